@@ -7,6 +7,7 @@ import (
 	"castellan/domain/accounting"
 	"castellan/domain/id"
 	"castellan/domain/ledger"
+	"castellan/persistence/record"
 )
 
 // Accounting implements accounting.Store.
@@ -25,7 +26,7 @@ type totalRow struct {
 	Debit   string
 	Credit  string
 	Count   int64
-	sumColumns
+	record.SumColumns
 }
 
 const dayMs = 86_400_000
@@ -36,7 +37,7 @@ func (s Accounting) Totals(ctx context.Context, from, to time.Time) ([]accountin
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []totalRow
-	err := withSums(s.db.Conn(ctx).NewSelect().TableExpr("transfer AS t").
+	err := record.WithSums(s.db.Conn(ctx).NewSelect().TableExpr("transfer AS t").
 		Join("JOIN account AS d ON d.id = t.debit_id").Join("JOIN account AS c ON c.id = t.credit_id").
 		ColumnExpr("t.at / ? AS day", dayMs).Column("t.asset_id", "t.kind").ColumnExpr("d.kind AS debit").
 		ColumnExpr("c.kind AS credit").ColumnExpr("count(*) AS count")).
@@ -48,7 +49,7 @@ func (s Accounting) Totals(ctx context.Context, from, to time.Time) ([]accountin
 	}
 	out := make([]accounting.Total, len(rows))
 	for i, r := range rows {
-		sum, err := r.amount()
+		sum, err := r.Amount()
 		if err != nil {
 			return nil, err
 		}

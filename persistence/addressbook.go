@@ -6,6 +6,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/addressbook"
+	"castellan/persistence/record"
 )
 
 // AddressBooks implements addressbook.Store.
@@ -43,14 +44,14 @@ type ownedEntry struct {
 	userID string
 }
 
-var addresses = table[addressRow, ownedEntry]{
-	fixed:  []string{"user_id", "currency_id", "network_id", "created_at"},
-	absent: "there is no such address",
-	record: func(r addressRow) (ownedEntry, error) {
+var addresses = record.Table[addressRow, ownedEntry]{
+	Fixed:  []string{"user_id", "currency_id", "network_id", "created_at"},
+	Absent: "there is no such address",
+	Record: func(r addressRow) (ownedEntry, error) {
 		return ownedEntry{addressbook.Entry{ID: r.ID, Name: r.Name, Address: r.Address, CurrencyID: r.CurrencyID,
 			NetworkID: r.NetworkID, CreatedAt: at(r.CreatedAt), AddressAt: at(r.AddressAt)}, r.UserID}, nil
 	},
-	row: func(e ownedEntry) addressRow {
+	Row: func(e ownedEntry) addressRow {
 		return addressRow{UserID: e.userID, Name: e.Name, Address: e.Address, Key: e.Key(),
 			CurrencyID: e.CurrencyID, NetworkID: e.NetworkID, CreatedAt: ms(e.CreatedAt),
 			AddressAt: ms(e.AddressAt)}
@@ -59,7 +60,7 @@ var addresses = table[addressRow, ownedEntry]{
 
 // Book implements addressbook.Store.
 func (s AddressBooks) Book(ctx context.Context, userID string) (addressbook.Book, error) {
-	entries, err := addresses.list(ctx, s.db, part{where: []filter{is("user_id", userID)}})
+	entries, err := addresses.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
 	book := make(addressbook.Book, len(entries))
 	for i, e := range entries {
 		book[i] = e.Entry
@@ -71,7 +72,7 @@ func (s AddressBooks) Book(ctx context.Context, userID string) (addressbook.Book
 // book is read, so a second writer waits for this one on both databases.
 func (s AddressBooks) Hold(ctx context.Context, userID string) (addressbook.Book, error) {
 	row := bookRow{UserID: userID, ChangedAt: ms(s.db.Now())}
-	err := write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	err := record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (user_id) DO UPDATE").
 			Set("changed_at = EXCLUDED.changed_at").Returning("NULL").Exec(ctx)
 		return err
@@ -84,15 +85,15 @@ func (s AddressBooks) Hold(ctx context.Context, userID string) (addressbook.Book
 
 // Insert implements addressbook.Store.
 func (s AddressBooks) Insert(ctx context.Context, userID string, e addressbook.Entry) (int64, error) {
-	return addresses.add(ctx, s.db, ownedEntry{e, userID})
+	return addresses.Add(ctx, s.db, ownedEntry{e, userID})
 }
 
 // Replace implements addressbook.Store.
 func (s AddressBooks) Replace(ctx context.Context, userID string, e addressbook.Entry) error {
-	return addresses.save(ctx, s.db, ownedEntry{e, userID}, is("id", e.ID), is("user_id", userID))
+	return addresses.Save(ctx, s.db, ownedEntry{e, userID}, record.Is("id", e.ID), record.Is("user_id", userID))
 }
 
 // Remove implements addressbook.Store.
 func (s AddressBooks) Remove(ctx context.Context, userID string, id int64) error {
-	return addresses.remove(ctx, s.db, is("id", id), is("user_id", userID))
+	return addresses.Remove(ctx, s.db, record.Is("id", id), record.Is("user_id", userID))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/agreement"
+	"castellan/persistence/record"
 )
 
 // Agreements implements agreement.Store.
@@ -29,18 +30,18 @@ type agreementRow struct {
 	AcceptRequired bool
 	FilePath       string
 	CreatedBy      string
-	created
+	record.Created
 	AcceptedAt int64 `bun:",scanonly"`
 }
 
-var agreements = table[agreementRow, agreement.Agreement]{
-	absent: "no such agreement",
-	record: func(r agreementRow) (agreement.Agreement, error) {
+var agreements = record.Table[agreementRow, agreement.Agreement]{
+	Absent: "no such agreement",
+	Record: func(r agreementRow) (agreement.Agreement, error) {
 		return agreement.Agreement{ID: r.ID, Name: r.Name, Description: r.Description, Version: r.Version,
 			AcceptRequired: r.AcceptRequired, FilePath: r.FilePath, CreatedBy: r.CreatedBy, CreatedAt: at(r.CreatedAt),
 			AcceptedAt: at(r.AcceptedAt)}, nil
 	},
-	row: func(a agreement.Agreement) agreementRow {
+	Row: func(a agreement.Agreement) agreementRow {
 		return agreementRow{Name: a.Name, Description: a.Description, Version: a.Version,
 			AcceptRequired: a.AcceptRequired, FilePath: a.FilePath, CreatedBy: a.CreatedBy}
 	},
@@ -52,32 +53,32 @@ func (s Agreements) Lock(ctx context.Context) error { return s.db.LockTx(ctx, ag
 // List implements agreement.Store.
 func (s Agreements) List(ctx context.Context, q agreement.Query) ([]agreement.Agreement, error) {
 	seen := agreements
-	seen.join = func(rows *bun.SelectQuery) *bun.SelectQuery {
+	seen.Join = func(rows *bun.SelectQuery) *bun.SelectQuery {
 		return rows.ColumnExpr("a.*").ColumnExpr("COALESCE(t.accepted_at, 0) AS accepted_at").
 			Join("LEFT JOIN agreement_acceptance AS t ON t.agreement_id = a.id AND t.user_id = ?", q.UserID)
 	}
-	return seen.list(ctx, s.db, part{where: []filter{sent("version", q.Version)}})
+	return seen.List(ctx, s.db, record.Part{Where: []record.Filter{record.Sent("version", q.Version)}})
 }
 
 // Get implements agreement.Store.
 func (s Agreements) Get(ctx context.Context, id int64) (agreement.Agreement, error) {
-	return agreements.find(ctx, s.db, is("id", id))
+	return agreements.Find(ctx, s.db, record.Is("id", id))
 }
 
 // Last implements agreement.Store.
 func (s Agreements) Last(ctx context.Context, name string) (agreement.Agreement, error) {
-	return agreements.find(ctx, s.db, where("id = (SELECT max(id) FROM agreement WHERE name = ?)", name))
+	return agreements.Find(ctx, s.db, record.Where("id = (SELECT max(id) FROM agreement WHERE name = ?)", name))
 }
 
 // Add implements agreement.Store.
 func (s Agreements) Add(ctx context.Context, a agreement.Agreement) (int64, error) {
-	return agreements.add(ctx, s.db, a)
+	return agreements.Add(ctx, s.db, a)
 }
 
 // Accept implements agreement.Store.
 func (s Agreements) Accept(ctx context.Context, id int64, userID string) error {
-	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		if _, err := agreements.find(ctx, s.db, is("id", id)); err != nil {
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		if _, err := agreements.Find(ctx, s.db, record.Is("id", id)); err != nil {
 			return err
 		}
 		_, err := tx.NewInsert().Table("agreement_acceptance").On("CONFLICT DO NOTHING").

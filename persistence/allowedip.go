@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/allowedip"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // AllowedIPs implements allowedip.Store.
@@ -49,9 +50,9 @@ type allowed struct {
 
 // allowedIPs reads the lists. A row that cannot be read is an error: leaving it
 // out could turn a list into an empty one, which lets everybody in.
-var allowedIPs = table[allowedRow, allowed]{
-	order: keyset{columns: "user_id, network"},
-	record: func(r allowedRow) (allowed, error) {
+var allowedIPs = record.Table[allowedRow, allowed]{
+	Order: record.Keyset{Columns: "user_id, network"},
+	Record: func(r allowedRow) (allowed, error) {
 		n, err := netip.ParsePrefix(r.Network)
 		if err != nil {
 			return allowed{}, fmt.Errorf("allowed_ip of %s: %w", r.UserID, err)
@@ -62,15 +63,15 @@ var allowedIPs = table[allowedRow, allowed]{
 
 // Networks implements allowedip.Store.
 func (s AllowedIPs) Networks(ctx context.Context, userID string) ([]netip.Prefix, error) {
-	by, err := s.byUser(ctx, is("user_id", userID))
+	by, err := s.byUser(ctx, record.Is("user_id", userID))
 	return by[userID], err
 }
 
 // All implements allowedip.Store.
 func (s AllowedIPs) All(ctx context.Context) (map[string][]netip.Prefix, error) { return s.byUser(ctx) }
 
-func (s AllowedIPs) byUser(ctx context.Context, fs ...filter) (map[string][]netip.Prefix, error) {
-	lines, err := allowedIPs.list(ctx, s.db, part{where: fs})
+func (s AllowedIPs) byUser(ctx context.Context, fs ...record.Filter) (map[string][]netip.Prefix, error) {
+	lines, err := allowedIPs.List(ctx, s.db, record.Part{Where: fs})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/announcement"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Announcements implements announcement.Store.
@@ -44,13 +45,14 @@ type announcementRow struct {
 	ClientType                             *string
 	AndroidPicture, IOSPicture, WebPicture string
 	CreatedBy, UpdatedBy                   string
-	stamps
+	record.Stamps
 }
 
-var announcements = table[announcementRow, announcement.Announcement]{
-	order: keyset{columns: "COALESCE(pinned, FALSE) DESC, priority DESC, order_no IS NULL, order_no, start_at DESC, id"},
-	fixed: []string{"slug", "created_by", "created_at"},
-	record: func(r announcementRow) (announcement.Announcement, error) {
+var announcements = record.Table[announcementRow, announcement.Announcement]{
+	Order: record.Keyset{Columns: "COALESCE(pinned, FALSE) DESC, priority DESC, order_no IS NULL, order_no, " +
+		"start_at DESC, id"},
+	Fixed: []string{"slug", "created_by", "created_at"},
+	Record: func(r announcementRow) (announcement.Announcement, error) {
 		a := announcement.Announcement{ID: r.ID, Slug: r.Slug, Title: r.Title, Message: r.Message, HTML: r.HTML,
 			Policy: r.Policy, Route: json.RawMessage(r.Route), StartAt: at(r.StartAt), EndAt: at(r.EndAt),
 			Active: r.Active, Priority: r.Priority, OrderNo: r.OrderNo, Expanded: r.Expanded, Pinned: r.Pinned,
@@ -64,7 +66,7 @@ var announcements = table[announcementRow, announcement.Announcement]{
 		return a, errors.Join(engine.ReadJSON(r.Titles, &a.Titles), engine.ReadJSON(r.Messages, &a.Messages),
 			engine.ReadJSON(r.HTMLs, &a.HTMLs), engine.ReadJSON(r.Routes, &a.Routes))
 	},
-	row: func(a announcement.Announcement) announcementRow {
+	Row: func(a announcement.Announcement) announcementRow {
 		return announcementRow{Slug: a.Slug, Title: a.Title, Titles: body(a.Titles), Message: a.Message,
 			Messages: body(a.Messages), HTML: a.HTML, HTMLs: body(a.HTMLs), Policy: a.Policy, Route: string(a.Route),
 			Routes: body(a.Routes), StartAt: ms(a.StartAt), EndAt: ms(a.EndAt), Active: a.Active, Priority: a.Priority,
@@ -80,8 +82,9 @@ func (s Announcements) Lock(ctx context.Context) error { return s.db.LockTx(ctx,
 
 // List implements announcement.Store.
 func (s Announcements) List(ctx context.Context, q announcement.Query) ([]announcement.Announcement, error) {
-	return announcements.list(ctx, s.db,
-		part{where: []filter{sent("id", q.ID), sent("slug", q.Slug), sent("active", q.Active)}})
+	return announcements.List(ctx, s.db,
+		record.Part{Where: []record.Filter{record.Sent("id", q.ID), record.Sent("slug", q.Slug), record.Sent("active",
+			q.Active)}})
 }
 
 // Slugs implements announcement.Store.
@@ -95,25 +98,25 @@ func (s Announcements) Slugs(ctx context.Context, base string) (slugs []string, 
 
 // Add implements announcement.Store.
 func (s Announcements) Add(ctx context.Context, a announcement.Announcement) (int64, error) {
-	return announcements.add(ctx, s.db, a)
+	return announcements.Add(ctx, s.db, a)
 }
 
 // Change implements announcement.Store.
 func (s Announcements) Change(ctx context.Context, id int64,
 	f func(announcement.Announcement) (announcement.Announcement, error)) error {
-	return announcements.change(ctx, s.db, f, is("id", id))
+	return announcements.Change(ctx, s.db, f, record.Is("id", id))
 }
 
 // Remove implements announcement.Store.
 func (s Announcements) Remove(ctx context.Context, id int64) error {
-	return announcements.remove(ctx, s.db, is("id", id))
+	return announcements.Remove(ctx, s.db, record.Is("id", id))
 }
 
 // Named implements announcement.Store.
 func (s Announcements) Named(ctx context.Context, keys []string) (named []string, err error) {
 	in := bun.List(keys)
-	all, err := announcements.list(ctx, s.db, part{where: []filter{
-		where("android_picture IN (?) OR ios_picture IN (?) OR web_picture IN (?)", in, in, in)}})
+	all, err := announcements.List(ctx, s.db, record.Part{Where: []record.Filter{
+		record.Where("android_picture IN (?) OR ios_picture IN (?) OR web_picture IN (?)", in, in, in)}})
 	for _, a := range all {
 		for _, key := range a.Pictures {
 			if slices.Contains(keys, key) {

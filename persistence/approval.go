@@ -7,13 +7,14 @@ import (
 
 	"castellan/domain/approval"
 	"castellan/domain/page"
+	"castellan/persistence/record"
 )
 
 // approvals implements approval.Store of one sort.
 type approvals[R, T, Q any] struct {
 	db      *DB
-	rows    table[R, T]
-	filters func(Q) []filter
+	rows    record.Table[R, T]
+	filters func(Q) []record.Filter
 }
 
 // NewDeploys returns the deploy requests kept in db.
@@ -69,52 +70,54 @@ type vpnRow struct {
 
 var approvalFixed = []string{"type", "requestor_id", "created_at"}
 
-var deploys = table[deployRow, approval.Deploy]{
-	order: keyset{columns: "id", descending: true},
-	fixed: approvalFixed,
-	record: func(r deployRow) (approval.Deploy, error) {
+var deploys = record.Table[deployRow, approval.Deploy]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Fixed: approvalFixed,
+	Record: func(r deployRow) (approval.Deploy, error) {
 		return approval.Deploy{Request: r.request(), ServiceName: r.ServiceName,
 			OriginalServiceName: r.OriginalServiceName, BuildNumber: r.BuildNumber, Minutes: r.Minutes}, nil
 	},
-	row: func(d approval.Deploy) deployRow {
+	Row: func(d approval.Deploy) deployRow {
 		return deployRow{approvalRow: approvalRowOf(d.Request), ServiceName: d.ServiceName,
 			OriginalServiceName: d.OriginalServiceName, BuildNumber: d.BuildNumber, Minutes: d.Minutes}
 	},
 }
 
-var vpns = table[vpnRow, approval.VPN]{
-	order: keyset{columns: "id", descending: true},
-	fixed: append([]string{"name", "surname"}, approvalFixed...),
-	record: func(r vpnRow) (approval.VPN, error) {
+var vpns = record.Table[vpnRow, approval.VPN]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Fixed: append([]string{"name", "surname"}, approvalFixed...),
+	Record: func(r vpnRow) (approval.VPN, error) {
 		return approval.VPN{Request: r.request(), UserName: r.UserName, Name: r.Name, Surname: r.Surname}, nil
 	},
-	row: func(v approval.VPN) vpnRow {
+	Row: func(v approval.VPN) vpnRow {
 		return vpnRow{approvalRow: approvalRowOf(v.Request), UserName: v.UserName, Name: v.Name, Surname: v.Surname}
 	},
 }
 
-func deployFilters(q approval.DeployQuery) []filter {
-	return []filter{sent("id", q.ID), sent("status", q.Status), sent("service_name", q.ServiceName),
-		sent("original_service_name", q.OriginalServiceName), sent("type", q.Type)}
+func deployFilters(q approval.DeployQuery) []record.Filter {
+	return []record.Filter{record.Sent("id", q.ID), record.Sent("status", q.Status), record.Sent("service_name",
+		q.ServiceName),
+		record.Sent("original_service_name", q.OriginalServiceName), record.Sent("type", q.Type)}
 }
 
-func vpnFilters(q approval.VPNQuery) []filter {
-	return []filter{sent("id", q.ID), sent("status", q.Status), sent("user_name", q.UserName), sent("type", q.Type)}
+func vpnFilters(q approval.VPNQuery) []record.Filter {
+	return []record.Filter{record.Sent("id", q.ID), record.Sent("status", q.Status), record.Sent("user_name", q.UserName),
+		record.Sent("type", q.Type)}
 }
 
 func approvalOrder(p approval.Place) []any { return []any{p.ID} }
 
 // List implements approval.Store.
 func (s approvals[R, T, Q]) List(ctx context.Context, q Q, p page.Query[approval.Place]) (page.Of[T], error) {
-	return listPage(ctx, s.db, s.rows, p, approvalOrder, s.filters(q))
+	return record.ListPage(ctx, s.db, s.rows, p, approvalOrder, s.filters(q))
 }
 
 // Add implements approval.Store.
 func (s approvals[R, T, Q]) Add(ctx context.Context, r T) (int64, error) {
-	return s.rows.add(ctx, s.db, r)
+	return s.rows.Add(ctx, s.db, r)
 }
 
 // Change implements approval.Store.
 func (s approvals[R, T, Q]) Change(ctx context.Context, id int64, f func(T) (T, error)) error {
-	return s.rows.change(ctx, s.db, f, is("id", id))
+	return s.rows.Change(ctx, s.db, f, record.Is("id", id))
 }

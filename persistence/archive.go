@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/audit"
+	"castellan/persistence/record"
 )
 
 // Old audit rows leave in three steps, each of which may be repeated (D-EXT-03):
@@ -159,7 +160,7 @@ func (s Audit) Archive(ctx context.Context, key []byte, now, before time.Time, f
 		if err := files.Put(ctx, archiveArea+"/"+row.Name, content); err != nil {
 			return err
 		}
-		if err := write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		if err := record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 			_, err := tx.NewInsert().Model(&row).Exec(ctx)
 			return err
 		}); err != nil {
@@ -302,7 +303,7 @@ func (s Audit) removeLeft(ctx context.Context, key []byte, l left) error {
 			}
 		}
 	}
-	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Table("audit_checkpoint").Where("counter > 0").Where("counter <= ?", l.last.Mark).Exec(ctx)
 		return err
 	})

@@ -4,21 +4,23 @@ import (
 	"context"
 
 	"castellan/domain/user"
+	"castellan/persistence/record"
 )
 
 var _ user.Audiences = Users{}
 
 // audience is the accounts of a message to many, the oldest first.
-var audience = table[userRow, user.User]{record: accounts.record}
+var audience = record.Table[userRow, user.User]{Record: accounts.Record}
 
-func audienceFilters(a user.Audience) []filter {
-	fs := []filter{among("id", a.IDs), among("status", a.Statuses), among("type", a.Types), among("kyc_confirm", a.KYC),
-		sent("level", a.Level), given("country_code", a.Dial)}
+func audienceFilters(a user.Audience) []record.Filter {
+	fs := []record.Filter{record.Among("id", a.IDs), record.Among("status", a.Statuses), record.Among("type", a.Types),
+		record.Among("kyc_confirm", a.KYC),
+		record.Sent("level", a.Level), record.Given("country_code", a.Dial)}
 	if a.SMS {
-		fs = append(fs, where("phone NOT LIKE ?", user.PlaceholderPrefix+"%"), where("campaign_sms"))
+		fs = append(fs, record.Where("phone NOT LIKE ?", user.PlaceholderPrefix+"%"), record.Where("campaign_sms"))
 	}
 	if a.Mail {
-		fs = append(fs, where("email IS NOT NULL"))
+		fs = append(fs, record.Where("email IS NOT NULL"))
 	}
 	return fs
 }
@@ -27,12 +29,12 @@ func audienceFilters(a user.Audience) []filter {
 func (s Users) Audience(ctx context.Context, a user.Audience, after string, limit int) (ids []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	p := part{where: append(audienceFilters(a), where("id > ?", after)), limit: limit}
-	err = audience.selected(s.db.Conn(ctx).NewSelect().Table("users").Column("id"), p).Scan(ctx, &ids)
+	p := record.Part{Where: append(audienceFilters(a), record.Where("id > ?", after)), Limit: limit}
+	err = audience.Selected(s.db.Conn(ctx).NewSelect().Table("users").Column("id"), p).Scan(ctx, &ids)
 	return ids, translate(err)
 }
 
 // CountAudience implements user.Audiences.
 func (s Users) CountAudience(ctx context.Context, a user.Audience) (int, error) {
-	return audience.count(ctx, s.db, audienceFilters(a)...)
+	return audience.Count(ctx, s.db, audienceFilters(a)...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/page"
+	"castellan/persistence/record"
 )
 
 // Audit implements audit.Store.
@@ -18,29 +19,29 @@ var _ audit.Store = Audit{}
 func NewAudit(db *DB) Audit { return Audit{db} }
 
 // auditRows reads the audit; its rows are written by auditWrites.
-var auditRows = table[auditRow, audit.Stored]{
-	order: keyset{columns: "at, chain, seq", descending: true},
-	record: func(r auditRow) (audit.Stored, error) {
+var auditRows = record.Table[auditRow, audit.Stored]{
+	Order: record.Keyset{Columns: "at, chain, seq", Descending: true},
+	Record: func(r auditRow) (audit.Stored, error) {
 		return audit.Stored{Chain: r.Chain, Seq: r.Seq, Hash: r.Hash, Record: audit.Record{At: at(r.At),
 			ActorID: r.ActorID, UserID: r.UserID, Action: r.Action, Target: r.Target,
 			Outcome: audit.Outcome(r.Outcome), IP: r.IP, RequestID: r.RequestID, Detail: r.Detail}}, nil
 	},
 }
 
-func auditFilters(q audit.Query) []filter {
-	fs := []filter{given("actor_id", q.ActorID), given("action", q.Action)}
+func auditFilters(q audit.Query) []record.Filter {
+	fs := []record.Filter{record.Given("actor_id", q.ActorID), record.Given("action", q.Action)}
 	for _, sought := range [...]struct{ column, value string }{{"user_id", q.UserID}, {"request_id", q.RequestID},
 		{"ip", q.IP}, {"target", q.Target}} {
 		if sought.value != "" {
 			// The second says that the index of the column, which has no blank, serves.
-			fs = append(fs, is(sought.column, sought.value), where("? <> ''", bun.Ident(sought.column)))
+			fs = append(fs, record.Is(sought.column, sought.value), record.Where("? <> ''", bun.Ident(sought.column)))
 		}
 	}
 	if !q.From.IsZero() {
-		fs = append(fs, where("at >= ?", ms(q.From)))
+		fs = append(fs, record.Where("at >= ?", ms(q.From)))
 	}
 	if !q.To.IsZero() {
-		fs = append(fs, where("at <= ?", ms(q.To)))
+		fs = append(fs, record.Where("at <= ?", ms(q.To)))
 	}
 	return fs
 }
@@ -49,5 +50,5 @@ func auditOrder(p audit.Place) []any { return []any{ms(p.At), p.Chain, p.Seq} }
 
 // List implements audit.Store.
 func (s Audit) List(ctx context.Context, q audit.Query, p page.Query[audit.Place]) (page.Of[audit.Stored], error) {
-	return listPage(ctx, s.db, auditRows, p, auditOrder, auditFilters(q))
+	return record.ListPage(ctx, s.db, auditRows, p, auditOrder, auditFilters(q))
 }

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/ledger"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Balances implements balance.Store.
@@ -26,9 +27,9 @@ func NewBalances(db *DB) Balances { return Balances{db} }
 // sumRow is what the accounts of users have of an asset.
 type sumRow struct {
 	AssetID   int64
-	Posted    sumColumns `bun:"embed:posted_"`
-	Available sumColumns `bun:"embed:available_"`
-	Locked    sumColumns `bun:"embed:locked_"`
+	Posted    record.SumColumns `bun:"embed:posted_"`
+	Available record.SumColumns `bun:"embed:available_"`
+	Locked    record.SumColumns `bun:"embed:locked_"`
 }
 
 // Sums implements balance.Store. The accounts of everybody are added up asset by
@@ -71,9 +72,9 @@ func (s Balances) sumsOf(ctx context.Context, q balance.Query) ([]balance.Sum, e
 	for i, r := range rows {
 		var errs [3]error
 		out[i].Asset = r.AssetID
-		out[i].Posted, errs[0] = r.Posted.amount()
-		out[i].Available, errs[1] = r.Available.amount()
-		out[i].Locked, errs[2] = r.Locked.amount()
+		out[i].Posted, errs[0] = r.Posted.Amount()
+		out[i].Available, errs[1] = r.Available.Amount()
+		out[i].Locked, errs[2] = r.Locked.Amount()
 		if errs[2] != nil { // holds beyond what is there may come to any sum
 			out[i].Locked, errs[2] = amount.Most, nil
 		}
@@ -89,20 +90,20 @@ func (s Balances) sumsOf(ctx context.Context, q balance.Query) ([]balance.Sum, e
 func (s Balances) sums(ctx context.Context, q balance.Query) *bun.SelectQuery {
 	const free = "(b.posted_hi > b.locked_hi OR b.posted_hi = b.locked_hi AND b.posted_lo > b.locked_lo)"
 	sel := s.db.Conn(ctx).NewSelect().TableExpr("account AS a").Join("JOIN balance AS b ON b.account_id = a.id").
-		Column("a.asset_id").ColumnExpr(summed("posted_", "", "b.posted_", "")).
-		ColumnExpr(summed("locked_", "", "b.locked_", "")).
-		ColumnExpr(summed("available_", free, "b.posted_", "b.locked_")).
+		Column("a.asset_id").ColumnExpr(record.Summed("posted_", "", "b.posted_", "")).
+		ColumnExpr(record.Summed("locked_", "", "b.locked_", "")).
+		ColumnExpr(record.Summed("available_", free, "b.posted_", "b.locked_")).
 		GroupExpr("a.asset_id").OrderExpr("a.asset_id")
-	return filtered(sel, []filter{is("a.kind", string(ledger.User)), sent("a.owner", q.UserID),
-		among("a.asset_id", q.Assets)})
+	return record.Filtered(sel, []record.Filter{record.Is("a.kind", string(ledger.User)), record.Sent("a.owner", q.UserID),
+		record.Among("a.asset_id", q.Assets)})
 }
 
 // positionRow is what moved of an asset on a day, in one page of transfers.
 type positionRow struct {
 	Day     int64
 	AssetID int64
-	In      sumColumns `bun:"embed:in_"`
-	Out     sumColumns `bun:"embed:out_"`
+	In      record.SumColumns `bun:"embed:in_"`
+	Out     record.SumColumns `bun:"embed:out_"`
 	Last    string
 	Count   int
 }
@@ -130,8 +131,8 @@ func (s Balances) Moved(ctx context.Context, from, to time.Time) ([]balance.Day,
 				order = append(order, k)
 			}
 			d.Day, d.Asset = r.Day, r.AssetID
-			in, errIn := r.In.amount()
-			out, errOut := r.Out.amount()
+			in, errIn := r.In.Amount()
+			out, errOut := r.Out.Amount()
 			if err := errors.Join(errIn, errOut); err != nil {
 				return nil, err
 			}
@@ -175,8 +176,8 @@ func (s Balances) moved(ctx context.Context, after, before string) *bun.SelectQu
 		Column("id", "at", "asset_id", "debit_id", "credit_id", "hi", "lo").
 		Where("id > ?", after).Where("id < ?", before).OrderExpr("id").Limit(movedPage)
 	return s.db.Conn(ctx).NewSelect().TableExpr("(?) AS t", page).ColumnExpr("t.at / ? AS day", dayMs).
-		Column("t.asset_id").ColumnExpr(summed("in_", userCredited, "t.", "")).
-		ColumnExpr(summed("out_", userDebited, "t.", "")).ColumnExpr("MAX(t.id) AS last").
+		Column("t.asset_id").ColumnExpr(record.Summed("in_", userCredited, "t.", "")).
+		ColumnExpr(record.Summed("out_", userDebited, "t.", "")).ColumnExpr("MAX(t.id) AS last").
 		ColumnExpr("count(*) AS count").GroupExpr("1, 2").OrderExpr("1, 2")
 }
 
@@ -194,18 +195,18 @@ func (s Balances) Next(ctx context.Context, from time.Time) (int64, bool, error)
 type assetDayRow struct {
 	bun.BaseModel `bun:"table:asset_day,alias:d"`
 
-	Day     int64         `bun:",pk"`
-	AssetID int64         `bun:",pk"`
-	In      amountColumns `bun:"embed:in_"`
-	Out     amountColumns `bun:"embed:out_"`
-	Posted  amountColumns `bun:"embed:posted_"`
+	Day     int64                `bun:",pk"`
+	AssetID int64                `bun:",pk"`
+	In      record.AmountColumns `bun:"embed:in_"`
+	Out     record.AmountColumns `bun:"embed:out_"`
+	Posted  record.AmountColumns `bun:"embed:posted_"`
 }
 
 var balanceWrites = []engine.Kind{engine.Each(func(ctx context.Context, tx bun.Tx, w balance.Summed) error {
 	rows := make([]assetDayRow, len(w.Days))
 	for i, d := range w.Days {
-		rows[i] = assetDayRow{Day: d.Day, AssetID: d.Asset, In: columnsOf(d.In), Out: columnsOf(d.Out),
-			Posted: columnsOf(d.Posted)}
+		rows[i] = assetDayRow{Day: d.Day, AssetID: d.Asset, In: record.ColumnsOf(d.In), Out: record.ColumnsOf(d.Out),
+			Posted: record.ColumnsOf(d.Posted)}
 	}
 	if len(rows) == 0 {
 		return nil
@@ -214,11 +215,11 @@ var balanceWrites = []engine.Kind{engine.Each(func(ctx context.Context, tx bun.T
 	return err
 })}
 
-var assetDays = table[assetDayRow, balance.Day]{
-	order: keyset{columns: "d.day, d.asset_id"},
-	record: func(r assetDayRow) (balance.Day, error) {
+var assetDays = record.Table[assetDayRow, balance.Day]{
+	Order: record.Keyset{Columns: "d.day, d.asset_id"},
+	Record: func(r assetDayRow) (balance.Day, error) {
 		d := balance.Day{Day: r.Day, Asset: r.AssetID}
-		return d, readAmounts(map[*amount.Amount]amountColumns{&d.In: r.In, &d.Out: r.Out, &d.Posted: r.Posted})
+		return d, record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&d.In: r.In, &d.Out: r.Out, &d.Posted: r.Posted})
 	},
 }
 
@@ -245,19 +246,20 @@ func (s Balances) Days(ctx context.Context, first, last int64, assets []int64) (
 	if assets != nil && len(assets) == 0 {
 		return nil, nil
 	}
-	return assetDays.list(ctx, s.db, part{where: dayFilters(first, last, assets)})
+	return assetDays.List(ctx, s.db, record.Part{Where: dayFilters(first, last, assets)})
 }
 
-func dayFilters(first, last int64, assets []int64) []filter {
-	return []filter{where("d.day >= ?", first), where("d.day <= ?", last), among("d.asset_id", assets)}
+func dayFilters(first, last int64, assets []int64) []record.Filter {
+	return []record.Filter{record.Where("d.day >= ?", first), record.Where("d.day <= ?", last), record.Among("d.asset_id",
+		assets)}
 }
 
 // Before implements balance.Store: of each asset one step down an index.
 func (s Balances) Before(ctx context.Context, day int64) ([]balance.Day, error) {
-	return assetDays.list(ctx, s.db, part{where: beforeFilters(day)})
+	return assetDays.List(ctx, s.db, record.Part{Where: beforeFilters(day)})
 }
 
-func beforeFilters(day int64) []filter {
-	return []filter{where("(d.day, d.asset_id) IN (SELECT (SELECT MAX(l.day) FROM asset_day AS l "+
+func beforeFilters(day int64) []record.Filter {
+	return []record.Filter{record.Where("(d.day, d.asset_id) IN (SELECT (SELECT MAX(l.day) FROM asset_day AS l "+
 		"WHERE l.asset_id = s.id AND l.day < ?), s.id FROM asset AS s)", day)}
 }

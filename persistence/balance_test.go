@@ -6,6 +6,7 @@ import (
 
 	"castellan/domain/balance"
 	"castellan/domain/balance/balancetest"
+	"castellan/persistence/record"
 
 	"github.com/uptrace/bun"
 )
@@ -24,8 +25,8 @@ func TestBalanceStore(t *testing.T) {
 func TestBalancesAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		s, ctx := NewBalances(db), t.Context()
-		days := func(fs []filter) *bun.SelectQuery {
-			return assetDays.selected(db.Conn(ctx).NewSelect().Model((*assetDayRow)(nil)), part{where: fs})
+		days := func(fs []record.Filter) *bun.SelectQuery {
+			return assetDays.Selected(db.Conn(ctx).NewSelect().Model((*assetDayRow)(nil)), record.Part{Where: fs})
 		}
 		for name, c := range map[string]struct {
 			query            *bun.SelectQuery

@@ -11,6 +11,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/page"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Blockages implements blockage.Store.
@@ -61,16 +62,16 @@ func blockageRowOf(b blockage.Blockage) blockageRow {
 	return r
 }
 
-var blockages = table[blockageRead, blockage.Blockage]{
-	order: keyset{columns: "b.id", descending: true},
-	join: func(q *bun.SelectQuery) *bun.SelectQuery {
+var blockages = record.Table[blockageRead, blockage.Blockage]{
+	Order: record.Keyset{Columns: "b.id", Descending: true},
+	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.ColumnExpr("b.*, c.code AS currency_code, u.name, u.surname").
 			Join("JOIN currency AS c ON c.id = b.currency_id").Join("JOIN users AS u ON u.id = b.user_id")
 	},
-	record: func(r blockageRead) (b blockage.Blockage, err error) {
+	Record: func(r blockageRead) (b blockage.Blockage, err error) {
 		b = blockage.Blockage{ID: r.ID, UserID: r.UserID, CurrencyID: r.CurrencyID, TypeID: r.TypeID,
 			SourceID: r.SourceID, Status: blockage.Status(r.Status), Description: r.Description,
-			DescriptionJSON: anyJSON(r.DescriptionJSON), Comment: r.Comment, Closure: r.Closure, Holds: r.Holds,
+			DescriptionJSON: record.AnyJSON(r.DescriptionJSON), Comment: r.Comment, Closure: r.Closure, Holds: r.Holds,
 			CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt), DeletedAt: at(r.DeletedAt), Version: r.Version,
 			CurrencyCode: r.CurrencyCode, FullName: strings.TrimSpace(r.Name + " " + r.Surname)}
 		b.Amount, err = amount.Of(r.Hi, r.Lo)
@@ -90,16 +91,18 @@ var blockageWrites = []engine.Kind{
 	}),
 }
 
-func blockageFilters(q blockage.Query) []filter {
-	return []filter{where("b.deleted_at = 0"), sent("b.user_id", q.UserID), sent("b.currency_id", q.CurrencyID),
-		among("b.type_id", q.TypeIDs), sent("b.status", q.Status)}
+func blockageFilters(q blockage.Query) []record.Filter {
+	return []record.Filter{record.Where("b.deleted_at = 0"), record.Sent("b.user_id", q.UserID),
+		record.Sent("b.currency_id", q.CurrencyID),
+		record.Among("b.type_id", q.TypeIDs), record.Sent("b.status", q.Status)}
 }
 
 func blockageOrder(p blockage.Place) []any { return []any{p.ID} }
 
 // Get implements blockage.Store.
 func (s Blockages) Get(ctx context.Context, id int64) (b blockage.Blockage, err error) {
-	all, err := blockages.list(ctx, s.db, part{where: append(blockageFilters(blockage.Query{}), is("b.id", id))})
+	all, err := blockages.List(ctx, s.db, record.Part{Where: append(blockageFilters(blockage.Query{}), record.Is("b.id",
+		id))})
 	if err == nil && len(all) == 0 {
 		err = fault.New(fault.RecordNotFound, "there is no such blockage")
 	}
@@ -112,11 +115,12 @@ func (s Blockages) Get(ctx context.Context, id int64) (b blockage.Blockage, err 
 // List implements blockage.Store.
 func (s Blockages) List(ctx context.Context, q blockage.Query,
 	p page.Query[blockage.Place]) (page.Of[blockage.Blockage], error) {
-	return listPage(ctx, s.db, blockages, p, blockageOrder, blockageFilters(q))
+	return record.ListPage(ctx, s.db, blockages, p, blockageOrder, blockageFilters(q))
 }
 
 // Closures implements blockage.Store.
 func (s Blockages) Closures(ctx context.Context, userID string) ([]blockage.Blockage, error) {
-	return blockages.list(ctx, s.db, part{where: []filter{is("b.user_id", userID), where("b.closure"),
-		is("b.status", blockage.Active)}})
+	return blockages.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("b.user_id", userID),
+		record.Where("b.closure"),
+		record.Is("b.status", blockage.Active)}})
 }

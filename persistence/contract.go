@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/contract"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Contracts implements contract.Store.
@@ -28,7 +29,7 @@ type contractRow struct {
 	Name    string
 	Version string `bun:",nullzero"`
 	Active  bool
-	created
+	record.Created
 }
 
 type contractDetailRow struct {
@@ -40,7 +41,7 @@ type contractDetailRow struct {
 	Content    string
 	Policy     string
 	OrderNo    int64
-	stamps
+	record.Stamps
 }
 
 type acceptanceRow struct {
@@ -59,29 +60,29 @@ var contractWrites = []engine.Kind{
 }
 
 var (
-	contracts = table[contractRow, contract.Contract]{
-		record: func(r contractRow) (contract.Contract, error) {
+	contracts = record.Table[contractRow, contract.Contract]{
+		Record: func(r contractRow) (contract.Contract, error) {
 			return contract.Contract{ID: r.ID, Code: r.Code, Name: r.Name, Version: r.Version, Active: r.Active,
 				CreatedAt: at(r.CreatedAt)}, nil
 		},
-		row: func(c contract.Contract) contractRow {
+		Row: func(c contract.Contract) contractRow {
 			return contractRow{Code: c.Code, Name: c.Name, Version: c.Version, Active: c.Active}
 		},
 	}
-	acceptances = table[acceptanceRow, contract.Accept]{
-		order: keyset{columns: "contract_id"},
-		record: func(r acceptanceRow) (contract.Accept, error) {
+	acceptances = record.Table[acceptanceRow, contract.Accept]{
+		Order: record.Keyset{Columns: "contract_id"},
+		Record: func(r acceptanceRow) (contract.Accept, error) {
 			return contract.Accept{UserID: r.UserID, ContractID: r.ContractID, Version: r.Version, At: at(r.AcceptedAt)}, nil
 		},
 	}
-	contractDetails = table[contractDetailRow, contract.Detail]{
-		order: keyset{columns: "order_no, id"},
-		fixed: []string{"created_at"},
-		record: func(r contractDetailRow) (contract.Detail, error) {
+	contractDetails = record.Table[contractDetailRow, contract.Detail]{
+		Order: record.Keyset{Columns: "order_no, id"},
+		Fixed: []string{"created_at"},
+		Record: func(r contractDetailRow) (contract.Detail, error) {
 			return contract.Detail{ID: r.ID, ContractID: r.ContractID, Title: r.Title, Content: r.Content,
 				Policy: r.Policy, OrderNo: r.OrderNo}, nil
 		},
-		row: func(d contract.Detail) contractDetailRow {
+		Row: func(d contract.Detail) contractDetailRow {
 			return contractDetailRow{ContractID: d.ContractID, Title: d.Title, Content: d.Content, Policy: d.Policy,
 				OrderNo: d.OrderNo}
 		},
@@ -93,43 +94,44 @@ func (s Contracts) Lock(ctx context.Context) error { return s.db.LockTx(ctx, con
 
 // Contracts implements contract.Store.
 func (s Contracts) Contracts(ctx context.Context, q contract.Query) ([]contract.Contract, error) {
-	return contracts.list(ctx, s.db, part{where: []filter{sent("id", q.ID), sent("code", q.Code)}})
+	return contracts.List(ctx, s.db, record.Part{Where: []record.Filter{record.Sent("id", q.ID), record.Sent("code",
+		q.Code)}})
 }
 
 // Add implements contract.Store.
 func (s Contracts) Add(ctx context.Context, c contract.Contract) (int64, error) {
-	return contracts.add(ctx, s.db, c)
+	return contracts.Add(ctx, s.db, c)
 }
 
 // Details implements contract.Store.
 func (s Contracts) Details(ctx context.Context, contractID int64) ([]contract.Detail, error) {
-	return contractDetails.list(ctx, s.db, part{where: []filter{is("contract_id", contractID)}})
+	return contractDetails.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("contract_id", contractID)}})
 }
 
 // DetailsOf implements contract.Store.
 func (s Contracts) DetailsOf(ctx context.Context, ids []int64) ([]contract.Detail, error) {
-	return contractDetails.list(ctx, s.db, part{where: []filter{anyOf(ids)}})
+	return contractDetails.List(ctx, s.db, record.Part{Where: []record.Filter{anyOf(ids)}})
 }
 
 // anyOf holds for no row where ids is empty.
-func anyOf(ids []int64) filter { return where("id IN (?)", bun.List(ids)) }
+func anyOf(ids []int64) record.Filter { return record.Where("id IN (?)", bun.List(ids)) }
 
 // AddDetail implements contract.Store.
 func (s Contracts) AddDetail(ctx context.Context, d contract.Detail) (int64, error) {
-	return contractDetails.add(ctx, s.db, d)
+	return contractDetails.Add(ctx, s.db, d)
 }
 
 // SaveDetail implements contract.Store.
 func (s Contracts) SaveDetail(ctx context.Context, d contract.Detail) error {
-	return contractDetails.save(ctx, s.db, d, is("id", d.ID))
+	return contractDetails.Save(ctx, s.db, d, record.Is("id", d.ID))
 }
 
 // Accepted lists what a user accepted.
 func (s Contracts) Accepted(ctx context.Context, userID string) ([]contract.Accept, error) {
-	return acceptances.list(ctx, s.db, part{where: []filter{is("user_id", userID)}})
+	return acceptances.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
 }
 
 // RemoveDetails implements contract.Store.
 func (s Contracts) RemoveDetails(ctx context.Context, ids []int64) error {
-	return contractDetails.remove(ctx, s.db, anyOf(ids))
+	return contractDetails.Remove(ctx, s.db, anyOf(ids))
 }

@@ -8,6 +8,7 @@ import (
 	"castellan/domain/corporate"
 	"castellan/domain/page"
 	"castellan/domain/user"
+	"castellan/persistence/record"
 )
 
 // Corporate implements corporate.Store.
@@ -27,17 +28,17 @@ type applicationRow struct {
 	ID                                         int64 `bun:",pk,autoincrement"`
 	ExternalID                                 string
 	CompanyName, FoldedName, TaxNumber, Status string
-	created
+	record.Created
 }
 
-var applications = table[applicationRow, corporate.Application]{
-	order:  keyset{columns: "id", descending: true},
-	absent: "there is no such application",
-	record: func(r applicationRow) (corporate.Application, error) {
+var applications = record.Table[applicationRow, corporate.Application]{
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Absent: "there is no such application",
+	Record: func(r applicationRow) (corporate.Application, error) {
 		return corporate.Application{ID: r.ID, ExternalID: r.ExternalID, CompanyName: r.CompanyName, TaxNumber: r.TaxNumber,
 			Status: r.Status, CreatedAt: at(r.CreatedAt)}, nil
 	},
-	row: func(a corporate.Application) applicationRow {
+	Row: func(a corporate.Application) applicationRow {
 		return applicationRow{ExternalID: a.ExternalID, CompanyName: a.CompanyName, FoldedName: user.FoldName(a.CompanyName),
 			TaxNumber: a.TaxNumber, Status: a.Status}
 	},
@@ -51,31 +52,33 @@ type corporateRow struct {
 	CountryCode, PhoneNumber              string
 	Email                                 *string
 	Made                                  bool
-	stamps
+	record.Stamps
 }
 
-var corporateUsers = table[corporateRow, corporate.User]{
-	order: keyset{columns: "id", descending: true},
-	fixed: []string{"made", "created_at"},
-	record: func(r corporateRow) (corporate.User, error) {
+var corporateUsers = record.Table[corporateRow, corporate.User]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Fixed: []string{"made", "created_at"},
+	Record: func(r corporateRow) (corporate.User, error) {
 		return corporate.User{ID: r.ID, UserID: r.UserID, CorporateUserID: r.CorporateUserID, Role: r.Role,
 			Status: r.Status, CountryCode: r.CountryCode, PhoneNumber: r.PhoneNumber, Email: r.Email, Made: r.Made}, nil
 	},
-	row: func(u corporate.User) corporateRow {
+	Row: func(u corporate.User) corporateRow {
 		return corporateRow{UserID: u.UserID, CorporateUserID: u.CorporateUserID, Role: u.Role, Status: u.Status,
 			CountryCode: u.CountryCode, PhoneNumber: u.PhoneNumber, Email: u.Email, Made: u.Made}
 	},
-	absent: "there is no such corporate user",
+	Absent: "there is no such corporate user",
 }
 
-func applicationFilters(q corporate.ApplicationQuery) []filter {
-	return []filter{sent("id", q.ID), sent("tax_number", q.TaxNumber), sent("status", q.Status),
+func applicationFilters(q corporate.ApplicationQuery) []record.Filter {
+	return []record.Filter{record.Sent("id", q.ID), record.Sent("tax_number", q.TaxNumber), record.Sent("status",
+		q.Status),
 		partOfName("folded_name", q.CompanyName)}
 }
 
-func corporateFilters(q corporate.UserQuery) []filter {
-	return []filter{sent("id", q.ID), sent("user_id", q.UserID), sent("corporate_user_id", q.CorporateUserID),
-		sent("status", q.Status)}
+func corporateFilters(q corporate.UserQuery) []record.Filter {
+	return []record.Filter{record.Sent("id", q.ID), record.Sent("user_id", q.UserID), record.Sent("corporate_user_id",
+		q.CorporateUserID),
+		record.Sent("status", q.Status)}
 }
 
 func corporateOrder(p corporate.Place) []any { return []any{p.ID} }
@@ -86,25 +89,25 @@ func (s Corporate) Lock(ctx context.Context) error { return s.db.LockTx(ctx, cor
 // Applications implements corporate.Store.
 func (s Corporate) Applications(ctx context.Context, q corporate.ApplicationQuery,
 	p page.Query[corporate.Place]) (page.Of[corporate.Application], error) {
-	return listPage(ctx, s.db, applications, p, corporateOrder, applicationFilters(q))
+	return record.ListPage(ctx, s.db, applications, p, corporateOrder, applicationFilters(q))
 }
 
 // AddApplication implements corporate.Store.
 func (s Corporate) AddApplication(ctx context.Context, a corporate.Application) (int64, error) {
-	return applications.add(ctx, s.db, a)
+	return applications.Add(ctx, s.db, a)
 }
 
 // SetApplicationStatus sets the status of an application and returns it as it was.
 func (s Corporate) SetApplicationStatus(ctx context.Context, id int64, status string) (was corporate.Application,
 	err error) {
-	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		var row applicationRow
 		// The row is written before it is read, so that a second call waits here.
 		touch := tx.NewUpdate().Model(&row).Set("status = status").Where("id = ?", id).Returning("*")
 		if err := touch.Scan(ctx); err != nil {
-			return applications.translate(err)
+			return applications.Translate(err)
 		}
-		if was, err = applications.record(row); err != nil {
+		if was, err = applications.Record(row); err != nil {
 			return err
 		}
 		_, err := tx.NewUpdate().Model(&row).Set("status = ?", status).Where("id = ?", id).Exec(ctx)
@@ -116,24 +119,26 @@ func (s Corporate) SetApplicationStatus(ctx context.Context, id int64, status st
 // Users implements corporate.Store.
 func (s Corporate) Users(ctx context.Context, q corporate.UserQuery,
 	p page.Query[corporate.Place]) (page.Of[corporate.User], error) {
-	return listPage(ctx, s.db, corporateUsers, p, corporateOrder, corporateFilters(q))
+	return record.ListPage(ctx, s.db, corporateUsers, p, corporateOrder, corporateFilters(q))
 }
 
 // Like implements corporate.Store.
 func (s Corporate) Like(ctx context.Context, u corporate.User) (corporate.User, error) {
 	if u.UserID == "" {
-		return corporateUsers.find(ctx, s.db, is("corporate_user_id", u.CorporateUserID), sent("email", u.Email),
-			where("made"))
+		return corporateUsers.Find(ctx, s.db, record.Is("corporate_user_id", u.CorporateUserID), record.Sent("email",
+			u.Email),
+			record.Where("made"))
 	}
-	return corporateUsers.find(ctx, s.db, is("corporate_user_id", u.CorporateUserID), is("user_id", u.UserID))
+	return corporateUsers.Find(ctx, s.db, record.Is("corporate_user_id", u.CorporateUserID), record.Is("user_id",
+		u.UserID))
 }
 
 // AddUser implements corporate.Store.
 func (s Corporate) AddUser(ctx context.Context, u corporate.User) (int64, error) {
-	return corporateUsers.add(ctx, s.db, u)
+	return corporateUsers.Add(ctx, s.db, u)
 }
 
 // ChangeUser implements corporate.Store.
 func (s Corporate) ChangeUser(ctx context.Context, id int64, f func(corporate.User) (corporate.User, error)) error {
-	return corporateUsers.change(ctx, s.db, f, is("id", id))
+	return corporateUsers.Change(ctx, s.db, f, record.Is("id", id))
 }

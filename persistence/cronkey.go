@@ -8,6 +8,7 @@ import (
 	"castellan/domain/cronkey"
 	"castellan/domain/keyring"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // CronKeys implements cronkey.Store.
@@ -38,9 +39,9 @@ var cronKeyWrites = []engine.Kind{
 	}),
 }
 
-var cronKeys = table[cronKeyRow, cronkey.Key]{
-	order: keyset{columns: "name"},
-	record: func(r cronKeyRow) (cronkey.Key, error) {
+var cronKeys = record.Table[cronKeyRow, cronkey.Key]{
+	Order: record.Keyset{Columns: "name"},
+	Record: func(r cronKeyRow) (cronkey.Key, error) {
 		return cronkey.Key{Name: r.Name, Hash: keyring.Sum{Key: r.HashKey, Sum: r.Hash}, CreatedAt: at(r.CreatedAt)},
 			nil
 	},
@@ -48,5 +49,5 @@ var cronKeys = table[cronKeyRow, cronkey.Key]{
 
 // Keys implements cronkey.Store.
 func (s CronKeys) Keys(ctx context.Context) ([]cronkey.Key, error) {
-	return cronKeys.list(ctx, s.db, part{})
+	return cronKeys.List(ctx, s.db, record.Part{})
 }

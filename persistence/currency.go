@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/amount"
 	"castellan/domain/currency"
+	"castellan/persistence/record"
 )
 
 // Currencies implements currency.Store.
@@ -28,13 +29,13 @@ type currencyRow struct {
 	PNGImage          string `bun:"png_image"`
 	MarketDataID      string `bun:"market_data_id"`
 	MarketListingSlug string
-	PriceFormat       amountColumns `bun:"embed:price_format_"`
-	QuantityFormat    amountColumns `bun:"embed:quantity_format_"`
-	Threshold         amountColumns `bun:"embed:threshold_"`
+	PriceFormat       record.AmountColumns `bun:"embed:price_format_"`
+	QuantityFormat    record.AmountColumns `bun:"embed:quantity_format_"`
+	Threshold         record.AmountColumns `bun:"embed:threshold_"`
 	DepositEnable     bool
 	WithdrawEnable    bool
 	Active            bool
-	stamps
+	record.Stamps
 }
 
 type networkRow struct {
@@ -45,7 +46,7 @@ type networkRow struct {
 	Name    string
 	KYTName string `bun:"kyt_name"`
 	Active  bool
-	stamps
+	record.Stamps
 }
 
 type pairRow struct {
@@ -64,46 +65,46 @@ type pairRow struct {
 	DepositEnable     bool
 	WithdrawEnable    bool
 	Active            bool
-	stamps
+	record.Stamps
 }
 
 var (
-	currencies = table[currencyRow, currency.Currency]{
-		fixed: []string{"created_at"},
-		record: func(r currencyRow) (c currency.Currency, err error) {
+	currencies = record.Table[currencyRow, currency.Currency]{
+		Fixed: []string{"created_at"},
+		Record: func(r currencyRow) (c currency.Currency, err error) {
 			c = currency.Currency{ID: r.ID, Code: r.Code, Name: r.Name, Network: r.Network, Image: r.Image,
 				PNGImage: r.PNGImage, MarketDataID: r.MarketDataID, MarketListingSlug: r.MarketListingSlug,
 				Deposit: r.DepositEnable, Withdraw: r.WithdrawEnable, Active: r.Active}
-			err = readAmounts(map[*amount.Amount]amountColumns{&c.PriceFormat: r.PriceFormat,
+			err = record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&c.PriceFormat: r.PriceFormat,
 				&c.QuantityFormat: r.QuantityFormat, &c.Threshold: r.Threshold})
 			return c, err
 		},
-		row: func(c currency.Currency) currencyRow {
+		Row: func(c currency.Currency) currencyRow {
 			return currencyRow{Code: c.Code, Name: c.Name, Network: c.Network, Image: c.Image, PNGImage: c.PNGImage,
 				MarketDataID: c.MarketDataID, MarketListingSlug: c.MarketListingSlug,
-				PriceFormat: columnsOf(c.PriceFormat), QuantityFormat: columnsOf(c.QuantityFormat),
-				Threshold: columnsOf(c.Threshold), DepositEnable: c.Deposit, WithdrawEnable: c.Withdraw, Active: c.Active}
+				PriceFormat: record.ColumnsOf(c.PriceFormat), QuantityFormat: record.ColumnsOf(c.QuantityFormat),
+				Threshold: record.ColumnsOf(c.Threshold), DepositEnable: c.Deposit, WithdrawEnable: c.Withdraw, Active: c.Active}
 		},
 	}
-	networks = table[networkRow, currency.Network]{
-		fixed: []string{"created_at"},
-		record: func(r networkRow) (currency.Network, error) {
+	networks = record.Table[networkRow, currency.Network]{
+		Fixed: []string{"created_at"},
+		Record: func(r networkRow) (currency.Network, error) {
 			return currency.Network{ID: r.ID, Code: r.Code, Name: r.Name, KYTName: r.KYTName, Active: r.Active}, nil
 		},
-		row: func(n currency.Network) networkRow {
+		Row: func(n currency.Network) networkRow {
 			return networkRow{Code: n.Code, Name: n.Name, KYTName: n.KYTName, Active: n.Active}
 		},
 	}
-	pairs = table[pairRow, currency.Pair]{
-		fixed: []string{"created_at", "currency_id", "network_id"},
-		record: func(r pairRow) (currency.Pair, error) {
+	pairs = record.Table[pairRow, currency.Pair]{
+		Fixed: []string{"created_at", "currency_id", "network_id"},
+		Record: func(r pairRow) (currency.Pair, error) {
 			return currency.Pair{ID: r.ID, CurrencyID: r.CurrencyID, NetworkID: r.NetworkID,
 				FormatPrecision: r.FormatPrecision, ScreeningSymbol: r.ScreeningSymbol, MintAddress: r.MintAddress,
 				DepositAddress: r.DepositAddress, WalletProviderID: r.WalletProviderID,
 				WalletCurrencyID: r.WalletCurrencyID, ProviderNetworkID: r.ProviderNetworkID,
 				Deposit: r.DepositEnable, Withdraw: r.WithdrawEnable, Active: r.Active}, nil
 		},
-		row: func(p currency.Pair) pairRow {
+		Row: func(p currency.Pair) pairRow {
 			return pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, FormatPrecision: p.FormatPrecision,
 				ScreeningSymbol: p.ScreeningSymbol, MintAddress: p.MintAddress, DepositAddress: p.DepositAddress,
 				WalletProviderID: p.WalletProviderID, WalletCurrencyID: p.WalletCurrencyID,
@@ -113,54 +114,54 @@ var (
 	}
 )
 
-func selected(q currency.Query) part {
-	return part{where: []filter{sent("code", q.Code), sent("active", q.Active)}}
+func selected(q currency.Query) record.Part {
+	return record.Part{Where: []record.Filter{record.Sent("code", q.Code), record.Sent("active", q.Active)}}
 }
 
 // Currencies implements currency.Store.
 func (s Currencies) Currencies(ctx context.Context, q currency.Query) ([]currency.Currency, error) {
-	return currencies.list(ctx, s.db, selected(q))
+	return currencies.List(ctx, s.db, selected(q))
 }
 
 // Networks implements currency.Store.
 func (s Currencies) Networks(ctx context.Context, q currency.Query) ([]currency.Network, error) {
-	return networks.list(ctx, s.db, selected(q))
+	return networks.List(ctx, s.db, selected(q))
 }
 
 // Pairs implements currency.Store.
 func (s Currencies) Pairs(ctx context.Context) ([]currency.Pair, error) {
-	return pairs.list(ctx, s.db, part{})
+	return pairs.List(ctx, s.db, record.Part{})
 }
 
 // AddCurrency implements currency.Store.
 func (s Currencies) AddCurrency(ctx context.Context, c currency.Currency) (int64, error) {
-	return currencies.add(ctx, s.db, c)
+	return currencies.Add(ctx, s.db, c)
 }
 
 // AddNetwork implements currency.Store.
 func (s Currencies) AddNetwork(ctx context.Context, n currency.Network) (int64, error) {
-	return networks.add(ctx, s.db, n)
+	return networks.Add(ctx, s.db, n)
 }
 
 // AddPair implements currency.Store.
 func (s Currencies) AddPair(ctx context.Context, p currency.Pair) (int64, error) {
-	return pairs.add(ctx, s.db, p)
+	return pairs.Add(ctx, s.db, p)
 }
 
 // ChangeCurrency implements currency.Store.
 func (s Currencies) ChangeCurrency(ctx context.Context, id int64,
 	f func(currency.Currency) (currency.Currency, error)) error {
-	return currencies.change(ctx, s.db, f, is("id", id))
+	return currencies.Change(ctx, s.db, f, record.Is("id", id))
 }
 
 // ChangeNetwork implements currency.Store.
 func (s Currencies) ChangeNetwork(ctx context.Context, id int64,
 	f func(currency.Network) (currency.Network, error)) error {
-	return networks.change(ctx, s.db, f, is("id", id))
+	return networks.Change(ctx, s.db, f, record.Is("id", id))
 }
 
 // ChangePair implements currency.Store.
 func (s Currencies) ChangePair(ctx context.Context, id int64,
 	f func(currency.Pair) (currency.Pair, error)) error {
-	return pairs.change(ctx, s.db, f, is("id", id))
+	return pairs.Change(ctx, s.db, f, record.Is("id", id))
 }

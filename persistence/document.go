@@ -12,6 +12,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/page"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Documents implements document.Store.
@@ -48,10 +49,10 @@ type quotaRow struct {
 	Bytes  int64
 }
 
-var documents = table[documentRow, document.Document]{
-	fixed:  []string{"id", "user_id", "mime_type", "path", "size", "created_at", "updated_at"},
-	absent: "no such document",
-	record: func(r documentRow) (document.Document, error) {
+var documents = record.Table[documentRow, document.Document]{
+	Fixed:  []string{"id", "user_id", "mime_type", "path", "size", "created_at", "updated_at"},
+	Absent: "no such document",
+	Record: func(r documentRow) (document.Document, error) {
 		d := document.Document{ID: r.ID, UserID: r.UserID, Name: r.Name, MimeType: r.MimeType, Type: r.Type,
 			Description: r.Description, Status: r.Status, Reason: r.Reason, Path: r.Path, Size: r.Size,
 			CreatedAt: at(r.CreatedAt)}
@@ -61,7 +62,7 @@ var documents = table[documentRow, document.Document]{
 		}
 		return d, err
 	},
-	row: func(d document.Document) documentRow {
+	Row: func(d document.Document) documentRow {
 		return documentRow{ID: d.ID, UserID: d.UserID, Name: d.Name, MimeType: d.MimeType, Type: d.Type,
 			Description: d.Description, NameTexts: body(d.NameTexts), DescriptionTexts: body(d.DescriptionTexts),
 			Status: d.Status, Reason: d.Reason, Path: d.Path, Size: d.Size, CreatedAt: ms(d.CreatedAt),
@@ -79,28 +80,29 @@ type documentRead struct {
 }
 
 // documentList is a list of documents. The ids are those of creation, so both orders have the same indexes.
-func documentList(oldest bool) table[documentRead, document.Document] {
-	return table[documentRead, document.Document]{
-		order: keyset{columns: "d.id", descending: !oldest},
-		join: func(q *bun.SelectQuery) *bun.SelectQuery {
+func documentList(oldest bool) record.Table[documentRead, document.Document] {
+	return record.Table[documentRead, document.Document]{
+		Order: record.Keyset{Columns: "d.id", Descending: !oldest},
+		Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 			return q.ColumnExpr("d.*, COALESCE(u.name, '') AS owner_name, COALESCE(u.surname, '') AS owner_surname, " +
 				"COALESCE(u.kyc_confirm, '') AS owner_kyc").Join("LEFT JOIN users AS u ON u.id = d.user_id")
 		},
-		record: func(r documentRead) (document.Document, error) {
-			d, err := documents.record(r.documentRow)
+		Record: func(r documentRead) (document.Document, error) {
+			d, err := documents.Record(r.documentRow)
 			d.OwnerName, d.OwnerKYC = strings.TrimSpace(r.OwnerName+" "+r.OwnerSurname), r.OwnerKYC
 			return d, err
 		},
 	}
 }
 
-func documentFilters(q document.Query) []filter {
-	pictures := filter{}
+func documentFilters(q document.Query) []record.Filter {
+	pictures := record.Filter{}
 	if q.Pictures {
-		pictures = where("d.mime_type <> ?", document.PDF)
+		pictures = record.Where("d.mime_type <> ?", document.PDF)
 	}
-	return []filter{sent("d.user_id", q.UserID), sent("d.type", q.Type), sent("d.status", q.Status),
-		sent("d.reason", q.Reason), sent("u.kyc_confirm", q.OwnerKYC), pictures}
+	return []record.Filter{record.Sent("d.user_id", q.UserID), record.Sent("d.type", q.Type), record.Sent("d.status",
+		q.Status),
+		record.Sent("d.reason", q.Reason), record.Sent("u.kyc_confirm", q.OwnerKYC), pictures}
 }
 
 func documentOrder(p document.Place) []any { return []any{p.ID} }
@@ -111,9 +113,9 @@ func (s Documents) Add(ctx context.Context, d document.Document, charge, quota i
 	if charge > quota {
 		return full
 	}
-	row, use := documents.row(d), quotaRow{UserID: d.UserID, Bytes: charge}
-	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		err := oneRow(tx.NewInsert().Model(&use).On("CONFLICT (user_id) DO UPDATE").
+	row, use := documents.Row(d), quotaRow{UserID: d.UserID, Bytes: charge}
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		err := record.OneRow(tx.NewInsert().Model(&use).On("CONFLICT (user_id) DO UPDATE").
 			Set("bytes = q.bytes + EXCLUDED.bytes").Where("q.bytes + EXCLUDED.bytes <= ?", quota).Exec(ctx))
 		if errors.Is(err, sql.ErrNoRows) {
 			return full
@@ -139,24 +141,24 @@ func (s Documents) Used(ctx context.Context, userID string) (int64, error) {
 
 // Get implements document.Store.
 func (s Documents) Get(ctx context.Context, id string) (document.Document, error) {
-	return documents.find(ctx, s.db, is("id", id))
+	return documents.Find(ctx, s.db, record.Is("id", id))
 }
 
 // ByPath implements document.Store.
 func (s Documents) ByPath(ctx context.Context, path string) (document.Document, error) {
-	return documents.find(ctx, s.db, is("path", path))
+	return documents.Find(ctx, s.db, record.Is("path", path))
 }
 
 // Change implements document.Store.
 func (s Documents) Change(ctx context.Context, id string,
 	f func(document.Document) (document.Document, error)) error {
-	return documents.change(ctx, s.db, f, is("id", id))
+	return documents.Change(ctx, s.db, f, record.Is("id", id))
 }
 
 // List implements document.Store.
 func (s Documents) List(ctx context.Context, q document.Query,
 	p page.Query[document.Place]) (page.Of[document.Document], error) {
-	return listPage(ctx, s.db, documentList(q.Oldest), p, documentOrder, documentFilters(q))
+	return record.ListPage(ctx, s.db, documentList(q.Oldest), p, documentOrder, documentFilters(q))
 }
 
 // Owned implements document.Store.
@@ -170,14 +172,15 @@ func (s Documents) Owned(ctx context.Context, userID string, ids []string) (owne
 
 // Decide implements document.Store.
 func (s Documents) Decide(ctx context.Context, d document.Decision) (changed []string, err error) {
-	which := is("type", d.Type)
+	which := record.Is("type", d.Type)
 	if d.IDs != nil {
-		which = where("id IN (?)", bun.List(d.IDs))
+		which = record.Where("id IN (?)", bun.List(d.IDs))
 	}
-	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		q := tx.NewUpdate().Model((*documentRow)(nil)).Set("status = ?", d.Status).Set("reason = ?", d.Reason).
 			Set("updated_at = ?", ms(s.db.Now())).Where("(status <> ? OR COALESCE(reason, '') <> ?)", d.Status, d.Reason)
-		_, err := filtered(q, []filter{is("user_id", d.UserID), which}).Returning("id").Exec(ctx, &changed)
+		_, err := record.Filtered(q, []record.Filter{record.Is("user_id", d.UserID), which}).Returning("id").Exec(ctx,
+			&changed)
 		return err
 	})
 	return changed, err
@@ -188,6 +191,6 @@ func (s Documents) Named(ctx context.Context, paths []string) (named []string, e
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	q := s.db.Conn(ctx).NewSelect().Model((*documentRow)(nil)).Column("path")
-	err = filtered(q, []filter{among("path", paths)}).Scan(ctx, &named)
+	err = record.Filtered(q, []record.Filter{record.Among("path", paths)}).Scan(ctx, &named)
 	return named, translate(err)
 }

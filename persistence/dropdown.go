@@ -6,6 +6,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/dropdown"
+	"castellan/persistence/record"
 )
 
 // Dropdowns implements dropdown.Store.
@@ -26,15 +27,15 @@ type optionRow struct {
 	NameTR           string `bun:"name_tr"`
 	NameAR           string `bun:"name_ar"`
 	ExplainMandatory bool
-	created
+	record.Created
 }
 
-var options = table[optionRow, dropdown.Option]{
-	record: func(r optionRow) (dropdown.Option, error) {
+var options = record.Table[optionRow, dropdown.Option]{
+	Record: func(r optionRow) (dropdown.Option, error) {
 		return dropdown.Option{ID: r.ID, Group: r.GroupCode, Code: r.Code, English: r.NameEN, Turkish: r.NameTR,
 			Arabic: r.NameAR, ExplainMandatory: r.ExplainMandatory}, nil
 	},
-	row: func(o dropdown.Option) optionRow {
+	Row: func(o dropdown.Option) optionRow {
 		return optionRow{GroupCode: o.Group, Code: o.Code, NameEN: o.English, NameTR: o.Turkish, NameAR: o.Arabic,
 			ExplainMandatory: o.ExplainMandatory}
 	},
@@ -42,14 +43,14 @@ var options = table[optionRow, dropdown.Option]{
 
 // List implements dropdown.Store.
 func (s Dropdowns) List(ctx context.Context, q dropdown.Query) ([]dropdown.Option, error) {
-	fs := []filter{sent("group_code", q.Group)}
+	fs := []record.Filter{record.Sent("group_code", q.Group)}
 	if q.Code != nil {
-		fs = append(fs, where("(group_code = ? OR code = ?)", *q.Code, *q.Code))
+		fs = append(fs, record.Where("(group_code = ? OR code = ?)", *q.Code, *q.Code))
 	}
-	return options.list(ctx, s.db, part{where: fs})
+	return options.List(ctx, s.db, record.Part{Where: fs})
 }
 
 // Add implements dropdown.Store.
 func (s Dropdowns) Add(ctx context.Context, o dropdown.Option) (int64, error) {
-	return options.add(ctx, s.db, o)
+	return options.Add(ctx, s.db, o)
 }

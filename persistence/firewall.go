@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/firewall"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Firewall implements firewall.Store.
@@ -35,12 +36,12 @@ type firewallRow struct {
 	AllResources bool
 	Status       string
 	DryRun       bool
-	stamps
+	record.Stamps
 }
 
-var firewallRules = table[firewallRow, firewall.Rule]{
-	fixed: []string{"app_id", "label", "type", "entity_type", "created_at"},
-	record: func(r firewallRow) (firewall.Rule, error) {
+var firewallRules = record.Table[firewallRow, firewall.Rule]{
+	Fixed: []string{"app_id", "label", "type", "entity_type", "created_at"},
+	Record: func(r firewallRow) (firewall.Rule, error) {
 		f := firewall.Rule{AppID: r.AppID, Label: r.Label, Type: firewall.Type(r.Type), PeriodMs: r.PeriodMs,
 			Limit: r.MaxRequests, ExpireAt: r.ExpireAt, EntityType: firewall.EntityType(r.EntityType),
 			AllEntities: r.AllEntities, AllResources: r.AllResources, Status: firewall.Status(r.Status),
@@ -48,7 +49,7 @@ var firewallRules = table[firewallRow, firewall.Rule]{
 		err := errors.Join(engine.ReadJSON(r.Entities, &f.Entities), engine.ReadJSON(r.Resources, &f.Resources))
 		return f, err
 	},
-	row: func(f firewall.Rule) firewallRow {
+	Row: func(f firewall.Rule) firewallRow {
 		return firewallRow{AppID: f.AppID, Label: f.Label, Type: string(f.Type), PeriodMs: f.PeriodMs,
 			MaxRequests: f.Limit, ExpireAt: f.ExpireAt, EntityType: string(f.EntityType),
 			Entities: body(f.Entities), Resources: body(f.Resources), AllEntities: f.AllEntities,
@@ -58,20 +59,20 @@ var firewallRules = table[firewallRow, firewall.Rule]{
 
 // Rules implements firewall.Store.
 func (s Firewall) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule, error) {
-	fs := []filter{sent("app_id", q.AppID), sent("status", q.Status)}
+	fs := []record.Filter{record.Sent("app_id", q.AppID), record.Sent("status", q.Status)}
 	if q.Labels != nil {
-		fs = append(fs, where("label IN (?)", bun.List(q.Labels)))
+		fs = append(fs, record.Where("label IN (?)", bun.List(q.Labels)))
 	}
-	return firewallRules.list(ctx, s.db, part{where: fs})
+	return firewallRules.List(ctx, s.db, record.Part{Where: fs})
 }
 
 // Add implements firewall.Store.
 func (s Firewall) Add(ctx context.Context, r firewall.Rule) error {
-	_, err := firewallRules.add(ctx, s.db, r)
+	_, err := firewallRules.Add(ctx, s.db, r)
 	return err
 }
 
 // Change implements firewall.Store.
 func (s Firewall) Change(ctx context.Context, label string, f func(firewall.Rule) (firewall.Rule, error)) error {
-	return firewallRules.change(ctx, s.db, f, is("label", label))
+	return firewallRules.Change(ctx, s.db, f, record.Is("label", label))
 }

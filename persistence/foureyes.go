@@ -9,6 +9,7 @@ import (
 	"castellan/domain/foureyes"
 	"castellan/domain/id"
 	"castellan/domain/page"
+	"castellan/persistence/record"
 )
 
 // FourEyes implements foureyes.Store.
@@ -37,11 +38,11 @@ type fourEyesRow struct {
 	Result      []byte
 }
 
-var fourEyes = table[fourEyesRow, foureyes.Request]{
-	order:  keyset{columns: "id", descending: true},
-	fixed:  []string{"id", "method", "path", "summary", "requested_by", "requested_at", "expires_at"},
-	absent: "no such request",
-	record: func(r fourEyesRow) (foureyes.Request, error) {
+var fourEyes = record.Table[fourEyesRow, foureyes.Request]{
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Fixed:  []string{"id", "method", "path", "summary", "requested_by", "requested_at", "expires_at"},
+	Absent: "no such request",
+	Record: func(r fourEyesRow) (foureyes.Request, error) {
 		q := foureyes.Request{ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, RequestedBy: r.RequestedBy,
 			RequestedAt: at(r.RequestedAt), ExpiresAt: at(r.ExpiresAt), Status: foureyes.Status(r.Status),
 			DecidedBy: r.DecidedBy, Reason: r.Reason, Sealed: r.Sealed, Result: r.Result}
@@ -50,7 +51,7 @@ var fourEyes = table[fourEyesRow, foureyes.Request]{
 		}
 		return q, nil
 	},
-	row: func(q foureyes.Request) fourEyesRow {
+	Row: func(q foureyes.Request) fourEyesRow {
 		return fourEyesRow{ID: q.ID, Method: q.Method, Path: q.Path, Summary: q.Summary, RequestedBy: q.RequestedBy,
 			RequestedAt: ms(q.RequestedAt), ExpiresAt: ms(q.ExpiresAt), Status: string(q.Status), DecidedBy: q.DecidedBy,
 			DecidedAt: ms(q.DecidedAt), Reason: q.Reason, Sealed: q.Sealed, Result: q.Result}
@@ -59,8 +60,8 @@ var fourEyes = table[fourEyesRow, foureyes.Request]{
 
 // Add implements foureyes.Store.
 func (s FourEyes) Add(ctx context.Context, r foureyes.Request) error {
-	row := fourEyes.row(r)
-	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	row := fourEyes.Row(r)
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
@@ -68,7 +69,7 @@ func (s FourEyes) Add(ctx context.Context, r foureyes.Request) error {
 
 // Get implements foureyes.Store.
 func (s FourEyes) Get(ctx context.Context, id string) (foureyes.Request, error) {
-	return fourEyes.find(ctx, s.db, is("id", id))
+	return fourEyes.Find(ctx, s.db, record.Is("id", id))
 }
 
 // Hold implements foureyes.Store.
@@ -81,27 +82,27 @@ func (s FourEyes) Hold(ctx context.Context, id string) (r foureyes.Request, err 
 		q = q.For("UPDATE")
 	}
 	if err := q.Scan(ctx); err != nil {
-		return r, fourEyes.translate(err)
+		return r, fourEyes.Translate(err)
 	}
-	return fourEyes.record(row)
+	return fourEyes.Record(row)
 }
 
 // Decide implements foureyes.Store.
 func (s FourEyes) Decide(ctx context.Context, r foureyes.Request) error {
-	return fourEyes.save(ctx, s.db, r, is("id", r.ID), is("status", string(foureyes.Pending)))
+	return fourEyes.Save(ctx, s.db, r, record.Is("id", r.ID), record.Is("status", string(foureyes.Pending)))
 }
 
-func fourEyesFilters(q foureyes.Query) []filter {
+func fourEyesFilters(q foureyes.Query) []record.Filter {
 	stored := q.Status
 	if stored == foureyes.Expired {
 		stored = foureyes.Pending
 	}
-	all := []filter{given("status", string(stored))}
+	all := []record.Filter{record.Given("status", string(stored))}
 	switch q.Status {
 	case foureyes.Pending:
-		all = append(all, where("expires_at > ?", ms(q.Now)))
+		all = append(all, record.Where("expires_at > ?", ms(q.Now)))
 	case foureyes.Expired:
-		all = append(all, where("expires_at <= ?", ms(q.Now)))
+		all = append(all, record.Where("expires_at <= ?", ms(q.Now)))
 	}
 	return all
 }
@@ -111,7 +112,7 @@ func fourEyesOrder(p foureyes.Place) []any { return []any{p.ID} }
 // List implements foureyes.Store.
 func (s FourEyes) List(ctx context.Context, q foureyes.Query,
 	p page.Query[foureyes.Place]) (page.Of[foureyes.Request], error) {
-	got, err := listPage(ctx, s.db, fourEyes, p, fourEyesOrder, fourEyesFilters(q))
+	got, err := record.ListPage(ctx, s.db, fourEyes, p, fourEyesOrder, fourEyesFilters(q))
 	for i := range got.Records {
 		got.Records[i] = got.Records[i].At(q.Now)
 	}

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/foureyes"
 	"castellan/domain/foureyes/foureyestest"
 	"castellan/domain/storetest"
+	"castellan/persistence/record"
 )
 
 func TestFourEyesStore(t *testing.T) {
@@ -23,7 +24,7 @@ func TestFourEyesStore(t *testing.T) {
 // The list and its filter are read from an index.
 func TestFourEyesAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		q := filtered(db.Conn(t.Context()).NewSelect().Model((*fourEyesRow)(nil)),
+		q := record.Filtered(db.Conn(t.Context()).NewSelect().Model((*fourEyesRow)(nil)),
 			fourEyesFilters(foureyes.Query{Status: foureyes.Pending, Now: time.Now()})).OrderExpr("id DESC").Limit(2)
 		if plan := explain(t, db, q); !strings.Contains(plan, "four_eyes_status") {
 			t.Errorf("the plan does not use the index:\n%s", plan)

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/geo"
 	"castellan/domain/geofilter"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Geofilters implements geofilter.Store.
@@ -48,14 +49,14 @@ var geofilterWrites = []engine.Kind{
 }
 
 var (
-	filterCountries = table[countryRow, geofilter.Country]{
-		record: func(r countryRow) (geofilter.Country, error) {
+	filterCountries = record.Table[countryRow, geofilter.Country]{
+		Record: func(r countryRow) (geofilter.Country, error) {
 			return geofilter.Country{ID: r.ID, UserID: r.UserID, Code: r.Code, CreatedAt: at(r.CreatedAt),
 				UpdatedAt: at(r.UpdatedAt)}, nil
 		},
 	}
-	filters = table[filterRow, geofilter.Held]{
-		record: func(r filterRow) (geofilter.Held, error) {
+	filters = record.Table[filterRow, geofilter.Held]{
+		Record: func(r filterRow) (geofilter.Held, error) {
 			return geofilter.Held{UserID: r.ID, CV: r.CV, Filter: geo.Filter(r.Countries)}, nil
 		},
 	}
@@ -63,17 +64,17 @@ var (
 
 // Countries implements geofilter.Store.
 func (s Geofilters) Countries(ctx context.Context, userID string) ([]geofilter.Country, error) {
-	return filterCountries.list(ctx, s.db, part{where: []filter{is("user_id", userID)}})
+	return filterCountries.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
 }
 
 // All implements geofilter.Store.
 func (s Geofilters) All(ctx context.Context) ([]geofilter.Held, error) {
-	return filters.list(ctx, s.db, part{where: []filter{where("countries <> ''")}})
+	return filters.List(ctx, s.db, record.Part{Where: []record.Filter{record.Where("countries <> ''")}})
 }
 
 // Get implements geofilter.Store.
 func (s Geofilters) Get(ctx context.Context, userID string) (geofilter.Held, error) {
-	held, err := filters.find(ctx, s.db, is("id", userID))
+	held, err := filters.Find(ctx, s.db, record.Is("id", userID))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return geofilter.Held{UserID: userID}, nil
 	}

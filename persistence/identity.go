@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/identity"
+	"castellan/persistence/record"
 )
 
 // Identities implements identity.Store.
@@ -32,7 +33,7 @@ type identityRow struct {
 	FullName     string // as it was confirmed
 	BirthDate    string
 	Registered   bool
-	stamps
+	record.Stamps
 }
 
 type infoRow struct {
@@ -43,7 +44,7 @@ type infoRow struct {
 
 	Purpose, Source, Income, Amount, Count                     int64
 	PurposeText, SourceText, IncomeText, AmountText, CountText string
-	stamps
+	record.Stamps
 }
 
 // Lock implements identity.Store. Hashes whose first 64 bits are equal wait for each other too.
@@ -54,8 +55,8 @@ func (s Identities) Lock(ctx context.Context, hash string) error {
 
 // Others implements identity.Store.
 func (s Identities) Others(ctx context.Context, userID string, hashes ...string) (int, error) {
-	return accounts.count(ctx, s.db, among("identity_hash", hashes), where("identity_hash <> ''"),
-		where("id <> ?", userID))
+	return accounts.Count(ctx, s.db, record.Among("identity_hash", hashes), record.Where("identity_hash <> ''"),
+		record.Where("id <> ?", userID))
 }
 
 // Hashed implements identity.Store.
@@ -76,7 +77,7 @@ func (s Identities) Hashed(ctx context.Context, after string, limit int) ([]iden
 
 // Rehash implements identity.Store.
 func (s Identities) Rehash(ctx context.Context, userID, from, to string) error {
-	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewUpdate().Table("users").Set("identity_hash = ?", to).Where("id = ?", userID).
 			Where("identity_hash = ?", from).Exec(ctx)
 		return err
@@ -88,8 +89,8 @@ func (s Identities) Keep(ctx context.Context, userID string, p identity.Person, 
 	row := identityRow{UserID: userID, Number: sealed, SecondName: p.SecondName, Country: p.Country, CityID: p.CityID,
 		DistrictID: p.DistrictID, Address: p.Address, OccupationID: p.OccupationID, FullName: p.FullName(),
 		BirthDate: p.BirthDate, Registered: p.Registered}
-	row.stamp(ms(s.db.Now()))
-	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	row.Stamp(ms(s.db.Now()))
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		q := replacing(tx.NewInsert().Model(&row), "number", "second_name", "country", "city_id", "district_id", "address",
 			"occupation_id", "full_name", "birth_date", "registered")
 		_, err := q.Exec(ctx)
@@ -131,8 +132,8 @@ func (s Identities) Inform(ctx context.Context, i identity.Info) (id int64, err 
 	row := infoRow{UserID: i.UserID, Purpose: c[0].OptionID, Source: c[1].OptionID, Income: c[2].OptionID,
 		Amount: c[3].OptionID, Count: c[4].OptionID, PurposeText: c[0].Explanation, SourceText: c[1].Explanation,
 		IncomeText: c[2].Explanation, AmountText: c[3].Explanation, CountText: c[4].Explanation}
-	row.stamp(ms(s.db.Now()))
-	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	row.Stamp(ms(s.db.Now()))
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		q := replacing(tx.NewInsert().Model(&row).ExcludeColumn("id"), "purpose", "source", "income", "amount", "count",
 			"purpose_text", "source_text", "income_text", "amount_text", "count_text")
 		return q.Returning("id").Scan(ctx, &id)

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/integration"
 	"castellan/domain/page"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Integration keeps the external ids and the events of other services.
@@ -59,17 +60,17 @@ var integrationWrites = []engine.Kind{
 	}),
 }
 
-var claims = table[claimRow, integration.Claim]{
-	absent: "there is no record of this external id",
-	record: func(r claimRow) (integration.Claim, error) {
+var claims = record.Table[claimRow, integration.Claim]{
+	Absent: "there is no record of this external id",
+	Record: func(r claimRow) (integration.Claim, error) {
 		return integration.Claim{Kind: integration.Kind(r.Kind), ExternalID: r.ExternalID, Digest: r.Digest,
 			RecordID: r.RecordID, At: at(r.CreatedAt)}, nil
 	},
 }
 
-var events = table[eventRow, integration.Event]{
-	order: keyset{columns: "tx, id"},
-	record: func(r eventRow) (integration.Event, error) {
+var events = record.Table[eventRow, integration.Event]{
+	Order: record.Keyset{Columns: "tx, id"},
+	Record: func(r eventRow) (integration.Event, error) {
 		e := integration.Event{ID: r.ID, Type: integration.Type(r.Type), UserID: r.UserID, At: at(r.At), Tx: r.Tx}
 		return e, engine.ReadJSON(r.Data, &e.Data)
 	},
@@ -77,22 +78,22 @@ var events = table[eventRow, integration.Event]{
 
 // Claim reads the claim of an external id.
 func (s Integration) Claim(ctx context.Context, kind integration.Kind, externalID string) (integration.Claim, error) {
-	return claims.find(ctx, s.db, is("kind", string(kind)), is("external_id", externalID))
+	return claims.Find(ctx, s.db, record.Is("kind", string(kind)), record.Is("external_id", externalID))
 }
 
 // ClaimOf reads the claim that is bound to a record.
 func (s Integration) ClaimOf(ctx context.Context, kind integration.Kind, recordID string) (integration.Claim, error) {
-	return claims.find(ctx, s.db, is("kind", string(kind)), is("record_id", recordID))
+	return claims.Find(ctx, s.db, record.Is("kind", string(kind)), record.Is("record_id", recordID))
 }
 
 // Events lists events in the order of their commits.
 func (s Integration) Events(ctx context.Context, q integration.EventQuery,
 	p page.Query[integration.Place]) (page.Of[integration.Event], error) {
-	filters := []filter{among("type", q.Types)}
+	filters := []record.Filter{record.Among("type", q.Types)}
 	if s.db.Postgres() {
-		filters = append(filters, where("tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
+		filters = append(filters, record.Where("tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
 	}
-	return listPage(ctx, s.db, events, p, func(m integration.Place) []any { return []any{m.Tx, m.ID} }, filters)
+	return record.ListPage(ctx, s.db, events, p, func(m integration.Place) []any { return []any{m.Tx, m.ID} }, filters)
 }
 
 // PurgeEvents removes the events that are older than before.

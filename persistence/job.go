@@ -11,6 +11,7 @@ import (
 	"castellan/domain/job"
 	"castellan/domain/page"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Jobs implements job.Store.
@@ -114,9 +115,9 @@ var jobWrites = []engine.Kind{
 }
 
 var (
-	jobs = table[jobRow, job.Job]{
-		order: keyset{columns: "id", descending: true},
-		record: func(r jobRow) (job.Job, error) {
+	jobs = record.Table[jobRow, job.Job]{
+		Order: record.Keyset{Columns: "id", Descending: true},
+		Record: func(r jobRow) (job.Job, error) {
 			failures, err := failuresOf(r.Failures)
 			return job.Job{ID: r.ID, Kind: r.Kind, Key: r.Key, State: job.State(r.State), Version: r.Version,
 				Cancel: r.Cancel, Cursor: r.Cursor, Total: r.Total,
@@ -126,9 +127,9 @@ var (
 				FinishedAt: at(r.FinishedAt), Owner: r.Owner, Failures: failures}, err
 		},
 	}
-	jobItems = table[jobItemRow, job.Item]{
-		order: keyset{columns: "job_id, n"},
-		record: func(r jobItemRow) (job.Item, error) {
+	jobItems = record.Table[jobItemRow, job.Item]{
+		Order: record.Keyset{Columns: "job_id, n"},
+		Record: func(r jobItemRow) (job.Item, error) {
 			return job.Item{JobID: r.JobID, N: r.N, Ref: r.Ref, State: job.ItemState(r.State), Error: r.Error}, nil
 		},
 	}
@@ -138,7 +139,7 @@ var (
 func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, err error) {
 	row := jobRow{Kind: j.Kind, Key: j.Key, Params: j.Params, ActorID: j.ActorID, CreatedAt: ms(j.CreatedAt),
 		savedJob: savedOf(j)}
-	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		// A row that another transaction has added and not committed is waited for.
 		r, err := tx.NewInsert().Model(&row).On("CONFLICT (kind, key) DO NOTHING").Exec(ctx)
 		if err != nil {
@@ -148,7 +149,7 @@ func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, e
 			stored, added = j, true
 			return err
 		}
-		stored, err = jobs.find(ctx, s.db, is("kind", j.Kind), is("key", j.Key))
+		stored, err = jobs.Find(ctx, s.db, record.Is("kind", j.Kind), record.Is("key", j.Key))
 		return err
 	})
 	return stored, added, err
@@ -156,7 +157,7 @@ func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, e
 
 // Get implements job.Store.
 func (s Jobs) Get(ctx context.Context, id string) (job.Job, error) {
-	return jobs.find(ctx, s.db, is("id", id))
+	return jobs.Find(ctx, s.db, record.Is("id", id))
 }
 
 // Started implements job.Store.
@@ -177,26 +178,27 @@ func (s Jobs) Due(ctx context.Context, now time.Time, limit int) (ids []string, 
 	return ids, translate(err)
 }
 
-func jobFilters(q job.Query) []filter {
-	return []filter{given("kind", q.Kind), given("state", string(q.State))}
+func jobFilters(q job.Query) []record.Filter {
+	return []record.Filter{record.Given("kind", q.Kind), record.Given("state", string(q.State))}
 }
 
 func jobOrder(p job.Place) []any { return []any{p.ID} }
 
 // List implements job.Store.
 func (s Jobs) List(ctx context.Context, q job.Query, p page.Query[job.Place]) (page.Of[job.Job], error) {
-	return listPage(ctx, s.db, jobs, p, jobOrder, jobFilters(q))
+	return record.ListPage(ctx, s.db, jobs, p, jobOrder, jobFilters(q))
 }
 
 // Items implements job.Store.
 func (s Jobs) Items(ctx context.Context, q job.ItemQuery) ([]job.Item, error) {
-	return jobItems.list(ctx, s.db, part{limit: q.Limit,
-		where: []filter{is("job_id", q.JobID), where("n > ?", q.After), among("state", q.States)}})
+	return jobItems.List(ctx, s.db, record.Part{Limit: q.Limit,
+		Where: []record.Filter{record.Is("job_id", q.JobID), record.Where("n > ?", q.After), record.Among("state",
+			q.States)}})
 }
 
 // Renew implements job.Store.
 func (s Jobs) Renew(ctx context.Context, id string) (n int64, err error) {
-	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		r, err := tx.NewUpdate().Table("job_item").Set("state = ?", job.ItemNew).Where("job_id = ?", id).
 			Where("state = ?", job.ItemUnknown).Exec(ctx)
 		if err != nil {

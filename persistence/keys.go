@@ -10,6 +10,7 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
+	"castellan/persistence/record"
 )
 
 // Keys implements keyring.Store. It needs no started writer: keys are made
@@ -40,9 +41,9 @@ func rowOfKey(r keyring.Record) keyRow {
 }
 
 // keyRecords reads the keys; change writes them.
-var keyRecords = table[keyRow, keyring.Record]{
-	order: keyset{columns: "purpose, seq"},
-	record: func(r keyRow) (keyring.Record, error) {
+var keyRecords = record.Table[keyRow, keyring.Record]{
+	Order: record.Keyset{Columns: "purpose, seq"},
+	Record: func(r keyRow) (keyring.Record, error) {
 		return keyring.Record{ID: r.ID, Purpose: keyring.Purpose(r.Purpose), Seq: r.Seq, CreatedAt: at(r.CreatedAt),
 			NotBefore: at(r.NotBefore), RetiredAt: at(r.RetiredAt), Wrapped: r.Wrapped, MasterID: r.MasterID}, nil
 	},
@@ -50,7 +51,7 @@ var keyRecords = table[keyRow, keyring.Record]{
 
 // Keys implements keyring.Store.
 func (s Keys) Keys(ctx context.Context) ([]keyring.Record, error) {
-	return keyRecords.list(ctx, s.db, part{})
+	return keyRecords.List(ctx, s.db, record.Part{})
 }
 
 // Add implements keyring.Store.
@@ -63,7 +64,7 @@ func (s Keys) Rotate(ctx context.Context, next keyring.Record, retired ...keyrin
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		for _, r := range retired {
 			retire := tx.NewUpdate().Model((*keyRow)(nil)).Set("retired_at = ?", ms(r.RetiredAt)).Where("id = ?", r.ID)
-			if err := oneRow(retire.Exec(ctx)); err != nil {
+			if err := record.OneRow(retire.Exec(ctx)); err != nil {
 				return err
 			}
 		}
@@ -75,7 +76,7 @@ func (s Keys) Rotate(ctx context.Context, next keyring.Record, retired ...keyrin
 func (s Keys) Rewrap(ctx context.Context, from string, records []keyring.Record) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		for _, r := range records {
-			err := oneRow(tx.NewUpdate().Model((*keyRow)(nil)).Set("wrapped = ?", r.Wrapped).
+			err := record.OneRow(tx.NewUpdate().Model((*keyRow)(nil)).Set("wrapped = ?", r.Wrapped).
 				Set("master_id = ?", r.MasterID).Where("id = ?", r.ID).Where("master_id = ?", from).Exec(ctx))
 			if errors.Is(err, sql.ErrNoRows) {
 				err = fault.New(fault.InvalidState, "the keys have changed meanwhile")
@@ -123,7 +124,7 @@ func addKeys(ctx context.Context, tx bun.IDB, records []keyring.Record) error {
 // change runs do in a transaction that overlaps no other change of keys, makes
 // sure that one master key wraps all of them afterwards, and tells the nodes.
 func (s Keys) change(ctx context.Context, do func(context.Context, bun.IDB) error) error {
-	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		if s.db.Postgres() { // SQLite has one writer
 			if _, err := tx.ExecContext(ctx, "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 				return err

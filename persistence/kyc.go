@@ -8,6 +8,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/kyc"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Decisions implements kyc.Store.
@@ -32,14 +33,14 @@ type decisionRow struct {
 	CreatedAt  int64
 }
 
-var decisions = table[decisionRow, kyc.Decision]{
-	order: keyset{columns: "id", descending: true},
-	record: func(r decisionRow) (kyc.Decision, error) {
+var decisions = record.Table[decisionRow, kyc.Decision]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Record: func(r decisionRow) (kyc.Decision, error) {
 		d := kyc.Decision{UserID: r.UserID, Kind: kyc.Kind(r.Kind), Value: r.Value, DocumentID: r.DocumentID,
 			Reason: r.Reason, DecidedBy: r.DecidedBy, At: at(r.CreatedAt)}
 		return d, engine.ReadJSON(r.Reasons, &d.Reasons)
 	},
-	row: func(d kyc.Decision) decisionRow {
+	Row: func(d kyc.Decision) decisionRow {
 		return decisionRow{UserID: d.UserID, Kind: string(d.Kind), Value: d.Value, DocumentID: d.DocumentID,
 			Reason: d.Reason, Reasons: body(d.Reasons), DecidedBy: d.DecidedBy, CreatedAt: ms(d.At)}
 	},
@@ -47,13 +48,14 @@ var decisions = table[decisionRow, kyc.Decision]{
 
 // Add implements kyc.Store.
 func (s Decisions) Add(ctx context.Context, d kyc.Decision) error {
-	_, err := decisions.add(ctx, s.db, d)
+	_, err := decisions.Add(ctx, s.db, d)
 	return err
 }
 
 // Last implements kyc.Store.
 func (s Decisions) Last(ctx context.Context, userID string, k kyc.Kind) (kyc.Decision, error) {
-	all, err := decisions.list(ctx, s.db, part{where: []filter{is("user_id", userID), is("kind", string(k))}, limit: 1})
+	all, err := decisions.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID),
+		record.Is("kind", string(k))}, Limit: 1})
 	if err == nil && len(all) == 0 {
 		err = fault.New(fault.RecordNotFound, "there is no such decision")
 	}

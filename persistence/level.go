@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/level"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Levels implements level.Store.
@@ -26,28 +27,28 @@ type levelRow struct {
 	Limits  string // JSON
 }
 
-var levels = table[levelRow, level.Level]{
-	fixed:  []string{"id"},
-	absent: "there is no such level",
-	record: func(r levelRow) (level.Level, error) {
+var levels = record.Table[levelRow, level.Level]{
+	Fixed:  []string{"id"},
+	Absent: "there is no such level",
+	Record: func(r levelRow) (level.Level, error) {
 		l := level.Level{ID: r.ID, Label: r.Label, Special: r.Special}
 		err := engine.ReadJSON(r.Limits, &l.Limits)
 		return l, err
 	},
-	row: func(l level.Level) levelRow {
+	Row: func(l level.Level) levelRow {
 		return levelRow{ID: l.ID, Label: l.Label, Special: l.Special, Limits: body(l.Limits)}
 	},
 }
 
 // List implements level.Store.
 func (s Levels) List(ctx context.Context, q level.Query) ([]level.Level, error) {
-	return levels.list(ctx, s.db, part{where: []filter{sent("special", q.Special)}})
+	return levels.List(ctx, s.db, record.Part{Where: []record.Filter{record.Sent("special", q.Special)}})
 }
 
 // Add inserts a level under the number that it has.
 func (s Levels) Add(ctx context.Context, l level.Level) error {
-	row := levels.row(l)
-	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	row := levels.Row(l)
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
@@ -56,19 +57,19 @@ func (s Levels) Add(ctx context.Context, l level.Level) error {
 // Change changes a level as one step. The first statement locks the row: a second change
 // waits for this one.
 func (s Levels) Change(ctx context.Context, id int64, f func(level.Level) (level.Level, error)) error {
-	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		var row levelRow
 		lock := tx.NewUpdate().Model(&row).Set("special = special").Where("id = ?", id).Returning("*")
 		if err := lock.Scan(ctx); err != nil {
-			return levels.translate(err)
+			return levels.Translate(err)
 		}
-		l, err := levels.record(row)
+		l, err := levels.Record(row)
 		if err != nil {
 			return err
 		}
 		if l, err = f(l); err != nil {
 			return err
 		}
-		return levels.save(ctx, s.db, l, is("id", id))
+		return levels.Save(ctx, s.db, l, record.Is("id", id))
 	})
 }

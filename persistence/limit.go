@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/id"
 	"castellan/domain/limit"
+	"castellan/persistence/record"
 )
 
 // Limits implements limit.Store.
@@ -22,7 +23,7 @@ type movedRow struct {
 	Received bool
 	AssetID  int64
 	Today    bool
-	sumColumns
+	record.SumColumns
 }
 
 // movedOf selects what an account received and sent since month, and what waits in the
@@ -38,7 +39,7 @@ func movedOf(db bun.IDB, userID string, month, day time.Time) *bun.SelectQuery {
 		Where("status = -1").Where("COALESCE(transfer_id, '') = ''") // IS NULL would lead SQLite to all users
 	all := side("deposit", true).UnionAll(side("withdrawal", false)).UnionAll(waits)
 	reversed := db.NewSelect().TableExpr("transfer AS r").ColumnExpr("1").Where("r.reverses = m.transfer_id")
-	return withSums(db.NewSelect().TableExpr("(?) AS m", all).Column("m.received", "m.asset_id").
+	return record.WithSums(db.NewSelect().TableExpr("(?) AS m", all).Column("m.received", "m.asset_id").
 		ColumnExpr("COALESCE(m.transfer_id >= ?, ?) AS today", id.Before(day), true)).
 		Where("NOT EXISTS (?)", reversed).GroupExpr("1, 2, 3").OrderExpr("2, 1, 3")
 }
@@ -56,7 +57,7 @@ func (s Limits) Moved(ctx context.Context, userID string, month, day time.Time) 
 			all = append(all, limit.Moved{Asset: r.AssetID, Received: r.Received})
 		}
 		m := &all[len(all)-1]
-		sum, err := r.amount()
+		sum, err := r.Amount()
 		total, tooLarge := m.Month.Add(sum)
 		if m.Over = m.Over || err != nil || tooLarge != nil; m.Over {
 			continue

@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/mfa"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // MFA implements mfa.Store.
@@ -25,7 +26,7 @@ type mfaMethodRow struct {
 	Code         string
 	ExpireMs     int64
 	RenewStartMs int64
-	stamps
+	record.Stamps
 }
 
 type mfaActionRow struct {
@@ -35,7 +36,7 @@ type mfaActionRow struct {
 	Code             string
 	Title            string
 	InfoTableHeaders string
-	stamps
+	record.Stamps
 }
 
 type mfaPolicyRow struct {
@@ -53,40 +54,40 @@ type mfaPolicyRow struct {
 	Preferred  *int
 	// NumberMatching is an option of ours.
 	NumberMatching bool
-	stamps
+	record.Stamps
 }
 
 var (
-	mfaMethods = table[mfaMethodRow, mfa.Method]{
-		fixed: []string{"code", "created_at"},
-		record: func(r mfaMethodRow) (mfa.Method, error) {
+	mfaMethods = record.Table[mfaMethodRow, mfa.Method]{
+		Fixed: []string{"code", "created_at"},
+		Record: func(r mfaMethodRow) (mfa.Method, error) {
 			return mfa.Method{Code: r.Code, ExpireMs: r.ExpireMs, RenewStartMs: r.RenewStartMs}, nil
 		},
-		row: func(m mfa.Method) mfaMethodRow {
+		Row: func(m mfa.Method) mfaMethodRow {
 			return mfaMethodRow{Code: m.Code, ExpireMs: m.ExpireMs, RenewStartMs: m.RenewStartMs}
 		},
 	}
-	mfaActions = table[mfaActionRow, mfa.Action]{
-		fixed: []string{"code", "created_at"},
-		record: func(r mfaActionRow) (mfa.Action, error) {
+	mfaActions = record.Table[mfaActionRow, mfa.Action]{
+		Fixed: []string{"code", "created_at"},
+		Record: func(r mfaActionRow) (mfa.Action, error) {
 			a := mfa.Action{Code: r.Code}
 			err := errors.Join(engine.ReadJSON(r.Title, &a.Title), engine.ReadJSON(r.InfoTableHeaders, &a.Headers))
 			return a, err
 		},
-		row: func(a mfa.Action) mfaActionRow {
+		Row: func(a mfa.Action) mfaActionRow {
 			return mfaActionRow{Code: a.Code, Title: body(a.Title), InfoTableHeaders: body(a.Headers)}
 		},
 	}
-	mfaPolicies = table[mfaPolicyRow, mfa.Policy]{
-		fixed: []string{"action_code", "entity_type", "entity_id", "type", "created_at"},
-		record: func(r mfaPolicyRow) (mfa.Policy, error) {
+	mfaPolicies = record.Table[mfaPolicyRow, mfa.Policy]{
+		Fixed: []string{"action_code", "entity_type", "entity_id", "type", "created_at"},
+		Record: func(r mfaPolicyRow) (mfa.Policy, error) {
 			p := mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name,
 				EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type,
 				Required: r.Required, Preferred: r.Preferred, NumberMatching: r.NumberMatching}
 			err := engine.ReadJSON(r.Methods, &p.Methods)
 			return p, err
 		},
-		row: func(p mfa.Policy) mfaPolicyRow {
+		Row: func(p mfa.Policy) mfaPolicyRow {
 			return mfaPolicyRow{ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
 				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: body(p.Methods),
 				Required: p.Required, Preferred: p.Preferred, NumberMatching: p.NumberMatching}
@@ -96,47 +97,47 @@ var (
 
 // Methods implements mfa.Store.
 func (s MFA) Methods(ctx context.Context, codes ...string) ([]mfa.Method, error) {
-	return mfaMethods.list(ctx, s.db, part{where: []filter{among("code", codes)}})
+	return mfaMethods.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("code", codes)}})
 }
 
 // Actions implements mfa.Store.
 func (s MFA) Actions(ctx context.Context, codes ...string) ([]mfa.Action, error) {
-	return mfaActions.list(ctx, s.db, part{where: []filter{among("code", codes)}})
+	return mfaActions.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("code", codes)}})
 }
 
 // Policies implements mfa.Store.
 func (s MFA) Policies(ctx context.Context) ([]mfa.Policy, error) {
-	return mfaPolicies.list(ctx, s.db, part{})
+	return mfaPolicies.List(ctx, s.db, record.Part{})
 }
 
 // AddMethod implements mfa.Store.
 func (s MFA) AddMethod(ctx context.Context, m mfa.Method) error {
-	_, err := mfaMethods.add(ctx, s.db, m)
+	_, err := mfaMethods.Add(ctx, s.db, m)
 	return err
 }
 
 // AddAction implements mfa.Store.
 func (s MFA) AddAction(ctx context.Context, a mfa.Action) error {
-	_, err := mfaActions.add(ctx, s.db, a)
+	_, err := mfaActions.Add(ctx, s.db, a)
 	return err
 }
 
 // AddPolicy implements mfa.Store.
 func (s MFA) AddPolicy(ctx context.Context, p mfa.Policy) (int64, error) {
-	return mfaPolicies.add(ctx, s.db, p)
+	return mfaPolicies.Add(ctx, s.db, p)
 }
 
 // ChangeMethod implements mfa.Store.
 func (s MFA) ChangeMethod(ctx context.Context, code string, f func(mfa.Method) (mfa.Method, error)) error {
-	return mfaMethods.change(ctx, s.db, f, is("code", code))
+	return mfaMethods.Change(ctx, s.db, f, record.Is("code", code))
 }
 
 // ChangeAction implements mfa.Store.
 func (s MFA) ChangeAction(ctx context.Context, code string, f func(mfa.Action) (mfa.Action, error)) error {
-	return mfaActions.change(ctx, s.db, f, is("code", code))
+	return mfaActions.Change(ctx, s.db, f, record.Is("code", code))
 }
 
 // ChangeCommon implements mfa.Store.
 func (s MFA) ChangeCommon(ctx context.Context, id int64, f func(mfa.Policy) (mfa.Policy, error)) error {
-	return mfaPolicies.change(ctx, s.db, f, is("id", id), is("type", mfa.Common))
+	return mfaPolicies.Change(ctx, s.db, f, record.Is("id", id), record.Is("type", mfa.Common))
 }

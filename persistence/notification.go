@@ -8,6 +8,7 @@ import (
 	"castellan/domain/notification"
 	"castellan/domain/page"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Notifications implements notification.Store.
@@ -39,19 +40,19 @@ var notificationWrites = []engine.Kind{
 	}),
 }
 
-var notifications = table[notificationRow, notification.Notification]{
-	order: keyset{columns: "id", descending: true},
-	record: func(r notificationRow) (notification.Notification, error) {
+var notifications = record.Table[notificationRow, notification.Notification]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Record: func(r notificationRow) (notification.Notification, error) {
 		return notification.Notification{ID: r.ID, UserID: r.UserID, CreatedAt: at(r.CreatedAt), ReadAt: at(r.ReadAt),
 			Message: notification.Message{Topic: r.Topic, Title: r.Title, Body: r.Body, ImageURL: r.ImageURL,
 				ClickAction: r.ClickAction}}, nil
 	},
 }
 
-func notificationFilters(q notification.Query) []filter {
-	fs := []filter{is("user_id", q.UserID)}
+func notificationFilters(q notification.Query) []record.Filter {
+	fs := []record.Filter{record.Is("user_id", q.UserID)}
 	if q.Unread {
-		fs = append(fs, where("read_at = 0"))
+		fs = append(fs, record.Where("read_at = 0"))
 	}
 	return fs
 }
@@ -61,7 +62,7 @@ func notificationOrder(p notification.Place) []any { return []any{p.ID} }
 // List implements notification.Store.
 func (s Notifications) List(ctx context.Context, q notification.Query,
 	p page.Query[notification.Place]) (page.Of[notification.Notification], error) {
-	return listPage(ctx, s.db, notifications, p, notificationOrder, notificationFilters(q))
+	return record.ListPage(ctx, s.db, notifications, p, notificationOrder, notificationFilters(q))
 }
 
 // Read implements notification.Store.
@@ -69,10 +70,10 @@ func (s Notifications) Read(ctx context.Context, userID string, ids []string) (n
 	if ids != nil && len(ids) == 0 {
 		return 0, nil
 	}
-	fs := append(notificationFilters(notification.Query{UserID: userID, Unread: true}), among("id", ids))
-	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	fs := append(notificationFilters(notification.Query{UserID: userID, Unread: true}), record.Among("id", ids))
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		set := tx.NewUpdate().Table("notification").Set("read_at = ?", ms(s.db.Now()))
-		result, err := filtered(set, fs).Exec(ctx)
+		result, err := record.Filtered(set, fs).Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/profile"
 	"castellan/domain/resource"
 	"castellan/domain/user"
+	"castellan/persistence/record"
 )
 
 // A page of a list that grows without end is found by an index that has the order
@@ -19,32 +20,33 @@ func TestPagesOfAccessAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		at := time.UnixMilli(5)
 		lines := func(q resource.LogQuery, after resource.LogPlace) *bun.SelectQuery {
-			p := partOf(page.Query[resource.LogPlace]{After: &after, Limit: 10}, logOrder, logFilters(q))
-			return grantLog.selected(db.Conn(t.Context()).NewSelect().Model((*grantLogRow)(nil)), p)
+			p := record.PartOf(page.Query[resource.LogPlace]{After: &after, Limit: 10}, logOrder, logFilters(q))
+			return grantLog.Selected(db.Conn(t.Context()).NewSelect().Model((*grantLogRow)(nil)), p)
 		}
 		after := resource.Member{UserID: "u", RoleCode: "r", CreatedAt: at}
 		held := func(q resource.MemberQuery) *bun.SelectQuery {
-			p := partOf(page.Query[resource.Member]{After: &after, Limit: 10}, memberOrder, memberFilters(q))
-			return members.selected(db.Conn(t.Context()).NewSelect().Model((*roleRow)(nil)), p)
+			p := record.PartOf(page.Query[resource.Member]{After: &after, Limit: 10}, memberOrder, memberFilters(q))
+			return members.Selected(db.Conn(t.Context()).NewSelect().Model((*roleRow)(nil)), p)
 		}
 		people := func(q user.Query) *bun.SelectQuery {
-			p := partOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, accountOrder, accountFilters(q))
+			p := record.PartOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, accountOrder, accountFilters(q))
 			list := accountsByID
 			if q.NewestFirst {
 				list = accounts
 			}
-			return list.selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)), p)
+			return list.Selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)), p)
 		}
-		registrations := registered.selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)),
-			partOf(page.Query[user.RegisteredPlace]{After: &user.RegisteredPlace{At: at, ID: "9"}, Limit: 10}, registeredOrder,
+		registrations := registered.Selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)),
+			record.PartOf(page.Query[user.RegisteredPlace]{After: &user.RegisteredPlace{At: at, ID: "9"}, Limit: 10},
+				registeredOrder,
 				registeredFilters(user.Span{From: at, To: at})))
-		active := visitors.selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)),
-			partOf(page.Query[user.VisitorPlace]{After: &user.VisitorPlace{Day: at, ID: "9"}, Limit: 10}, visitorOrder,
+		active := visitors.Selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)),
+			record.PartOf(page.Query[user.VisitorPlace]{After: &user.VisitorPlace{Day: at, ID: "9"}, Limit: 10}, visitorOrder,
 				visitorFilters(at)))
 		mails := func(q profile.Query) *bun.SelectQuery {
-			p := partOf(page.Query[profile.Place]{After: &profile.Place{At: at, ID: 9}, Limit: 10}, mailChangeOrder,
+			p := record.PartOf(page.Query[profile.Place]{After: &profile.Place{At: at, ID: 9}, Limit: 10}, mailChangeOrder,
 				mailChangeFilters(q))
-			return mailChanges.selected(db.Conn(t.Context()).NewSelect().Model((*mailChangeRow)(nil)), p)
+			return mailChanges.Selected(db.Conn(t.Context()).NewSelect().Model((*mailChangeRow)(nil)), p)
 		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery

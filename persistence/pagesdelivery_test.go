@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/notification"
 	"castellan/domain/page"
+	"castellan/persistence/record"
 )
 
 // A page of a list that grows without end is found by an index that has the order
@@ -15,9 +16,9 @@ import (
 func TestPagesOfDeliveryAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		told := func(q notification.Query) *bun.SelectQuery {
-			p := partOf(page.Query[notification.Place]{After: &notification.Place{ID: "9"}, Limit: 10}, notificationOrder,
+			p := record.PartOf(page.Query[notification.Place]{After: &notification.Place{ID: "9"}, Limit: 10}, notificationOrder,
 				notificationFilters(q))
-			return notifications.selected(db.Conn(t.Context()).NewSelect().Model((*notificationRow)(nil)), p)
+			return notifications.Selected(db.Conn(t.Context()).NewSelect().Model((*notificationRow)(nil)), p)
 		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery

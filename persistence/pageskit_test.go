@@ -10,6 +10,7 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/job"
 	"castellan/domain/page"
+	"castellan/persistence/record"
 )
 
 // A page of a list that grows without end is found by an index that has the order
@@ -19,12 +20,12 @@ func TestPagesOfKitAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		at := time.UnixMilli(5)
 		audits := func(q audit.Query, after *audit.Place) *bun.SelectQuery {
-			p := partOf(page.Query[audit.Place]{After: after, Limit: 10}, auditOrder, auditFilters(q))
-			return auditRows.selected(db.Conn(t.Context()).NewSelect().Model((*auditRow)(nil)), p)
+			p := record.PartOf(page.Query[audit.Place]{After: after, Limit: 10}, auditOrder, auditFilters(q))
+			return auditRows.Selected(db.Conn(t.Context()).NewSelect().Model((*auditRow)(nil)), p)
 		}
 		work := func(q job.Query) *bun.SelectQuery {
-			p := partOf(page.Query[job.Place]{After: &job.Place{ID: "9"}, Limit: 10}, jobOrder, jobFilters(q))
-			return jobs.selected(db.Conn(t.Context()).NewSelect().Model((*jobRow)(nil)), p)
+			p := record.PartOf(page.Query[job.Place]{After: &job.Place{ID: "9"}, Limit: 10}, jobOrder, jobFilters(q))
+			return jobs.Selected(db.Conn(t.Context()).NewSelect().Model((*jobRow)(nil)), p)
 		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery

@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/blockage"
 	"castellan/domain/page"
+	"castellan/persistence/record"
 )
 
 // A page of a list that grows without end is found by an index that has the order
@@ -15,8 +16,9 @@ import (
 func TestPagesOfMoneyAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		blocked := func(q blockage.Query) *bun.SelectQuery {
-			p := partOf(page.Query[blockage.Place]{After: &blockage.Place{ID: 9}, Limit: 10}, blockageOrder, blockageFilters(q))
-			return blockages.selected(db.Conn(t.Context()).NewSelect().Model((*blockageRead)(nil)), p)
+			p := record.PartOf(page.Query[blockage.Place]{After: &blockage.Place{ID: 9}, Limit: 10}, blockageOrder,
+				blockageFilters(q))
+			return blockages.Selected(db.Conn(t.Context()).NewSelect().Model((*blockageRead)(nil)), p)
 		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery

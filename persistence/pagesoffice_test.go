@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/approval"
 	"castellan/domain/page"
+	"castellan/persistence/record"
 )
 
 // A page of a list that grows without end is found by an index that has the order
@@ -15,12 +16,14 @@ import (
 func TestPagesOfOfficeAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		asked := func(q approval.DeployQuery) *bun.SelectQuery {
-			p := partOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder, deployFilters(q))
-			return deploys.selected(db.Conn(t.Context()).NewSelect().Model((*deployRow)(nil)), p)
+			p := record.PartOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder,
+				deployFilters(q))
+			return deploys.Selected(db.Conn(t.Context()).NewSelect().Model((*deployRow)(nil)), p)
 		}
 		vpn := func(q approval.VPNQuery) *bun.SelectQuery {
-			p := partOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder, vpnFilters(q))
-			return vpns.selected(db.Conn(t.Context()).NewSelect().Model((*vpnRow)(nil)), p)
+			p := record.PartOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder,
+				vpnFilters(q))
+			return vpns.Selected(db.Conn(t.Context()).NewSelect().Model((*vpnRow)(nil)), p)
 		}
 		pending := approval.Pending
 		for name, c := range map[string]struct {

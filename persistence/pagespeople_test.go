@@ -9,6 +9,7 @@ import (
 	"castellan/domain/document"
 	"castellan/domain/page"
 	"castellan/domain/user"
+	"castellan/persistence/record"
 )
 
 // A page of a list that grows without end is found by an index that has the order
@@ -17,22 +18,23 @@ import (
 func TestPagesOfPeopleAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		linked := func(q corporate.UserQuery) *bun.SelectQuery {
-			p := partOf(page.Query[corporate.Place]{After: &corporate.Place{ID: 9}, Limit: 10}, corporateOrder,
+			p := record.PartOf(page.Query[corporate.Place]{After: &corporate.Place{ID: 9}, Limit: 10}, corporateOrder,
 				corporateFilters(q))
-			return corporateUsers.selected(db.Conn(t.Context()).NewSelect().Model((*corporateRow)(nil)), p)
+			return corporateUsers.Selected(db.Conn(t.Context()).NewSelect().Model((*corporateRow)(nil)), p)
 		}
 		applied := func(q corporate.ApplicationQuery) *bun.SelectQuery {
-			p := partOf(page.Query[corporate.Place]{After: &corporate.Place{ID: 9}, Limit: 10}, corporateOrder,
+			p := record.PartOf(page.Query[corporate.Place]{After: &corporate.Place{ID: 9}, Limit: 10}, corporateOrder,
 				applicationFilters(q))
-			return applications.selected(db.Conn(t.Context()).NewSelect().Model((*applicationRow)(nil)), p)
+			return applications.Selected(db.Conn(t.Context()).NewSelect().Model((*applicationRow)(nil)), p)
 		}
 		kept := func(q document.Query) *bun.SelectQuery {
-			p := partOf(page.Query[document.Place]{After: &document.Place{ID: "9"}, Limit: 10}, documentOrder,
+			p := record.PartOf(page.Query[document.Place]{After: &document.Place{ID: "9"}, Limit: 10}, documentOrder,
 				documentFilters(q))
-			return documentList(q.Oldest).selected(db.Conn(t.Context()).NewSelect().Model((*documentRead)(nil)), p)
+			return documentList(q.Oldest).Selected(db.Conn(t.Context()).NewSelect().Model((*documentRead)(nil)), p)
 		}
-		risky := accounts.selected(db.Conn(t.Context()).NewSelect().TableExpr("users AS u").ColumnExpr("u.*"),
-			partOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, accountOrder, riskyFilters(db.Postgres())))
+		risky := accounts.Selected(db.Conn(t.Context()).NewSelect().TableExpr("users AS u").ColumnExpr("u.*"),
+			record.PartOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, accountOrder,
+				riskyFilters(db.Postgres())))
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way

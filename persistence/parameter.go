@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/parameter"
+	"castellan/persistence/record"
 )
 
 // Parameters implements parameter.Store.
@@ -30,13 +31,13 @@ type parameterRow struct {
 	UpdatedAt int64
 }
 
-var parameters = table[parameterRow, parameter.Parameter]{
-	fixed: []string{"id", "code", "name", "editable", "created_at"},
-	record: func(r parameterRow) (parameter.Parameter, error) {
+var parameters = record.Table[parameterRow, parameter.Parameter]{
+	Fixed: []string{"id", "code", "name", "editable", "created_at"},
+	Record: func(r parameterRow) (parameter.Parameter, error) {
 		return parameter.Parameter{ID: r.ID, Code: r.Code, Name: r.Name, JSON: json.RawMessage(r.JSON),
 			Editable: r.Editable, CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt)}, nil
 	},
-	row: func(p parameter.Parameter) parameterRow {
+	Row: func(p parameter.Parameter) parameterRow {
 		return parameterRow{Code: p.Code, Name: p.Name, JSON: string(p.JSON), Editable: p.Editable,
 			CreatedAt: ms(p.CreatedAt), UpdatedAt: ms(p.UpdatedAt)}
 	},
@@ -44,15 +45,16 @@ var parameters = table[parameterRow, parameter.Parameter]{
 
 // List implements parameter.Store.
 func (s Parameters) List(ctx context.Context, q parameter.Query) ([]parameter.Parameter, error) {
-	return parameters.list(ctx, s.db,
-		part{where: []filter{sent("id", q.ID), sent("code", q.Code), sent("editable", q.Editable)}})
+	return parameters.List(ctx, s.db,
+		record.Part{Where: []record.Filter{record.Sent("id", q.ID), record.Sent("code", q.Code), record.Sent("editable",
+			q.Editable)}})
 }
 
 // Add implements parameter.Store.
 func (s Parameters) Add(ctx context.Context, p parameter.Parameter) (int64, error) {
 	p.CreatedAt = s.db.Now()
 	p.UpdatedAt = p.CreatedAt
-	return parameters.add(ctx, s.db, p)
+	return parameters.Add(ctx, s.db, p)
 }
 
 // Save implements parameter.Store.
@@ -60,7 +62,7 @@ func (s Parameters) Save(ctx context.Context, read parameter.Parameter, object j
 	error) {
 	next := read
 	next.JSON, next.UpdatedAt = object, at(max(ms(s.db.Now()), ms(read.UpdatedAt)+1))
-	err := parameters.save(ctx, s.db, next, is("id", read.ID), is("updated_at", ms(read.UpdatedAt)))
+	err := parameters.Save(ctx, s.db, next, record.Is("id", read.ID), record.Is("updated_at", ms(read.UpdatedAt)))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = parameter.Changed()
 	}

@@ -8,6 +8,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/profile"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Profiles implements profile.Store.
@@ -36,21 +37,21 @@ var profileWrites = []engine.Kind{
 	}),
 }
 
-var mailChanges = table[mailChangeRow, profile.MailChange]{
-	order: keyset{columns: "created_at, id", descending: true},
-	record: func(r mailChangeRow) (profile.MailChange, error) {
+var mailChanges = record.Table[mailChangeRow, profile.MailChange]{
+	Order: record.Keyset{Columns: "created_at, id", Descending: true},
+	Record: func(r mailChangeRow) (profile.MailChange, error) {
 		return profile.MailChange{ID: r.ID, UserID: r.UserID, Old: r.OldEmail, New: r.NewEmail, ChangedBy: r.ChangedBy,
 			At: at(r.CreatedAt)}, nil
 	},
 }
 
-func mailChangeFilters(q profile.Query) []filter {
-	fs := []filter{is("user_id", q.UserID)}
+func mailChangeFilters(q profile.Query) []record.Filter {
+	fs := []record.Filter{record.Is("user_id", q.UserID)}
 	if !q.From.IsZero() {
-		fs = append(fs, where("created_at >= ?", ms(q.From)))
+		fs = append(fs, record.Where("created_at >= ?", ms(q.From)))
 	}
 	if !q.To.IsZero() {
-		fs = append(fs, where("created_at <= ?", ms(q.To)))
+		fs = append(fs, record.Where("created_at <= ?", ms(q.To)))
 	}
 	return fs
 }
@@ -60,5 +61,5 @@ func mailChangeOrder(p profile.Place) []any { return []any{ms(p.At), p.ID} }
 // MailChanges implements profile.Store.
 func (s Profiles) MailChanges(ctx context.Context, q profile.Query,
 	p page.Query[profile.Place]) (page.Of[profile.MailChange], error) {
-	return listPage(ctx, s.db, mailChanges, p, mailChangeOrder, mailChangeFilters(q))
+	return record.ListPage(ctx, s.db, mailChanges, p, mailChangeOrder, mailChangeFilters(q))
 }

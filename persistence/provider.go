@@ -9,6 +9,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/provider"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Providers implements provider.Store.
@@ -44,8 +45,8 @@ type providerBalanceRow struct {
 }
 
 type providerAmounts struct {
-	Free   amountColumns `bun:"embed:free_"`
-	Locked amountColumns `bun:"embed:locked_"`
+	Free   record.AmountColumns `bun:"embed:free_"`
+	Locked record.AmountColumns `bun:"embed:locked_"`
 }
 
 // providerEntryRow is a balance with its snapshot.
@@ -78,7 +79,7 @@ func addSnapshot(ctx context.Context, tx bun.Tx, w provider.Arrived) error {
 	var rows []providerBalanceRow
 	for i, b := range w.Balances {
 		rows = append(rows, providerBalanceRow{SnapshotID: ids[0], Asset: b.Asset,
-			providerAmounts: providerAmounts{columnsOf(b.Free), columnsOf(b.Locked)}})
+			providerAmounts: providerAmounts{record.ColumnsOf(b.Free), record.ColumnsOf(b.Locked)}})
 		if len(rows) < rowsPerInsert && i < len(w.Balances)-1 {
 			continue
 		}
@@ -93,51 +94,52 @@ func addSnapshot(ctx context.Context, tx bun.Tx, w provider.Arrived) error {
 // providerEntries is what accounts had, newest first; providerAccounts is the same
 // by account and asset.
 var (
-	providerEntries = table[providerEntryRow, provider.Entry]{
-		order: keyset{columns: "s.at, s.account", descending: true},
-		join: func(q *bun.SelectQuery) *bun.SelectQuery {
+	providerEntries = record.Table[providerEntryRow, provider.Entry]{
+		Order: record.Keyset{Columns: "s.at, s.account", Descending: true},
+		Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 			return q.ColumnExpr("s.account, s.at, b.asset, b.free_hi, b.free_lo, b.locked_hi, b.locked_lo").
 				Join("JOIN provider_balance AS b ON b.snapshot_id = s.id")
 		},
-		record: func(r providerEntryRow) (e provider.Entry, err error) {
+		Record: func(r providerEntryRow) (e provider.Entry, err error) {
 			e = provider.Entry{Account: r.Account, At: at(r.At), Balance: provider.Balance{Asset: r.Asset}}
-			if e.Free, err = r.Free.amount(); err == nil {
-				e.Locked, err = r.Locked.amount()
+			if e.Free, err = r.Free.Amount(); err == nil {
+				e.Locked, err = r.Locked.Amount()
 			}
 			return e, err
 		},
 	}
-	providerAccounts = table[providerEntryRow, provider.Entry]{
-		order: keyset{columns: "s.account, b.asset"}, join: providerEntries.join, record: providerEntries.record,
+	providerAccounts = record.Table[providerEntryRow, provider.Entry]{
+		Order: record.Keyset{Columns: "s.account, b.asset"}, Join: providerEntries.Join, Record: providerEntries.Record,
 	}
 )
 
 // latestFilters select by the last snapshot of each account, which is one step of an
 // index.
-func latestFilters(name, account, asset string) []filter {
+func latestFilters(name, account, asset string) []record.Filter {
 	text := "s.id IN (SELECT (SELECT l.id FROM provider_snapshot AS l WHERE l.provider = a.provider AND " +
 		"l.account = a.account ORDER BY l.at DESC LIMIT 1) FROM provider_account AS a WHERE a.provider = ?"
 	args := []any{name}
 	if account != "" {
 		text, args = text+" AND a.account = ?", append(args, account)
 	}
-	return []filter{where(text+")", args...), given("b.asset", asset)}
+	return []record.Filter{record.Where(text+")", args...), record.Given("b.asset", asset)}
 }
 
 // Latest implements provider.Store.
 func (s Providers) Latest(ctx context.Context, name, account, asset string) ([]provider.Entry, error) {
-	return providerAccounts.list(ctx, s.db, part{where: latestFilters(name, account, asset)})
+	return providerAccounts.List(ctx, s.db, record.Part{Where: latestFilters(name, account, asset)})
 }
 
 func providerPlace(p provider.Place) []any { return []any{ms(p.At), p.Account} }
 
-func historyFilters(q provider.History) []filter {
-	fs := []filter{is("s.provider", q.Provider), given("s.account", q.Account), is("b.asset", q.Asset)}
+func historyFilters(q provider.History) []record.Filter {
+	fs := []record.Filter{record.Is("s.provider", q.Provider), record.Given("s.account", q.Account), record.Is("b.asset",
+		q.Asset)}
 	if !q.From.IsZero() {
-		fs = append(fs, where("s.at >= ?", q.From.UnixMilli()))
+		fs = append(fs, record.Where("s.at >= ?", q.From.UnixMilli()))
 	}
 	if !q.To.IsZero() {
-		fs = append(fs, where("s.at <= ?", q.To.UnixMilli()))
+		fs = append(fs, record.Where("s.at <= ?", q.To.UnixMilli()))
 	}
 	return fs
 }
@@ -145,22 +147,23 @@ func historyFilters(q provider.History) []filter {
 // History implements provider.Store.
 func (s Providers) History(ctx context.Context, q provider.History,
 	p page.Query[provider.Place]) (page.Of[provider.Entry], error) {
-	return listPage(ctx, s.db, providerEntries, p, providerPlace, historyFilters(q))
+	return record.ListPage(ctx, s.db, providerEntries, p, providerPlace, historyFilters(q))
 }
 
-func atFilters(name string, at time.Time) []filter {
-	return []filter{is("s.provider", name), is("s.at", at.UnixMilli())}
+func atFilters(name string, at time.Time) []record.Filter {
+	return []record.Filter{record.Is("s.provider", name), record.Is("s.at", at.UnixMilli())}
 }
 
 // At implements provider.Store.
 func (s Providers) At(ctx context.Context, name string, at time.Time) (all []provider.Entry, found bool, err error) {
-	all, err = providerAccounts.list(ctx, s.db, part{where: atFilters(name, at)})
+	all, err = providerAccounts.List(ctx, s.db, record.Part{Where: atFilters(name, at)})
 	if err != nil || len(all) > 0 {
 		return all, err == nil, err
 	}
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	found, err = filtered(s.db.Conn(ctx).NewSelect().Model((*providerSnapshotRow)(nil)), atFilters(name, at)).Exists(ctx)
+	found, err = record.Filtered(s.db.Conn(ctx).NewSelect().Model((*providerSnapshotRow)(nil)), atFilters(name,
+		at)).Exists(ctx)
 	return nil, found, translate(err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/provider"
 	"castellan/domain/provider/providertest"
+	"castellan/persistence/record"
 
 	"github.com/uptrace/bun"
 )
@@ -21,21 +22,23 @@ func TestProviderStore(t *testing.T) {
 func TestSnapshotsAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		at := time.UnixMilli(5)
-		listed := func(list table[providerEntryRow, provider.Entry], p part) *bun.SelectQuery {
-			return list.selected(db.Conn(t.Context()).NewSelect().Model((*providerEntryRow)(nil)), p)
+		listed := func(list record.Table[providerEntryRow, provider.Entry], p record.Part) *bun.SelectQuery {
+			return list.Selected(db.Conn(t.Context()).NewSelect().Model((*providerEntryRow)(nil)), p)
 		}
 		pageOf := func(q provider.History) *bun.SelectQuery {
 			p := page.Query[provider.Place]{After: &provider.Place{At: at, Account: "a"}, Limit: 10}
-			return listed(providerEntries, partOf(p, providerPlace, historyFilters(q)))
+			return listed(providerEntries, record.PartOf(p, providerPlace, historyFilters(q)))
 		}
 		for name, c := range map[string]struct {
 			query  *bun.SelectQuery
 			index  string
 			sorted bool // what is little is sorted afterwards
 		}{
-			"the last of all": {listed(providerAccounts, part{where: latestFilters("p", "", "")}), "provider_account", true},
-			"the last of one": {listed(providerAccounts, part{where: latestFilters("p", "a", "X")}), "provider_account", true},
-			"an instant": {listed(providerAccounts, part{where: atFilters("p", at)}), "provider_snapshot_provider",
+			"the last of all": {listed(providerAccounts, record.Part{Where: latestFilters("p", "", "")}), "provider_account",
+				true},
+			"the last of one": {listed(providerAccounts, record.Part{Where: latestFilters("p", "a", "X")}), "provider_account",
+				true},
+			"an instant": {listed(providerAccounts, record.Part{Where: atFilters("p", at)}), "provider_snapshot_provider",
 				true},
 			"a range of all": {pageOf(provider.History{Provider: "p", Asset: "X", From: at, To: at}),
 				"provider_snapshot_provider", false},

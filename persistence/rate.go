@@ -12,6 +12,7 @@ import (
 
 	"castellan/domain/rate"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Rates implements rate.Store.
@@ -53,7 +54,7 @@ func rateWrites(now func() time.Time) []engine.Kind {
 
 // Add implements rate.Store.
 func (s Rates) Add(ctx context.Context, source string, quotes []rate.Quote) (changed int, err error) {
-	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		changed, err = addRates(ctx, tx, ms(s.db.Now()), rate.Arrived{Source: source, Quotes: quotes})
 		return err
 	})

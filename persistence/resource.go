@@ -9,6 +9,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/resource"
 	"castellan/domain/user"
+	"castellan/persistence/record"
 )
 
 // Resources implements resource.Store.
@@ -99,68 +100,68 @@ type grantLogRow struct {
 }
 
 var (
-	resourceTypes = table[resourceTypeRow, resource.Type]{
-		fixed: []string{"created_by", "created_at"},
-		record: func(r resourceTypeRow) (resource.Type, error) {
+	resourceTypes = record.Table[resourceTypeRow, resource.Type]{
+		Fixed: []string{"created_by", "created_at"},
+		Record: func(r resourceTypeRow) (resource.Type, error) {
 			return resource.Type{ID: r.ID, Name: r.Name, Code: r.Code, Context: resource.Context(r.Context),
-				Status: resource.Status(r.Status), Actions: anyJSON(r.AllActions), Stamp: r.stamp()}, nil
+				Status: resource.Status(r.Status), Actions: record.AnyJSON(r.AllActions), Stamp: r.stamp()}, nil
 		},
-		row: func(t resource.Type) resourceTypeRow {
+		Row: func(t resource.Type) resourceTypeRow {
 			return resourceTypeRow{Context: string(t.Context), Code: t.Code, Name: t.Name, Status: int(t.Status),
 				AllActions: string(t.Actions), stampColumns: stampOf(t.Stamp)}
 		},
 	}
-	resources = table[resourceRow, resource.Resource]{
-		order: keyset{columns: "r.id"},
-		fixed: []string{"created_by", "created_at"},
-		join: func(q *bun.SelectQuery) *bun.SelectQuery {
+	resources = record.Table[resourceRow, resource.Resource]{
+		Order: record.Keyset{Columns: "r.id"},
+		Fixed: []string{"created_by", "created_at"},
+		Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 			return q.ColumnExpr("r.*, t.code AS type_code").Join("JOIN resource_type AS t ON t.id = r.type_id")
 		},
-		record: func(r resourceRow) (resource.Resource, error) {
+		Record: func(r resourceRow) (resource.Resource, error) {
 			return resource.Resource{ID: r.ID, Code: r.Code, Name: r.Name, Status: resource.Status(r.Status),
 				TypeID: r.TypeID, TypeCode: r.TypeCode, Context: resource.Context(r.Context), ParentID: r.ParentID,
-				Actions: anyJSON(r.AllActions), MenuItem: anyJSON(r.MenuItem), Stamp: r.stamp()}, nil
+				Actions: record.AnyJSON(r.AllActions), MenuItem: record.AnyJSON(r.MenuItem), Stamp: r.stamp()}, nil
 		},
-		row: func(r resource.Resource) resourceRow {
+		Row: func(r resource.Resource) resourceRow {
 			return resourceRow{Context: string(r.Context), Code: r.Code, Name: r.Name, Status: int(r.Status),
 				TypeID: r.TypeID, ParentID: r.ParentID, AllActions: string(r.Actions), MenuItem: string(r.MenuItem),
 				stampColumns: stampOf(r.Stamp)}
 		},
 	}
-	roles = table[registeredRoleRow, resource.Role]{
-		record: func(r registeredRoleRow) (resource.Role, error) {
+	roles = record.Table[registeredRoleRow, resource.Role]{
+		Record: func(r registeredRoleRow) (resource.Role, error) {
 			return resource.Role{ID: r.ID, Code: r.Code, Name: r.Name, CreatedAt: at(r.CreatedAt)}, nil
 		},
-		row: func(r resource.Role) registeredRoleRow {
+		Row: func(r resource.Role) registeredRoleRow {
 			return registeredRoleRow{Code: r.Code, Name: r.Name, CreatedAt: ms(r.CreatedAt)}
 		},
 	}
-	grants = table[grantRow, resource.Grant]{
-		order: keyset{columns: "g.id"},
-		join: func(q *bun.SelectQuery) *bun.SelectQuery {
+	grants = record.Table[grantRow, resource.Grant]{
+		Order: record.Keyset{Columns: "g.id"},
+		Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 			return q.ColumnExpr("g.*, o.code AS role_code, r.code AS resource_code, r.context AS context").
 				Join("JOIN role AS o ON o.id = g.role_id").Join("JOIN resource AS r ON r.id = g.resource_id")
 		},
-		record: func(r grantRow) (resource.Grant, error) {
+		Record: func(r grantRow) (resource.Grant, error) {
 			return resource.Grant{ID: r.ID, RoleID: r.RoleID, RoleCode: r.RoleCode, ResourceID: r.ResourceID,
 				ResourceCode: r.ResourceCode, Context: resource.Context(r.Context),
 				Permission: resource.Permission(r.Permission), CreatedAt: at(r.CreatedAt)}, nil
 		},
 	}
-	grantLog = table[grantLogRow, resource.LogEntry]{
-		order: keyset{columns: "id", descending: true},
-		record: func(r grantLogRow) (resource.LogEntry, error) {
+	grantLog = record.Table[grantLogRow, resource.LogEntry]{
+		Order: record.Keyset{Columns: "id", Descending: true},
+		Record: func(r grantLogRow) (resource.LogEntry, error) {
 			return resource.LogEntry{ID: r.ID, RoleID: r.RoleID, ResourceID: r.ResourceID,
 				Permission: resource.Permission(r.Permission), CreatedAt: at(r.CreatedAt)}, nil
 		},
-		row: func(e resource.LogEntry) grantLogRow {
+		Row: func(e resource.LogEntry) grantLogRow {
 			return grantLogRow{RoleID: e.RoleID, ResourceID: e.ResourceID, Permission: string(e.Permission),
 				CreatedAt: ms(e.CreatedAt)}
 		},
 	}
-	members = table[roleRow, resource.Member]{
-		order: keyset{columns: "created_at, user_id, role", descending: true},
-		record: func(r roleRow) (resource.Member, error) {
+	members = record.Table[roleRow, resource.Member]{
+		Order: record.Keyset{Columns: "created_at, user_id, role", Descending: true},
+		Record: func(r roleRow) (resource.Member, error) {
 			return resource.Member{UserID: r.UserID, RoleCode: r.Role, CreatedAt: at(r.CreatedAt)}, nil
 		},
 	}
@@ -171,27 +172,28 @@ func (s Resources) Lock(ctx context.Context) error { return s.db.LockTx(ctx, res
 
 // Types implements resource.Store.
 func (s Resources) Types(ctx context.Context) ([]resource.Type, error) {
-	return resourceTypes.list(ctx, s.db, part{})
+	return resourceTypes.List(ctx, s.db, record.Part{})
 }
 
 // Resources implements resource.Store.
 func (s Resources) Resources(ctx context.Context, of ...resource.Context) ([]resource.Resource, error) {
-	return resources.list(ctx, s.db, part{where: []filter{among("r.context", of)}})
+	return resources.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("r.context", of)}})
 }
 
 // Roles implements resource.Store.
 func (s Resources) Roles(ctx context.Context) ([]resource.Role, error) {
-	return roles.list(ctx, s.db, part{})
+	return roles.List(ctx, s.db, record.Part{})
 }
 
 // Grants implements resource.Store.
 func (s Resources) Grants(ctx context.Context, q resource.GrantQuery) ([]resource.Grant, error) {
-	return grants.list(ctx, s.db, part{where: []filter{sent("g.role_id", q.RoleID),
-		sent("g.resource_id", q.ResourceID)}})
+	return grants.List(ctx, s.db, record.Part{Where: []record.Filter{record.Sent("g.role_id", q.RoleID),
+		record.Sent("g.resource_id", q.ResourceID)}})
 }
 
-func logFilters(q resource.LogQuery) []filter {
-	return []filter{sent("id", q.ID), sent("role_id", q.RoleID), sent("resource_id", q.ResourceID)}
+func logFilters(q resource.LogQuery) []record.Filter {
+	return []record.Filter{record.Sent("id", q.ID), record.Sent("role_id", q.RoleID), record.Sent("resource_id",
+		q.ResourceID)}
 }
 
 func logOrder(p resource.LogPlace) []any { return []any{p.ID} }
@@ -199,11 +201,11 @@ func logOrder(p resource.LogPlace) []any { return []any{p.ID} }
 // Log implements resource.Store.
 func (s Resources) Log(ctx context.Context, q resource.LogQuery,
 	p page.Query[resource.LogPlace]) (page.Of[resource.LogEntry], error) {
-	return listPage(ctx, s.db, grantLog, p, logOrder, logFilters(q))
+	return record.ListPage(ctx, s.db, grantLog, p, logOrder, logFilters(q))
 }
 
-func memberFilters(q resource.MemberQuery) []filter {
-	return []filter{given("user_id", q.UserID), given("role", q.RoleCode)}
+func memberFilters(q resource.MemberQuery) []record.Filter {
+	return []record.Filter{record.Given("user_id", q.UserID), record.Given("role", q.RoleCode)}
 }
 
 func memberOrder(m resource.Member) []any { return []any{ms(m.CreatedAt), m.UserID, m.RoleCode} }
@@ -211,7 +213,7 @@ func memberOrder(m resource.Member) []any { return []any{ms(m.CreatedAt), m.User
 // Members implements resource.Store.
 func (s Resources) Members(ctx context.Context, q resource.MemberQuery,
 	p page.Query[resource.Member]) (page.Of[resource.Member], error) {
-	return listPage(ctx, s.db, members, p, memberOrder, memberFilters(q))
+	return record.ListPage(ctx, s.db, members, p, memberOrder, memberFilters(q))
 }
 
 // HeldByAnother implements resource.Store.
@@ -229,49 +231,49 @@ func (s Resources) HeldByAnother(ctx context.Context, role, userID string, demo 
 
 // AddType implements resource.Store.
 func (s Resources) AddType(ctx context.Context, t resource.Type) (int64, error) {
-	return resourceTypes.add(ctx, s.db, t)
+	return resourceTypes.Add(ctx, s.db, t)
 }
 
 // AddResource implements resource.Store.
 func (s Resources) AddResource(ctx context.Context, r resource.Resource) (int64, error) {
-	return resources.add(ctx, s.db, r)
+	return resources.Add(ctx, s.db, r)
 }
 
 // AddRole implements resource.Store.
 func (s Resources) AddRole(ctx context.Context, r resource.Role) (int64, error) {
-	return roles.add(ctx, s.db, r)
+	return roles.Add(ctx, s.db, r)
 }
 
 // SaveType implements resource.Store.
 func (s Resources) SaveType(ctx context.Context, t resource.Type) error {
-	return resourceTypes.save(ctx, s.db, t, is("id", t.ID))
+	return resourceTypes.Save(ctx, s.db, t, record.Is("id", t.ID))
 }
 
 // SaveResource implements resource.Store.
 func (s Resources) SaveResource(ctx context.Context, r resource.Resource) error {
-	return resources.save(ctx, s.db, r, is("id", r.ID))
+	return resources.Save(ctx, s.db, r, record.Is("id", r.ID))
 }
 
 // RemoveType implements resource.Store.
 func (s Resources) RemoveType(ctx context.Context, id int64) error {
-	return resourceTypes.remove(ctx, s.db, is("id", id))
+	return resourceTypes.Remove(ctx, s.db, record.Is("id", id))
 }
 
 // RemoveResource implements resource.Store.
 func (s Resources) RemoveResource(ctx context.Context, id int64) error {
-	return resources.remove(ctx, s.db, is("id", id))
+	return resources.Remove(ctx, s.db, record.Is("id", id))
 }
 
 // RemoveRole implements resource.Store.
 func (s Resources) RemoveRole(ctx context.Context, id int64) error {
-	return roles.remove(ctx, s.db, is("id", id))
+	return roles.Remove(ctx, s.db, record.Is("id", id))
 }
 
 // SetGrant implements resource.Store.
 func (s Resources) SetGrant(ctx context.Context, roleID, resourceID int64, p resource.Permission,
 	now time.Time) (id int64, err error) {
 	row := &grantRow{RoleID: roleID, ResourceID: resourceID, Permission: string(p), CreatedAt: ms(now)}
-	err = write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		err := tx.NewInsert().Model(row).On("CONFLICT (role_id, resource_id) DO UPDATE").
 			Set("permission = EXCLUDED.permission, created_at = EXCLUDED.created_at").Returning("id").Scan(ctx, &id)
 		if err != nil {
@@ -285,7 +287,7 @@ func (s Resources) SetGrant(ctx context.Context, roleID, resourceID int64, p res
 // RemoveGrant implements resource.Store.
 func (s Resources) RemoveGrant(ctx context.Context, roleID, resourceID int64, now time.Time) error {
 	return s.db.InTx(ctx, func(ctx context.Context) error {
-		if err := grants.remove(ctx, s.db, is("role_id", roleID), is("resource_id", resourceID)); err != nil {
+		if err := grants.Remove(ctx, s.db, record.Is("role_id", roleID), record.Is("resource_id", resourceID)); err != nil {
 			return err
 		}
 		return s.log(ctx, roleID, resourceID, resource.Revoked, now)
@@ -293,7 +295,7 @@ func (s Resources) RemoveGrant(ctx context.Context, roleID, resourceID int64, no
 }
 
 func (s Resources) log(ctx context.Context, roleID, resourceID int64, p resource.Permission, now time.Time) error {
-	_, err := grantLog.add(ctx, s.db,
+	_, err := grantLog.Add(ctx, s.db,
 		resource.LogEntry{RoleID: roleID, ResourceID: resourceID, Permission: p, CreatedAt: now})
 	return err
 }

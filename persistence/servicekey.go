@@ -9,6 +9,7 @@ import (
 	"castellan/domain/keyring"
 	"castellan/domain/servicekey"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // ServiceKeys keeps the keys of service clients.
@@ -32,11 +33,11 @@ type serviceKeyRow struct {
 	CreatedAt, UpdatedAt int64
 }
 
-var serviceKeys = table[serviceKeyRow, servicekey.Key]{
-	order:  keyset{columns: "name"},
-	fixed:  []string{"id", "name", "created_at", "updated_at"},
-	absent: "there is no key of this name",
-	record: func(r serviceKeyRow) (servicekey.Key, error) {
+var serviceKeys = record.Table[serviceKeyRow, servicekey.Key]{
+	Order:  record.Keyset{Columns: "name"},
+	Fixed:  []string{"id", "name", "created_at", "updated_at"},
+	Absent: "there is no key of this name",
+	Record: func(r serviceKeyRow) (servicekey.Key, error) {
 		var networks []netip.Prefix
 		err := engine.ReadJSON(r.Networks, &networks)
 		return servicekey.Key{Name: r.Name, Role: r.Role, Networks: networks,
@@ -44,7 +45,7 @@ var serviceKeys = table[serviceKeyRow, servicekey.Key]{
 			OldHash:  keyring.Sum{Key: r.OldHashKey, Sum: r.OldHash},
 			OldUntil: at(r.OldUntil), RotatedAt: at(r.RotatedAt), CreatedAt: at(r.CreatedAt)}, err
 	},
-	row: func(k servicekey.Key) serviceKeyRow {
+	Row: func(k servicekey.Key) serviceKeyRow {
 		return serviceKeyRow{Name: k.Name, Role: k.Role, Networks: body(k.Networks), HashKey: k.Hash.Key, Hash: k.Hash.Sum,
 			OldHashKey: k.OldHash.Key, OldHash: k.OldHash.Sum, OldUntil: ms(k.OldUntil), RotatedAt: ms(k.RotatedAt),
 			CreatedAt: ms(k.CreatedAt), UpdatedAt: ms(k.CreatedAt)}
@@ -53,21 +54,21 @@ var serviceKeys = table[serviceKeyRow, servicekey.Key]{
 
 // List reads every key.
 func (s ServiceKeys) List(ctx context.Context) ([]servicekey.Key, error) {
-	return serviceKeys.list(ctx, s.db, part{})
+	return serviceKeys.List(ctx, s.db, record.Part{})
 }
 
 // Add inserts a key.
 func (s ServiceKeys) Add(ctx context.Context, k servicekey.Key) error {
-	_, err := serviceKeys.add(ctx, s.db, k)
+	_, err := serviceKeys.Add(ctx, s.db, k)
 	return err
 }
 
 // Change changes a key as one step.
 func (s ServiceKeys) Change(ctx context.Context, name string, f func(servicekey.Key) (servicekey.Key, error)) error {
-	return serviceKeys.change(ctx, s.db, f, is("name", name))
+	return serviceKeys.Change(ctx, s.db, f, record.Is("name", name))
 }
 
 // Remove deletes a key.
 func (s ServiceKeys) Remove(ctx context.Context, name string) error {
-	return serviceKeys.remove(ctx, s.db, is("name", name))
+	return serviceKeys.Remove(ctx, s.db, record.Is("name", name))
 }

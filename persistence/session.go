@@ -15,6 +15,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/session"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Sessions implements session.Store.
@@ -199,9 +200,9 @@ func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int,
 
 // Extend implements session.Store.
 func (s Sessions) Extend(ctx context.Context, userID, sessionID string, until time.Time) error {
-	return write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		version := tx.NewSelect().Table("users").Column("sv").Where("id = ?", userID)
-		return oneRow(tx.NewUpdate().Table("session").Set("expires_at = ?", ms(until)).Where("id = ?", sessionID).
+		return record.OneRow(tx.NewUpdate().Table("session").Set("expires_at = ?", ms(until)).Where("id = ?", sessionID).
 			Where("user_id = ?", userID).Where("ended_at = 0").Where("sv >= (?)", version).Exec(ctx))
 	})
 }
@@ -234,9 +235,9 @@ func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revoc
 }
 
 // logins is the history of logins, newest first: ids sort by creation.
-var logins = table[loginRow, session.Login]{
-	order: keyset{columns: "id", descending: true},
-	record: func(r loginRow) (session.Login, error) {
+var logins = record.Table[loginRow, session.Login]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Record: func(r loginRow) (session.Login, error) {
 		return session.Login{ID: r.ID, UserID: r.UserID, At: at(r.CreatedAt), IP: r.IP, Country: r.Country,
 			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success}, nil
 	},
@@ -247,12 +248,12 @@ func loginOrder(p session.LoginPlace) []any { return []any{p.ID} }
 // Logins implements session.Store.
 func (s Sessions) Logins(ctx context.Context, userID string,
 	q page.Query[session.LoginPlace]) (page.Of[session.Login], error) {
-	return listPage(ctx, s.db, logins, q, loginOrder, []filter{is("user_id", userID)})
+	return record.ListPage(ctx, s.db, logins, q, loginOrder, []record.Filter{record.Is("user_id", userID)})
 }
 
 // LoginsFrom implements session.Store.
 func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]session.Login, error) {
-	return logins.list(ctx, s.db, part{where: []filter{is("ip", ip)}, limit: limit})
+	return logins.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("ip", ip)}, Limit: limit})
 }
 
 // Purge implements session.Store. Ids begin with the instant of their making, so

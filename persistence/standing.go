@@ -10,6 +10,7 @@ import (
 	"castellan/domain/standing"
 	"castellan/domain/user"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Standings implements standing.Store.
@@ -44,9 +45,9 @@ type findingRow struct {
 	At         int64
 }
 
-var findings = table[findingRow, standing.Finding]{
-	absent: "there is no such finding",
-	record: func(r findingRow) (standing.Finding, error) {
+var findings = record.Table[findingRow, standing.Finding]{
+	Absent: "there is no such finding",
+	Record: func(r findingRow) (standing.Finding, error) {
 		return standing.Finding{ID: r.ID, ExternalID: r.ExternalID, UserID: r.UserID, Status: r.Status, Source: r.Source,
 			Reference: r.Reference, Detail: r.Detail, At: at(r.At)}, nil
 	},
@@ -87,21 +88,21 @@ func (s Standings) Get(ctx context.Context, userID string) (out standing.Standin
 
 // Finding reads a finding.
 func (s Standings) Finding(ctx context.Context, findingID string) (standing.Finding, error) {
-	return findings.find(ctx, s.db, is("id", findingID))
+	return findings.Find(ctx, s.db, record.Is("id", findingID))
 }
 
 // riskyFilters leaves those out who are in the parameter AMLCONTROL.
-func riskyFilters(postgres bool) []filter {
+func riskyFilters(postgres bool) []record.Filter {
 	ignored := "SELECT e.value FROM parameter AS p, json_each(p.json, '$.ignoredUsers') AS e WHERE p.code = ?"
 	if postgres {
 		ignored = "SELECT e.value FROM parameter AS p, jsonb_array_elements_text(p.json::jsonb -> 'ignoredUsers') " +
 			"AS e (value) WHERE p.code = ?"
 	}
-	return []filter{where("aml_status <> '" + user.NotRisky + "'"),
-		where("u.id NOT IN ("+ignored+")", parameter.AMLControl.Code)}
+	return []record.Filter{record.Where("aml_status <> '" + user.NotRisky + "'"),
+		record.Where("u.id NOT IN ("+ignored+")", parameter.AMLControl.Code)}
 }
 
 // Risky implements standing.Store.
 func (s Standings) Risky(ctx context.Context, _ struct{}, p page.Query[user.Place]) (page.Of[user.User], error) {
-	return listPage(ctx, s.db, accounts, p, accountOrder, riskyFilters(s.db.Postgres()))
+	return record.ListPage(ctx, s.db, accounts, p, accountOrder, riskyFilters(s.db.Postgres()))
 }

@@ -8,6 +8,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/transaction"
 	"castellan/domain/transaction/transactiontest"
+	"castellan/persistence/record"
 )
 
 func TestTransactionStore(t *testing.T) {
@@ -19,15 +20,16 @@ func TestTransactionStore(t *testing.T) {
 // A page of what may have a million rows is read by an index.
 func TestTransactionsAreFoundByIndex(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		of := func(fs []filter) part {
-			return partOf(page.Query[transaction.Place]{After: &transaction.Place{ID: "9"}, Limit: 10}, transactionOrder, fs)
+		of := func(fs []record.Filter) record.Part {
+			return record.PartOf(page.Query[transaction.Place]{After: &transaction.Place{ID: "9"}, Limit: 10}, transactionOrder,
+				fs)
 		}
 		all := func(row any) *bun.SelectQuery { return db.Conn(t.Context()).NewSelect().Model(row) }
 		waits := func(q transaction.WaitingQuery) *bun.SelectQuery {
-			return deposits.selected(all((*depositRead)(nil)), of(waitingFilters(q)))
+			return deposits.Selected(all((*depositRead)(nil)), of(waitingFilters(q)))
 		}
 		queue := func(q transaction.QueueQuery) *bun.SelectQuery {
-			return queued.selected(all((*queuedRow)(nil)), of(queueFilters(q)))
+			return queued.Selected(all((*queuedRow)(nil)), of(queueFilters(q)))
 		}
 		text := new("x")
 		for name, c := range map[string]struct {
@@ -51,7 +53,7 @@ func TestTransactionsAreFoundByIndex(t *testing.T) {
 			"by an attempt":     {queue(transaction.QueueQuery{Attempt: text}), "withdrawal_queue_attempt"},
 			"by a transaction":  {queue(transaction.QueueQuery{TxID: text}), "withdrawal_queue_tx"},
 			"of a name":         {queue(transaction.QueueQuery{Name: text}), "withdrawal_queue"},
-			"processes": {processes.selected(all((*processRow)(nil)),
+			"processes": {processes.Selected(all((*processRow)(nil)),
 				of(processFilters(transaction.ProcessQuery{UserID: "u", Assets: []int64{1, 2}}))), "process_user"},
 		} {
 			wantsIndex(t, db, name, c.query, c.index)

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/transaction"
 	"castellan/domain/user"
+	"castellan/persistence/record"
 )
 
 // Transactions implements transaction.Store.
@@ -39,11 +40,11 @@ type withdrawalRead struct {
 }
 
 // newestFirst is the order of all lists here: an id begins with the instant.
-var newestFirst = keyset{columns: "id", descending: true}
+var newestFirst = record.Keyset{Columns: "id", Descending: true}
 
-var deposits = table[depositRead, transaction.Deposit]{
-	order: newestFirst,
-	record: func(r depositRead) (transaction.Deposit, error) {
+var deposits = record.Table[depositRead, transaction.Deposit]{
+	Order: newestFirst,
+	Record: func(r depositRead) (transaction.Deposit, error) {
 		a, err := amount.Of(r.Hi, r.Lo)
 		return transaction.Deposit{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
 			Status: transaction.Status(r.Status), TxID: r.TxID, ToAddress: r.ToAddress, SenderInfo: r.SenderInfo,
@@ -52,9 +53,9 @@ var deposits = table[depositRead, transaction.Deposit]{
 	},
 }
 
-var withdrawals = table[withdrawalRead, transaction.Withdrawal]{
-	order: newestFirst,
-	record: func(r withdrawalRead) (transaction.Withdrawal, error) {
+var withdrawals = record.Table[withdrawalRead, transaction.Withdrawal]{
+	Order: newestFirst,
+	Record: func(r withdrawalRead) (transaction.Withdrawal, error) {
 		a, err := amount.Of(r.Hi, r.Lo)
 		w := transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
 			Status: transaction.Status(r.Status), ToAddress: r.ToAddress, TransferID: r.TransferID, HoldID: r.HoldID,
@@ -66,9 +67,9 @@ var withdrawals = table[withdrawalRead, transaction.Withdrawal]{
 	},
 }
 
-var queued = table[queuedRow, transaction.Queued]{
-	order: newestFirst,
-	record: func(r queuedRow) (transaction.Queued, error) {
+var queued = record.Table[queuedRow, transaction.Queued]{
+	Order: newestFirst,
+	Record: func(r queuedRow) (transaction.Queued, error) {
 		q := transaction.Queued{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Status: transaction.QueueStatus(r.Status),
 			Address: r.Address, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Attempt: r.AttemptIdentifier,
 			TxID: r.TxID, Reason: r.Reason, At: at(r.At), Version: r.Version}
@@ -80,9 +81,9 @@ var queued = table[queuedRow, transaction.Queued]{
 	},
 }
 
-var processes = table[processRow, transaction.Process]{
-	order: newestFirst,
-	record: func(r processRow) (transaction.Process, error) {
+var processes = record.Table[processRow, transaction.Process]{
+	Order: newestFirst,
+	Record: func(r processRow) (transaction.Process, error) {
 		return transaction.Process{ID: r.ID, TransactionID: r.TransactionID, UserID: r.UserID, Asset: r.AssetID,
 			TxID: r.TxID, Internal: r.Internal, Status: transaction.Status(r.Status), At: at(r.At)}, nil
 	},
@@ -90,47 +91,51 @@ var processes = table[processRow, transaction.Process]{
 
 func transactionOrder(p transaction.Place) []any { return []any{p.ID} }
 
-func waitingFilters(q transaction.WaitingQuery) []filter {
-	fs := []filter{given("user_id", q.UserID), given("tx_id", q.TxID), given("to_address", q.ToAddress)}
+func waitingFilters(q transaction.WaitingQuery) []record.Filter {
+	fs := []record.Filter{record.Given("user_id", q.UserID), record.Given("tx_id", q.TxID), record.Given("to_address",
+		q.ToAddress)}
 	switch treasury := int(transaction.WaitingTreasury); {
 	case !q.Treasury:
-		return append(fs, where("status < 0"))
+		return append(fs, record.Where("status < 0"))
 	case q.TxID == "" && q.ToAddress == "":
-		return append(fs, is("status", treasury))
+		return append(fs, record.Is("status", treasury))
 	default: // the plus keeps SQLite from the index of the status: few have a hash, many wait
-		return append(fs, where("status < 0"), where("+status = ?", treasury))
+		return append(fs, record.Where("status < 0"), record.Where("+status = ?", treasury))
 	}
 }
 
 // spanFilters select rows by the instant with which their ids begin.
-func spanFilters(s transaction.Span) (fs []filter) {
+func spanFilters(s transaction.Span) (fs []record.Filter) {
 	if !s.From.IsZero() {
-		fs = append(fs, where("id >= ?", id.Before(s.From)))
+		fs = append(fs, record.Where("id >= ?", id.Before(s.From)))
 	}
 	if !s.To.IsZero() {
-		fs = append(fs, where("id < ?", id.Before(s.To.Add(time.Millisecond))))
+		fs = append(fs, record.Where("id < ?", id.Before(s.To.Add(time.Millisecond))))
 	}
 	return fs
 }
 
-func queueFilters(q transaction.QueueQuery) []filter {
-	fs := append(spanFilters(q.Span), sent("id", q.ID), sent("user_id", q.UserID), sent("address", q.Address),
-		sent("address_tag", q.AddressTag), sent("external_id", q.ExternalID), sent("attempt_identifier", q.Attempt),
-		sent("tx_id", q.TxID), sent("status", q.Status), among("asset_id", q.Assets))
+func queueFilters(q transaction.QueueQuery) []record.Filter {
+	fs := append(spanFilters(q.Span), record.Sent("id", q.ID), record.Sent("user_id", q.UserID), record.Sent("address",
+		q.Address),
+		record.Sent("address_tag", q.AddressTag), record.Sent("external_id", q.ExternalID), record.Sent("attempt_identifier",
+			q.Attempt),
+		record.Sent("tx_id", q.TxID), record.Sent("status", q.Status), record.Among("asset_id", q.Assets))
 	if q.Active != nil && *q.Active {
-		fs = append(fs, where("status NOT IN (4, 11, 12)"))
+		fs = append(fs, record.Where("status NOT IN (4, 11, 12)"))
 	} else if q.Active != nil {
-		fs = append(fs, where("status NOT BETWEEN 5 AND 10"))
+		fs = append(fs, record.Where("status NOT BETWEEN 5 AND 10"))
 	}
 	if q.Name != nil {
-		fs = append(fs, where("EXISTS (SELECT 1 FROM users u WHERE u.id = q.user_id AND u.full_name LIKE ? ESCAPE '!')",
-			"%"+likeText.Replace(user.FoldName(*q.Name))+"%"))
+		fs = append(fs,
+			record.Where("EXISTS (SELECT 1 FROM users u WHERE u.id = q.user_id AND u.full_name LIKE ? ESCAPE '!')",
+				"%"+record.LikeText.Replace(user.FoldName(*q.Name))+"%"))
 	}
 	return fs
 }
 
-func processFilters(q transaction.ProcessQuery) []filter {
-	return append(spanFilters(q.Span), is("user_id", q.UserID), among("asset_id", q.Assets))
+func processFilters(q transaction.ProcessQuery) []record.Filter {
+	return append(spanFilters(q.Span), record.Is("user_id", q.UserID), record.Among("asset_id", q.Assets))
 }
 
 // Deposits implements transaction.Store.
@@ -138,7 +143,7 @@ func (s Transactions) Deposits(ctx context.Context, ids ...string) ([]transactio
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return deposits.list(ctx, s.db, part{where: []filter{among("id", ids)}})
+	return deposits.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("id", ids)}})
 }
 
 type holderRow struct {
@@ -149,33 +154,33 @@ type holderRow struct {
 	AssetID int64
 }
 
-var holders = table[holderRow, ledger.Account]{
-	absent: "no account has this address",
-	record: func(r holderRow) (ledger.Account, error) {
+var holders = record.Table[holderRow, ledger.Account]{
+	Absent: "no account has this address",
+	Record: func(r holderRow) (ledger.Account, error) {
 		return ledger.Account{Kind: ledger.Kind(r.Kind), Owner: r.Owner, Asset: r.AssetID}, nil
 	},
 }
 
 // Holder reads the account to which an address was given.
 func (s Transactions) Holder(ctx context.Context, address string) (ledger.Account, error) {
-	return holders.find(ctx, s.db, where("a.id = (SELECT c.account_id FROM coin_address AS c WHERE c.address = ?)",
+	return holders.Find(ctx, s.db, record.Where("a.id = (SELECT c.account_id FROM coin_address AS c WHERE c.address = ?)",
 		address))
 }
 
 // Waiting implements transaction.Store.
 func (s Transactions) Waiting(ctx context.Context, q transaction.WaitingQuery,
 	p page.Query[transaction.Place]) (page.Of[transaction.Deposit], error) {
-	return listPage(ctx, s.db, deposits, p, transactionOrder, waitingFilters(q))
+	return record.ListPage(ctx, s.db, deposits, p, transactionOrder, waitingFilters(q))
 }
 
 // Withdrawal implements transaction.Store.
 func (s Transactions) Withdrawal(ctx context.Context, id string) (transaction.Withdrawal, error) {
-	return withdrawals.find(ctx, s.db, is("id", id))
+	return withdrawals.Find(ctx, s.db, record.Is("id", id))
 }
 
 // Queued implements transaction.Store.
 func (s Transactions) Queued(ctx context.Context, id string) (transaction.Queued, error) {
-	return queued.find(ctx, s.db, is("id", id))
+	return queued.Find(ctx, s.db, record.Is("id", id))
 }
 
 // Desk returns how many withdrawals a user has requested.
@@ -194,11 +199,11 @@ func (s Transactions) Desk(ctx context.Context, userID string) (version int64, e
 // Queue implements transaction.Store.
 func (s Transactions) Queue(ctx context.Context, q transaction.QueueQuery,
 	p page.Query[transaction.Place]) (page.Of[transaction.Queued], error) {
-	return listPage(ctx, s.db, queued, p, transactionOrder, queueFilters(q))
+	return record.ListPage(ctx, s.db, queued, p, transactionOrder, queueFilters(q))
 }
 
 // Processes implements transaction.Store.
 func (s Transactions) Processes(ctx context.Context, q transaction.ProcessQuery,
 	p page.Query[transaction.Place]) (page.Of[transaction.Process], error) {
-	return listPage(ctx, s.db, processes, p, transactionOrder, processFilters(q))
+	return record.ListPage(ctx, s.db, processes, p, transactionOrder, processFilters(q))
 }

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/geo"
 	"castellan/domain/user"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Users implements user.Store.
@@ -282,14 +283,14 @@ func (s Users) ByEmail(ctx context.Context, mail string) (user.User, error) {
 }
 
 // accounts lists users, newest first: ids sort by creation.
-var accounts = table[userRow, user.User]{
-	order:  keyset{columns: "id", descending: true},
-	record: func(r userRow) (user.User, error) { return r.user(), nil },
+var accounts = record.Table[userRow, user.User]{
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Record: func(r userRow) (user.User, error) { return r.user(), nil },
 }
 
 // Demo implements user.Store.
 func (s Users) Demo(ctx context.Context) ([]user.User, error) {
-	us, err := accounts.list(ctx, s.db, part{where: []filter{where("demo")}})
+	us, err := accounts.List(ctx, s.db, record.Part{Where: []record.Filter{record.Where("demo")}})
 	slices.Reverse(us)
 	return us, err
 }
@@ -342,11 +343,11 @@ func (s Users) Secret(ctx context.Context, id string) (user.Secret, error) {
 
 // List implements user.Store.
 func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, error) {
-	p := part{limit: limit}
+	p := record.Part{Limit: limit}
 	if after != "" {
-		p.after = []any{after}
+		p.After = []any{after}
 	}
-	return accounts.list(ctx, s.db, p)
+	return accounts.List(ctx, s.db, p)
 }
 
 // RolesOf implements user.Store.

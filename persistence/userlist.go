@@ -8,45 +8,47 @@ import (
 
 	"castellan/domain/page"
 	"castellan/domain/user"
+	"castellan/persistence/record"
 )
 
 var _ user.Directory = Users{}
 
 // accountsByID lists users in ascending order of their ids.
-var accountsByID = table[userRow, user.User]{record: accounts.record}
+var accountsByID = record.Table[userRow, user.User]{Record: accounts.Record}
 
 // registered lists users by registration, newest first.
-var registered = table[userRow, user.Registered]{
-	order:  keyset{columns: "created_at, id", descending: true},
-	record: func(r userRow) (user.Registered, error) { return user.Registered{User: r.user()}, nil },
+var registered = record.Table[userRow, user.Registered]{
+	Order:  record.Keyset{Columns: "created_at, id", Descending: true},
+	Record: func(r userRow) (user.Registered, error) { return user.Registered{User: r.user()}, nil },
 }
 
 // visitors lists users by the day of their last login, the latest first.
-var visitors = table[userRow, user.Visitor]{
-	order: keyset{columns: "last_login_day, id", descending: true},
-	record: func(r userRow) (user.Visitor, error) {
+var visitors = record.Table[userRow, user.Visitor]{
+	Order: record.Keyset{Columns: "last_login_day, id", Descending: true},
+	Record: func(r userRow) (user.Visitor, error) {
 		return user.Visitor{User: r.user(), LastLogin: at(r.LastLoginDay * dayMillis)}, nil
 	},
 }
 
 func visitorOrder(p user.VisitorPlace) []any { return []any{ms(p.Day) / dayMillis, p.ID} }
 
-func visitorFilters(since time.Time) []filter {
-	return []filter{where("last_login_day >= ?", ms(since)/dayMillis), where("last_login_day > 0")}
+func visitorFilters(since time.Time) []record.Filter {
+	return []record.Filter{record.Where("last_login_day >= ?", ms(since)/dayMillis), record.Where("last_login_day > 0")}
 }
 
 // Active implements user.Directory.
 func (s Users) Active(ctx context.Context, since time.Time,
 	p page.Query[user.VisitorPlace]) (page.Of[user.Visitor], error) {
-	return listPage(ctx, s.db, visitors, p, visitorOrder, visitorFilters(since))
+	return record.ListPage(ctx, s.db, visitors, p, visitorOrder, visitorFilters(since))
 }
 
-func accountFilters(q user.Query) []filter {
-	fs := []filter{sent("id", q.ID), phoneIs(q.Phone, q.National), sent("email", q.Email), known("tax_number", q.TaxNumber),
-		sent("kyc_approved", q.KYCApproved), known("birth_date", q.BirthDate), sent("type", q.Type),
-		sent("status", q.Status), among("identity_hash", q.IdentityHashes), partOfName("full_name", q.Name)}
+func accountFilters(q user.Query) []record.Filter {
+	fs := []record.Filter{record.Sent("id", q.ID), phoneIs(q.Phone, q.National), record.Sent("email", q.Email),
+		known("tax_number", q.TaxNumber),
+		record.Sent("kyc_approved", q.KYCApproved), known("birth_date", q.BirthDate), record.Sent("type", q.Type),
+		record.Sent("status", q.Status), record.Among("identity_hash", q.IdentityHashes), partOfName("full_name", q.Name)}
 	if q.IdentityHashes != nil {
-		fs = append(fs, where("identity_hash <> ''"))
+		fs = append(fs, record.Where("identity_hash <> ''"))
 	}
 	return fs
 }
@@ -57,38 +59,38 @@ const byNumber = `id IN (SELECT id FROM users WHERE phone = ?
 	UNION ALL SELECT id FROM users WHERE substr(phone, length(country_code) + 2) = ?)`
 
 // phoneIs finds a number, or one without its dialling code; nil: any.
-func phoneIs(full, national *string) filter {
+func phoneIs(full, national *string) record.Filter {
 	switch {
 	case national == nil:
-		return sent("phone", full)
+		return record.Sent("phone", full)
 	case full == nil:
-		return where("substr(phone, length(country_code) + 2) = ?", *national)
+		return record.Where("substr(phone, length(country_code) + 2) = ?", *national)
 	}
-	return where(byNumber, *full, *national)
+	return record.Where(byNumber, *full, *national)
 }
 
 // partOfName finds a part of a folded name; nil: any.
-func partOfName(column string, part *string) filter {
+func partOfName(column string, part *string) record.Filter {
 	if part == nil {
-		return filter{}
+		return record.Filter{}
 	}
-	return where("? LIKE ? ESCAPE '!'", bun.Ident(column), "%"+likeText.Replace(user.FoldName(*part))+"%")
+	return record.Where("? LIKE ? ESCAPE '!'", bun.Ident(column), "%"+record.LikeText.Replace(user.FoldName(*part))+"%")
 }
 
 // known is sent for a column that is ” in rows which its index leaves out.
-func known(column string, value *string) filter {
+func known(column string, value *string) record.Filter {
 	if value == nil {
-		return filter{}
+		return record.Filter{}
 	}
-	return where("? = ? AND ? <> ''", bun.Ident(column), *value, bun.Ident(column))
+	return record.Where("? = ? AND ? <> ''", bun.Ident(column), *value, bun.Ident(column))
 }
 
 func accountOrder(p user.Place) []any { return []any{p.ID} }
 
 func registeredOrder(p user.RegisteredPlace) []any { return []any{ms(p.At), p.ID} }
 
-func registeredFilters(s user.Span) []filter {
-	return []filter{where("created_at >= ?", ms(s.From)), where("created_at <= ?", ms(s.To))}
+func registeredFilters(s user.Span) []record.Filter {
+	return []record.Filter{record.Where("created_at >= ?", ms(s.From)), record.Where("created_at <= ?", ms(s.To))}
 }
 
 // Find implements user.Directory.
@@ -97,13 +99,13 @@ func (s Users) Find(ctx context.Context, q user.Query, p page.Query[user.Place])
 	if q.NewestFirst {
 		t = accounts
 	}
-	return listPage(ctx, s.db, t, p, accountOrder, accountFilters(q))
+	return record.ListPage(ctx, s.db, t, p, accountOrder, accountFilters(q))
 }
 
 // Registered implements user.Directory.
 func (s Users) Registered(ctx context.Context, span user.Span,
 	p page.Query[user.RegisteredPlace]) (page.Of[user.Registered], error) {
-	return listPage(ctx, s.db, registered, p, registeredOrder, registeredFilters(span))
+	return record.ListPage(ctx, s.db, registered, p, registeredOrder, registeredFilters(span))
 }
 
 // CountByStatus implements user.Directory.
@@ -145,7 +147,7 @@ func (s Users) CountByDay(ctx context.Context, span user.Span) ([]user.DayCount,
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []struct{ Day, Total int64 }
-	err := filtered(s.db.Conn(ctx).NewSelect().Table("users").ColumnExpr("created_at / ? AS day", dayMillis).
+	err := record.Filtered(s.db.Conn(ctx).NewSelect().Table("users").ColumnExpr("created_at / ? AS day", dayMillis).
 		ColumnExpr("COUNT(*) AS total"), registeredFilters(span)).GroupExpr("day").OrderExpr("day").Scan(ctx, &rows)
 	counts := make([]user.DayCount, len(rows))
 	for i, r := range rows {

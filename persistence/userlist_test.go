@@ -6,15 +6,16 @@ import (
 
 	"castellan/domain/page"
 	"castellan/domain/user"
+	"castellan/persistence/record"
 )
 
 // Both readings of a phone number are looked for by their indexes (D-USR-02).
 func TestPlanOfNumbers(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		q := user.Query{Phone: new("+5321234567"), National: new("5321234567")}
-		p := partOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, accountOrder, accountFilters(q))
-		for name, list := range map[string]table[userRow, user.User]{"by id": accountsByID, "newest first": accounts} {
-			plan := explain(t, db, list.selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)), p))
+		p := record.PartOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, accountOrder, accountFilters(q))
+		for name, list := range map[string]record.Table[userRow, user.User]{"by id": accountsByID, "newest first": accounts} {
+			plan := explain(t, db, list.Selected(db.Conn(t.Context()).NewSelect().Model((*userRow)(nil)), p))
 			phones := "sqlite_autoindex_users"
 			if db.Postgres() {
 				phones = "users_phone_key"

@@ -1,4 +1,4 @@
-package persistence
+package record_test
 
 import (
 	"context"
@@ -9,27 +9,32 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/amount"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+	"castellan/persistence/record"
 )
 
 type pouchRow struct {
 	bun.BaseModel `bun:"table:pouch,alias:p"`
 
-	ID     int64         `bun:",pk"`
-	Posted amountColumns `bun:"embed:posted_"`
-	Locked amountColumns `bun:"embed:locked_"`
+	ID     int64                `bun:",pk"`
+	Posted record.AmountColumns `bun:"embed:posted_"`
+	Locked record.AmountColumns `bun:"embed:locked_"`
 }
 
 // Amounts come back from two columns exactly, on both databases, in the order of the numbers, and the database itself
 // can sum them.
 func TestAmountColumns(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		exec(t, db, `CREATE TABLE pouch (id BIGINT PRIMARY KEY, posted_hi BIGINT NOT NULL, posted_lo BIGINT NOT NULL,
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		persistencetest.Exec(t, db,
+			`CREATE TABLE pouch (id BIGINT PRIMARY KEY, posted_hi BIGINT NOT NULL, posted_lo BIGINT NOT NULL,
 			locked_hi BIGINT NOT NULL, locked_lo BIGINT NOT NULL)`)
 		texts := []string{"-999999999999999999", "-0.5", "-0.000000000000000001", "0", "0.1", "0.2", "9007199254740993",
 			"999999999999999998.999999999999999999"}
 		err := db.InTx(t.Context(), func(ctx context.Context) error {
 			for i, text := range texts {
-				row := pouchRow{ID: int64(i), Posted: columnsOf(amount.Must(text)), Locked: columnsOf(amount.Must("0.3"))}
+				row := pouchRow{ID: int64(i), Posted: record.ColumnsOf(amount.Must(text)),
+					Locked: record.ColumnsOf(amount.Must("0.3"))}
 				if _, err := db.Conn(ctx).NewInsert().Model(&row).Exec(ctx); err != nil {
 					return err
 				}
@@ -46,8 +51,8 @@ func TestAmountColumns(t *testing.T) {
 		}
 		var got []string
 		for _, r := range rows {
-			posted, err := r.Posted.amount()
-			locked, other := r.Locked.amount()
+			posted, err := r.Posted.Amount()
+			locked, other := r.Locked.Amount()
 			if err != nil || other != nil || locked != amount.Must("0.3") {
 				t.Fatalf("%+v: %v, %v", r, err, other)
 			}
@@ -61,10 +66,10 @@ func TestAmountColumns(t *testing.T) {
 			ColumnExpr("sum(posted_hi), sum(posted_lo)").Scan(t.Context(), &hi, &lo); err != nil {
 			t.Fatal(err)
 		}
-		if sum, err := (amountColumns{hi, lo}).amount(); err != nil || sum.String() != "0.3" {
+		if sum, err := (record.AmountColumns{hi, lo}).Amount(); err != nil || sum.String() != "0.3" {
 			t.Errorf("0 + 0.1 + 0.2 = %v, %v", sum, err)
 		}
-		if _, err := (amountColumns{0, -1}).amount(); !errors.Is(err, amount.ErrRange) {
+		if _, err := (record.AmountColumns{0, -1}).Amount(); !errors.Is(err, amount.ErrRange) {
 			t.Errorf("columns that hold no amount: %v", err)
 		}
 	})

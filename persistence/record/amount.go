@@ -1,4 +1,4 @@
-package persistence
+package record
 
 import (
 	"fmt"
@@ -10,20 +10,21 @@ import (
 	"castellan/domain/amount"
 )
 
-// amountColumns is how a row keeps an amount: two BIGINT columns, hi and lo. A
+// AmountColumns is how a row keeps an amount: two BIGINT columns, hi and lo. A
 // row embeds it with the prefix of their names, as posted_hi and posted_lo:
 //
-//	Posted amountColumns `bun:"embed:posted_"`
-type amountColumns struct{ Hi, Lo int64 }
+//	Posted record.AmountColumns `bun:"embed:posted_"`
+type AmountColumns struct{ Hi, Lo int64 }
 
-func columnsOf(a amount.Amount) (c amountColumns) {
+// ColumnsOf is an amount in its columns.
+func ColumnsOf(a amount.Amount) (c AmountColumns) {
 	c.Hi, c.Lo = a.Parts()
 	return c
 }
 
-// amount is the amount of the columns; an error when they hold none, which the
+// Amount is the amount of the columns; an error when they hold none, which the
 // checks of the schema rule out.
-func (c amountColumns) amount() (amount.Amount, error) {
+func (c AmountColumns) Amount() (amount.Amount, error) {
 	a, err := amount.Of(c.Hi, c.Lo)
 	if err != nil {
 		err = fmt.Errorf("read a stored amount %d, %d: %w", c.Hi, c.Lo, err)
@@ -31,30 +32,30 @@ func (c amountColumns) amount() (amount.Amount, error) {
 	return a, err
 }
 
-// readAmounts reads the columns of several amounts.
-func readAmounts(columns map[*amount.Amount]amountColumns) (err error) {
+// ReadAmounts reads the columns of several amounts.
+func ReadAmounts(columns map[*amount.Amount]AmountColumns) (err error) {
 	for to, c := range columns {
-		if *to, err = c.amount(); err != nil {
+		if *to, err = c.Amount(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sumColumns is a sum of amounts, or of differences of them, each of whose columns is
-// summed in two halves: a sum of less than 2³⁰ amounts fits. summed and withSums
+// SumColumns is a sum of amounts, or of differences of them, each of whose columns is
+// summed in two halves: a sum of less than 2³⁰ amounts fits. Summed and WithSums
 // select them.
-type sumColumns struct{ HiHigh, HiLow, LoHigh, LoLow int64 }
+type SumColumns struct{ HiHigh, HiLow, LoHigh, LoLow int64 }
 
 const half = 1_000_000_000
 
-// withSums sums the columns hi and lo of all rows.
-func withSums(q *bun.SelectQuery) *bun.SelectQuery { return q.ColumnExpr(summed("", "", "", "")) }
+// WithSums sums the columns hi and lo of all rows.
+func WithSums(q *bun.SelectQuery) *bun.SelectQuery { return q.ColumnExpr(Summed("", "", "", "")) }
 
-// summed is the columns of a sum, named with a prefix, of the amounts of two columns
+// Summed is the columns of a sum, named with a prefix, of the amounts of two columns
 // whose names begin with plus, less those that begin with minus; "" for none. It
 // counts the rows for which a condition holds; "" for all.
-func summed(prefix, when, plus, minus string) string {
+func Summed(prefix, when, plus, minus string) string {
 	var out []string
 	for _, column := range []string{"hi", "lo"} {
 		for name, part := range map[string]string{"_high": " / 1000000000", "_low": " % 1000000000"} {
@@ -72,8 +73,8 @@ func summed(prefix, when, plus, minus string) string {
 	return strings.Join(out, ", ")
 }
 
-// amount is the sum; amount.ErrRange when no amount can hold it.
-func (c sumColumns) amount() (amount.Amount, error) {
+// Amount is the sum; amount.ErrRange when no amount can hold it.
+func (c SumColumns) Amount() (amount.Amount, error) {
 	if c.HiHigh > half || c.HiHigh < -half {
 		return amount.Amount{}, amount.ErrRange
 	}
