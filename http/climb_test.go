@@ -22,6 +22,7 @@ import (
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // climb is a running program with accounts whose roles were made at random, and a plain
@@ -249,7 +250,7 @@ func (x *climb) money(c *climber) string {
 	storetest.Must(x.t, err)
 	queued, err := persistence.NewTransactions(x.v.DB).Queued(ctx, c.withdrawal)
 	storetest.Must(x.t, err)
-	j, err := persistence.NewJobs(x.v.DB).Get(ctx, c.job)
+	j, err := kit.NewJobs(x.v.DB).Get(ctx, c.job)
 	storetest.Must(x.t, err)
 	var balances []amount.Amount
 	for _, b := range owned {

@@ -21,6 +21,7 @@ import (
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 const levelPath = "/level/update-level"
@@ -234,7 +235,7 @@ func (x *climb) fundClimber(c *climber) {
 		_, err := books.Do(ctx, audit.Operator, m)
 		storetest.Must(x.t, err)
 	}
-	jobs := &job.Service{Store: persistence.NewJobs(x.v.DB), Changes: x.v.Changes(""), Seal: x.v.Ring.Seal}
+	jobs := &job.Service{Store: kit.NewJobs(x.v.DB), Changes: x.v.Changes(""), Seal: x.v.Ring.Seal}
 	storetest.Must(x.t, x.v.DB.InTx(ctx, func(ctx context.Context) error {
 		j, _, err := jobs.Start(ctx, audit.By{UserID: c.ID}, job.Request{Kind: "send-bulk-sms", At: now.Add(time.Hour),
 			Params: map[string]any{}})

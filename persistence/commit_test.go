@@ -15,6 +15,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/storetest"
+	"castellan/persistence/kit"
 )
 
 func sample(id string) challenge.Challenge {
@@ -56,7 +57,7 @@ func TestCommitRoundTrip(t *testing.T) {
 		if _, err := store.Load(ctx, "nobody"); fault.CodeOf(err) != fault.ChallengeNotFound {
 			t.Fatalf("an unknown id: %v", err)
 		}
-		if n, err := NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 1 || err != nil {
+		if n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 1 || err != nil {
 			t.Fatalf("audit: %d rows, %v", n, err)
 		}
 	})
@@ -229,7 +230,7 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			return db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"})
 		}))
-		if n, err := NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 1 || err != nil {
+		if n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 1 || err != nil {
 			t.Errorf("audit: %d rows, %v", n, err)
 		}
 	})

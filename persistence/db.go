@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"castellan/persistence/engine"
+	"castellan/persistence/kit"
 )
 
 // Options tune an open database. The zero value is ready for use.
@@ -48,7 +49,7 @@ func Migrate(ctx context.Context, db *DB) (applied []string, err error) {
 // Start begins to commit units. The audit key chains the audit rows; start
 // names this process in them.
 func Start(db *DB, auditKey []byte, start string) {
-	db.Start(func(slot int) engine.State { return newChain(fmt.Sprintf("%s-%d", start, slot), auditKey) })
+	db.Start(func(slot int) engine.State { return kit.NewChain(fmt.Sprintf("%s-%d", start, slot), auditKey) })
 }
 
 // Short names for what every slice uses.

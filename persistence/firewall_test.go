@@ -16,6 +16,7 @@ import (
 	"castellan/domain/firewall/firewalltest"
 	"castellan/domain/page"
 	"castellan/domain/storetest"
+	"castellan/persistence/kit"
 )
 
 func TestFirewallStore(t *testing.T) {
@@ -50,24 +51,25 @@ func TestFirewallAdmin(t *testing.T) {
 		}
 		storetest.Must(t, rules.Change(ctx, firewall.Author{By: audit.Operator, Force: true},
 			firewall.Change{Label: "b"})) // D-WAF-14
-		acts, err := NewAudit(db).List(ctx, audit.Query{Target: "b"}, page.Query[audit.Place]{})
+		acts, err := kit.NewAudit(db).List(ctx, audit.Query{Target: "b"}, page.Query[audit.Place]{})
 		storetest.Must(t, err)
 		slices.Reverse(acts.Records)
 		for i, want := range []struct{ action, actor, ip string }{{"FIREWALL_RULE_ADD", "admin1", "192.0.2.9"},
 			{"FIREWALL_RULE_UPDATE", "admin1", "192.0.2.9"}, {"FIREWALL_RULE_UPDATE", "operator", ""}} {
-			if r := acts.Records[i]; len(acts.Records) != 3 || r.Action != want.action || r.ActorID != want.actor || r.IP != want.ip ||
+			if r := acts.Records[i]; len(acts.Records) != 3 || r.Action != want.action || r.ActorID != want.actor ||
+				r.IP != want.ip ||
 				r.Target != "b" || r.Detail == "" {
 				t.Errorf("audit %+v, want %+v", r, want)
 			}
 		}
-		notes, err := NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
+		notes, err := kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
 		storetest.Must(t, err)
 		for _, n := range notes {
 			if n.Topic != change.Firewall {
 				t.Errorf("note %+v", n)
 			}
 		}
-		rows, err := NewAudit(db).Verify(ctx, []byte("audit key of the test"))
+		rows, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test"))
 		storetest.Must(t, err)
 		if len(notes) != 3 || rows != 3 {
 			t.Errorf("%d notes and %d audit rows for 3 changes", len(notes), rows)
@@ -85,7 +87,7 @@ func TestFirewallAdmin(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		if again, _ := NewAudit(db).Verify(ctx, []byte("audit key of the test")); again != rows {
+		if again, _ := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
 		refusing := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),

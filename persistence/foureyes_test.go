@@ -14,6 +14,7 @@ import (
 	"castellan/domain/foureyes"
 	"castellan/domain/foureyes/foureyestest"
 	"castellan/domain/storetest"
+	"castellan/persistence/kit"
 	"castellan/persistence/record"
 )
 
@@ -69,7 +70,7 @@ func TestRehearsal(t *testing.T) {
 		}); !errors.Is(err, no) {
 			t.Errorf("a rehearsal that is refused: %v", err)
 		}
-		if n, err := NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 0 || err != nil || ran {
+		if n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 0 || err != nil || ran {
 			t.Errorf("%d rows are left, %v; what waits for a commit ran: %t", n, err, ran)
 		}
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 
 	"castellan/domain/commit"
 	"castellan/persistence/engine"
+	"castellan/persistence/kit"
 )
 
 // kinds are all writes of all slices, in the order in which they run.
@@ -24,7 +25,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			resetFences,
 			cronKeyFences,
 			deviceFences,
-			jobFences,
+			kit.JobFences,
 			ledgerFences,
 			transactionFences,
 			blockageFences,
@@ -33,9 +34,9 @@ func kinds(now func() time.Time) engine.Kinds {
 		Writes: slices.Concat(
 			challengeWrites,
 			outboxWrites,
-			auditWrites,
-			changeWrites(now),
-			idempotencyWrites,
+			kit.AuditWrites,
+			kit.ChangeWrites(now),
+			kit.IdempotencyWrites,
 			passwordWrites(now),
 			userWrites,
 			standingWrites,
@@ -50,14 +51,14 @@ func kinds(now func() time.Time) engine.Kinds {
 			providerWrites,
 			balanceWrites,
 			notificationWrites,
-			jobWrites,
+			kit.JobWrites,
 			ledgerWrites,
 			transactionWrites,
 			profileWrites,
 			blockageWrites,
 			statusWrites,
 			pushWrites,
-			integrationWrites,
+			kit.IntegrationWrites,
 			contractWrites,
 		),
 		Deltas: slices.Concat(ledgerDeltas, refusedDeltas),

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/mfa"
 	"castellan/domain/mfa/mfatest"
 	"castellan/domain/storetest"
+	"castellan/persistence/kit"
 )
 
 func TestMFAStore(t *testing.T) {
@@ -72,14 +73,14 @@ func TestMFAAdmin(t *testing.T) {
 		if got := c.ActionTitle("LOGIN", "tr"); got != "Log in" {
 			t.Errorf("title %q", got)
 		}
-		notes, err := NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
+		notes, err := kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
 		storetest.Must(t, err)
 		for _, n := range notes {
 			if n.Topic != change.MFA {
 				t.Errorf("note %+v", n)
 			}
 		}
-		rows, err := NewAudit(db).Verify(ctx, []byte("audit key of the test"))
+		rows, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test"))
 		storetest.Must(t, err)
 		if len(notes) != 6 || rows != 6 {
 			t.Errorf("%d notes and %d audit rows for 6 changes", len(notes), rows)
@@ -102,7 +103,7 @@ func TestMFAAdmin(t *testing.T) {
 		if err := refusing.AddMethod(ctx, by, mfa.Method{Code: "UNAUDITED"}); !errors.Is(err, errNoAudit) {
 			t.Errorf("got %v", err)
 		}
-		if again, _ := NewAudit(db).Verify(ctx, []byte("audit key of the test")); again != rows {
+		if again, _ := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
 		storetest.Must(t, live.Reload(ctx))

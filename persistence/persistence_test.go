@@ -12,6 +12,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/storetest"
 	"castellan/internal/pgtest"
+	"castellan/persistence/kit"
 )
 
 // both runs a test on a fresh, migrated and started database of each kind.
@@ -87,7 +88,7 @@ func exec(t *testing.T, db *DB, text string) {
 // did returns what the audit says of an action, the newest first.
 func did(t *testing.T, db *DB, action string) []audit.Stored {
 	t.Helper()
-	rows, err := NewAudit(db).List(t.Context(), audit.Query{Action: action}, page.Query[audit.Place]{})
+	rows, err := kit.NewAudit(db).List(t.Context(), audit.Query{Action: action}, page.Query[audit.Place]{})
 	storetest.Must(t, err)
 	if len(rows.Records) == 0 {
 		t.Fatalf("the audit has no %s", action)

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/resource/resourcetest"
 	"castellan/domain/storetest"
 	"castellan/domain/user"
+	"castellan/persistence/kit"
 )
 
 func TestResourceStore(t *testing.T) {
@@ -47,7 +48,7 @@ func TestResourceAdmin(t *testing.T) {
 		}))
 		node := func() (*resource.Live, *change.Reader) {
 			live := resource.NewLive(store, users, nil)
-			feed := change.NewReader(NewChanges(db), time.Now)
+			feed := change.NewReader(kit.NewChanges(db), time.Now)
 			feed.On(change.Roles, live.Follow)
 			feed.On(change.Users, live.FollowAccounts)
 			storetest.Must(t, errors.Join(live.Reload(ctx), feed.Poll(ctx)))
@@ -160,7 +161,7 @@ func TestResourceAdmin(t *testing.T) {
 				t.Errorf("%s: %d lines in the log, want %d, %v", step.action, n, log, err)
 			}
 		}
-		notes, err := NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
+		notes, err := kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
 		storetest.Must(t, err)
 		for _, n := range notes {
 			if n.Topic != change.Roles {
@@ -169,7 +170,7 @@ func TestResourceAdmin(t *testing.T) {
 		}
 		trail := func() int64 {
 			t.Helper()
-			n, err := NewAudit(db).Verify(ctx, []byte("audit key of the test"))
+			n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test"))
 			storetest.Must(t, err)
 			return n
 		}

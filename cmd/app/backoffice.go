@@ -29,6 +29,7 @@ import (
 	"castellan/http/rest"
 	httpservicekey "castellan/http/servicekey"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // backOffice builds what administrators and scheduled clients may do, and the
@@ -59,7 +60,7 @@ func (s *service) backOffice() error {
 		snapshots: []snapshot{copyOf(s.services, change.ServiceKeys)},
 	})
 
-	parameters := persistence.NewParameters(s.DB)
+	parameters := kit.NewParameters(s.DB)
 	s.parameters = parameter.NewLive(parameters)
 	s.join(part{
 		groups: groups(httpparameter.Group{Service: &parameter.Service{Store: parameters,
@@ -71,9 +72,9 @@ func (s *service) backOffice() error {
 
 	s.denials = newDenials(s.DB, time.Now, s.log)
 	s.join(part{
-		groups: groups(httpaudit.Group{Store: persistence.NewAudit(s.DB),
+		groups: groups(httpaudit.Group{Store: kit.NewAudit(s.DB),
 			State: func(ctx context.Context) (audit.State, error) {
-				return persistence.NewAudit(s.DB).State(ctx, s.Ring.Audit())
+				return kit.NewAudit(s.DB).State(ctx, s.Ring.Audit())
 			}}),
 		observe: s.denials.observe,
 		tasks: []task{{10 * time.Second, "refusals could not be audited",

@@ -18,6 +18,7 @@ import (
 	"castellan/domain/firewall"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // countedRules counts what is read of the rules.
@@ -47,7 +48,7 @@ func newRulesNode(t testing.TB, db *persistence.DB) *rulesNode {
 	t.Helper()
 	n := &rulesNode{store: &countedRules{Store: persistence.NewFirewall(db)}}
 	n.live = firewall.NewLive(n.store, "API", time.Now)
-	n.feed = change.NewReader(persistence.NewChanges(db), time.Now)
+	n.feed = change.NewReader(kit.NewChanges(db), time.Now)
 	n.feed.On(change.Firewall, n.live.Follow)
 	n.admin = &firewall.Admin{Store: n.store, App: "API", InForce: rulesInForce(n.feed, n.live),
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Firewall, Follow: n.live.Follow}}

@@ -28,6 +28,7 @@ import (
 	"castellan/http/rest"
 	"castellan/http/socket"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 const (
@@ -91,7 +92,7 @@ func (s *service) challenges() error {
 					if err := admin.Judge(ctx, p); err != nil {
 						return r, err
 					}
-					return s.starter.Rehearse(ctx, persistence.NewAudit(s.DB), p)
+					return s.starter.Rehearse(ctx, kit.NewAudit(s.DB), p)
 				}},
 			httppresence.Group{Rooms: s.client, Users: s.users, Shows: s.shows}),
 		tasks: []task{{stuckAfter, "executing challenges could not be resumed",

@@ -20,6 +20,7 @@ import (
 	"castellan/domain/resource"
 	httpapi "castellan/http"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // connectTime is how long a database that does not answer is waited for: one
@@ -109,7 +110,7 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	_, embedded := cfg.Database.SQLitePath()
-	keeper, err := keyring.Open(ctx, persistence.NewKeys(v.DB), cfg.Keys.MasterFile, embedded || cfg.Dev, time.Now)
+	keeper, err := keyring.Open(ctx, kit.NewKeys(v.DB), cfg.Keys.MasterFile, embedded || cfg.Dev, time.Now)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	}); err != nil {
 		return fmt.Errorf("seed currencies: %w", err)
 	}
-	parameters := persistence.NewParameters(v.DB)
+	parameters := kit.NewParameters(v.DB)
 	if err := v.DB.InTx(ctx, func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }); err != nil {
 		return fmt.Errorf("seed parameters: %w", err)
 	}

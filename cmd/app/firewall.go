@@ -16,6 +16,7 @@ import (
 	httpfirewall "castellan/http/firewall"
 	"castellan/outbound/geoip"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // limiter keeps the windows of rate limits.
@@ -53,7 +54,7 @@ func (s *service) firewall() (err error) {
 	s.join(part{
 		groups: groups(httpfirewall.Group{Admin: admin},
 			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country,
-				Audit: persistence.NewAudit(s.DB), App: cfg.AppID}),
+				Audit: kit.NewAudit(s.DB), App: cfg.AppID}),
 		snapshots: []snapshot{copyOf(live, change.Firewall)},
 		tasks: []task{{every: sweepEvery, do: func(context.Context) error {
 			s.limiter.Sweep()

@@ -12,6 +12,7 @@ import (
 	httpintegration "castellan/http/integration"
 	httpregistration "castellan/http/registration"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // eventLife is how long other services may read an event.
@@ -38,7 +39,7 @@ func (s *service) registration(agreed *contract.Service) {
 // integration builds what the platform's other services call beside the areas whose records
 // they bring.
 func (s *service) integration() error {
-	s.external = persistence.NewIntegration(s.DB)
+	s.external = kit.NewIntegration(s.DB)
 	brought := &registration.Service{Users: s.users, External: s.external, Jobs: s.jobs, Changes: s.changes("", nil)}
 	s.join(part{
 		groups: groups(httpintegration.Events{Store: s.external}, httpintegration.Users{Service: brought}),

@@ -60,6 +60,7 @@ import (
 	"castellan/outbound/dispatch"
 	"castellan/outbound/tracing"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // service is a running node: what its parts share, and what they brought.
@@ -118,7 +119,7 @@ type service struct {
 	roles          *resource.Live
 	crons          *cronkey.Live
 	services       *servicekey.Live
-	external       persistence.Integration // external ids and events of other services
+	external       kit.Integration // external ids and events of other services
 	parameters     *parameter.Live
 	senders        map[message.Channel]message.Sender
 	denials        *denials

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/internal/blackbox"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // backdate adds rows to the audit that are sixty days old, as a process of that time did.
@@ -22,7 +23,7 @@ func backdate(t *testing.T, s *blackbox.Site, rows int) {
 	db, err := persistence.Open(t.Context(), s.DSN, persistence.Options{})
 	storetest.Must(t, err)
 	defer func() { storetest.Must(t, db.Close()) }()
-	keys, err := keyring.Open(t.Context(), persistence.NewKeys(db), filepath.Join(s.Dir, "master.key"), false, time.Now)
+	keys, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(s.Dir, "master.key"), false, time.Now)
 	storetest.Must(t, err)
 	persistence.Start(db, keys.Ring().Audit(), id.New(time.Now()))
 	for i := range rows {

@@ -17,6 +17,7 @@ import (
 	"castellan/domain/parameter"
 	"castellan/domain/rate"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // offered are the currencies beside those of a new installation.
@@ -167,6 +168,6 @@ func (r *run) addresses(ctx context.Context) error {
 	return r.changes(change.Parameters, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, "PARAMETER_UPDATE",
 		func(ctx context.Context) (admin.Done, error) {
 			return admin.Done{Target: parameter.Treasury.Code}, parameter.Treasury.Change(ctx,
-				persistence.NewParameters(r.DB), func(parameter.Addresses) (parameter.Addresses, error) { return all, nil })
+				kit.NewParameters(r.DB), func(parameter.Addresses) (parameter.Addresses, error) { return all, nil })
 		})
 }

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/job"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // office makes what the staff has to do, and has done.
@@ -79,7 +80,7 @@ func (r *run) approvals(ctx context.Context) error {
 // jobs are some of each state. Those that are not over are due in a hundred years, so
 // that no node ever works on them.
 func (r *run) jobs(ctx context.Context) error {
-	store := persistence.NewJobs(r.DB)
+	store := kit.NewJobs(r.DB)
 	for n := range 24 {
 		s := sourceOf(r.Seed, "job", n)
 		at := r.Now.Add(-time.Duration(24-n) * 7 * time.Hour)

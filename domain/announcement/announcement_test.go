@@ -21,6 +21,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -204,7 +205,7 @@ func (d *desk) get(id int64) ann {
 
 func (d *desk) acts() (acts []string) {
 	d.t.Helper()
-	rows, err := persistence.NewAudit(d.db).List(d.t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	rows, err := kit.NewAudit(d.db).List(d.t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(d.t, err)
 	for _, r := range rows.Records {
 		acts = append(acts, fmt.Sprint(r.Action, " ", r.Target, " ", r.Detail))

@@ -29,6 +29,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -67,8 +68,8 @@ func newWorld(t *testing.T) *world {
 	clock := func() time.Time { return w.now }
 	ring := keyringtest.Ring(t, time.Now)
 	w.seal = ring.Seal
-	jobs, kinds := persistence.NewJobs(db), map[string]job.Kind{}
-	live := parameter.NewLive(persistence.NewParameters(db))
+	jobs, kinds := kit.NewJobs(db), map[string]job.Kind{}
+	live := parameter.NewLive(kit.NewParameters(db))
 	storetest.Must(t, live.Reload(t.Context()))
 	changes := admin.Changes{Commit: db, Now: clock}
 	w.Service = &broadcast.Service{Users: persistence.NewUsers(db), Devices: persistence.NewDevices(db),
@@ -391,7 +392,7 @@ func TestBroadcastsAreAudited(t *testing.T) {
 	second := w.text(broadcast.SMS{UserIDs: []string{"ada", "ben"}})
 	for id, want := range map[string]string{first.JobID: "NOTIFICATION_SEND topic news, 1 recipients",
 		second.JobID: "BULK_SMS_SEND 2 recipients"} {
-		rows, err := persistence.NewAudit(w.db).List(t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
+		rows, err := kit.NewAudit(w.db).List(t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
 		storetest.Must(t, err)
 		if r := rows.Records; len(r) != 1 || r[0].Action+" "+r[0].Detail != want || r[0].ActorID != "boss" {
 			t.Errorf("%+v, want %s", r, want)

@@ -20,6 +20,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -46,7 +47,7 @@ func newDesk(t *testing.T) *desk {
 	return &desk{&document.Service{Store: persistence.NewDocuments(db), Users: persistence.NewUsers(db),
 		Files: persistencetest.Files(t), Pictures: picture.NewDecoder(), Ring: keyringtest.Ring(t, time.Now),
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { now = now.Add(1500 * time.Microsecond); return now }},
-		Values:  parameter.NewLive(persistence.NewParameters(db)).Set, Quota: 1 << 20}, t, db}
+		Values:  parameter.NewLive(kit.NewParameters(db)).Set, Quota: 1 << 20}, t, db}
 }
 
 func as(userID string) audit.By { return audit.By{UserID: userID} }

@@ -18,6 +18,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/storetest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -102,7 +103,7 @@ func (o *office) get(id string) foureyes.Request {
 // acts returns the audit rows of a request, oldest first.
 func (o *office) acts(id string) (acts []string) {
 	o.t.Helper()
-	rows, err := persistence.NewAudit(o.db).List(o.t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
+	rows, err := kit.NewAudit(o.db).List(o.t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
 	storetest.Must(o.t, err)
 	for _, r := range rows.Records {
 		acts = append([]string{fmt.Sprint(r.Action, " ", r.ActorID, " ", r.UserID, " ", r.Outcome, " ", r.Detail)}, acts...)

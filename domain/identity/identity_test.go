@@ -18,6 +18,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -42,7 +43,7 @@ func newDesk(t *testing.T) *desk {
 	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
 	d := &desk{t: t, db: db, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return d.now }
-	dropdowns, parameters := persistence.NewDropdowns(db), persistence.NewParameters(db)
+	dropdowns, parameters := persistence.NewDropdowns(db), kit.NewParameters(db)
 	persistencetest.Exec(t, db, "DELETE FROM dropdown_option")
 	persistencetest.Exec(t, db, "DELETE FROM parameter")
 	storetest.Must(t, dropdown.Seed(t.Context(), dropdowns))
@@ -229,7 +230,7 @@ func TestIgnoredAMLStatus(t *testing.T) {
 	d := newDesk(t)
 	d.change("u0", "aml_status = 'risky'")
 	persistencetest.Exec(t, d.db, `UPDATE parameter SET json = '{"ignoredUsers":["u0"]}' WHERE code = 'AMLCONTROL'`)
-	live := parameter.NewLive(persistence.NewParameters(d.db))
+	live := parameter.NewLive(kit.NewParameters(d.db))
 	storetest.Must(t, live.Reload(t.Context()))
 	d.Values = live.Set
 	_, err := d.confirm("u0", as)

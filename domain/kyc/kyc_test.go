@@ -26,6 +26,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -129,7 +130,7 @@ func TestApprove(t *testing.T) {
 		t.Error(got)
 	}
 	storetest.Wants(t, d.Decide(t.Context(), by, v), fault.InvalidState)
-	published, err := persistence.NewIntegration(d.db).Events(t.Context(), integration.EventQuery{},
+	published, err := kit.NewIntegration(d.db).Events(t.Context(), integration.EventQuery{},
 		page.Query[integration.Place]{Limit: 10})
 	storetest.Must(t, err)
 	if all := published.Records; len(all) != 1 || all[0].Type != integration.KYCDecided || all[0].UserID != "u1" ||

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/parameter"
 	"castellan/domain/storetest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -31,7 +32,7 @@ var by = audit.By{UserID: "boss"}
 func newDesk(t *testing.T) *desk {
 	db := persistencetest.SQLite(t)
 	persistencetest.Exec(t, db, "DELETE FROM parameter")
-	store := persistence.NewParameters(db)
+	store := kit.NewParameters(db)
 	storetest.Must(t, parameter.Seed(t.Context(), store))
 	d := &desk{t: t, db: db, Live: parameter.NewLive(store)}
 	d.Service = &parameter.Service{Store: store,

@@ -19,6 +19,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 const secret = "kedi7şeker"
@@ -106,7 +107,7 @@ func TestRefusalsAreAlike(t *testing.T) {
 			t.Errorf("history %+v", l)
 		}
 	}
-	if n, err := persistence.NewAudit(b.db).Verify(t.Context(), []byte("audit key of the test")); n != 7 ||
+	if n, err := kit.NewAudit(b.db).Verify(t.Context(), []byte("audit key of the test")); n != 7 ||
 		len(rows) != 7 || err != nil {
 		t.Errorf("%d audit rows and %d lines of history, %v", n, len(rows), err)
 	}

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 func at(ip string, r session.LoginRequest) session.LoginRequest {
@@ -150,7 +151,7 @@ func TestRefusalsOfNobodyAreFolded(t *testing.T) {
 	rows := func() (out []string) {
 		t.Helper()
 		storetest.Must(t, b.svc.FoldRefusals(t.Context()))
-		p, err := persistence.NewAudit(b.db).List(t.Context(), audit.Query{Action: session.ActionLogin},
+		p, err := kit.NewAudit(b.db).List(t.Context(), audit.Query{Action: session.ActionLogin},
 			page.Query[audit.Place]{Limit: 100})
 		storetest.Must(t, err)
 		for _, r := range p.Records {

@@ -23,6 +23,7 @@ import (
 	"castellan/domain/user/usertest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // desk is a service over a real database with a clock that is set by hand, and
@@ -252,7 +253,7 @@ func TestVerify(t *testing.T) {
 		expect(t, d.Verify(ctx, d.who, d.code(0)), fault.RateLimited)
 		d.pass(15 * time.Minute)
 		storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
-		rows, err := persistence.NewAudit(d.db).Verify(ctx, []byte("audit key of the test"))
+		rows, err := kit.NewAudit(d.db).Verify(ctx, []byte("audit key of the test"))
 		if err != nil || rows != 1+11 { // the setup and the refusals
 			t.Errorf("%d audit rows, %v", rows, err)
 		}

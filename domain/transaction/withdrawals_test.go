@@ -21,6 +21,7 @@ import (
 	"castellan/domain/transaction"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -60,7 +61,7 @@ func newDesk(t *testing.T, users ...string) *desk {
 	t.Helper()
 	d := &desk{t: t, at: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)}
 	d.m = persistencetest.NewMoney(t, d.now)
-	parameters := persistence.NewParameters(d.m.DB)
+	parameters := kit.NewParameters(d.m.DB)
 	storetest.Must(t, d.m.DB.InTx(t.Context(), func(ctx context.Context) error {
 		if err := parameter.Seed(ctx, parameters); err != nil {
 			return err
@@ -77,7 +78,7 @@ func newDesk(t *testing.T, users ...string) *desk {
 	store := persistence.NewUsers(d.m.DB)
 	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: persistence.NewTransactions(d.m.DB), Users: store,
 		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: persistence.NewAddressBooks(d.m.DB),
-		Claims: persistence.NewIntegration(d.m.DB), Now: d.now,
+		Claims: kit.NewIntegration(d.m.DB), Now: d.now,
 		Limits: &limit.Service{Users: store, Levels: levels{{Limits: limits}}, Store: persistence.NewLimits(d.m.DB),
 			Rates: quotes{}, Catalog: d.m.Currencies.Catalog, Now: d.now}}
 	for _, u := range users {

@@ -32,6 +32,7 @@ import (
 	"castellan/outbound/courier"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -91,7 +92,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		book(t, db)
 		guards := apitest.Guards()
 		s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-			ActsAsAdmin: guards.ActsAsAdmin, Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db),
+			ActsAsAdmin: guards.ActsAsAdmin, Idempotency: &guard.Idempotent{Store: kit.NewIdempotency(db),
 				Commit: db, Ring: ring, Now: time.Now}}, httpaccounting.Group{Service: journals})
 		test(t, s)
 	})

@@ -17,6 +17,7 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // service is the section over a real database and a clock that stands still.
@@ -120,7 +121,7 @@ func (s *service) book(user string) string {
 // rows is how many audit rows there are; the chain is sound.
 func (s *service) rows() int64 {
 	s.t.Helper()
-	n, err := persistence.NewAudit(s.db).Verify(s.t.Context(), []byte(apitest.AuditKey))
+	n, err := kit.NewAudit(s.db).Verify(s.t.Context(), []byte(apitest.AuditKey))
 	storetest.Must(s.t, err)
 	return n
 }

@@ -24,6 +24,7 @@ import (
 	"castellan/http/guard"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 type service struct {
@@ -60,7 +61,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 			Senders: map[message.Channel]message.Sender{message.MAIL: s}})
 		guards := apitest.Guards()
 		s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-			ActsAsAdmin: guards.ActsAsAdmin, Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db),
+			ActsAsAdmin: guards.ActsAsAdmin, Idempotency: &guard.Idempotent{Store: kit.NewIdempotency(db),
 				Commit: db, Ring: ring, Now: time.Now}}, httpagreement.Group{Service: terms})
 		s.add(t, 0, 4)
 		test(t, s)
@@ -213,7 +214,7 @@ func TestRefusals(t *testing.T) {
 			s.As("nobody").Wants(line, `{}`, 401, "UNAUTHENTICATED")
 		}
 		s.WantsBound(publish, strings.Replace(body("PK\x03\x04nothing", ""), "u0000", "admin", 1), false)
-		if rows, err := persistence.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
 		first := s.publish(t, body("plain text", `,"sendEmail":true`))

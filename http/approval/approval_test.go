@@ -18,6 +18,7 @@ import (
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
@@ -164,7 +165,7 @@ func TestRefusals(t *testing.T) {
 // audited is the audit, sorted: action, target, account and detail.
 func audited(t *testing.T, db *persistence.DB) string {
 	t.Helper()
-	all, err := persistence.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	all, err := kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(t, err)
 	lines := rest.Each(all.Records, func(r audit.Stored) string {
 		return fmt.Sprintln(r.Action, r.Target, r.UserID, r.Detail)

@@ -24,6 +24,7 @@ import (
 	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // site is the section with the users jane, who has money, and mark, who has none.
@@ -51,7 +52,7 @@ func both(t *testing.T, test func(s site)) {
 			Decimals: func(_ context.Context, asset int64) (int, error) { return live.Catalog().Decimals(asset) }}
 		service := &blockage.Service{Store: persistence.NewBlockages(db), Ledger: l, Users: persistence.NewUsers(db),
 			Currencies: live, Now: time.Now}
-		repeats := &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db,
+		repeats := &guard.Idempotent{Store: kit.NewIdempotency(db), Commit: db,
 			Ring: keyringtest.Ring(t, time.Now), Now: time.Now}
 		s := site{apitest.Serve(t, edge.Options{Idempotency: repeats}, httpblockage.Group{Service: service}), t, db, l,
 			live.Catalog(), service}

@@ -31,6 +31,7 @@ import (
 	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // service is the section with its jobs, under a clock that the jobs move.
@@ -71,7 +72,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
 		many := &broadcast.Service{Users: persistence.NewUsers(db), Devices: persistence.NewDevices(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock},
-			Parameters: parameter.NewLive(persistence.NewParameters(db)), Open: ring.Open,
+			Parameters: parameter.NewLive(kit.NewParameters(db)), Open: ring.Open,
 			Post: broadcast.Post{Senders: map[message.Channel]message.Sender{
 				message.MAIL: s, message.SMS: s, message.Push: s}},
 			MayTell: func(caller, userID string) error { return apitest.MayWrite(caller, userID, resource.General) }}
@@ -81,7 +82,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		guards := apitest.Guards()
 		s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
 			ActsAsAdmin: guards.ActsAsAdmin, Verify: verify, Idempotency: &guard.Idempotent{
-				Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}},
+				Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}},
 			httpbroadcast.Group{Service: many})
 		s.add("ada", func(u *user.User) { u.Language = "tr" })
 		s.add("ben", func(u *user.User) { u.Email = "" })
@@ -329,7 +330,7 @@ func TestRepeats(t *testing.T) {
 				t.Errorf("%s with another body: %d %s", line, status, answer)
 			}
 		}
-		if rows, err := persistence.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 2 || err != nil {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 2 || err != nil {
 			t.Errorf("%d rows in the audit, %v", rows, err)
 		}
 	})
@@ -380,7 +381,7 @@ func TestRefusals(t *testing.T) {
 			s.As("ada").Wants(line, `{}`, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, `{}`, 401, "UNAUTHENTICATED")
 		}
-		jobs, err := persistence.NewJobs(s.db).List(t.Context(), job.Query{}, page.Query[job.Place]{})
+		jobs, err := kit.NewJobs(s.db).List(t.Context(), job.Query{}, page.Query[job.Place]{})
 		if err != nil || len(jobs.Records) != 1 || len(s.sent) != 0 {
 			t.Errorf("refusals started %d jobs, %v", len(jobs.Records)-1, err)
 		}

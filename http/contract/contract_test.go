@@ -18,6 +18,7 @@ import (
 	httpcontract "castellan/http/contract"
 	"castellan/http/edge"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 type site struct {
@@ -222,7 +223,7 @@ func TestWhoWrites(t *testing.T) {
 		}
 		s.Wants("POST delete-multiple-contract-details", lines["POST delete-multiple-contract-details"], 404,
 			"RECORD_NOT_FOUND")
-		rows, err := persistence.NewAudit(s.db).List(t.Context(), audit.Query{ActorID: "admin"}, page.Query[audit.Place]{
+		rows, err := kit.NewAudit(s.db).List(t.Context(), audit.Query{ActorID: "admin"}, page.Query[audit.Place]{
 			Limit: 100})
 		storetest.Must(t, err)
 		got := ""

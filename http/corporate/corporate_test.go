@@ -21,6 +21,7 @@ import (
 	httpcorporate "castellan/http/corporate"
 	"castellan/http/edge"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 type site struct {
@@ -115,7 +116,7 @@ func TestUsersOfCompanies(t *testing.T) {
 
 func (s *site) audited() string {
 	s.t.Helper()
-	all, err := persistence.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	all, err := kit.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(s.t, err)
 	var lines []string
 	for _, r := range all.Records {

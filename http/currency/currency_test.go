@@ -21,6 +21,7 @@ import (
 	httpcurrency "castellan/http/currency"
 	"castellan/http/edge"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -128,7 +129,7 @@ func TestSetup(t *testing.T) {
 // trail checks the audit rows, the oldest first; they hold no text that was sent.
 func (s *service) trail(t *testing.T, want ...string) {
 	t.Helper()
-	rows, err := persistence.NewAudit(s.db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{Limit: 20})
+	rows, err := kit.NewAudit(s.db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{Limit: 20})
 	storetest.Must(t, err)
 	var got []string
 	for _, r := range slices.Backward(rows.Records) {

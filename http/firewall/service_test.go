@@ -23,6 +23,7 @@ import (
 	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // service is the section over a real database behind the firewall itself, with
@@ -79,7 +80,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		InForce: inForce,
 		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Follow: s.live.Follow}}}
 	explain := httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf,
-		Audit: persistence.NewAudit(db), App: "API"}
+		Audit: kit.NewAudit(db), App: "API"}
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
 		Firewall: guard.Firewall{Evaluator: s.evaluator, Tokens: apitest.Tokens{}, Live: alive,

@@ -23,6 +23,7 @@ import (
 	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // The credential of the exchange-rate endpoint at a test endpoint (D-AUTH-07,
@@ -174,7 +175,7 @@ func TestCronAuth(t *testing.T) {
 		}
 		wants(none, "/rates", "cron-auth", key)
 		wants("other", "/rates", "cron-auth", other)
-		if rows, err := persistence.NewAudit(db).Verify(ctx, []byte("key")); err != nil || rows != 3 {
+		if rows, err := kit.NewAudit(db).Verify(ctx, []byte("key")); err != nil || rows != 3 {
 			t.Errorf("%d audit rows, %v; want one for each of two keys and a removal", rows, err)
 		}
 	})

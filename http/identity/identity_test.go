@@ -27,6 +27,7 @@ import (
 	"castellan/http/edge"
 	httpidentity "castellan/http/identity"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 const (
@@ -59,7 +60,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	t.Helper()
 	s := &site{t: t, db: db, users: persistence.NewUsers(db), now: time.Now().Truncate(time.Second)}
 	now := func() time.Time { return s.now }
-	keeper, err := keyring.Open(t.Context(), persistence.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
+	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
 	s.ring = keeper.Ring()
 	for n := range 9 {
@@ -71,7 +72,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 		storetest.Must(t, db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: id, UserID: id,
 			CreatedAt: began, LastSeenAt: began, ExpiresAt: s.now.Add(10 * time.Minute), SV: 1, AMR: []string{"pwd", "otp"}}}))
 	}
-	dropdowns, parameters := persistence.NewDropdowns(db), persistence.NewParameters(db)
+	dropdowns, parameters := persistence.NewDropdowns(db), kit.NewParameters(db)
 	storetest.Must(t, dropdown.Seed(t.Context(), dropdowns))
 	storetest.Must(t, parameter.Seed(t.Context(), parameters))
 	s.live = parameter.NewLive(parameters)
@@ -272,7 +273,7 @@ func (s *site) set(column, value string, ids ...string) {
 func (s *site) ignore(id string) {
 	s.t.Helper()
 	storetest.Must(s.t, s.db.InTx(s.t.Context(), func(ctx context.Context) error {
-		return parameter.AMLControl.Change(ctx, persistence.NewParameters(s.db),
+		return parameter.AMLControl.Change(ctx, kit.NewParameters(s.db),
 			func(i parameter.Ignored) (parameter.Ignored, error) {
 				i.IgnoredUsers = append(i.IgnoredUsers, id)
 				return i, nil

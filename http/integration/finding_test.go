@@ -19,6 +19,7 @@ import (
 	httpintegration "castellan/http/integration"
 	httpstanding "castellan/http/standing"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 const (
@@ -39,13 +40,13 @@ func bothScreening(t *testing.T, test func(s screening)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		people(t, db, "jane", "kurt", "admin")
-		parameters, store := persistence.NewParameters(db), persistence.NewStandings(db)
+		parameters, store := kit.NewParameters(db), persistence.NewStandings(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }))
 		live := parameter.NewLive(parameters)
 		storetest.Must(t, live.Reload(t.Context()))
 		service := &standing.Service{Store: store, Users: persistence.NewUsers(db), Parameters: live, Ignored: parameters,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow, Lock: store.Lock},
-			Claims:  persistence.NewIntegration(db)}
+			Claims:  kit.NewIntegration(db)}
 		test(screening{apitest.Serve(t, edge.Options{}, httpintegration.Findings{Service: service},
 			httpstanding.Group{Service: service}), t, db})
 	})

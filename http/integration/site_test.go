@@ -30,6 +30,7 @@ import (
 	httpintegration "castellan/http/integration"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 func TestMain(m *testing.M) {
@@ -62,7 +63,7 @@ func (post) Deliver(outbox.Message, message.Rendered) {}
 func bothMoney(t *testing.T, test func(s money)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), persistence.NewParameters(db)
+		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), kit.NewParameters(db)
 		people(t, db, "jane", "kurt")
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			if err := currency.Seed(ctx, store); err != nil {
@@ -86,7 +87,7 @@ func bothMoney(t *testing.T, test func(s money)) {
 			Messenger: &stepup.Messenger{Config: stepup.Config{Lease: time.Minute, Language: "en"}, Book: book, Ring: ring,
 				Dispatch: post{}, Now: time.Now},
 			MayMove: func(caller, userID string) error { return apitest.MayWrite(caller, userID, resource.Standing) },
-			Claims:  persistence.NewIntegration(db)}
+			Claims:  kit.NewIntegration(db)}
 		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
 		s.Site = apitest.Serve(t, edge.Options{}, httpintegration.Deposits{Service: s.service, FinalizedDeposit: 2}).
 			Below("/integration/")
@@ -145,7 +146,7 @@ func count(t *testing.T, db *persistence.DB, table string, where ...string) int 
 func settle(t *testing.T, db *persistence.DB) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		got, err := persistence.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
+		got, err := kit.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
 			page.Query[integration.Place]{Limit: 1000})
 		storetest.Must(t, err)
 		if want := count(t, db, "integration_event"); len(got.Records) == want || time.Now().After(deadline) {
@@ -158,7 +159,7 @@ func settle(t *testing.T, db *persistence.DB) {
 func events(t *testing.T, db *persistence.DB) (all []string) {
 	t.Helper()
 	settle(t, db)
-	got, err := persistence.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
+	got, err := kit.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
 		page.Query[integration.Place]{Limit: 1000})
 	storetest.Must(t, err)
 	for _, e := range got.Records {

@@ -30,6 +30,7 @@ import (
 	"castellan/http/guard"
 	httpintegration "castellan/http/integration"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 type (
@@ -57,7 +58,7 @@ type site struct {
 func withdrawals(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), persistence.NewParameters(db)
+		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), kit.NewParameters(db)
 		now := func() time.Time { return time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC) }
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			if err := currency.Seed(ctx, store); err != nil {
@@ -86,11 +87,11 @@ func withdrawals(t *testing.T, test func(s *site)) {
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
 		s := &site{t: t, db: db, service: &transaction.Withdrawals{Ledger: l, Users: users, Currencies: currencies,
 			Store: persistence.NewTransactions(db), Parameters: live, Rules: rules, Now: now,
-			Books: persistence.NewAddressBooks(db), Claims: persistence.NewIntegration(db),
+			Books: persistence.NewAddressBooks(db), Claims: kit.NewIntegration(db),
 			Limits: &limit.Service{Users: users, Levels: levels{{Limits: limits}}, Store: persistence.NewLimits(db),
 				Rates: quotes{}, Catalog: currencies.Catalog, Now: now}}}
 		s.user("jane", func(*user.User) {})
-		repeats := &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Now: now,
+		repeats := &guard.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Now: now,
 			Ring: keyringtest.Ring(t, now)}
 		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats},
 			httpintegration.Withdrawals{Service: s.service, HotWallet: 6, TimeOut: 7})

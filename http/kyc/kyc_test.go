@@ -35,6 +35,7 @@ import (
 	httpkyc "castellan/http/kyc"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 const (
@@ -71,7 +72,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	t.Cleanup(func() { storetest.Must(t, files.Close()) })
 	var ticks atomic.Int64
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_123 + ticks.Add(1)) }
-	keeper, err := keyring.Open(t.Context(), persistence.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
+	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
 	s := &site{t: t, db: db, ring: keeper.Ring(), users: persistence.NewUsers(db)}
 	for _, id := range []string{"u1", "u2", "admin"} {
@@ -85,7 +86,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	changes := admin.Changes{Commit: db, Now: now}
 	s.documents = &document.Service{Store: persistence.NewDocuments(db), Users: s.users, Files: files,
 		Pictures: picture.NewDecoder(), Ring: s.ring, Changes: changes,
-		Values: parameter.NewLive(persistence.NewParameters(db)).Set, Quota: 1 << 20}
+		Values: parameter.NewLive(kit.NewParameters(db)).Set, Quota: 1 << 20}
 	book, err := message.NewBook("Castellan", nil)
 	storetest.Must(t, err)
 	messenger := &stepup.Messenger{Config: stepup.Config{Language: "en"}, Book: book, Ring: s.ring,
@@ -153,7 +154,7 @@ func (s *site) told(userID string) (inside, sent []string) {
 // audited is the actions and details of the audit, oldest first.
 func (s *site) audited() (rows []string) {
 	s.t.Helper()
-	list, err := persistence.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	list, err := kit.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(s.t, err)
 	for _, r := range list.Records {
 		if r.Action != document.ActionUpload {

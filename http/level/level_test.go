@@ -13,6 +13,7 @@ import (
 	"castellan/http/edge"
 	httplevel "castellan/http/level"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // REQ-KYC-07, D-KYC-08: the shape to the last key, by whether a level is special.
@@ -130,7 +131,7 @@ func TestAdministration(t *testing.T) {
 			s.As("user").Wants(line+path, body, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line+path, body, 401, "UNAUTHENTICATED")
 		}
-		if rows, err := persistence.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 4 {
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 4 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

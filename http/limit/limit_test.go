@@ -21,6 +21,7 @@ import (
 	"castellan/http/edge"
 	httplimit "castellan/http/limit"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 var now = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
@@ -35,7 +36,7 @@ func TestLimitInfo(t *testing.T) {
 			u.Phone, u.Level = fmt.Sprint("+90532123456", i), 1-i
 			storetest.Must(t, db.Commit(ctx, user.Add{User: u}))
 		}
-		parameters := persistence.NewParameters(db)
+		parameters := kit.NewParameters(db)
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			if err := parameter.Seed(ctx, parameters); err != nil {
 				return err

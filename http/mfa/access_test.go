@@ -13,7 +13,7 @@ import (
 	"castellan/domain/storetest"
 	httpmfa "castellan/http/mfa"
 	"castellan/http/rest"
-	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // REQ-MFA-06, D-AUTH-02, D-AUTH-03: every endpoint asks for an administrator
@@ -108,7 +108,7 @@ func TestRacingWrites(t *testing.T) {
 				t.Errorf("%s: %v", line, count)
 			}
 		}
-		if rows, err := persistence.NewAudit(s.db).Verify(t.Context(), []byte("audit key of the test")); rows != 3 ||
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte("audit key of the test")); rows != 3 ||
 			err != nil {
 			t.Errorf("%d audit rows, %v", rows, err) // one per change, none for a refusal
 		}

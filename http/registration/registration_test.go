@@ -16,6 +16,7 @@ import (
 	"castellan/domain/user"
 	"castellan/http/apitest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // done is the outcome of a sign-up.
@@ -82,7 +83,7 @@ func TestSignUp(t *testing.T) {
 		if got := w.result(f).is(t, 200, "").header.Get("x-auth"); got != xauth {
 			t.Error("the result has another token")
 		}
-		if _, err := persistence.NewAudit(w.db).Verify(t.Context(), []byte("audit key of the test")); err != nil {
+		if _, err := kit.NewAudit(w.db).Verify(t.Context(), []byte("audit key of the test")); err != nil {
 			t.Error(err)
 		}
 		// The details are taken from now on.

@@ -16,6 +16,7 @@ import (
 	"castellan/http/edge"
 	httpservicekey "castellan/http/servicekey"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 func TestServiceKeys(t *testing.T) {
@@ -72,7 +73,7 @@ func TestServiceKeys(t *testing.T) {
 		s.Wants("DELETE ", `{"name":"wallet"}`, 200, `{"data":{"name":"wallet"}}`)
 		s.Wants("DELETE ", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("POST /rotate", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
-		if rows, err := persistence.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 3 {
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 3 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

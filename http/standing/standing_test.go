@@ -31,6 +31,7 @@ import (
 	"castellan/http/rest"
 	httpstanding "castellan/http/standing"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 func TestMain(m *testing.M) {
@@ -59,7 +60,7 @@ type site struct {
 func both(t *testing.T, test func(s site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, currencies, parameters := t.Context(), persistence.NewCurrencies(db), persistence.NewParameters(db)
+		ctx, currencies, parameters := t.Context(), persistence.NewCurrencies(db), kit.NewParameters(db)
 		for i, name := range []string{"jane", "root", "chief"} {
 			u := user.New(name, time.UnixMilli(1_700_000_000_000+int64(i)))
 			u.Name, u.Surname, u.Email = "Jane", "Doe", name+"@example.com"

@@ -30,6 +30,7 @@ import (
 	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // service is the section over a real database, beside two test endpoints that
@@ -116,7 +117,7 @@ func open(t *testing.T, dsn string) *service {
 	s.srv, err = edge.New(edge.Options{Guards: map[rest.Credential]edge.Guard{rest.User: session},
 		Authorize: guard.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}.Authorize,
 		Starter:   guard.Starter{Starts: s, Accounts: s},
-		Verify:    guard.Verify(s.totps), Idempotency: &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db,
+		Verify:    guard.Verify(s.totps), Idempotency: &guard.Idempotent{Store: kit.NewIdempotency(db), Commit: db,
 			Ring: ring, Now: time.Now}},
 		append(httptotp.Group{Service: s.totps}.Endpoints(),
 			rest.Post("/test/verified", "", rest.User, run).Verified(),

@@ -29,6 +29,7 @@ import (
 	"castellan/http/rest"
 	httptransaction "castellan/http/transaction"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // site is the section with a user "jane", who has no phone, and a user "kurt", who has
@@ -83,7 +84,7 @@ func both(t *testing.T, test func(s site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := site{T: t, db: db, clock: &clock{at: time.Now().UTC().Truncate(time.Millisecond)}}
-		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), persistence.NewParameters(db)
+		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), kit.NewParameters(db)
 		s.people()
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			if err := currency.Seed(ctx, store); err != nil {
@@ -116,7 +117,7 @@ func both(t *testing.T, test func(s site)) {
 				return apitest.MayWrite(caller, userID, resource.Standing)
 			}}
 		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
-		repeats := &guard.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
+		repeats := &guard.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
 		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats, Verify: verify}, httptransaction.Group{
 			Service: s.service, Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7}})
 		test(s)

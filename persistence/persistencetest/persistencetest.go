@@ -16,6 +16,7 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/storetest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // AuditKey is the key of the audit in these databases.
@@ -81,7 +82,7 @@ func Exec(t testing.TB, db *persistence.DB, statement string, args ...any) {
 // Acts returns the rows of the audit, oldest first, as action, actor, account, target and detail.
 func Acts(t testing.TB, db *persistence.DB) (acts []string) {
 	t.Helper()
-	rows, err := persistence.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	rows, err := kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(t, err)
 	for _, r := range slices.Backward(rows.Records) {
 		act := r.Action

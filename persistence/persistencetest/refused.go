@@ -12,12 +12,13 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/storetest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // Did returns what the audit says of an action, the newest first. There is something.
 func Did(t *testing.T, db *persistence.DB, action string) []audit.Stored {
 	t.Helper()
-	rows, err := persistence.NewAudit(db).List(t.Context(), audit.Query{Action: action}, page.Query[audit.Place]{})
+	rows, err := kit.NewAudit(db).List(t.Context(), audit.Query{Action: action}, page.Query[audit.Place]{})
 	storetest.Must(t, err)
 	if len(rows.Records) == 0 {
 		t.Fatalf("the audit has no %s", action)

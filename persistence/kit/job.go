@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 )
 
 // Jobs implements job.Store.
-type Jobs struct{ db *DB }
+type Jobs struct{ db *engine.DB }
 
 var _ job.Store = Jobs{}
 
 // NewJobs returns the jobs kept in db.
-func NewJobs(db *DB) Jobs { return Jobs{db} }
+func NewJobs(db *engine.DB) Jobs { return Jobs{db} }
 
 type jobRow struct {
 	bun.BaseModel `bun:"table:job,alias:j"`
@@ -61,8 +61,9 @@ type savedJob struct {
 func savedOf(j job.Job) savedJob {
 	return savedJob{ID: j.ID, Version: j.Version, State: string(j.State), Cancel: j.Cancel, Cursor: j.Cursor,
 		Total: j.Total, Done: j.Done, Failed: j.Failed, Unknown: j.Unknown, Skipped: j.Skipped, Attempts: j.Attempts,
-		NextAt: ms(j.NextAt), BeatAt: ms(j.BeatAt), Result: j.Result, Error: j.Error, StartedAt: ms(j.StartedAt),
-		FinishedAt: ms(j.FinishedAt), Owner: j.Owner, Failures: failuresText(j.Failures)}
+		NextAt: engine.Millis(j.NextAt), BeatAt: engine.Millis(j.BeatAt), Result: j.Result, Error: j.Error,
+		StartedAt:  engine.Millis(j.StartedAt),
+		FinishedAt: engine.Millis(j.FinishedAt), Owner: j.Owner, Failures: failuresText(j.Failures)}
 }
 
 func failuresText(all []job.Failure) string {
@@ -97,13 +98,13 @@ type jobItemState struct {
 	Error string
 }
 
-var jobFences = []engine.Kind{
+var JobFences = []engine.Kind{
 	engine.FencedByVersion(false, func(w job.Save) savedJob { return savedOf(w.Job) }, "state", "cancel", "cursor",
 		"total", "done", "failed", "unknown", "skipped", "attempts", "next_at", "beat_at", "result", "error",
 		"started_at", "finished_at", "owner", "failures"),
 }
 
-var jobWrites = []engine.Kind{
+var JobWrites = []engine.Kind{
 	engine.Insert(func(w job.AddItem) jobItemRow {
 		return jobItemRow{JobID: w.JobID, N: w.N, Ref: w.Ref, State: int16(w.State), Error: w.Error}
 	}),
@@ -122,9 +123,10 @@ var (
 			return job.Job{ID: r.ID, Kind: r.Kind, Key: r.Key, State: job.State(r.State), Version: r.Version,
 				Cancel: r.Cancel, Cursor: r.Cursor, Total: r.Total,
 				Counts:   job.Counts{Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Skipped: r.Skipped},
-				Attempts: r.Attempts, NextAt: at(r.NextAt), BeatAt: at(r.BeatAt), Params: r.Params, Result: r.Result,
-				Error: r.Error, ActorID: r.ActorID, CreatedAt: at(r.CreatedAt), StartedAt: at(r.StartedAt),
-				FinishedAt: at(r.FinishedAt), Owner: r.Owner, Failures: failures}, err
+				Attempts: r.Attempts, NextAt: engine.Time(r.NextAt), BeatAt: engine.Time(r.BeatAt), Params: r.Params,
+				Result: r.Result,
+				Error:  r.Error, ActorID: r.ActorID, CreatedAt: engine.Time(r.CreatedAt), StartedAt: engine.Time(r.StartedAt),
+				FinishedAt: engine.Time(r.FinishedAt), Owner: r.Owner, Failures: failures}, err
 		},
 	}
 	jobItems = record.Table[jobItemRow, job.Item]{
@@ -137,7 +139,7 @@ var (
 
 // Add implements job.Store.
 func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, err error) {
-	row := jobRow{Kind: j.Kind, Key: j.Key, Params: j.Params, ActorID: j.ActorID, CreatedAt: ms(j.CreatedAt),
+	row := jobRow{Kind: j.Kind, Key: j.Key, Params: j.Params, ActorID: j.ActorID, CreatedAt: engine.Millis(j.CreatedAt),
 		savedJob: savedOf(j)}
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		// A row that another transaction has added and not committed is waited for.
@@ -166,16 +168,17 @@ func (s Jobs) Started(ctx context.Context, kind string, keys []string) (started 
 	defer cancel()
 	err = s.db.Conn(ctx).NewSelect().Table("job").Column("key").Where("kind = ?", kind).
 		Where("key IN (?)", bun.List(keys)).Scan(ctx, &started)
-	return started, translate(err)
+	return started, engine.Translate(err)
 }
 
 // Due implements job.Store.
 func (s Jobs) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("job").Column("id").Where("next_at > 0").Where("next_at <= ?", ms(now)).
+	err = s.db.Conn(ctx).NewSelect().Table("job").Column("id").Where("next_at > 0").Where("next_at <= ?",
+		engine.Millis(now)).
 		Order("next_at").Limit(int64(limit)).Scan(ctx, &ids)
-	return ids, translate(err)
+	return ids, engine.Translate(err)
 }
 
 func jobFilters(q job.Query) []record.Filter {
@@ -215,11 +218,11 @@ func (s Jobs) Renew(ctx context.Context, id string) (n int64, err error) {
 func (s Jobs) Census(ctx context.Context, now time.Time) (out []job.Census, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	late := ms(now.Add(-job.Late))
+	late := engine.Millis(now.Add(-job.Late))
 	err = s.db.Conn(ctx).NewSelect().Table("job").Column("kind", "state").ColumnExpr("COUNT(*) AS jobs").
 		ColumnExpr("SUM(CASE WHEN next_at < ? AND beat_at < ? THEN 1 ELSE 0 END) AS stuck", late, late).
 		Where("next_at > 0").Group("kind", "state").Scan(ctx, &out)
-	return out, translate(err)
+	return out, engine.Translate(err)
 }
 
 // Purge implements job.Store. Ids begin with the instant of their making, so what
@@ -241,7 +244,7 @@ func (s Jobs) Purge(ctx context.Context, before time.Time) error {
 			return err
 		})
 		if err != nil {
-			return translate(err)
+			return engine.Translate(err)
 		}
 		if gone < engine.PurgeBatch {
 			return s.db.Purge(ctx, "job", "id", old, id.Before(before))

@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"context"
@@ -10,17 +10,18 @@ import (
 	"castellan/domain/change"
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Keys implements keyring.Store. It needs no started writer: keys are made
 // before there is one, since they hold the key of its audit chain.
-type Keys struct{ db *DB }
+type Keys struct{ db *engine.DB }
 
 var _ keyring.Store = Keys{}
 
 // NewKeys returns the keys kept in db.
-func NewKeys(db *DB) Keys { return Keys{db} }
+func NewKeys(db *engine.DB) Keys { return Keys{db} }
 
 type keyRow struct {
 	bun.BaseModel `bun:"table:keys,alias:k"`
@@ -36,16 +37,18 @@ type keyRow struct {
 }
 
 func rowOfKey(r keyring.Record) keyRow {
-	return keyRow{ID: r.ID, Purpose: string(r.Purpose), Seq: r.Seq, CreatedAt: ms(r.CreatedAt),
-		NotBefore: ms(r.NotBefore), RetiredAt: ms(r.RetiredAt), Wrapped: r.Wrapped, MasterID: r.MasterID}
+	return keyRow{ID: r.ID, Purpose: string(r.Purpose), Seq: r.Seq, CreatedAt: engine.Millis(r.CreatedAt),
+		NotBefore: engine.Millis(r.NotBefore), RetiredAt: engine.Millis(r.RetiredAt), Wrapped: r.Wrapped,
+		MasterID: r.MasterID}
 }
 
 // keyRecords reads the keys; change writes them.
 var keyRecords = record.Table[keyRow, keyring.Record]{
 	Order: record.Keyset{Columns: "purpose, seq"},
 	Record: func(r keyRow) (keyring.Record, error) {
-		return keyring.Record{ID: r.ID, Purpose: keyring.Purpose(r.Purpose), Seq: r.Seq, CreatedAt: at(r.CreatedAt),
-			NotBefore: at(r.NotBefore), RetiredAt: at(r.RetiredAt), Wrapped: r.Wrapped, MasterID: r.MasterID}, nil
+		return keyring.Record{ID: r.ID, Purpose: keyring.Purpose(r.Purpose), Seq: r.Seq, CreatedAt: engine.Time(r.CreatedAt),
+				NotBefore: engine.Time(r.NotBefore), RetiredAt: engine.Time(r.RetiredAt), Wrapped: r.Wrapped, MasterID: r.MasterID},
+			nil
 	},
 }
 
@@ -63,7 +66,8 @@ func (s Keys) Add(ctx context.Context, records ...keyring.Record) error {
 func (s Keys) Rotate(ctx context.Context, next keyring.Record, retired ...keyring.Record) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		for _, r := range retired {
-			retire := tx.NewUpdate().Model((*keyRow)(nil)).Set("retired_at = ?", ms(r.RetiredAt)).Where("id = ?", r.ID)
+			retire := tx.NewUpdate().Model((*keyRow)(nil)).Set("retired_at = ?", engine.Millis(r.RetiredAt)).Where("id = ?",
+				r.ID)
 			if err := record.OneRow(retire.Exec(ctx)); err != nil {
 				return err
 			}
@@ -103,7 +107,7 @@ func (s Keys) Held(ctx context.Context) (recovery, cron map[string]int, err erro
 		for _, r := range rows {
 			held[r.HashKey] = r.N
 		}
-		return held, translate(err)
+		return held, engine.Translate(err)
 	}
 	if recovery, err = count("recovery_code", "COUNT(DISTINCT user_id)", "used_at = 0"); err != nil {
 		return nil, nil, err

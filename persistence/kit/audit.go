@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"context"
@@ -28,8 +28,8 @@ type chain struct {
 	runs int
 }
 
-// newChain returns an empty chain, whose hashes are made with the audit key.
-func newChain(name string, key []byte) engine.State { return &chain{name: name, mac: macOf(key)} }
+// NewChain returns an empty chain, whose hashes are made with the audit key.
+func NewChain(name string, key []byte) engine.State { return &chain{name: name, mac: macOf(key)} }
 
 func (c *chain) next(r audit.Record) auditRow {
 	if c.lost {
@@ -37,7 +37,8 @@ func (c *chain) next(r audit.Record) auditRow {
 		c.name, c.seq, c.head, c.lost = fmt.Sprintf("%s.%d", c.name, c.runs), 0, nil, false
 	}
 	c.seq++
-	row := auditRow{Chain: c.name, Seq: c.seq, At: ms(r.At), ActorID: r.ActorID, UserID: r.UserID, Action: r.Action,
+	row := auditRow{Chain: c.name, Seq: c.seq, At: engine.Millis(r.At), ActorID: r.ActorID, UserID: r.UserID,
+		Action: r.Action,
 		Target: r.Target, Outcome: string(r.Outcome), IP: r.IP, RequestID: r.RequestID, Detail: r.Detail}
 	row.Hash = row.sum(c.mac, c.head)
 	c.head = row.Hash
@@ -94,7 +95,7 @@ func withLength[S ~string | ~[]byte](b []byte, p S) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(p))), p...)
 }
 
-var auditWrites = []engine.Kind{
+var AuditWrites = []engine.Kind{
 	engine.InsertInOrder(func(s engine.State, w audit.Record) auditRow { return s.(*chain).next(w) }),
 }
 
@@ -117,7 +118,7 @@ func (s Audit) heads(ctx context.Context) (map[string]int64, error) {
 	for _, r := range rows {
 		heads[r.Chain] = r.Seq
 	}
-	return heads, translate(err)
+	return heads, engine.Translate(err)
 }
 
 // ErrTampered is what Verify finds.

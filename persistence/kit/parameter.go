@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"context"
@@ -8,16 +8,17 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/parameter"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Parameters implements parameter.Store.
-type Parameters struct{ db *DB }
+type Parameters struct{ db *engine.DB }
 
 var _ parameter.Store = Parameters{}
 
 // NewParameters returns the system parameters kept in db.
-func NewParameters(db *DB) Parameters { return Parameters{db} }
+func NewParameters(db *engine.DB) Parameters { return Parameters{db} }
 
 type parameterRow struct {
 	bun.BaseModel `bun:"table:parameter,alias:p"`
@@ -35,11 +36,11 @@ var parameters = record.Table[parameterRow, parameter.Parameter]{
 	Fixed: []string{"id", "code", "name", "editable", "created_at"},
 	Record: func(r parameterRow) (parameter.Parameter, error) {
 		return parameter.Parameter{ID: r.ID, Code: r.Code, Name: r.Name, JSON: json.RawMessage(r.JSON),
-			Editable: r.Editable, CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt)}, nil
+			Editable: r.Editable, CreatedAt: engine.Time(r.CreatedAt), UpdatedAt: engine.Time(r.UpdatedAt)}, nil
 	},
 	Row: func(p parameter.Parameter) parameterRow {
 		return parameterRow{Code: p.Code, Name: p.Name, JSON: string(p.JSON), Editable: p.Editable,
-			CreatedAt: ms(p.CreatedAt), UpdatedAt: ms(p.UpdatedAt)}
+			CreatedAt: engine.Millis(p.CreatedAt), UpdatedAt: engine.Millis(p.UpdatedAt)}
 	},
 }
 
@@ -61,8 +62,9 @@ func (s Parameters) Add(ctx context.Context, p parameter.Parameter) (int64, erro
 func (s Parameters) Save(ctx context.Context, read parameter.Parameter, object json.RawMessage) (parameter.Parameter,
 	error) {
 	next := read
-	next.JSON, next.UpdatedAt = object, at(max(ms(s.db.Now()), ms(read.UpdatedAt)+1))
-	err := parameters.Save(ctx, s.db, next, record.Is("id", read.ID), record.Is("updated_at", ms(read.UpdatedAt)))
+	next.JSON, next.UpdatedAt = object, engine.Time(max(engine.Millis(s.db.Now()), engine.Millis(read.UpdatedAt)+1))
+	err := parameters.Save(ctx, s.db, next, record.Is("id", read.ID), record.Is("updated_at",
+		engine.Millis(read.UpdatedAt)))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = parameter.Changed()
 	}

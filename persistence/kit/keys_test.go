@@ -1,4 +1,4 @@
-package persistence
+package kit_test
 
 import (
 	"context"
@@ -10,20 +10,23 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/keyring"
 	"castellan/domain/keyring/keyringtest"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 func TestKeys(t *testing.T) {
-	suite(t, keyringtest.Run, func(db *DB) keyring.Store { return NewKeys(db) }, "keys")
+	persistencetest.RunBoth(t, keyringtest.Run, func(db *persistence.DB) keyring.Store { return kit.NewKeys(db) }, "keys")
 }
 
 // A process that starts needs its keys before the writer, and tells the others of
 // the keys it made; a refused change tells nothing.
 func TestKeysAreAnnounced(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		s := NewKeys(db)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s := kit.NewKeys(db)
 		count := func() int {
 			t.Helper()
-			entries, err := NewChanges(db).Since(t.Context(), time.Now().Add(-time.Hour))
+			entries, err := kit.NewChanges(db).Since(t.Context(), time.Now().Add(-time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,8 +64,8 @@ func TestKeysAreAnnounced(t *testing.T) {
 
 // A rotation joins the transaction of its caller, who may add an audit row.
 func TestKeysJoinATransaction(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		s := NewKeys(db)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s := kit.NewKeys(db)
 		k, err := keyring.Open(t.Context(), s, filepath.Join(t.TempDir(), "master.key"), true, time.Now)
 		if err != nil {
 			t.Fatal(err)
@@ -85,18 +88,18 @@ func TestKeysJoinATransaction(t *testing.T) {
 
 // Keys are there before the writer starts.
 func TestKeysWithoutWriter(t *testing.T) {
-	db, err := Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), Options{})
+	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	err = db.Exclusive(t.Context(), func(ctx context.Context) error {
-		if _, err := Migrate(ctx, db); err != nil {
+		if _, err := persistence.Migrate(ctx, db); err != nil {
 			return err
 		}
-		k, err := keyring.Open(ctx, NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, time.Now)
+		k, err := keyring.Open(ctx, kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, time.Now)
 		if err == nil {
-			Start(db, k.Ring().Audit(), "test")
+			persistence.Start(db, k.Ring().Audit(), "test")
 		}
 		return err
 	})

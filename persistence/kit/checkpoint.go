@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/fault"
 	"castellan/domain/id"
+	"castellan/persistence/engine"
 )
 
 // checkpointRow says how long every chain was. The rows are a chain themselves.
@@ -89,10 +90,10 @@ func (s Audit) Checkpoint(
 		if err != nil {
 			return err
 		}
-		row := checkpointRow{ID: id.New(now), At: ms(now), Heads: string(text), Counter: before.Counter + 1}
+		row := checkpointRow{ID: id.New(now), At: engine.Millis(now), Heads: string(text), Counter: before.Counter + 1}
 		row.Hash = row.sum(macOf(key), before.Hash)
 		if _, err := s.db.Conn(ctx).NewInsert().Model(&row).Exec(ctx); err != nil {
-			return translate(err)
+			return engine.Translate(err)
 		}
 		made = row.anchor()
 		return nil
@@ -129,7 +130,7 @@ func (s Audit) checkpoint(ctx context.Context, where string, args ...any) (row c
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
-	return row, translate(err)
+	return row, engine.Translate(err)
 }
 
 // Verify is VerifySince without an anchor; it reports how many rows it read.
@@ -202,7 +203,7 @@ func (s Audit) verifySince(ctx context.Context, key []byte, atLeast audit.Anchor
 			var page []auditRow
 			if err := s.db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq >= ?", seq).
 				Order("seq").Limit(1000).Scan(ctx); err != nil {
-				return v, translate(err)
+				return v, engine.Translate(err)
 			}
 			for _, r := range page {
 				if r.Seq != seq || !hmac.Equal(r.Hash, r.sum(mac, previous)) {
@@ -231,7 +232,7 @@ func (s Audit) verifyCheckpoints(
 		if err := s.db.Conn(ctx).NewSelect().Model(&page).Where("(counter, id) > (?, ?)", after.Counter, after.ID).
 			Where("counter = 0 OR counter > ?", left).Where("counter <= ?", newest).Order("counter", "id").
 			Limit(1000).Scan(ctx); err != nil {
-			return translate(err)
+			return engine.Translate(err)
 		}
 		for _, p := range page {
 			if p.Counter > 0 && p.Counter != v.Newest.Counter+1 {

@@ -1,4 +1,4 @@
-package persistence
+package kit_test
 
 import (
 	"strings"
@@ -6,16 +6,19 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // The state of the trail tells the last checkpoint and notices what it can: a cut end,
 // and a checkpoint that was changed or is missing.
 func TestAuditState(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		l := newTrail(t, db)
 		wants := func(what string, last audit.Anchor, problem string) {
 			t.Helper()
-			s, err := NewAudit(db).State(t.Context(), auditKey)
+			s, err := kit.NewAudit(db).State(t.Context(), auditKey)
 			storetest.Must(t, err)
 			if s.Last.String() != last.String() || (problem == "") != (s.Broken == "") || !strings.Contains(s.Broken, problem) {
 				t.Errorf("%s: %+v, want %s %q", what, s, last, problem)
@@ -28,24 +31,24 @@ func TestAuditState(t *testing.T) {
 		l.adds(20)
 		wants("one checkpoint", l.mark(audit.Anchor{}), "")
 		l.adds(5)
-		one, err := NewAudit(db).State(t.Context(), auditKey)
+		one, err := kit.NewAudit(db).State(t.Context(), auditKey)
 		storetest.Must(t, err)
 		two := l.mark(one.Last)
 		wants("two", two, "")
 
-		exec(t, db, "CREATE TABLE kept AS SELECT * FROM audit WHERE seq > 22")
-		exec(t, db, "DELETE FROM audit WHERE seq > 22")
+		persistencetest.Exec(t, db, "CREATE TABLE kept AS SELECT * FROM audit WHERE seq > 22")
+		persistencetest.Exec(t, db, "DELETE FROM audit WHERE seq > 22")
 		wants("a cut end", two, "ends at 22")
-		exec(t, db, "INSERT INTO audit SELECT * FROM kept")
+		persistencetest.Exec(t, db, "INSERT INTO audit SELECT * FROM kept")
 		wants("healed", two, "")
 
-		exec(t, db, "UPDATE audit_checkpoint SET counter = 7 WHERE counter = 1")
-		seven, err := NewAudit(db).State(t.Context(), auditKey)
+		persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET counter = 7 WHERE counter = 1")
+		seven, err := kit.NewAudit(db).State(t.Context(), auditKey)
 		storetest.Must(t, err)
 		if seven.Last.Counter != 7 || seven.Broken == "" {
 			t.Errorf("a checkpoint of another place: %+v", seven)
 		}
-		exec(t, db, "DELETE FROM audit_checkpoint WHERE counter = 7")
+		persistencetest.Exec(t, db, "DELETE FROM audit_checkpoint WHERE counter = 7")
 		wants("one is missing", two, "checkpoint 1 is missing")
 	})
 }

@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 )
 
 // Changes implements change.Store.
-type Changes struct{ db *DB }
+type Changes struct{ db *engine.DB }
 
 var _ change.Store = Changes{}
 
 // NewChanges returns the feed kept in db.
-func NewChanges(db *DB) Changes { return Changes{db} }
+func NewChanges(db *engine.DB) Changes { return Changes{db} }
 
 type changeRow struct {
 	bun.BaseModel `bun:"table:change,alias:g"`
@@ -27,10 +27,10 @@ type changeRow struct {
 	At    int64
 }
 
-func changeWrites(now func() time.Time) []engine.Kind {
+func ChangeWrites(now func() time.Time) []engine.Kind {
 	return []engine.Kind{
 		engine.Insert(func(n change.Note) changeRow {
-			return changeRow{Topic: string(n.Topic), Key: n.Key, At: ms(now())}
+			return changeRow{Topic: string(n.Topic), Key: n.Key, At: engine.Millis(now())}
 		}),
 	}
 }
@@ -41,16 +41,16 @@ func (s Changes) Since(ctx context.Context, from time.Time) ([]change.Entry, err
 	// the database answers.
 	done := s.db.Watch()
 	var rows []changeRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("at >= ?", ms(from)).Order("id").Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("at >= ?", engine.Millis(from)).Order("id").Scan(ctx)
 	done(err == nil)
 	out := make([]change.Entry, len(rows))
 	for i, r := range rows {
-		out[i] = change.Entry{ID: r.ID, Note: change.Note{Topic: change.Topic(r.Topic), Key: r.Key}, At: at(r.At)}
+		out[i] = change.Entry{ID: r.ID, Note: change.Note{Topic: change.Topic(r.Topic), Key: r.Key}, At: engine.Time(r.At)}
 	}
-	return out, translate(err)
+	return out, engine.Translate(err)
 }
 
 // Purge implements change.Store.
 func (s Changes) Purge(ctx context.Context, before time.Time) error {
-	return s.db.Purge(ctx, "change", "id", "at < ?", ms(before))
+	return s.db.Purge(ctx, "change", "id", "at < ?", engine.Millis(before))
 }

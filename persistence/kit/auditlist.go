@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"context"
@@ -7,22 +7,23 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/page"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Audit implements audit.Store.
-type Audit struct{ db *DB }
+type Audit struct{ db *engine.DB }
 
 var _ audit.Store = Audit{}
 
 // NewAudit returns the audit kept in db.
-func NewAudit(db *DB) Audit { return Audit{db} }
+func NewAudit(db *engine.DB) Audit { return Audit{db} }
 
 // auditRows reads the audit; its rows are written by auditWrites.
 var auditRows = record.Table[auditRow, audit.Stored]{
 	Order: record.Keyset{Columns: "at, chain, seq", Descending: true},
 	Record: func(r auditRow) (audit.Stored, error) {
-		return audit.Stored{Chain: r.Chain, Seq: r.Seq, Hash: r.Hash, Record: audit.Record{At: at(r.At),
+		return audit.Stored{Chain: r.Chain, Seq: r.Seq, Hash: r.Hash, Record: audit.Record{At: engine.Time(r.At),
 			ActorID: r.ActorID, UserID: r.UserID, Action: r.Action, Target: r.Target,
 			Outcome: audit.Outcome(r.Outcome), IP: r.IP, RequestID: r.RequestID, Detail: r.Detail}}, nil
 	},
@@ -38,15 +39,15 @@ func auditFilters(q audit.Query) []record.Filter {
 		}
 	}
 	if !q.From.IsZero() {
-		fs = append(fs, record.Where("at >= ?", ms(q.From)))
+		fs = append(fs, record.Where("at >= ?", engine.Millis(q.From)))
 	}
 	if !q.To.IsZero() {
-		fs = append(fs, record.Where("at <= ?", ms(q.To)))
+		fs = append(fs, record.Where("at <= ?", engine.Millis(q.To)))
 	}
 	return fs
 }
 
-func auditOrder(p audit.Place) []any { return []any{ms(p.At), p.Chain, p.Seq} }
+func auditOrder(p audit.Place) []any { return []any{engine.Millis(p.At), p.Chain, p.Seq} }
 
 // List implements audit.Store.
 func (s Audit) List(ctx context.Context, q audit.Query, p page.Query[audit.Place]) (page.Of[audit.Stored], error) {

@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/audit"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
@@ -54,7 +55,7 @@ func (r archiveRow) sum(mac hash.Hash, previous []byte) []byte {
 
 // Archive is a file as the database names it.
 func (r archiveRow) archive() audit.Archive {
-	return audit.Archive{Counter: r.Counter, Name: r.Name, Digest: r.Digest, Rows: r.RowCount, At: at(r.At)}
+	return audit.Archive{Counter: r.Counter, Name: r.Name, Digest: r.Digest, Rows: r.RowCount, At: engine.Time(r.At)}
 }
 
 // head is the last row of a chain that left.
@@ -86,7 +87,7 @@ func (l left) with(heads map[string]int64) map[string]int64 {
 func (s Audit) left(ctx context.Context, key []byte) (l left, err error) {
 	var rows []archiveRow
 	if err := s.db.Conn(ctx).NewSelect().Model(&rows).Order("counter").Scan(ctx); err != nil {
-		return l, translate(err)
+		return l, engine.Translate(err)
 	}
 	l.rows, l.heads = rows, map[string]head{}
 	for _, r := range rows {
@@ -183,16 +184,16 @@ func (s Audit) Older(ctx context.Context, before time.Time) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := s.db.Conn(ctx).NewSelect().Table("audit").Where("at < ?", ms(before)).Count(ctx)
+	n, err := s.db.Conn(ctx).NewSelect().Table("audit").Where("at < ?", engine.Millis(before)).Count(ctx)
 	rows := int64(n)
 	for name, h := range l.moved { // what a process that died has not removed has left
 		waiting, err := s.db.Conn(ctx).NewSelect().Table("audit").Where("chain = ?", name).Where("seq <= ?", h.Seq).Count(ctx)
 		if err != nil {
-			return 0, translate(err)
+			return 0, engine.Translate(err)
 		}
 		rows -= int64(waiting)
 	}
-	return rows, translate(err)
+	return rows, engine.Translate(err)
 }
 
 // MayRemove reports whether the role of this process may remove audit rows.
@@ -202,13 +203,13 @@ func (s Audit) MayRemove(ctx context.Context) (may bool, err error) {
 	}
 	err = s.db.Conn(ctx).NewRaw("SELECT has_table_privilege('audit', 'DELETE') AND "+
 		"has_table_privilege('audit_checkpoint', 'DELETE')").Scan(ctx, &may)
-	return may, translate(err)
+	return may, engine.Translate(err)
 }
 
 func (s Audit) removeLeftover(ctx context.Context, files Files, keys []string) error {
 	var names []string
 	if err := s.db.Conn(ctx).NewSelect().Table("audit_archive").Column("name").Scan(ctx, &names); err != nil {
-		return translate(err)
+		return engine.Translate(err)
 	}
 	for _, key := range keys {
 		if !slices.ContainsFunc(names, func(name string) bool { return key == archiveArea+"/"+name }) {
@@ -222,7 +223,7 @@ func (s Audit) removeLeftover(ctx context.Context, files Files, keys []string) e
 
 // gather reads and proves what is old behind the heads that have left.
 func (s Audit) gather(ctx context.Context, key []byte, l left, now, before time.Time) (f archiveFile, err error) {
-	f = archiveFile{Counter: l.last.Counter + 1, At: ms(now), Previous: l.last.Digest, From: map[string]head{},
+	f = archiveFile{Counter: l.last.Counter + 1, At: engine.Millis(now), Previous: l.last.Digest, From: map[string]head{},
 		Heads: map[string]head{}, Mark: l.mark(), End: l.mark()}
 	heads, err := s.heads(ctx)
 	if err != nil {
@@ -234,10 +235,10 @@ func (s Audit) gather(ctx context.Context, key []byte, l left, now, before time.
 			var page []auditRow
 			if err := s.db.Conn(ctx).NewSelect().Model(&page).Where("chain = ?", name).Where("seq > ?", h.Seq).
 				Order("seq").Limit(1000).Scan(ctx); err != nil {
-				return f, translate(err)
+				return f, engine.Translate(err)
 			}
 			old := len(page)
-			if i := slices.IndexFunc(page, func(r auditRow) bool { return r.At >= ms(before) }); i >= 0 {
+			if i := slices.IndexFunc(page, func(r auditRow) bool { return r.At >= engine.Millis(before) }); i >= 0 {
 				old = i
 			}
 			if old == 0 {
@@ -259,9 +260,10 @@ func (s Audit) gather(ctx context.Context, key []byte, l left, now, before time.
 		return f, err
 	}
 	err = s.db.Conn(ctx).NewSelect().Model(&f.Checkpoints).Where("counter > ?", l.last.Mark).
-		Where("counter < ?", newest.Counter).Where("at < ?", ms(before)).Order("counter").Limit(archiveRows).Scan(ctx)
+		Where("counter < ?", newest.Counter).Where("at < ?",
+		engine.Millis(before)).Order("counter").Limit(archiveRows).Scan(ctx)
 	if err != nil {
-		return f, translate(err)
+		return f, engine.Translate(err)
 	}
 	return f, f.proveMarks(key)
 }
@@ -299,7 +301,7 @@ func (s Audit) removeLeft(ctx context.Context, key []byte, l left) error {
 				return err
 			})
 			if err != nil {
-				return translate(err)
+				return engine.Translate(err)
 			}
 		}
 	}
@@ -332,7 +334,7 @@ func (s Audit) verifyLeft(ctx context.Context, key []byte, l left) error {
 		var page []leftRow
 		if err := s.db.Conn(ctx).NewSelect().Model(&page).Where("(chain, seq) > (?, ?)", after.Chain, after.Seq).
 			Order("chain", "seq").Limit(1000).Scan(ctx); err != nil {
-			return translate(err)
+			return engine.Translate(err)
 		}
 		for _, r := range page {
 			if h := l.heads[r.Chain]; r.Seq > h.Seq || !hmac.Equal(r.Hash, r.sum(mac)) {
@@ -350,7 +352,7 @@ func (s Audit) verifyLeft(ctx context.Context, key []byte, l left) error {
 		c, err := s.db.Conn(ctx).NewSelect().Table("audit").Where("chain = ?", name).Where("seq <= ?", h.Seq).
 			Where("action = ?", KeptAction).Count(ctx)
 		if err != nil {
-			return translate(err)
+			return engine.Translate(err)
 		}
 		waiting += int(c)
 	}

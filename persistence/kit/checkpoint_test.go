@@ -1,4 +1,4 @@
-package persistence
+package kit_test
 
 import (
 	"errors"
@@ -8,18 +8,23 @@ import (
 
 	"castellan/domain/audit"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 var auditKey = []byte("audit key of the test")
 
 // trail is an audit trail of which checkpoints are made, a minute apart.
 type trail struct {
-	*DB
+	*persistence.DB
 	t   *testing.T
 	now time.Time
 }
 
-func newTrail(t *testing.T, db *DB) *trail { return &trail{db, t, time.Unix(1_700_000_000, 0)} }
+func newTrail(t *testing.T, db *persistence.DB) *trail {
+	return &trail{db, t, time.Unix(1_700_000_000, 0)}
+}
 
 func (l *trail) adds(rows int) {
 	l.t.Helper()
@@ -32,7 +37,7 @@ func (l *trail) adds(rows int) {
 // marks makes a checkpoint a minute later.
 func (l *trail) marks(since audit.Anchor) (audit.Anchor, error) {
 	l.now = l.now.Add(time.Minute)
-	return NewAudit(l.DB).Checkpoint(l.t.Context(), l.now, auditKey, since, false)
+	return kit.NewAudit(l.DB).Checkpoint(l.t.Context(), l.now, auditKey, since, false)
 }
 
 func (l *trail) mark(since audit.Anchor) audit.Anchor {
@@ -47,7 +52,7 @@ func (l *trail) mark(since audit.Anchor) audit.Anchor {
 
 func (l *trail) verifies(rows int64, atLeast audit.Anchor) {
 	l.t.Helper()
-	v, err := NewAudit(l.DB).VerifySince(l.t.Context(), auditKey, atLeast)
+	v, err := kit.NewAudit(l.DB).VerifySince(l.t.Context(), auditKey, atLeast)
 	if v.Rows != rows || err != nil || v.Anchored != atLeast.Counter {
 		l.t.Errorf("%+v, %v; want %d rows", v, err, rows)
 	}
@@ -55,38 +60,38 @@ func (l *trail) verifies(rows int64, atLeast audit.Anchor) {
 
 func (l *trail) broken(what string, atLeast audit.Anchor) {
 	l.t.Helper()
-	if v, err := NewAudit(l.DB).VerifySince(l.t.Context(), auditKey, atLeast); !errors.Is(err, ErrTampered) {
+	if v, err := kit.NewAudit(l.DB).VerifySince(l.t.Context(), auditKey, atLeast); !errors.Is(err, kit.ErrTampered) {
 		l.t.Errorf("%s: %+v, %v", what, v, err)
 	}
 }
 
 func TestAuditNoticesTampering(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		l := newTrail(t, db)
 		l.adds(20)
 		one := l.mark(audit.Anchor{})
 		l.verifies(20, audit.Anchor{})
 		l.verifies(20, one)
-		exec(t, db, "UPDATE audit SET detail = 'forged' WHERE seq = 7")
+		persistencetest.Exec(t, db, "UPDATE audit SET detail = 'forged' WHERE seq = 7")
 		l.broken("a changed row", audit.Anchor{})
-		exec(t, db, "UPDATE audit SET detail = '' WHERE seq = 7")
+		persistencetest.Exec(t, db, "UPDATE audit SET detail = '' WHERE seq = 7")
 		l.verifies(20, one)
 
 		// Who cuts off the end cannot have the rest certified.
-		exec(t, db, "CREATE TABLE kept AS SELECT * FROM audit WHERE seq > 15")
-		exec(t, db, "DELETE FROM audit WHERE seq > 15")
+		persistencetest.Exec(t, db, "CREATE TABLE kept AS SELECT * FROM audit WHERE seq > 15")
+		persistencetest.Exec(t, db, "DELETE FROM audit WHERE seq > 15")
 		l.broken("a cut end", audit.Anchor{})
-		if made, err := l.marks(one); !errors.Is(err, ErrTampered) {
+		if made, err := l.marks(one); !errors.Is(err, kit.ErrTampered) {
 			t.Errorf("a shorter trail got checkpoint %v, %v", made, err)
 		}
-		exec(t, db, "INSERT INTO audit SELECT * FROM kept")
+		persistencetest.Exec(t, db, "INSERT INTO audit SELECT * FROM kept")
 		l.verifies(20, one)
 	})
 }
 
 // The audit's attack: the newest rows go together with the checkpoints that name them.
 func TestAuditNoticesCutCheckpoints(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		l := newTrail(t, db)
 		l.adds(10)
 		one := l.mark(audit.Anchor{})
@@ -94,22 +99,22 @@ func TestAuditNoticesCutCheckpoints(t *testing.T) {
 		two := l.mark(one)
 		l.adds(5)
 		three := l.mark(two)
-		if v, err := NewAudit(db).VerifySince(t.Context(), auditKey, two); err != nil || v.Anchored != 2 ||
+		if v, err := kit.NewAudit(db).VerifySince(t.Context(), auditKey, two); err != nil || v.Anchored != 2 ||
 			v.Newest.Counter != 3 {
 			t.Errorf("%+v, %v", v, err)
 		}
-		exec(t, db, "CREATE TABLE kept AS SELECT * FROM audit_checkpoint WHERE counter = 2")
-		exec(t, db, "DELETE FROM audit_checkpoint WHERE counter = 2")
+		persistencetest.Exec(t, db, "CREATE TABLE kept AS SELECT * FROM audit_checkpoint WHERE counter = 2")
+		persistencetest.Exec(t, db, "DELETE FROM audit_checkpoint WHERE counter = 2")
 		l.broken("a checkpoint out of the middle", audit.Anchor{})
-		exec(t, db, "INSERT INTO audit_checkpoint SELECT * FROM kept")
+		persistencetest.Exec(t, db, "INSERT INTO audit_checkpoint SELECT * FROM kept")
 		l.verifies(20, three)
 
-		exec(t, db, "DELETE FROM audit WHERE seq > 10")
-		exec(t, db, "DELETE FROM audit_checkpoint WHERE counter > 1")
+		persistencetest.Exec(t, db, "DELETE FROM audit WHERE seq > 10")
+		persistencetest.Exec(t, db, "DELETE FROM audit_checkpoint WHERE counter > 1")
 		l.broken("the end with its checkpoints, against one that was kept", three)
 		l.broken("the end with its checkpoints, against one in between", two)
 		l.verifies(10, one) // nothing else knows
-		if made, err := l.marks(three); !errors.Is(err, ErrTampered) {
+		if made, err := l.marks(three); !errors.Is(err, kit.ErrTampered) {
 			t.Errorf("a process that made checkpoint 3 then made %v, %v", made, err)
 		}
 	})
@@ -117,15 +122,15 @@ func TestAuditNoticesCutCheckpoints(t *testing.T) {
 
 // Another history, whole in itself, cannot stand in for the published one.
 func TestAuditNoticesAnotherHistory(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		l := newTrail(t, db)
 		l.adds(10)
 		one := l.mark(audit.Anchor{})
 		published := l.mark(one)
-		exec(t, db, "DELETE FROM audit_checkpoint WHERE counter = 2")
+		persistencetest.Exec(t, db, "DELETE FROM audit_checkpoint WHERE counter = 2")
 		l.verifies(10, l.mark(one))
 		l.broken("another second checkpoint", published)
-		if made, err := l.marks(published); !errors.Is(err, ErrTampered) {
+		if made, err := l.marks(published); !errors.Is(err, kit.ErrTampered) {
 			t.Errorf("the process that made the published one then made %v, %v", made, err)
 		}
 	})
@@ -134,12 +139,12 @@ func TestAuditNoticesAnotherHistory(t *testing.T) {
 // Several nodes make one checkpoint between them, and the last one of a process is
 // made in any case.
 func TestCheckpointsOfManyNodes(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		l := newTrail(t, db)
 		l.adds(3)
 		made := make([]audit.Anchor, 8)
 		storetest.Race(t, len(made), "", func(i int) (err error) {
-			made[i], err = NewAudit(db).Checkpoint(t.Context(), l.now, auditKey, audit.Anchor{}, false)
+			made[i], err = kit.NewAudit(db).Checkpoint(t.Context(), l.now, auditKey, audit.Anchor{}, false)
 			return err
 		})
 		n := 0
@@ -149,7 +154,7 @@ func TestCheckpointsOfManyNodes(t *testing.T) {
 		if n != 1 {
 			t.Errorf("%v", made)
 		}
-		if a, err := NewAudit(db).Checkpoint(t.Context(), l.now, auditKey, audit.Anchor{}, true); err != nil ||
+		if a, err := kit.NewAudit(db).Checkpoint(t.Context(), l.now, auditKey, audit.Anchor{}, true); err != nil ||
 			a.Counter != 2 {
 			t.Errorf("at the end: %v, %v", a, err)
 		}

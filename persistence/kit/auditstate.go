@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"castellan/domain/audit"
+	"castellan/persistence/engine"
 )
 
 // State proves the last checkpoint: its MAC, the one before it, and that no chain
@@ -17,7 +18,7 @@ func (s Audit) State(ctx context.Context, key []byte) (state audit.State, err er
 	if err != nil || last.Counter == 0 {
 		return state, err
 	}
-	state = audit.State{Last: last.anchor(), At: at(last.At)}
+	state = audit.State{Last: last.anchor(), At: engine.Time(last.At)}
 	switch err := s.proveLast(ctx, key, last); {
 	case errors.Is(err, ErrTampered):
 		state.Broken = err.Error()

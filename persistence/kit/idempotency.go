@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 )
 
 // Idempotency implements idempotency.Store.
-type Idempotency struct{ db *DB }
+type Idempotency struct{ db *engine.DB }
 
 var _ idempotency.Store = Idempotency{}
 
 // NewIdempotency returns the answers kept in db.
-func NewIdempotency(db *DB) Idempotency { return Idempotency{db} }
+func NewIdempotency(db *engine.DB) Idempotency { return Idempotency{db} }
 
 type idempotencyRow struct {
 	bun.BaseModel `bun:"table:idempotency,alias:i"`
@@ -27,9 +27,9 @@ type idempotencyRow struct {
 	Sealed    []byte
 }
 
-var idempotencyWrites = []engine.Kind{
+var IdempotencyWrites = []engine.Kind{
 	engine.Insert(func(s idempotency.Save) idempotencyRow {
-		return idempotencyRow{ID: s.ID, BodyHash: s.BodyHash[:], CreatedAt: ms(s.At), Sealed: s.Sealed}
+		return idempotencyRow{ID: s.ID, BodyHash: s.BodyHash[:], CreatedAt: engine.Millis(s.At), Sealed: s.Sealed}
 	}),
 }
 
@@ -38,13 +38,14 @@ func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idem
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r idempotencyRow
-	err := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Where("created_at >= ?", ms(since)).Scan(ctx)
-	out := idempotency.Record{ID: r.ID, At: at(r.CreatedAt), Sealed: r.Sealed}
+	err := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Where("created_at >= ?",
+		engine.Millis(since)).Scan(ctx)
+	out := idempotency.Record{ID: r.ID, At: engine.Time(r.CreatedAt), Sealed: r.Sealed}
 	copy(out.BodyHash[:], r.BodyHash)
-	return out, translate(err)
+	return out, engine.Translate(err)
 }
 
 // Purge implements idempotency.Store.
 func (s Idempotency) Purge(ctx context.Context, before time.Time) error {
-	return s.db.Purge(ctx, "idempotency", "id", "created_at < ?", ms(before))
+	return s.db.Purge(ctx, "idempotency", "id", "created_at < ?", engine.Millis(before))
 }

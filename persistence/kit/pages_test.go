@@ -1,4 +1,4 @@
-package persistence
+package kit_test
 
 import (
 	"strings"
@@ -10,6 +10,9 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/job"
 	"castellan/domain/page"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"
 )
 
@@ -17,15 +20,15 @@ import (
 // of the list, with a position and without: the last page costs what the first
 // one does.
 func TestPagesOfKitAreFoundByIndex(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		at := time.UnixMilli(5)
 		audits := func(q audit.Query, after *audit.Place) *bun.SelectQuery {
-			p := record.PartOf(page.Query[audit.Place]{After: after, Limit: 10}, auditOrder, auditFilters(q))
-			return auditRows.Selected(db.Conn(t.Context()).NewSelect().Model((*auditRow)(nil)), p)
+			p := record.PartOf(page.Query[audit.Place]{After: after, Limit: 10}, kit.AuditOrder, kit.AuditFilters(q))
+			return kit.AuditRows.Selected(db.Conn(t.Context()).NewSelect().Model((*kit.AuditRow)(nil)), p)
 		}
 		work := func(q job.Query) *bun.SelectQuery {
-			p := record.PartOf(page.Query[job.Place]{After: &job.Place{ID: "9"}, Limit: 10}, jobOrder, jobFilters(q))
-			return jobs.Selected(db.Conn(t.Context()).NewSelect().Model((*jobRow)(nil)), p)
+			p := record.PartOf(page.Query[job.Place]{After: &job.Place{ID: "9"}, Limit: 10}, kit.JobOrder, kit.JobFilters(q))
+			return kit.JobsTable.Selected(db.Conn(t.Context()).NewSelect().Model((*kit.JobRow)(nil)), p)
 		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
@@ -40,10 +43,10 @@ func TestPagesOfKitAreFoundByIndex(t *testing.T) {
 			"jobs in a state":       {work(job.Query{State: job.Done}), "job_state"},
 			"jobs of both":          {work(job.Query{Kind: "k", State: job.Done}), "job_kind_state"},
 		} {
-			wantsIndex(t, db, name, c.query, c.index)
+			persistencetest.WantsIndex(t, db, name, c.query, c.index)
 		}
 		// What one request did is so little that it is sorted.
-		plan := explainText(t, db, audits(audit.Query{RequestID: "r"}, nil).String(), "SET enable_sort = on")
+		plan := persistencetest.ExplainText(t, db, audits(audit.Query{RequestID: "r"}, nil).String(), "SET enable_sort = on")
 		if !strings.Contains(plan, "audit_request") {
 			t.Errorf("audit of a request is planned as\n%s", plan)
 		}

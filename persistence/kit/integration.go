@@ -1,4 +1,4 @@
-package persistence
+package kit
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 )
 
 // Integration keeps the external ids and the events of other services.
-type Integration struct{ db *DB }
+type Integration struct{ db *engine.DB }
 
 var _ integration.Store = Integration{}
 
 // NewIntegration returns the external ids and events kept in db.
-func NewIntegration(db *DB) Integration { return Integration{db} }
+func NewIntegration(db *engine.DB) Integration { return Integration{db} }
 
 type claimRow struct {
 	bun.BaseModel `bun:"table:integration_claim,alias:c"`
@@ -50,13 +50,14 @@ type eventRow struct {
 	At                     int64
 }
 
-var integrationWrites = []engine.Kind{
+var IntegrationWrites = []engine.Kind{
 	engine.Insert(func(w integration.Add) claimRow {
 		return claimRow{Kind: string(w.Kind), ExternalID: w.ExternalID, Digest: w.Digest, RecordID: w.RecordID,
-			CreatedAt: ms(w.At)}
+			CreatedAt: engine.Millis(w.At)}
 	}),
 	engine.Insert(func(w integration.Publish) newEventRow {
-		return newEventRow{ID: w.ID, Type: string(w.Type), UserID: w.UserID, Data: body(w.Data), At: ms(w.At)}
+		return newEventRow{ID: w.ID, Type: string(w.Type), UserID: w.UserID, Data: engine.WriteJSON(w.Data),
+			At: engine.Millis(w.At)}
 	}),
 }
 
@@ -64,14 +65,14 @@ var claims = record.Table[claimRow, integration.Claim]{
 	Absent: "there is no record of this external id",
 	Record: func(r claimRow) (integration.Claim, error) {
 		return integration.Claim{Kind: integration.Kind(r.Kind), ExternalID: r.ExternalID, Digest: r.Digest,
-			RecordID: r.RecordID, At: at(r.CreatedAt)}, nil
+			RecordID: r.RecordID, At: engine.Time(r.CreatedAt)}, nil
 	},
 }
 
 var events = record.Table[eventRow, integration.Event]{
 	Order: record.Keyset{Columns: "tx, id"},
 	Record: func(r eventRow) (integration.Event, error) {
-		e := integration.Event{ID: r.ID, Type: integration.Type(r.Type), UserID: r.UserID, At: at(r.At), Tx: r.Tx}
+		e := integration.Event{ID: r.ID, Type: integration.Type(r.Type), UserID: r.UserID, At: engine.Time(r.At), Tx: r.Tx}
 		return e, engine.ReadJSON(r.Data, &e.Data)
 	},
 }

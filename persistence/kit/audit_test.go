@@ -1,4 +1,4 @@
-package persistence
+package kit_test
 
 import (
 	"testing"
@@ -6,11 +6,14 @@ import (
 
 	"castellan/domain/change"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 func TestFeed(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, feed := t.Context(), NewChanges(db)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, feed := t.Context(), kit.NewChanges(db)
 		before := time.Now().Add(-time.Second)
 		storetest.Must(t, db.Commit(ctx, change.Note{Topic: change.MFA, Key: "a"}, change.Note{Topic: change.Keys, Key: "b"}))
 		es, err := feed.Since(ctx, before)

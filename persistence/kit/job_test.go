@@ -1,4 +1,4 @@
-package persistence
+package kit_test
 
 import (
 	"fmt"
@@ -10,27 +10,32 @@ import (
 	"castellan/domain/job"
 	"castellan/domain/job/jobtest"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 func TestJobStore(t *testing.T) {
-	suite(t, jobtest.Run, func(db *DB) job.Store { return NewJobs(db) }, "job_item", "job")
+	persistencetest.RunBoth(t, jobtest.Run, func(db *persistence.DB) job.Store { return kit.NewJobs(db) }, "job_item",
+		"job")
 }
 
 func TestJobRunner(t *testing.T) {
-	suite(t, jobtest.RunRunner, func(db *DB) job.Store { return NewJobs(db) }, "job_item", "job")
+	persistencetest.RunBoth(t, jobtest.RunRunner, func(db *persistence.DB) job.Store { return kit.NewJobs(db) },
+		"job_item", "job")
 }
 
 // BenchmarkIdleSchedules is what a node does twice a second for a hundred schedules
 // of which none begins a slot.
 func BenchmarkIdleSchedules(b *testing.B) {
-	db, err := Open(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "test.db"), Options{})
+	db, err := persistence.Open(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "test.db"), persistence.Options{})
 	storetest.Must(b, err)
 	defer db.Close()
-	_, err = Migrate(b.Context(), db)
+	_, err = persistence.Migrate(b.Context(), db)
 	storetest.Must(b, err)
-	Start(db, []byte("key"), "bench")
+	persistence.Start(db, []byte("key"), "bench")
 	now := time.Now()
-	store := NewJobs(db)
+	store := kit.NewJobs(db)
 	s := job.Scheduler{Service: &job.Service{Store: store, Seal: func(plain, _ []byte) []byte { return plain },
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }}}}
 	for i := range 100 {
