@@ -9,6 +9,7 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/storetest"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // A hundred wrong values of a factor, one after the other, switch it off, whatever
@@ -87,7 +88,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 func (w *world) told() map[string]int {
 	w.t.Helper()
 	told := map[string]int{}
-	ms, err := persistence.NewOutbox(w.db).Recent(w.t.Context(), nil, 0)
+	ms, err := delivery.NewOutbox(w.db).Recent(w.t.Context(), nil, 0)
 	storetest.Must(w.t, err)
 	for _, m := range ms {
 		if m.ChallengeID != "" {

@@ -26,6 +26,7 @@ import (
 	"castellan/domain/totp"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // world is one node over a real database: engine, actors, and a mailbox in
@@ -165,7 +166,7 @@ func (w *world) start() {
 		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5,
 			Lease: 30 * time.Second},
 		Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring,
-		Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Dispatch: w, Now: time.Now,
+		Store: persistence.NewChallenges(w.db), Outbox: delivery.NewOutbox(w.db), Dispatch: w, Now: time.Now,
 	}
 	w.node, w.client = w.boot(ring, messenger)
 	messenger.UserGate = w.client
@@ -200,7 +201,7 @@ func (w *world) boot(ring *keyring.Ring, messenger *stepup.Messenger) (*cluster.
 	log := slog.New(slog.DiscardHandler)
 	node, warm := cluster.Solo(log), new(actors.WarmCache)
 	node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: persistence.NewChallenges(w.db),
-		Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
+		Outbox: delivery.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
 		Rules: rules, Guessed: messenger.Guessed(rules), Accounts: accounts{persistence.NewUsers(w.db)}, Sessions: w,
 		Seal: ring.Seal, Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
 		Uses: map[challenge.Name]actors.Uses{challenge.TOTP: totp.Use, challenge.PUSH: stepup.Use}})...)

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/message"
 	"castellan/domain/outbox"
 	"castellan/domain/storetest"
+	"castellan/persistence/delivery"
 )
 
 func TestDeviceStore(t *testing.T) {
@@ -44,12 +45,12 @@ func TestPending(t *testing.T) {
 		push := outbox.Message{ID: "p", UserID: "u1", Channel: message.Push, Destination: []byte("d"), Prefix: "p",
 			CreatedAt: now, ExpiresAt: now.Add(time.Minute), LeaseUntil: now}
 		storetest.Must(t, db.Commit(ctx, outbox.Add{Message: push}))
-		n, err := NewOutbox(db).Usage(ctx, now.Add(time.Minute), "p")
-		sent, err2 := NewOutbox(db).Sendings(ctx, "u1", now.Add(-time.Minute))
+		n, err := delivery.NewOutbox(db).Usage(ctx, now.Add(time.Minute), "p")
+		sent, err2 := delivery.NewOutbox(db).Sendings(ctx, "u1", now.Add(-time.Minute))
 		if n != 0 || len(sent) != 0 || err != nil || err2 != nil {
 			t.Errorf("%d, %v, %v, %v", n, sent, err, err2)
 		}
-		if claimed, err := NewOutbox(db).Claim(ctx, now.Add(time.Second), time.Minute, 10); err != nil ||
+		if claimed, err := delivery.NewOutbox(db).Claim(ctx, now.Add(time.Second), time.Minute, 10); err != nil ||
 			len(claimed) != 1 {
 			t.Errorf("claimed %v, %v", claimed, err)
 		}

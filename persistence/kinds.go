@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"castellan/domain/commit"
+	"castellan/persistence/delivery"
 	"castellan/persistence/engine"
 	"castellan/persistence/kit"
 )
@@ -33,7 +34,7 @@ func kinds(now func() time.Time) engine.Kinds {
 		),
 		Writes: slices.Concat(
 			challengeWrites,
-			outboxWrites,
+			delivery.OutboxWrites,
 			kit.AuditWrites,
 			kit.ChangeWrites(now),
 			kit.IdempotencyWrites,
@@ -50,7 +51,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			rateWrites(now),
 			providerWrites,
 			balanceWrites,
-			notificationWrites,
+			delivery.NotificationWrites,
 			kit.JobWrites,
 			ledgerWrites,
 			transactionWrites,

@@ -29,6 +29,7 @@ import (
 	"castellan/http/rest"
 	httpservicekey "castellan/http/servicekey"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
 
@@ -68,7 +69,7 @@ func (s *service) backOffice() error {
 		snapshots: []snapshot{copyOf(s.parameters, change.Parameters)},
 	})
 
-	s.join(part{groups: groups(httpnotification.Group{Store: persistence.NewNotifications(s.DB)})})
+	s.join(part{groups: groups(httpnotification.Group{Store: delivery.NewNotifications(s.DB)})})
 
 	s.denials = newDenials(s.DB, time.Now, s.log)
 	s.join(part{

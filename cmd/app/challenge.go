@@ -28,6 +28,7 @@ import (
 	"castellan/http/rest"
 	"castellan/http/socket"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
 
@@ -63,9 +64,9 @@ func (s *service) challenges() error {
 	}
 	store, warm := persistence.NewChallenges(s.DB), new(actors.WarmCache)
 	messenger := &stepup.Messenger{Config: stepupConfig(s.cfg), Catalog: policies.Catalog, Book: book, Ring: s.Ring,
-		Store: store, Outbox: persistence.NewOutbox(s.DB), Dispatch: s.dispatch, Now: time.Now}
+		Store: store, Outbox: delivery.NewOutbox(s.DB), Dispatch: s.dispatch, Now: time.Now}
 	_, embedded := s.cfg.Database.SQLitePath()
-	s.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: store, Outbox: persistence.NewOutbox(s.DB),
+	s.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: store, Outbox: delivery.NewOutbox(s.DB),
 		Commit: s.revoking(), Actions: s.actions, Rules: rules(s.cfg), Accounts: accounts{s.users},
 		Guessed: messenger.Guessed(rules(s.cfg)),
 		Uses: map[challenge.Name]actors.Uses{

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/notification"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // papers are the documents that somebody sends, by their type.
@@ -116,7 +117,7 @@ func (r *run) notices(ctx context.Context, p *person) error {
 		return nil
 	}
 	r.Clock.set(r.Now.Add(-time.Minute))
-	_, err := persistence.NewNotifications(r.DB).Read(ctx, p.ID, read)
+	_, err := delivery.NewNotifications(r.DB).Read(ctx, p.ID, read)
 	return err
 }
 

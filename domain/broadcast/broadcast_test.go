@@ -29,6 +29,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -125,7 +126,7 @@ func (w *world) took() string {
 
 func (w *world) inApp(userID string) int {
 	w.t.Helper()
-	got, err := persistence.NewNotifications(w.db).List(w.t.Context(), notification.Query{UserID: userID},
+	got, err := delivery.NewNotifications(w.db).List(w.t.Context(), notification.Query{UserID: userID},
 		page.Query[notification.Place]{})
 	storetest.Must(w.t, err)
 	return len(got.Records)

@@ -5,6 +5,7 @@ import (
 
 	"castellan/domain/geofilter/geofiltertest"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/persistence/persistencetest"
 )
 
@@ -12,6 +13,6 @@ import (
 func TestStore(t *testing.T) {
 	geofiltertest.Run(t, persistencetest.Suite(func(db *persistence.DB) geofiltertest.Stores {
 		return geofiltertest.Stores{Store: persistence.NewGeofilters(db), Users: persistence.NewUsers(db),
-			Outbox: persistence.NewOutbox(db)}
+			Outbox: delivery.NewOutbox(db)}
 	}))
 }

@@ -23,6 +23,7 @@ import (
 	"castellan/domain/user/usertest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
 
@@ -42,7 +43,7 @@ type desk struct {
 // told are the notices of a kind that were committed.
 func (d *desk) told(kind message.Kind) (all []string) {
 	d.t.Helper()
-	for _, n := range challengetest.Told(d.t, persistence.NewOutbox(d.db)) {
+	for _, n := range challengetest.Told(d.t, delivery.NewOutbox(d.db)) {
 		if strings.Contains(n, " "+string(kind)+" ") {
 			all = append(all, n)
 		}

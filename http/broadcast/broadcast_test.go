@@ -31,6 +31,7 @@ import (
 	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
 
@@ -153,7 +154,7 @@ func (s *service) finish(id string) (j job.Job, items string) {
 
 func (s *service) inApp(userID string) (titles []string) {
 	s.t.Helper()
-	got, err := persistence.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
+	got, err := delivery.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
 		page.Query[notification.Place]{})
 	storetest.Must(s.t, err)
 	for _, n := range got.Records {

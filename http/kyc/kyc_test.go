@@ -35,6 +35,7 @@ import (
 	httpkyc "castellan/http/kyc"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
 
@@ -128,13 +129,13 @@ func (s *site) user(id string) user.User {
 // told is what a user was told, oldest first: inside the account, then by mail and SMS as they are sealed.
 func (s *site) told(userID string) (inside, sent []string) {
 	s.t.Helper()
-	list, err := persistence.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
+	list, err := delivery.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
 		page.Query[notification.Place]{})
 	storetest.Must(s.t, err)
 	for _, n := range list.Records {
 		inside = append(inside, n.Title+": "+n.Body)
 	}
-	rows, err := persistence.NewOutbox(s.db).Recent(s.t.Context(), nil, 0)
+	rows, err := delivery.NewOutbox(s.db).Recent(s.t.Context(), nil, 0)
 	storetest.Must(s.t, err)
 	for _, m := range rows {
 		if m.UserID != userID {

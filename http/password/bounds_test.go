@@ -16,6 +16,7 @@ import (
 	"castellan/domain/user"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // The starts of the reset are bounded per phone, however it is spelled and
@@ -147,7 +148,7 @@ func TestDecoys(t *testing.T) {
 		if fault.CodeOf(err) != fault.OTPInvalid {
 			t.Errorf("the code of a discarded message: %v", err)
 		}
-		recent, err := persistence.NewOutbox(w.db).Recent(t.Context(), nil, 100)
+		recent, err := delivery.NewOutbox(w.db).Recent(t.Context(), nil, 100)
 		storetest.Must(t, err)
 		for _, m := range recent {
 			if strings.HasPrefix(m.UserID, "?") {

@@ -17,6 +17,7 @@ import (
 	"castellan/domain/user"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // The forgotten password from end to end (REQ-PWD-01…05, D-AUTH-10, D-AUTH-11).
@@ -94,7 +95,7 @@ func TestResetAndUpdate(t *testing.T) {
 // expectNotice looks for the mails that say that the password was changed.
 func (w *world) expectNotice(u user.User, n int) {
 	w.t.Helper()
-	all, err := persistence.NewOutbox(w.db).Claim(w.t.Context(), w.now(), time.Minute, 100)
+	all, err := delivery.NewOutbox(w.db).Claim(w.t.Context(), w.now(), time.Minute, 100)
 	storetest.Must(w.t, err)
 	found := 0
 	for _, m := range all {

@@ -39,6 +39,7 @@ import (
 	httppassword "castellan/http/password"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // The passwords that change hands.
@@ -187,12 +188,12 @@ func (w *world) start() {
 			Caps: stepup.Caps{DestinationHour: 20, DestinationDay: 50, UserDay: 60}, PrefixHour: 200,
 			DialDay: map[string]int{"90": 1000}},
 		Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: w.ring, Store: challenges,
-		Outbox: persistence.NewOutbox(db), Dispatch: w, Now: w.now,
+		Outbox: delivery.NewOutbox(db), Dispatch: w, Now: w.now,
 	}
 	rules := challenge.DefaultRules()
 	rules.FactorAttempts = 15 // which the windows let a stranger reach
 	warm := new(actors.WarmCache)
-	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: persistence.NewOutbox(db),
+	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: delivery.NewOutbox(db),
 		Commit: commit, Actions: actions, Rules: rules, Guessed: messenger.Guessed(rules),
 		Accounts: accounts{w.users}, Sessions: w.revoked, Seal: w.ring.Seal, Open: w.ring.Open, Grace: 120 * time.Second,
 		Now: w.now, Log: log})...)

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/user"
 	"castellan/http/apitest"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
 
@@ -235,7 +236,7 @@ func TestOwnerIsTold(t *testing.T) {
 		w.signups.Starts = nil
 		owner := w.add(1, nil)
 		told := func() (n int) {
-			all, err := persistence.NewOutbox(w.db).Recent(t.Context(), nil, 1000)
+			all, err := delivery.NewOutbox(w.db).Recent(t.Context(), nil, 1000)
 			storetest.Must(t, err)
 			for _, m := range all {
 				if m.ChallengeID == "" && m.State == outbox.Queued {

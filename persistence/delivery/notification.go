@@ -1,4 +1,4 @@
-package persistence
+package delivery
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 )
 
 // Notifications implements notification.Store.
-type Notifications struct{ db *DB }
+type Notifications struct{ db *engine.DB }
 
 var _ notification.Store = Notifications{}
 
 // NewNotifications returns the notifications kept in db.
-func NewNotifications(db *DB) Notifications { return Notifications{db} }
+func NewNotifications(db *engine.DB) Notifications { return Notifications{db} }
 
 type notificationRow struct {
 	bun.BaseModel `bun:"table:notification,alias:n"`
@@ -33,17 +33,19 @@ type notificationRow struct {
 	ReadAt      int64
 }
 
-var notificationWrites = []engine.Kind{
+var NotificationWrites = []engine.Kind{
 	engine.Insert(func(w notification.Add) notificationRow {
 		return notificationRow{ID: w.ID, UserID: w.UserID, Topic: w.Topic, Title: w.Title, Body: w.Body,
-			ImageURL: w.ImageURL, ClickAction: w.ClickAction, CreatedAt: ms(w.CreatedAt), ReadAt: ms(w.ReadAt)}
+			ImageURL: w.ImageURL, ClickAction: w.ClickAction, CreatedAt: engine.Millis(w.CreatedAt),
+			ReadAt: engine.Millis(w.ReadAt)}
 	}),
 }
 
 var notifications = record.Table[notificationRow, notification.Notification]{
 	Order: record.Keyset{Columns: "id", Descending: true},
 	Record: func(r notificationRow) (notification.Notification, error) {
-		return notification.Notification{ID: r.ID, UserID: r.UserID, CreatedAt: at(r.CreatedAt), ReadAt: at(r.ReadAt),
+		return notification.Notification{ID: r.ID, UserID: r.UserID, CreatedAt: engine.Time(r.CreatedAt),
+			ReadAt: engine.Time(r.ReadAt),
 			Message: notification.Message{Topic: r.Topic, Title: r.Title, Body: r.Body, ImageURL: r.ImageURL,
 				ClickAction: r.ClickAction}}, nil
 	},
@@ -72,7 +74,7 @@ func (s Notifications) Read(ctx context.Context, userID string, ids []string) (n
 	}
 	fs := append(notificationFilters(notification.Query{UserID: userID, Unread: true}), record.Among("id", ids))
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		set := tx.NewUpdate().Table("notification").Set("read_at = ?", ms(s.db.Now()))
+		set := tx.NewUpdate().Table("notification").Set("read_at = ?", engine.Millis(s.db.Now()))
 		result, err := record.Filtered(set, fs).Exec(ctx)
 		if err != nil {
 			return err

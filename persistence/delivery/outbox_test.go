@@ -1,4 +1,4 @@
-package persistence
+package delivery_test
 
 import (
 	"cmp"
@@ -11,11 +11,14 @@ import (
 	"castellan/domain/message"
 	"castellan/domain/outbox"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/delivery"
+	"castellan/persistence/persistencetest"
 )
 
 func TestOutboxLeasesOnce(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store, now := t.Context(), NewOutbox(db), time.UnixMilli(1_700_000_000_000)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store, now := t.Context(), delivery.NewOutbox(db), time.UnixMilli(1_700_000_000_000)
 		for i := range 30 {
 			storetest.Must(t, db.Commit(ctx, outbox.Add{Message: outbox.Message{ID: fmt.Sprint("m", i), Channel: "SMS",
 				Destination: []byte("d"), UserID: "u", Prefix: "p",
@@ -91,8 +94,8 @@ func TestOutboxLeasesOnce(t *testing.T) {
 // What was sent without a proof counts against a network, discarded or not; a budget
 // is spent by what was sent, and it is told how much of that was without a proof.
 func TestUsageAndBudget(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store, now := t.Context(), NewOutbox(db), time.UnixMilli(1_700_000_000_000)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store, now := t.Context(), delivery.NewOutbox(db), time.UnixMilli(1_700_000_000_000)
 		for i, m := range []outbox.Message{
 			{Proven: true}, {Proven: true}, {Proven: true, State: outbox.Discarded}, {}, {State: outbox.Sent},
 			{State: outbox.Discarded}, {Prefix: "q"}, {Dial: "1"}, {Channel: message.MAIL, Dial: "-"}, {Channel: message.Push},
@@ -122,8 +125,8 @@ func TestUsageAndBudget(t *testing.T) {
 }
 
 func TestRecentMessages(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store, now := t.Context(), NewOutbox(db), time.Now()
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store, now := t.Context(), delivery.NewOutbox(db), time.Now()
 		var ws []commit.Write
 		for i := range 300 {
 			m := outbox.Message{ID: fmt.Sprintf("m%03d", i), ChallengeID: "c", MethodID: fmt.Sprint(i),
@@ -156,8 +159,8 @@ func TestRecentMessages(t *testing.T) {
 
 // A message that is made once in a time is there once, whoever makes it and however often.
 func TestOutboxAddsOnce(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewOutbox(db)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store := t.Context(), delivery.NewOutbox(db)
 		begin := time.UnixMilli(1_700_000_000_000).Truncate(time.Hour)
 		add := func(user, what string, at time.Time) error {
 			m := outbox.Message{ID: "x", UserID: user, Channel: message.MAIL, Destination: []byte("d"), CreatedAt: at,

@@ -1,4 +1,4 @@
-package persistence
+package delivery
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 )
 
 // Outbox implements outbox.Store.
-type Outbox struct{ db *DB }
+type Outbox struct{ db *engine.DB }
 
 var _ outbox.Store = Outbox{}
 
 // NewOutbox returns the outbox kept in db.
-func NewOutbox(db *DB) Outbox { return Outbox{db} }
+func NewOutbox(db *engine.DB) Outbox { return Outbox{db} }
 
 type outboxRow struct {
 	bun.BaseModel `bun:"table:outbox,alias:t"`
@@ -46,8 +46,8 @@ type outboxRow struct {
 func (r outboxRow) message() outbox.Message {
 	return outbox.Message{ID: r.ID, ChallengeID: r.ChallengeID, MethodID: r.MethodID, Generation: r.Generation,
 		UserID: r.UserID, Channel: message.Channel(r.Channel), Destination: r.Destination, Prefix: r.Prefix,
-		Dial: r.Dial, Proven: r.Proven, State: outbox.State(r.State), CreatedAt: at(r.CreatedAt),
-		ExpiresAt: at(r.ExpiresAt), LeaseUntil: at(r.NextAt), Attempts: r.Attempts, Payload: r.Payload,
+		Dial: r.Dial, Proven: r.Proven, State: outbox.State(r.State), CreatedAt: engine.Time(r.CreatedAt),
+		ExpiresAt: engine.Time(r.ExpiresAt), LeaseUntil: engine.Time(r.NextAt), Attempts: r.Attempts, Payload: r.Payload,
 		Uncounted: !r.Counted}
 }
 
@@ -73,21 +73,23 @@ const outboxColumns = "id, challenge_id, method_id, generation, user_id, channel
 func outboxRowOf(m outbox.Message) outboxRow {
 	return outboxRow{ID: m.ID, ChallengeID: m.ChallengeID, MethodID: m.MethodID, Generation: m.Generation,
 		UserID: m.UserID, Channel: string(m.Channel), Destination: m.Destination, Prefix: m.Prefix,
-		Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: ms(m.CreatedAt),
-		ExpiresAt: ms(m.ExpiresAt), NextAt: ms(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload,
+		Dial: m.Dial, Proven: m.Proven, State: int16(m.State), CreatedAt: engine.Millis(m.CreatedAt),
+		ExpiresAt: engine.Millis(m.ExpiresAt), NextAt: engine.Millis(m.LeaseUntil), Attempts: m.Attempts, Payload: m.Payload,
 		Counted: !m.Uncounted && m.Channel != message.Push}
 }
 
-var outboxWrites = []engine.Kind{
+var OutboxWrites = []engine.Kind{
 	engine.Insert(func(w outbox.Add) outboxRow { return outboxRowOf(w.Message) }),
 	engine.Update("INSERT INTO outbox ("+outboxColumns+") SELECT v."+strings.ReplaceAll(outboxColumns, ", ", ", v.")+
 		" {FROM v} WHERE NOT EXISTS (SELECT 1 FROM outbox o WHERE o.id = v.earlier AND o.created_at > v.since) "+
 		"ON CONFLICT (id) DO NOTHING",
-		func(w outbox.AddOnce) onceRow { return onceRow{outboxRowOf(w.Message), w.Earlier, ms(w.Since)} }),
+		func(w outbox.AddOnce) onceRow {
+			return onceRow{outboxRowOf(w.Message), w.Earlier, engine.Millis(w.Since)}
+		}),
 	engine.Update("UPDATE outbox SET state = v.state, next_at = v.next_at, attempts = v.attempts, "+
 		"payload = CASE WHEN v.keep THEN outbox.payload END {FROM v} WHERE outbox.id = v.id",
 		func(w outbox.Settle) settleRow {
-			return settleRow{ID: w.ID, State: int16(w.State), NextAt: ms(w.NextAt), Attempts: w.Attempt,
+			return settleRow{ID: w.ID, State: int16(w.State), NextAt: engine.Millis(w.NextAt), Attempts: w.Attempt,
 				Keep: w.Keep || w.State == outbox.Queued}
 		}),
 }
@@ -97,13 +99,13 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 	var rows []outboxRow
 	err := s.db.InTx(ctx, func(ctx context.Context) error {
 		tx := s.db.Conn(ctx)
-		due := tx.NewSelect().Table("outbox").Column("id").Where("state = 0").Where("next_at <= ?", ms(now)).
+		due := tx.NewSelect().Table("outbox").Column("id").Where("state = 0").Where("next_at <= ?", engine.Millis(now)).
 			Order("next_at").Limit(int64(max))
 		if s.db.Postgres() {
 			due = due.For("UPDATE SKIP LOCKED")
 		}
 		_, err := tx.NewUpdate().Model((*outboxRow)(nil)).ModelTableExpr("outbox AS t").
-			Set("next_at = ?", ms(now.Add(lease))).
+			Set("next_at = ?", engine.Millis(now.Add(lease))).
 			Where("t.id IN (?)", due).Returning("*").Exec(ctx, &rows)
 		return err
 	})
@@ -111,7 +113,7 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 	for i, r := range rows {
 		out[i] = r.message()
 	}
-	return out, translate(err)
+	return out, engine.Translate(err)
 }
 
 // Usage implements outbox.Store.
@@ -120,8 +122,8 @@ func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, e
 	defer cancel()
 	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("NOT proven").
 		Where("prefix = ?", prefix).
-		Where("created_at > ?", ms(now.Add(-time.Hour))).Count(ctx)
-	return int(n), translate(err)
+		Where("created_at > ?", engine.Millis(now.Add(-time.Hour))).Count(ctx)
+	return int(n), engine.Translate(err)
 }
 
 // Spent implements outbox.Store.
@@ -132,9 +134,9 @@ func (s Outbox) Spent(ctx context.Context, now time.Time, dial string) (all, unp
 	err = s.db.Conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS sent").
 		ColumnExpr("COALESCE(SUM(CASE WHEN proven THEN 0 ELSE 1 END), 0) AS unproven").
 		Where("counted").Where("dial <> ''").Where("dial = ?", dial).
-		Where("created_at > ?", ms(now.Add(-24*time.Hour))).
+		Where("created_at > ?", engine.Millis(now.Add(-24*time.Hour))).
 		Where("state <> ?", outbox.Discarded).Scan(ctx, &row)
-	return row.Sent, row.Unproven, translate(err)
+	return row.Sent, row.Unproven, engine.Translate(err)
 }
 
 // Sendings implements outbox.Store.
@@ -143,13 +145,13 @@ func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([
 	defer cancel()
 	var rows []outboxRow
 	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("destination", "proven", "created_at").
-		Where("counted").Where("user_id = ?", userID).Where("created_at > ?", ms(since)).
+		Where("counted").Where("user_id = ?", userID).Where("created_at > ?", engine.Millis(since)).
 		Where("state <> ?", outbox.Discarded).Order("created_at").Scan(ctx)
 	out := make([]outbox.Sending, len(rows))
 	for i, r := range rows {
 		out[i] = outbox.Sending{Destination: r.Destination, Proven: r.Proven, At: r.CreatedAt}
 	}
-	return out, translate(err)
+	return out, engine.Translate(err)
 }
 
 // Recent implements outbox.Store.
@@ -168,7 +170,7 @@ func (s Outbox) Recent(ctx context.Context, destination []byte, limit int) ([]ou
 	for i, r := range rows {
 		out[i] = r.message()
 	}
-	return out, translate(err)
+	return out, engine.Translate(err)
 }
 
 // Backlog implements outbox.Store. The index of what is due holds what is
@@ -180,7 +182,7 @@ func (s Outbox) Backlog(ctx context.Context) (queued int, oldest time.Time, err 
 	err = s.db.Conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS queued").
 		ColumnExpr("COALESCE(MIN(created_at), 0) AS oldest").
 		Where("state = 0").Scan(ctx, &row)
-	return int(row.Queued), at(row.Oldest), translate(err)
+	return int(row.Queued), engine.Time(row.Oldest), engine.Translate(err)
 }
 
 // Erase implements outbox.Store.
@@ -188,7 +190,7 @@ func (s Outbox) Erase(ctx context.Context, now time.Time) error {
 	return s.db.InTx(ctx, func(ctx context.Context) error {
 		db := s.db.Conn(ctx)
 		_, err := db.NewUpdate().Table("outbox").Set("state = ?", outbox.Expired).Set("payload = NULL").
-			Where("state = 0").Where("expires_at < ?", ms(now)).Exec(ctx)
+			Where("state = 0").Where("expires_at < ?", engine.Millis(now)).Exec(ctx)
 		return err
 	})
 }

@@ -1,4 +1,4 @@
-package persistence
+package delivery_test
 
 import (
 	"testing"
@@ -7,6 +7,9 @@ import (
 
 	"castellan/domain/notification"
 	"castellan/domain/page"
+	"castellan/persistence"
+	"castellan/persistence/delivery"
+	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"
 )
 
@@ -14,11 +17,13 @@ import (
 // of the list, with a position and without: the last page costs what the first
 // one does.
 func TestPagesOfDeliveryAreFoundByIndex(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		told := func(q notification.Query) *bun.SelectQuery {
-			p := record.PartOf(page.Query[notification.Place]{After: &notification.Place{ID: "9"}, Limit: 10}, notificationOrder,
-				notificationFilters(q))
-			return notifications.Selected(db.Conn(t.Context()).NewSelect().Model((*notificationRow)(nil)), p)
+			p := record.PartOf(page.Query[notification.Place]{After: &notification.Place{ID: "9"}, Limit: 10},
+				delivery.NotificationOrder,
+				delivery.NotificationFilters(q))
+			return delivery.NotificationsTable.Selected(db.Conn(t.Context()).NewSelect().Model((*delivery.NotificationRow)(nil)),
+				p)
 		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
@@ -27,7 +32,7 @@ func TestPagesOfDeliveryAreFoundByIndex(t *testing.T) {
 			"notifications": {told(notification.Query{UserID: "u"}), "notification_user"},
 			"unread ones":   {told(notification.Query{UserID: "u", Unread: true}), "notification_unread"},
 		} {
-			wantsIndex(t, db, name, c.query, c.index)
+			persistencetest.WantsIndex(t, db, name, c.query, c.index)
 		}
 	})
 }
