@@ -15,7 +15,7 @@ import (
 	httpapi "castellan/http"
 	httpfirewall "castellan/http/firewall"
 	"castellan/outbound/geoip"
-	"castellan/persistence"
+	"castellan/persistence/guard"
 	"castellan/persistence/kit"
 )
 
@@ -46,7 +46,7 @@ func (s *service) firewall() (err error) {
 	if s.locator, err = Locator(s.cfg); err != nil {
 		return err
 	}
-	store, known := persistence.NewFirewall(s.DB), Resources(s.cfg)
+	store, known := guard.NewFirewall(s.DB), Resources(s.cfg)
 	live := firewall.NewLive(store, cfg.AppID, time.Now)
 	s.evaluator = &firewall.Evaluator{Rules: live.Current, Limiter: s.limits, Bypass: cfg.BypassCIDRs, Now: time.Now}
 	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live), App: cfg.AppID,

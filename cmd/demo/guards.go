@@ -12,6 +12,7 @@ import (
 	"castellan/domain/resource"
 	httpapi "castellan/http"
 	"castellan/persistence"
+	"castellan/persistence/guard"
 )
 
 // duties are the roles of the staff with what each may call. Everything else is
@@ -96,7 +97,7 @@ func (r *run) changes(topic change.Topic, lock func(context.Context) error) admi
 // who looks at the demo: those that refuse are about addresses of documentation,
 // or only count.
 func (r *run) rules(ctx context.Context) error {
-	store := persistence.NewFirewall(r.DB)
+	store := guard.NewFirewall(r.DB)
 	for i, rule := range []firewall.Rule{
 		{Label: "known-attackers", Type: firewall.Blacklist, EntityType: firewall.IP, Status: firewall.Active,
 			Entities: []string{"203.0.113.66", "198.51.100.128/25"}, AllResources: true},

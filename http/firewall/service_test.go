@@ -23,6 +23,7 @@ import (
 	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/persistence"
+	guardstore "castellan/persistence/guard"
 	"castellan/persistence/kit"
 )
 
@@ -64,7 +65,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	s := &service{t: t}
 	s.now.Store(1_000_000)
 	now := func() time.Time { return time.UnixMilli(s.now.Load()) }
-	store := persistence.NewFirewall(db)
+	store := guardstore.NewFirewall(db)
 	s.live = firewall.NewLive(store, "API", now)
 	s.evaluator = &firewall.Evaluator{Rules: s.live.Current, Limiter: ratelimit.NewTable(now),
 		Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}

@@ -1,4 +1,4 @@
-package persistence
+package guard
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 )
 
 // Firewall implements firewall.Store.
-type Firewall struct{ db *DB }
+type Firewall struct{ db *engine.DB }
 
 var _ firewall.Store = Firewall{}
 
 // NewFirewall returns the rules kept in db.
-func NewFirewall(db *DB) Firewall { return Firewall{db} }
+func NewFirewall(db *engine.DB) Firewall { return Firewall{db} }
 
 type firewallRow struct {
 	bun.BaseModel `bun:"table:firewall_rule,alias:f"`
@@ -52,7 +52,7 @@ var firewallRules = record.Table[firewallRow, firewall.Rule]{
 	Row: func(f firewall.Rule) firewallRow {
 		return firewallRow{AppID: f.AppID, Label: f.Label, Type: string(f.Type), PeriodMs: f.PeriodMs,
 			MaxRequests: f.Limit, ExpireAt: f.ExpireAt, EntityType: string(f.EntityType),
-			Entities: body(f.Entities), Resources: body(f.Resources), AllEntities: f.AllEntities,
+			Entities: engine.WriteJSON(f.Entities), Resources: engine.WriteJSON(f.Resources), AllEntities: f.AllEntities,
 			AllResources: f.AllResources, Status: string(f.Status), DryRun: f.DryRun}
 	},
 }

@@ -1,4 +1,4 @@
-package persistence
+package guard_test
 
 import (
 	"context"
@@ -16,20 +16,24 @@ import (
 	"castellan/domain/firewall/firewalltest"
 	"castellan/domain/page"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/guard"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 func TestFirewallStore(t *testing.T) {
-	suite(t, firewalltest.Run, func(db *DB) firewall.Store { return NewFirewall(db) }, "firewall_rule")
+	persistencetest.RunBoth(t, firewalltest.Run, func(db *persistence.DB) firewall.Store { return guard.NewFirewall(db) },
+		"firewall_rule")
 }
 
 // A write of rules commits with its audit row and its note, or not at all, and
 // the node that made it judges by it at once (D-EXT-03, REQ-WAF-16).
 func TestFirewallAdmin(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
-		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
-		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),
+		live := firewall.NewLive(guard.NewFirewall(db), "API", time.Now)
+		rules := &firewall.Admin{Store: guard.NewFirewall(db), App: "API", InForce: stored(db),
 			Changes: admin.Changes{Commit: db,
 				Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		me := firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"), Country: "TR"}
@@ -90,11 +94,12 @@ func TestFirewallAdmin(t *testing.T) {
 		if again, _ := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); again != rows {
 			t.Errorf("%d audit rows after refusals, %d before", again, rows)
 		}
-		refusing := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),
-			Changes: admin.Changes{Commit: unaudited(db), Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
+		refusing := &firewall.Admin{Store: guard.NewFirewall(db), App: "API", InForce: stored(db),
+			Changes: admin.Changes{Commit: persistencetest.Unaudited(db), Now: time.Now, Topic: change.Firewall,
+				Follow: live.Follow}}
 		unseen := blacklist
 		unseen.Label = "unseen"
-		if err := refusing.Add(ctx, by, unseen); !errors.Is(err, errNoAudit) {
+		if err := refusing.Add(ctx, by, unseen); !errors.Is(err, persistencetest.ErrNoAudit) {
 			t.Errorf("got %v", err)
 		}
 		storetest.Must(t, live.Reload(ctx))
@@ -104,7 +109,7 @@ func TestFirewallAdmin(t *testing.T) {
 
 		// The node judges by a write also when its caller has gone away.
 		gone, cancel := context.WithCancel(ctx)
-		rules.Changes.Commit = afterwards(db, cancel)
+		rules.Changes.Commit = persistencetest.Afterwards(db, cancel)
 		storetest.Must(t, rules.Change(gone, by, firewall.Change{Label: "b", Status: new(firewall.Active)}))
 		if judge("203.0.113.1") != firewall.Deny {
 			t.Error("the change was not read back")
@@ -113,18 +118,18 @@ func TestFirewallAdmin(t *testing.T) {
 }
 
 // stored are the rules of the database.
-func stored(db *DB) func(context.Context) ([]firewall.Rule, error) {
+func stored(db *persistence.DB) func(context.Context) ([]firewall.Rule, error) {
 	return func(ctx context.Context) ([]firewall.Rule, error) {
-		return NewFirewall(db).Rules(ctx, firewall.Query{})
+		return guard.NewFirewall(db).Rules(ctx, firewall.Query{})
 	}
 }
 
 // D-WAF-12: a write that would shut its own author out needs force.
 func TestFirewallLockout(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
-		live := firewall.NewLive(NewFirewall(db), "API", time.Now)
-		rules := &firewall.Admin{Store: NewFirewall(db), App: "API", InForce: stored(db),
+		live := firewall.NewLive(guard.NewFirewall(db), "API", time.Now)
+		rules := &firewall.Admin{Store: guard.NewFirewall(db), App: "API", InForce: stored(db),
 			Changes: admin.Changes{Commit: db,
 				Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
 		by := firewall.Author{Client: firewall.Client{UserID: "admin1", IP: netip.MustParseAddr("192.0.2.9"),
@@ -177,7 +182,7 @@ func TestFirewallLockout(t *testing.T) {
 					new(int64(1)), new(int64(1))
 			}},
 		} {
-			empty(t, db, "firewall_rule")
+			persistencetest.Empty(t, db, "firewall_rule")
 			r := make(c.change)
 			err := rules.Add(ctx, by, r)
 			var f *fault.Error
