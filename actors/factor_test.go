@@ -8,7 +8,7 @@ import (
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
 	"castellan/domain/storetest"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 )
 
@@ -48,7 +48,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 				t.Fatalf("a guess was answered %q", got)
 			}
 		}
-		b, err := persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
+		b, err := access.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		storetest.Must(t, err)
 		w.reload()
 		if b.OTPRow != 100 || b.TOTPRow != 0 || len(b.OTP) != guesses ||
@@ -72,7 +72,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 		_, err = w.answer(c, challenge.TOTP, app.code(0))
 		storetest.Must(t, err)
 		w.reload()
-		b, err = persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
+		b, err = access.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		if storetest.Must(t, err); w.user.FactorsOff != 0 || b.OTPRow != 0 {
 			t.Errorf("after a login by another factor: off %b, a row of %d", w.user.FactorsOff, b.OTPRow)
 		}

@@ -16,7 +16,7 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/mfa"
 	"castellan/domain/outbox"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 )
 
@@ -183,7 +183,7 @@ func TestPushesUnderRace(t *testing.T) {
 			node, client := w.boot(w.engine.Starter.Ring, w.engine.Starter.Messenger)
 			defer node.Stop(context.Background())
 			messenger := &stepup.Messenger{Config: w.engine.Starter.Config, Catalog: w.engine.Starter.Catalog,
-				Book: w.engine.Starter.Book, Ring: w.engine.Starter.Ring, UserGate: client, Store: persistence.NewChallenges(w.db),
+				Book: w.engine.Starter.Book, Ring: w.engine.Starter.Ring, UserGate: client, Store: access.NewChallenges(w.db),
 				Outbox: delivery.NewOutbox(w.db), Dispatch: w, Now: time.Now}
 			s := *w.engine.Starter
 			s.Messenger, s.Challenges = messenger, client

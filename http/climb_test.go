@@ -22,6 +22,7 @@ import (
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -231,9 +232,9 @@ func (x *climb) states() (all []string) {
 	x.t.Helper()
 	ctx := x.t.Context()
 	for _, c := range x.accounts {
-		u, err := persistence.NewUsers(x.v.DB).Get(ctx, c.ID)
+		u, err := access.NewUsers(x.v.DB).Get(ctx, c.ID)
 		storetest.Must(x.t, err)
-		devices, err := persistence.NewDevices(x.v.DB).List(ctx, c.ID)
+		devices, err := access.NewDevices(x.v.DB).List(ctx, c.ID)
 		storetest.Must(x.t, err)
 		all = append(all, fmt.Sprint(c.about(), u.ID, u.Email, u.Phone, u.Status, u.Roles, u.KYCConfirm, u.AddressConfirmed,
 			u.AMLStatus, u.Level, u.SV, u.TOTP, len(devices), x.money(c)))
@@ -267,7 +268,7 @@ func newClimb(t *testing.T, l *live, roles int) *climb {
 	storetest.Must(t, err)
 	t.Cleanup(func() { v.Close() })
 	x := &climb{live: l, v: v, random: rand.New(rand.NewPCG(climbSeed, uint64(roles))), paths: climbPaths()}
-	store := persistence.NewResources(v.DB)
+	store := access.NewResources(v.DB)
 	x.resources, err = store.Resources(ctx)
 	storetest.Must(t, err)
 	given := map[string]map[string]resource.Permission{}

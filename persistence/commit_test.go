@@ -15,6 +15,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/fault"
 	"castellan/domain/storetest"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -28,7 +29,7 @@ func sample(id string) challenge.Challenge {
 
 func TestCommitRoundTrip(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
+		ctx, store := t.Context(), access.NewChallenges(db)
 		c := sample("c1")
 		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("sealed\x00'")},
 			audit.Record{At: time.Now(), Action: "LOGIN", Outcome: audit.Success},
@@ -98,7 +99,7 @@ func TestCommitsAreObserved(t *testing.T) {
 // A refused unit leaves nothing behind, and does not harm its neighbours.
 func TestUnitsAreAtomic(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
+		ctx, store := t.Context(), access.NewChallenges(db)
 		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("old")}))
 		stale, _ := store.Load(ctx, "old")
 		stale.Version = 9
@@ -146,7 +147,7 @@ func TestUnitsAreAtomic(t *testing.T) {
 // fenced, so the counter in the row counts every success once.
 func TestFenceUnderRace(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
+		ctx, store := t.Context(), access.NewChallenges(db)
 		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("c")}))
 		var wg sync.WaitGroup
 		var won atomic.Int32
@@ -176,7 +177,7 @@ func TestFenceUnderRace(t *testing.T) {
 
 func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
+		ctx, store := t.Context(), access.NewChallenges(db)
 		b, err := store.Budget(ctx, "u1", challenge.FlowLogin)
 		storetest.Must(t, err)
 		b.OTP = []int64{1}
@@ -212,7 +213,7 @@ func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 
 func TestInTxJoinsAndRollsBack(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
+		ctx, store := t.Context(), access.NewChallenges(db)
 		boom := errors.New("boom")
 		err := db.InTx(ctx, func(ctx context.Context) error {
 			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"}))
@@ -238,7 +239,7 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 
 func TestSupersedeClosesOnlyPending(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
+		ctx, store := t.Context(), access.NewChallenges(db)
 		done := sample("done")
 		done.State = challenge.Done
 		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("open")}, challenge.Insert{Challenge: done}))

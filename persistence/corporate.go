@@ -8,6 +8,7 @@ import (
 	"castellan/domain/corporate"
 	"castellan/domain/page"
 	"castellan/domain/user"
+	"castellan/persistence/access"
 	"castellan/persistence/record"
 )
 
@@ -72,7 +73,7 @@ var corporateUsers = record.Table[corporateRow, corporate.User]{
 func applicationFilters(q corporate.ApplicationQuery) []record.Filter {
 	return []record.Filter{record.Sent("id", q.ID), record.Sent("tax_number", q.TaxNumber), record.Sent("status",
 		q.Status),
-		partOfName("folded_name", q.CompanyName)}
+		access.PartOfName("folded_name", q.CompanyName)}
 }
 
 func corporateFilters(q corporate.UserQuery) []record.Filter {

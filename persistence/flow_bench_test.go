@@ -21,6 +21,7 @@ import (
 	"castellan/domain/session"
 	"castellan/domain/user"
 	"castellan/internal/pgtest"
+	"castellan/persistence/access"
 )
 
 // BenchmarkFlow measures the database work of a whole login: its reads and its
@@ -81,8 +82,8 @@ func benchmarkFlow(b *testing.B, dsn string, server int) {
 
 // loginFlow asks and writes what a login with a code asks and writes.
 func loginFlow(b *testing.B, db *DB, i int) error {
-	ctx, now, store := b.Context(), time.Now(), NewChallenges(db)
-	e, err := NewUsers(db).Login(ctx, user.Identifier{Phone: flowPhone(i)}, "nobody")
+	ctx, now, store := b.Context(), time.Now(), access.NewChallenges(db)
+	e, err := access.NewUsers(db).Login(ctx, user.Identifier{Phone: flowPhone(i)}, "nobody")
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/foureyes"
 	"castellan/domain/foureyes/foureyestest"
 	"castellan/domain/storetest"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/record"
 )
@@ -36,7 +37,7 @@ func TestFourEyesAreFoundByIndex(t *testing.T) {
 // Two accounts have a device in common when one key is registered in both.
 func TestSharedDevices(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		s, ctx := NewDevices(db), t.Context()
+		s, ctx := access.NewDevices(db), t.Context()
 		for i, d := range [][3]string{{"u1", "k1"}, {"u1", "k2"}, {"u2", "k2"}, {"u3", "k3"}} {
 			exec(t, db, `INSERT INTO device (id, user_id, public_key, brand, model, description, platform, status,
 				created_at, last_used_at) VALUES ('d`+string(rune('0'+i))+`', '`+d[0]+`', '`+d[1]+`', '', '', '', '',

@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/fault"
 	"castellan/domain/identity"
+	"castellan/persistence/access"
 	"castellan/persistence/record"
 )
 
@@ -55,7 +56,7 @@ func (s Identities) Lock(ctx context.Context, hash string) error {
 
 // Others implements identity.Store.
 func (s Identities) Others(ctx context.Context, userID string, hashes ...string) (int, error) {
-	return accounts.Count(ctx, s.db, record.Among("identity_hash", hashes), record.Where("identity_hash <> ''"),
+	return access.Accounts.Count(ctx, s.db, record.Among("identity_hash", hashes), record.Where("identity_hash <> ''"),
 		record.Where("id <> ?", userID))
 }
 

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/document"
 	"castellan/domain/page"
 	"castellan/domain/user"
+	"castellan/persistence/access"
 	"castellan/persistence/record"
 )
 
@@ -32,8 +33,8 @@ func TestPagesOfPeopleAreFoundByIndex(t *testing.T) {
 				documentFilters(q))
 			return documentList(q.Oldest).Selected(db.Conn(t.Context()).NewSelect().Model((*documentRead)(nil)), p)
 		}
-		risky := accounts.Selected(db.Conn(t.Context()).NewSelect().TableExpr("users AS u").ColumnExpr("u.*"),
-			record.PartOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, accountOrder,
+		risky := access.Accounts.Selected(db.Conn(t.Context()).NewSelect().TableExpr("users AS u").ColumnExpr("u.*"),
+			record.PartOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, access.AccountOrder,
 				riskyFilters(db.Postgres())))
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery

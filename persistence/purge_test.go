@@ -12,12 +12,13 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/password"
 	"castellan/domain/storetest"
+	"castellan/persistence/access"
 	"castellan/persistence/engine"
 )
 
 func TestPurgeRemovesWhatIsOld(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		ctx, store, now := t.Context(), NewChallenges(db), time.Now()
+		ctx, store, now := t.Context(), access.NewChallenges(db), time.Now()
 		old, young := sample(id.New(now.Add(-time.Hour))), sample(id.New(now))
 		for _, c := range []challenge.Challenge{old, young} {
 			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c},
@@ -45,7 +46,7 @@ func TestPurgeRemovesWhatIsOld(t *testing.T) {
 // from the beginning again.
 func TestPurgeByParts(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		ctx, guards := t.Context(), NewPasswordGuards(db)
+		ctx, guards := t.Context(), access.NewPasswordGuards(db)
 		at := time.UnixMilli(1_700_000_000_000)
 		const all = engine.PurgeLook + 10
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/parameter"
 	"castellan/domain/standing"
 	"castellan/domain/user"
+	"castellan/persistence/access"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
@@ -104,5 +105,5 @@ func riskyFilters(postgres bool) []record.Filter {
 
 // Risky implements standing.Store.
 func (s Standings) Risky(ctx context.Context, _ struct{}, p page.Query[user.Place]) (page.Of[user.User], error) {
-	return record.ListPage(ctx, s.db, accounts, p, accountOrder, riskyFilters(s.db.Postgres()))
+	return record.ListPage(ctx, s.db, access.Accounts, p, access.AccountOrder, riskyFilters(s.db.Postgres()))
 }

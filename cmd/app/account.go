@@ -25,6 +25,7 @@ import (
 	httptotp "castellan/http/totp"
 	httpuser "castellan/http/user"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // accounts builds what an account has: its profile, its factors, where it may be
@@ -33,17 +34,17 @@ func (s *service) accounts() error {
 	changes := s.changes("", nil)
 	changes.Commit = s.revoking()
 	s.join(part{
-		groups: groups(httpuser.Group{Users: s.users, Directory: persistence.NewUsers(s.DB),
+		groups: groups(httpuser.Group{Users: s.users, Directory: access.NewUsers(s.DB),
 			Statuses:       func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
-			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: persistence.NewSessions(s.DB),
+			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: access.NewSessions(s.DB),
 			CountryName: geo.Name, Levels: persistence.NewLevels(s.DB),
-			Profiles: &profile.Service{Users: s.users, Store: persistence.NewProfiles(s.DB), Changes: changes,
+			Profiles: &profile.Service{Users: s.users, Store: access.NewProfiles(s.DB), Changes: changes,
 				Notices: s.starter, Now: time.Now}}),
 		actions: []challenge.Action{user.VerifyEmailAction(), user.VideoKYCAction()},
 	})
 
-	s.totps = &totp.Service{Store: persistence.NewTOTP(s.DB), Users: s.users,
-		Budgets: persistence.NewChallenges(s.DB), Commit: s.commit, Ring: s.Ring, Notices: s.starter, Rules: rules(s.cfg),
+	s.totps = &totp.Service{Store: access.NewTOTP(s.DB), Users: s.users,
+		Budgets: access.NewChallenges(s.DB), Commit: s.commit, Ring: s.Ring, Notices: s.starter, Rules: rules(s.cfg),
 		Recovery: totp.Limit{Attempts: s.cfg.Limits.RecoveryCodes, Window: s.cfg.Limits.RecoveryCodeWindow},
 		Issuer:   s.cfg.MFA.TOTPIssuer, Now: time.Now}
 	judge := func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Use, error) {
@@ -55,7 +56,7 @@ func (s *service) accounts() error {
 		actions: []challenge.Action{s.totps.SetupAction(), s.totps.DeactivateAction()},
 	})
 
-	devices := persistence.NewDevices(s.DB)
+	devices := access.NewDevices(s.DB)
 	s.devices = &device.Service{Store: devices, Users: s.users, Commit: s.commit, Ring: s.Ring, Notices: s.starter,
 		Audience: s.publicURL,
 		Loopback: s.cfg.Dev, Now: time.Now, Log: s.log}
@@ -66,8 +67,8 @@ func (s *service) accounts() error {
 		purge:   func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },
 	})
 
-	s.geofilters = geofilter.NewLive(persistence.NewGeofilters(s.DB))
-	countries := &geofilter.Service{Store: persistence.NewGeofilters(s.DB), Users: s.users, Commit: s.revoking(),
+	s.geofilters = geofilter.NewLive(access.NewGeofilters(s.DB))
+	countries := &geofilter.Service{Store: access.NewGeofilters(s.DB), Users: s.users, Commit: s.revoking(),
 		Notices: s.starter, Now: time.Now}
 	s.join(part{
 		groups:    groups(httpgeofilter.Group{Service: countries, CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)}),
@@ -75,7 +76,7 @@ func (s *service) accounts() error {
 		actions:   []challenge.Action{countries.AddAction(), countries.RemoveAction()},
 	})
 
-	s.allowedIPs = allowedip.NewLive(persistence.NewAllowedIPs(s.DB))
+	s.allowedIPs = allowedip.NewLive(access.NewAllowedIPs(s.DB))
 	s.join(part{snapshots: []snapshot{copyOf(s.allowedIPs, change.AllowedIPs)}})
 
 	addresses, err := address.NewRules(s.cfg.AddressBook.AddressRules)

@@ -29,6 +29,7 @@ import (
 	"castellan/http/rest"
 	httpservicekey "castellan/http/servicekey"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
@@ -36,7 +37,7 @@ import (
 // backOffice builds what administrators and scheduled clients may do, and the
 // trail of what they did.
 func (s *service) backOffice() error {
-	store := persistence.NewResources(s.DB)
+	store := access.NewResources(s.DB)
 	s.roles = resource.NewLive(store, s.users, httpapi.Table())
 	registry := &resource.Admin{Store: store, Accounts: s.users, Changes: s.changes(change.Roles, s.roles),
 		Table: httpapi.Table(), Dev: s.cfg.Dev}
@@ -50,10 +51,10 @@ func (s *service) backOffice() error {
 		},
 	})
 
-	s.crons = cronkey.NewLive(persistence.NewCronKeys(s.DB), s.Ring)
+	s.crons = cronkey.NewLive(access.NewCronKeys(s.DB), s.Ring)
 	s.join(part{snapshots: []snapshot{copyOf(s.crons, change.CronKeys)}})
 
-	keys := persistence.NewServiceKeys(s.DB)
+	keys := access.NewServiceKeys(s.DB)
 	s.services = servicekey.NewLive(keys, s.Ring, time.Now)
 	s.join(part{
 		groups: groups(httpservicekey.Group{Service: &servicekey.Service{Store: keys, Roles: store.Roles,

@@ -27,7 +27,7 @@ import (
 	httppresence "castellan/http/presence"
 	"castellan/http/rest"
 	"castellan/http/socket"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
@@ -50,8 +50,8 @@ func methodTimes(c config.Config) mfa.Times {
 // challenges builds the engine of challenges: its configuration, the actors that
 // own challenges and users, and the sockets that are told of them.
 func (s *service) challenges() error {
-	policies := mfa.NewLive(persistence.NewMFA(s.DB))
-	admin := &mfa.Admin{Store: persistence.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
+	policies := mfa.NewLive(access.NewMFA(s.DB))
+	admin := &mfa.Admin{Store: access.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
 		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded)), Times: methodTimes(s.cfg)}
 	s.join(part{
 		groups:    groups(httpmfa.Group{Admin: admin}),
@@ -62,7 +62,7 @@ func (s *service) challenges() error {
 	if err != nil {
 		return err
 	}
-	store, warm := persistence.NewChallenges(s.DB), new(actors.WarmCache)
+	store, warm := access.NewChallenges(s.DB), new(actors.WarmCache)
 	messenger := &stepup.Messenger{Config: stepupConfig(s.cfg), Catalog: policies.Catalog, Book: book, Ring: s.Ring,
 		Store: store, Outbox: delivery.NewOutbox(s.DB), Dispatch: s.dispatch, Now: time.Now}
 	_, embedded := s.cfg.Database.SQLitePath()

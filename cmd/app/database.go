@@ -15,6 +15,7 @@ import (
 	"castellan/http/system"
 	"castellan/outbound/push"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -22,7 +23,7 @@ import (
 // feed and the keys.
 func (s *service) database() (err error) {
 	s.commit = newMetricsCommitter(committer(s.DB, s.cfg.Database, s.tracer))
-	s.users = persistence.NewUsers(s.DB)
+	s.users = access.NewUsers(s.DB)
 	s.actions = challenge.Actions{}
 	changes := kit.NewChanges(s.DB)
 	s.feed = change.NewReader(changes, time.Now)

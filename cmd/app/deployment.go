@@ -20,6 +20,7 @@ import (
 	"castellan/domain/resource"
 	httpapi "castellan/http"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -116,7 +117,7 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	}
 	v.Keeper, v.Ring = keeper, keeper.Ring()
 	persistence.Start(v.DB, v.Ring.Audit(), id.New(time.Now()))
-	store := persistence.NewMFA(v.DB)
+	store := access.NewMFA(v.DB)
 	if _, err := v.DB.Once(ctx, "mfa", func(ctx context.Context) error { return mfa.Seed(ctx, store) }); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
@@ -144,7 +145,7 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 		return fmt.Errorf("seed dropdowns: %w", err)
 	}
 	err = v.DB.InTx(ctx, func(ctx context.Context) error {
-		return resource.Sync(ctx, persistence.NewResources(v.DB), httpapi.Table(), time.Now())
+		return resource.Sync(ctx, access.NewResources(v.DB), httpapi.Table(), time.Now())
 	})
 	if err != nil {
 		return fmt.Errorf("resource registry: %w", err)
@@ -176,7 +177,7 @@ func (v *Deployment) RehashIdentities(ctx context.Context, told func(seen int)) 
 // TokenLife is the longest life of a token signed now: that of x-auth, of
 // ot-auth, or of p-auth for the longest challenge that is configured.
 func (v *Deployment) TokenLife(ctx context.Context, c config.Config) (time.Duration, error) {
-	methods, err := persistence.NewMFA(v.DB).Methods(ctx)
+	methods, err := access.NewMFA(v.DB).Methods(ctx)
 	if err != nil {
 		return 0, err
 	}

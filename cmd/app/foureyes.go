@@ -12,6 +12,7 @@ import (
 	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // fourEyesLife is how long requests for a second person are kept.
@@ -26,7 +27,7 @@ func (s *service) fourEyes() guard.SecondPerson {
 		return c, err
 	}
 	service := &foureyes.Service{Store: store, Changes: s.changes("", nil), Account: accounts{s.users}.Account,
-		Live: s.revocations.Live, Shared: persistence.NewDevices(s.DB).Shared, Seal: s.Ring.Seal, Open: s.Ring.Open,
+		Live: s.revocations.Live, Shared: access.NewDevices(s.DB).Shared, Seal: s.Ring.Seal, Open: s.Ring.Open,
 		TTL: s.cfg.MFA.FourEyesTTL,
 		Run: func(ctx context.Context, request json.RawMessage) (json.RawMessage, error) {
 			c, err := captured(request)

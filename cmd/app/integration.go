@@ -11,7 +11,7 @@ import (
 	"castellan/domain/registration"
 	httpintegration "castellan/http/integration"
 	httpregistration "castellan/http/registration"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -24,7 +24,7 @@ func (s *service) registration(agreed *contract.Service) {
 		Hasher: s.hasher, Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},
 		Commit: s.commit, Place: placeOf(s.cfg.Limits), Now: time.Now}
 	if l := s.cfg.Limits; l.Enabled {
-		store := persistence.NewPasswordGuards(s.DB)
+		store := access.NewPasswordGuards(s.DB)
 		bound := func(n int, window time.Duration) *password.Guards {
 			return password.NewGuards(store, s.DB, password.Limit(n, window), time.Now)
 		}

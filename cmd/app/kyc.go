@@ -13,6 +13,7 @@ import (
 	httpkyc "castellan/http/kyc"
 	outboundidentity "castellan/outbound/identity"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // kyc builds how accounts are confirmed.
@@ -27,7 +28,7 @@ func (s *service) kyc() error {
 	s.papers.Follows = decisions.Reopens
 	s.join(part{groups: groups(httpkyc.Group{Service: decisions})})
 
-	tries := password.NewGuards(persistence.NewPasswordGuards(s.DB), s.DB,
+	tries := password.NewGuards(access.NewPasswordGuards(s.DB), s.DB,
 		password.Limit(wrongPersons, wrongPersonsWindow), time.Now)
 	s.identities = &identity.Service{Store: persistence.NewIdentities(s.DB), Users: s.users,
 		Options: persistence.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,

@@ -23,13 +23,14 @@ import (
 	"castellan/outbound/courier"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // operations builds what administrators send to many: notifications, SMS and
 // agreements.
 func (s *service) operations() error {
 	post := broadcast.Post{Senders: s.senders, Keep: s.keep}
-	many := &broadcast.Service{Users: s.users, Devices: persistence.NewDevices(s.DB), Jobs: s.jobs,
+	many := &broadcast.Service{Users: s.users, Devices: access.NewDevices(s.DB), Jobs: s.jobs,
 		Changes: s.changes("", nil), Parameters: s.parameters, Post: post, Open: s.Ring.Open,
 		MayTell: func(caller, userID string) error { return s.roles.MayWrite(caller, userID, resource.General) }}
 	store := persistence.NewAgreements(s.DB)

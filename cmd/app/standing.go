@@ -10,6 +10,7 @@ import (
 	httpintegration "castellan/http/integration"
 	httpstanding "castellan/http/standing"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -19,7 +20,7 @@ func (s *service) standings() error {
 		Currencies: s.currencies, Now: time.Now}
 	store := persistence.NewStandings(s.DB)
 	service := &standing.Service{Store: store, Users: s.users, Blockages: blockages,
-		Administrators: persistence.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
+		Administrators: access.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
 		Ignored: kit.NewParameters(s.DB), Changes: s.changes(change.Parameters, s.parameters),
 		ClosureType: int64(s.cfg.Blockage.ClosureType)}
 	service.Changes.Lock, service.Claims = store.Lock, s.external

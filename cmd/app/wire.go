@@ -60,6 +60,7 @@ import (
 	"castellan/outbound/dispatch"
 	"castellan/outbound/tracing"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -90,7 +91,7 @@ type service struct {
 	tracer         *tracing.Tracer // nil where nothing is traced
 	commit         *metricsCommitter
 	feed           *change.Reader
-	users          persistence.Users
+	users          access.Users
 	node           *cluster.Node
 	pauses         *pauseDetector // nil on a node that is alone
 	locator        geo.Locator

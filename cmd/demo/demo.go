@@ -26,6 +26,7 @@ import (
 	"castellan/domain/password"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // Clock is the clock of the database while it is filled: a record is stamped with
@@ -158,7 +159,7 @@ func (r *run) people(ctx context.Context) error {
 // was done before: then the first of them is there.
 func (r *run) chunk(ctx context.Context, first, end int) error {
 	p := r.person(first)
-	_, err := persistence.NewUsers(r.DB).Get(ctx, p.ID)
+	_, err := access.NewUsers(r.DB).Get(ctx, p.ID)
 	if fault.CodeOf(err) != fault.RecordNotFound {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"castellan/domain/firewall"
 	"castellan/domain/resource"
 	httpapi "castellan/http"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/guard"
 )
 
@@ -45,9 +45,9 @@ var duties = []struct {
 
 // roles adds the roles with their grants, and the pages of a back office.
 func (r *run) roles(ctx context.Context) error {
-	store := persistence.NewResources(r.DB)
+	store := access.NewResources(r.DB)
 	r.Clock.set(r.start)
-	a := resource.Admin{Store: store, Accounts: persistence.NewUsers(r.DB), Table: httpapi.Table(), Dev: r.Dev,
+	a := resource.Admin{Store: store, Accounts: access.NewUsers(r.DB), Table: httpapi.Table(), Dev: r.Dev,
 		Changes: r.changes(change.Roles, store.Lock)}
 	endpoints, err := store.Resources(ctx, resource.API)
 	if err != nil {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,7 @@ func (r *run) begin(ctx context.Context) error {
 // empty is ErrPeople where somebody has an account, and ErrMoney where money was moved.
 // The accounts that development mode makes at its first start do not count.
 func (r *run) empty(ctx context.Context) error {
-	people, err := persistence.NewUsers(r.DB).List(ctx, "", 3)
+	people, err := access.NewUsers(r.DB).List(ctx, "", 3)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/audit"
 	"castellan/domain/job"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -31,7 +32,7 @@ var services = []string{"castellan-api", "castellan-web", "rates-worker", "ledge
 // approvals asks for deployments and access over the months. The last ones wait.
 func (r *run) approvals(ctx context.Context) error {
 	a := approval.Service{Deploys: persistence.NewDeploys(r.DB), VPNs: persistence.NewVPNs(r.DB),
-		Users: persistence.NewUsers(r.DB), Changes: r.changes("", nil)}
+		Users: access.NewUsers(r.DB), Changes: r.changes("", nil)}
 	admin := audit.By{UserID: r.team[0].ID}
 	const many = 36
 	for n := range many {

@@ -19,6 +19,7 @@ import (
 	"castellan/domain/user"
 	"castellan/domain/user/usertest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"
 )
 
@@ -48,7 +49,7 @@ func newDesk(t *testing.T) *desk {
 	now := func() time.Time { d.now = d.now.Add(time.Millisecond); return d.now }
 	d.Money = persistencetest.NewMoney(t, now)
 	d.Service = &blockage.Service{Store: persistence.NewBlockages(d.DB), Ledger: d.Money.Ledger,
-		Users: persistence.NewUsers(d.DB), Currencies: d.Money.Currencies, Now: now}
+		Users: access.NewUsers(d.DB), Currencies: d.Money.Currencies, Now: now}
 	d.User("jane", func(u *user.User) { u.Name, u.Surname, u.Phone = "Jane", "Doe", "+905321234567" })
 	d.User("mark", func(u *user.User) { u.Phone = "+905321234568" })
 	for pair, sum := range map[string]string{"BTC/BTC": "10", "USDT/ETH": "5", "USDT/TRX": "3"} {

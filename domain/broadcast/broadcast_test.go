@@ -29,6 +29,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
@@ -73,7 +74,7 @@ func newWorld(t *testing.T) *world {
 	live := parameter.NewLive(kit.NewParameters(db))
 	storetest.Must(t, live.Reload(t.Context()))
 	changes := admin.Changes{Commit: db, Now: clock}
-	w.Service = &broadcast.Service{Users: persistence.NewUsers(db), Devices: persistence.NewDevices(db),
+	w.Service = &broadcast.Service{Users: access.NewUsers(db), Devices: access.NewDevices(db),
 		Jobs:    &job.Service{Store: jobs, Changes: changes, Seal: ring.Seal},
 		Changes: changes, Parameters: live, Open: ring.Open, MayTell: w.mayTell,
 		Post: broadcast.Post{Senders: map[message.Channel]message.Sender{message.MAIL: w, message.SMS: w, message.Push: w}}}

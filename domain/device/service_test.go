@@ -25,6 +25,7 @@ import (
 	"castellan/domain/user/usertest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 const audience = "https://id.example.com"
@@ -54,7 +55,7 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 			persistence.Start(db, []byte("audit key of the test"), "test")
 			d := &desk{t: t, db: db}
 			d.now.Store(1_700_000_000_000)
-			d.Service = &device.Service{Store: persistence.NewDevices(db), Users: persistence.NewUsers(db), Commit: db,
+			d.Service = &device.Service{Store: access.NewDevices(db), Users: access.NewUsers(db), Commit: db,
 				Ring:     keyringtest.Ring(t, time.Now),
 				Audience: audience, Now: func() time.Time { return time.UnixMilli(d.now.Load()) },
 				Log: slog.New(slog.DiscardHandler)}

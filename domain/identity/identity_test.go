@@ -18,6 +18,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -53,10 +54,10 @@ func newDesk(t *testing.T) *desk {
 	for n := range 5 {
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: user.New(fmt.Sprint("u", n), d.now)}))
 	}
-	d.Service = &identity.Service{Store: persistence.NewIdentities(db), Users: persistence.NewUsers(db),
+	d.Service = &identity.Service{Store: persistence.NewIdentities(db), Users: access.NewUsers(db),
 		Options: dropdowns, Values: live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: ring, Accounts: 2,
 		Hashes: func(n string) []string { return []string{"new " + n, "old " + n} },
-		Tries:  password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(3, 15*time.Minute), now),
+		Tries:  password.NewGuards(access.NewPasswordGuards(db), db, password.Limit(3, 15*time.Minute), now),
 		Renew: func(_ context.Context, u user.User, sessionID string) (string, error) {
 			if d.expired {
 				return "", fault.New(fault.TokenRevoked, "the session has ended")

@@ -26,6 +26,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -43,7 +44,7 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	db := persistencetest.SQLite(t)
 	d := &desk{t: t, db: db, now: time.UnixMilli(1_700_000_000_000).UTC()}
-	d.Service = &kyc.Service{Store: persistence.NewDecisions(db), Users: persistence.NewUsers(db),
+	d.Service = &kyc.Service{Store: persistence.NewDecisions(db), Users: access.NewUsers(db),
 		Documents: persistence.NewDocuments(db), Originals: d, Pictures: picture.NewDecoder(), Language: "tr",
 		Types:   kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4},
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return d.now }},

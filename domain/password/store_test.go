@@ -6,12 +6,13 @@ import (
 	"castellan/domain/password"
 	"castellan/domain/password/passwordtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"
 )
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
 	passwordtest.Run(t, persistencetest.Suite(func(db *persistence.DB) password.GuardStore {
-		return persistence.NewPasswordGuards(db)
+		return access.NewPasswordGuards(db)
 	}))
 }

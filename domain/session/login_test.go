@@ -18,7 +18,7 @@ import (
 	"castellan/domain/session"
 	"castellan/domain/storetest"
 	"castellan/domain/user"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -100,7 +100,7 @@ func TestRefusalsAreAlike(t *testing.T) {
 	if len(b.starts) != 0 {
 		t.Errorf("%d challenges were started", len(b.starts))
 	}
-	rows, err := persistence.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
+	rows, err := access.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
 	storetest.Must(t, err)
 	for _, l := range rows {
 		if l.Success || l.Brand != "Acme" || l.Country != "TR" {

@@ -23,6 +23,7 @@ import (
 	"castellan/domain/user/usertest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
@@ -33,7 +34,7 @@ type desk struct {
 	*totp.Service
 	t     *testing.T
 	db    *persistence.DB
-	store persistence.TOTP
+	store access.TOTP
 	now   atomic.Int64 // ms
 	who   audit.By
 
@@ -66,9 +67,9 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 				return err
 			}))
 			persistence.Start(db, []byte("audit key of the test"), "test")
-			d := &desk{t: t, db: db, store: persistence.NewTOTP(db)}
+			d := &desk{t: t, db: db, store: access.NewTOTP(db)}
 			d.now.Store(1_700_000_010_000) // the beginning of a step
-			d.Service = &totp.Service{Store: d.store, Users: persistence.NewUsers(db), Budgets: persistence.NewChallenges(db),
+			d.Service = &totp.Service{Store: d.store, Users: access.NewUsers(db), Budgets: access.NewChallenges(db),
 				Commit: db, Ring: keyringtest.Ring(t, time.Now),
 				Notices: challengetest.Notices{Now: d.clock}, Rules: challenge.DefaultRules(),
 				Recovery: totp.DefaultLimit(), Issuer: "Castellan", Now: d.clock}

@@ -21,6 +21,7 @@ import (
 	"castellan/domain/transaction"
 	"castellan/domain/user"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -75,7 +76,7 @@ func newDesk(t *testing.T, users ...string) *desk {
 	rules, err := address.NewRules(nil)
 	storetest.Must(t, err)
 	limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("250")}
-	store := persistence.NewUsers(d.m.DB)
+	store := access.NewUsers(d.m.DB)
 	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: persistence.NewTransactions(d.m.DB), Users: store,
 		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: persistence.NewAddressBooks(d.m.DB),
 		Claims: kit.NewIntegration(d.m.DB), Now: d.now,

@@ -18,6 +18,7 @@ import (
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -29,7 +30,7 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
 		now := time.UnixMilli(1_700_000_000_000)
 		service := &approval.Service{Deploys: persistence.NewDeploys(db), VPNs: persistence.NewVPNs(db),
-			Users: persistence.NewUsers(db), Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }}}
+			Users: access.NewUsers(db), Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }}}
 		test(t, apitest.Serve(t, edge.Options{}, httpapproval.Group{Service: service}).Below("/admin/"), db)
 	})
 }

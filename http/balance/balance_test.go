@@ -19,6 +19,7 @@ import (
 	httpbalance "castellan/http/balance"
 	"castellan/http/edge"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // now is shortly after noon of the last day.
@@ -44,7 +45,7 @@ func both(t *testing.T, test func(s *site)) {
 		jane.Phone, firm.Phone, firm.Type = "+905321234567", "+905321234568", user.Corporate
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}, user.Add{User: firm}))
 		store := persistence.NewBalances(db)
-		group := httpbalance.Group{Live: live, Ledger: persistence.NewLedger(db), User: persistence.NewUsers(db).Get,
+		group := httpbalance.Group{Live: live, Ledger: persistence.NewLedger(db), User: access.NewUsers(db).Get,
 			Service: &balance.Service{Store: store, Now: func() time.Time { return now },
 				Code: func(asset int64) (string, error) { p, err := live.Asset(asset); return p.Currency.Code, err }}}
 		test(&site{apitest.Serve(t, edge.Options{}, group).Below("/"), t, db, store, 0})

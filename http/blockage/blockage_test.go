@@ -24,6 +24,7 @@ import (
 	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -50,7 +51,7 @@ func both(t *testing.T, test func(s site)) {
 		storetest.Must(t, live.Reload(ctx))
 		l := &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: time.Now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return live.Catalog().Decimals(asset) }}
-		service := &blockage.Service{Store: persistence.NewBlockages(db), Ledger: l, Users: persistence.NewUsers(db),
+		service := &blockage.Service{Store: persistence.NewBlockages(db), Ledger: l, Users: access.NewUsers(db),
 			Currencies: live, Now: time.Now}
 		repeats := &guard.Idempotent{Store: kit.NewIdempotency(db), Commit: db,
 			Ring: keyringtest.Ring(t, time.Now), Now: time.Now}

@@ -31,6 +31,7 @@ import (
 	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
@@ -71,7 +72,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
-		many := &broadcast.Service{Users: persistence.NewUsers(db), Devices: persistence.NewDevices(db),
+		many := &broadcast.Service{Users: access.NewUsers(db), Devices: access.NewDevices(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock},
 			Parameters: parameter.NewLive(kit.NewParameters(db)), Open: ring.Open,
 			Post: broadcast.Post{Senders: map[message.Channel]message.Sender{

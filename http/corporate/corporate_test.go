@@ -21,6 +21,7 @@ import (
 	httpcorporate "castellan/http/corporate"
 	"castellan/http/edge"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -28,7 +29,7 @@ type site struct {
 	*apitest.Site
 	t       *testing.T
 	db      *persistence.DB
-	users   persistence.Users
+	users   access.Users
 	hasher  *password.Hasher
 	service *corporate.Service
 }
@@ -36,7 +37,7 @@ type site struct {
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s := &site{t: t, db: db, users: persistence.NewUsers(db)}
+		s := &site{t: t, db: db, users: access.NewUsers(db)}
 		var err error
 		s.hasher, err = password.NewHasher(password.HasherOptions{Slots: 2, Queue: 50,
 			Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1}})

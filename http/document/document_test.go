@@ -25,6 +25,7 @@ import (
 	"castellan/http/edge"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -51,7 +52,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_123 + ticks.Add(1)) }
 	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
-	users := persistence.NewUsers(db)
+	users := access.NewUsers(db)
 	for _, id := range []string{"u1", "u2", "admin"} {
 		u := user.New(id, now())
 		u.Email, u.Name, u.Surname = id+"@example.com", "Ay", id

@@ -27,6 +27,7 @@ import (
 	"castellan/http/edge"
 	httpidentity "castellan/http/identity"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -44,7 +45,7 @@ type site struct {
 	db      *persistence.DB
 	ring    *keyring.Ring
 	service *identity.Service
-	users   persistence.Users
+	users   access.Users
 	tokens  *token.Issuer
 	live    *parameter.Live
 	now     time.Time
@@ -58,7 +59,7 @@ func both(t *testing.T, test func(s *site)) {
 
 func serve(t *testing.T, db *persistence.DB) *site {
 	t.Helper()
-	s := &site{t: t, db: db, users: persistence.NewUsers(db), now: time.Now().Truncate(time.Second)}
+	s := &site{t: t, db: db, users: access.NewUsers(db), now: time.Now().Truncate(time.Second)}
 	now := func() time.Time { return s.now }
 	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
@@ -77,12 +78,12 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	storetest.Must(t, parameter.Seed(t.Context(), parameters))
 	s.live = parameter.NewLive(parameters)
 	s.tokens = token.NewIssuer(s.ring, "castellan", "t1", now, 0)
-	sessions := &session.Service{Users: s.users, Sessions: persistence.NewSessions(db), Tokens: s.tokens,
+	sessions := &session.Service{Users: s.users, Sessions: access.NewSessions(db), Tokens: s.tokens,
 		TokenTTL: 30 * time.Minute, SessionTTL: 12 * time.Hour, Now: now}
 	hashes := func(number string) []string { return []string{s.ring.Steady(identity.HashDomain, number)} }
 	s.service = &identity.Service{Store: persistence.NewIdentities(db), Users: s.users, Options: dropdowns,
 		Values: s.live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: s.ring, Hashes: hashes, Accounts: 1,
-		Tries: password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(5, 15*time.Minute), now),
+		Tries: password.NewGuards(access.NewPasswordGuards(db), db, password.Limit(5, 15*time.Minute), now),
 		Renew: sessions.Renew}
 	guards := apitest.Guards()
 	guards.AllowsIP = func(userID string, _ netip.Addr) bool { return userID != "u8" }
@@ -222,7 +223,7 @@ func TestConfirm(t *testing.T) {
 			!c.AuthTime.Equal(s.now.Add(-20*time.Minute)) || strings.Join(c.AMR, " ") != "pwd otp" {
 			t.Errorf("%+v", c)
 		}
-		living, err := persistence.NewSessions(s.db).List(t.Context(), "u1", s.now.Add(29*time.Minute), 9)
+		living, err := access.NewSessions(s.db).List(t.Context(), "u1", s.now.Add(29*time.Minute), 9)
 		if u := s.user("u1"); err != nil || len(living) != 1 || u.Name != "Ayşe" || u.Surname != "Yılmaz" || u.CV != 1 ||
 			u.BirthDate != "1990-05-01" || u.IdentityHash != s.service.Hashes(number)[0] {
 			t.Errorf("%v %v %+v", living, err, u)

@@ -13,6 +13,7 @@ import (
 	"castellan/http/edge"
 	httpintegration "castellan/http/integration"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestApplications(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := persistence.NewCorporate(db)
-		service := &corporate.Service{Store: store, Users: persistence.NewUsers(db), Claims: kit.NewIntegration(db),
+		service := &corporate.Service{Store: store, Users: access.NewUsers(db), Claims: kit.NewIntegration(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
 		s := apitest.Serve(t, edge.Options{}, httpintegration.Applications{Service: service}).Below("/integration/")
 		const add, acme = "POST corporate-applications", `{"externalId":"a1","companyName":"Acme A.Ş.","taxNumber":"77"}`

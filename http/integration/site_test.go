@@ -30,6 +30,7 @@ import (
 	httpintegration "castellan/http/integration"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -80,7 +81,7 @@ func bothMoney(t *testing.T, test func(s money)) {
 		s := money{T: t, db: db, jobs: apitest.NewJobs(t, db, ring, time.Now)}
 		s.l = &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: time.Now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
-		s.service = &transaction.Service{Ledger: s.l, Users: persistence.NewUsers(db), Currencies: currencies,
+		s.service = &transaction.Service{Ledger: s.l, Users: access.NewUsers(db), Currencies: currencies,
 			Parameters: live, Now: time.Now, Store: persistence.NewTransactions(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now}, Jobs: s.jobs.Service,
 			Await: func(context.Context, string) (job.Job, error) { return job.Job{State: job.Running}, nil },

@@ -30,6 +30,7 @@ import (
 	"castellan/http/guard"
 	httpintegration "castellan/http/integration"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -81,7 +82,7 @@ func withdrawals(t *testing.T, test func(s *site)) {
 		storetest.Must(t, live.Reload(ctx))
 		rules, err := address.NewRules(nil)
 		storetest.Must(t, err)
-		users := persistence.NewUsers(db)
+		users := access.NewUsers(db)
 		limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("1000")}
 		l := &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}

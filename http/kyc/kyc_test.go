@@ -35,6 +35,7 @@ import (
 	httpkyc "castellan/http/kyc"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
@@ -52,7 +53,7 @@ type site struct {
 	db        *persistence.DB
 	ring      *keyring.Ring
 	documents *document.Service
-	users     persistence.Users
+	users     access.Users
 }
 
 func both(t *testing.T, test func(s *site)) {
@@ -75,7 +76,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_123 + ticks.Add(1)) }
 	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
-	s := &site{t: t, db: db, ring: keeper.Ring(), users: persistence.NewUsers(db)}
+	s := &site{t: t, db: db, ring: keeper.Ring(), users: access.NewUsers(db)}
 	for _, id := range []string{"u1", "u2", "admin"} {
 		u := user.New(id, now())
 		u.Email = id + "@example.com"

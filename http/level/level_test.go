@@ -13,6 +13,7 @@ import (
 	"castellan/http/edge"
 	httplevel "castellan/http/level"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -38,7 +39,7 @@ func TestUpdateLevel(t *testing.T) {
 		jane := user.New("jane", time.Now())
 		jane.Phone = "+905321234567"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
-		users := persistence.NewUsers(db)
+		users := access.NewUsers(db)
 		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: persistence.NewLevels(db),
 			Users: users, Changes: admin.Changes{Commit: db, Now: time.Now}}})
 		const line = "POST /level/update-level"

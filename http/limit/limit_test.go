@@ -21,6 +21,7 @@ import (
 	"castellan/http/edge"
 	httplimit "castellan/http/limit"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -53,10 +54,10 @@ func TestLimitInfo(t *testing.T) {
 		storetest.Must(t, currencies.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
 		clock := func() time.Time { return now }
-		money := &transaction.Service{Users: persistence.NewUsers(db), Currencies: currencies, Parameters: live, Now: clock,
+		money := &transaction.Service{Users: access.NewUsers(db), Currencies: currencies, Parameters: live, Now: clock,
 			Ledger: &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: clock,
 				Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}}
-		s := apitest.Serve(t, edge.Options{}, httplimit.Group{Service: &limit.Service{Users: persistence.NewUsers(db),
+		s := apitest.Serve(t, edge.Options{}, httplimit.Group{Service: &limit.Service{Users: access.NewUsers(db),
 			Levels: persistence.NewLevels(db), Store: persistence.NewLimits(db), Rates: rates, Catalog: currencies.Catalog,
 			Now: clock}})
 		shape := func(creditDay, debitDay, creditMonth, debitMonth string) string {

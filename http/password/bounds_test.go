@@ -15,7 +15,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/outbound/dispatch"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 )
 
@@ -117,7 +117,7 @@ func TestDecoys(t *testing.T) {
 		w.add(4, func(a *user.Add) { a.Demo = true })
 		far := w.add(5, nil)
 		w.svc.Admits = func(u user.User, _ challenge.Starter) bool { return u.ID != far.ID }
-		store := persistence.NewChallenges(w.db)
+		store := access.NewChallenges(w.db)
 		for n := 1; n <= 6; n++ {
 			f := w.reset(n)
 			c, err := store.Load(t.Context(), f.ChallengeID)

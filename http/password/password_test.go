@@ -16,7 +16,7 @@ import (
 	"castellan/domain/token"
 	"castellan/domain/user"
 	"castellan/outbound/dispatch"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 )
 
@@ -67,7 +67,7 @@ func TestResetAndUpdate(t *testing.T) {
 			t.Fatal("a refused update had an effect")
 		}
 
-		tried, err := password.NewGuards(persistence.NewPasswordGuards(w.db), w.db, password.DefaultGuardRules(), w.now).
+		tried, err := password.NewGuards(access.NewPasswordGuards(w.db), w.db, password.DefaultGuardRules(), w.now).
 			Charge(t.Context(), u.ID, "203.0.113.9/32")
 		storetest.Must(t, err)
 		tried.Wrong()
@@ -85,7 +85,7 @@ func TestResetAndUpdate(t *testing.T) {
 		w.expectNotice(u, 1)
 		// The owner's door to an account that is closed to new networks (D-GEN-14).
 		const here = "0.0.0.0/32" // no connection brought the request
-		guard, err := persistence.NewPasswordGuards(w.db).Guard(t.Context(), u.ID)
+		guard, err := access.NewPasswordGuards(w.db).Guard(t.Context(), u.ID)
 		if storetest.Must(t, err); len(guard.Tries) != 0 || len(guard.Good) != 1 || guard.Good[0].Prefix != here {
 			t.Errorf("the account knows %+v after wrong tries %+v", guard.Good, guard.Tries)
 		}

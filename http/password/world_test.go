@@ -39,6 +39,7 @@ import (
 	httppassword "castellan/http/password"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 )
 
@@ -57,7 +58,7 @@ type world struct {
 	db       *persistence.DB
 	ring     *keyring.Ring
 	keys     *keyring.Keeper
-	users    persistence.Users
+	users    access.Users
 	filter   geo.Filter // of every account
 	policies []mfa.Policy
 	began    time.Time
@@ -115,7 +116,7 @@ func (w *world) PAuth(challengeID string, until time.Time) (string, error) {
 		ExpiresAt: until})
 }
 
-type accounts struct{ persistence.Users }
+type accounts struct{ access.Users }
 
 func (a accounts) Account(ctx context.Context, id string) (challenge.Account, error) {
 	u, err := a.Get(ctx, id)
@@ -151,7 +152,7 @@ func open(t *testing.T, dsn string) *world {
 	_, err = persistence.Migrate(t.Context(), w.db)
 	storetest.Must(t, err)
 	persistence.Start(w.db, []byte("audit key of the test"), "test")
-	w.users = persistence.NewUsers(w.db)
+	w.users = access.NewUsers(w.db)
 	w.keys = keyringtest.Keeper(t, w.now)
 	w.ring = w.keys.Ring()
 	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
@@ -171,8 +172,8 @@ func (w *world) start() {
 		w.node.Stop(context.Background())
 	}
 	db, log := w.db, slog.New(slog.DiscardHandler)
-	challenges, guards := persistence.NewChallenges(db), persistence.NewPasswordGuards(db)
-	sessions := persistence.NewSessions(db)
+	challenges, guards := access.NewChallenges(db), access.NewPasswordGuards(db)
+	sessions := access.NewSessions(db)
 	w.revoked = session.NewRevocations(30*time.Minute, w.now)
 	storetest.Must(w.t, w.revoked.Load(w.t.Context(), sessions))
 	w.issuer = token.NewIssuer(w.ring, "castellan", "default", w.now, 1000)
@@ -203,7 +204,7 @@ func (w *world) start() {
 		Challenges: w.client, Commit: db}
 	w.answers = &stepup.Answerer{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Sessions: w.revoked,
 		Challenges: w.client}
-	w.svc = &replace.Service{Users: w.users, Sessions: sessions, Tokens: persistence.NewResetTokens(db), Signer: w.issuer,
+	w.svc = &replace.Service{Users: w.users, Sessions: sessions, Tokens: access.NewResetTokens(db), Signer: w.issuer,
 		Engine: w.starter, Hasher: w.hasher,
 		Policy: password.DefaultPolicy(), Wrong: password.NewGuards(guards, db, replace.WrongRules(), w.now),
 		Phones:   password.NewGuards(guards, db, password.Limit(5, 10*time.Minute), w.now),
@@ -213,7 +214,7 @@ func (w *world) start() {
 	actions.Register(w.svc.ResetAction())
 	actions.Register(w.svc.ChangeAction())
 	group := httppassword.Group{Service: w.svc}
-	devices := &device.Service{Store: persistence.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
+	devices := &device.Service{Store: access.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
 		Audience: "https://id.example.com", Now: w.now, Log: log}
 	w.starter.Devices, w.answers.Devices = devices, devices
 	g := guard.Guards{Tokens: w.issuer, Devices: devices, Tenant: "default", Feed: &changetest.Feed{},

@@ -15,7 +15,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/user"
 	"castellan/http/apitest"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 )
@@ -78,7 +78,7 @@ func TestSignUp(t *testing.T) {
 		if err != nil || claims.Subject != u.ID || claims.SessionID != d.ExecResult.Data.SessionKey {
 			t.Errorf("the token %+v, %v", claims, err)
 		}
-		if live, err := persistence.NewSessions(w.db).List(t.Context(), u.ID, w.now(), 10); err != nil || len(live) != 1 {
+		if live, err := access.NewSessions(w.db).List(t.Context(), u.ID, w.now(), 10); err != nil || len(live) != 1 {
 			t.Errorf("%d sessions, %v", len(live), err)
 		}
 		if got := w.result(f).is(t, 200, "").header.Get("x-auth"); got != xauth {
@@ -283,7 +283,7 @@ func TestNoSecretInRows(t *testing.T) {
 				t.Errorf("%q is in a statement", s)
 			}
 		}
-		c, err := persistence.NewChallenges(w.db).Load(t.Context(), f.ChallengeID)
+		c, err := access.NewChallenges(w.db).Load(t.Context(), f.ChallengeID)
 		storetest.Must(t, err)
 		if c.Kind != challenge.Applicant || c.UserID != "" || !strings.HasPrefix(c.Subject, challenge.DecoyMark) {
 			t.Errorf("the challenge %+v", c)

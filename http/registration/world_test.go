@@ -48,6 +48,7 @@ import (
 	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 )
 
@@ -59,7 +60,7 @@ type world struct {
 	t         *testing.T
 	db        *persistence.DB
 	ring      *keyring.Ring
-	users     persistence.Users
+	users     access.Users
 	contracts persistence.Contracts
 	began     time.Time
 	ahead     atomic.Int64
@@ -104,7 +105,7 @@ func (w *world) PAuth(challengeID string, until time.Time) (string, error) {
 		ExpiresAt: until})
 }
 
-type accounts struct{ persistence.Users }
+type accounts struct{ access.Users }
 
 func (a accounts) Account(ctx context.Context, id string) (challenge.Account, error) {
 	u, err := a.Get(ctx, id)
@@ -140,7 +141,7 @@ func open(t *testing.T, dsn string) *world {
 	_, err = persistence.Migrate(t.Context(), w.db)
 	storetest.Must(t, err)
 	persistence.Start(w.db, []byte("audit key of the test"), "test")
-	w.users, w.contracts = persistence.NewUsers(w.db), persistence.NewContracts(w.db)
+	w.users, w.contracts = access.NewUsers(w.db), persistence.NewContracts(w.db)
 	storetest.Must(t, w.db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, w.contracts) }))
 	w.ring = keyringtest.Keeper(t, w.now).Ring()
 	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
@@ -160,8 +161,8 @@ func (w *world) start() {
 		w.node.Stop(context.Background())
 	}
 	db, log := w.db, slog.New(slog.DiscardHandler)
-	challenges, guards := persistence.NewChallenges(db), persistence.NewPasswordGuards(db)
-	sessions := persistence.NewSessions(db)
+	challenges, guards := access.NewChallenges(db), access.NewPasswordGuards(db)
+	sessions := access.NewSessions(db)
 	revoked := session.NewRevocations(30*time.Minute, w.now)
 	w.issuer = token.NewIssuer(w.ring, "castellan", "default", w.now, 1000)
 	actions, commit := challenge.Actions{}, session.Revoking{Committer: db, Revocations: revoked}
@@ -200,7 +201,7 @@ func (w *world) start() {
 	actions.Register(w.signups.Action())
 	group := httpregistration.Group{Service: w.signups, Enabled: w.enabled, Contracts: &contract.Service{
 		Store: w.contracts, HTML: richtext.New(""), Changes: admin.Changes{Commit: db, Now: w.now, Lock: w.contracts.Lock}}}
-	devices := &device.Service{Store: persistence.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
+	devices := &device.Service{Store: access.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
 		Audience: "https://id.example.com", Now: w.now, Log: log}
 	g := guard.Guards{Tokens: w.issuer, Devices: devices, Geo: &guard.Geo{Filter: func(string) geo.Filter { return "" },
 		Holder: w.client.Holder}, Tenant: "default", Feed: &changetest.Feed{}, Live: revoked.Live,

@@ -16,15 +16,16 @@ import (
 	"castellan/http/edge"
 	httpservicekey "castellan/http/servicekey"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
 func TestServiceKeys(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		roles := persistence.NewResources(db)
+		roles := access.NewResources(db)
 		_, err := roles.AddRole(t.Context(), resource.Role{Code: "wallet", Name: "Wallet"})
 		storetest.Must(t, err)
-		service := &servicekey.Service{Store: persistence.NewServiceKeys(db), Roles: roles.Roles,
+		service := &servicekey.Service{Store: access.NewServiceKeys(db), Roles: roles.Roles,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.ServiceKeys},
 			Ring:    keyringtest.Ring(t, time.Now)}
 		s := apitest.Serve(t, edge.Options{}, httpservicekey.Group{Service: service}).Below("/admin/service-keys")

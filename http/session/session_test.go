@@ -32,6 +32,7 @@ import (
 	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 const secret = "kedi7şeker"
@@ -86,8 +87,8 @@ func open(t *testing.T, dsn string) *service {
 		Slots: 1, Queue: 10})
 	storetest.Must(t, err)
 	issuer := token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default", time.Now, 100)
-	s.logins = &session.Service{Users: persistence.NewUsers(db), Sessions: persistence.NewSessions(db), Hasher: s.hasher,
-		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now),
+	s.logins = &session.Service{Users: access.NewUsers(db), Sessions: access.NewSessions(db), Hasher: s.hasher,
+		Guards: password.NewGuards(access.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now),
 		Spray:  password.NewSpray(ratelimit.NewTable(nil), 120, nil, time.Now), Starts: s,
 		Commit: db, Tokens: issuer,
 		Revocations: session.NewRevocations(30*time.Minute, time.Now), Conceal: strings.ToUpper, TokenTTL: 30 * time.Minute,

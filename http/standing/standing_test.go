@@ -31,6 +31,7 @@ import (
 	"castellan/http/rest"
 	httpstanding "castellan/http/standing"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -52,7 +53,7 @@ type site struct {
 	db          *persistence.DB
 	l           *ledger.Ledger
 	service     *standing.Service
-	users       persistence.Users
+	users       access.Users
 	pairs       *currency.Catalog
 	revocations *session.Revocations
 }
@@ -78,12 +79,12 @@ func both(t *testing.T, test func(s site)) {
 		pairs, live := currency.NewLive(currencies), parameter.NewLive(parameters)
 		storetest.Must(t, pairs.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
-		users, standings := persistence.NewUsers(db), persistence.NewStandings(db)
+		users, standings := access.NewUsers(db), persistence.NewStandings(db)
 		revocations := session.NewRevocations(time.Hour, time.Now)
 		l := &ledger.Ledger{Store: persistence.NewLedger(db), Now: time.Now,
 			Commit:   session.Revoking{Committer: db, Revocations: revocations},
 			Decimals: func(_ context.Context, asset int64) (int, error) { return pairs.Catalog().Decimals(asset) }}
-		service := &standing.Service{Store: standings, Users: users, Administrators: persistence.NewResources(db),
+		service := &standing.Service{Store: standings, Users: users, Administrators: access.NewResources(db),
 			Blockages: &blockage.Service{Store: persistence.NewBlockages(db), Ledger: l, Users: users, Currencies: pairs,
 				Now: time.Now},
 			Parameters: live, Ignored: parameters, ClosureType: 7,
@@ -351,7 +352,7 @@ func TestALoginBornMeanwhile(t *testing.T) {
 				storetest.Must(t, err)
 			})
 			wg.Wait()
-			living, err := persistence.NewSessions(s.db).Count(t.Context(), u.ID, time.Now())
+			living, err := access.NewSessions(s.db).Count(t.Context(), u.ID, time.Now())
 			if err != nil || living != 0 || s.revocations.Live(u.ID, "any", u.SV) {
 				t.Errorf("%d sessions live, %v; the login: %v", living, err, born)
 			}

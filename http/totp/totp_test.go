@@ -30,6 +30,7 @@ import (
 	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -58,7 +59,7 @@ func (s *service) Start(_ context.Context, r challenge.StartRequest) (challenge.
 
 // Account implements stepup.Accounts.
 func (s *service) Account(ctx context.Context, userID string) (challenge.Account, error) {
-	u, err := persistence.NewUsers(s.db).Get(ctx, userID)
+	u, err := access.NewUsers(s.db).Get(ctx, userID)
 	return u.Account(), err
 }
 
@@ -96,8 +97,8 @@ func open(t *testing.T, dsn string) *service {
 	s := &service{t: t, db: db, id: usertest.Sample(1).ID}
 	s.now.Store(1_700_000_010_000)
 	ring := keyringtest.Ring(t, time.Now)
-	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: persistence.NewUsers(db),
-		Budgets: persistence.NewChallenges(db), Commit: db, Ring: ring, Notices: s,
+	s.totps = &totp.Service{Store: access.NewTOTP(db), Users: access.NewUsers(db),
+		Budgets: access.NewChallenges(db), Commit: db, Ring: ring, Notices: s,
 		Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
 		Now: func() time.Time { return time.UnixMilli(s.now.Load()) }}
 	run := func(context.Context, rest.Caller, noted) (rest.Data[string], error) {

@@ -29,6 +29,7 @@ import (
 	"castellan/http/rest"
 	httptransaction "castellan/http/transaction"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
 
@@ -101,7 +102,7 @@ func both(t *testing.T, test func(s site)) {
 		s.jobs = apitest.NewJobs(t, db, ring, s.now)
 		book, err := message.NewBook("Castellan", nil)
 		storetest.Must(t, err)
-		s.service = &transaction.Service{Ledger: s.l, Users: persistence.NewUsers(db), Currencies: currencies,
+		s.service = &transaction.Service{Ledger: s.l, Users: access.NewUsers(db), Currencies: currencies,
 			Parameters: live, Now: time.Now, Store: persistence.NewTransactions(db),
 			Changes: admin.Changes{Commit: db, Now: s.now}, Jobs: s.jobs.Service,
 			Await: func(_ context.Context, id string) (job.Job, error) {

@@ -1,0 +1,54 @@
+package access_test
+
+import (
+	"testing"
+	"time"
+
+	"castellan/domain/storetest"
+	"castellan/domain/user"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/persistencetest"
+)
+
+func TestAudience(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, users := t.Context(), access.NewUsers(db)
+		add := func(id string, edit func(*user.User)) {
+			u := user.New(id, time.Now())
+			u.CountryCode, u.Phone, u.Email = "90", "+90532"+id, id+"@example.com"
+			edit(&u)
+			storetest.Must(t, db.Commit(ctx, user.Add{User: u}))
+		}
+		add("1", func(*user.User) {})
+		add("2", func(u *user.User) { u.CountryCode, u.Phone = "49", "+491512" })
+		add("3", func(u *user.User) { u.Status, u.Email = user.Passive, "" })
+		add("4", func(u *user.User) { u.Type, u.Level, u.Phone = user.Corporate, 2, "" })
+		add("5", func(u *user.User) { u.KYCConfirm = "approved" })
+		add("6", func(u *user.User) { u.SetPlaceholder(7) })
+		add("7", func(u *user.User) { u.Campaigns.SMS = false })
+		for _, c := range []struct {
+			name  string
+			a     user.Audience
+			after string
+			limit int
+			want  []string
+		}{
+			{"all", user.Audience{}, "", 0, []string{"1", "2", "3", "4", "5", "6", "7"}},
+			{"a page", user.Audience{}, "2", 2, []string{"3", "4"}},
+			{"those named", user.Audience{IDs: []string{"9", "5", "1"}}, "", 0, []string{"1", "5"}},
+			{"by country", user.Audience{Dial: "90", SMS: true}, "", 0, []string{"1", "3", "5"}},
+			{"by status", user.Audience{Statuses: []string{"active", "blocked"}, Mail: true}, "", 0,
+				[]string{"1", "2", "4", "5", "6", "7"}},
+			{"by type and level", user.Audience{Types: []string{"kurumsal"}, Level: new(2)}, "", 0, []string{"4"}},
+			{"level 0", user.Audience{Level: new(0), KYC: []string{"approved"}}, "", 0, []string{"5"}},
+		} {
+			ids, err := users.Audience(ctx, c.a, c.after, c.limit)
+			storetest.Must(t, err)
+			storetest.Same(t, ids, c.want)
+			if n, err := users.CountAudience(ctx, c.a); err != nil || c.limit == 0 && n != len(c.want) {
+				t.Errorf("%s: %d, %v", c.name, n, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,41 @@
+package access
+
+import (
+	"context"
+
+	"castellan/domain/fault"
+	"castellan/domain/user"
+	"castellan/persistence/engine"
+)
+
+// StandingWrites are the decisions on an account, which go with Hold.
+var StandingWrites = []engine.Kind{
+	setUser("kyc_confirm = v.text", func(w user.SetKYC) userStep {
+		return userStep{ID: w.UserID, Text: w.KYCConfirm}
+	}),
+	setUser("address_confirmed = v.text", func(w user.SetAddressConfirmed) userStep {
+		return userStep{ID: w.UserID, Text: w.AddressConfirmed}
+	}),
+	engine.Update("UPDATE users SET name = v.name, surname = v.surname, full_name = v.full_name, "+
+		"identity_hash = v.identity_hash, birth_date = v.birth_date {FROM v} WHERE users.id = v.id",
+		func(w user.SetPerson) personRow {
+			return personRow{ID: w.UserID, Name: w.Name, Surname: w.Surname, FullName: user.FoldName(w.FullName()),
+				IdentityHash: w.IdentityHash, BirthDate: w.BirthDate}
+		}),
+}
+
+// Hold implements user.Store.
+func (s Users) Hold(ctx context.Context, id string) (user.User, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var r userRow
+	q := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id)
+	if s.db.Postgres() { // SQLite has one writer, and every transaction begins as one
+		q = q.For("UPDATE")
+	}
+	err := engine.Translate(q.Scan(ctx))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.RecordNotFound, "there is no such user")
+	}
+	return r.user(), err
+}
