@@ -11,11 +11,13 @@ TEST_TIMEOUT ?= 30m
 # Tests of nodes, networks and databases that fail.
 FAULTS       = ^Test(Cluster|Faults|Database)
 # Money, files and messages while the processes are killed, up to 100 times.
-KILLS        = ^TestFaults(Money|Adjust|Uploads|Journal|Broadcast|Hostile)
+KILLS        = ^TestFaults(Money|Adjust|Uploads|Journal|Broadcast|Hostile|Wallet)
 ROUNDS      ?= 10
 # How long make fuzz works on each target, and how many requests make fuzz-long sends.
 FUZZTIME    ?= 10s
 HOSTILE     ?= 10000000
+# What make quick leaves out: browsers, measurements, and tests that wait for what happens after failures.
+NOT_QUICK    = /web|/internal/(bench|budget|sockload|localcluster|pgtest)|/test/(cluster|console|faults|replay)
 # Passed on to castellan demo.
 DEMO         ?=
 # Passed on to the benches: make bench BENCH="-rounds 3"
@@ -42,7 +44,7 @@ GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo cluster build image clean bench
-.PHONY: console tour test test-starved faults test-deps race fuzz fuzz-long verify lint security tidy size unchanged generate golden
+.PHONY: console tour test quick test-starved faults test-deps race fuzz fuzz-long verify lint security tidy size unchanged generate golden
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,19 +78,28 @@ clean: ## remove what building made (never ./data)
 test: test-deps ## run every test, on SQLite and on PostgreSQL
 	$(WITH_POSTGRES) go test -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
 
+# Packages of one process come from the test cache if nothing changed. Those of test/ start the program, which the
+# cache does not see.
+quick: ## build, vet and test what needs neither PostgreSQL nor Chromium nor Node (on SQLite alone)
+	go build ./...
+	go vet ./...
+	CASTELLAN_TEST_DATABASES=sqlite go test $$(go list ./... | grep -vE '$(NOT_QUICK)|/test/')
+	CASTELLAN_TEST_DATABASES=sqlite go test -count=1 -skip '^TestGeneratedClients$$' $$(go list ./test/... | grep -vE '$(NOT_QUICK)')
+
 race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
 	$(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
 
 # The first run is of faults in a cluster, as root, for a partition is made of network
 # namespaces. The second one holds every other scenario to the times that the service
 # promises. The others are of the back office: kills while money moves, files come and
-# messages go out, 10⁶ movements beside an oracle, 10⁷ sums.
+# messages go out, 10⁶ movements beside an oracle, 10⁵ orders of withdrawals, 10⁷ sums.
 faults: ## nodes, networks and databases fail under load, in every way the tests know (as root)
 	@scripts/ensure-test-deps.sh postgresql iproute2
-	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -skip '$(KILLS)' -v ./cmd/castellan
-	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' ./cmd/castellan
-	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -v ./cmd/castellan
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -skip '$(KILLS)' -p 1 -v ./test/...
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' -p 1 ./cmd/castellan ./test/...
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -p 1 -v ./test/money ./test/faults
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
+	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run WithdrawalModel -v ./domain/transaction -orders 100000
 	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/amount -rapid.checks 10000000
 
 test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)
@@ -133,7 +144,7 @@ verify: lint security tidy unchanged size ## everything that needs no running: l
 
 lint: $(API_TOOLS) $(CONSOLE) ## vet, gofmt, staticcheck, prettier; the files in deploy/; the documents of the interface
 	go vet ./...
-	go vet -tags faults ./cmd/castellan
+	go vet -tags faults ./test/...
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
 	go tool -modfile=tools/go.mod staticcheck ./...
 	console/node_modules/.bin/prettier --log-level warn --check console/src

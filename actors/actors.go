@@ -14,6 +14,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"castellan/actors/pb"
 	"castellan/cluster"
 	"castellan/domain/challenge"
@@ -79,10 +81,10 @@ func Kinds(d Deps) []cluster.Kind {
 		d.IO = 10 * time.Second
 	}
 	return []cluster.Kind{
-		{Name: KindChallenge, Rows: true, New: func() cluster.Behaviour { return &challengeActor{d: &d} }},
-		{Name: KindUser, Rows: true, New: func() cluster.Behaviour { return &userActor{d: &d} }},
-		{Name: KindProbe, New: func() cluster.Behaviour { return probe{} }},
-		{Name: KindPresence, New: func() cluster.Behaviour { return &presenceActor{now: d.Now} }},
+		{Name: KindChallenge, Rows: true, New: func() actor.Actor { return &challengeActor{d: &d} }},
+		{Name: KindUser, Rows: true, New: func() actor.Actor { return &userActor{d: &d} }},
+		{Name: KindProbe, New: func() actor.Actor { return probe{} }},
+		{Name: KindPresence, New: func() actor.Actor { return &presenceActor{now: d.Now} }},
 	}
 }
 
@@ -117,9 +119,8 @@ func (d *Deps) refusal(id string, err error) *pb.Refusal {
 // probe answers a Probe, for readiness checks.
 type probe struct{}
 
-// Receive implements cluster.Behaviour.
-func (probe) Receive(c *cluster.Context, msg any) {
-	if m, ok := msg.(*pb.Probe); ok {
-		c.Reply(m)
+func (probe) Receive(c actor.Context) {
+	if m, ok := c.Message().(*pb.Probe); ok {
+		c.Respond(m)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"castellan/actors/pb"
 	"castellan/cluster"
 	"castellan/domain/audit"
@@ -51,10 +53,10 @@ type (
 // large because the wrong values of one user, in all challenges, share one budget.
 const tries = 64
 
-// Receive implements cluster.Behaviour.
-func (a *challengeActor) Receive(c *cluster.Context, msg any) {
+func (a *challengeActor) Receive(ctx actor.Context) {
+	c := cluster.ContextOf(ctx)
 	a.ctx = c.Background()
-	a.receive(c, msg)
+	a.receive(c, ctx.Message())
 	a.ctx = nil
 }
 

@@ -100,7 +100,7 @@ func (c Client) Refresh(id string) {
 	if c.WarmCache != nil {
 		c.WarmCache.take(id)
 	}
-	c.Node.TellLive(KindChallenge, id, &pb.ChallengeRefresh{})
+	c.Node.Send(cluster.ActiveActor(KindChallenge, id), &pb.ChallengeRefresh{})
 }
 
 // Resume wakes the owner of a challenge whose action has not reported.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"castellan/cluster"
@@ -41,7 +42,7 @@ const (
 
 // Kind is the kind of actor, for cluster.Node.Register.
 func (j *Jobs) Kind() cluster.Kind {
-	return cluster.Kind{Name: KindJob, Rows: true, New: func() cluster.Behaviour { return &jobActor{jobs: j} }}
+	return cluster.Kind{Name: KindJob, Rows: true, New: func() actor.Actor { return &jobActor{jobs: j} }}
 }
 
 // Wake has the owner of a job look at it, wherever it lives. It may be lost: the
@@ -69,9 +70,9 @@ type jobActor struct {
 // nextStep is what the actor sends itself.
 type nextStep struct{}
 
-// Receive implements cluster.Behaviour.
-func (a *jobActor) Receive(c *cluster.Context, msg any) {
-	switch msg.(type) {
+func (a *jobActor) Receive(ctx actor.Context) {
+	c := cluster.ContextOf(ctx)
+	switch ctx.Message().(type) {
 	case *emptypb.Empty:
 		if a.pending {
 			return

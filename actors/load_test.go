@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"castellan/cluster"
 	"castellan/domain/challenge"
 	"castellan/domain/fault"
@@ -49,7 +51,7 @@ func ownerOf(t *testing.T, state challenge.State) (*badStore, Client) {
 		Log: slog.New(slog.DiscardHandler), Seal: func(plain, _ []byte) []byte { return plain }}
 	node := cluster.Solo(d.Log)
 	t.Cleanup(func() { node.Stop(context.Background()) })
-	node.Register(cluster.Kind{Name: KindChallenge, New: func() cluster.Behaviour { return &challengeActor{d: d} }})
+	node.Register(cluster.Kind{Name: KindChallenge, New: func() actor.Actor { return &challengeActor{d: d} }})
 	return s, Client{Node: node, Now: time.Now}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
@@ -40,10 +41,9 @@ type presenceActor struct {
 	armed bool
 }
 
-// Receive implements cluster.Behaviour.
-func (a *presenceActor) Receive(c *cluster.Context, msg any) {
-	now := a.now()
-	switch m := msg.(type) {
+func (a *presenceActor) Receive(ctx actor.Context) {
+	c, now := cluster.ContextOf(ctx), a.now()
+	switch m := ctx.Message().(type) {
 	case *pb.PresenceSay:
 		answer := &pb.PresenceOthers{}
 		for _, o := range a.room.Say(now, presence.Person{UserID: m.UserId, Name: m.Name}, m.Leaves) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"castellan/cluster"
 	"castellan/domain/audit"
 	"castellan/domain/challenge"
@@ -105,7 +107,7 @@ func TestSaveThenSwap(t *testing.T) {
 				Seal: func(plain, _ []byte) []byte { return plain }}
 			node := cluster.Solo(d.Log)
 			t.Cleanup(func() { node.Stop(context.Background()) })
-			node.Register(cluster.Kind{Name: KindChallenge, New: func() cluster.Behaviour {
+			node.Register(cluster.Kind{Name: KindChallenge, New: func() actor.Actor {
 				a = &challengeActor{d: d}
 				return a
 			}})

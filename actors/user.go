@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"castellan/actors/pb"
 	"castellan/cluster"
 	"castellan/domain/challenge"
@@ -40,10 +42,10 @@ type reserved struct {
 // taken for one that was never made.
 const settling = 10 * time.Second
 
-// Receive implements cluster.Behaviour.
-func (a *userActor) Receive(c *cluster.Context, msg any) {
+func (a *userActor) Receive(ctx actor.Context) {
+	c := cluster.ContextOf(ctx)
 	a.ctx = c.Background()
-	a.receive(c, msg)
+	a.receive(c, ctx.Message())
 	a.ctx = nil
 }
 

@@ -11,7 +11,7 @@
 //	o, err := f.Complete(ctx, f.Methods[0], code) // until o.Done; then c.Token is the session
 //	err = c.Call(ctx, "GET", "/auth/sessions", nil, &sessions)
 //
-// Start reading at Client.Call, then flow.go and device.go.
+// Start reading at Client.Call, then flow.go and device.go; integration.go is for the platform's other services.
 package client
 
 import (
@@ -39,6 +39,8 @@ type Client struct {
 	URL   string       // base URL, without a slash at the end
 	Token string       // x-auth of the session; "" before the login
 	HTTP  *http.Client // http.DefaultClient where it is nil
+
+	serviceKey string // service-auth of a service client, in place of Token
 }
 
 // New returns a client of a base URL.
@@ -122,7 +124,8 @@ func repeatable(c *call) { c.again = true }
 //
 // Errors: *Error, those of the connection and of ctx.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any, options ...Option) error {
-	_, err := c.send(ctx, method, path, in, out, append([]Option{Header("x-auth", c.Token)}, options...)...)
+	_, err := c.send(ctx, method, path, in, out,
+		append([]Option{Header("x-auth", c.Token), Header("service-auth", c.serviceKey)}, options...)...)
 	return err
 }
 

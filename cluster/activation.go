@@ -11,26 +11,43 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Behaviour is what runs behind an identity. Receive gets one message at a
-// time: Activated first, then messages of callers and whatever the behaviour
-// sent itself through Context.After or Self.Send. It may block: only this
-// identity waits. A panic is the business of the supervisor: the activation ends,
-// its callers get ErrCrashed, and the next request activates afresh.
-type Behaviour interface {
-	Receive(c *Context, msg any)
-}
-
 // Activated is the first message of an activation.
 type Activated struct{}
 
-// Context is what a behaviour may do while it handles a message. It must not
-// be kept; Self and Sender may.
+// A kind of virtual actors is an actor.Actor. Its Receive gets one message at a time: Activated first, then the
+// messages of callers and those that the actor sent itself through Self. It may block: only this identity waits. A
+// panic is handled by the supervisor: the activation ends, its callers get ErrCrashed, and the next request starts
+// another one. ContextOf gives Receive the means of the cluster: passivation, and callers that are answered later.
+
+// Context is the cluster's part of an actor.Context. It must not be kept; Self and Sender may.
 type Context struct {
 	act    *activation
 	sender *actor.PID
 	kept   *keptSender
 	trace  context.Context
 }
+
+// delivery is the actor.Context of one message of a virtual actor: that of the library, with the message unwrapped
+// and with answers that redirect callers when the activation moves.
+type delivery struct {
+	actor.Context
+	own Context
+	msg any
+}
+
+// Message returns the message of the caller, or Activated.
+func (d *delivery) Message() any { return d.msg }
+
+// Respond answers the message.
+func (d *delivery) Respond(response any) {
+	if m, ok := response.(proto.Message); ok {
+		d.own.Reply(m)
+	}
+}
+
+// ContextOf returns the cluster's part of the context that Receive of a virtual actor was called with. It panics for
+// the context of another actor.
+func ContextOf(c actor.Context) *Context { return &c.(*delivery).own }
 
 // Background is a context without an end that carries the caller's trace, for
 // work that this message causes. It may be kept as long as the work takes.
@@ -82,7 +99,7 @@ type Sender struct {
 	kept *keptSender
 }
 
-// keptSender is a sender that a behaviour of a cluster may have kept.
+// keptSender is a sender that an actor of a cluster may have kept.
 type keptSender struct {
 	pid      *actor.PID
 	answered atomic.Bool
@@ -180,11 +197,11 @@ func (c *Context) crash() {
 	}
 }
 
-// activation is the actor around a Behaviour.
+// activation is the actor around a virtual actor.
 type activation struct {
 	node *Node
-	make func() Behaviour
-	b    Behaviour
+	make func() actor.Actor
+	b    actor.Actor
 	slot *activationSlot
 	// counts is 1 while a caller's message is handled: the state that a
 	// passivation must find.
@@ -251,7 +268,8 @@ func (a *activation) Receive(ctx actor.Context) {
 	case *actor.Started, *protoactor.ClusterInit, *actor.Stopped, *actor.Restarting:
 		return
 	}
-	c := Context{act: a, sender: ctx.Sender()}
+	d := &delivery{Context: ctx, own: Context{act: a, sender: ctx.Sender()}, msg: msg}
+	c := &d.own
 	if a.slot.state.Load() == gone { // this message was queued behind a failure
 		c.crash()
 		return
@@ -275,7 +293,7 @@ func (a *activation) Receive(ctx actor.Context) {
 	if a.node.logsActivations {
 		a.slot.lastActed.Store(time.Now().UnixNano())
 	}
-	a.b.Receive(&c, msg) // supervisor.go has what follows a panic
+	a.b.Receive(d) // supervisor.go has what follows a panic
 	a.keep(c.kept)
 	a.handled()
 	failed = false

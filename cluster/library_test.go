@@ -199,7 +199,7 @@ func TestMembersAreTheLibrarys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+	a.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	a.Cluster().ActorSystem.EventStream.Subscribe(func(e any) {
 		if topology, ok := e.(*protoactor.ClusterTopology); ok {
 			mu.Lock()
@@ -249,7 +249,7 @@ func TestAPanicIsSupervised(t *testing.T) {
 	var log bytes.Buffer
 	n := Solo(slog.New(slog.NewTextHandler(&log, nil)))
 	gate := make(chan struct{})
-	n.Register(Kind{Name: "counter", New: func() Behaviour { return &counter{} }})
+	n.Register(Kind{Name: "counter", New: func() actor.Actor { return &counter{} }})
 	events := make(chan *actor.SupervisorEvent, 8)
 	n.Cluster().ActorSystem.EventStream.Subscribe(func(e any) {
 		if e, ok := e.(*actor.SupervisorEvent); ok {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"castellan/internal/porttest"
 )
 
@@ -72,7 +74,7 @@ func TestNewcomerThatMeetsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+	n.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	var nobody atomic.Bool
 	var asked atomic.Int32
 	n.OnPartition(func(_ context.Context, side Component) (bool, error) {

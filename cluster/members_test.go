@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"castellan/internal/porttest"
@@ -31,7 +32,8 @@ type player struct {
 	kept []Sender
 }
 
-func (p *player) Receive(c *Context, msg any) {
+func (p *player) Receive(ctx actor.Context) {
+	c, msg := ContextOf(ctx), ctx.Message()
 	p.c.mu.Lock()
 	if _, born := msg.(Activated); born {
 		p.c.latest[c.ID()] = p
@@ -79,7 +81,7 @@ func memberAt(t *testing.T, c *cast, o Options, others ...*Node) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+	n.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	if err := n.Start(); err != nil {
 		t.Fatal(err)
 	}

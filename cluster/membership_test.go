@@ -65,11 +65,11 @@ func TestMembersShareTheWork(t *testing.T) {
 
 	heard := make(chan proto.Message, 1)
 	d.Listen("ear", func(m proto.Message) { heard <- m })
-	a.Post(d.Address(), "ear", wrapperspb.String("hello"))
+	a.Send(NodeReceiver(d.Address(), "ear"), wrapperspb.String("hello"))
 	if m := <-heard; m.(*wrapperspb.StringValue).Value != "hello" {
 		t.Errorf("%v", m)
 	}
-	a.Post("127.0.0.1:1~0", "ear", wrapperspb.String("nobody is there"))
+	a.Send(NodeReceiver("127.0.0.1:1~0", "ear"), wrapperspb.String("nobody is there"))
 }
 
 // Members come and go under load: every call is answered, and never by an
@@ -207,7 +207,7 @@ func TestRestartOnTheSameAddress(t *testing.T) {
 	b.membership.end()
 	again := memberAt(t, c, b.membership.o, a)
 	again.Listen("ear", func(m proto.Message) { heard <- m })
-	a.Post(b.Address(), "ear", wrapperspb.String("for the dead"))
+	a.Send(NodeReceiver(b.Address(), "ear"), wrapperspb.String("for the dead"))
 	together(t, a, again)
 	for i := range 50 {
 		got, err := tell(t.Context(), a, fmt.Sprint("id-", i), "")
@@ -218,7 +218,7 @@ func TestRestartOnTheSameAddress(t *testing.T) {
 			t.Fatalf("answered by %s, %v", got, err)
 		}
 	}
-	a.Post(again.Address(), "ear", wrapperspb.String("hello"))
+	a.Send(NodeReceiver(again.Address(), "ear"), wrapperspb.String("hello"))
 	if m := <-heard; m.(*wrapperspb.StringValue).Value != "hello" {
 		t.Errorf("%v", m)
 	}

@@ -2,13 +2,11 @@
 // activation of that identity, on whichever node it lives, and activates it when
 // it lives nowhere. The package knows nothing of what the actors do.
 //
-// The one idea: callers and behaviours see the same small contract (protoactor's
-// Cluster on one side; Behaviour and Context on the other) on a single node and on
-// many. Solo is the runtime of one node: the same table of activations without a
-// transport; nothing listens and nothing gossips. New is a member of a cluster:
-// membership by gossip (gossip.go), a ring that says which member owns what
-// (ring.go, membership.go), links between the members (link.go, peer.go) and the
-// rules by which an activation moves (handover.go).
+// The one idea: callers and actors see the same small contract on a single node and on many: protoactor's Cluster on
+// one side, actor.Actor and ContextOf on the other. Solo is the runtime of one node: the same table of activations
+// without a transport; nothing listens and nothing gossips. New is a member of a cluster: membership by gossip
+// (gossip.go), a ring that assigns identities to members (ring.go, membership.go), links between the members (link.go,
+// peer.go) and the rules by which an activation moves (handover.go).
 //
 // Who owns what: a member activates only what the ring gives it, after the members
 // that owned it lately have let go, and while it holds a membership lease: another
@@ -71,10 +69,10 @@ const (
 // DefaultTimeout bounds a request that says nothing else.
 const DefaultTimeout = 15 * time.Second
 
-// Kind names a sort of actor and makes the behaviour of a new activation.
+// Kind names a sort of virtual actors. New makes the actor of an activation; see ContextOf.
 type Kind struct {
 	Name string
-	New  func() Behaviour
+	New  func() actor.Actor
 	// Rows: what its actors know stands in rows that are fenced. When two components
 	// of a cut cluster meet again, both may have acted: such actors are activated
 	// anew, and lose nothing.
@@ -226,14 +224,33 @@ func (n *Node) tell(key identity, msg proto.Message) {
 	}
 }
 
-// TellLive sends msg to an identity that is active, and leaves others asleep. It does
-// not wait, and may be lost. The library has no word for it.
-func (n *Node) TellLive(kind, id string, msg proto.Message) {
-	if n.membership != nil {
-		n.membership.tell(opTellLive, identity{kind, id}, msg)
-		return
+// Target is the receiver of a message that Send sends: ActiveActor or NodeReceiver.
+type Target struct {
+	key           identity
+	address, name string
+}
+
+// ActiveActor is the activation of an identity. A message to an identity without one is dropped.
+func ActiveActor(kind, id string) Target { return Target{key: identity{kind, id}} }
+
+// NodeReceiver is what Listen named on the node with that address.
+func NodeReceiver(address, name string) Target { return Target{address: address, name: name} }
+
+// Send sends msg and does not wait. It may be lost. A request that is answered goes to a virtual actor by the
+// Cluster of the library, and to another member by Ask.
+func (n *Node) Send(to Target, msg proto.Message) {
+	switch {
+	case to.name != "" && to.address == n.Address():
+		n.receive(to.name, msg)
+	case to.name != "":
+		if n.membership != nil {
+			n.membership.post(to.address, to.name, msg)
+		}
+	case n.membership != nil:
+		n.membership.tell(opTellLive, to.key, msg)
+	default:
+		n.tellLive(to.key, msg)
 	}
-	n.tellLive(identity{kind, id}, msg)
 }
 
 func (n *Node) tellLive(key identity, msg proto.Message) {
@@ -246,24 +263,12 @@ func (n *Node) tellLive(key identity, msg proto.Message) {
 	}
 }
 
-// Listen names a receiver of this node for Post. The function runs on the
+// Listen names a receiver of this node for Send. The function runs on the
 // sender's goroutine and must not block.
 func (n *Node) Listen(name string, receive func(proto.Message)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.named[name] = receive
-}
-
-// Post sends msg to the named receiver of the node with that address. It may
-// be lost.
-func (n *Node) Post(address, name string, msg proto.Message) {
-	if address != n.Address() {
-		if n.membership != nil {
-			n.membership.post(address, name, msg)
-		}
-		return
-	}
-	n.receive(name, msg)
 }
 
 func (n *Node) receive(name string, msg proto.Message) {

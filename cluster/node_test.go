@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -24,7 +25,8 @@ type counter struct {
 	births *atomic.Int64
 }
 
-func (b *counter) Receive(c *Context, msg any) {
+func (b *counter) Receive(ctx actor.Context) {
+	c, msg := ContextOf(ctx), ctx.Message()
 	switch m := msg.(type) {
 	case Activated:
 		if b.births != nil {
@@ -55,7 +57,7 @@ func (b *counter) Receive(c *Context, msg any) {
 func solo(t *testing.T, births *atomic.Int64) *Node {
 	t.Helper()
 	n := Solo(quietly())
-	n.Register(Kind{Name: "counter", New: func() Behaviour { return &counter{births: births} }})
+	n.Register(Kind{Name: "counter", New: func() actor.Actor { return &counter{births: births} }})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -167,7 +169,7 @@ func TestCallsEnd(t *testing.T) {
 func TestAdmission(t *testing.T) {
 	n := Solo(quietly())
 	gate := make(chan struct{})
-	n.Register(Kind{Name: "stuck", New: func() Behaviour { return blocked{gate} }})
+	n.Register(Kind{Name: "stuck", New: func() actor.Actor { return blocked{gate} }})
 	defer func() {
 		close(gate)
 		n.Stop(context.Background())
@@ -196,7 +198,8 @@ func TestAdmission(t *testing.T) {
 
 type blocked struct{ gate chan struct{} }
 
-func (b blocked) Receive(_ *Context, msg any) {
+func (b blocked) Receive(ctx actor.Context) {
+	msg := ctx.Message()
 	if _, ok := msg.(proto.Message); ok {
 		<-b.gate
 	}
@@ -205,14 +208,14 @@ func (b blocked) Receive(_ *Context, msg any) {
 func TestTellAndPost(t *testing.T) {
 	n := solo(t, nil)
 	n.Tell("counter", "a", wrapperspb.String(""))
-	n.TellLive("counter", "a", wrapperspb.String(""))
-	n.TellLive("counter", "asleep", wrapperspb.String(""))
+	n.Send(ActiveActor("counter", "a"), wrapperspb.String(""))
+	n.Send(ActiveActor("counter", "asleep"), wrapperspb.String(""))
 	if got := call(t, n, "a", ""); got != 3 || n.Live() != 1 {
 		t.Errorf("%d messages, %d live", got, n.Live())
 	}
 	got := make(chan proto.Message, 1)
 	n.Listen("ear", func(m proto.Message) { got <- m })
-	n.Post(n.Address(), "ear", wrapperspb.String("hello"))
+	n.Send(NodeReceiver(n.Address(), "ear"), wrapperspb.String("hello"))
 	if m := <-got; m.(*wrapperspb.StringValue).Value != "hello" {
 		t.Errorf("%v", m)
 	}
@@ -221,7 +224,7 @@ func TestTellAndPost(t *testing.T) {
 func TestStopRefusesAndLeaksNothing(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	n := Solo(quietly())
-	n.Register(Kind{Name: "counter", New: func() Behaviour { return &counter{} }})
+	n.Register(Kind{Name: "counter", New: func() actor.Actor { return &counter{} }})
 	for i := range 100 {
 		call(t, n, fmt.Sprint(i), "")
 	}
@@ -233,7 +236,7 @@ func TestStopRefusesAndLeaksNothing(t *testing.T) {
 
 func BenchmarkCall(b *testing.B) {
 	n := Solo(quietly())
-	n.Register(Kind{Name: "counter", New: func() Behaviour { return &counter{} }})
+	n.Register(Kind{Name: "counter", New: func() actor.Actor { return &counter{} }})
 	defer n.Stop(context.Background())
 	msg := wrapperspb.String("")
 	b.ReportAllocs()

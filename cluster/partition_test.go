@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"castellan/internal/porttest"
 )
 
@@ -64,7 +66,7 @@ func TestPartitionDetector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+	a.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	const unknown, there, nobody = 0, 1, 2
 	var truth, asked atomic.Int32
 	a.OnPartition(func(_ context.Context, side Component) (bool, error) {
@@ -152,8 +154,8 @@ func TestMembersThatAreBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Register(Kind{Name: "player", Rows: true, New: func() Behaviour { return &player{c: rows} }},
-		Kind{Name: "counter", New: func() Behaviour { return &player{c: memory} }})
+	a.Register(Kind{Name: "player", Rows: true, New: func() actor.Actor { return &player{c: rows} }},
+		Kind{Name: "counter", New: func() actor.Actor { return &player{c: memory} }})
 	if err := a.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"castellan/internal/porttest"
@@ -134,7 +135,7 @@ func BenchmarkCallAcross(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		n.Register(Kind{Name: "player", New: func() Behaviour { return &player{c: c} }})
+		n.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 		if err := n.Start(); err != nil {
 			b.Fatal(err)
 		}

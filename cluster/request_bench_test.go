@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/asynkron/protoactor-go/actor"
 	protoactor "github.com/asynkron/protoactor-go/cluster"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -13,7 +14,7 @@ import (
 // several times, and compare their medians.
 func BenchmarkRequest(b *testing.B) {
 	n := Solo(quietly())
-	n.Register(Kind{Name: "counter", New: func() Behaviour { return &counter{} }})
+	n.Register(Kind{Name: "counter", New: func() actor.Actor { return &counter{} }})
 	defer n.Stop(context.Background())
 	msg, ctx := wrapperspb.String(""), context.Background()
 	for name, ask := range map[string]func(id string) error{

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -41,7 +42,8 @@ func (f *follower) Handle(along, kind, message string) (context.Context, func(bo
 // teller answers with the place in the trace that its messages have.
 type teller struct{}
 
-func (teller) Receive(c *Context, msg any) {
+func (teller) Receive(ctx actor.Context) {
+	c, msg := ContextOf(ctx), ctx.Message()
 	if m, ok := msg.(*wrapperspb.StringValue); ok {
 		if m.Value == "panic" {
 			panic("told to")
@@ -55,7 +57,7 @@ func (teller) Receive(c *Context, msg any) {
 func TestCallsAreFollowed(t *testing.T) {
 	n, f := Solo(quietly()), &follower{}
 	n.Trace(f)
-	n.Register(Kind{Name: "teller", New: func() Behaviour { return teller{} }})
+	n.Register(Kind{Name: "teller", New: func() actor.Actor { return teller{} }})
 	defer n.Stop(context.Background())
 	say := func(ctx context.Context, text string) string {
 		m, err := n.Call(ctx, "teller", "a", wrapperspb.String(text))

@@ -166,7 +166,10 @@ func TestSecretsNeverShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := []string{log.String(), string(asJSON), string(asYAML), c.Describe(), c.Database.Redacted(), fmt.Sprint(c),
-		fmt.Sprintln(&c), fmt.Sprint(c.Warnings())}
+		fmt.Sprintln(&c), c.Hide(canary), c.Hide("a " + canary + " b")}
+	for _, key := range AllKeys() {
+		shown = append(shown, c.Shown(key))
+	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%b", "%t", "%c", "%U", "%e", "%10s",
 		"%T"} {
 		shown = append(shown, fmt.Sprintf(verb, c.Mail.Password), fmt.Sprintf(verb, &c.Mail.Password), fmt.Sprintf(verb, c),

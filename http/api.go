@@ -50,6 +50,7 @@ import (
 	"castellan/http/rest"
 	"castellan/http/servicekey"
 	"castellan/http/session"
+	"castellan/http/setup"
 	"castellan/http/socket"
 	"castellan/http/standing"
 	"castellan/http/system"
@@ -112,6 +113,7 @@ var sections = []rest.Group{
 	foureyes.Group{},
 	audit.Group{},
 	cluster.Group{},
+	setup.Group{},
 	job.Group{},
 	presence.Group{},
 	system.Keys{},

@@ -90,7 +90,7 @@ func TestHeadersOfTheDocument(t *testing.T) {
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			want := map[string]string{complete: "ot-auth x-auth", result: "ot-auth x-auth", login: "p-auth",
-				job: "etag", "/user/confirm-user-identity": "x-auth"}[path]
+				job: "etag", "/user/confirm-user-identity": "x-auth", "/integration/withdrawals": "p-auth"}[path]
 			if op.Extensions["x-starts-action"] != nil {
 				want = "p-auth"
 			}

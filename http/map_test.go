@@ -65,6 +65,7 @@ var tables = map[string][]string{
 	"rate":             {"exchange_pair", "exchange_rate"},
 	"resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"servicekey":       {"service_key"},
+	"setup":            nil, // judges settings and parameters
 	"session":          {"login_history", "refused_login", "session"},
 	"totp":             {"recovery_code", "totp"},
 	"transaction": {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue",

@@ -46,6 +46,9 @@ func Migrate(ctx context.Context, db *DB) (applied []string, err error) {
 	return db.Migrate(ctx, migrations)
 }
 
+// Pending names the migrations that the database lacks; see engine.DB.Pending.
+func Pending(ctx context.Context, db *DB) ([]string, error) { return db.Pending(ctx, migrations) }
+
 // Start begins to commit units. The audit key chains the audit rows; start
 // names this process in them.
 func Start(db *DB, auditKey []byte, start string) {

@@ -32,6 +32,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			transactionFences,
 			blockageFences,
 			access.PushFences,
+			kit.IntegrationFences,
 		),
 		Writes: slices.Concat(
 			access.ChallengeWrites,

@@ -3,7 +3,9 @@ package persistence
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,11 +29,40 @@ func bothWith(t *testing.T, o Options, test func(t *testing.T, db *DB)) {
 		name string
 		dsn  func(t *testing.T) string
 	}{
-		{"sqlite", func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") }},
+		{"sqlite", migratedFile},
 		{"postgres", func(t *testing.T) string { return pgtest.DSN(t) }},
 	} {
 		t.Run(kind.name, func(t *testing.T) { test(t, openWith(t, kind.dsn(t), o)) })
 	}
+}
+
+// migrated is a database of SQLite with every table, made once: a copy costs less than migrating another one.
+var migrated = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "persistence-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file, ctx := filepath.Join(dir, "test.db"), context.Background()
+	db, err := Open(ctx, "sqlite:"+file, Options{})
+	if err != nil {
+		return nil, err
+	}
+	err = db.Exclusive(ctx, func(ctx context.Context) error { _, err := Migrate(ctx, db); return err })
+	if err := errors.Join(err, db.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
+// migratedFile is a database of SQLite for this test alone, which needs no migration.
+func migratedFile(t *testing.T) string {
+	t.Helper()
+	text, err := migrated()
+	storetest.Must(t, err)
+	file := filepath.Join(t.TempDir(), "test.db")
+	storetest.Must(t, os.WriteFile(file, text, 0o600))
+	return "sqlite:" + file
 }
 
 func openWith(t *testing.T, dsn string, o Options) *DB {

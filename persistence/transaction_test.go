@@ -29,7 +29,7 @@ func TestTransactionsAreFoundByIndex(t *testing.T) {
 			return deposits.Selected(all((*depositRead)(nil)), of(waitingFilters(q)))
 		}
 		queue := func(q transaction.QueueQuery) *bun.SelectQuery {
-			return queued.Selected(all((*queuedRow)(nil)), of(queueFilters(q)))
+			return entries.Selected(all((*entryRead)(nil)), of(queueFilters(q)))
 		}
 		text := new("x")
 		for name, c := range map[string]struct {

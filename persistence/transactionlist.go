@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -78,6 +79,45 @@ var queued = record.Table[queuedRow, transaction.Queued]{
 			q.Fee = &fee
 		}
 		return q, err
+	},
+}
+
+// entryRead is an entry of the queue with its withdrawal and its user.
+type entryRead struct {
+	bun.BaseModel `bun:"table:withdrawal_queue,alias:q"`
+
+	queuedRow
+	SumHi, SumLo, PaidHi, PaidLo int64
+	PaidBy                       string
+	OwnerName, OwnerSurname      string
+	OwnerMail, OwnerPhone        string
+}
+
+// entries names the columns of its joins apart from those of the queue, which filters and
+// order name without their table.
+var entries = record.Table[entryRead, transaction.Entry]{
+	Order: newestFirst,
+	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.ColumnExpr("q.*, w.sum_hi, w.sum_lo, w.paid_hi, w.paid_lo, w.paid_by, " +
+			"COALESCE(o.owner_name, '') AS owner_name, COALESCE(o.owner_surname, '') AS owner_surname, " +
+			"COALESCE(o.owner_mail, '') AS owner_mail, COALESCE(o.owner_phone, '') AS owner_phone").
+			Join("JOIN (SELECT id AS paid_id, hi AS sum_hi, lo AS sum_lo, fee_hi AS paid_hi, fee_lo AS paid_lo, " +
+				"COALESCE(transfer_id, '') AS paid_by FROM withdrawal) AS w ON w.paid_id = q.id").
+			Join("LEFT JOIN (SELECT id AS owner_id, name AS owner_name, surname AS owner_surname, " +
+				"email AS owner_mail, phone AS owner_phone FROM users) AS o ON o.owner_id = q.user_id")
+	},
+	Record: func(r entryRead) (e transaction.Entry, err error) {
+		if e.Queued, err = queued.Record(r.queuedRow); err != nil {
+			return e, err
+		}
+		e.Withdrawal = transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, ToAddress: r.Address,
+			TransferID: r.PaidBy}
+		if e.Withdrawal.Amount, err = amount.Of(r.SumHi, r.SumLo); err == nil {
+			e.Withdrawal.Fee, err = amount.Of(r.PaidHi, r.PaidLo)
+		}
+		e.FullName = strings.TrimSpace(r.OwnerName + " " + r.OwnerSurname)
+		e.Email, e.Phone = r.OwnerMail, r.OwnerPhone
+		return e, err
 	},
 }
 
@@ -198,8 +238,8 @@ func (s Transactions) Desk(ctx context.Context, userID string) (version int64, e
 
 // Queue implements transaction.Store.
 func (s Transactions) Queue(ctx context.Context, q transaction.QueueQuery,
-	p page.Query[transaction.Place]) (page.Of[transaction.Queued], error) {
-	return record.ListPage(ctx, s.db, queued, p, transactionOrder, queueFilters(q))
+	p page.Query[transaction.Place]) (page.Of[transaction.Entry], error) {
+	return record.ListPage(ctx, s.db, entries, p, transactionOrder, queueFilters(q))
 }
 
 // Processes implements transaction.Store.

@@ -3,7 +3,7 @@
 set -eu
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-go test -count=1 -run '^TestConsole(Screens|Security|Approvals)$' -artifacts -outputdir "$out" ./cmd/castellan
+go test -count=1 -run '^TestConsole(Screens|Security|Approvals)$' -artifacts -outputdir "$out" ./test/console
 picture() { # FROM TO: the first picture of that name
 	find "$out" -path "*/$1.png" | sort | head -1 | xargs -I{} cp {} "docs/pictures/console-$2.png"
 }

@@ -97,12 +97,12 @@ func stored(t testing.TB, url config.Secret, n int) *Deployment {
 // that wrote nor by another. A rule holds when its write is acknowledged.
 func TestBurstOfRules(t *testing.T) {
 	const rules, writers, writes = 4000, 8, 10
-	for name, dsn := range map[string]func() string{
-		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func() string { return pgtest.DSN(t) },
+	for name, dsn := range map[string]func(*testing.T) string{
+		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := stored(t, config.Secret(dsn()), rules)
+			d := stored(t, config.Secret(dsn(t)), rules)
 			here, there := newRulesNode(t, d.DB), newRulesNode(t, d.DB)
 			by := firewall.Author{Client: firewall.Client{UserID: "u1", IP: netip.MustParseAddr("192.0.2.1")}}
 			var all sync.WaitGroup

@@ -15,14 +15,14 @@ import (
 // What the command line does to keys reaches a running node with the feed, which
 // is read four times a second (D-AUTH-07).
 func TestNodesFollowCronKeys(t *testing.T) {
-	for name, dsn := range map[string]func() string{
-		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func() string { return pgtest.DSN(t) },
+	for name, dsn := range map[string]func(*testing.T) string{
+		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, dir := t.Context(), t.TempDir()
 			cfg, err := config.Load("", []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=" +
-				dsn(),
+				dsn(t),
 				"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1"})
 			if err != nil {
 				t.Fatal(err)

@@ -132,6 +132,11 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	if err := v.DB.InTx(ctx, func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }); err != nil {
 		return fmt.Errorf("seed parameters: %w", err)
 	}
+	if _, err := v.DB.Once(ctx, "explorers", func(ctx context.Context) error {
+		return parameter.SeedExplorers(ctx, parameters, currency.Explorers)
+	}); err != nil {
+		return fmt.Errorf("seed explorers: %w", err)
+	}
 	contracts := persistence.NewContracts(v.DB)
 	if _, err := v.DB.Once(ctx, "contract", func(ctx context.Context) error {
 		return contract.Seed(ctx, contracts)

@@ -6,11 +6,14 @@ import (
 
 	"castellan/domain/challenge"
 	"castellan/domain/contract"
+	"castellan/domain/fault"
 	"castellan/domain/job"
 	"castellan/domain/password"
 	"castellan/domain/registration"
+	"castellan/http/guard"
 	httpintegration "castellan/http/integration"
 	httpregistration "castellan/http/registration"
+	"castellan/http/rest"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 )
@@ -34,6 +37,24 @@ func (s *service) registration(agreed *contract.Service) {
 	}
 	s.signups = httpregistration.Group{Service: signups, Contracts: agreed, Enabled: s.cfg.Registration.Enabled}
 	s.join(part{groups: groups(s.signups), actions: []challenge.Action{signups.Action()}})
+}
+
+// owner returns the user of an x-auth token, and the starter of a challenge that another
+// service starts for that user. The challenge ends with the session of the token, which has
+// the address and the device.
+func (s *service) owner(ctx context.Context, who rest.Caller, userToken string) (string, challenge.Starter, error) {
+	c, err := s.guards().Session(ctx, userToken)
+	if err != nil {
+		return "", challenge.Starter{}, err
+	}
+	of, err := access.NewSessions(s.DB).Get(ctx, c.Subject, c.SessionID, time.Now())
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.TokenRevoked, "the session has ended")
+	}
+	from := guard.From(who)
+	from.SessionID, from.IP, from.Country = of.ID, of.IP, of.Country
+	from.Brand, from.Model, from.Description = of.Brand, of.Model, of.Description
+	return c.Subject, from, err
 }
 
 // integration builds what the platform's other services call beside the areas whose records

@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/addressbook/address"
 	"castellan/domain/balance"
+	"castellan/domain/challenge"
 	"castellan/domain/commit"
 	"castellan/domain/job"
 	"castellan/domain/ledger"
@@ -40,12 +41,15 @@ func (s *service) money() error {
 	if err != nil {
 		return err
 	}
-	s.join(part{groups: groups(httplimit.Group{Service: limits}, httpintegration.Withdrawals{
+	withdrawals := &transaction.Withdrawals{Ledger: s.ledger, Store: persistence.NewTransactions(s.DB), Users: s.users,
+		Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,
+		Books: persistence.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external, Now: time.Now}
+	requests := httpintegration.Withdrawals{Service: withdrawals, Owner: s.owner,
 		HotWallet: s.cfg.Transactions.HotWallet, TimeOut: s.cfg.Transactions.TimeOut,
-		Service: &transaction.Withdrawals{Ledger: s.ledger, Store: persistence.NewTransactions(s.DB), Users: s.users,
-			Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,
-			Books: persistence.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external,
-			Now: time.Now}})})
+		Approvals: &transaction.Approvals{Withdrawals: withdrawals, Engine: s.starter,
+			Account: accounts{s.users}.Account}}
+	s.join(part{groups: groups(httplimit.Group{Service: limits}, requests),
+		actions: []challenge.Action{requests.Action()}})
 	transactions := &transaction.Service{Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
 		Parameters: s.parameters, Now: time.Now, Store: persistence.NewTransactions(s.DB), Changes: s.changes("", nil),
 		Jobs: s.jobs, Messenger: s.starter.Messenger,
@@ -60,7 +64,8 @@ func (s *service) money() error {
 	var unexplained atomic.Int64
 	s.join(part{
 		groups: groups(httptransaction.Group{Service: transactions, Numbers: httptransaction.Numbers{
-			FinalizedDeposit: numbers.FinalizedDeposit, HotWallet: numbers.HotWallet, TimeOut: numbers.TimeOut}}),
+			FinalizedDeposit: numbers.FinalizedDeposit, HotWallet: numbers.HotWallet, TimeOut: numbers.TimeOut},
+			Shows: s.shows}),
 		kinds: []job.Kind{transactions.Kind(), {Name: "verify-ledger",
 			Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
 				found, n, err := s.verifyLedger(ctx, books)

@@ -63,13 +63,13 @@ func slow(t *testing.T, d *Deployment) (release func()) {
 // A start waits for a slow database, and says so in one line: opening and reading
 // the snapshots, as a node does, and opening alone, as a command does.
 func TestStartIsPatient(t *testing.T) {
-	for name, dsn := range map[string]func() string{
-		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func() string { return pgtest.DSN(t) },
+	for name, dsn := range map[string]func(*testing.T) string{
+		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config.Default()
-			cfg.DataDir, cfg.Database.URL, cfg.Dev = t.TempDir(), config.Secret(dsn()), true
+			cfg.DataDir, cfg.Database.URL, cfg.Dev = t.TempDir(), config.Secret(dsn(t)), true
 			cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
 			cfg = cfg.Resolved()
 			first, err := Open(t.Context(), cfg)

@@ -159,16 +159,11 @@ type Options struct {
 // Serve runs the service until ctx ends and everything under way has finished.
 func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	started := time.Now()
-	for _, w := range cfg.Warnings() {
-		o.Log.Warn("configuration", "warning", w)
-	}
 	d, err := openWith(ctx, cfg, persistence.Options{Trace: o.Trace})
 	if err != nil {
 		return err
 	}
-	for _, path := range exposed(cfg) {
-		o.Log.Warn("other users of this machine may read it: take their rights away (chmod go-rwx)", "path", path)
-	}
+	logFindings(ctx, cfg, d.DB, o.Log)
 	cfg.MFA.Guarded = guardedEndpoints(cfg.MFA, httpapi.Endpoints())
 	s := &service{Deployment: d, cfg: cfg, o: o, log: o.Log}
 	l, err := net.Listen("tcp", cfg.HTTP.Addr)
@@ -224,7 +219,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
 		s.challenges, s.assets, s.accounts, s.login, s.integration, s.backOffice, s.documents, s.kyc,
-		s.operations, s.money, s.standings, s.content, s.http} {
+		s.operations, s.money, s.standings, s.content, s.setup, s.http} {
 		if err := area(); err != nil {
 			return err
 		}

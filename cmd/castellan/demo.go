@@ -12,6 +12,7 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/cmd/demo"
+	"castellan/domain/addressbook/address"
 	"castellan/domain/password"
 )
 
@@ -57,10 +58,14 @@ func (c demoCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	rules, err := address.NewRules(e.cfg.AddressBook.AddressRules)
+	if err != nil {
+		return err
+	}
 	logins := app.DemoLoginsFile(e.cfg.DataDir)
 	w := demo.World{DB: v.DB, Clock: clock, Ring: v.Ring, Files: files, Hasher: hasher, HashIdentity: v.HashIdentity,
-		Dev: e.cfg.Dev, Password: c.password, Progress: progressOn(e.err),
-		Keep: func(all []demo.Login) error { return keepLogins(logins, all) }}
+		Rules: rules, Waiting: e.cfg.AddressBook.WaitingTime, Dev: e.cfg.Dev, Password: c.password,
+		Progress: progressOn(e.err), Keep: func(all []demo.Login) error { return keepLogins(logins, all) }}
 	if c.Password != "" {
 		if err := policy(e.cfg).Check(c.Password, password.Personal{}); err != nil {
 			return err

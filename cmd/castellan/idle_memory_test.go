@@ -60,6 +60,7 @@ func (l *untilServing) Write(line []byte) (int, error) {
 func TestMemoryOfAFreshService(t *testing.T) {
 	const mostLive, mostHeld = 6 << 20, 16 << 20
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Program = os.Args[0]
 		s.Production().Set("LOG_LEVEL=info", "DATABASE_MAX_CONNECTIONS=")
 		got := s.Command("", idleRole)
 		var live, held int

@@ -31,6 +31,7 @@ type cli struct {
 	Serve      serveCmd      `cmd:"" default:"withargs" help:"Run the service (what happens without a command)."`
 	Migrate    migrateCmd    `cmd:"" help:"Bring the database to this version and stop."`
 	Conf       configCmd     `cmd:"" name:"config" help:"Print the effective settings, explained; secrets are hidden."`
+	Doctor     doctorCmd     `cmd:"" help:"Say which controls and features are off, and check live what is set."`
 	Version    versionCmd    `cmd:"" help:"Print the version, or the licences of what is linked in."`
 	User       userCmd       `cmd:"" help:"Accounts: add or unlock one, stop withdrawals, set allowed countries."`
 	Keys       keysCmd       `cmd:"" help:"Keys of the service: rotate them."`
@@ -54,7 +55,8 @@ Without settings it serves on 127.0.0.1:8080 with an embedded SQLite file in
 ./data, in production mode: no demo accounts, no development pages. For a first
 look use "make run", or CASTELLAN_DEV=true castellan serve.
 
-"castellan config" explains every setting and shows where its value comes from.`
+"castellan config" explains every setting and shows where its value comes from;
+"castellan doctor" says what does not work with them and what to write.`
 
 // env is what a command may use of the process.
 type env struct {

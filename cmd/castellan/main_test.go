@@ -1,77 +1,9 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"testing"
-	"time"
 
 	"castellan/internal/blackbox"
 )
 
-func TestMain(m *testing.M) {
-	blackbox.Main(m, func() {
-		if len(os.Args) == 2 {
-			switch os.Args[1] {
-			case moverRole:
-				mover()
-				return
-			case idleRole:
-				idle()
-				return
-			}
-		}
-		main()
-	})
-}
-
-// admin logs the seeded administrator in and returns the header of its token.
-func admin(t *testing.T, s *blackbox.Site, n *blackbox.Node) blackbox.Headers {
-	t.Helper()
-	token, _ := n.Session(t, s.Seeded("admin"))
-	return blackbox.Headers{"x-auth": token}
-}
-
-// twoMethods makes LOGIN ask for SMS and MAIL both. It returns when the other
-// nodes have the policy too, and with it what was configured before.
-func twoMethods(t *testing.T, n *blackbox.Node, who blackbox.Headers, others ...*blackbox.Node) {
-	t.Helper()
-	n.Ok(t, "POST", "/admin/system/mfa/policies/common",
-		`{"actionCode":"LOGIN","name":"both","expireAt":0,"required":2,"methods":[["SMS"],["MAIL"]]}`, who).Keys(t, "id")
-	for _, other := range others {
-		blackbox.Until(t, within(1), "the policy known everywhere", func() bool {
-			a, err := other.Try("POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, who)
-			var x struct{ Required int }
-			return err == nil && a.Status == 200 && json.Unmarshal(a.Body, &x) == nil && x.Required == 2
-		})
-	}
-}
-
-// tune changes a method's times; later challenges have them.
-func tune(t *testing.T, n *blackbox.Node, who blackbox.Headers, code string, expireMs, renewStartMs int) {
-	t.Helper()
-	n.Ok(
-		t,
-		"PATCH",
-		"/admin/system/mfa/methods",
-		map[string]any{"methodCode": code, "expireMs": expireMs, "renewStartMs": renewStartMs},
-		who,
-	)
-}
-
-// keys lists the keys of a JSON object.
-func keys(t *testing.T, object []byte) map[string]json.RawMessage {
-	t.Helper()
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(object, &m); err != nil {
-		t.Fatalf("%s: %v", object, err)
-	}
-	return m
-}
-
-// within is how long something may take that the service promises within so many
-// seconds. Only make faults holds it to that; elsewhere the machine may be slow,
-// and a test waits for the state, slack times as long.
-func within(seconds float64) time.Duration {
-	return time.Duration(seconds * slack * float64(time.Second))
-}
+func TestMain(m *testing.M) { blackbox.Drive(m, map[string]func(){idleRole: idle}) }

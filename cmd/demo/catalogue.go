@@ -49,8 +49,8 @@ func (r *run) catalogue(ctx context.Context) error {
 			what string
 			make func(context.Context) error
 		}{{"currencies", r.currencies}, {"people", r.recruit}, {"roles", r.roles}, {"rates", r.rates},
-			{"treasury", r.addresses}, {"contracts", r.contracts}, {"announcements", r.announcements},
-			{"agreements", r.publish}, {"rules", r.rules}, {"accepted", r.loadAgreements}, {"accounts", r.settle}} {
+			{"treasury", r.addresses}, {"fees", r.fees}, {"contracts", r.contracts}, {"announcements", r.announcements},
+			{"agreements", r.publish}, {"rules", r.rules}} {
 			if err := part.make(ctx); err != nil {
 				return fmt.Errorf("%s: %w", part.what, err)
 			}
@@ -170,4 +170,32 @@ func (r *run) addresses(ctx context.Context) error {
 			return admin.Done{Target: parameter.Treasury.Code}, parameter.Treasury.Change(ctx,
 				kit.NewParameters(r.DB), func(parameter.Addresses) (parameter.Addresses, error) { return all, nil })
 		})
+}
+
+// fees are what withdrawals cost, and their least amounts, for every currency.
+func (r *run) fees(ctx context.Context) error {
+	fees, least := parameter.Fees{}, parameter.Fees{}
+	for _, a := range r.assets {
+		for _, b := range r.assets { // a currency has one fee, which fits all of its networks
+			if b.currency == a.currency {
+				a.decimals = min(a.decimals, b.decimals)
+			}
+		}
+		fees[a.currency], least[a.currency] = quantity(a, 50), quantity(a, 500)
+	}
+	r.Clock.set(r.start.Add(2 * time.Hour))
+	for _, p := range []struct {
+		kind parameter.Kind[parameter.Fees]
+		all  parameter.Fees
+	}{{parameter.Fee, fees}, {parameter.Minimum, least}} {
+		err := r.changes(change.Parameters, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, "PARAMETER_UPDATE",
+			func(ctx context.Context) (admin.Done, error) {
+				return admin.Done{Target: p.kind.Code}, p.kind.Change(ctx, kit.NewParameters(r.DB),
+					func(parameter.Fees) (parameter.Fees, error) { return p.all, nil })
+			})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,8 +5,13 @@
 // from the instant that counts as now. So a run that was cut off goes on where its
 // last transaction stands, and comes to the same rows.
 //
-// Start reading at Run. people.go says who there is, money.go what they moved,
-// catalogue.go what the platform offers, office.go what its staff has to do.
+// Records that the services around the platform bring, and all that waits, come in through the
+// domain services behind the endpoints (doors.go), so that a missing endpoint shows as a
+// missing record.
+//
+// Start reading at Run. people.go has the accounts, money.go what they moved, wallet.go what
+// the wallet reports, catalogue.go what the platform offers, office.go what its staff has to
+// do.
 package demo
 
 import (
@@ -16,15 +21,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"castellan/domain/addressbook/address"
 	"castellan/domain/amount"
 	"castellan/domain/audit"
 	"castellan/domain/blob"
 	"castellan/domain/commit"
 	"castellan/domain/fault"
+	"castellan/domain/id"
 	"castellan/domain/keyring"
 	"castellan/domain/ledger"
 	"castellan/domain/password"
-	"castellan/domain/user"
 	"castellan/persistence"
 	"castellan/persistence/access"
 )
@@ -51,6 +57,9 @@ type World struct {
 	Files        blob.Store
 	Hasher       *password.Hasher
 	HashIdentity func(number string) string
+	// Rules and Waiting are those of the address book.
+	Rules   address.Rules
+	Waiting time.Duration
 	// Dev makes the people who can log in demo accounts, which development mode alone
 	// lets in.
 	Dev bool
@@ -89,6 +98,7 @@ type run struct {
 	team       []*person
 	assets     []asset
 	agreements []int64 // that must be accepted
+	doors      *doors
 }
 
 // tries is how often a run begins while the database cuts its transactions off, as
@@ -116,12 +126,13 @@ func begun(ctx context.Context, w World, o Options) (Summary, error) {
 		r.team = append(r.team, r.member(i))
 	}
 	var s Summary
+	defer r.ids("begin", 0)()
 	err := r.DB.Bulk(ctx)
 	if err == nil {
 		err = r.begin(ctx)
 	}
-	for _, stage := range []func(context.Context) error{r.catalogue, r.people, r.office, r.days, r.verify(&s),
-		r.finish(&s)} {
+	for _, stage := range []func(context.Context) error{r.catalogue, r.openDoors, r.settle, r.people, r.office,
+		r.days, r.verify(&s), r.finish(&s)} {
 		if err == nil {
 			err = stage(ctx)
 		}
@@ -137,11 +148,20 @@ type Summary struct {
 
 // once runs a stage in one transaction with its marker, the first time.
 func (r *run) once(ctx context.Context, stage string, do func(ctx context.Context) error) error {
-	_, err := r.DB.Once(ctx, marker+stage, do)
+	_, err := r.DB.Once(ctx, marker+stage, func(ctx context.Context) error {
+		r.ids(stage, 0)
+		return do(ctx)
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", stage, err)
 	}
 	return nil
+}
+
+// ids makes the services draw the same identifiers again in a part of the run.
+func (r *run) ids(part string, n int) (end func()) {
+	s := sourceOf(r.Seed, "ids of "+part, n)
+	return id.Repeat(func(b []byte) { copy(b, s.bytes(len(b))) })
 }
 
 // people makes the accounts, chunk after chunk.
@@ -165,19 +185,24 @@ func (r *run) chunk(ctx context.Context, first, end int) error {
 	}
 	b := r.batch()
 	var writes []commit.Write
-	var all []*person // who are shown with everything
+	var all, everyone []*person // all: those who are shown with everything
 	for n := first; n < end; n++ {
 		p := r.person(n)
 		if p.place >= 0 {
 			all = append(all, p)
 		}
-		writes = append(writes, user.Add{User: p.User})
-		writes = append(writes, r.logins(p)...)
+		everyone = append(everyone, p)
+		brought, err := r.register(p)
+		if err != nil {
+			return err
+		}
+		writes = append(append(writes, brought...), r.logins(p)...)
 		if err := r.money(b, p); err != nil {
 			return err
 		}
 	}
 	return r.DB.InTx(ctx, func(ctx context.Context) error {
+		r.ids("accounts", first)
 		if err := r.open(ctx); err != nil {
 			return err
 		}
@@ -189,7 +214,10 @@ func (r *run) chunk(ctx context.Context, first, end int) error {
 				return err
 			}
 		}
-		return r.book(ctx, b)
+		if err := r.book(ctx, b); err != nil {
+			return err
+		}
+		return r.neighbours(ctx, everyone)
 	})
 }
 

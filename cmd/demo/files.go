@@ -18,8 +18,8 @@ var letters = []string{
 	"##.  ###  #...#  .##.",
 }
 
-// picture is a small PNG that looks like a card with a portrait, or a portrait alone.
-func picture(s source, portrait bool) []byte {
+// card is a small PNG that looks like a card with a portrait, or a portrait alone.
+func card(s source, portrait bool) []byte {
 	const width, height = 320, 200
 	m := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{
 		color.RGBA{uint8(170 + s.IntN(70)), uint8(170 + s.IntN(70)), uint8(170 + s.IntN(70)), 255},

@@ -47,10 +47,8 @@ func (r *run) money(b *ledger.Batch, p *person) error {
 		u := purse{run: r, person: p, b: b, a: a, user: ledger.Account{Kind: ledger.User, Owner: p.ID, Asset: a.id}}
 		err := u.history(moves)
 		if err == nil && n == 0 && p.place >= 0 && !p.staff() {
-			at := u.between(p.CreatedAt.Add(time.Hour), r.Now.Add(-2*time.Hour))
-			if err = u.waiting(at); err == nil {
-				err = u.block(at.Add(20 * time.Minute))
-			}
+			err = u.block(u.between(p.CreatedAt.Add(time.Hour), r.Now.Add(-2*time.Hour)))
+			p.purse = &u
 		}
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w", a.currency, p.ID, err)
@@ -204,3 +202,9 @@ const (
 	kindFee        = "withdrawal-fee"
 	kindAdjustment = "adjustment"
 )
+
+// process is what happened to a transaction on its network.
+func (u *purse) process(transactionID, txID string, at time.Time) commit.Write {
+	return transaction.AddProcess{Process: transaction.Process{ID: u.id(at), TransactionID: transactionID, UserID: u.ID,
+		Asset: u.a.id, TxID: txID, Status: transaction.Finalized, At: at}}
+}

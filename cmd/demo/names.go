@@ -54,8 +54,8 @@ var companies = struct{ place, trade, form []string }{
 var latin = strings.NewReplacer("ç", "c", "ğ", "g", "ı", "i", "ö", "o", "ş", "s", "ü", "u", "Ç", "c", "Ğ", "g", "İ",
 	"i", "Ö", "o", "Ş", "s", "Ü", "u", " ", "", ".", "")
 
-// address is the mail address of a name: below a domain that can never exist.
-func address(first, last string, n int) string {
+// mailAddress is the mail address of a name: below a domain that can never exist.
+func mailAddress(first, last string, n int) string {
 	return strings.ToLower(latin.Replace(first)+"."+latin.Replace(last)) + strconv.Itoa(n) + "@posta.example"
 }
 

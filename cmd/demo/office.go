@@ -17,7 +17,8 @@ import (
 // office makes what the staff has to do, and has done.
 func (r *run) office(ctx context.Context) error {
 	return r.once(ctx, "office", func(ctx context.Context) error {
-		for _, part := range []func(context.Context) error{r.approvals, r.jobs, r.companies, r.providers} {
+		for _, part := range []func(context.Context) error{r.approvals, r.jobs, r.companies, r.providers,
+			r.treasury} {
 			if err := part(ctx); err != nil {
 				return err
 			}

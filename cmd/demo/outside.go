@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"castellan/domain/audit"
 	"castellan/domain/commit"
 	"castellan/domain/corporate"
 	"castellan/domain/provider"
 	"castellan/domain/user"
-	"castellan/persistence"
 )
 
 // byPlace is one of those who are shown.
@@ -22,18 +22,26 @@ func (r *run) byPlace(place int) *person {
 // companies apply over the months, and the corporate accounts that are shown have
 // users of theirs.
 func (r *run) companies(ctx context.Context) error {
-	store := persistence.NewCorporate(r.DB)
+	admin := audit.By{UserID: r.team[0].ID}
 	const many = 40
 	for n := range many {
 		s := sourceOf(r.Seed, "application", n)
 		name := pick(s, companies.place) + " " + pick(s, companies.trade) + " " + pick(s, companies.form)
-		a := corporate.Application{CompanyName: name, TaxNumber: s.number(10),
-			Status: []string{"APPROVED", "APPROVED", "REJECTED", "PENDING"}[n%4]}
+		status := []string{"APPROVED", "APPROVED", "REJECTED", "PENDING"}[n%4]
 		if n > many-6 {
-			a.Status = "PENDING"
+			status = "PENDING"
 		}
 		r.Clock.set(r.Now.AddDate(0, 0, -9*(many-n)).Add(time.Duration(s.IntN(600)) * time.Minute))
-		if _, err := store.AddApplication(ctx, a); err != nil {
+		a, err := r.doors.corporate.Report(ctx, corporateDesk, corporate.Application{CompanyName: name,
+			ExternalID: fmt.Sprint("demo-application-", n), TaxNumber: s.number(10), Status: "PENDING"})
+		if err != nil {
+			return err
+		}
+		if status == a.Status {
+			continue
+		}
+		r.Clock.set(r.Clock.Now().Add(26 * time.Hour))
+		if _, err := r.doors.corporate.SetStatus(ctx, corporateDesk, a.ID, status); err != nil {
 			return err
 		}
 	}
@@ -48,7 +56,7 @@ func (r *run) companies(ctx context.Context) error {
 		if place%3 == 0 {
 			u.Role, u.Status, u.Email = "accountant", "passive", nil
 		}
-		if _, err := store.AddUser(ctx, u); err != nil {
+		if _, err := r.doors.corporate.Insert(ctx, admin, u, ""); err != nil {
 			return err
 		}
 	}

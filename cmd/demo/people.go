@@ -9,6 +9,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/geo"
 	"castellan/domain/session"
+	"castellan/domain/standing"
 	"castellan/domain/user"
 )
 
@@ -21,6 +22,10 @@ type person struct {
 	// 0; -1: one of the many, who have logins and money at most.
 	place int
 	named *named // one of those who can log in
+	// ref begins the external ids of the account and of its records.
+	ref   string
+	found string // the AML status that a screening service reports; "" for none
+	purse *purse // what the wallet works with; nil: nothing
 }
 
 // shown is how many accounts are shown with everything.
@@ -32,7 +37,7 @@ const shown = 300
 var (
 	kycStates = states[string](user.ManuelApproved, 6, user.OCROrNFCApproved, 5, user.WaitingApproval, 4, user.Rejected, 2)
 	statuses  = states[user.Status](user.Active, 15, user.Passive, 2, user.Blocked, 1, user.Closed, 1)
-	amlStates = states[string](user.NotRisky, 11, "risky", 2)
+	findings  = states[string]("", 11, standing.Risky, 1, standing.HighRisk, 1)
 	types     = states[user.Type](user.Individual, 9, user.Corporate, 2)
 	homes     = states[string](user.ManuelApproved, 6, user.WaitingApproval, 2, user.Rejected, 1)
 	origins   = states[int](0, 7, 1, 2, 2, 1) // in cultures
@@ -76,7 +81,7 @@ func (r *run) registered(s source, n int) time.Time {
 
 // person makes the n-th account, from 0.
 func (r *run) person(n int) *person {
-	p := &person{source: sourceOf(r.Seed, "person", n), place: -1}
+	p := &person{source: sourceOf(r.Seed, "person", n), place: -1, ref: fmt.Sprintf("demo-%07d", n)}
 	if k := min(r.Users, shown); n*k/r.Users != (n-1)*k/r.Users || n == 0 {
 		p.place = n * k / r.Users
 	}
@@ -86,15 +91,15 @@ func (r *run) person(n int) *person {
 	first, last := p.IntN(len(c.first)), p.IntN(len(c.last))
 	p.Name, p.Surname, p.Language, p.country = c.first[first], c.last[last], c.language, pick(p.source, c.countries)
 	if c.firstIn != nil {
-		p.Email = address(c.firstIn[first], c.lastIn[last], n)
+		p.Email = mailAddress(c.firstIn[first], c.lastIn[last], n)
 	} else {
-		p.Email = address(p.Name, p.Surname, n)
+		p.Email = mailAddress(p.Name, p.Surname, n)
 	}
 	p.EmailVerified = p.chance(80)
 	p.CountryCode = dialling[p.country]
 	p.Phone = "+" + p.CountryCode + nationalNumber(r.Seed, n)
 	p.Status, p.Type = in(p, statuses), in(p, types)
-	p.KYCConfirm, p.AMLStatus = in(p, kycStates), in(p, amlStates)
+	p.KYCConfirm, p.found = in(p, kycStates), in(p, findings)
 	r.identify(p)
 	if p.place%25 == 3 {
 		p.Countries = geo.NewFilter(p.country, "TR")

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"castellan/domain/addressbook"
-	"castellan/domain/currency"
+	"castellan/domain/audit"
 	"castellan/domain/document"
 	"castellan/domain/geofilter"
 	"castellan/domain/notification"
@@ -39,41 +39,42 @@ func (r *run) show(ctx context.Context, p *person) error {
 	return nil
 }
 
-// documents keeps the papers of every third person and of those who can log in. The
-// bytes come first, as the service keeps them; where the transaction fails the next
-// run writes the same keys.
+// documents uploads the papers of every third person and of those who can log in, and has
+// them reviewed. The bytes come before the rows; where the transaction fails the next run
+// writes the same keys.
 func (r *run) documents(ctx context.Context, p *person) error {
 	if p.place%3 != 0 && p.named == nil {
 		return nil
 	}
-	store := persistence.NewDocuments(r.DB)
 	s := sourceOf(r.Seed, "document "+p.ID, 0)
+	papersOf, reviewer := r.doors.documents, audit.By{UserID: r.team[1].ID}
 	for i, paper := range papers {
 		at := s.between(p.CreatedAt.Add(time.Duration(i)*time.Minute), p.CreatedAt.Add(time.Duration(i+1)*time.Minute))
-		d := document.Document{ID: s.id(at), UserID: p.ID, Name: paper.name, MimeType: "image/png", Type: paper.kind,
-			NameTexts: map[string]string{"tr": paper.tr}, Status: document.Active, Reason: new(document.WaitingApproval),
-			Path: s.key(document.Area, "", at), CreatedAt: at}
-		content := picture(s, paper.face)
+		content := card(s, paper.face)
 		if paper.pdf {
-			d.MimeType = document.PDF
 			content = pdf("DEMO", "Proof of address", "Reference "+s.number(8))
 		}
-		d.Size = int64(len(content))
+		r.Clock.set(at)
+		d, err := papersOf.Add(ctx, audit.By{UserID: p.ID}, document.Document{UserID: p.ID, Name: paper.name,
+			Type: paper.kind, NameTexts: map[string]string{"tr": paper.tr}}, content, document.Fields{})
+		if err != nil {
+			return err
+		}
 		decided := p.KYCConfirm
 		if paper.pdf {
 			decided = p.AddressConfirmed
 		}
+		c := document.Change{ID: d.ID}
 		switch decided {
 		case user.ManuelApproved, user.OCROrNFCApproved:
-			d.Reason = new("approved")
+			c.Status, c.Reason = new(document.Active), new(new(document.Approved))
 		case user.Rejected:
-			d.Status, d.Reason = "deActive", new("rejected")
+			c.Status, c.Reason = new(document.DeActive), new(new(document.Rejected))
+		default:
+			continue // nobody has looked at it
 		}
-		if err := r.Files.Put(ctx, d.Path, r.Ring.Seal(content, []byte(d.ID))); err != nil {
-			return err
-		}
-		r.Clock.set(at)
-		if err := store.Add(ctx, d, max(d.Size, 32<<10), 1<<40); err != nil {
+		r.Clock.set(p.CreatedAt.Add(30 * time.Minute))
+		if _, err := papersOf.Change(ctx, reviewer, true, c); err != nil {
 			return err
 		}
 	}
@@ -127,20 +128,11 @@ func (r *run) wallets(ctx context.Context, p *person) error {
 		return nil
 	}
 	s := sourceOf(r.Seed, "wallet "+p.ID, 0)
-	store := persistence.NewAddressBooks(r.DB)
-	catalog, err := currency.Load(ctx, persistence.NewCurrencies(r.DB))
-	if err != nil {
-		return err
-	}
-	if _, err := store.Hold(ctx, p.ID); err != nil {
-		return err
-	}
 	for i, name := range []string{"Ledger Nano", "Borsa"} {
-		pair, _ := catalog.Pair(r.assets[(s.IntN(4)+i)%8].id)
-		at := s.between(p.CreatedAt, r.Now)
-		r.Clock.set(at)
-		if _, err := store.Insert(ctx, p.ID, addressbook.Entry{Name: name, Address: outside(s, pair.Network.Code),
-			CurrencyID: pair.CurrencyID, NetworkID: pair.NetworkID, CreatedAt: at, AddressAt: at}); err != nil {
+		a := r.assets[(s.IntN(4)+i)%8]
+		r.Clock.set(s.between(p.CreatedAt, r.Now))
+		if _, err := r.doors.books.Add(ctx, audit.By{UserID: p.ID}, addressbook.New{Name: name,
+			CurrencyCode: a.currency, NetworkCode: a.network, Address: outside(s, a.network)}); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,8 @@ const firstNumber = 5000000001
 // member makes the i-th of the team.
 func (r *run) member(i int) *person {
 	n := &team[i]
-	p := &person{source: sourceOf(r.Seed, "team", i), country: "TR", place: shown + i, named: n}
+	p := &person{source: sourceOf(r.Seed, "team", i), country: "TR", place: shown + i, named: n,
+		ref: fmt.Sprint("demo-team-", i)}
 	at := r.start.Add(time.Duration(i+1) * time.Minute)
 	p.User = user.New(p.id(at), at)
 	p.Name, p.Surname, p.Language, p.Roles, p.Type, p.KYCConfirm = n.first, n.last, n.language, n.roles, n.kind, n.kyc
@@ -65,13 +66,19 @@ func (n named) phone(i int) string { return fmt.Sprint(firstNumber + i) }
 func (r *run) recruit(ctx context.Context) error {
 	var writes []commit.Write
 	for _, p := range r.team {
-		writes = append(writes, user.Add{User: p.User})
+		brought, err := r.register(p)
+		if err != nil {
+			return err
+		}
+		writes = append(writes, brought...)
 	}
 	return r.DB.Commit(ctx, writes...)
 }
 
-// settle gives the team what everybody has who is shown.
-func (r *run) settle(ctx context.Context) error {
+// settle gives the team everything that the accounts have which are shown.
+func (r *run) settle(ctx context.Context) error { return r.once(ctx, "team", r.equip) }
+
+func (r *run) equip(ctx context.Context) error {
 	b := r.batch()
 	var writes []commit.Write
 	for _, p := range r.team {
@@ -88,7 +95,10 @@ func (r *run) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.book(ctx, b)
+	if err := r.book(ctx, b); err != nil {
+		return err
+	}
+	return r.neighbours(ctx, r.team)
 }
 
 // Login is how somebody logs in.

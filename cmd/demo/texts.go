@@ -80,7 +80,7 @@ func (r *run) announcements(ctx context.Context) error {
 			a.Route, a.ClientType = json.RawMessage(`{"screen":"update"}`), new("mobile")
 			for platform := range a.Pictures {
 				a.Pictures[platform] = s.key(announcement.Area, ".png", at)
-				if err := r.Files.Put(ctx, a.Pictures[platform], picture(s, true)); err != nil {
+				if err := r.Files.Put(ctx, a.Pictures[platform], card(s, true)); err != nil {
 					return err
 				}
 			}

@@ -64,7 +64,11 @@ type Started struct {
 	JobID   string
 	Count   int      // recipients
 	Unknown []string // ids that nobody has
+	LeftOut LeftOut  // of an SMS
 }
+
+// LeftOut counts by reason those named who get no SMS. Several reasons: the first counts.
+type LeftOut struct{ Unknown, Filter, NoTurkishNumber, CampaignsOff int }
 
 // Notice is a notification for some users. Its topic decides about the channels
 // (parameter.Topics).
@@ -129,12 +133,14 @@ func (s *Service) Text(ctx context.Context, by audit.By, m SMS) (out Started, er
 	p := sending{Message: notification.Message{Body: m.Text}}
 	if m.UserIDs == nil {
 		p.All = &to
-		out.Count, err = s.Users.CountAudience(ctx, to)
+		out.Count, out.LeftOut, err = s.countSMS(ctx, to, false)
 	} else {
 		if to.IDs = slices.Compact(slices.Sorted(slices.Values(m.UserIDs))); len(to.IDs) > MaxRecipients {
 			return out, fault.Invalid("userIds", "has too many elements, at most %d", MaxRecipients)
 		}
-		p.IDs, err = s.known(ctx, to)
+		if _, out.LeftOut, err = s.countSMS(ctx, to, true); err == nil {
+			p.IDs, err = s.known(ctx, to)
+		}
 		out.Count = len(p.IDs)
 	}
 	if err != nil {
@@ -174,6 +180,29 @@ func (s *Service) known(ctx context.Context, a user.Audience) (ids []string, err
 		ids = append(ids, found...)
 	}
 	return ids, nil
+}
+
+// countSMS counts those of an audience that get an SMS, and the others by reason. named: the
+// ids of the audience are all that are meant, even where there are none.
+func (s *Service) countSMS(ctx context.Context, a user.Audience, named bool) (recipients int, out LeftOut, err error) {
+	parts := slices.Collect(slices.Chunk(a.IDs, knownAtOnce))
+	if !named {
+		parts = [][]string{nil}
+	}
+	for _, a.IDs = range parts {
+		n, err := s.Users.CountSMS(ctx, a)
+		if err != nil {
+			return 0, LeftOut{}, err
+		}
+		recipients += n.Recipients
+		if named {
+			out.Unknown += len(a.IDs) - n.Known()
+		}
+		out.Filter += n.Filtered
+		out.NoTurkishNumber += n.NoNumber
+		out.CampaignsOff += n.NoCampaign
+	}
+	return recipients, out, nil
 }
 
 func (s *Service) start(ctx context.Context, by audit.By, kind, action, detail string,
@@ -228,7 +257,7 @@ func (s *Service) text(ctx context.Context, j job.Job, userID string) ([]commit.
 		return nil, job.Skip
 	case err != nil:
 		return nil, job.Later(err)
-	case u.Reachable() == "" || u.CountryCode != Turkey || !u.Campaigns.SMS:
+	case !u.TakesSMS(Turkey):
 		return nil, job.Skip
 	}
 	return s.Post.Send(ctx, j.ID+"-"+userID, u.ID,

@@ -186,6 +186,8 @@ type StartRequest struct {
 	Command []byte
 	// With are further writes that commit together with the new challenge.
 	With []commit.Write
+	// Bind, where it is set, makes further such writes that name the new challenge.
+	Bind func(challengeID string) []commit.Write
 }
 
 // Holder is whose a challenge is: "" for a decoy. Where KeepsFilter is true the

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"castellan/domain/admin"
 	"castellan/domain/audit"
@@ -49,13 +50,14 @@ func (s *Service) AddApplication(ctx context.Context, by audit.By, a Application
 }
 
 // Insert links an account to a company and returns the id of the link. Where u names
-// no account one is made, in the same transaction. The same again gets the first
-// answer (D-COR-06).
+// no account one is made, in the same transaction. The account gets the tax number,
+// where it is not "". The same again gets the first answer (D-COR-06).
 //
 // Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown account;
 // RECORD_ALREADY_EXIST where the link is there and says something else; OVERLOADED.
-func (s *Service) Insert(ctx context.Context, by audit.By, u User) (n int64, err error) {
-	if u, err = u.Canonical(); err != nil {
+func (s *Service) Insert(ctx context.Context, by audit.By, u User, taxNumber string) (n int64, err error) {
+	u, err = u.Canonical()
+	if err = checkTaxNumber(taxNumber, err); err != nil {
 		return 0, err
 	}
 	u.Made = u.UserID == ""
@@ -69,17 +71,21 @@ func (s *Service) Insert(ctx context.Context, by audit.By, u User) (n int64, err
 		old, err := s.Store.Like(ctx, u)
 		if err == nil {
 			n = old.ID
-			return done, repeated(old, u)
+			return done, s.repeated(ctx, old, u, taxNumber)
 		}
 		if fault.CodeOf(err) != fault.RecordNotFound {
 			return done, err
 		}
 		if !u.Made {
-			if _, err := s.Users.Get(ctx, u.UserID); err != nil {
+			account, err := s.Users.Hold(ctx, u.UserID)
+			if err != nil {
 				return done, err
 			}
 			n, err = s.Store.AddUser(ctx, u)
-			return did(n, u, ""), err
+			if taxNumber == "" || taxNumber == account.TaxNumber {
+				return did(n, u, ""), err
+			}
+			return did(n, u, taxNumberChanged, user.SetTaxNumber{UserID: u.UserID, TaxNumber: taxNumber}), err
 		}
 		now := s.Changes.Now()
 		u.UserID = id.New(now)
@@ -88,6 +94,7 @@ func (s *Service) Insert(ctx context.Context, by audit.By, u User) (n int64, err
 		}
 		made := user.New(u.UserID, now)
 		made.Type, made.MustReset, made.Campaigns = user.Corporate, true, user.Campaigns{}
+		made.TaxNumber = taxNumber
 		made.SetPlaceholder(n)
 		return did(n, u, "account made", user.Add{User: made, PasswordHash: hash}), nil
 	})
@@ -95,7 +102,16 @@ func (s *Service) Insert(ctx context.Context, by audit.By, u User) (n int64, err
 }
 
 // repeated refuses an insert that says something else than the link that is there.
-func repeated(old, u User) error {
+func (s *Service) repeated(ctx context.Context, old, u User, taxNumber string) error {
+	if taxNumber != "" {
+		account, err := s.Users.Get(ctx, old.UserID)
+		if err != nil {
+			return err
+		}
+		if account.TaxNumber != taxNumber {
+			return fault.New(fault.RecordAlreadyExist, "the user is linked to this company already")
+		}
+	}
 	old.ID, u.Made = 0, old.Made
 	if u.UserID == "" {
 		u.UserID = old.UserID
@@ -107,14 +123,19 @@ func repeated(old, u User) error {
 }
 
 // Change edits a link. The edit is judged alone first, so that a fault of the request
-// comes before an unknown id (D-GEN-19).
+// comes before an unknown id (D-GEN-19). The account of the link gets the tax number, where
+// it is not nil; "" removes it.
 //
 // Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown link or account;
 // RECORD_ALREADY_EXIST where the company has such a user already.
-func (s *Service) Change(ctx context.Context, by audit.By, n int64, edit func(*User)) error {
+func (s *Service) Change(ctx context.Context, by audit.By, n int64, edit func(*User), taxNumber *string) error {
 	alone := User{CorporateUserID: "x", Status: "x", Role: "x", CountryCode: "90", PhoneNumber: "5320000000"}
 	edit(&alone)
-	if _, err := alone.Canonical(); err != nil {
+	_, err := alone.Canonical()
+	if taxNumber != nil {
+		err = checkTaxNumber(*taxNumber, err)
+	}
+	if err != nil {
 		return err
 	}
 	return s.Changes.Do(ctx, by, "CORPORATE_USER_UPDATE", func(ctx context.Context) (admin.Done, error) {
@@ -127,8 +148,26 @@ func (s *Service) Change(ctx context.Context, by audit.By, n int64, edit func(*U
 			}
 			return after, err
 		})
-		return did(n, after, admin.Differ(before, after)), err
+		if err != nil || taxNumber == nil {
+			return did(n, after, admin.Differ(before, after)), err
+		}
+		account, err := s.Users.Hold(ctx, after.UserID)
+		if err != nil || account.TaxNumber == *taxNumber {
+			return did(n, after, admin.Differ(before, after)), err
+		}
+		return did(n, after, strings.TrimSpace(admin.Differ(before, after)+" "+taxNumberChanged),
+			user.SetTaxNumber{UserID: after.UserID, TaxNumber: *taxNumber}), nil
 	})
+}
+
+const taxNumberChanged = "TaxNumber"
+
+// checkTaxNumber is err, or the fault of a tax number; "" is none.
+func checkTaxNumber(number string, err error) error {
+	if err != nil || number == "" || user.ValidTaxNumber(number) {
+		return err
+	}
+	return fault.Invalid("taxNumber", "must be a tax number of ten digits")
 }
 
 func did(n int64, u User, detail string, with ...commit.Write) admin.Done {

@@ -18,6 +18,16 @@ var seededCurrencies = map[string]struct{ name, decimals, home string }{
 var networkNames = map[string]string{"BTC": "Bitcoin", "ETH": "Ethereum", "TRX": "TRON", "XRP": "XRP Ledger",
 	"SOL": "Solana"}
 
+// Explorers are where transactions of the seeded networks are shown, with {txId} in the place
+// of the id (D-PRC-04).
+var Explorers = map[string]string{
+	"BTC": "https://mempool.space/tx/{txId}",
+	"ETH": "https://etherscan.io/tx/{txId}",
+	"TRX": "https://tronscan.org/#/transaction/{txId}",
+	"XRP": "https://xrpscan.com/tx/{txId}",
+	"SOL": "https://solscan.io/tx/{txId}",
+}
+
 // Seed writes the content of a new installation, all of it enabled for
 // deposits and withdrawals. The caller sees to it that this happens once, in one
 // transaction.

@@ -40,12 +40,12 @@ type desk struct {
 
 func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Helper()
-	for name, dsn := range map[string]func() string{
-		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func() string { return pgtest.DSN(t) },
+	for name, dsn := range map[string]func(*testing.T) string{
+		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			db, err := persistence.Open(t.Context(), dsn(), persistence.Options{})
+			db, err := persistence.Open(t.Context(), dsn(t), persistence.Options{})
 			storetest.Must(t, err)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
 			storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {

@@ -8,6 +8,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,8 +21,28 @@ const Len = 26
 // New returns a fresh identifier stamped with now.
 func New(now time.Time) string {
 	b := stamp(now)
-	rand.Read(b[6:]) // crypto/rand.Read never fails
+	if read := repeated.Load(); read != nil {
+		(*read)(b[6:])
+	} else {
+		rand.Read(b[6:]) // crypto/rand.Read never fails
+	}
 	return Encode(b)
+}
+
+// repeated is what Repeat set; nil: identifiers cannot be guessed.
+var repeated atomic.Pointer[func(b []byte)]
+
+// Repeat makes New take its random bits from read, until end is called or Repeat is called
+// again. Such identifiers can be guessed: it is for the demonstration data alone, which is the
+// same for the same seed, in a process that does nothing else.
+func Repeat(read func(b []byte)) (end func()) {
+	var turn sync.Mutex
+	repeated.Store(new(func(b []byte) {
+		turn.Lock()
+		defer turn.Unlock()
+		read(b)
+	}))
+	return func() { repeated.Store(nil) }
 }
 
 // Of is the identifier stamped with t that some texts always have: who makes it again

@@ -52,6 +52,19 @@ type Add struct{ Claim }
 // Table implements commit.Write.
 func (Add) Table() string { return "integration_claim" }
 
+// Rebind binds an external id to another record, where it is bound to From. The digest stays.
+type Rebind struct {
+	Kind       Kind
+	ExternalID string
+	From, To   string // ids of records
+}
+
+// Table names the table of the row.
+func (Rebind) Table() string { return "integration_claim" }
+
+// Fence returns the external id with its kind. From is what is fenced, in place of a version.
+func (w Rebind) Fence() (key string, version int64) { return string(w.Kind) + "/" + w.ExternalID, 0 }
+
 // Digest is the SHA-256 of a request's fields that a repetition must not change. v must be a
 // plain value: equal values give equal digests.
 func Digest(v any) []byte {
@@ -78,6 +91,19 @@ type Store interface {
 // ErrOtherBody is the refusal of an external id that was used with another body.
 var ErrOtherBody = fault.New(fault.InvalidState, "the externalId was used before with another body")
 
+// Find reads what the external id of c is bound to; an empty claim where it is free.
+// ErrOtherBody when it was used with another digest.
+func Find(ctx context.Context, s Store, c Claim) (Claim, error) {
+	first, err := s.Claim(ctx, c.Kind, c.ExternalID)
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return Claim{}, nil
+	case err == nil && subtle.ConstantTimeCompare(first.Digest, c.Digest) != 1:
+		err = ErrOtherBody
+	}
+	return first, err
+}
+
 // Once makes the record of an external id, or reads the one that was made before. make must
 // commit Add{c} with the record, whose id is c.RecordID; read returns the record of an id.
 // repeated reports that the record was there.
@@ -86,18 +112,12 @@ var ErrOtherBody = fault.New(fault.InvalidState, "the externalId was used before
 // those of make and read.
 func Once[T any](ctx context.Context, s Store, c Claim, read func(ctx context.Context, recordID string) (T, error),
 	make func(context.Context) (T, error)) (record T, repeated bool, err error) {
-	find := func() (T, bool, error) {
-		var none T
-		first, err := s.Claim(ctx, c.Kind, c.ExternalID)
-		switch {
-		case fault.CodeOf(err) == fault.RecordNotFound:
-			return none, false, nil
-		case err != nil:
-			return none, false, err
-		case subtle.ConstantTimeCompare(first.Digest, c.Digest) != 1:
-			return none, true, ErrOtherBody
+	find := func() (record T, found bool, err error) {
+		first, err := Find(ctx, s, c)
+		if err != nil || first.RecordID == "" {
+			return record, false, err
 		}
-		record, err := read(ctx, first.RecordID)
+		record, err = read(ctx, first.RecordID)
 		return record, true, err
 	}
 	if record, repeated, err = find(); repeated || err != nil {

@@ -21,6 +21,7 @@ import (
 	"castellan/domain/kyc"
 	"castellan/domain/message"
 	"castellan/domain/page"
+	"castellan/domain/parameter"
 	"castellan/domain/picture"
 	"castellan/domain/picture/picturetest"
 	"castellan/domain/storetest"
@@ -39,13 +40,16 @@ type desk struct {
 	now    time.Time
 	told   []string
 	checks error
+	values func() *parameter.Set
 }
 
 func newDesk(t *testing.T) *desk {
 	db := persistencetest.SQLite(t)
-	d := &desk{t: t, db: db, now: time.UnixMilli(1_700_000_000_000).UTC()}
+	d := &desk{t: t, db: db, now: time.UnixMilli(1_700_000_000_000).UTC(),
+		values: parameter.NewLive(kit.NewParameters(db)).Set}
 	d.Service = &kyc.Service{Store: persistence.NewDecisions(db), Users: access.NewUsers(db),
 		Documents: persistence.NewDocuments(db), Originals: d, Pictures: picture.NewDecoder(), Language: "tr",
+		Levels: persistence.NewLevels(db), Values: d.values,
 		Types:   kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4},
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return d.now }},
 		Checks: func(context.Context, user.User) (identity.Checks, error) {

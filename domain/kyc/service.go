@@ -14,7 +14,9 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/identity"
 	"castellan/domain/integration"
+	"castellan/domain/level"
 	"castellan/domain/message"
+	"castellan/domain/parameter"
 	"castellan/domain/picture"
 	"castellan/domain/user"
 )
@@ -41,6 +43,8 @@ type Service struct {
 	Pictures *picture.Decoder
 	Changes  admin.Changes // of no topic
 	Types    Types
+	Levels   level.Store
+	Values   func() *parameter.Set // of the parameters
 	// Checks are what the service found out about an account (identity.Service).
 	Checks   func(ctx context.Context, u user.User) (identity.Checks, error)
 	Language string // of users who have none
@@ -84,8 +88,14 @@ func (s *Service) Decide(ctx context.Context, by audit.By, v Verdict) error {
 			integration.Publish{Event: integration.Event{ID: id.New(d.At), Type: integration.KYCDecided, UserID: u.ID,
 				At: d.At, Data: map[string]string{"kycConfirm": v.KYCConfirm, "previousKycConfirm": u.KYCConfirm,
 					"documentId": v.DocumentID}}})
-		return admin.Done{Target: u.ID, UserID: u.ID, Detail: "kycConfirm=" + u.KYCConfirm + " -> " + v.KYCConfirm,
-			Writes: writes}, s.Store.Add(ctx, d)
+		detail := "kycConfirm=" + u.KYCConfirm + " -> " + v.KYCConfirm
+		u.KYCConfirm = v.KYCConfirm
+		raised, err := s.raise(ctx, by, u)
+		if err != nil {
+			return done, err
+		}
+		return admin.Done{Target: u.ID, UserID: u.ID, Detail: detail, Writes: append(writes, raised...)},
+			s.Store.Add(ctx, d)
 	})
 }
 
@@ -146,8 +156,14 @@ func (s *Service) Confirm(ctx context.Context, by audit.By, userID, value, descr
 		if told != "" {
 			writes = append(writes, s.tell(u, told, d, by, challenge.MAIL, challenge.SMS)...)
 		}
-		return admin.Done{Target: u.ID, UserID: u.ID, Detail: "addressConfirmed=" + u.AddressConfirmed + " -> " + value,
-			Writes: writes}, s.Store.Add(ctx, d)
+		detail := "addressConfirmed=" + u.AddressConfirmed + " -> " + value
+		u.AddressConfirmed = value
+		raised, err := s.raise(ctx, by, u)
+		if err != nil {
+			return done, err
+		}
+		return admin.Done{Target: u.ID, UserID: u.ID, Detail: detail, Writes: append(writes, raised...)},
+			s.Store.Add(ctx, d)
 	})
 }
 

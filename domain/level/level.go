@@ -63,10 +63,13 @@ type Service struct {
 	Changes admin.Changes // of no topic: no node caches levels or the level of an account
 }
 
+// ActionGive is the audit name of another level of an account.
+const ActionGive = "USER_LEVEL"
+
 // Give gives an account a level. Of a level that it has nothing changes.
 // RECORD_NOT_FOUND for an account or a level.
 func (s *Service) Give(ctx context.Context, by audit.By, userID string, id int64) (l Level, err error) {
-	err = s.Changes.Do(ctx, by, "USER_LEVEL", func(ctx context.Context) (admin.Done, error) {
+	err = s.Changes.Do(ctx, by, ActionGive, func(ctx context.Context) (admin.Done, error) {
 		u, err := s.Users.Get(ctx, userID)
 		if err != nil {
 			return admin.Done{}, err

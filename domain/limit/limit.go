@@ -55,10 +55,15 @@ type Info struct {
 	CreditDaily, DebitDaily, CreditMonthly, DebitMonthly amount.Amount
 }
 
+// Levels lists the levels of accounts, which have the limits.
+type Levels interface {
+	List(ctx context.Context, q level.Query) ([]level.Level, error)
+}
+
 // Service tells limits. All fields are needed. It is safe for concurrent use.
 type Service struct {
 	Users   user.Store
-	Levels  level.Store
+	Levels  Levels
 	Store   Store
 	Rates   rate.Store
 	Catalog func() *currency.Catalog

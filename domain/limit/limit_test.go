@@ -17,8 +17,11 @@ import (
 // The stores of the tests: an account of level 1, and what they are told to list.
 type (
 	users  struct{ user.Store }
-	levels []level.Level
-	moves  struct {
+	levels struct {
+		level.Store
+		all []level.Level
+	}
+	moves struct {
 		all        []limit.Moved
 		month, day time.Time
 	}
@@ -32,7 +35,7 @@ func (users) Get(_ context.Context, id string) (user.User, error) {
 	return user.User{ID: id, Level: 1}, nil
 }
 
-func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l, nil }
+func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, nil }
 
 func (m *moves) Moved(_ context.Context, _ string, month, day time.Time) ([]limit.Moved, error) {
 	m.month, m.day = month, day
@@ -119,7 +122,8 @@ func TestRemaining(t *testing.T) {
 		"without limits": {level.Level{ID: 1}, []limit.Moved{in(lira, "1", "1")}, [4]string{zero, zero, zero, zero}},
 	} {
 		m := &moves{all: c.moved}
-		s := &limit.Service{Users: users{}, Levels: levels{{ID: 0}, c.level}, Store: m, Rates: rates{all: quotes},
+		s := &limit.Service{Users: users{}, Levels: levels{all: []level.Level{{ID: 0}, c.level}},
+			Store: m, Rates: rates{all: quotes},
 			Catalog: catalog, Now: func() time.Time { return now }}
 		got, err := s.Of(t.Context(), "u1")
 		storetest.Must(t, err)

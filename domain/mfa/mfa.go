@@ -39,6 +39,7 @@ const (
 	DeviceRemove    = "DEVICE_REMOVE"
 	ApproveRequest  = "APPROVE_REQUEST"
 	Register        = "REGISTER"
+	Withdraw        = "WITHDRAW"
 )
 
 // Method is the configuration of one kind of factor. Its Code is unique.

@@ -19,8 +19,9 @@ func SeedMethods() []Method {
 // of the interface. Codes that only this service adds have no row.
 func SeedActions() []Action {
 	var out []Action
+	own := []string{DeviceAdd, DeviceRemove, ApproveRequest, Register, Withdraw}
 	for _, a := range builtIn {
-		if a.Code != DeviceAdd && a.Code != DeviceRemove && a.Code != ApproveRequest && a.Code != Register {
+		if !slices.Contains(own, a.Code) {
 			out = append(out, a)
 		}
 	}
@@ -53,6 +54,9 @@ const (
 	HeaderMail    = "email"   // the address to be verified
 	HeaderSubject = "subject" // the device that enters or leaves the account
 	HeaderRequest = "request" // what a request would change
+	HeaderAmount  = "amount"  // what a withdrawal sends, with its currency and network
+	HeaderFee     = "fee"     // what it costs
+	HeaderAddress = "address" // where it goes, with the tag
 )
 
 // Titles name the action in a few words: an SMS in Turkish or Arabic has 70
@@ -65,6 +69,9 @@ var builtIn = func() []Action {
 	mail := Header{HeaderMail, Text{"tr": "E-posta adresi", "en": "Email address", "ar": "عنوان البريد الإلكتروني"}}
 	subject := Header{HeaderSubject, Text{"tr": "Hesaptaki cihaz", "en": "Account device", "ar": "جهاز الحساب"}}
 	request := Header{HeaderRequest, Text{"tr": "İstek", "en": "Request", "ar": "الطلب"}}
+	withdrawal := []Header{{HeaderAmount, Text{"tr": "Tutar", "en": "Amount", "ar": "المبلغ"}},
+		{HeaderFee, Text{"tr": "Ücret", "en": "Fee", "ar": "الرسوم"}},
+		{HeaderAddress, Text{"tr": "Adres", "en": "Address", "ar": "العنوان"}}}
 	from := []Header{device, ip, country}
 	with := func(h Header) Headers { return append(Headers{h}, from...) }
 	return []Action{
@@ -87,6 +94,7 @@ var builtIn = func() []Action {
 		{DeviceRemove, Text{"tr": "Cihaz kaldırma", "en": "Device removal", "ar": "إزالة جهاز"}, with(subject)},
 		{ApproveRequest, Text{"tr": "İstek onayı", "en": "Request approval", "ar": "الموافقة على طلب"}, with(request)},
 		{Register, Text{"tr": "Hesap açma", "en": "Sign-up", "ar": "إنشاء حساب"}, from},
+		{Withdraw, Text{"tr": "Para çekme", "en": "Withdrawal", "ar": "سحب"}, append(withdrawal, from...)},
 	}
 }()
 

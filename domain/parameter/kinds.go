@@ -45,10 +45,20 @@ var (
 		Channels{Topics: map[string][]string{"campaign": {InApp, Push}, "security": {InApp, Push, Mail}},
 			Other: []string{InApp, Push, Mail}}}
 	Explanation = Kind[Length]{"EXPLANATION", "Explanation of additional information", Length{3}}
+	KYCLevel    = Kind[Reached]{"KYC_LEVEL", "Level of confirmed accounts", Reached{}}
 )
 
 var kinds = []kind{UserStatus, UserType, DocumentStatus, DocumentReason, DocumentType, CDN, AMLControl, Treasury,
-	Fee, Minimum, Explorer, Topics, Explanation}
+	Fee, Minimum, Explorer, Topics, Explanation, KYCLevel}
+
+// Codes lists the codes of the parameters that the service reads.
+func Codes() []string {
+	codes := make([]string, len(kinds))
+	for i, k := range kinds {
+		codes[i] = k.first().Code
+	}
+	return codes
+}
 
 // List is a list of codes (D-GEN-17).
 type List struct {
@@ -226,6 +236,19 @@ type Length struct {
 func (l Length) Check() string {
 	if l.MinLength < 0 || l.MinLength > 1000 {
 		return "minLength must be 0 to 1000"
+	}
+	return ""
+}
+
+// Reached is the level to which an account is raised; nil: to none (D-INT-11).
+type Reached struct {
+	LevelID *int64 `json:"levelId,omitempty"`
+}
+
+// Check refuses a number that no level can have.
+func (r Reached) Check() string {
+	if r.LevelID != nil && (*r.LevelID < 0 || *r.LevelID > 1_000_000) {
+		return "levelId must be the number of a level"
 	}
 	return ""
 }

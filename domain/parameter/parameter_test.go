@@ -12,6 +12,7 @@ import (
 	"castellan/domain/admin"
 	"castellan/domain/amount"
 	"castellan/domain/audit"
+	"castellan/domain/currency"
 	"castellan/domain/fault"
 	"castellan/domain/parameter"
 	"castellan/domain/storetest"
@@ -84,6 +85,9 @@ func TestShapes(t *testing.T) {
 			Other: []string{parameter.InApp, parameter.Push, parameter.Mail}}},
 			[]parameter.Shape{parameter.Channels{Other: []string{"sms"}},
 				parameter.Channels{Topics: map[string][]string{"t": {parameter.Mail, "x"}}}}},
+		"reached": {[]parameter.Shape{parameter.Reached{}, parameter.Reached{LevelID: new(int64(0))},
+			parameter.Reached{LevelID: new(int64(1_000_000))}},
+			[]parameter.Shape{parameter.Reached{LevelID: new(int64(-1))}, parameter.Reached{LevelID: new(int64(1_000_001))}}},
 		"length": {[]parameter.Shape{parameter.Length{}, parameter.Length{MinLength: 1000}},
 			[]parameter.Shape{parameter.Length{MinLength: -1}, parameter.Length{MinLength: 1001}}},
 	} {
@@ -118,19 +122,49 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// Explorers are written to a parameter that was never changed, and to no other.
+func TestSeedExplorers(t *testing.T) {
+	links := parameter.Links(currency.Explorers)
+	if wrong := links.Check(); wrong != "" || len(links) == 0 {
+		t.Errorf("the seeded links: %s", wrong)
+	}
+	for name, c := range map[string]struct {
+		changes []string
+		want    string
+	}{
+		"new":               {nil, links.Of("BTC", "x")},
+		"of an operator":    {[]string{`{"BTC":"https://own.example/{txId}"}`}, "https://own.example/x"},
+		"of other networks": {[]string{`{"ETH":"https://own.example/{txId}"}`}, ""},
+		"emptied":           {[]string{`{"BTC":"https://own.example/{txId}"}`, `{}`}, ""},
+	} {
+		d := newDesk(t)
+		for _, object := range c.changes {
+			storetest.Must(t, d.update("EXPLORER", object))
+		}
+		for range 2 {
+			storetest.Must(t, parameter.SeedExplorers(t.Context(), d.Store, links))
+		}
+		live := parameter.NewLive(d.Store)
+		storetest.Must(t, live.Reload(t.Context()))
+		if got := parameter.Explorer.In(live.Set()).Of("BTC", "x"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // Seed adds the missing parameters alone, and a new installation works with the first values.
 func TestSeed(t *testing.T) {
 	d := newDesk(t)
 	before, err := d.Store.List(t.Context(), parameter.Query{})
 	storetest.Must(t, err)
-	if first := d.get("EXPLANATION"); len(before) != 13 || string(first.JSON) != `{"minLength":3}` || !first.Editable ||
+	if first := d.get("EXPLANATION"); len(before) != 14 || string(first.JSON) != `{"minLength":3}` || !first.Editable ||
 		first.Name == "" {
 		t.Errorf("%d, %+v", len(before), first)
 	}
 	storetest.Must(t, d.update("EXPLANATION", `{"minLength":7}`))
 	persistencetest.Exec(t, d.db, "DELETE FROM parameter WHERE code = 'CDN'")
 	storetest.Must(t, parameter.Seed(t.Context(), d.Store))
-	if after, err := d.Store.List(t.Context(), parameter.Query{}); err != nil || len(after) != 13 ||
+	if after, err := d.Store.List(t.Context(), parameter.Query{}); err != nil || len(after) != 14 ||
 		parameter.Explanation.In(d.Set()).MinLength != 7 {
 		t.Errorf("%d, %v, %+v", len(after), err, parameter.Explanation.In(d.Set()))
 	}

@@ -36,6 +36,24 @@ func Seed(ctx context.Context, s Store) error {
 	return nil
 }
 
+// SeedExplorers gives the parameter EXPLORER its first links. One that was ever changed stays as
+// it is, also where it is empty. The caller sees to it that one node does so at a time, in one
+// transaction.
+func SeedExplorers(ctx context.Context, s Store, links Links) error {
+	p, err := one(ctx, s, Query{Code: &Explorer.Code})
+	if err != nil {
+		return err
+	}
+	if !p.UpdatedAt.Equal(p.CreatedAt) || !bytes.Equal(p.JSON, Explorer.first().JSON) {
+		return nil
+	}
+	object, err := json.Marshal(links)
+	if err == nil {
+		_, err = s.Save(ctx, p, object)
+	}
+	return err
+}
+
 // Service carries out what administrators change.
 type Service struct {
 	Store   Store

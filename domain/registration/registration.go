@@ -143,8 +143,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, n Newcomer) (Record, err
 	}
 	now := s.Changes.Now()
 	made := n.account(user.New(id.New(now), now))
-	claim := integration.Claim{Kind: integration.Users, ExternalID: n.ExternalID, Digest: integration.Digest(n),
-		RecordID: made.ID, At: now}
+	claim := n.claim(made)
 	record, _, err := integration.Once(ctx, s.External, claim,
 		func(ctx context.Context, userID string) (Record, error) {
 			u, err := s.Users.Get(ctx, userID)
@@ -153,7 +152,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, n Newcomer) (Record, err
 		func(ctx context.Context) (Record, error) {
 			err := s.Changes.Do(ctx, by, ActionAdd, func(context.Context) (admin.Done, error) {
 				return admin.Done{Target: made.ID, UserID: made.ID,
-					Writes: []commit.Write{integration.Add{Claim: claim}, user.Add{User: made}}}, nil
+					Writes: n.writes(made)}, nil
 			})
 			return Record{made, n.ExternalID}, err
 		})
@@ -161,6 +160,33 @@ func (s *Service) Add(ctx context.Context, by audit.By, n Newcomer) (Record, err
 		err = taken()
 	}
 	return record, err
+}
+
+// claim is the claim of a newcomer in canonical form on its account.
+func (n Newcomer) claim(made user.User) integration.Claim {
+	return integration.Claim{Kind: integration.Users, ExternalID: n.ExternalID, Digest: integration.Digest(n),
+		RecordID: made.ID, At: made.CreatedAt}
+}
+
+// writes are what an account comes into being by.
+func (n Newcomer) writes(made user.User) []commit.Write {
+	return []commit.Write{integration.Add{Claim: n.claim(made)}, user.Add{User: made}}
+}
+
+// Import returns the account of a newcomer who was a user of a platform before, and the writes
+// that Add makes of it, for an import that commits many accounts at once. made has the id, the
+// time and what that platform knows of the account, such as its level; the fields of the
+// newcomer replace its own. The import sees to it that each account counts once.
+//
+// Errors: INVALID_FIELD with every faulty field.
+func (n Newcomer) Import(by audit.By, made user.User) (user.User, []commit.Write, error) {
+	n, err := n.Canonical()
+	if err != nil {
+		return made, nil, err
+	}
+	made = n.account(made)
+	return made, append(n.writes(made), by.Did(audit.Record{At: made.CreatedAt, UserID: made.ID, Action: ActionAdd,
+		Target: made.ID})), nil
 }
 
 // Get returns an account with its external id. RECORD_NOT_FOUND.

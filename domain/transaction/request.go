@@ -11,6 +11,7 @@ import (
 	"castellan/domain/addressbook/address"
 	"castellan/domain/amount"
 	"castellan/domain/audit"
+	"castellan/domain/commit"
 	"castellan/domain/currency"
 	"castellan/domain/fault"
 	"castellan/domain/id"
@@ -53,6 +54,16 @@ func (o Outgoing) Fee() amount.Amount {
 	return o.Withdrawal.Fee
 }
 
+// Entry is an entry of the queue in a list: with its withdrawal and its user, whose fields are
+// "" where the account is gone or has none.
+type Entry struct {
+	Outgoing
+	FullName, Email, Phone string
+}
+
+// Mark implements page.Marked.
+func (e Entry) Mark() Place { return e.Queued.Mark() }
+
 // WithdrawalRequest asks for a withdrawal, to Address or to the entry AddressID of the user's
 // address book.
 type WithdrawalRequest struct {
@@ -61,6 +72,11 @@ type WithdrawalRequest struct {
 	Amount                            amount.Amount
 	Address, AddressTag               string
 	AddressID                         int64 // 0: Address counts
+}
+
+// detail is what the audit says of a request.
+func (r WithdrawalRequest) detail(pair currency.Listed, fee amount.Amount) string {
+	return r.Amount.String() + " " + pair.Currency.Code + " on " + pair.Network.Code + ", fee " + fee.String()
 }
 
 // SetDesk counts a request of a user. Requests of one user are decided one after the other:
@@ -100,29 +116,50 @@ func (s *Withdrawals) Request(ctx context.Context, by audit.By, r WithdrawalRequ
 	}
 	c := integration.Claim{Kind: integration.Withdrawals, ExternalID: r.ExternalID, Digest: integration.Digest(r)}
 	o, _, err := integration.Once(ctx, s.Claims, c, s.Get, func(ctx context.Context) (Outgoing, error) {
-		return s.enqueue(ctx, by, r, c)
+		return s.enqueue(ctx, by, r, terms{}, func(recordID string, at time.Time) commit.Write {
+			c.RecordID, c.At = recordID, at
+			return integration.Add{Claim: c}
+		})
 	})
 	return o, err
 }
 
-func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequest,
-	c integration.Claim) (o Outgoing, err error) {
+// pair judges what can be judged of a request before an account is opened, and returns its
+// currency and network.
+func (s *Withdrawals) pair(ctx context.Context, r WithdrawalRequest) (currency.Listed, error) {
 	pair, known := s.Currencies.Catalog().Info(&r.CurrencyCode, &r.NetworkCode)
 	switch {
 	case !known:
-		return o, fault.Invalid("currencyCode", "is no currency of this network")
+		return pair, fault.Invalid("currencyCode", "is no currency of this network")
 	case !r.Amount.Fits(pair.Decimals()):
-		return o, ledger.ErrPrecision
+		return pair, ledger.ErrPrecision
 	}
-	if _, err := s.Users.Get(ctx, r.UserID); err != nil { // before an account is opened
+	_, err := s.Users.Get(ctx, r.UserID)
+	return pair, err
+}
+
+// terms are what the owner has approved: the fee, and the address to send to. The zero value
+// leaves both to the judgement.
+type terms struct {
+	Fee *amount.Amount
+	To  string
+}
+
+// enqueue judges a request and puts it into the queue. claim makes the write that binds the
+// external id to the new withdrawal.
+func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequest, approved terms,
+	claim func(recordID string, at time.Time) commit.Write) (o Outgoing, err error) {
+	pair, err := s.pair(ctx, r)
+	if err != nil {
 		return o, err
 	}
+	recordID := ""
 	plan := func(ctx context.Context, has []ledger.Balance) (m ledger.Movement, err error) {
 		desk, err := s.Store.Desk(ctx, r.UserID)
 		if err != nil {
 			return m, err
 		}
-		fee, err := feeOf(s.Parameters, Queued{}, pair)
+		fee, err := feeOf(s.Parameters, Queued{Fee: approved.Fee}, pair)
 		if err != nil {
 			return m, err
 		}
@@ -130,24 +167,27 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 		if err != nil {
 			return m, err
 		}
+		if approved.To != "" && to != approved.To { // the entry of the address book was changed
+			return m, errAddress
+		}
 		now := s.Now().UTC().Truncate(time.Millisecond)
-		c.RecordID, c.At = id.New(now), now
-		w := Withdrawal{ID: c.RecordID, UserID: r.UserID, Asset: pair.ID, Amount: r.Amount, ToAddress: to, At: now}
+		recordID = id.New(now)
+		w := Withdrawal{ID: recordID, UserID: r.UserID, Asset: pair.ID, Amount: r.Amount, ToAddress: to, At: now}
 		q := Queued{Status: QueueReady, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Fee: &fee}
 		if m, err = Enqueue(w, q, fee); err != nil {
 			return m, err
 		}
 		q.ID, q.UserID, q.Asset, q.Address = w.ID, w.UserID, w.Asset, to
-		m.With = append(m.With, SetDesk{r.UserID, desk, now}, integration.Add{Claim: c},
+		m.With = append(m.With, SetDesk{r.UserID, desk, now}, claim(recordID, now),
 			by.Did(audit.Record{At: now, Action: "WITHDRAWAL_REQUEST", UserID: w.UserID, Target: w.ID,
-				Detail: w.Amount.String() + " " + pair.Currency.Code + " on " + pair.Network.Code + ", fee " + fee.String()}),
+				Detail: r.detail(pair, fee)}),
 			s.event(integration.WithdrawalQueued, Outgoing{w, q}, now))
 		return m, nil
 	}
 	if _, err := s.Ledger.Decide(ctx, by, []ledger.Account{account(r.UserID, pair.ID)}, plan); err != nil {
 		return o, err
 	}
-	return s.Get(ctx, c.RecordID)
+	return s.Get(ctx, recordID)
 }
 
 // judge judges a request in the documented order, and returns the address to send to.

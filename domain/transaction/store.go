@@ -26,8 +26,8 @@ type Store interface {
 	// Desk returns how many withdrawals a user has requested, which is the version that
 	// SetDesk fences.
 	Desk(ctx context.Context, userID string) (version int64, err error)
-	// Queue lists entries of the queue of withdrawals, newest first.
-	Queue(ctx context.Context, q QueueQuery, p page.Query[Place]) (page.Of[Queued], error)
+	// Queue lists entries of the queue of withdrawals, newest first, by one statement.
+	Queue(ctx context.Context, q QueueQuery, p page.Query[Place]) (page.Of[Entry], error)
 	// Processes lists the processes of a user, newest first.
 	Processes(ctx context.Context, q ProcessQuery, p page.Query[Place]) (page.Of[Process], error)
 }

@@ -128,6 +128,17 @@ func (s *Service) fee(q Queued, pair currency.Listed) (amount.Amount, error) {
 	return feeOf(s.Parameters, q, pair)
 }
 
+// Cost is the fee of an entry: the booked one, else what it says itself or what its currency
+// costs now.
+func (s *Service) Cost(e Entry) amount.Amount {
+	if e.Withdrawal.TransferID != "" {
+		return e.Withdrawal.Fee
+	}
+	pair, _ := s.Currencies.Catalog().Pair(e.Queued.Asset)
+	fee, _ := s.fee(e.Queued, pair) // a fee that is too fine is shown as it is
+	return fee
+}
+
 func feeOf(parameters *parameter.Live, q Queued, pair currency.Listed) (amount.Amount, error) {
 	fee := parameter.Fee.In(parameters.Set())[pair.Currency.Code]
 	if q.Fee != nil {

@@ -8,9 +8,11 @@ package apitest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -37,11 +39,40 @@ const AuditKey = "audit key of the test"
 func Both(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
 	t.Helper()
 	for name, dsn := range map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"sqlite":   func(t *testing.T) string { return SQLite(t) },
 		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })
 	}
+}
+
+// migrated is a database of SQLite with every table, made once: a copy costs less than migrating another one.
+var migrated = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "apitest-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file, ctx := filepath.Join(dir, "test.db"), context.Background()
+	db, err := persistence.Open(ctx, "sqlite:"+file, persistence.Options{})
+	if err != nil {
+		return nil, err
+	}
+	err = db.Exclusive(ctx, func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err })
+	if err := errors.Join(err, db.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
+// SQLite is the address of a new database with every table that only this test uses, as pgtest.DSN is on PostgreSQL.
+func SQLite(t testing.TB) string {
+	t.Helper()
+	text, err := migrated()
+	storetest.Must(t, err)
+	file := filepath.Join(t.TempDir(), "test.db")
+	storetest.Must(t, os.WriteFile(file, text, 0o600))
+	return "sqlite:" + file
 }
 
 func open(t *testing.T, dsn string) *persistence.DB {

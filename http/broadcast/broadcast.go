@@ -36,7 +36,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try(`{"userIds":["${user.id}"],"messageBody":"SOL can be traded from today.","filter":{"status":"active"}}`).
 			Names(rest.General, "userIds").Rows().
 			Doc("sendBulkSms", "sendAllUsers: true goes before userIds. The filter narrows either; a key that it does "+
-				"not know is refused. count is how many the job will send."),
+				"not know is refused. count is the number of recipients, and leftOut counts the others by the first reason "+
+				"that applies to them."),
 	)
 }
 
@@ -135,12 +136,24 @@ func readFilter(text []byte) (a user.Audience, wrong string) {
 	return a, ""
 }
 
-// accepted says what was started.
+// accepted is the job that was started.
 type accepted struct {
-	Accepted bool   `json:"accepted"`
-	ID       string `json:"id" doc:"of the job"`
-	Count    int    `json:"count" doc:"how many get the message" example:"2"`
+	Accepted bool    `json:"accepted"`
+	ID       string  `json:"id" doc:"of the job"`
+	Count    int     `json:"count" doc:"recipients" example:"2"`
+	LeftOut  leftOut `json:"leftOut" doc:"those who get no SMS, each counted once"`
 }
+
+// leftOut are the reasons in the order in which they are judged.
+type leftOut struct {
+	Unknown         int `json:"unknown" doc:"ids without an account" example:"1"`
+	Filter          int `json:"filter" doc:"accounts that the filter excludes" example:"0"`
+	NoTurkishNumber int `json:"noTurkishNumber" doc:"accounts without a Turkish phone number" example:"3"`
+	CampaignsOff    int `json:"campaignsOff" doc:"accounts that do not permit campaigns by SMS" example:"1"`
+}
+
+// SchemaName names the schema in the published document.
+func (leftOut) SchemaName() string { return "SmsLeftOut" }
 
 func (g Group) text(ctx context.Context, who rest.Caller, in textRequest) (out rest.Data[accepted], err error) {
 	sms := broadcast.SMS{Text: in.MessageBody, Filter: in.narrowed}
@@ -148,6 +161,6 @@ func (g Group) text(ctx context.Context, who rest.Caller, in textRequest) (out r
 		sms.UserIDs = *in.UserIDs
 	}
 	started, err := g.Service.Text(ctx, who.By(), sms)
-	out.Data = accepted{true, started.JobID, started.Count}
+	out.Data = accepted{true, started.JobID, started.Count, leftOut(started.LeftOut)}
 	return out, err
 }

@@ -126,6 +126,7 @@ type started struct {
 	ID      string
 	Count   int
 	Unknown []string
+	LeftOut leftOut
 }
 
 func (s *service) starts(line, body string, headers ...string) started {
@@ -268,54 +269,6 @@ func TestMessagesToAdministrators(t *testing.T) {
 	})
 }
 
-const sms = "POST /send-bulk-sms"
-
-// REQ-ADM-08, REQ-ADM-09, D-ADM-05: Turkish numbers alone, narrowed by the filter.
-func TestText(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
-		s.add("eva", func(u *user.User) { u.Level, u.Type, u.KYCConfirm = 3, user.Corporate, "approved" })
-		s.add("fax", func(u *user.User) { u.Phone = "" })
-		s.add("gül", func(u *user.User) { u.SetPlaceholder(1) })
-		s.add("han", func(u *user.User) { u.Campaigns.SMS = false })
-		for _, c := range []struct {
-			body, want string
-		}{
-			{`{"sendAllUsers":true`, "ada ben cem eva"},
-			{`{"sendAllUsers":true,"userIds":["ada"]`, "ada ben cem eva"},
-			{`{"userIds":["eva","dan","ada","nobody","fax","gül","han","ada"]`, "ada eva"},
-			{`{"userIds":"ben"`, "ben"},
-			{`{"sendAllUsers":true,"filter":{"status":"active"}`, "ada ben eva"},
-			{`{"sendAllUsers":true,"filter":{"status":["passive","blocked"]}`, "cem"},
-			{`{"sendAllUsers":true,"filter":{"type":"kurumsal","kycConfirm":["approved"],"levelId":3}`, "eva"},
-			{`{"userIds":["ada","eva"],"filter":{"levelId":"3"}`, "eva"},
-			{`{"userIds":["ada"],"filter":{"levelId":3}`, ""},
-			{`{"userIds":["dan"],"filter":{}`, ""},
-		} {
-			clear(s.sent)
-			got := s.starts(sms, c.body+`,"messageBody":"hello"}`)
-			j, _ := s.finish(got.ID)
-			want := strings.Fields(c.want)
-			if got.Count != len(want) || j.Done != int64(len(want)) || j.Total != j.Done || len(s.sent) != len(want) {
-				t.Errorf("%s: %+v, %+v, sent to %v", c.body, got, j.Counts, s.recipients())
-			}
-			for _, who := range want {
-				if m := s.sent["+90"+who]; m.Text != "hello" || m.Channel != message.SMS {
-					t.Errorf("%s: %s got %+v", c.body, who, m)
-				}
-			}
-		}
-		// Who lost the number meanwhile gets nothing.
-		late := s.starts(sms, `{"userIds":["ada","ben"],"messageBody":"hello"}`)
-		storetest.Must(t, s.db.InTx(t.Context(), func(ctx context.Context) error {
-			_, err := s.db.Conn(ctx).ExecContext(ctx, "UPDATE users SET phone = NULL WHERE id = 'ada'")
-			return err
-		}))
-		if _, items := s.finish(late.ID); items != "ada:skipped ben:done" {
-			t.Error(items)
-		}
-	})
-}
-
 // D-EXT-02: a repeat starts no second job.
 func TestRepeats(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
@@ -342,7 +295,7 @@ func TestRefusals(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		const rest = `,"topic":"t","title":"T","body":"B"`
 		many := `["x` + strings.Repeat(`","x`, 9_999) + `"]`
-		if got := s.starts(sms, `{"messageBody":"B","userIds":`+many+`}`); got.Count != 0 {
+		if got := s.starts(sms, `{"messageBody":"B","userIds":`+many+`}`); got.Count != 0 || got.LeftOut.Unknown != 1 {
 			t.Errorf("%+v", got)
 		}
 		many = strings.Replace(many, "x", `x","y`, 1)

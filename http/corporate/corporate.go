@@ -33,13 +33,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).RefuseWith(refuseInsert).
 			Names(rest.General, "userId").
 			Doc("insertCorporateUser", "Without userId an account is made. It has a placeholder for a phone number and "+
-				"lets no campaign come, and its password must be reset before the first login. The same request again "+
-				"gets the first answer."),
+				"lets no campaign come, and its password must be reset before the first login. taxNumber becomes that of "+
+				"the account. The same request again gets the first answer."),
 		rest.NamesBy(rest.Post("/admin/update-corporate-user", "Change a user of a company", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).RefuseWith(refuseChange).
 			Try(`{"id":"${insertCorporateUser.id}","status":"passive"}`).
 			Doc("updateCorporateUser", "Fields that are not sent stay as they are; one besides id and userId is needed. "+
-				"null clears email."), g.linked),
+				"null clears email and taxNumber; the latter is that of the account."), g.linked),
 	)
 }
 
@@ -130,6 +130,7 @@ type insertRequest struct {
 	CountryCode     string  `json:"countryCode" maxLength:"16" doc:"dialling code" example:"90"`
 	PhoneNumber     string  `json:"phoneNumber" maxLength:"64" example:"5321234567"`
 	Email           string  `json:"email" maxLength:"254" example:"ayse@acme.example"`
+	TaxNumber       *string `json:"taxNumber" maxLength:"10" doc:"of the account (VKN)" example:"1234567890"`
 }
 
 // Validate refuses an account that is named and blank.
@@ -152,7 +153,7 @@ func (inserted) SchemaName() string { return "CorporateUserInserted" }
 func (g Group) insert(ctx context.Context, who rest.Caller, in insertRequest) (inserted, error) {
 	id, err := g.Service.Insert(ctx, who.By(), corporate.User{UserID: rest.Or(in.UserID, ""),
 		CorporateUserID: in.CorporateUserID, Status: in.Status, Role: in.Role, CountryCode: in.CountryCode,
-		PhoneNumber: in.PhoneNumber, Email: &in.Email})
+		PhoneNumber: in.PhoneNumber, Email: &in.Email}, rest.Or(in.TaxNumber, ""))
 	return inserted{ID: new(digits(id))}, err
 }
 
@@ -165,6 +166,7 @@ type changeRequest struct {
 	CountryCode     *string               `json:"countryCode" maxLength:"16" doc:"dialling code" example:"90"`
 	PhoneNumber     *string               `json:"phoneNumber" maxLength:"64" example:"5321234567"`
 	Email           rest.Nullable[string] `json:"email" maxLength:"254" example:"ayse@acme.example"`
+	TaxNumber       rest.Nullable[string] `json:"taxNumber" maxLength:"10" doc:"of the account" example:"1234567890"`
 }
 
 // Validate asks for a change besides that of the account (D-COR-05).
@@ -174,7 +176,8 @@ func (in changeRequest) Validate() error {
 		name string
 		sent bool
 	}{{"corporateUserId", in.CorporateUserID != nil}, {"status", in.Status != nil}, {"role", in.Role != nil},
-		{"countryCode", in.CountryCode != nil}, {"phoneNumber", in.PhoneNumber != nil}, {"email", in.Email.Sent}} {
+		{"countryCode", in.CountryCode != nil}, {"phoneNumber", in.PhoneNumber != nil}, {"email", in.Email.Sent},
+		{"taxNumber", in.TaxNumber.Sent}} {
 		if f.sent {
 			return named(in.UserID)
 		}
@@ -202,6 +205,10 @@ func (g Group) linked(ctx context.Context, _ rest.Caller, in changeRequest) (res
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (changed, error) {
+	var taxNumber *string
+	if in.TaxNumber.Sent {
+		taxNumber = &in.TaxNumber.Value
+	}
 	return changed{}, g.Service.Change(ctx, who.By(), int64(in.ID), func(u *corporate.User) {
 		rest.Set(&u.UserID, in.UserID)
 		rest.Set(&u.CorporateUserID, in.CorporateUserID)
@@ -210,7 +217,7 @@ func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (c
 		rest.Set(&u.CountryCode, in.CountryCode)
 		rest.Set(&u.PhoneNumber, in.PhoneNumber)
 		in.Email.Put(&u.Email)
-	})
+	}, taxNumber)
 }
 
 // changeRefused and insertRefused are the bodies of refusals (D-COR-04).

@@ -137,18 +137,24 @@ func (g Guards) session(ctx context.Context, r *edge.Request) (rest.Caller, erro
 	if raw == "" {
 		return who, fault.New(fault.Unauthenticated, "x-auth is needed")
 	}
-	var c token.Claims
-	err := withFreshSnapshot(ctx, g.Feed, func() (err error) {
-		if c, err = g.Tokens.Verify(token.XAuth, raw); err == nil && !g.Live(c.Subject, c.SessionID, c.SV) {
-			err = fault.New(fault.TokenRevoked, "the session has ended")
-		}
-		return err
-	})
+	c, err := g.Session(ctx, raw)
 	if err != nil {
 		return who, err
 	}
 	who.UserID, who.SessionID, who.Roles, who.TokenExpires = c.Subject, c.SessionID, c.Roles, c.ExpiresAt
 	return who, g.Geo.user(who.UserID, who)
+}
+
+// Session returns the claims of an x-auth token whose session lives. UNAUTHENTICATED,
+// TOKEN_EXPIRED, TOKEN_REVOKED; UNAVAILABLE where the node does not know whether it lives.
+func (g Guards) Session(ctx context.Context, raw string) (c token.Claims, err error) {
+	err = withFreshSnapshot(ctx, g.Feed, func() (err error) {
+		if c, err = g.Tokens.Verify(token.XAuth, raw); err == nil && !g.Live(c.Subject, c.SessionID, c.SV) {
+			err = fault.New(fault.TokenRevoked, "the session has ended")
+		}
+		return err
+	})
+	return c, err
 }
 
 // tenant is session for endpoints marked with the tenant: a sent tenant-id

@@ -35,11 +35,14 @@ import (
 )
 
 type (
-	levels []level.Level
+	levels struct {
+		level.Store
+		all []level.Level
+	}
 	quotes struct{ rate.Store }
 )
 
-func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l, nil }
+func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, nil }
 
 func (quotes) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
 	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100")}}, nil
@@ -89,7 +92,8 @@ func withdrawals(t *testing.T, test func(s *site)) {
 		s := &site{t: t, db: db, service: &transaction.Withdrawals{Ledger: l, Users: users, Currencies: currencies,
 			Store: persistence.NewTransactions(db), Parameters: live, Rules: rules, Now: now,
 			Books: persistence.NewAddressBooks(db), Claims: kit.NewIntegration(db),
-			Limits: &limit.Service{Users: users, Levels: levels{{Limits: limits}}, Store: persistence.NewLimits(db),
+			Limits: &limit.Service{Users: users, Levels: levels{all: []level.Level{{Limits: limits}}},
+				Store: persistence.NewLimits(db),
 				Rates: quotes{}, Catalog: currencies.Catalog, Now: now}}}
 		s.user("jane", func(*user.User) {})
 		repeats := &guard.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Now: now,

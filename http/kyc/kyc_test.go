@@ -96,10 +96,10 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	s.Site = apitest.Serve(t, edge.Options{}, httpkyc.Group{Service: &kyc.Service{Store: persistence.NewDecisions(db),
 		Users: s.users, Documents: s.documents.Store, Originals: s.documents, Pictures: picture.NewDecoder(),
 		Changes: changes, Types: kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4}, Language: "en",
+		Levels: persistence.NewLevels(db), Values: s.documents.Values, Tell: messenger.Tell,
 		Checks: func(_ context.Context, u user.User) (identity.Checks, error) {
 			return identity.Checks{Number: new(true), Name: new(u.ID == "u1"), Same: 2}, nil
-		},
-		Tell: messenger.Tell}})
+		}}})
 	return s
 }
 

@@ -26,7 +26,7 @@ func (g Group) administration() rest.Endpoints {
 			Try(`{"levelId":${addLevel.data.levelId},"receiveLimitTRYMonthly":20000000}`).
 			Doc("changeLevel", "Fields that are not sent stay as they are. The limits hold at once, for every account of "+
 				"the level."),
-	).For(rest.Admin).Extended().NamesNoUser("a level is no account")
+	).For(rest.Admin).MarkSensitive().Extended().NamesNoUser("a level is no account")
 }
 
 // full is a level with the limits that the interface does not name.

@@ -109,7 +109,7 @@ func TestParameters(t *testing.T) {
 			t.Errorf("the version before: %s; the present one: %s", a, b)
 		}
 
-		for query, want := range map[string]int{"": 15, "?isEditable=true": 14, "?isEditable=0": 1, "?code=FIXED": 1,
+		for query, want := range map[string]int{"": 16, "?isEditable=true": 15, "?isEditable=0": 1, "?code=FIXED": 1,
 			"?code=cdn": 0, "?id=999": 0, fmt.Sprintf("?id=%d&isEditable=true", id): 1} {
 			_, list := s.Call("GET get-parameters"+query, "")
 			storetest.Must(t, json.Unmarshal([]byte(list), &all))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +32,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/token"
 	"castellan/domain/user"
+	"castellan/http/apitest"
 	httpchallenge "castellan/http/challenge"
 	"castellan/http/edge"
 	"castellan/http/guard"
@@ -129,7 +129,7 @@ func (a accounts) Account(ctx context.Context, id string) (challenge.Account, er
 func both(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	for name, dsn := range map[string]func(t *testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"sqlite":   func(t *testing.T) string { return apitest.SQLite(t) },
 		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,6 +24,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/token"
 	"castellan/domain/user"
+	"castellan/http/apitest"
 	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/http/rest"
@@ -65,11 +65,11 @@ func (s *service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	for name, dsn := range map[string]func() string{
-		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func() string { return pgtest.DSN(t) },
+	for name, dsn := range map[string]func(*testing.T) string{
+		"sqlite":   func(t *testing.T) string { return apitest.SQLite(t) },
+		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t, dsn())) })
+		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/totp"
 	"castellan/domain/user/usertest"
+	"castellan/http/apitest"
 	"castellan/http/edge"
 	"castellan/http/guard"
 	"castellan/http/rest"
@@ -70,11 +70,11 @@ func (s *service) Notice(challenge.Account, message.Kind, message.Values, string
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	for name, dsn := range map[string]func() string{
-		"sqlite":   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func() string { return pgtest.DSN(t) },
+	for name, dsn := range map[string]func(*testing.T) string{
+		"sqlite":   func(t *testing.T) string { return apitest.SQLite(t) },
+		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t, dsn())) })
+		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })
 	}
 }
 

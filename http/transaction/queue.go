@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"castellan/domain/amount"
 	"castellan/domain/fault"
 	"castellan/domain/page"
 	"castellan/domain/parameter"
@@ -42,6 +43,14 @@ type queued struct {
 	ExplorerURL string `json:"explorerUrl" doc:"empty where there is none" example:"https://mempool.space/tx/4a5e1e4b"`
 	Status      int    `json:"transactionStatus" doc:"4: success, 5: waitingApproval" example:"6"`
 	Description string `json:"transactionDescription" example:"hotWalletInsufficientBalance"`
+	// The fields below are an extension (D-INT-13).
+	Amount    amount.Amount `json:"amount" doc:"without the fee" example:"0.25"`
+	Fee       amount.Amount `json:"fee" doc:"booked, or else its own or that of its currency" example:"0.0001"`
+	CreatedAt rest.Time     `json:"createdAt"`
+	Reason    *string       `json:"reason" doc:"of the last move" example:"Refilled"`
+	FullName  *string       `json:"fullName" doc:"of the user" example:"Ayşe Yılmaz"`
+	Email     *string       `json:"email" doc:"of the user, for callers who may list accounts" example:"ayse@example.com"`
+	Phone     *string       `json:"phoneNumber" doc:"as email" example:"+905321234567"`
 }
 
 func (queued) SchemaName() string { return "CryptoWithdrawalQueueEntry" }
@@ -51,10 +60,24 @@ func (g Group) explorer(network, txID string) string {
 	return parameter.Explorer.In(g.Service.Parameters.Set()).Of(network, txID)
 }
 
-func (g Group) showQueued(q transaction.Queued) queued {
-	pair, _ := g.Service.Currencies.Catalog().Pair(q.Asset)
-	return queued{q.ID, q.UserID, pair.Currency.Code, q.Address, pair.Network.Code,
-		g.explorer(pair.Network.Code, q.TxID), g.Numbers.queue(q.Status), q.Status.String()}
+// showQueued shows contact data to callers who get it in the list of accounts.
+func (g Group) showQueued(contacts bool) func(transaction.Entry) queued {
+	return func(e transaction.Entry) queued {
+		q := e.Queued
+		pair, _ := g.Service.Currencies.Catalog().Pair(q.Asset)
+		out := queued{q.ID, q.UserID, pair.Currency.Code, q.Address, pair.Network.Code,
+			g.explorer(pair.Network.Code, q.TxID), g.Numbers.queue(q.Status), q.Status.String(),
+			e.Withdrawal.Amount, g.Service.Cost(e), rest.Time{Time: q.At}, orNull(q.Reason), orNull(e.FullName), nil, nil}
+		if contacts {
+			out.Email, out.Phone = orNull(e.Email), orNull(e.Phone)
+		}
+		return out
+	}
+}
+
+// contacts reports whether the caller gets the contact data of users.
+func (g Group) contacts(who rest.Caller) bool {
+	return g.Shows != nil && g.Shows(who, "GET /admin/list-users")
 }
 
 type queueRequest struct {
@@ -85,7 +108,7 @@ func (g Group) queue(ctx context.Context, who rest.Caller, in queueRequest) (out
 	if q.From, q.To, err = rest.Span("startDate", in.StartDate, in.EndDate); err != nil {
 		return out, err
 	}
-	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Queue, g.showQueued)
+	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Queue, g.showQueued(g.contacts(who)))
 }
 
 type decideRequest struct {
@@ -118,7 +141,14 @@ func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (o
 	q, err := g.Service.UpdateQueue(ctx, who.By(), transaction.QueueUpdate{ID: in.WithdrawalID,
 		To: transaction.QueueStatus(in.Status), CurrencyCode: strings.TrimSpace(rest.Or(in.CurrencyCode, "")),
 		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))})
-	return rest.Data[queued]{Data: g.showQueued(q)}, err
+	if err != nil {
+		return out, err
+	}
+	all, err := g.Service.Store.Queue(ctx, transaction.QueueQuery{ID: &q.ID}, page.Query[transaction.Place]{})
+	for _, e := range all.Records {
+		out.Data = g.showQueued(g.contacts(who))(e)
+	}
+	return out, err
 }
 
 // process is what happened to a transaction on its network.

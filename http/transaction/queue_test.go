@@ -24,11 +24,14 @@ func decision(id, status, code string) string {
 	return `{"withdrawalId":"` + id + `","status":` + status + `,"currencyCode":` + code + `}`
 }
 
-// entry is an entry of jane as it is shown.
-func entry(id string, status int, description string) string {
+// entry is an entry of jane as it is shown to admin, who may list accounts.
+func (s site) entry(id string, status int, description, sum, cost string) string {
+	q, err := s.service.Store.Queued(s.Context(), id)
+	storetest.Must(s, err)
 	return fmt.Sprintf(`{"id":"%s","userId":"jane","code":"BTC","address":"bc1away","network":"BTC",`+
-		`"explorerUrl":"https://explorer.example/tx/x%%2F1","transactionStatus":%d,"transactionDescription":"%s"}`,
-		id, status, description)
+		`"explorerUrl":"https://explorer.example/tx/x%%2F1","transactionStatus":%d,"transactionDescription":"%s",`+
+		`"amount":%s,"fee":%s,"createdAt":"%s","reason":null,"fullName":"Jane Işık","email":"jane@example.com",`+
+		`"phoneNumber":null}`, id, status, description, sum, cost, q.At.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
 func fee(sum string) func(*transaction.Queued) {
@@ -45,14 +48,18 @@ func TestQueueDecisions(t *testing.T) {
 			edit func(*transaction.Queued)
 			has  string // afterwards
 			fees string
+			cost string
 		}{
-			{transaction.HotWalletIsEmpty, func(*transaction.Queued) {}, "8.999", "0.001"},
-			{transaction.TimeOut, fee("0.5"), "7.499", "0.501"},
-			{transaction.HotWalletIsEmpty, fee("0"), "6.499", "0.501"},
+			{transaction.HotWalletIsEmpty, func(*transaction.Queued) {}, "8.999", "0.001", "0.001"},
+			{transaction.TimeOut, fee("0.5"), "7.499", "0.501", "0.5"},
+			{transaction.HotWalletIsEmpty, fee("0"), "6.499", "0.501", "0"},
 		} {
 			before := s.count("process")
 			id := s.enqueue(c.from, "1", c.edit)
-			s.Wants(decide, decision(id, "4", `"btc"`), 200, `{"data":`+entry(id, 4, "success")+`}`)
+			status, got := s.Call(decide, decision(id, "4", `"btc"`))
+			if want := `{"data":` + s.entry(id, 4, "success", "1", c.cost) + `}`; status != 200 || got != want {
+				t.Errorf("%d %s, want %s", status, got, want)
+			}
 			s.has(c.has, "0")
 			s.holds(ledger.Fee, c.fees)
 			w, err := s.service.Store.Withdrawal(t.Context(), id)
@@ -67,7 +74,8 @@ func TestQueueDecisions(t *testing.T) {
 		}
 		for _, from := range []transaction.QueueStatus{transaction.HotWalletIsEmpty, transaction.TimeOut} {
 			id := s.enqueue(from, "1", fee("0.25"))
-			s.Wants(decide, `{"withdrawalId":"`+id+`","status":"5"}`, 200, `{"data":`+entry(id, 5, "waitingApproval")+`}`)
+			s.Wants(decide, `{"withdrawalId":"`+id+`","status":"5"}`, 200,
+				`{"data":`+s.entry(id, 5, "waitingApproval", "1", "0.25")+`}`)
 			s.Wants(decide, decision(id, "5", "null"), 409, "INVALID_STATE")
 			s.Wants(decide, decision(id, "4", `"BTC"`), 409, "INVALID_STATE")
 		}
@@ -187,8 +195,8 @@ func TestQueueList(t *testing.T) {
 		s.pause(first.Add(50 * time.Hour))
 		c := s.enqueue(transaction.QueueWaiting, "1")
 		s.Call(decide, decision(b, "4", `"BTC"`))
-		s.Wants(queueList+"?id="+a, "", 200, "["+entry(a, 6, "hotWalletInsufficientBalance")+"]")
-		s.Wants(queueList+"?id="+b, "", 200, "["+strings.Replace(entry(b, 4, "success"),
+		s.Wants(queueList+"?id="+a, "", 200, "["+s.entry(a, 6, "hotWalletInsufficientBalance", "1", "0.001")+"]")
+		s.Wants(queueList+"?id="+b, "", 200, "["+strings.Replace(s.entry(b, 4, "success", "2", "0.001"),
 			"https://explorer.example/tx/x%2F1", "", 1)+"]")
 		day := first.Add(25 * time.Hour).Format("2006-01-02")
 		for query, want := range map[string][]string{
@@ -216,6 +224,10 @@ func TestQueueList(t *testing.T) {
 			"startDate=soon": "startDate", "startDate=2&endDate=1": "startDate", "limit=0": "limit"} {
 			s.Wants(queueList+"?"+query, "", 400, "INVALID_FIELD "+field)
 		}
+		s.lists = false // contact data is for callers who may list accounts
+		hidden := s.entry(a, 6, "hotWalletInsufficientBalance", "1", "0.001")
+		hidden = strings.Replace(hidden, `"jane@example.com"`, "null", 1)
+		s.Wants(queueList+"?id="+a, "", 200, "["+hidden+"]")
 		s.As("jane").Wants(queueList, "", 403, "FORBIDDEN")
 	})
 }

@@ -53,6 +53,7 @@ type clock struct {
 	at     time.Time
 	pauses []time.Duration // of jobs
 	cut    func() bool     // whether the process dies before a job ends
+	lists  bool            // whether the caller may list accounts
 }
 
 func (c *clock) now() time.Time {
@@ -84,7 +85,7 @@ func verify(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
 func both(t *testing.T, test func(s site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s := site{T: t, db: db, clock: &clock{at: time.Now().UTC().Truncate(time.Millisecond)}}
+		s := site{T: t, db: db, clock: &clock{lists: true, at: time.Now().UTC().Truncate(time.Millisecond)}}
 		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), kit.NewParameters(db)
 		s.people()
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
@@ -120,7 +121,8 @@ func both(t *testing.T, test func(s site)) {
 		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
 		repeats := &guard.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
 		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats, Verify: verify}, httptransaction.Group{
-			Service: s.service, Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7}})
+			Service: s.service, Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7},
+			Shows: func(_ rest.Caller, endpoint string) bool { return endpoint == "GET /admin/list-users" && s.lists }})
 		test(s)
 		_, err = ledger.Verify(ctx, persistence.NewLedger(db))
 		storetest.Must(t, err)

@@ -23,6 +23,8 @@ const (
 type Group struct {
 	Service *transaction.Service
 	Numbers Numbers
+	// Shows reports whether the caller may ask for an endpoint for other users; nil: never.
+	Shows func(who rest.Caller, endpoint string) bool
 }
 
 // Endpoints implements rest.Group.

@@ -33,7 +33,7 @@ type Group struct {
 
 // Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
-	return rest.Section(section,
+	return append(rest.Section(section,
 		rest.Get("/admin/list-users", "List accounts", rest.Tenant, g.list, fault.InvalidField).
 			Try("email=demo@demo.castellan.test").
 			Doc("listUsers", "An account is listed where it has everything that is asked for."),
@@ -87,7 +87,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			rest.Tenant, g.history, fault.InvalidField).
 			Try("userId=${user.id}").
 			Doc("listEmailChanges", "startDate and endDate bound when the change was made; both are included."),
-	)
+	), g.preferences()...)
 }
 
 // facts is all that the interface shows of an account to its owner.

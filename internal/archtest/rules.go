@@ -34,8 +34,9 @@ var layers = map[string]layer{
 		their: []string{"github.com/uptrace/bun", "github.com/jackc/pgx", "modernc.org/sqlite"},
 	},
 	"actors": {
-		ours:  []string{"domain", "cluster"},
-		their: []string{"google.golang.org/protobuf", "github.com/asynkron/protoactor-go/cluster"},
+		ours: []string{"domain", "cluster"},
+		their: []string{"google.golang.org/protobuf", "github.com/asynkron/protoactor-go/cluster",
+			"github.com/asynkron/protoactor-go/actor"},
 	},
 	"cluster": {
 		their: []string{"github.com/asynkron/protoactor-go", "google.golang.org/protobuf", "github.com/hashicorp/memberlist",
@@ -49,8 +50,11 @@ var layers = map[string]layer{
 	},
 	"web": {},
 	// What is said of an error and how a device signs is said once.
-	"client":   {ours: []string{"domain/device", "domain/fault"}, their: []string{"github.com/gobwas/ws"}},
+	"client": {ours: []string{"domain/device", "domain/fault"}, their: []string{"github.com/gobwas/ws"}},
+	// A neighbour has what a client has, and money as it is on the wire.
+	"examples": {ours: []string{"client", "domain/amount", "domain/fault"}},
 	"cmd":      {ours: []string{"*"}, their: []string{"*"}},
+	"test":     {ours: []string{"*"}, their: []string{"*"}},
 	"internal": {ours: []string{"*"}, their: []string{"*"}},
 	"tools":    {their: []string{"*"}}, // a module of its own
 }
@@ -125,7 +129,9 @@ func mayImport(dir, imp string) string {
 	switch {
 	case testSupport(dir):
 		return "" // free, like a test file
-	case ours && testSupport(local) && top != "internal":
+	case ours && top != "test" && within(local, []string{"test"}):
+		return "the tests from outside stay outside"
+	case ours && testSupport(local) && top != "internal" && top != "test":
 		return "what is made for tests stays out of the program"
 	case ours:
 		return mayImportOurs(dir, top, rule, local)

@@ -38,7 +38,8 @@ func TestRules(t *testing.T) {
 		{"persistence/engine", "castellan/domain/commit", true},
 		{"persistence/engine", "castellan/domain/challenge", false},
 		{"persistence/engine", "castellan/persistence", false},
-		{"actors", "github.com/asynkron/protoactor-go/actor", false},
+		{"actors", "github.com/asynkron/protoactor-go/actor", true},
+		{"actors", "github.com/asynkron/protoactor-go/remote", false},
 		{"actors", "github.com/asynkron/protoactor-go/cluster", true},
 		{"actors", "google.golang.org/protobuf/proto", true},
 		{"actors", "castellan/actors/message", true},
@@ -53,6 +54,9 @@ func TestRules(t *testing.T) {
 		{"client", "castellan/domain/fault", true},
 		{"client", "castellan/domain/session", false},
 		{"client", "castellan/http/wire", false},
+		{"examples/wallet", "castellan/client", true},
+		{"examples/wallet", "castellan/domain/ledger", false},
+		{"examples/wallet", "github.com/gobwas/ws", false},
 
 		{"http", "castellan/http/login", true},
 		{"http/login", "castellan/http/rest", true},
@@ -94,6 +98,11 @@ func TestRules(t *testing.T) {
 		{"internal/bench", "castellan/cmd/castellan", true},
 		{"newfolder", "fmt", false},
 		{"cmd/castellan", "castellan", false},
+		{"cmd/castellan", "castellan/test/harness", false},
+		{"http/session", "castellan/test/harness", false},
+		{"internal/bench", "castellan/test/harness", false},
+		{"test/harness", "castellan/internal/blackbox", true},
+		{"test/money", "castellan/cmd/app", true},
 	} {
 		why := mayImport(c.dir, c.imp)
 		if (why == "") != c.allowed {

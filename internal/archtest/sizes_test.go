@@ -31,6 +31,28 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// maxFiles bounds the Go files of a folder below test or cmd. cmd/app is one package of parts, one file each.
+const maxFiles = 30
+
+// No folder of tests or commands grows until it is about everything again.
+func TestFolderSizes(t *testing.T) {
+	count := map[string]int{}
+	for name := range texts(t) {
+		if dir := path.Dir(name); path.Ext(name) == ".go" && dir != "cmd/app" && !strings.Contains(dir, "testdata") &&
+			(strings.HasPrefix(dir, "test/") || strings.HasPrefix(dir, "cmd/")) {
+			count[dir]++
+		}
+	}
+	for dir, n := range count {
+		if n > maxFiles {
+			t.Errorf("%s has %d files, at most %d are allowed", dir, n, maxFiles)
+		}
+	}
+	if len(count) < 10 {
+		t.Errorf("%d folders were found", len(count))
+	}
+}
+
 // tooLarge says which rule a file breaks, "" for none.
 func tooLarge(name, text string) string {
 	kind := path.Ext(name)

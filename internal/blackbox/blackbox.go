@@ -4,8 +4,9 @@
 //
 // The one idea: the program under test is a process of its own, so that it can
 // be killed at any moment, started again on what it left, and run twice on one
-// database. The test binary is that program: Main starts the tests, or, in a
-// process that a Site started, the program in their place.
+// database. Tests of Drive start castellan, which is built once for all packages
+// (build.go). For a package with Main the test binary is the program: Main starts
+// the tests, or, in a process that a Site started, the program in their place.
 //
 // Start reading at Site in site.go, then client.go and flow.go. Nothing here
 // looks into the service; what a scenario cannot see from outside it asks of
@@ -14,33 +15,58 @@ package blackbox
 
 import (
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// childEnv is set in processes that are to be the program.
+// childEnv is set in processes that a Site started.
 const childEnv = "BLACKBOX_PROGRAM"
+
+// itself is set if the program under test is the test binary.
+var itself bool
 
 // side is how many tests run side by side by default: they wait for processes
 // and for time more than they compute.
 const side = 6
 
-// Main is the TestMain of a package whose tests start the program: main is the
-// program's own.
+// Main is the TestMain of a package whose test binary is the program under test:
+// main is the program's own.
 func Main(m *testing.M, main func()) {
+	itself = true
+	begin(m, main)
+}
+
+// Drive is the TestMain of a package whose tests start castellan. The roles are
+// programs that tests run beside it by Site.RunRole, each by its name.
+func Drive(m *testing.M, roles map[string]func()) {
+	begin(m, func() {
+		role := roles[strings.Join(os.Args[1:], " ")]
+		if role == nil {
+			fmt.Fprintf(os.Stderr, "%s: no role %q\n", os.Args[0], os.Args[1:])
+			os.Exit(2)
+		}
+		role()
+	})
+}
+
+func begin(m *testing.M, program func()) {
 	if os.Getenv(childEnv) == "" {
 		flag.Parse()
 		if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 			flag.Set("test.parallel", strconv.Itoa(side))
 		}
-		os.Exit(m.Run())
+		code := m.Run()
+		removeProgram()
+		os.Exit(code)
 	}
 	go endWithOwner()
-	main()
+	program()
 }
 
 // endWithOwner ends this process with the one that started it, however that

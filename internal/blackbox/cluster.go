@@ -3,7 +3,6 @@ package blackbox
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -35,13 +34,13 @@ func (s *Site) Cluster() *Cluster {
 // Join starts one more node and adds it to Nodes.
 func (c *Cluster) Join(settings ...string) *Node {
 	c.t.Helper()
-	return c.join(exec.Command(os.Args[0], "serve"), porttest.Free(c.Site.t), porttest.Free(c.Site.t), settings)
+	return c.join(exec.Command(c.program(), "serve"), porttest.Free(c.Site.t), porttest.Free(c.Site.t), settings)
 }
 
 // JoinAt is Join for a node in a place of its own. Clients reach it from within.
 func (c *Cluster) JoinAt(p *Place, settings ...string) *Node {
 	c.t.Helper()
-	n := c.join(p.command(os.Args[0], "serve"), p.Addr+":7946", p.Addr+":7947", settings)
+	n := c.join(p.command(c.program(), "serve"), p.Addr+":7946", p.Addr+":7947", settings)
 	n.http.Transport.(*http.Transport).DialContext = p.dial
 	return n
 }

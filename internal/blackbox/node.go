@@ -48,6 +48,7 @@ func (s *Site) Start(settings ...string) *Node {
 // Begin starts the service and returns at once.
 func (s *Site) Begin(settings ...string) *Node {
 	s.t.Helper()
+	s.fill()
 	return s.begin(exec.Command(s.program(), "serve"), settings)
 }
 
@@ -56,6 +57,12 @@ func (s *Site) Begin(settings ...string) *Node {
 func (s *Site) Run(args ...string) *Node {
 	s.t.Helper()
 	return s.begin(exec.Command(s.program(), args...), nil)
+}
+
+// RunRole is Run for a program of the test binary: one of the roles that Drive was given.
+func (s *Site) RunRole(role string) *Node {
+	s.t.Helper()
+	return s.begin(exec.Command(os.Args[0], role), nil)
 }
 
 func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {

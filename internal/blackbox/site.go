@@ -2,12 +2,12 @@ package blackbox
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
 	"encoding/base64"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -45,12 +45,14 @@ type Site struct {
 	Kind string // of the database: one of Databases
 	DSN  string
 	Dir  string // the data folder
-	// Program is the file of another version of the program; "" is the test binary.
+	// Program is the file of another program, such as another version or the test binary (os.Args[0]); "" is the
+	// program under test.
 	Program string
 
 	t        testing.TB
 	settings map[string]string
 	users    int
+	empty    bool // no tables are made beforehand
 }
 
 // NewSite makes a site in development mode with hashes that cost next to
@@ -82,6 +84,7 @@ func NewSiteOn(t testing.TB, dsn string) *Site {
 // Empty gives the site a database without tables, for a test of the migrations.
 func (s *Site) Empty() *Site {
 	s.t.Helper()
+	s.empty = true
 	if s.Kind == "postgres" { // a file is made by the first process
 		s.DSN = pgtest.Empty(s.t)
 		s.settings["CASTELLAN_DATABASE_URL"] = s.DSN
@@ -164,8 +167,8 @@ type Output struct {
 	Out, ErrOut string
 }
 
-// commandTime bounds a command.
-const commandTime = 60 * time.Second
+// commandTime bounds a command, a demonstration on a busy machine included.
+const commandTime = 3 * time.Minute
 
 // Command runs a command to its end, with a text on its standard input.
 func (s *Site) Command(stdin string, args ...string) Output {
@@ -176,11 +179,23 @@ func (s *Site) Command(stdin string, args ...string) Output {
 // CommandWith is Command with further settings, as in Start.
 func (s *Site) CommandWith(settings []string, stdin string, args ...string) Output {
 	s.t.Helper()
+	return s.converse(settings, strings.NewReader(stdin), io.Discard, args)
+}
+
+// Converse runs a command whose input depends on its output: what it writes to its standard output also goes to out.
+func (s *Site) Converse(in io.Reader, out io.Writer, args ...string) Output {
+	s.t.Helper()
+	return s.converse(nil, in, out, args)
+}
+
+func (s *Site) converse(settings []string, in io.Reader, copied io.Writer, args []string) Output {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.program(), args...)
+	cmd.WaitDelay = time.Second
 	var out, errOut bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, io.MultiWriter(&out, copied), &errOut
 	life := s.own(cmd, settings)
 	defer life()
 	err := cmd.Run()
@@ -194,7 +209,43 @@ func (s *Site) CommandWith(settings []string, stdin string, args ...string) Outp
 	return Output{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
 }
 
-func (s *Site) program() string { return cmp.Or(s.Program, os.Args[0]) }
+func (s *Site) program() string {
+	s.t.Helper()
+	if s.Program != "" {
+		return s.Program
+	}
+	if itself {
+		return os.Args[0]
+	}
+	program, err := castellan()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return program
+}
+
+// fill gives the site its tables if it is on SQLite and nothing is there: a copy of a migrated database costs less than
+// migrating another one. PostgreSQL does the same (pgtest.DSN).
+func (s *Site) fill() {
+	s.t.Helper()
+	file, is := strings.CutPrefix(s.settings["CASTELLAN_DATABASE_URL"], "sqlite:"+s.Dir+"/")
+	if !is || s.empty || itself || s.Program != "" {
+		return
+	}
+	if _, err := os.Stat(s.Dir); err == nil {
+		return
+	}
+	text, err := migrated()
+	if err == nil {
+		err = os.MkdirAll(s.Dir, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.Dir, file), text, 0o600)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
 
 // own gives a command its environment and ties its life to this process. The
 // returned function lets go once the command has ended.
@@ -212,6 +263,7 @@ func (s *Site) own(cmd *exec.Cmd, settings []string) (release func()) {
 // AddUser makes an account by the command line, as an operator does.
 func (s *Site) AddUser(role string) Account {
 	s.t.Helper()
+	s.fill()
 	s.users++
 	a := NewAccount(s.users)
 	got := s.Command(

@@ -7,8 +7,8 @@
 // server named by CASTELLAN_TEST_POSTGRES (make test starts one for the whole
 // run, see cmd/pgserve) or, for a package tested alone, one server started on
 // first use that ends with the test process. A machine without PostgreSQL fails
-// the test in one clear line; it never skips, so that a green run means both
-// databases.
+// the test in one clear line, so that a green run means both databases. Only make
+// quick leaves PostgreSQL out (EnvDatabases).
 //
 // Benches and tests that pull the plug use Server directly (Start with Durable,
 // Kill, Restart). Start reading at DSN.
@@ -38,6 +38,19 @@ const EnvServer = "CASTELLAN_TEST_POSTGRES"
 // applying them. Unset, DSN hands out empty databases.
 const EnvTemplate = "CASTELLAN_TEST_TEMPLATE"
 
+// EnvDatabases names the variable by which make quick leaves PostgreSQL out: with the value sqlite, a test or a subtest
+// that asks for a database of PostgreSQL is skipped. Nothing but make quick sets it.
+const EnvDatabases = "CASTELLAN_TEST_DATABASES"
+
+// Need skips a test or a subtest that needs PostgreSQL in make quick. DSN and Empty call it; a test that calls Start
+// does so itself.
+func Need(t testing.TB) {
+	t.Helper()
+	if os.Getenv(EnvDatabases) == "sqlite" {
+		t.Skip("PostgreSQL is left out: ", EnvDatabases, " is sqlite")
+	}
+}
+
 // shared starts the server of this process. Nothing stops it while the process
 // lives: it ends with the process (see Server), so no TestMain is needed.
 var shared = sync.OnceValues(func() (*Server, error) { return Start() })
@@ -61,6 +74,7 @@ func Empty(t testing.TB) string {
 // database has no use for, the copy takes twice the time.
 func created(t testing.TB, template string) string {
 	t.Helper()
+	Need(t)
 	server := os.Getenv(EnvServer)
 	if server == "" {
 		s, err := shared()

@@ -163,6 +163,19 @@ func (s *Sender) Send(ctx context.Context, messageID string, m message.Rendered)
 	return nil
 }
 
+// Probe opens a connection of its own, encrypts it, authenticates and takes leave. No message is sent. Errors are
+// those of Send.
+func (s *Sender) Probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	c, err := s.dial(ctx)
+	if err != nil {
+		return deliveryError(ctx, err)
+	}
+	c.quit()
+	return nil
+}
+
 // Close ends the idle connections, within a second, and those in use when their
 // message is done. Every later Send fails for now.
 func (s *Sender) Close() error {

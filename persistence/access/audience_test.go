@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -48,6 +49,38 @@ func TestAudience(t *testing.T) {
 			storetest.Same(t, ids, c.want)
 			if n, err := users.CountAudience(ctx, c.a); err != nil || c.limit == 0 && n != len(c.want) {
 				t.Errorf("%s: %d, %v", c.name, n, err)
+			}
+		}
+		for _, c := range []struct {
+			name string
+			a    user.Audience
+			want user.SMSCount
+		}{
+			{"all", user.Audience{Dial: "90"}, user.SMSCount{NoNumber: 3, NoCampaign: 1, Recipients: 3}},
+			{"another dialling code", user.Audience{Dial: "49"}, user.SMSCount{NoNumber: 6, Recipients: 1}},
+			{"those named", user.Audience{Dial: "90", IDs: []string{"1", "2", "6", "7", "9"}},
+				user.SMSCount{NoNumber: 2, NoCampaign: 1, Recipients: 1}},
+			{"unknown ids alone", user.Audience{Dial: "90", IDs: []string{"8", "9"}}, user.SMSCount{}},
+			{"the filter before the number", user.Audience{Dial: "90", Statuses: []string{"passive"}, KYC: []string{
+				user.WaitingApproval}}, user.SMSCount{Filtered: 6, Recipients: 1}},
+			{"by type and level", user.Audience{Dial: "90", Types: []string{"kurumsal"}, Level: new(2)},
+				user.SMSCount{Filtered: 6, NoNumber: 1}},
+		} {
+			got, err := users.CountSMS(ctx, c.a)
+			storetest.Must(t, err)
+			if c.a.SMS = true; got != c.want {
+				t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+			}
+			if n, err := users.CountAudience(ctx, c.a); err != nil || n != got.Recipients {
+				t.Errorf("%s: %d are selected and %d counted, %v", c.name, n, got.Recipients, err)
+			}
+		}
+		for n := range 7 {
+			u, err := users.Get(ctx, fmt.Sprint(n+1))
+			storetest.Must(t, err)
+			got, err := users.CountSMS(ctx, user.Audience{Dial: "90", IDs: []string{u.ID}})
+			if err != nil || u.TakesSMS("90") != (got.Recipients == 1) || got.Known() != 1 {
+				t.Errorf("account %s: %+v, %v; by the rule of the account %t", u.ID, got, err, u.TakesSMS("90"))
 			}
 		}
 	})

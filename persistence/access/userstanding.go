@@ -3,13 +3,31 @@ package access
 import (
 	"context"
 
+	"github.com/uptrace/bun"
+
 	"castellan/domain/fault"
 	"castellan/domain/user"
 	"castellan/persistence/engine"
 )
 
+// preferencesRow is the row of user.SetPreferences.
+type preferencesRow struct {
+	bun.BaseModel `bun:"table:users"`
+
+	ID, Language    string
+	SMS, Mail, Push bool
+}
+
 // StandingWrites are the decisions on an account, which go with Hold.
 var StandingWrites = []engine.Kind{
+	engine.Update("UPDATE users SET language = v.language, campaign_sms = v.sms, campaign_mail = v.mail, "+
+		"campaign_push = v.push {FROM v} WHERE users.id = v.id", func(w user.SetPreferences) preferencesRow {
+		return preferencesRow{ID: w.UserID, Language: w.Language, SMS: w.Campaigns.SMS, Mail: w.Campaigns.Mail,
+			Push: w.Campaigns.Push}
+	}),
+	setUser("tax_number = v.text", func(w user.SetTaxNumber) userStep {
+		return userStep{ID: w.UserID, Text: w.TaxNumber}
+	}),
 	setUser("kyc_confirm = v.text", func(w user.SetKYC) userStep {
 		return userStep{ID: w.UserID, Text: w.KYCConfirm}
 	}),

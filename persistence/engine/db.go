@@ -35,6 +35,10 @@ type Options struct {
 	// Patient gives a statement Patience instead of Timeout, until EndPatience is
 	// called: a start and a command would rather wait for a slow database than fail.
 	Patient bool
+	// ReadOnly opens a database that is there and never writes to it: no file is made, and
+	// the sessions are read-only. Migrate and Start must not be called. A file that is not
+	// there is fs.ErrNotExist.
+	ReadOnly bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Trace, where set, is told of every statement with its values in place. It
@@ -58,6 +62,9 @@ type DB struct {
 	admit    func(ctx context.Context) error
 	*writer
 
+	readOnly       bool        // Options.ReadOnly
+	serverReadOnly atomic.Bool // the server's sessions are read-only by default
+
 	queries sync.Map // Query → *preparedQuery
 	purged  sync.Map // table → the id up to which it was looked through
 	readers readers  // of SQLite
@@ -76,7 +83,8 @@ func Open(ctx context.Context, dsn string, kinds Kinds, o Options) (*DB, error) 
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	db := &DB{timeout: o.Timeout, now: o.Now, trace: o.Trace, breaker: newCircuitBreaker()}
+	db := &DB{timeout: o.Timeout, now: o.Now, trace: o.Trace, breaker: newCircuitBreaker(),
+		readOnly: o.ReadOnly}
 	db.patient.Store(o.Patient)
 	var err error
 	if db.kinds, err = kinds.set(); err != nil {

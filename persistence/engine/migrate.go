@@ -14,11 +14,7 @@ import (
 // applied. A statement has Patience. A schema made by a newer program is left as it
 // is: the release before works with it.
 func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
-	dir := "migrations/sqlite"
-	if db.Postgres() {
-		dir = "migrations/postgres"
-	}
-	files, err := fs.Glob(migrations, dir+"/*.sql") // sorted by number
+	files, err := fs.Glob(migrations, db.migrationsDir()+"/*.sql") // sorted by number
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +64,13 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 		applied = append(applied, name)
 	}
 	return applied, Translate(tx.Commit())
+}
+
+func (db *DB) migrationsDir() string {
+	if db.Postgres() {
+		return "migrations/postgres"
+	}
+	return "migrations/sqlite"
 }
 
 // Seeded tells whether Once ran the seed of a name.

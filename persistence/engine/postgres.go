@@ -30,10 +30,24 @@ func (db *DB) openPostgres(dsn string, o Options) error {
 	pool := stdlib.OpenDB(*cfg, stdlib.OptionBeforeConnect(func(_ context.Context, c *pgx.ConnConfig) error {
 		c.ConnectTimeout = db.limit()
 		return nil
-	}))
+	}), stdlib.OptionAfterConnect(db.afterConnect))
 	pool.SetMaxOpenConns(max(1, o.MaxConns-1)) // one is the writer's
 	pool.SetMaxIdleConns(o.MaxConns)
 	db.read = bun.NewDB(pool, pgdialect.New())
 	db.write = db.read
 	return nil
+}
+
+// afterConnect makes a session read-only where Options.ReadOnly asks for it, and remembers whether it already was.
+func (db *DB) afterConnect(ctx context.Context, c *pgx.Conn) error {
+	if !db.readOnly {
+		return nil
+	}
+	var before string
+	if err := c.QueryRow(ctx, "SHOW default_transaction_read_only").Scan(&before); err != nil {
+		return err
+	}
+	db.serverReadOnly.Store(before == "on")
+	_, err := c.Exec(ctx, "SET default_transaction_read_only = on")
+	return err
 }

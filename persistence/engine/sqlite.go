@@ -15,6 +15,9 @@ import (
 )
 
 func (db *DB) openSQLite(path string, o Options) error {
+	if o.ReadOnly {
+		return db.openSQLiteReadOnly(path, o)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -31,11 +34,7 @@ func (db *DB) openSQLite(path string, o Options) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	name := func(pragmas ...string) string {
-		q := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
-		u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}
-		return u.String()
-	}
+	name := func(pragmas ...string) string { return sqliteName(file, pragmas...) }
 	r, err := sql.Open("sqlite", name("query_only(1)"))
 	if err != nil {
 		return err
@@ -64,6 +63,13 @@ func (db *DB) openSQLite(path string, o Options) error {
 	db.write, db.read = bun.NewDB(w, sqlitedialect.New()), bun.NewDB(r, sqlitedialect.New())
 	db.executor = &sqliteExecutor{db: w}
 	return nil
+}
+
+// sqliteName is the name by which the driver opens a file.
+func sqliteName(file string, pragmas ...string) string {
+	q := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}
+	return u.String()
 }
 
 // Bulk readies the database for a command that writes very much and is its only

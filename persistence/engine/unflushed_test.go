@@ -77,6 +77,7 @@ func TestUnflushedOnSQLite(t *testing.T) {
 // PostgreSQL answers before its log is flushed, and only then. The server is
 // this test's own: the log is everybody's.
 func TestUnflushedOnPostgres(t *testing.T) {
+	pgtest.Need(t)
 	server, err := pgtest.Start()
 	storetest.Must(t, err)
 	t.Cleanup(server.Stop)

@@ -50,6 +50,21 @@ type eventRow struct {
 	At                     int64
 }
 
+// rebindRow binds an external id to another record.
+type rebindRow struct {
+	Kind, ExternalID, FromID, RecordID string
+}
+
+var IntegrationFences = []engine.Kind{
+	engine.Fenced("UPDATE integration_claim SET record_id = v.record_id {FROM v} "+
+		"WHERE integration_claim.kind = v.kind AND integration_claim.external_id = v.external_id "+
+		"AND integration_claim.record_id = v.from_id "+
+		"{RETURNING integration_claim.kind || '/' || integration_claim.external_id}",
+		func(w integration.Rebind) rebindRow {
+			return rebindRow{Kind: string(w.Kind), ExternalID: w.ExternalID, FromID: w.From, RecordID: w.To}
+		}),
+}
+
 var IntegrationWrites = []engine.Kind{
 	engine.Insert(func(w integration.Add) claimRow {
 		return claimRow{Kind: string(w.Kind), ExternalID: w.ExternalID, Digest: w.Digest, RecordID: w.RecordID,

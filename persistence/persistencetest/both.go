@@ -2,7 +2,6 @@ package persistencetest
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -25,7 +24,7 @@ func BothWith(t *testing.T, o persistence.Options, test func(t *testing.T, db *p
 		name string
 		dsn  func(t *testing.T) string
 	}{
-		{"sqlite", func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") }},
+		{"sqlite", func(t *testing.T) string { return "sqlite:" + copied(t) }},
 		{"postgres", func(t *testing.T) string { return pgtest.DSN(t) }},
 	} {
 		t.Run(kind.name, func(t *testing.T) { test(t, OpenWith(t, kind.dsn(t), o)) })

@@ -25,10 +25,15 @@ type Money struct {
 	t          *testing.T
 }
 
-// NewMoney returns a ledger without movements. At the end of the test it must verify.
+// NewMoney returns a ledger without movements, on SQLite. At the end of the test it must verify.
 func NewMoney(t *testing.T, now func() time.Time) *Money {
 	t.Helper()
-	db := SQLite(t)
+	return MoneyIn(t, SQLite(t), now)
+}
+
+// MoneyIn is NewMoney in a database without currencies of its own.
+func MoneyIn(t *testing.T, db *persistence.DB, now func() time.Time) *Money {
+	t.Helper()
 	store := persistence.NewCurrencies(db)
 	for _, table := range []string{"currency_of_network", "currency_network", "currency"} {
 		Exec(t, db, "DELETE FROM "+table)

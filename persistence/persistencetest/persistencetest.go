@@ -25,15 +25,21 @@ const AuditKey = "audit key of the test"
 // SQLite returns a database with all tables that ends with the test.
 func SQLite(t testing.TB) *persistence.DB {
 	t.Helper()
-	file, err := template()
-	storetest.Must(t, err)
-	name := filepath.Join(t.TempDir(), "test.db")
-	storetest.Must(t, os.WriteFile(name, file, 0o600))
-	db, err := persistence.Open(t.Context(), "sqlite:"+name, persistence.Options{})
+	db, err := persistence.Open(t.Context(), "sqlite:"+copied(t), persistence.Options{})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	persistence.Start(db, []byte(AuditKey), "test")
 	return db
+}
+
+// copied is the name of a file with all tables that ends with the test: a copy costs less than migrating another one.
+func copied(t testing.TB) string {
+	t.Helper()
+	file, err := template()
+	storetest.Must(t, err)
+	name := filepath.Join(t.TempDir(), "test.db")
+	storetest.Must(t, os.WriteFile(name, file, 0o600))
+	return name
 }
 
 // template is the file of a database to which all migrations were applied, once in a process.

@@ -12,6 +12,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/uptrace/bun"
@@ -89,6 +90,19 @@ func Among[V any](column string, values []V) Filter {
 		return Filter{}
 	}
 	return Where("? IN (?)", bun.Ident(column), bun.List(values))
+}
+
+// And holds where both do; a filter by nothing adds nothing.
+func (f Filter) And(g Filter) Filter {
+	if g.text == "" {
+		return f
+	}
+	return Where(f.text+" AND "+g.text, slices.Concat(f.args, g.args)...)
+}
+
+// Counted is the expression that counts the rows for which the filter holds, with its arguments.
+func (f Filter) Counted() (text string, args []any) {
+	return "COUNT(CASE WHEN " + f.text + " THEN 1 END)", f.args
 }
 
 // Filtered is a query for whose rows all filters hold.

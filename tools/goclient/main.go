@@ -3,7 +3,7 @@
 // Command goclient is what an integrator writes with the client that
 // oapi-codegen makes of docs/openapi.json: it logs in with a code from the outbox
 // of development mode, lists the sessions and logs out. The generated half is not
-// kept; the test of cmd/castellan makes it and builds both with the tag generated.
+// kept; the test of test/kit makes it and builds both with the tag generated.
 package main
 
 import (

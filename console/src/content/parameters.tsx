@@ -1,5 +1,6 @@
 /** The parameters: what the service reads without being started anew. A change shows what differs before it is sent. */
 import { List as Lines, Stack, Text } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
@@ -7,7 +8,7 @@ import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Diff, Whole } from '../kit/record';
 import { Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
-import { asList, shapes } from './shape';
+import { asList, shapes, sheets } from './shape';
 
 const path = '/admin/get-parameters';
 const update = '/admin/update-parameters';
@@ -31,6 +32,14 @@ export default function Parameters() {
   const may = useMay();
   const [open, setOpen] = useState<Parameter>();
   const [changing, setChanging] = useState<Parameter>();
+  const navigate = useNavigate();
+  // What is a table has a screen of its own.
+  function show(p: Parameter) {
+    const tab = sheets[p.code];
+    if (tab) void navigate({ to: '/fees' as string, search: { tab } as never });
+    else if (p.isEditable && may(`POST ${update}`)) setChanging(p);
+    else setOpen(p);
+  }
   return (
     <>
       <List
@@ -40,7 +49,7 @@ export default function Parameters() {
         filters={filters}
         size={undefined}
         id={(p) => String(p.id)}
-        open={(p) => (p.isEditable && may(`POST ${update}`) ? setChanging(p) : setOpen(p))}
+        open={show}
       />
       <Whole of={open} title="parameter.one" onClose={() => setOpen(undefined)} />
       {changing && <Change of={changing} onClose={() => setChanging(undefined)} />}

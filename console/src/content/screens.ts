@@ -24,6 +24,13 @@ export const content: Screen[] = [
     load: () => import('./rates'),
   },
   {
+    path: '/fees',
+    title: 'fees.title',
+    group: 'money',
+    needs: ['GET /admin/get-parameters'],
+    load: () => import('./fees'),
+  },
+  {
     path: '/accounting',
     title: 'accounting.title',
     group: 'money',

@@ -11,9 +11,19 @@ export const shapes: Record<string, string> = {
   AMLCONTROL: 'parameter.ignored',
   TREASURY: 'parameter.addresses',
   WITHDRAWAL_FEE: 'parameter.fees',
+  WITHDRAWAL_MINIMUM: 'parameter.minimums',
   EXPLORER: 'parameter.explorers',
   NOTIFICATION_TOPICS: 'parameter.topics',
   EXPLANATION: 'parameter.length',
+  KYC_LEVEL: 'parameter.level',
+};
+
+/** Parameters that are a table, and the sheet of the screen for fees that has them. */
+export const sheets: Record<string, string> = {
+  WITHDRAWAL_FEE: 'fees',
+  WITHDRAWAL_MINIMUM: 'minimums',
+  TREASURY: 'treasury',
+  EXPLORER: 'explorers',
 };
 
 /** The name of the one list of texts that an object is, if it is one. */

@@ -26,6 +26,8 @@ export interface BulkProps<T, M extends 'post' | 'patch' | 'delete', P extends W
   /** Whether what stands above the rows is filled in. */
   ready?: boolean;
   button?: ButtonProps;
+  /** Key of the text of the button that sends; it has the number of rows as count. For one row it is the title. */
+  go?: string;
 }
 
 export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<M> & keyof paths>(
@@ -79,7 +81,9 @@ export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<
           {act.busy && <Progress value={(done.size / props.rows.length) * 100} aria-label={t('bulk.progress')} />}
           <Problem of={act.problem} />
           <Button loading={act.busy} disabled={props.ready === false} onClick={all} data-testid="bulk-send">
-            {t('bulk.send', { count: props.rows.length - done.size })}
+            {t(props.go && props.rows.length === 1 ? props.title : (props.go ?? 'bulk.send'), {
+              count: props.rows.length - done.size,
+            })}
           </Button>
         </Stack>
       </Modal>

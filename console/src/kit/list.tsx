@@ -220,7 +220,9 @@ export function List<P extends Gets>(props: ListProps<P>) {
         </Table>
       </Table.ScrollContainer>
       {!ready && <Alert color="gray">{t('list.needs')}</Alert>}
-      {ready && page.data?.rows.length === 0 && <Alert color="gray">{t(props.empty ?? 'list.empty')}</Alert>}
+      {ready && page.data && table.getRowModel().rows.length === 0 && (
+        <Alert color="gray">{t(props.empty ?? 'list.empty')}</Alert>
+      )}
       {!!size && (search.cursor || page.data?.next) && (
         <Group justify="flex-end">
           <Button variant="default" disabled={!search.cursor} onClick={() => to({ cursor: undefined })}>

@@ -48,6 +48,31 @@ export function Time({ at }: { at: Instant }) {
   );
 }
 
+const spans: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+];
+
+/** How long ago an instant was, with the instant itself on hover. */
+export function Ago({ at }: { at: Instant }) {
+  const { i18n } = useTranslation();
+  if (at === undefined || at === null || at === '') return <Nothing />;
+  const when = new Date(at);
+  const ms = when.getTime() - Date.now();
+  const [unit, length] = spans.find(([, length]) => Math.abs(ms) >= length) ?? ['minute', 60_000];
+  const words = new Intl.RelativeTimeFormat(i18n.language, { style: 'short', numeric: 'auto' }).format(
+    Math.trunc(ms / length),
+    unit,
+  );
+  const full = `${dateFormat(i18n.language, 'medium').format(when)} · ${inUTC(when.toISOString())}`;
+  return (
+    <time dateTime={when.toISOString()} title={full} className="ago">
+      <bdi>{words}</bdi>
+    </time>
+  );
+}
+
 /** An id, a hash or an address: left to right in every language, copied by a click. */
 export function Id({ of, short = false }: { of?: string | number | null; short?: boolean }) {
   const { t } = useTranslation();
@@ -91,6 +116,13 @@ const colours: Record<string, string> = {
   passive: 'gray',
   INACTIVE: 'gray',
   cancelled: 'gray',
+  CANCELLED: 'gray',
+  processing: 'blue',
+  sent: 'blue',
+  highRisk: 'red',
+  notRisky: 'green',
+  deActive: 'gray',
+  released: 'gray',
   EXPIRED: 'gray',
   blocked: 'red',
   failed: 'red',
@@ -108,7 +140,7 @@ const colours: Record<string, string> = {
   hotWalletInsufficientBalance: 'red',
 };
 
-/** A state, by its code. Where the reader's language has a name for it, that is shown. */
+/** A state, by its code: its name in the reader's language, from one dictionary (state.json), and its tone. */
 export function Status({ of, name }: { of?: string | boolean | null; name?: string }) {
   const { t } = useTranslation();
   if (of === undefined || of === null || of === '') return <Nothing />;
@@ -119,8 +151,8 @@ export function Status({ of, name }: { of?: string | boolean | null; name?: stri
       </Badge>
     );
   return (
-    <Badge color={colours[of] ?? 'gray'} variant="light" tt="none" miw="max-content">
-      {name ?? of}
+    <Badge color={colours[of] ?? 'gray'} variant="light" tt="none" miw="max-content" data-state={of}>
+      {name ?? t(`state.${of}`, { defaultValue: of })}
     </Badge>
   );
 }

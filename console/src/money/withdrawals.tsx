@@ -1,35 +1,57 @@
-/** The queue of withdrawals: what waits for the hot wallet or has timed out, and what becomes of it. */
-import { Group, Stack, Textarea } from '@mantine/core';
+/** The queue of withdrawals: whose they are, how much goes out, how long they wait, and the decisions about them. */
+import { Group, Stack, Text, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
-import { Id, Status, Time } from '../kit/show';
-import { madeAt, Owner, Standing, sums } from './parts';
+import { Ago, Id, Money, Status } from '../kit/show';
+import { Owner, Standing, sums } from './parts';
 import { Explorer } from './statement';
 
 const path = '/admin/get-withdrawal-crypto-queue';
 const decide = '/admin/update-wallet-withdrawal-crypto-queue';
+const resume = '/admin/withdrawals/{id}/resume';
+const cancel = '/admin/withdrawals/{id}/cancel';
 type Withdrawal = Row<typeof path>;
 
 const columns: Column<Withdrawal>[] = [
-  { key: 'id', title: 'money.withdrawal', show: (w) => <Id of={w.id} short /> },
-  { key: 'userId', title: 'money.user', show: (w) => <Id of={w.userId} short /> },
-  { key: 'code', title: 'money.currency' },
-  { key: 'network', title: 'money.network' },
-  { key: 'address', title: 'money.address', show: (w) => <Id of={w.address} short /> },
   {
-    key: 'at' as 'id',
-    title: 'money.since',
-    show: (w) => <Time at={madeAt(w.id)} />,
-    text: (w) => new Date(madeAt(w.id)).toISOString(),
+    key: 'fullName',
+    title: 'money.customer',
+    show: (w) => <Customer of={w} />,
+    text: (w) => w.fullName ?? w.email ?? w.phoneNumber ?? w.userId,
   },
-  { key: 'transactionDescription', title: 'money.status', show: (w) => <Status of={w.transactionDescription} /> },
+  { key: 'amount', title: 'money.amount', show: (w) => <Money amount={w.amount} unit={w.code} /> },
+  { key: 'fee', title: 'money.fee', show: (w) => <Money amount={w.fee} unit={w.code} /> },
+  { key: 'createdAt', title: 'money.age', show: (w) => <Ago at={w.createdAt} /> },
+  {
+    key: 'transactionDescription',
+    title: 'money.status',
+    show: (w) => <Status of={w.transactionDescription} />,
+  },
+  { key: 'network', title: 'money.network', show: (w) => <bdi dir="ltr">{w.network}</bdi> },
+  { key: 'address', title: 'money.address', show: (w) => <Id of={w.address} short /> },
+  { key: 'reason', title: 'money.lastReason', hidden: true },
+  { key: 'id', title: 'money.withdrawal', show: (w) => <Id of={w.id} short />, hidden: true },
+  { key: 'userId', title: 'money.user', show: (w) => <Id of={w.userId} short />, hidden: true },
   { key: 'explorerUrl', title: 'money.explorer', show: (w) => <Explorer url={w.explorerUrl} />, hidden: true },
 ];
 
-const filters: FilterOf<typeof path>[] = [
+/** The statuses with the numbers by which the list is filtered. Those of 6 and 7 may be set otherwise (D-TX-02). */
+const states: Record<string, string> = {
+  '8': 'queued',
+  '9': 'processing',
+  '10': 'sent',
+  '6': 'hotWalletInsufficientBalance',
+  '7': 'timeOut',
+  '5': 'waitingApproval',
+  '4': 'success',
+  '11': 'failed',
+  '12': 'cancelled',
+};
+
+const filters = (t: (key: string) => string): FilterOf<typeof path>[] => [
   { name: 'fullName', title: 'users.fullName' },
   { name: 'userId', title: 'money.user' },
   { name: 'code', title: 'money.currency' },
@@ -41,20 +63,19 @@ const filters: FilterOf<typeof path>[] = [
   {
     name: 'statusCode',
     title: 'money.status',
-    // The numbers of the last two may be set otherwise (D-TX-02); then they are typed into the address.
-    kind: ['4 success', '5 waitingApproval', '6 hotWalletInsufficientBalance', '7 timeOut'].map((label) => ({
-      value: label.slice(0, 1),
-      label,
-    })),
+    kind: Object.entries(states).map(([value, state]) => ({ value, label: t(`state.${state}`) })),
   },
   { name: 'startDate', title: 'list.from', kind: 'date' },
   { name: 'endDate', title: 'list.to', kind: 'date' },
 ];
 
-/** The states that a decision begins from (D-TX-08): waits for the hot wallet, timed out. */
-const undecided = new Set(['hotWalletInsufficientBalance', 'timeOut']);
+/** From which statuses an operator may move a withdrawal (docs/neighbours.md). */
+const undecided = ['hotWalletInsufficientBalance', 'timeOut'];
+const resumable = [...undecided, 'waitingApproval'];
+const cancellable = [...resumable, 'queued'];
 
 export default function Withdrawals() {
+  const { t } = useTranslation();
   const [open, setOpen] = useState<Withdrawal>();
   return (
     <Stack>
@@ -62,7 +83,7 @@ export default function Withdrawals() {
         path={path}
         title="money.withdrawals"
         columns={columns}
-        filters={filters}
+        filters={filters(t)}
         id={(w) => w.id}
         open={setOpen}
         bulk={(rows, clear) => <Decisions rows={rows} onDone={clear} />}
@@ -70,6 +91,7 @@ export default function Withdrawals() {
       <Whole of={open} title="money.withdrawal" onClose={() => setOpen(undefined)}>
         {open && (
           <>
+            <Line of={open} />
             <Owner userId={open.userId} />
             <Standing of={[{ userId: open.userId, code: open.code }]} title="money.now" />
             <Decisions rows={[open]} onDone={() => setOpen(undefined)} />
@@ -80,54 +102,118 @@ export default function Withdrawals() {
   );
 }
 
-/** What has been decided on stands by: it is not sent again. */
+/** Each decision takes the rows that it is allowed for; the others are left out. */
 function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void }) {
   const { t } = useTranslation();
   const [reason, setReason] = useState('');
-  const common = {
+  const from = (states: string[]) => rows.filter((w) => states.includes(w.transactionDescription));
+  const common = (lead: string, needed: boolean) => ({
     method: 'post' as const,
-    path: decide as typeof decide,
-    rows: rows.filter((w) => undecided.has(w.transactionDescription)),
     touches: [path, sums],
     onDone,
     name: (w: Withdrawal) => <Line of={w} />,
-    ready: reason.trim() !== '',
+    ready: !needed || reason.trim() !== '',
     children: (
-      <Textarea
-        label={t('money.reason')}
-        required
-        autosize
-        minRows={2}
-        maxLength={500}
-        value={reason}
-        data-testid="field-reason"
-        onChange={(event) => setReason(event.currentTarget.value)}
-      />
+      <>
+        <Text size="sm">{t(lead)}</Text>
+        <Textarea
+          label={t('money.reason')}
+          required={needed}
+          autosize
+          minRows={2}
+          maxLength={500}
+          value={reason}
+          data-testid="field-reason"
+          onChange={(event) => setReason(event.currentTarget.value)}
+        />
+      </>
     ),
-  };
-  if (common.rows.length === 0) return null;
+  });
+  const said = reason.trim() ? { reason } : {};
+  if (from(cancellable).length === 0)
+    return (
+      <Text size="sm" c="dimmed" data-testid="undecidable">
+        {t('money.undecidable')}
+      </Text>
+    );
   return (
     <Group gap="xs">
+      {from(resumable).length > 0 && (
+        <Bulk
+          {...common('money.resumeLead', false)}
+          path={resume}
+          title="money.resume"
+          go="money.resumeGo"
+          rows={from(resumable)}
+          places={(w) => ({ id: w.id })}
+          body={() => said}
+        />
+      )}
       <Bulk
-        {...common}
-        title="money.sent"
-        body={(w) => ({ withdrawalId: w.id, status: 4, currencyCode: w.code, reason })}
+        {...common('money.cancelLead', true)}
+        path={cancel}
+        title="money.cancelIt"
+        go="money.cancelGo"
+        rows={from(cancellable)}
+        places={(w) => ({ id: w.id })}
+        body={() => said}
+        button={{ color: 'red', variant: 'light' }}
       />
-      <Bulk {...common} title="money.toApproval" body={(w) => ({ withdrawalId: w.id, status: 5, reason })} />
+      {from(undecided).length > 0 && (
+        <>
+          <Bulk
+            {...common('money.sentLead', true)}
+            path={decide}
+            title="money.sent"
+            go="money.sentGo"
+            rows={from(undecided)}
+            body={(w) => ({ withdrawalId: w.id, status: 4, currencyCode: w.code, reason })}
+          />
+          <Bulk
+            {...common('money.toApprovalLead', true)}
+            path={decide}
+            title="money.toApproval"
+            go="money.toApprovalGo"
+            rows={from(undecided)}
+            body={(w) => ({ withdrawalId: w.id, status: 5, reason })}
+          />
+        </>
+      )}
     </Group>
   );
 }
 
-function Line({ of }: { of: Withdrawal }) {
+/** Whose withdrawal it is: the name, and below it the mail address or phone number for callers who get them. */
+function Customer({ of }: { of: Withdrawal }) {
+  const { t } = useTranslation();
+  const contact = of.email ?? of.phoneNumber;
   return (
-    <Group gap="xs">
-      <Id of={of.id} short />
-      <Id of={of.userId} short />
-      <bdi dir="ltr">
-        {of.code} / {of.network}
-      </bdi>
-      <Id of={of.address} short />
+    <div data-testid="customer">
+      <Text size="sm" c={of.fullName ? undefined : 'dimmed'}>
+        <bdi>{of.fullName ?? t('money.noName')}</bdi>
+      </Text>
+      {contact && (
+        <Text size="xs" c="dimmed">
+          <bdi dir="ltr">{contact}</bdi>
+        </Text>
+      )}
+    </div>
+  );
+}
+
+function Line({ of }: { of: Withdrawal }) {
+  const { t } = useTranslation();
+  return (
+    <Group gap="md" data-testid="line">
+      <Customer of={of} />
+      <div>
+        <Money amount={of.amount} unit={of.code} />
+        <Text size="xs" c="dimmed">
+          {t('money.fee')} <Money amount={of.fee} unit={of.code} />
+        </Text>
+      </div>
       <Status of={of.transactionDescription} />
+      <Ago at={of.createdAt} />
     </Group>
   );
 }

@@ -8,13 +8,14 @@ import { List, type Column, type FilterOf } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Whole } from '../kit/record';
 import { Id, Status, Time } from '../kit/show';
+import { actName } from '../user/act';
 import { Links, ulid, type Entry } from './entry';
 
 const path = '/admin/audit';
 
 const columns: Column<Entry>[] = [
   { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} /> },
-  { key: 'action', title: 'audit.action' },
+  { key: 'action', title: 'audit.action', show: (e) => <Act of={e.action} /> },
   { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome} /> },
   { key: 'actorId', title: 'audit.actor', show: (e) => <Id of={e.actorId} short /> },
   { key: 'userId', title: 'audit.user', show: (e) => <Id of={e.userId} short /> },
@@ -27,6 +28,16 @@ const columns: Column<Entry>[] = [
   { key: 'detail', title: 'audit.detail', show: (e) => <Detail of={e.detail} /> },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];
+
+/** An act by its name; its code, by which the list is filtered, on hover. */
+function Act({ of }: { of: string }) {
+  const { t } = useTranslation();
+  return (
+    <bdi title={of} data-action={of}>
+      {actName(of, t)}
+    </bdi>
+  );
+}
 
 /** Two lines of it; all of it is in the entry. */
 function Detail({ of }: { of: string }) {

@@ -40,6 +40,13 @@ export const security: Screen[] = [
     load: () => import('./roles'),
   },
   {
+    path: '/service-keys',
+    title: 'serviceKeys.title',
+    group: 'security',
+    needs: ['GET /admin/service-keys'],
+    load: () => import('./servicekeys'),
+  },
+  {
     path: '/audit',
     title: 'audit.title',
     group: 'security',

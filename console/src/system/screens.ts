@@ -19,4 +19,5 @@ export const system: Screen[] = [
     needs: ['GET /admin/cluster'],
     load: () => import('./cluster'),
   },
+  { path: '/setup', title: 'setup.title', group: 'system', needs: ['GET /admin/setup'], load: () => import('./setup') },
 ];

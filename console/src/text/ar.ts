@@ -7,5 +7,6 @@ import content from './ar/content.json';
 import security from './ar/security.json';
 import system from './ar/system.json';
 import own from './ar/own.json';
+import state from './ar/state.json';
 
-export default { ...app, ...kit, ...user, ...kyc, ...money, ...content, ...security, ...system, ...own };
+export default { ...app, ...kit, ...user, ...kyc, ...money, ...content, ...security, ...system, ...own, ...state };

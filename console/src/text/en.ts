@@ -7,5 +7,6 @@ import content from './en/content.json';
 import security from './en/security.json';
 import system from './en/system.json';
 import own from './en/own.json';
+import state from './en/state.json';
 
-export default { ...app, ...kit, ...user, ...kyc, ...money, ...content, ...security, ...system, ...own };
+export default { ...app, ...kit, ...user, ...kyc, ...money, ...content, ...security, ...system, ...own, ...state };

@@ -7,5 +7,6 @@ import content from './tr/content.json';
 import security from './tr/security.json';
 import system from './tr/system.json';
 import own from './tr/own.json';
+import state from './tr/state.json';
 
-export default { ...app, ...kit, ...user, ...kyc, ...money, ...content, ...security, ...system, ...own };
+export default { ...app, ...kit, ...user, ...kyc, ...money, ...content, ...security, ...system, ...own, ...state };

@@ -14,6 +14,7 @@ import type { TFunction } from 'i18next';
 import type { ComponentType, ReactNode } from 'react';
 import type { Row } from '../kit/list';
 import { Id, Money, Status } from '../kit/show';
+import { actName } from './act';
 import type { Event } from './merge';
 import { Address, Person } from './parts';
 
@@ -47,11 +48,6 @@ interface Look {
   title: string;
   bad?: boolean;
   what?: ReactNode;
-}
-
-/** The name of an act of the audit in the reader's language, where it has one; else as the audit writes it. */
-export function actName(action: string, t: TFunction): string {
-  return t(`act.${action}`, { defaultValue: action });
 }
 
 export function looks(event: Event, t: TFunction): Look {

@@ -49,6 +49,13 @@ export const user: Screen[] = [
     load: () => import('./applications'),
   },
   {
+    path: '/levels',
+    title: 'levels.title',
+    group: 'people',
+    needs: ['GET /admin/levels'],
+    load: () => import('./levels'),
+  },
+  {
     path: '/corporate/users',
     title: 'corporate.users',
     group: 'people',

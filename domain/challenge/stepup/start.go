@@ -28,8 +28,8 @@ type Starter struct {
 var _ challenge.Starts = (*Starter)(nil)
 
 // Start implements challenge.Starts. The challenge, the outbox rows of its
-// codes, the challenges that make room for it and r.With commit together;
-// commit.ErrFenced means that the account or a fence of r.With moved on while
+// codes, the challenges that make room for it, r.With and r.Bind commit together;
+// commit.ErrFenced means that the account or a fence of theirs moved on while
 // deciding: read again and start over.
 func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
 	action, ok := s.Actions[r.Action]
@@ -99,6 +99,9 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		insert.Command = s.Ring.Seal(r.Command, challenge.CommandData(c.ID))
 	}
 	writes = append(append(writes, insert), r.With...)
+	if r.Bind != nil {
+		writes = append(writes, r.Bind(c.ID)...)
+	}
 	c = insert.Challenge
 	c.Version = 1
 	if c.Off == 0 { // what is primed has no such set; the owner reads the row
@@ -114,9 +117,24 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	for _, l := range append(letters, wakes...) {
 		s.deliver(l)
 	}
+	return s.started(c)
+}
+
+// started signs the token of a challenge.
+func (s *Starter) started(c challenge.Challenge) (challenge.Started, error) {
 	until := time.UnixMilli(c.ExpiresAt).Add(s.Config.Grace)
 	token, err := s.Tokens.PAuth(c.ID, until)
 	return challenge.Started{Challenge: c, PAuth: token, ExpiresAt: until}, err
+}
+
+// Again returns a challenge as it is now, with another token, to a caller who lost the
+// answer of its start and has proven the same as then. CHALLENGE_NOT_FOUND.
+func (s *Starter) Again(ctx context.Context, id string) (challenge.Started, error) {
+	c, err := s.Store.Load(ctx, id)
+	if err != nil {
+		return challenge.Started{}, err
+	}
+	return s.started(c)
 }
 
 // offer decides which methods the account is asked for.

@@ -4,6 +4,7 @@ package integrationtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ func Run(t *testing.T, open storetest.Open[integration.Store]) {
 	storetest.Run(t, open, storetest.Cases[integration.Store]{
 		"Claims":       claims,
 		"RacingClaims": racingClaims,
+		"Rebind":       rebind,
 		"Feed":         feed,
 		"NoneSkipped":  noneSkipped,
 	})
@@ -91,6 +93,59 @@ func racingClaims(t *testing.T, s integration.Store, c commit.Committer) {
 	}
 	_, err := once("other body")
 	storetest.Wants(t, err, fault.InvalidState)
+}
+
+// An external id is bound to another record where it is bound to the one that was seen, and
+// by one of several at the same time. Its digest and its kind stay.
+func rebind(t *testing.T, s integration.Store, c commit.Committer) {
+	ctx, first := t.Context(), sample("a")
+	other := first
+	other.Kind = integration.Withdrawals
+	bind := func(externalID, from, to string) error {
+		return c.Commit(ctx, integration.Rebind{Kind: first.Kind, ExternalID: externalID, From: from, To: to})
+	}
+	fenced := func(err error) {
+		t.Helper()
+		if !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("%v, want a fence", err)
+		}
+	}
+	fenced(bind("a", first.RecordID, "second"))
+	storetest.Must(t, c.Commit(ctx, integration.Add{Claim: first}, integration.Add{Claim: other}))
+	fenced(bind("a", "another record", "second"))
+	fenced(bind("b", first.RecordID, "second"))
+	won := make([]bool, 8)
+	storetest.Race(t, len(won), fault.RecordAlreadyExist, func(i int) error {
+		err := bind("a", first.RecordID, fmt.Sprint("second ", i))
+		if errors.Is(err, commit.ErrFenced) {
+			return fault.New(fault.RecordAlreadyExist, "fenced")
+		}
+		won[i] = err == nil
+		return err
+	})
+	i := slices.Index(won, true)
+	if i < 0 || slices.Contains(won[i+1:], true) {
+		t.Fatalf("bound by %v", won)
+	}
+	got, err := s.Claim(ctx, first.Kind, "a")
+	storetest.Must(t, err)
+	first.RecordID = fmt.Sprint("second ", i)
+	storetest.Same(t, got, first)
+	got, err = s.Claim(ctx, other.Kind, "a")
+	storetest.Must(t, err)
+	storetest.Same(t, got, other)
+	// Two in one unit, and with a write that is refused none.
+	storetest.Must(t, c.Commit(ctx, integration.Add{Claim: sample("b")}))
+	storetest.Must(t, c.Commit(ctx,
+		integration.Rebind{Kind: first.Kind, ExternalID: "b", From: sample("b").RecordID, To: "third"},
+		integration.Rebind{Kind: first.Kind, ExternalID: "a", From: first.RecordID, To: "third of a"}))
+	fenced(c.Commit(ctx, integration.Rebind{Kind: first.Kind, ExternalID: "b", From: "third", To: "fourth"},
+		integration.Rebind{Kind: first.Kind, ExternalID: "a", From: "nothing", To: "fourth of a"}))
+	got, err = s.Claim(ctx, first.Kind, "b")
+	storetest.Must(t, err)
+	if got.RecordID != "third" {
+		t.Errorf("bound to %s", got.RecordID)
+	}
 }
 
 func event(n int) integration.Publish {

@@ -268,10 +268,19 @@ func queue(w *world) {
 		}
 		got, err := w.Queue(w.Context(), x.q, page.Query[transaction.Place]{Count: true})
 		storetest.Must(w, err)
-		if !slices.EqualFunc(got.Records, x.want, func(a, b transaction.Queued) bool { return a.ID == b.ID }) ||
+		if !slices.EqualFunc(got.Records, x.want, func(a transaction.Entry, b transaction.Queued) bool {
+			return a.Queued.ID == b.ID && a.Withdrawal.ID == b.ID && a.Queued.Status == b.Status &&
+				a.FullName == "İnci Öz_"+w.user
+		}) ||
 			got.Total != len(x.want) {
 			w.Errorf("%s: %+v", name, got)
 		}
+	}
+	got, err := w.Queue(w.Context(), transaction.QueueQuery{ID: &a.ID}, page.Query[transaction.Place]{})
+	storetest.Must(w, err)
+	storetest.Same(w, got.Records[0].Queued, a)
+	if e := got.Records[0]; e.Withdrawal.Amount != amount.Must("1") {
+		w.Errorf("amount %s of %+v", e.Withdrawal.Amount, e)
 	}
 }
 

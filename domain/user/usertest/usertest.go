@@ -294,6 +294,12 @@ func marks(t *testing.T, s user.Store, c commit.Committer) {
 		{user.VerifyMail{UserID: want.ID}, func() {}},
 		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: true}, func() { want.WithdrawProhibited = true }},
 		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: false}, func() { want.WithdrawProhibited = false }},
+		{user.SetPreferences{UserID: want.ID, Language: "ar", Campaigns: user.Campaigns{Mail: true}},
+			func() { want.Language, want.Campaigns = "ar", user.Campaigns{Mail: true} }},
+		{user.SetPreferences{UserID: want.ID, Campaigns: user.Campaigns{SMS: true, Push: true}},
+			func() { want.Language, want.Campaigns = "", user.Campaigns{SMS: true, Push: true} }},
+		{user.SetTaxNumber{UserID: want.ID, TaxNumber: "1234567890"}, func() { want.TaxNumber = "1234567890" }},
+		{user.SetTaxNumber{UserID: want.ID}, func() { want.TaxNumber = "" }},
 	} {
 		storetest.Must(t, c.Commit(ctx, step.write))
 		step.set()

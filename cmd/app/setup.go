@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"castellan/config"
+	"castellan/domain/setup"
+	httpsetup "castellan/http/setup"
+	"castellan/persistence"
+)
+
+// Doctor judges an installation for the command (D-INT-09): settings, parameters, and live checks of all that is set.
+// It opens the database read-only, makes and changes nothing in it, and checks the rest where there is none. Progress
+// gets the names of the checks that are under way, after each change; nil: it is not wanted.
+func Doctor(ctx context.Context, cfg config.Config, progress func(waiting []string)) setup.Report {
+	opening, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	db, err := persistence.Open(opening, cfg.Database.URL.Reveal(), persistence.Options{MaxConns: 4, ReadOnly: true})
+	if err == nil {
+		defer db.Close()
+	}
+	d := doctor{cfg: cfg, db: db, opened: err}
+	return d.report(ctx, true, progress)
+}
+
+// doctor judges one installation.
+type doctor struct {
+	cfg    config.Config
+	db     *persistence.DB // nil: it could not be opened
+	opened error           // why
+}
+
+// report judges settings and parameters, and makes the live checks where they are asked for.
+func (d doctor) report(ctx context.Context, check bool, progress func([]string)) setup.Report {
+	j := judgeSettings(d.cfg)
+	stored, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	j.judgeStored(stored, d.cfg, d.db)
+	found, at := j.found, time.Time{}
+	if check {
+		found, at = append(found, runProbes(ctx, d.cfg, d.probes(), progress)...), time.Now()
+	}
+	return setup.NewReport(!d.cfg.Dev, at, found)
+}
+
+// absent reports whether there is no database file yet.
+func (d doctor) absent() bool { return errors.Is(d.opened, fs.ErrNotExist) }
+
+// setup builds what administrators see of the findings.
+func (s *service) setup() error {
+	d := doctor{cfg: s.cfg, db: s.DB}
+	checks := setup.NewChecks(func(ctx context.Context) setup.Report { return d.report(ctx, true, nil) })
+	s.join(part{groups: groups(httpsetup.Group{
+		Report: func(ctx context.Context) setup.Report { return d.report(ctx, false, nil) }, Check: checks.Run})})
+	return nil
+}
+
+// logFindings writes a line for each finding at the start of a node: a warning for a control that is off. Development
+// mode gets one line for all.
+func logFindings(ctx context.Context, cfg config.Config, db *persistence.DB, log *slog.Logger) {
+	r := doctor{cfg: cfg, db: db}.report(ctx, false, nil)
+	if cfg.Dev {
+		log.Info("development mode: castellan doctor lists the controls and features that are off",
+			"controls", r.Count(setup.Control), "features", r.Count(setup.Feature))
+		return
+	}
+	for _, f := range r.Findings {
+		level := slog.LevelWarn
+		if f.Severity == setup.Feature {
+			level = slog.LevelInfo
+		}
+		log.Log(ctx, level, "setup", "key", f.Key, "severity", string(f.Severity), "state", f.State, "effect", f.Effect,
+			"mend", f.Mend)
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"castellan/cmd/app"
+	"castellan/domain/setup"
+)
+
+type doctorCmd struct {
+	JSON bool `help:"Print the findings as JSON." name:"json"`
+}
+
+func (doctorCmd) Help() string {
+	return `Prints one line for each finding: KEY: state, effect, mend. The state says what
+the finding means:
+
+  control off   a protection is off; in production mode the exit status is then 1
+  fault         a live check failed
+  feature off   a setting or a parameter is empty, and a feature does not work
+  ok            a live check passed
+
+Live checks reach what is set: mail server (no mail is sent), SMS gateway and
+identity register (a connection alone), rates, balance providers, files (an object
+is written, read and deleted), file of countries, certificates, clock, disk and
+database. Each takes five seconds at most. The database is opened read-only: it is
+neither made nor migrated, and the service may run. No secret is printed.
+
+  castellan doctor --json | jq -r '.findings[] | select(.severity == "control").key'`
+}
+
+// findingJSON is a finding as --json and GET /admin/setup show it.
+type findingJSON struct {
+	Key      string `json:"key"`
+	Severity string `json:"severity"`
+	State    string `json:"state"`
+	Effect   string `json:"effect"`
+	Mend     string `json:"mend"`
+}
+
+func (c doctorCmd) Run(e *env) error {
+	progress, clear := progressLine(e.err)
+	r := app.Doctor(e.ctx, e.cfg, progress)
+	clear()
+	if e.ctx.Err() != nil {
+		return e.ctx.Err()
+	}
+	if err := c.print(e.out, r); err != nil {
+		return err
+	}
+	if n := r.Count(setup.Control); n > 0 && r.Production {
+		return fmt.Errorf("controls that are off: %d", n)
+	}
+	return nil
+}
+
+func (c doctorCmd) print(out io.Writer, r setup.Report) error {
+	if !c.JSON {
+		for _, f := range r.Findings {
+			if _, err := fmt.Fprintln(out, f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	mode := "development"
+	if r.Production {
+		mode = "production"
+	}
+	findings := []findingJSON{}
+	for _, f := range r.Findings {
+		findings = append(findings, findingJSON{f.Key, string(f.Severity), f.State, f.Effect, f.Mend})
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(map[string]any{"mode": mode, "checkedAt": r.CheckedAt.UTC(), "findings": findings})
+}
+
+// progressColumns is the width of the line of progress.
+const progressColumns = 78
+
+// progressLine keeps a line of the checks under way on a terminal; it writes nothing anywhere else.
+func progressLine(to io.Writer) (show func(waiting []string), clear func()) {
+	f, ok := to.(*os.File)
+	if !ok {
+		return nil, func() {}
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil, func() {}
+	}
+	line := func(text string) { fmt.Fprintf(f, "\r%-*.*s", progressColumns, progressColumns, text) }
+	show = func(waiting []string) { line("checking " + strings.Join(waiting, ", ")) }
+	return show, func() { line(""); fmt.Fprint(f, "\r") }
+}

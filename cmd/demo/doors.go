@@ -1,0 +1,141 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"castellan/domain/addressbook"
+	"castellan/domain/audit"
+	"castellan/domain/challenge"
+	"castellan/domain/change"
+	"castellan/domain/commit"
+	"castellan/domain/corporate"
+	"castellan/domain/currency"
+	"castellan/domain/document"
+	"castellan/domain/job"
+	"castellan/domain/ledger"
+	"castellan/domain/limit"
+	"castellan/domain/message"
+	"castellan/domain/notification"
+	"castellan/domain/parameter"
+	"castellan/domain/picture"
+	"castellan/domain/registration"
+	"castellan/domain/standing"
+	"castellan/domain/transaction"
+	"castellan/http/rest"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+)
+
+// The services around the demonstration, as the audit names them. None has a key.
+var (
+	registrar     = audit.By{UserID: rest.ByService + "demo-registration"}
+	wallet        = audit.By{UserID: rest.ByService + "demo-wallet"}
+	screening     = audit.By{UserID: rest.ByService + "demo-screening"}
+	corporateDesk = audit.By{UserID: rest.ByService + "demo-corporate"}
+)
+
+// doors are the domain services behind the endpoints by which records come in and move on.
+// Their clock is that of the run, so a record has the instant at which it would have come in.
+type doors struct {
+	deposits    *transaction.Service
+	withdrawals *transaction.Withdrawals
+	standing    *standing.Service
+	corporate   *corporate.Service
+	documents   *document.Service
+	books       *addressbook.Service
+	jobs        *job.Runner
+}
+
+// quota bounds the documents of a user, in bytes.
+const quota = 1 << 30
+
+// openDoors builds the services on the catalogue, which is committed.
+func (r *run) openDoors(ctx context.Context) error {
+	currencies := currency.NewLive(persistence.NewCurrencies(r.DB))
+	parameters := parameter.NewLive(kit.NewParameters(r.DB))
+	book, err := message.NewBook("Castellan", nil)
+	if err := errors.Join(err, currencies.Reload(ctx), parameters.Reload(ctx)); err != nil {
+		return err
+	}
+	users, claims, now := access.NewUsers(r.DB), kit.NewIntegration(r.DB), r.Clock.Now
+	transactions, own := persistence.NewTransactions(r.DB), r.changes("", nil)
+	money := &ledger.Ledger{Store: persistence.NewLedger(r.DB), Commit: r.DB, Now: now,
+		Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
+	limits := &limit.Service{Users: users, Levels: persistence.NewLevels(r.DB), Store: persistence.NewLimits(r.DB),
+		Rates: persistence.NewRates(r.DB), Catalog: currencies.Catalog, Now: now}
+	jobs := kit.NewJobs(r.DB)
+	d := &doors{
+		deposits: &transaction.Service{Ledger: money, Users: users, Currencies: currencies, Parameters: parameters,
+			Now: now, Store: transactions, Changes: own, Messenger: inside{book, now}, Claims: claims,
+			Jobs:    &job.Service{Store: jobs, Changes: own, Seal: r.Ring.Seal},
+			Await:   func(context.Context, string) (job.Job, error) { return job.Job{}, nil }, // treasury runs the job
+			MayMove: func(string, string) error { return nil }},
+		withdrawals: &transaction.Withdrawals{Ledger: money, Store: transactions, Users: users, Currencies: currencies,
+			Parameters: parameters, Limits: limits, Books: persistence.NewAddressBooks(r.DB), Rules: r.Rules,
+			Waiting: r.Waiting, Claims: claims, Now: now},
+		standing: &standing.Service{Store: persistence.NewStandings(r.DB), Users: users, Parameters: parameters,
+			Ignored: kit.NewParameters(r.DB), Claims: claims,
+			Changes: r.changes(change.Parameters, persistence.NewStandings(r.DB).Lock)},
+		corporate: &corporate.Service{Store: persistence.NewCorporate(r.DB), Users: users, Hasher: r.Hasher,
+			Changes: r.changes("", persistence.NewCorporate(r.DB).Lock), Claims: claims},
+		documents: &document.Service{Store: persistence.NewDocuments(r.DB), Users: users, Files: r.Files,
+			Pictures: picture.NewDecoder(), Ring: r.Ring, Changes: own, Values: parameters.Set, Quota: quota},
+		books: &addressbook.Service{Store: persistence.NewAddressBooks(r.DB), Changes: own, Currencies: currencies,
+			Rules: r.Rules, Waiting: r.Waiting},
+	}
+	kind := d.deposits.Kind()
+	d.jobs = &job.Runner{Store: jobs, Commit: r.DB, Kinds: map[string]job.Kind{kind.Name: kind}, Open: r.Ring.Open,
+		Now: now, Name: "demo", Leaving: context.Background()}
+	r.doors = d
+	return r.loadAgreements(ctx)
+}
+
+// inside tells users of what happens inside their accounts. Nothing is sent by mail or SMS: the
+// people do not exist.
+type inside struct {
+	book *message.Book
+	now  func() time.Time
+}
+
+// Tell makes the notification of a user.
+func (m inside) Tell(to challenge.Account, topic, template string, v message.Values, _ string,
+	_ ...challenge.Name) []commit.Write {
+	text := m.book.Render(message.MAIL, template, to.Language, "", v)
+	return []commit.Write{notification.Add{Notification: notification.New(m.now(), to.UserID, notification.Message{
+		Topic: topic, Title: text.Subject, Body: strings.TrimSpace(strings.TrimPrefix(text.Text, text.Subject))})}}
+}
+
+// register returns what brings in an account, with what is known of it already.
+func (r *run) register(p *person) (writes []commit.Write, err error) {
+	p.User, writes, err = registration.Newcomer{ExternalID: p.ref, CountryCode: p.CountryCode,
+		Phone: strings.TrimPrefix(p.Phone, "+"+p.CountryCode), Email: p.Email, Name: p.Name, Surname: p.Surname,
+		Language: p.Language, Type: p.Type}.Import(registrar, p.User)
+	return writes, err
+}
+
+// neighbours makes what the wallet and the screening service bring, in the transaction of ctx.
+// A finding comes last: it keeps an account from withdrawing.
+func (r *run) neighbours(ctx context.Context, all []*person) error {
+	for _, p := range all {
+		if p.purse != nil {
+			if err := p.purse.works(ctx); err != nil {
+				return err
+			}
+		}
+		if p.found == "" {
+			continue
+		}
+		s := sourceOf(r.Seed, "finding "+p.ID, 0)
+		r.Clock.set(s.between(p.CreatedAt, r.Now))
+		if _, err := r.doors.standing.Find(ctx, screening, standing.Finding{ExternalID: p.ref, UserID: p.ID,
+			Status: p.found, Source: pick(s, []string{"sanctions-list", "transactions", "adverse-media"}),
+			Reference: "CASE-" + s.number(7), Detail: "an example finding"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

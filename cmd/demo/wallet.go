@@ -1,0 +1,215 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"castellan/domain/addressbook"
+	"castellan/domain/amount"
+	"castellan/domain/audit"
+	"castellan/domain/fault"
+	"castellan/domain/integration"
+	"castellan/domain/transaction"
+	"castellan/persistence/kit"
+)
+
+// recent is how far back deposits wait and withdrawals are in the queue.
+const recent = 12 * 24 * time.Hour
+
+// works makes a deposit and a withdrawal of a person who is shown, by what the wallet and the
+// staff call for them.
+func (u *purse) works(ctx context.Context) error {
+	s := sourceOf(u.Seed, "wallet of "+u.ID, 0) // the same one when the transaction is repeated
+	from := u.CreatedAt.Add(time.Hour)
+	if least := u.Now.Add(-recent); from.Before(least) {
+		from = least
+	}
+	if err := u.arrives(ctx, s, s.between(from, u.Now.Add(-3*time.Hour))); err != nil {
+		return fmt.Errorf("deposit of %s: %w", u.ID, err)
+	}
+	if err := u.leaves(ctx, s, s.between(from, u.Now.Add(-3*time.Hour))); err != nil {
+		return fmt.Errorf("withdrawal of %s: %w", u.ID, err)
+	}
+	return nil
+}
+
+// arrives reports a deposit: with its sender, without it, without it at first, or as final. Of
+// those with their sender the treasury credits some later.
+func (u *purse) arrives(ctx context.Context, s source, at time.Time) error {
+	d := transaction.Report{ExternalID: u.ref, UserID: u.ID, CurrencyCode: u.a.currency, Network: u.a.network,
+		Amount: s.worth(u.a), TxID: s.hex(32), ToAddress: transaction.Address(u.user),
+		FromAddress: outside(s, u.a.network), SenderInfo: u.sender()}
+	later := d
+	switch u.place % 4 {
+	case 1:
+		d.SenderInfo = ""
+	case 2:
+		d.SenderInfo, later.SenderInfo = "", ""
+	case 3:
+		d.Final = !u.credited()
+		later.Final = d.Final
+	}
+	for _, report := range []transaction.Report{d, later} { // the second one changes nothing but in case 1
+		u.Clock.set(at)
+		if _, err := u.doors.deposits.Report(ctx, wallet, report); err != nil {
+			return err
+		}
+		at = at.Add(20 * time.Minute)
+	}
+	return nil
+}
+
+// credited is true of a person whose deposit the treasury credits.
+func (p *person) credited() bool { return p.place%8 == 3 }
+
+// treasury credits deposits that wait, by the job that the console starts.
+func (r *run) treasury(ctx context.Context) error {
+	claims := kit.NewIntegration(r.DB)
+	by := audit.By{UserID: r.team[2].ID}
+	var ids []string
+	for place := range min(r.Users, shown) {
+		p := r.byPlace(place)
+		if !p.credited() {
+			continue
+		}
+		c, err := claims.Claim(ctx, integration.Deposits, p.ref)
+		if fault.CodeOf(err) == fault.RecordNotFound {
+			continue // an account without money
+		}
+		if err != nil {
+			return err
+		}
+		ids = append(ids, c.RecordID)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	r.Clock.set(r.Now.Add(-2 * time.Hour))
+	u, err := r.doors.deposits.UpdateStatus(ctx, by, transaction.Update{IDs: ids, To: transaction.FinalizedDeposit,
+		Reason: "the senders are known"})
+	for over := false; err == nil && !over; {
+		var due time.Time
+		if due, over, err = r.doors.jobs.Step(ctx, u.JobID); due.After(r.Clock.Now()) {
+			r.Clock.set(due)
+		}
+	}
+	return err
+}
+
+// step is a call about a withdrawal that is in the queue.
+type step func(context.Context, *purse, string) error
+
+// The calls about a withdrawal.
+var (
+	claimed  = moved(transaction.QueueProcessing, "")
+	sent     = moved(transaction.QueueSent, "")
+	final    = moved(transaction.QueueSuccess, "")
+	failed   = moved(transaction.QueueFailed, "the network refuses the address")
+	unfunded = moved(transaction.HotWalletIsEmpty, "")
+	late     = moved(transaction.TimeOut, "")
+	approve  = decided(transaction.QueueSuccess)
+	hold     = decided(transaction.QueueWaiting)
+)
+
+// paths are the ways through the queue, in turn: each ends in another status or comes to it in
+// another way.
+var paths = [][]step{
+	{},
+	{claimed},
+	{claimed, sent},
+	{claimed, sent, final},
+	{claimed, failed},
+	{unfunded},
+	{claimed, late},
+	{unfunded, hold},
+	{late, cancel},
+	{claimed, late, approve},
+	{unfunded, resume, claimed},
+}
+
+// moved is a move of the wallet.
+func moved(to transaction.QueueStatus, reason string) step {
+	return func(ctx context.Context, u *purse, id string) error {
+		m := transaction.WalletMove{ID: id, To: to, Reason: reason}
+		if to == transaction.QueueSent {
+			m.TxID = sourceOf(u.Seed, "sent "+id, 0).hex(32)
+		}
+		_, err := u.doors.withdrawals.Move(ctx, wallet, m)
+		return err
+	}
+}
+
+// decided is a decision of the treasury.
+func decided(to transaction.QueueStatus) step {
+	return func(ctx context.Context, u *purse, id string) error {
+		_, err := u.doors.deposits.UpdateQueue(ctx, u.treasurer(), transaction.QueueUpdate{ID: id, To: to,
+			CurrencyCode: u.a.currency, Reason: "checked with the wallet"})
+		return err
+	}
+}
+
+func cancel(ctx context.Context, u *purse, id string) error {
+	_, err := u.doors.withdrawals.Cancel(ctx, u.treasurer(), id, "the user asks for it")
+	return err
+}
+
+func resume(ctx context.Context, u *purse, id string) error {
+	_, err := u.doors.withdrawals.Resume(ctx, u.treasurer(), id, "the hot wallet is funded")
+	return err
+}
+
+func (r *run) treasurer() audit.By { return audit.By{UserID: r.team[2].ID} }
+
+// leaves requests a withdrawal, half of them to an entry of the address book, and takes it
+// through the queue. The service judges it: where it refuses, there is none.
+func (u *purse) leaves(ctx context.Context, s source, at time.Time) error {
+	a := quantity(u.a, 1_000+s.Int64N(29_000))
+	if most := u.part(15); most.Cmp(a) < 0 {
+		a = most
+	}
+	w := transaction.WithdrawalRequest{ExternalID: u.ref, UserID: u.ID, CurrencyCode: u.a.currency,
+		NetworkCode: u.a.network, Amount: a, Address: outside(s, u.a.network)}
+	if u.a.network == "XRP" {
+		w.AddressTag = s.number(6)
+	}
+	if a == (amount.Amount{}) {
+		return nil
+	}
+	if u.place%2 == 0 || u.Waiting > 0 {
+		entered := at.Add(-u.Waiting - time.Hour)
+		if entered.Before(u.CreatedAt) {
+			entered = u.CreatedAt
+		}
+		u.Clock.set(entered)
+		entry, err := u.doors.books.Add(ctx, audit.By{UserID: u.ID}, addressbook.New{Name: "Kendi cüzdanım",
+			CurrencyCode: w.CurrencyCode, NetworkCode: w.NetworkCode, Address: w.Address})
+		if err != nil {
+			return err
+		}
+		w.AddressID, w.Address = entry.ID, ""
+	}
+	u.Clock.set(at)
+	o, err := u.doors.withdrawals.Request(ctx, wallet, w)
+	if refused(err) {
+		return nil
+	}
+	for _, call := range paths[u.place%len(paths)] {
+		if err == nil {
+			at = at.Add(10 * time.Minute)
+			u.Clock.set(at)
+			err = call(ctx, u, o.Withdrawal.ID)
+		}
+	}
+	return err
+}
+
+// refused reports whether a withdrawal was judged and refused.
+func refused(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.AccountNotActive, fault.WithdrawalProhibited, fault.AMLRisky, fault.PairDisabled, fault.BelowMinimum,
+		fault.LimitExceeded, fault.AddressNotAllowed, fault.InsufficientBalance:
+		return true
+	}
+	return false
+}

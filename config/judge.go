@@ -1,0 +1,91 @@
+package config
+
+import (
+	"net/url"
+	"sort"
+	"strings"
+)
+
+// AllKeys lists every dotted key, in the order of Config.
+func AllKeys() []string {
+	keys := make([]string, len(table))
+	for i, e := range table {
+		keys[i] = e.key
+	}
+	return keys
+}
+
+// Shown is the value of a key as Describe writes it: a secret is "(hidden)".
+func (c Config) Shown(key string) string {
+	e, ok := byKey[key]
+	if !ok {
+		return ""
+	}
+	text, _ := c.shown(*e)
+	return text
+}
+
+// Loopback reports whether a host is this machine only.
+func Loopback(host string) bool { return loopback(host) }
+
+// LoopbackAddr is Loopback for host:port.
+func LoopbackAddr(addr string) bool { return loopbackAddr(addr) }
+
+// minHidden is the length from which a part of a secret is looked for in a text, in bytes.
+const minHidden = 4
+
+// Hide replaces every secret of the configuration in a text. It is the last guard of texts that other programs
+// wrote, such as the answer of a server.
+func (c Config) Hide(text string) string {
+	var parts []string
+	for _, e := range table {
+		switch p := e.field(&c).(type) {
+		case *Secret:
+			parts = append(parts, secretParts(p.Reveal())...)
+		case *Secrets:
+			for _, s := range *p {
+				parts = append(parts, secretParts(s.Reveal())...)
+			}
+		}
+	}
+	// A long part goes first: one that holds another must not be cut in two.
+	sort.Slice(parts, func(i, j int) bool { return len(parts[i]) > len(parts[j]) })
+	for _, p := range parts {
+		if len(p) >= minHidden {
+			text = strings.ReplaceAll(text, p, hidden)
+		}
+	}
+	return text
+}
+
+// secretParts are the texts of a secret that must not be seen. Of a URL these are the password, the path and the
+// query; its host may be named.
+func secretParts(s string) (parts []string) {
+	if strings.HasPrefix(s, "sqlite:") {
+		return nil
+	}
+	if u, err := url.Parse(s); err == nil && u.Host != "" {
+		if p, ok := u.User.Password(); ok {
+			parts = append(parts, p, url.QueryEscape(p))
+		}
+		database := u.Scheme == "postgres" || u.Scheme == "postgresql" // its path is a name that may be shown
+		for name, values := range u.Query() {
+			if !database || !harmless[strings.ToLower(name)] {
+				parts = append(parts, values...)
+			}
+		}
+		if database {
+			return parts
+		}
+		return append(parts, u.RawQuery, u.EscapedPath(), strings.Trim(u.EscapedPath(), "/"))
+	}
+	parts = append(parts, s)
+	if strings.Contains(s, "{{") { // a template: its words may be those of any text
+		return parts
+	}
+	for word := range strings.FieldsSeq(s) {
+		parts = append(parts, word)
+		parts = append(parts, strings.Split(word, ":")...)
+	}
+	return parts
+}

@@ -1,0 +1,76 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestLines(t *testing.T) {
+	for _, c := range []struct {
+		f    Finding
+		want string
+	}{
+		{Finding{"mail.host", Feature, "empty", "no mail is sent", "set mail.host"},
+			"mail.host: feature off (empty), no mail is sent, set mail.host"},
+		{Finding{"audit.anchor_url", Control, "empty", "a", "b"}, "audit.anchor_url: control off (empty), a, b"},
+		{Finding{"disk", OK, "12 GiB free", "", ""}, "disk: ok (12 GiB free)"},
+		{Finding{"clock", Fault, "", "a", "b"}, "clock: fault, a, b"},
+	} {
+		if got := c.f.String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// Findings are sorted by severity; within one, their order stays.
+func TestOrder(t *testing.T) {
+	r := NewReport(true, time.Time{}, []Finding{{Key: "a", Severity: OK}, {Key: "b", Severity: Feature},
+		{Key: "c", Severity: Control}, {Key: "d", Severity: Fault}, {Key: "e", Severity: Control}})
+	var order string
+	for _, f := range r.Findings {
+		order += f.Key
+	}
+	if order != "cedba" || r.Count(Control) != 2 || r.Count(OK) != 1 {
+		t.Errorf("order %q, %d controls, %d ok", order, r.Count(Control), r.Count(OK))
+	}
+}
+
+// Callers share a run: there is one at a time, and a caller that gives up ends none.
+func TestOneRunAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs, now atomic.Int32
+		c := NewChecks(func(ctx context.Context) Report {
+			if now.Add(1) > 1 {
+				t.Error("two runs at a time")
+			}
+			defer now.Add(-1)
+			time.Sleep(time.Second)
+			if ctx.Err() != nil {
+				t.Error("the caller that gave up ended the run")
+			}
+			return Report{Findings: []Finding{{Key: string('a' + rune(runs.Add(1)) - 1)}}}
+		})
+		hasty, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := c.Run(hasty); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a hasty caller: %v", err)
+		}
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if r, err := c.Run(t.Context()); err != nil || r.Findings[0].Key != "a" {
+					t.Errorf("%v %v", r, err)
+				}
+			})
+		}
+		all.Wait()
+		if r, err := c.Run(t.Context()); err != nil || r.Findings[0].Key != "b" || runs.Load() != 2 {
+			t.Errorf("the next run: %v %v, %d runs", r, err, runs.Load())
+		}
+	})
+}

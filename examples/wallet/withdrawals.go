@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"castellan/client"
+	"castellan/domain/amount"
+	"castellan/domain/fault"
+)
+
+// checkEvery is how often the wallet asks about withdrawals that wait for an administrator.
+const checkEvery = 2 * time.Second
+
+// withdrawals takes each withdrawal as far as it goes now. Those with a nonce come first, in
+// the order of their nonces: the chain takes them in no other.
+func (w *Wallet) withdrawals(ctx context.Context) error {
+	all := slices.SortedFunc(maps.Values(w.State.Withdrawals), func(a, b Withdrawal) int {
+		if a.Step == Signed && b.Step == Signed {
+			return cmp.Compare(a.Nonce, b.Nonce)
+		}
+		return cmp.Or(rank(a.Step)-rank(b.Step), cmp.Compare(a.ID, b.ID))
+	})
+	check := time.Since(w.checked) >= checkEvery
+	if check {
+		w.checked = time.Now()
+	}
+	for _, x := range all {
+		for x.Step != Done {
+			next, err := w.step(ctx, x, check)
+			if err != nil {
+				return err
+			}
+			if next == x {
+				break
+			}
+			if err := w.put(entry{Withdrawals: []Withdrawal{next}}); err != nil {
+				return err
+			}
+			slog.Info("withdrawal", "id", next.ID, "step", next.Step, "outcome", next.Outcome)
+			x = next
+		}
+	}
+	return nil
+}
+
+func rank(s Step) int {
+	if s == Signed {
+		return 0
+	}
+	return 1
+}
+
+// step takes one step of a withdrawal and returns it as it is then, to be made durable.
+// Each step may be repeated after a crash. An error says that there was no answer.
+func (w *Wallet) step(ctx context.Context, x Withdrawal, check bool) (Withdrawal, error) {
+	switch x.Step {
+	case Queued:
+		return w.claim(ctx, x)
+	case Failing:
+		return w.report(ctx, x, client.WithdrawalMove{Status: "failed", Reason: "the wallet was told to fail"}, Done)
+	case Empty:
+		return w.report(ctx, x, client.WithdrawalMove{Status: "hotWalletInsufficientBalance"}, Parked)
+	case Parked:
+		if check {
+			return w.ask(ctx, x)
+		}
+	case Signed:
+		if err := w.send(x); err != nil {
+			return x, err
+		}
+		return w.report(ctx, x, client.WithdrawalMove{Status: "sent", TxID: x.TxID}, Sent)
+	case Sent:
+		if m, found := w.Chain.Find(x.TxID); found && w.Chain.Confirmations(m) >= w.Confirmations {
+			return w.report(ctx, x, client.WithdrawalMove{Status: "finalized"}, Done)
+		}
+	}
+	return x, nil
+}
+
+// claim takes a withdrawal from the queue and decides what becomes of it. After the claim no
+// administrator can cancel it. The decision is durable before it is carried out: a wallet
+// that was killed never signs what it had begun to refuse, and never signs twice.
+func (w *Wallet) claim(ctx context.Context, x Withdrawal) (Withdrawal, error) {
+	// The journal knows nothing of a transaction, but the chain may: the journal could be an
+	// old copy. Look there first.
+	if m, found := w.Chain.FindMemo(w.hotKey, x.ID); found {
+		x.Step, x.Nonce, x.TxID = Signed, m.Nonce, m.ID
+		return x, nil
+	}
+	const claimed = Step("claimed")
+	if now, err := w.report(ctx, x, client.WithdrawalMove{Status: "processing"}, claimed); now.Step != claimed {
+		return now, err
+	}
+	switch free := w.free(x); {
+	case chance(w.Fail):
+		x.Step = Failing
+	case free.Cmp(x.Amount) < 0 || chance(w.Empty):
+		x.Step = Empty
+	default:
+		x.Step, x.Nonce = Signed, w.nextNonce()
+		x.TxID = w.tx(x).ID()
+	}
+	return x, nil
+}
+
+// free is what the hot wallet can pay: its balance less what is signed and not sent.
+func (w *Wallet) free(x Withdrawal) amount.Amount {
+	has := w.Chain.Balance(addressFor(w.hot), x.Currency, x.Network)
+	for _, other := range w.State.Withdrawals {
+		if other.Step != Signed || other.Currency != x.Currency || other.Network != x.Network {
+			continue
+		}
+		if _, sent := w.Chain.Find(other.TxID); !sent {
+			has, _ = has.Sub(other.Amount)
+		}
+	}
+	return has
+}
+
+func (w *Wallet) nextNonce() uint64 {
+	next := w.Chain.Next(w.hotKey)
+	for _, x := range w.State.Withdrawals {
+		if x.Step == Signed {
+			next = max(next, x.Nonce+1)
+		}
+	}
+	return next
+}
+
+// tx is the transaction of a withdrawal that has its nonce: the same one at every call.
+func (w *Wallet) tx(x Withdrawal) Tx {
+	return Tx{Nonce: x.Nonce, To: x.Address, Tag: x.Tag, Currency: x.Currency, Network: x.Network, Amount: x.Amount,
+		Memo: x.ID}.Signed(w.hot)
+}
+
+// send puts the transaction of a withdrawal on the chain, where it is not there.
+func (w *Wallet) send(x Withdrawal) error {
+	if _, found := w.Chain.Find(x.TxID); found {
+		return nil
+	}
+	w.mayCrash()
+	if err := w.Chain.Send(w.tx(x)); err != nil {
+		return ownError{err}
+	}
+	w.mayCrash()
+	return nil
+}
+
+// report reports a move, and returns the withdrawal at its next step. The service answers a
+// repeated move with the record. Where it refuses the move, the withdrawal has moved on
+// without the wallet; then its status decides.
+func (w *Wallet) report(ctx context.Context, x Withdrawal, m client.WithdrawalMove, next Step) (Withdrawal, error) {
+	w.mayCrash()
+	r, err := w.Service.MoveWithdrawal(ctx, x.ID, m)
+	w.mayCrash()
+	switch code := client.CodeOf(err); {
+	case code == fault.InvalidState:
+		return w.ask(ctx, x)
+	case code != "":
+		slog.Error("a move was refused", "id", x.ID, "status", m.Status, "error", err)
+		return x, nil
+	case err != nil:
+		return x, err
+	}
+	if x.Step = next; next == Done {
+		x.Outcome = r.Status
+	}
+	return x, nil
+}
+
+// ask reads the status of a withdrawal and returns it at the step that follows from it.
+func (w *Wallet) ask(ctx context.Context, x Withdrawal) (Withdrawal, error) {
+	r, err := w.Service.Withdrawal(ctx, x.ID)
+	if err != nil {
+		return x, err
+	}
+	switch {
+	case r.Status == "finalized" || r.Status == "failed" || r.Status == "cancelled":
+		if r.Status != "finalized" && x.TxID != "" {
+			slog.Error("a withdrawal with a transaction has ended otherwise", "id", x.ID, "status", r.Status)
+		}
+		x.Step, x.Outcome = Done, r.Status
+	case x.Step == Parked && r.Status == "processing":
+		x.Step = Empty // an old claim came late: report again that there is no money
+	case x.Step == Signed && r.Status == "sent" && r.TxID == x.TxID:
+		x.Step = Sent
+	case x.Step == Queued && r.Status == "waitingApproval":
+		x.Step = Parked
+	}
+	return x, nil
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/client"
+)
+
+// desk plays the service with one withdrawal. Its moves are those of docs/neighbours.md.
+type desk struct {
+	status, txID string
+	moves        []string // that it carried out
+	drop         string   // the move whose answer is lost, once
+}
+
+func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/integration/events"):
+		event := `{"id":"1","type":"withdrawal.queued","data":{"withdrawalId":"w-1","currencyCode":"ETH","network":"ETH",` +
+			`"amount":"0.5","address":"0xcold"}}`
+		if r.FormValue("cursor") != "" {
+			event = ""
+		}
+		fmt.Fprintf(w, `{"data":[%s],"cursor":"c1"}`, event)
+		return
+	case r.Method == http.MethodPatch:
+		var m client.WithdrawalMove
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		from := map[string]string{"processing": "queued hotWalletInsufficientBalance", "sent": "processing",
+			"hotWalletInsufficientBalance": "queued processing", "failed": "queued processing", "finalized": "sent"}[m.Status]
+		if d.status != m.Status {
+			if !strings.Contains(from, d.status) {
+				w.WriteHeader(http.StatusConflict)
+				fmt.Fprint(w, `{"status":409,"code":"INVALID_STATE"}`)
+				return
+			}
+			d.status, d.txID, d.moves = m.Status, m.TxID, append(d.moves, m.Status)
+		}
+		if d.drop == m.Status {
+			d.drop = ""
+			panic(http.ErrAbortHandler)
+		}
+	}
+	fmt.Fprintf(w, `{"data":{"id":"w-1","status":%q,"txId":%q}}`, d.status, d.txID)
+}
+
+// wallet returns a wallet of a folder with a full purse, which looks at the service once.
+func wallet(t *testing.T, d *desk, dir string) *Wallet {
+	t.Helper()
+	server := httptest.NewServer(d)
+	t.Cleanup(server.Close)
+	c, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Wallet{Service: c.Service("key"), Options: Options{Dir: dir, Confirmations: 1}}
+	if w.Keys, err = OpenKeys(dir); err != nil {
+		t.Fatal(err)
+	}
+	if w.State, err = OpenState(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.State.file.Close() })
+	w.Chain = open(t, filepath.Join(dir, "chain"))
+	w.unlock()
+	return w
+}
+
+func (w *Wallet) passes(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		w.checked = time.Time{}
+		if err := w.pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Chain.Mine(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// paid counts the transactions of the withdrawal on the chain.
+func (w *Wallet) paid() (n int) {
+	for _, m := range w.Chain.Txs {
+		if m.Memo == "w-1" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWithdrawalSteps(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		desk  desk
+		purse string
+		fail  float64
+		then  func(t *testing.T, w *Wallet, d *desk)
+		moves string
+		end   string
+		paid  int
+	}{
+		{name: "paid", purse: "1", moves: "processing sent finalized", end: "finalized", paid: 1},
+		{name: "answers lost", desk: desk{drop: "processing"}, purse: "1", moves: "processing sent finalized",
+			end: "finalized", paid: 1},
+		{name: "told to fail", purse: "1", fail: 1, moves: "processing failed", end: "failed"},
+		{name: "cancelled before the claim", desk: desk{status: "cancelled"}, purse: "1", end: "cancelled"},
+		{name: "no money", purse: "0.4", moves: "processing hotWalletInsufficientBalance"},
+		{name: "a claim came late", purse: "0.4", moves: "processing hotWalletInsufficientBalance " +
+			"hotWalletInsufficientBalance", then: func(_ *testing.T, _ *Wallet, d *desk) { d.status = "processing" }},
+		{name: "resumed", purse: "0.4", then: func(t *testing.T, w *Wallet, d *desk) {
+			if err := w.Chain.Send(money(addressFor(w.hot), "1")); err != nil {
+				t.Fatal(err)
+			}
+			var e entry
+			d.status = "queued"
+			w.take(client.IntegrationEvent{Type: "withdrawal.resumed", Data: map[string]string{"withdrawalId": "w-1"}}, &e)
+			if err := w.put(e); err != nil {
+				t.Fatal(err)
+			}
+		}, moves: "processing hotWalletInsufficientBalance processing sent finalized", end: "finalized", paid: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &c.desk
+			if d.status == "" {
+				d.status = "queued"
+			}
+			w := wallet(t, d, t.TempDir())
+			w.Fail = c.fail
+			if err := w.Chain.Send(money(addressFor(w.hot), c.purse)); err != nil {
+				t.Fatal(err)
+			}
+			w.passes(t, 3)
+			if c.then != nil {
+				c.then(t, w, d)
+				w.passes(t, 3)
+			}
+			if got := strings.Join(d.moves, " "); got != c.moves {
+				t.Errorf("moves %q, want %q", got, c.moves)
+			}
+			if x := w.State.Withdrawals["w-1"]; x.Outcome != c.end || c.end != "" && x.Step != Done || w.paid() != c.paid {
+				t.Errorf("%+v, paid %d times, want %q and %d", x, w.paid(), c.end, c.paid)
+			}
+		})
+	}
+}
+
+// What the wallet has decided to refuse it never signs, also where it stopped before the
+// report and would decide otherwise now.
+func TestDecisionSurvives(t *testing.T) {
+	d := &desk{status: "processing"}
+	w := wallet(t, d, t.TempDir())
+	x := Withdrawal{ID: "w-1", Step: Failing}
+	if err := w.put(entry{Cursor: "c1", Withdrawals: []Withdrawal{x}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Chain.Send(money(addressFor(w.hot), "1")); err != nil {
+		t.Fatal(err)
+	}
+	w.passes(t, 2)
+	if got := strings.Join(d.moves, " "); got != "failed" || w.paid() != 0 {
+		t.Errorf("moves %q, paid %d times", got, w.paid())
+	}
+}
+
+// A wallet whose journal is an old copy finds its transaction on the chain.
+func TestOldJournal(t *testing.T) {
+	d := &desk{status: "queued"}
+	w := wallet(t, d, t.TempDir())
+	if err := w.Chain.Send(money(addressFor(w.hot), "5")); err != nil {
+		t.Fatal(err)
+	}
+	w.passes(t, 1)
+	if d.status != "sent" || w.paid() != 1 {
+		t.Fatalf("%s, paid %d times", d.status, w.paid())
+	}
+	w.State.Cursor, w.State.Withdrawals = "", map[string]Withdrawal{}
+	w.passes(t, 3)
+	if d.status != "finalized" || w.paid() != 1 {
+		t.Errorf("%s, paid %d times", d.status, w.paid())
+	}
+}

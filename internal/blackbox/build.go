@@ -1,0 +1,167 @@
+package blackbox
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// program is the package of the program under test.
+const program = "castellan/cmd/castellan"
+
+// ownerSource makes the program under test end with the tests that started it. The build adds it to the program.
+//
+//go:embed testdata/owner.go
+var ownerSource []byte
+
+// built is the folder with the program of this process, "" before it is needed.
+var built string
+
+// castellan builds the program once for this process, with the tags and the race detector of the tests. The file is
+// shared by all packages of a checkout: Go does not link it again if nothing changed. This process uses a hard link,
+// which stays what it is when another process builds from changed sources.
+var castellan = sync.OnceValues(func() (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	args := append([]string{"build", "-buildvcs=false"}, buildFlags()...)
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	key := sha256.Sum256([]byte(root + "\x00" + strings.Join(args, "\x00")))
+	cache = filepath.Join(cache, "castellan-test", hex.EncodeToString(key[:8]))
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return "", err
+	}
+	unlock, err := lock(filepath.Join(cache, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	overlay, err := writeOverlay(cache, root)
+	if err != nil {
+		return "", err
+	}
+	shared := filepath.Join(cache, "castellan")
+	cmd := exec.Command("go", append(args, "-overlay", overlay, "-o", shared, program)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program under test: %w: %s", err, out)
+	}
+	if built, err = os.MkdirTemp(cache, "run-"); err != nil {
+		return "", err
+	}
+	own := filepath.Join(built, "castellan")
+	return own, os.Link(shared, own)
+})
+
+// migrated is a database of SQLite with the tables of the program under test and without a row of its own.
+var migrated = sync.OnceValues(func() ([]byte, error) {
+	program, err := castellan()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(built, "migrated")
+	file := filepath.Join(dir, "castellan.db")
+	hold, owner, err := os.Pipe() // as in Site.own
+	if err != nil {
+		return nil, err
+	}
+	defer hold.Close()
+	defer owner.Close()
+	cmd := exec.Command(program, "migrate")
+	cmd.ExtraFiles = []*os.File{hold}
+	cmd.Env = []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=sqlite:" + file}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("migrate a database to copy: %w: %s", err, out)
+	}
+	if more, _ := filepath.Glob(file + "-*"); len(more) > 0 {
+		return nil, fmt.Errorf("migrate a database to copy: it is not closed: %v", more)
+	}
+	return os.ReadFile(file)
+})
+
+// removeProgram removes what castellan made for this process alone.
+func removeProgram() {
+	if built != "" {
+		os.RemoveAll(built)
+	}
+}
+
+// buildFlags are the flags of the test binary that change what the program is.
+func buildFlags() (flags []string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "-race", "-tags":
+			flags = append(flags, s.Key+"="+s.Value)
+		}
+	}
+	return flags
+}
+
+// writeOverlay writes the file that has go build add ownerSource to the program. Files that are as they should be
+// are not written, for Go looks at their times.
+func writeOverlay(dir, root string) (string, error) {
+	source, overlay := filepath.Join(dir, "owner.go"), filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]map[string]string{
+		"Replace": {filepath.Join(root, "cmd/castellan/blackbox_owner.go"): source},
+	})
+	if err != nil {
+		return "", err
+	}
+	for name, text := range map[string][]byte{source: ownerSource, overlay: text} {
+		if old, err := os.ReadFile(name); err == nil && string(old) == string(text) {
+			continue
+		}
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			return "", err
+		}
+	}
+	return overlay, nil
+}
+
+// lock waits for the lock that a file stands for; it ends with the process at the latest.
+func lock(name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+// moduleRoot is the nearest folder upwards that holds go.mod.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", fmt.Errorf("no go.mod above the test")
+		}
+		dir = up
+	}
+}

@@ -1,0 +1,109 @@
+package persistence
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/parameter"
+	"castellan/domain/storetest"
+	"castellan/internal/pgtest"
+	"castellan/persistence/kit"
+)
+
+// A database that is opened read-only is neither made nor migrated, refuses writes, and says what it lacks.
+func TestReadOnly(t *testing.T) {
+	for _, kind := range []string{"sqlite", "postgres"} {
+		t.Run(kind, func(t *testing.T) {
+			ctx := t.Context()
+			var dsn string
+			if kind == "postgres" {
+				dsn = pgtest.Empty(t)
+			} else {
+				file := filepath.Join(t.TempDir(), "data", "test.db")
+				dsn = "sqlite:" + file
+				if _, err := Open(ctx, dsn, Options{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("a file that is not there: %v", err)
+				}
+				if _, err := os.Stat(filepath.Dir(file)); err == nil {
+					t.Error("its folder was made")
+				}
+				storetest.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
+				storetest.Must(t, os.WriteFile(file, nil, 0o600))
+			}
+			look := func() (pending []string, db *DB) {
+				t.Helper()
+				db, err := Open(ctx, dsn, Options{ReadOnly: true})
+				storetest.Must(t, err)
+				t.Cleanup(func() { storetest.Must(t, db.Close()) })
+				pending, err = Pending(ctx, db)
+				storetest.Must(t, err)
+				return pending, db
+			}
+			if pending, db := look(); len(pending) < 10 {
+				t.Errorf("an empty database lacks %q", pending)
+			} else if _, err := Migrate(ctx, db); err == nil {
+				t.Error("it was migrated")
+			}
+			full := openWith(t, dsn, Options{})
+			pending, db := look()
+			if len(pending) > 0 {
+				t.Errorf("a migrated database lacks %q", pending)
+			}
+			facts, err := db.Facts(ctx)
+			storetest.Must(t, err)
+			if facts.ReadOnly || kind == "postgres" && (time.Since(facts.Now).Abs() > time.Minute ||
+				strings.Join(facts.Lossy, " ") != "fsync full_page_writes") { // so are the servers of the tests
+				t.Errorf("facts: %+v", facts)
+			}
+			if _, err := kit.NewParameters(db).List(ctx, parameter.Query{}); err != nil {
+				t.Errorf("it cannot be read: %v", err)
+			}
+			if _, err := db.Pools()[map[string]string{"sqlite": "readers", "postgres": "pool"}[kind]].ExecContext(ctx,
+				"DELETE FROM parameter"); err == nil {
+				t.Error("it was written to")
+			}
+			if kind == "postgres" {
+				_, err := full.Pools()["pool"].ExecContext(ctx, "DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || current_database() || "+
+					"' SET default_transaction_read_only = on'; END $$")
+				storetest.Must(t, err)
+				_, db := look()
+				if facts, err := db.Facts(ctx); err != nil || !facts.ReadOnly {
+					t.Errorf("a server that is read-only: %+v, %v", facts, err)
+				}
+			}
+		})
+	}
+}
+
+// What is opened read-only beside a running service sees its writes, and leaves nothing beside the file.
+func TestReadOnlyBesideAService(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "test.db")
+	full := openWith(t, "sqlite:"+file, Options{})
+	_, err := full.Pools()["writer"].ExecContext(t.Context(),
+		"INSERT INTO schema_migrations (name, applied_at) VALUES ('9999_later.sql', 1)")
+	storetest.Must(t, err)
+	db, err := Open(t.Context(), "sqlite:"+file, Options{ReadOnly: true})
+	storetest.Must(t, err)
+	var n int
+	err = db.Pools()["readers"].QueryRowContext(t.Context(),
+		"SELECT count(*) FROM schema_migrations WHERE name = '9999_later.sql'").Scan(&n)
+	storetest.Must(t, errors.Join(err, db.Close()))
+	if n != 1 {
+		t.Error("a write of the service is not seen")
+	}
+	storetest.Must(t, full.Close())
+	if db, err = Open(t.Context(), "sqlite:"+file, Options{ReadOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Must(t, errors.Join(db.Ping(t.Context()), db.Close()))
+	for _, beside := range []string{"-wal", "-shm"} {
+		if _, err := os.Stat(file + beside); err == nil {
+			t.Errorf("%s was left", beside)
+		}
+	}
+}

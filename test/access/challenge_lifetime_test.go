@@ -1,0 +1,286 @@
+package access
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// What a renewal refuses, in the order of its checks (D-2FA-21, D-2FA-24).
+func TestRenewalRefusals(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_MAX_RENEWALS=2")
+		n := s.Start()
+		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
+		renew := func(f blackbox.Flow, methodID, method string) blackbox.Answer {
+			t.Helper()
+			return n.Do(
+				t,
+				"POST",
+				blackbox.RenewPath,
+				map[string]string{"methodId": methodID, "method": method},
+				blackbox.Headers{"p-auth": f.PAuth},
+			)
+		}
+
+		f := n.Login(t, demo)
+		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
+		early := renew(f, sms.ID, "SMS").Is(t, 429, "RENEW_TOO_EARLY")
+		if wait, _ := strconv.Atoi(early.Header.Get("Retry-After")); wait < 30 || wait > 60 {
+			t.Errorf("Retry-After %q, want what is left of a minute", early.Header.Get("Retry-After"))
+		}
+		renew(f, "01JD0000000000000000000000", "SMS").Is(t, 404, "METHOD_NOT_FOUND")
+		for _, disagrees := range []string{"MAIL", "TOTP", "PUSH"} {
+			if p := renew(f, sms.ID, disagrees).Is(t, 400, "INVALID_FIELD").Problem(); p.Field != "method" {
+				t.Errorf("%s for an SMS method: field %q, want method", disagrees, p.Field)
+			}
+		}
+		if p := renew(f, sms.ID, "PIGEON").Is(t, 400, "INVALID_FIELD").Problem(); p.Field != "method" {
+			t.Errorf("field %q, want method", p.Field)
+		}
+		missing := n.Do(t, "POST", blackbox.RenewPath, "{}", blackbox.Headers{"p-auth": f.PAuth}).
+			Is(t, 400, "INVALID_FIELD").
+			Problem()
+		if len(missing.Errors) != 2 || missing.Field != missing.Errors[0].Field {
+			t.Errorf("two fields are missing: %+v", missing)
+		}
+		n.Do(t, "POST", blackbox.RenewPath, map[string]string{"methodId": sms.ID, "method": "SMS"}, nil).
+			Is(t, 401, "UNAUTHENTICATED")
+
+		harness.Tune(t, n, boss, "SMS", 120_000, 1)
+		harness.Tune(t, n, boss, "MAIL", 120_000, 0)
+		renew(f, sms.ID, "SMS").Is(t, 429, "RENEW_TOO_EARLY") // its own times are frozen
+		f = n.Login(t, demo)
+		sms, mail = f.Method(t, "SMS"), f.Method(t, "MAIL")
+		renew(f, mail.ID, "MAIL").Is(t, 409, "RENEW_NOT_SUPPORTED")
+		for range 2 {
+			renew(f, sms.ID, "SMS").Is(t, 200, "")
+		}
+		renew(f, sms.ID, "SMS").Is(t, 409, "RENEW_CLOSED") // more than mfa.max_renewals
+
+		// A challenge of two minutes has never 120 s left but at its creation:
+		// the cut-off is reported, and before the gate.
+		n.Stop()
+		n = s.Start("MFA_CHALLENGE_TTL=1s")
+		harness.Tune(t, n, boss, "SMS", 120_000, 60_000)
+		f = n.Login(t, demo)
+		if f.Expire != 120 {
+			t.Errorf("the challenge lives %d s, want as long as its longest method", f.Expire)
+		}
+		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 409, "RENEW_CLOSED")
+	})
+}
+
+// A renewal makes a new code and stretches what would end before it; the
+// answer has the shape of a start (D-2FA-22, D-2FA-23).
+func TestRenewal(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
+		harness.Tune(t, n, boss, "SMS", 90_000, 1)
+		harness.Tune(t, n, boss, "MAIL", 2_000, 1)
+		harness.TwoMethods(t, n, boss)
+
+		f := n.Login(t, demo)
+		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
+		if sms.Expire != 90 || sms.RenewStart != 1 || mail.Expire != 2 {
+			t.Fatalf("methods %+v, want the times that were set a moment ago", f.MethodList)
+		}
+		oldSMS, oldMAIL := n.Code(t, demo, "SMS"), n.Code(t, demo, "MAIL")
+		got := n.Renew(t, f, sms).Is(t, 200, "").Keys(t, "challenge")
+		var body struct{ Challenge blackbox.Challenge }
+		got.Read(t, &body)
+		r := body.Challenge
+		if r.ChallengeID != f.ChallengeID || r.TS != f.TS || r.Status != f.Status || r.Expire != f.Expire {
+			t.Errorf("renewed %+v, want the challenge unchanged: %+v", r, f.Challenge)
+		}
+		if len(r.MethodList) != 2 || r.MethodList[0].ID != sms.ID || r.MethodList[1].ID != mail.ID {
+			t.Fatalf("methods %+v, want the same in place", r.MethodList)
+		}
+		if r.MethodList[0].Expire != 90 {
+			t.Errorf("the renewed method expires in %d s, want its whole lifetime", r.MethodList[0].Expire)
+		}
+		for i, m := range r.MethodList {
+			if m.Expire < 85 || m.Expire > 90 || m.RenewStart != f.MethodList[i].RenewStart || m.Hint != f.MethodList[i].Hint {
+				t.Errorf("%s: %+v, want about 90 s left and the rest unchanged", m.Name, m)
+			}
+		}
+		if fresh := n.Code(t, demo, "SMS"); fresh != oldSMS {
+			harness.AttemptsLeft(t, n.Complete(t, f, sms, oldSMS))
+			n.Complete(t, f, sms, fresh).Is(t, 200, "").Keys(t, "action")
+		}
+
+		// The stretched method keeps its code past its own two seconds.
+		time.Sleep(time.Until(time.UnixMilli(f.TS + 2_100)))
+		got = n.Renew(t, f, mail).Is(t, 200, "")
+		got.Read(t, &body)
+		if len(body.Challenge.MethodList) != 1 || body.Challenge.MethodList[0].ID != mail.ID {
+			t.Errorf("methods %+v, want the one that is not completed", body.Challenge.MethodList)
+		}
+		n.Renew(t, f, sms).Is(t, 409, "METHOD_ALREADY_COMPLETED")
+		if fresh := n.Code(t, demo, "MAIL"); fresh != oldMAIL {
+			harness.AttemptsLeft(t, n.Complete(t, f, mail, oldMAIL))
+			n.Complete(t, f, mail, fresh).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
+		}
+	})
+}
+
+// A stretched method is answered with the code that it had.
+func TestStretchedMethodKeepsItsCode(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
+		harness.Tune(t, n, boss, "SMS", 60_000, 1)
+		harness.Tune(t, n, boss, "MAIL", 1_000, 0)
+		f := n.Login(t, demo)
+		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
+		code := n.Code(t, demo, "MAIL")
+		time.Sleep(time.Until(time.UnixMilli(f.TS + 1_020)))
+		n.Complete(t, f, mail, code).Is(t, 410, "METHOD_EXPIRED")
+		n.Renew(t, f, sms).Is(t, 200, "")
+		n.Complete(t, f, mail, code).Is(t, 200, "") // revived, and right (D-2FA-22)
+	})
+}
+
+// Methods and challenges end when their time is over, also while nobody asks
+// (D-2FA-05, D-2FA-15, D-SOCK-06).
+func TestExpiry(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_CHALLENGE_TTL=1s", "MFA_P_AUTH_GRACE=2s")
+		n := s.Start()
+		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
+		harness.Tune(t, n, boss, "SMS", 1_000, 0)
+		harness.Tune(t, n, boss, "MAIL", 2_000, 0)
+
+		f, done := n.Login(t, demo), blackbox.Flow{}
+		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
+		if f.Expire != 2 || sms.Expire != 1 || mail.Expire != 2 {
+			t.Fatalf("%+v, want a challenge of two seconds with a method of one", f.Challenge)
+		}
+		smsCode, mailCode := n.Code(t, demo, "SMS"), n.Code(t, demo, "MAIL")
+		socket, poll := n.Socket(t, f), harness.LongPoll(n, f)
+
+		done = n.Login(t, demo)
+		final := n.Complete(t, done, done.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
+		stays := n.Socket(t, done)
+		stays.Expect(done, "LOGIN", "METHOD_COMPLETE")
+		stays.Expect(done, "LOGIN", "ACTION_COMPLETE")
+
+		time.Sleep(time.Until(time.UnixMilli(f.TS + 1_020)))
+		n.Complete(t, f, sms, smsCode).Is(t, 410, "METHOD_EXPIRED")
+		n.Complete(t, f, sms, blackbox.WrongFor(smsCode)).Is(t, 410, "METHOD_EXPIRED")
+
+		end := time.UnixMilli(f.TS + 2_000)
+		socket.ExpectClose(4410, harness.Within(5))
+		if late := time.Since(end); late < 0 || late > harness.Within(1) {
+			t.Errorf("the socket was closed %v after the end of the challenge", late)
+		}
+		if p := <-poll; p.Err != nil || p.Code() != "CHALLENGE_EXPIRED" || p.At.Sub(end) > harness.Within(1) {
+			t.Errorf("the long poll ended with %s, %v after the end of the challenge: %v", p.Answer, p.At.Sub(end), p.Err)
+		}
+		n.Complete(t, f, mail, mailCode).Is(t, 410, "CHALLENGE_EXPIRED")
+		n.Complete(t, f, sms, smsCode).Is(t, 410, "CHALLENGE_EXPIRED")
+		n.Renew(t, f, sms).Is(t, 410, "CHALLENGE_EXPIRED")
+		n.Result(t, f).Is(t, 410, "CHALLENGE_EXPIRED")
+		n.Socket(t, f).ExpectClose(4410, harness.Within(5))
+
+		// What was completed can be read until p-auth ends; then nothing can.
+		harness.SameOutcome(t, final, n.Result(t, done))
+		expires := time.Unix(int64(harness.ClaimsOf(t, done.PAuth)["exp"].(float64)), 0)
+		stays.ExpectClose(4401, harness.Within(10))
+		if late := time.Since(expires); late < 0 || late > harness.Within(1) {
+			t.Errorf("the socket was closed %v after the end of p-auth", late)
+		}
+		n.Result(t, done).Is(t, 401, "TOKEN_EXPIRED")
+		n.Complete(t, f, mail, mailCode).Is(t, 401, "TOKEN_EXPIRED")
+		n.Renew(t, f, sms).Is(t, 401, "TOKEN_EXPIRED")
+		if _, err := n.TrySocket(done, blackbox.InHeader); err == nil {
+			t.Error("a socket was opened with a token that has ended")
+		}
+	})
+}
+
+// A value, a method and a token that do not belong together change nothing
+// (SEC-10, D-2FA-07, D-2FA-30, D-2FA-33).
+func TestWhatDoesNotBelongTogether(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		demo := s.Seeded("user")
+		a := n.Login(t, demo)
+		codeOfA := n.Code(t, demo, "SMS")
+		b := n.Login(t, demo)
+		sms := a.Method(t, "SMS")
+		complete := func(token string, body any) blackbox.Answer {
+			t.Helper()
+			return n.Do(t, "POST", blackbox.CompletePath, body, blackbox.Headers{"p-auth": token})
+		}
+		field := func(a blackbox.Answer, want string) {
+			t.Helper()
+			if p := a.Is(t, 400, "INVALID_FIELD").Problem(); p.Field != want {
+				t.Errorf("field %q, want %q: %s", p.Field, want, a)
+			}
+		}
+		body := func(more ...string) map[string]any {
+			m := map[string]any{"methodId": sms.ID, "method": "SMS", "value": codeOfA}
+			for i := 0; i < len(more); i += 2 {
+				m[more[i]] = more[i+1]
+			}
+			return m
+		}
+		complete(b.PAuth, body()).Is(t, 404, "METHOD_NOT_FOUND")
+		complete(a.PAuth, body("methodId", a.ChallengeID)).Is(t, 404, "METHOD_NOT_FOUND")
+		field(complete(a.PAuth, body("method", "MAIL")), "method")
+		field(complete(a.PAuth, body("method", "sms")), "method")
+		field(complete(a.PAuth, body("challengeId", b.ChallengeID)), "challengeId")
+		field(complete(a.PAuth, body("method", "PUSH")), "value")
+		field(complete(a.PAuth, `{"methodId":"`+sms.ID+`","method":"SMS","value":`+strconv.Itoa(123456)+`}`), "value")
+		field(complete(a.PAuth, body("value", " ")), "value")
+		complete("", body()).Is(t, 401, "UNAUTHENTICATED")
+		complete("", body("challengeId", a.ChallengeID, "deviceId", "d")).Is(t, 401, "UNAUTHENTICATED")
+		push := body("challengeId", a.ChallengeID, "method", "PUSH", "value", "APPROVED", "deviceId", "d")
+		n.Do(t, "POST", blackbox.CompletePath, push, blackbox.Headers{"device-signature": "x.y.z"}).
+			Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		n.Do(t, "POST", blackbox.CompletePath, body("challengeId", a.ChallengeID),
+			blackbox.Headers{"device-signature": "x.y.z"}).
+			Is(t, 401, "UNAUTHENTICATED")
+
+		// A code of one challenge, or of one method, is wrong at another.
+		codeOfB, mailOfB := n.Code(t, demo, "SMS"), n.Code(t, demo, "MAIL")
+		if codeOfA != codeOfB && codeOfB != mailOfB {
+			harness.AttemptsLeft(t, n.Complete(t, b, b.Method(t, "SMS"), codeOfA))
+			harness.AttemptsLeft(t, n.Complete(t, b, b.Method(t, "MAIL"), codeOfB))
+		}
+		for _, odd := range []string{"１２３４５６", codeOfA + "0", codeOfA[:5], "x"} {
+			if got := complete(a.PAuth, body("value", odd)); got.Status == 200 {
+				t.Errorf("%q was taken for %s", odd, codeOfA)
+			}
+		}
+		n.Result(t, a).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
+		complete(a.PAuth, body("challengeId", a.ChallengeID, "value", codeOfA[:3]+" "+codeOfA[3:])).Is(t, 200, "")
+	})
+}
+
+// Of more open challenges than allowed the oldest is closed (D-2FA-32).
+func TestOldestChallengeMakesRoom(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_MAX_OPEN=3")
+		n := s.Start()
+		demo := s.Seeded("user")
+		var open []blackbox.Flow
+		oldest := n.Login(t, demo)
+		code, socket := n.Code(t, demo, "SMS"), n.Socket(t, oldest)
+		for range 3 {
+			open = append(open, n.Login(t, demo))
+		}
+		socket.ExpectClose(4410, harness.Within(5))
+		n.Complete(t, oldest, oldest.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
+		n.Renew(t, oldest, oldest.Method(t, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
+		n.Result(t, oldest).Is(t, 409, "CHALLENGE_CLOSED")
+		for _, f := range open {
+			n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package access
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// An endpoint that knows nothing of second factors is put behind one by
+// configuration alone (D-2FA-28): nothing happens before the challenge is
+// completed, then it happens once, with the endpoint's own answer as data.
+func TestGuardedByConfiguration(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
+		n := s.Start()
+		boss := s.Seeded("admin")
+		who := harness.Admin(t, s, n)
+
+		// A code that guards is an action, and may have a policy (D-2FA-28).
+		n.Ok(
+			t,
+			"POST",
+			"/admin/system/mfa/policies/common",
+			`{"actionCode":"`+harness.GuardedCode+`","name":"guarded","expireAt":0,"required":1,"methods":[["SMS"],["MAIL"]]}`,
+			who,
+		)
+		for _, bad := range []string{`{}`, `{"actionCode":7,"title":{},"infoTableHeaders":{}}`, `{"actionCode":"A_B"`, `[]`} {
+			if got := n.Do(t, "POST", harness.ActionsPath, bad, who).Is(t, 400,
+				"INVALID_FIELD"); got.Header.Get("p-auth") != "" {
+				t.Errorf("a bad request began a challenge: %s", got)
+			}
+		}
+		n.Do(t, "POST", harness.ActionsPath, harness.NewAction("REFUSED"), nil).Is(t, 401, "UNAUTHENTICATED")
+		user, _ := n.Session(t, s.Seeded("user"))
+		n.Do(t, "POST", harness.ActionsPath, harness.NewAction("REFUSED"), blackbox.Headers{"x-auth": user}).Is(t, 403,
+			"FORBIDDEN")
+		big := strings.Replace(
+			harness.NewAction("A_B"),
+			"One more",
+			strings.Repeat("x", 1<<20-len(harness.NewAction("A_B"))),
+			1,
+		) // no larger than a body may be
+		n.Do(t, "POST", harness.ActionsPath, big, who).Is(t, 413, "PAYLOAD_TOO_LARGE")
+
+		got := n.Do(t, "POST", harness.ActionsPath, harness.NewAction("ONE_MORE"), who).Is(t, 200, "").Keys(t, "challenge")
+		f := blackbox.FlowOf(t, got)
+		sms, code := f.Method(t, "SMS"), n.Code(t, boss, "SMS")
+		socket := n.Socket(t, f)
+		if s.Count("mfa_action WHERE code = 'ONE_MORE'") != 0 {
+			t.Fatal("the row was there before the challenge was completed")
+		}
+		if !strings.Contains(n.Letters(t, boss.Number())[0].Body, code) {
+			t.Error("the message does not show its code")
+		}
+
+		answers := harness.Crowd(t, 50, func(int) (blackbox.Answer, error) { return n.TryComplete(f, sms, code) })
+		for _, a := range answers {
+			want := fmt.Sprintf(
+				`{"action":%q,"execResult":{"success":true,"data":{"actionCode":"ONE_MORE"}},"challengeId":%q}`,
+				harness.GuardedCode,
+				f.ChallengeID,
+			)
+			if a.Status != 200 || string(a.Body) != want || a.Header.Get("x-auth") != "" {
+				t.Fatalf("got %s, want %s and no token", a, want)
+			}
+		}
+		if got := s.Count("mfa_action WHERE code = 'ONE_MORE'"); got != 1 {
+			t.Errorf("%d rows, want one", got)
+		}
+		socket.Expect(f, harness.GuardedCode, "METHOD_COMPLETE")
+		if data := string(socket.Expect(f, harness.GuardedCode,
+			"ACTION_COMPLETE")); data != `{"success":true,"data":{"actionCode":"ONE_MORE"},"headers":{}}` {
+			t.Errorf("ACTION_COMPLETE of %s", data)
+		}
+
+		// The endpoint's own refusal is the outcome, with 200 (D-2FA-16).
+		f = blackbox.FlowOf(t, n.Do(t, "POST", harness.ActionsPath, harness.NewAction("ONE_MORE"), who))
+		refused := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, ""))
+		if refused.ExecResult.Success || refused.ExecResult.Code != "RECORD_ALREADY_EXIST" ||
+			refused.ExecResult.Message == "" ||
+			refused.ChallengeID != f.ChallengeID {
+			t.Errorf("the second one: %+v", refused)
+		}
+		again := blackbox.ReadFinal(t, n.Result(t, f).Is(t, 200, ""))
+		if again.ExecResult.Code != refused.ExecResult.Code {
+			t.Errorf("the result: %+v", again)
+		}
+	})
+}
+
+// The outcome is told after a kill as before it, and a challenge that nobody
+// had completed can be completed then.
+func TestGuardedSurvivesKill(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
+		n := s.Start()
+		boss := s.Seeded("admin")
+		who := harness.Admin(t, s, n)
+		f := blackbox.FlowOf(t, n.Do(t, "POST", harness.ActionsPath, harness.NewAction("ONE_MORE"), who))
+		code := n.Code(t, boss, "SMS")
+		n.Kill()
+		n = s.Start()
+		done := n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 200, "")
+		n.Kill()
+		n = s.Start()
+		if got := n.Result(t, f).Is(t, 200, ""); !sameJSON(t, got.Body, done.Body) {
+			t.Errorf("the result %s, the completion %s", got, done)
+		}
+		if got := s.Count("mfa_action WHERE code = 'ONE_MORE'"); got != 1 {
+			t.Errorf("%d rows, want one", got)
+		}
+	})
+}
+
+// A request is judged again when it runs: by the session it came from, and by
+// the roles of that moment.
+func TestGuardedIsJudgedAgain(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
+		n := s.Start()
+		boss := s.Seeded("admin")
+		start := func(who blackbox.Headers, code string) (blackbox.Flow, string) {
+			t.Helper()
+			return blackbox.FlowOf(t, n.Do(t, "POST", harness.ActionsPath, harness.NewAction(code), who)), n.Code(t, boss, "SMS")
+		}
+
+		who := harness.Admin(t, s, n)
+		f, code := start(who, "AFTER_LOGOUT")
+		n.Ok(t, "POST", "/auth/logout", nil, who)
+		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED") // also for the first who asks
+		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
+		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
+		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
+		n.Socket(t, f).ExpectClose(4410, harness.Within(5))
+
+		who = harness.Admin(t, s, n)
+		f, code = start(who, "AFTER_ALL_ENDED")
+		other := harness.Admin(t, s, n)
+		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, other)
+		n.Socket(t, f).ExpectClose(4410, harness.Within(5))
+		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
+
+		who = harness.Admin(t, s, n)
+		f, code = start(who, "AFTER_ROLE")
+		n.Stop()
+		s.Exec("DELETE FROM user_role WHERE role = 'admin'")
+		s.Exec("UPDATE users SET roles = '' WHERE roles LIKE '%admin%'")
+		n = s.Start()
+		n.Ok(t, "GET", blackbox.SessionsPath, nil, who)
+		n.Do(t, "GET", harness.ActionsPath, nil, who).Is(t, 403, "FORBIDDEN")
+		got := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 200, ""))
+		if got.ExecResult.Success || got.ExecResult.Code != "FORBIDDEN" {
+			t.Errorf("without the role: %+v", got)
+		}
+		if got := s.Count("mfa_action WHERE code LIKE 'AFTER%'"); got != 0 {
+			t.Errorf("%d rows of requests that were refused", got)
+		}
+	})
+}
+
+// What cannot be guarded stops the start, and the line says which.
+func TestGuardedMustExist(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		"POST /no/such=ADD_IT":                       "POST /no/such",
+		"POST /auth/login=ADD_IT":                    "POST /auth/login",
+		"GET " + harness.ActionsPath + "=x":          "action code",
+		"POST actions=ADD_IT":                        "is not an endpoint",
+		"GET /health/ready=GUARD_IT":                 "GET /health/ready",
+		"POST /auth/2fa/challenge/complete=GUARD_IT": "POST /auth/2fa/challenge/complete",
+		"POST /auth/2fa/challenge/start=GUARD_IT":    "POST /auth/2fa/challenge/start",
+		harness.GuardedKey + "=VERIFY_EMAIL":         "VERIFY_EMAIL",
+		harness.GuardedKey + "=LOGIN":                "LOGIN",
+	} {
+		t.Run(strings.NewReplacer("/", "_", " ", "_").Replace(entry), func(t *testing.T) {
+			t.Parallel()
+			s := blackbox.NewSite(t, "sqlite").Set("MFA_GUARDED=" + entry)
+			n := s.Begin()
+			code := n.Wait()
+			if code != 1 && code != 2 || !strings.Contains(n.Log(), want) {
+				t.Errorf("exit %d, want 1 or 2 and a line about %q:\n%s", code, want, n.Log())
+			}
+		})
+	}
+}
+
+func sameJSON(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	var x, y any
+	if err := json.Unmarshal(a, &x); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &y); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := json.Marshal(x)
+	q, _ := json.Marshal(y)
+	return string(p) == string(q)
+}
+
+// Killed in the middle of an execution, the service has done it whole or not
+// at all; the same completion again has it done, once.
+func TestGuardedKilledWhileItRuns(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("MFA_GUARDED="+harness.GuardedKey+"="+harness.GuardedCode, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
+		n := s.Start()
+		boss := s.Seeded("admin")
+		who := harness.Admin(t, s, n)
+		lost := 0
+		for i := range 8 {
+			action := fmt.Sprintf("KILLED_%d", i)
+			f := blackbox.FlowOf(t, n.Do(t, "POST", harness.ActionsPath, harness.NewAction(action), who))
+			sms, code := f.Method(t, "SMS"), n.Code(t, boss, "SMS")
+			answered := make(chan error, 1)
+			go func() {
+				_, err := n.TryComplete(f, sms, code)
+				answered <- err
+			}()
+			time.Sleep(time.Duration(rand.IntN(8_000)) * time.Microsecond)
+			n.Kill()
+			if <-answered != nil {
+				lost++
+			}
+			n = s.Start()
+			got := blackbox.ReadFinal(t, n.Complete(t, f, sms, code).Is(t, 200, ""))
+			if !got.ExecResult.Success || got.ExecResult.Data["actionCode"] != action {
+				t.Errorf("after the kill: %+v", got)
+			}
+			if rows := s.Count("mfa_action WHERE code = $1", action); rows != 1 {
+				t.Errorf("%d rows of %s, want one", rows, action)
+			}
+		}
+		t.Logf("%d of 8 answers were lost", lost)
+	})
+}

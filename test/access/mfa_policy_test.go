@@ -1,0 +1,154 @@
+package access
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// A policy decides which methods are offered, in its order, and how many are
+// needed; the first completion of two is no end (REQ-2FA-16, 17, 20).
+func TestPolicyOfTwo(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
+		before := n.Login(t, demo)
+		beforeCode := n.Code(t, demo, "SMS")
+
+		var made struct{ ID int64 }
+		n.Ok(
+			t,
+			"POST",
+			"/admin/system/mfa/policies/common",
+			`{"actionCode":"LOGIN","name":"both","expireAt":0,"required":2,`+
+				`"methods":[["MAIL","login"],["TOTP"],["SMS","login"]]}`,
+			boss,
+		).Keys(t, "id").Read(t, &made)
+		n.Do(t, "POST", "/admin/system/mfa/policies/common",
+			`{"actionCode":"LOGIN","name":"again","expireAt":0,"required":1,"methods":[["SMS"]]}`, boss).
+			Is(t, 409, "RECORD_ALREADY_EXIST")
+
+		f := n.Login(t, demo)
+		if len(f.MethodList) != 2 || f.MethodList[0].Name != "MAIL" || f.MethodList[1].Name != "SMS" {
+			t.Fatalf("methods %+v, want those of the policy that the account owns, in its order", f.MethodList)
+		}
+		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
+		socket := n.Socket(t, f)
+		smsCode := n.Code(t, demo, "SMS")
+		first := n.Complete(t, f, sms, smsCode).Is(t, 200, "").Keys(t, "action")
+		if string(first.Body) != `{"action":"LOGIN"}` || first.Header.Get("x-auth") != "" {
+			t.Errorf("the first of two completions: %s", first)
+		}
+		n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
+		n.Complete(t, f, sms, smsCode).Is(t, 409, "METHOD_ALREADY_COMPLETED")
+		n.Renew(t, f, sms).Is(t, 409, "METHOD_ALREADY_COMPLETED")
+		if data := string(socket.Expect(f, "LOGIN", "METHOD_COMPLETE")); data != `{"methodId":"`+sms.ID+`","method":"SMS"}` {
+			t.Errorf("METHOD_COMPLETE of %s", data)
+		}
+		late := n.Socket(t, f)
+		late.Expect(f, "LOGIN", "METHOD_COMPLETE")
+
+		// The policy is changed meanwhile; what was started keeps its own.
+		n.Ok(
+			t,
+			"PATCH",
+			"/admin/system/mfa/policies/common",
+			map[string]any{"id": made.ID, "required": 1, "methods": [][]string{{"SMS"}}},
+			boss,
+		)
+		final := n.Complete(t, f, mail, n.Code(t, demo, "MAIL")).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
+		harness.CheckFinal(t, f, final)
+		for _, listens := range []*blackbox.Socket{socket, late} {
+			if data := string(listens.Expect(f, "LOGIN",
+				"METHOD_COMPLETE")); data != `{"methodId":"`+mail.ID+`","method":"MAIL"}` {
+				t.Errorf("METHOD_COMPLETE of %s", data)
+			}
+			listens.Expect(f, "LOGIN", "ACTION_COMPLETE")
+		}
+		replayed := n.Socket(t, f)
+		for _, event := range []string{"METHOD_COMPLETE", "METHOD_COMPLETE", "ACTION_COMPLETE"} {
+			replayed.Expect(f, "LOGIN", event)
+		}
+		harness.CheckFinal(t, before, n.Complete(t, before, before.Method(t, "SMS"), beforeCode).Is(t, 200, ""))
+
+		if one := n.Login(t, demo); len(one.MethodList) != 1 || one.MethodList[0].Name != "SMS" {
+			t.Errorf("methods %+v after the change, want SMS", one.MethodList)
+		}
+		n.Ok(
+			t,
+			"PATCH",
+			"/admin/system/mfa/policies/common",
+			map[string]any{"id": made.ID, "methods": [][]string{{"TOTP"}, {"SMS"}}, "required": 2},
+			boss,
+		)
+		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).
+			Is(t, 409, "MFA_NOT_AVAILABLE")
+			// never fewer than required (D-2FA-11)
+		n.Ok(
+			t,
+			"PATCH",
+			"/admin/system/mfa/policies/common",
+			map[string]any{"id": made.ID, "expireAt": time.Now().UnixMilli() - 1},
+			boss,
+		)
+		if old := n.Login(t, demo); len(old.MethodList) != 2 || old.MethodList[0].Name != "SMS" {
+			t.Errorf("methods %+v with an expired policy, want the built-in ones", old.MethodList)
+		}
+	})
+}
+
+// What the administration shows and refuses reaches the challenges (REQ-MFA).
+func TestMethodsAreConfiguration(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
+		var methods []struct {
+			MethodCode             string
+			ExpireMs, RenewStartMs int64
+		}
+		n.Ok(t, "GET", "/admin/system/mfa/methods", nil, boss).Read(t, &methods)
+		var codes []string
+		for _, m := range methods {
+			codes = append(codes, m.MethodCode)
+		}
+		if slices.Sort(codes); !slices.Equal(codes, []string{"MAIL", "PUSH", "SMS", "TOTP"}) {
+			t.Errorf("methods %v", codes)
+		}
+		var actions []any
+		n.Ok(t, "GET", "/admin/system/mfa/actions", nil, boss).Read(t, &actions)
+		if len(actions) != 9 {
+			t.Errorf("%d actions, want the nine of the interface", len(actions))
+		}
+		n.Do(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"SMS","expireMs":600001}`, boss).
+			Is(t, 400, "INVALID_FIELD")
+		n.Do(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"SMS"}`, boss).Is(t, 400, "INVALID_FIELD")
+		n.Do(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"FAX","expireMs":1000}`, boss).
+			Is(t, 404, "RECORD_NOT_FOUND")
+
+		f := n.Login(t, demo)
+		if got := n.Ok(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"SMS","expireMs":45500,"renewStartMs":10001}`,
+			boss); string(
+			got.Body,
+		) != "{}" {
+			t.Errorf("a change was answered with %s", got)
+		}
+		if m := n.Login(t, demo).Method(t, "SMS"); m.Expire != 45 || m.RenewStart != 11 {
+			t.Errorf("%+v, want 45 s down and 11 s up (D-2FA-02)", m)
+		}
+		n.Kill()
+		n = s.Start()
+		if m := n.Login(t, demo).Method(t, "SMS"); m.Expire != 45 || m.RenewStart != 11 {
+			t.Errorf("%+v after a restart", m)
+		}
+		n.Ok(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"SMS","expireMs":0}`, boss)
+		if m := n.Login(t, demo).Method(t, "SMS"); m.Expire != 600 {
+			t.Errorf("%+v, want the life of the challenge (D-2FA-03)", m)
+		}
+		if f.Method(t, "SMS").Expire != 120 {
+			t.Errorf("%+v before the change", f.MethodList)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package access
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/device"
+	"castellan/domain/device/devicetest"
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// REQ-2FA-25…27, 29, D-2FA-25, SEC-17: what waits for a device.
+func TestOngoing(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := harness.Patient(s).Set("LANGUAGE_TIME_ZONE=Europe/Istanbul").Start()
+		demo, boss := s.Seeded("user"), s.Seeded("admin")
+		x, _ := n.Session(t, demo)
+		y, _ := n.Session(t, boss)
+		p, foreign := harness.Enroll(t, n, demo, x, device.EdDSA, ""), harness.Enroll(t, n, boss, y, device.ES256, "")
+		if got := string(p.Ongoing(t).Is(t, 200, "").Body); got != "[]" {
+			t.Errorf("nothing waits: %s", got)
+		}
+		from := blackbox.Headers{
+			"device-brand":    "Acme",
+			"device-model":    "Browser",
+			"device-desc":     "desk",
+			"accept-language": "tr",
+		}
+		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), from))
+		q := harness.Pocket{N: n, Aud: n.URL}
+		q.Key, q.Pub = devicetest.Signer(t, device.ES256)
+		q.ID = q.Pub.Thumbprint()
+		add := blackbox.FlowOf(t, q.Register(t, x, ""))
+
+		got := p.Ongoing(t).Is(t, 200, "")
+		var items []struct {
+			Body json.RawMessage
+			Data map[string]json.RawMessage
+		}
+		got.Read(t, &items)
+		if len(items) != 2 || slices.Sorted(maps.Keys(items[0].Data))[0] != "action" || len(items[0].Data) != 6 {
+			t.Fatalf("%s", got)
+		}
+		var params map[string]json.RawMessage
+		json.Unmarshal(items[1].Data["params"], &params)
+		if want := []string{"countryName", "dateTime", "deviceBrand", "deviceDesc", "deviceModel", "expire", "infoTable",
+			"ip", "timestamp"}; !slices.Equal(
+			slices.Sorted(maps.Keys(params)),
+			want,
+		) {
+			t.Errorf("params %v", slices.Sorted(maps.Keys(params)))
+		}
+		all := p.List(t) // newest first
+		login := all[1].Data
+		if all[0].Data.ChallengeID != add.ChallengeID || all[0].Data.Action != "DEVICE_ADD" ||
+			login.ChallengeID != f.ChallengeID || login.Action != "LOGIN" ||
+			login.TS != f.TS || login.MethodID != f.Method(t, "PUSH").ID || login.ActionTitle != "Sign-in" ||
+			all[1].Body != "Do you approve: Sign-in" ||
+			login.NumberMatching {
+			t.Errorf("%+v", all)
+		}
+		zone, err := time.LoadLocation("Europe/Istanbul")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := login.Params
+		if w.IP != "127.0.0.1" || w.DeviceBrand != "Acme" || w.DeviceModel != "Browser" || w.DeviceDesc != "desk" ||
+			w.Timestamp != f.TS || w.CountryName != "" ||
+			w.DateTime != time.UnixMilli(f.TS).In(zone).Format("02.01.2006 15:04:05") ||
+			w.Expire > 120 ||
+			w.Expire < 60 {
+			t.Errorf("%+v", w)
+		}
+		for i, rows := range [][][]string{
+			{{"Account device", "Acme One"}, {"IP address", "127.0.0.1"}},
+			{{"Device", "Acme Browser"}, {"IP address", "127.0.0.1"}},
+		} {
+			table := all[i].Data.Params.InfoTable
+			kept := slices.DeleteFunc(table.Data, func(r []string) bool { return i == 0 && r[0] == "Device" }) // of Go's client
+			if fmt.Sprint(kept) != fmt.Sprint(rows) || table.Metadata.Type != "table" || table.Metadata.Cols != 2 ||
+				table.Metadata.Rows < len(rows) {
+				t.Errorf("table %+v, want %v", table, rows)
+			}
+		}
+		path := harness.OngoingPath + "?deviceId=" + p.ID + "&_requesterLanguage=tr"
+		if tr := string(n.Ok(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{})).Body); !strings.Contains(
+			tr,
+			"Onaylıyor musunuz: Giriş",
+		) ||
+			!strings.Contains(tr, `["Cihaz","Acme Browser"]`) {
+			t.Errorf("in Turkish: %s", tr)
+		}
+		if others := foreign.List(t); len(others) != 0 {
+			t.Errorf("another user's device sees %+v", others)
+		}
+
+		// Every fault is one refusal; only age has a way out.
+		unknown, impostor := p, foreign
+		unknown.ID, impostor.ID = "01JD0000000000000000000000", p.ID
+		other := harness.OngoingPath + "?deviceId=" + foreign.ID
+		refused := p.Ongoing(t, func(c *device.Claims) { c.Target += "x" }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		for name, got := range map[string]blackbox.Answer{
+			"an unknown device": unknown.Ongoing(t), "another's key": impostor.Ongoing(t), "another's name": n.Do(t, "GET",
+				other, nil, p.Sign(t, "GET", other, nil, device.Claims{})),
+		} {
+			same := strings.ReplaceAll(string(got.Body), got.Header.Get("x-request-id"), refused.Header.Get("x-request-id"))
+			if got.Status != 401 || same != string(refused.Body) || got.Header.Get("device-signature-nonce") != "" {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		n.Do(t, "GET", harness.OngoingPath+"?deviceId="+p.ID, nil, nil).Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
+		n.Do(t, "GET", harness.OngoingPath+"?deviceId="+p.ID, nil, blackbox.Headers{"x-auth": x}).
+			Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
+		n.Do(t, "GET", harness.OngoingPath, nil, p.Sign(t, "GET", harness.OngoingPath, nil, device.Claims{})).Is(t, 400,
+			"INVALID_FIELD")
+		inBody := []byte(`{"deviceId":"` + p.ID + `"}`) // D-GEN-01
+		n.Do(t, "GET", harness.OngoingPath, inBody, p.Sign(t, "GET", harness.OngoingPath, inBody, device.Claims{})).Is(t,
+			200, "")
+
+		stale := func(c *device.Claims) { c.IssuedAt = time.Now().Unix() - 400 }
+		nonce := p.Ongoing(t, stale).Is(t, 401, "DEVICE_SIGNATURE_INVALID").Header.Get("device-signature-nonce")
+		with := func(c *device.Claims) { stale(c); c.Nonce = nonce }
+		p.Ongoing(t, with).Is(t, 200, "")
+		if again := p.Ongoing(t, with).Is(t, 401, "DEVICE_SIGNATURE_INVALID"); nonce == "" ||
+			again.Header.Get("device-signature-nonce") == nonce {
+			t.Errorf("nonce %q, then %q", nonce, again.Header.Get("device-signature-nonce"))
+		}
+		once := func(c *device.Claims) { c.ID = "once" }
+		p.Ongoing(t, once).Is(t, 200, "")
+		p.Ongoing(t, once).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		if s.Kind == "postgres" { // another node remembers too
+			second := s.Start("HTTP_PUBLIC_URL=" + n.URL)
+			path := harness.OngoingPath + "?deviceId=" + p.ID
+			second.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{}, once)).
+				Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+			second.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{})).Is(t, 200, "")
+		}
+
+		// What was answered is gone, and what expired.
+		p.Answer(t, f, "APPROVED").Is(t, 200, "")
+		if all := p.List(t); len(all) != 1 || all[0].Data.ChallengeID != add.ChallengeID {
+			t.Errorf("after the approval: %+v", all)
+		}
+		p.Answer(t, add, "DENIED").Is(t, 200, "")
+		harness.Tune(t, n, harness.Admin(t, s, n), "PUSH", 1000, 0)
+		f = n.Login(t, demo)
+		for len(p.List(t)) > 0 { // it waits for a second of real time
+			time.Sleep(50 * time.Millisecond)
+		}
+		p.Answer(t, f, "APPROVED").Is(t, 410, "METHOD_EXPIRED")
+	})
+}

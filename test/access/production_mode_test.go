@@ -1,0 +1,296 @@
+package access
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// Without development mode there are no accounts, no pages that show codes and
+// no secret that everybody knows; the first administrator is made by an
+// operator and is let in by the service that runs. The passwords cost what
+// they cost.
+func TestProduction(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Production().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=")
+		gateway := s.Gateway()
+		n := s.Start()
+		for _, path := range []string{"/", "/dev/outbox", "/dev/service", "/dev/outbox/page", "/dev/", "/static/index.html",
+			"/static/outbox.html", "/static/docs.html", "/metrics", "/debug/pprof/"} {
+			n.Do(t, "GET", path, nil, nil).Is(t, 404, "NOT_FOUND")
+		}
+		for _, path := range []string{"/health/live", "/health/ready", "/openapi.json", "/asyncapi.json", "/docs",
+			"/.well-known/jwks.json", "/.well-known/vapid.json"} {
+			a := n.Ok(t, "GET", path, nil, nil)
+			if policy := a.Header.Get("Content-Security-Policy"); strings.Contains(policy, "localhost") {
+				t.Errorf("%s: %s", path, policy)
+			}
+		}
+		if got := s.Count("users"); got != 0 {
+			t.Errorf("%d accounts that nobody made", got)
+		}
+		if _, err := os.Stat(filepath.Join(s.Dir, "dev-login.txt")); err == nil {
+			t.Error("there are logins of development mode")
+		}
+		if n.Out() != "" {
+			t.Errorf("standard output: %s", n.Out())
+		}
+		for file, want := range map[string]os.FileMode{"master.key": 0o600, ".": 0o700} {
+			info, err := os.Stat(filepath.Join(s.Dir, file))
+			if err != nil || info.Mode().Perm() != want {
+				t.Errorf("%s: %v, %v; want mode %o", file, info.Mode(), err, want)
+			}
+		}
+
+		boss := blackbox.NewAccount(900)
+		add := func(password string, more ...string) blackbox.Output {
+			args := []string{
+				"user",
+				"add",
+				"--email",
+				boss.Mail,
+				"--country-code",
+				boss.Country,
+				"--phone",
+				boss.Phone,
+				"--password-stdin",
+			}
+			return s.Command(password, append(args, more...)...)
+		}
+		for _, weak := range []string{"short\n", "password123\n", boss.Phone + "\n", "\n", ""} {
+			got := add(weak, "--role", "admin")
+			if got.Code != 1 || weak != "\n" && weak != "" && strings.Contains(got.ErrOut+got.Out, strings.TrimSpace(weak)) {
+				t.Errorf("password %q: exit %d, %s", weak, got.Code, got.ErrOut)
+			}
+		}
+		got := add(boss.Password+"\n", "--role", "admin", "--name", "Ada", "--surname", "Lovelace")
+		if got.Code != 0 || len(strings.TrimSpace(got.Out)) != 26 || strings.Count(got.Out, "\n") != 1 {
+			t.Fatalf("user add: exit %d, %q %s; want the id alone", got.Code, got.Out, got.ErrOut)
+		}
+		if again := add(boss.Password + "\n"); again.Code != 1 || !strings.Contains(again.ErrOut, "exists already") {
+			t.Errorf("the same account again: exit %d, %s", again.Code, again.ErrOut)
+		}
+		f := n.Login(t, boss)
+		final := n.Complete(t, f, f.Method(t, "SMS"), blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 1).Text)).
+			Is(t, 200, "")
+		who := blackbox.Headers{"x-auth": harness.CheckFinal(t, f, final)}
+		if sub := harness.ClaimsOf(t, who["x-auth"])["sub"]; sub != strings.TrimSpace(got.Out) {
+			t.Errorf("sub %v, want %s", sub, got.Out)
+		}
+		blackbox.Until(
+			t,
+			harness.Within(1),
+			"an administrator",
+			func() bool { return n.Do(t, "GET", harness.ActionsPath, nil, who).Status == 200 },
+		)
+
+		// A right password whose account was made by hand takes as long as a
+		// wrong one: one hash.
+		began := time.Now()
+		n.Do(t, "POST", "/auth/login", map[string]string{"email": "nobody@example.test", "password": "tall-lantern-0"}, nil).
+			Is(t, 401, "INVALID_CREDENTIALS")
+		if took := time.Since(began); took < 5*time.Millisecond {
+			t.Errorf("an unknown account was refused after %v: no hash takes so short", took)
+		}
+	})
+}
+
+// Accounts that development mode seeded are of no use without it, whatever
+// their password; with it they are again (D-EXT-04, issue text 1).
+func TestSeededAccountsStayInDevelopment(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		boss, demo := s.Seeded("admin"), s.Seeded("user")
+		info, err := os.Stat(filepath.Join(s.Dir, "dev-login.txt"))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("dev-login.txt: %v, %v", info, err)
+		}
+		for _, want := range []string{boss.Password, demo.Password, boss.Phone, demo.Phone, "/dev/outbox", "/docs",
+			"dev-login.txt"} {
+			blackbox.Until(t, harness.Within(2), "the first start shows "+want, func() bool {
+				return strings.Contains(n.Out(),
+					want)
+			})
+		}
+		n.Stop()
+		n = s.Start()
+		blackbox.Until(
+			t,
+			harness.Within(2),
+			"a later start names the file",
+			func() bool { return strings.Contains(n.Out(), "dev-login.txt") },
+		)
+		if strings.Contains(n.Out(), demo.Password) {
+			t.Errorf("a later start shows a password:\n%s", n.Out())
+		}
+		token, _ := n.Session(t, demo)
+		begun := n.Login(t, boss)
+		code := n.Code(t, boss, "SMS")
+		n.Stop()
+
+		file := filepath.Join(s.Dir, "master.key")
+		s.Set("DEV=", "KEYS_MASTER_FILE="+file)
+		s.Gateway()
+		n = s.Start()
+		made := s.AddUser("user")
+		wrong := made
+		wrong.Password += "x"
+		refused := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(wrong), nil).Is(t, 401, "INVALID_CREDENTIALS")
+		for _, a := range []blackbox.Account{boss, demo} {
+			if got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), nil); harness.Alike(got) != harness.Alike(refused) {
+				t.Errorf("a seeded account: %s, a wrong password: %s", got, refused)
+			}
+		}
+		n.Login(t, made)
+		// Nor do they go on with what they had begun.
+		n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Is(t, 401, "TOKEN_REVOKED")
+		n.Complete(t, begun, begun.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
+		n.Stop()
+		s.Set("DEV=true")
+		s.Start().Session(t, demo)
+	})
+}
+
+// Ten wrong passwords close an account to the place they came from, and to no
+// other; an operator opens it again (D-GEN-14).
+func TestWrongPasswords(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
+		n := s.Start()
+		user, boss := s.AddUser("user"), s.Seeded("admin")
+		from := func(a blackbox.Account, forwarded string) blackbox.Answer {
+			t.Helper()
+			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), blackbox.Headers{"X-Forwarded-For": forwarded})
+		}
+		wrong := user
+		wrong.Password = "not-the-password"
+		for i := range 10 {
+			if i == 5 {
+				n.Kill() // what was counted stays counted
+				n = s.Start()
+			}
+			// Whatever a client writes in front, the proxy's entry counts.
+			from(wrong, fmt.Sprintf("198.51.100.%d, 203.0.113.7", i)).Is(t, 401, "INVALID_CREDENTIALS")
+		}
+		limited := func(a blackbox.Account, forwarded string) {
+			t.Helper()
+			got := from(a, forwarded).Is(t, 429, "RATE_LIMITED")
+			if after, err := strconv.Atoi(got.Header.Get("Retry-After")); err != nil || after < 800 || after > 900 {
+				t.Errorf("Retry-After %q, want about 15 minutes", got.Header.Get("Retry-After"))
+			}
+		}
+		limited(user, "203.0.113.7")
+		limited(wrong, "203.0.113.7")
+		byMail := n.Do(
+			t,
+			"POST",
+			"/auth/login",
+			map[string]string{"email": strings.ToUpper(user.Mail), "password": user.Password},
+			blackbox.Headers{"X-Forwarded-For": "203.0.113.7"},
+		)
+		byMail.Is(t, 429, "RATE_LIMITED") // one account under every name
+		from(user, "203.0.113.8").Is(t, 200, "")
+		from(user, "203.0.113.7, 203.0.113.8").Is(t, 200, "")
+		from(boss, "203.0.113.7").Is(t, 200, "") // and the place is not closed to others
+
+		// An IPv6 network is one place.
+		for i := range 10 {
+			from(wrong, fmt.Sprintf("2001:db8:0:1::%d", i+1)).Is(t, 401, "INVALID_CREDENTIALS")
+		}
+		limited(user, "2001:db8:0:1:ffff::1")
+		from(user, "2001:db8:0:2::1").Is(t, 200, "")
+
+		// Nobody's account is treated the same.
+		nobody := blackbox.Account{Country: "90", Phone: "5329999999", Password: "whatever-it-is"}
+		for range 10 {
+			from(nobody, "203.0.113.9").Is(t, 401, "INVALID_CREDENTIALS")
+		}
+		limited(nobody, "203.0.113.9")
+
+		for _, name := range []string{user.ID, user.Mail, user.Number()} {
+			if got := s.Command("", "user", "unlock", name); got.Code != 0 || !strings.Contains(got.Out, user.ID) {
+				t.Fatalf("user unlock %s: exit %d, %s", name, got.Code, got.ErrOut)
+			}
+		}
+		from(user, "203.0.113.7").Is(t, 200, "")
+		if got := s.Command("", "user", "unlock", "nobody@example.test"); got.Code != 1 ||
+			!strings.Contains(got.ErrOut, "no account") {
+			t.Errorf("user unlock of nobody: exit %d, %s", got.Code, got.ErrOut)
+		}
+
+		// Who is no trusted proxy speaks for himself alone.
+		n.Stop()
+		n = s.Start("HTTP_TRUSTED_PROXIES=10.0.0.1")
+		for i := range 10 {
+			from(wrong, fmt.Sprintf("192.0.2.%d", i)).Is(t, 401, "INVALID_CREDENTIALS")
+		}
+		limited(user, "192.0.2.99")
+	})
+}
+
+// A hundred wrong passwords from everywhere close the account to strangers,
+// not to its owner's places.
+func TestHundredWrongPasswords(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_WRONG_PASSWORDS_DAY=20")
+		n := s.Start()
+		user := s.AddUser("user")
+		from := func(password, forwarded string) blackbox.Answer {
+			t.Helper()
+			a := user
+			a.Password = password
+			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), blackbox.Headers{"X-Forwarded-For": forwarded})
+		}
+		from(user.Password, "203.0.113.1").Is(t, 200, "") // known from now on
+		for i := range 20 {
+			from("wrong-password", fmt.Sprintf("198.51.100.%d", i)).Is(t, 401, "INVALID_CREDENTIALS")
+		}
+		from(user.Password, "198.51.100.99").Is(t, 429, "RATE_LIMITED")
+		from(user.Password, "203.0.113.1").Is(t, 200, "")
+		blackbox.Until(t, harness.Within(10), "told by mail", func() bool {
+			return slices.ContainsFunc(n.Letters(t, user.Mail), func(l blackbox.Letter) bool {
+				return l.Subject == "Your Castellan account is under attack"
+			})
+		})
+		if got := s.Command("", "user", "unlock", user.Mail); got.Code != 0 {
+			t.Fatalf("user unlock: %s", got.ErrOut)
+		}
+		from(user.Password, "198.51.100.99").Is(t, 200, "")
+	})
+}
+
+// The files of an embedded database are their owner's alone, also in a folder that
+// was there and is open to others; a start warns of what is open.
+func TestOpenFilesAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite").Production()
+	file := filepath.Join(s.Dir, "castellan.db")
+	if err := os.Mkdir(s.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := []string{file, file + "-wal", file + "-shm"}
+	for _, open := range [][]string{{s.Dir}, append(files, s.Dir)} { // the log and the index have the file's mode
+		n := s.Start()
+		for _, name := range files {
+			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 && !slices.Contains(open, name) {
+				t.Errorf("%s: %v, %v", name, info.Mode(), err)
+			}
+		}
+		log := n.Log()
+		if got := strings.Count(log, "other users of this machine may read it"); got != len(open) {
+			t.Errorf("%d warnings, want one of each of %q", got, open)
+		}
+		n.Stop()
+		if err := os.Chmod(file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

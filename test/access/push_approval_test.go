@@ -1,0 +1,294 @@
+package access
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"castellan/domain/device"
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// REQ-2FA-10, 13, 14, 15, 18, D-2FA-06, 07, 09, 18, D-AUTH-06: how a push is
+// answered, and what the device is told.
+func TestPushIsAnswered(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := harness.Patient(s).Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		p, q := harness.Enroll(t, n, demo, x, device.ES256, ""), harness.Enroll(t, n, demo, x, device.EdDSA, "")
+
+		// A device approves without a token: it is told the success and nothing else.
+		f := n.Login(t, demo)
+		socket := n.Socket(t, f)
+		if m := f.Method(t, "PUSH"); m.Hint != "" || m.RenewStart != 0 || m.Expire != 120 {
+			t.Errorf("%+v", m)
+		}
+		got := p.Answer(t, f, "APPROVED").Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
+		if text := string(got.Body); !strings.Contains(text, `"execResult":{"success":true}`) ||
+			strings.Contains(text, "sessionKey") ||
+			got.Header.Get("x-auth")+got.Header.Get("ot-auth") != "" {
+			t.Errorf("the device is told %s, headers %v", got, got.Header)
+		}
+		var done struct{ MethodID, Method string }
+		if err := json.Unmarshal(socket.Expect(f, "LOGIN", "METHOD_COMPLETE"), &done); err != nil || done.Method != "PUSH" ||
+			done.MethodID != f.Method(t, "PUSH").ID {
+			t.Errorf("on the socket %+v, %v", done, err)
+		}
+		result := n.Result(t, f).Is(t, 200, "")
+		if blackbox.ReadFinal(t, result).ExecResult.Data["sessionKey"] == "" || result.Header.Get("x-auth") == "" {
+			t.Errorf("the starter gets %s", result)
+		}
+		// Its repeat, and the other device's, get the stored answer; another value does not.
+		for _, again := range []blackbox.Answer{p.Answer(t, f, "APPROVED"), q.Answer(t, f, "APPROVED")} {
+			if again.Is(t, 200, ""); string(again.Body) != string(got.Body) {
+				t.Errorf("the repeat answers %s, not %s", again, got)
+			}
+		}
+		q.Answer(t, f, "DENIED").Is(t, 409, "METHOD_ALREADY_COMPLETED")
+
+		// With the starter's token besides, the starter is who is answered.
+		f = n.Login(t, demo)
+		body, h := q.Decision(t, f, "APPROVED")
+		h["p-auth"] = f.PAuth
+		with := n.Do(t, "POST", blackbox.CompletePath, body, h).Is(t, 200, "")
+		if blackbox.ReadFinal(t, with).ExecResult.Data["sessionKey"] == "" || with.Header.Get("x-auth") == "" {
+			t.Errorf("the starter gets %s", with)
+		}
+
+		// The literal header of the interface serves as well.
+		f = n.Login(t, demo)
+		body, h = p.Decision(t, f, "APPROVED")
+		if resp := n.Raw(t, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: "+
+			"application/json\r\ndevice_signature: %s\r\nContent-Length: %d\r\n\r\n%s",
+			blackbox.CompletePath, h["device-signature"], len(body), body)); !strings.HasPrefix(
+			resp,
+			"HTTP/1.1 200",
+		) {
+			t.Errorf("device_signature: %s", resp)
+		}
+
+		// A denial ends it: nothing is done, nobody gets a token.
+		f = n.Login(t, demo)
+		socket = n.Socket(t, f)
+		sessions := s.Count("session")
+		got = p.Answer(t, f, "DENIED").Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
+		if !strings.Contains(string(got.Body), `"execResult":{"success":false}`) {
+			t.Errorf("the denial answers %s", got)
+		}
+		if data := string(socket.Expect(f, "LOGIN", "ACTION_COMPLETE")); !strings.Contains(data, `"success":false`) {
+			t.Errorf("on the socket %s", data)
+		}
+		if r := n.Result(t, f).Is(t, 200, ""); blackbox.ReadFinal(t, r).ExecResult.Success || r.Header.Get("x-auth") != "" ||
+			s.Count("session") != sessions {
+			t.Errorf("after the denial: %s", r)
+		}
+		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
+		q.Answer(t, f, "APPROVED").Is(t, 409, "CHALLENGE_CLOSED")
+		harness.SameOutcome(t, got, p.Answer(t, f, "DENIED"))
+		if s.Count("audit WHERE target = $1 AND outcome = 'refused' AND detail = 'denied'", f.ChallengeID) != 1 {
+			t.Error("the denial is not in the audit")
+		}
+
+		// Hundred copies at once have one effect.
+		f = n.Login(t, demo)
+		sessions = s.Count("session")
+		body, h = p.Decision(t, f, "APPROVED")
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				if a, err := n.Try("POST", blackbox.CompletePath, body, h); err != nil ||
+					a.Status != 200 && a.Code() != "METHOD_ALREADY_COMPLETED" {
+					t.Errorf("%s, %v", a, err)
+				}
+			})
+		}
+		wg.Wait()
+		if made := s.Count("session") - sessions; made != 1 {
+			t.Errorf("%d sessions", made)
+		}
+
+		// Of two required methods the push is one.
+		who := harness.Admin(t, s, n)
+		twoOf(t, n, who, `["PUSH"],["SMS"]`)
+		f = n.Login(t, demo)
+		p.Answer(t, f, "APPROVED").Is(t, 200, "").Keys(t, "action")
+		q.Answer(t, f, "APPROVED").Is(t, 409, "METHOD_ALREADY_COMPLETED")
+		if all := q.List(t); len(all) != 0 {
+			t.Errorf("the other device is still asked: %+v", all)
+		}
+		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
+	})
+}
+
+// twoOf makes LOGIN ask for two methods.
+func twoOf(t *testing.T, n *blackbox.Node, who blackbox.Headers, methods string) {
+	t.Helper()
+	n.Ok(
+		t,
+		"POST",
+		"/admin/system/mfa/policies/common",
+		`{"actionCode":"LOGIN","name":"two","expireAt":0,"required":2,"methods":[`+methods+`]}`,
+		who,
+	)
+}
+
+// SEC-15: what does not approve. The one refusal says nothing of the fault.
+func TestPushIsRefused(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := harness.Patient(s).Start()
+		demo, boss := s.Seeded("user"), s.Seeded("admin")
+		x, _ := n.Session(t, demo)
+		y, _ := n.Session(t, boss)
+		p, foreign := harness.Enroll(t, n, demo, x, device.ES256, ""), harness.Enroll(t, n, boss, y, device.ES256, "")
+		f, other := n.Login(t, demo), n.Login(t, demo)
+		m := f.Method(t, "PUSH")
+
+		// p-auth alone, nothing at all, and methods that are not a push.
+		n.Complete(t, f, m, "APPROVED").Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
+		body, h := p.Decision(t, f, "APPROVED")
+		n.Do(t, "POST", blackbox.CompletePath, body, nil).Is(t, 401, "UNAUTHENTICATED")
+		code := fmt.Sprintf(
+			`{"challengeId":%q,"methodId":%q,"method":"SMS","value":%q,"deviceId":%q}`,
+			f.ChallengeID,
+			f.Method(t, "SMS").ID,
+			n.Code(t, demo, "SMS"),
+			p.ID,
+		)
+		n.Do(t, "POST", blackbox.CompletePath, code,
+			p.Sign(t, "POST", blackbox.CompletePath, []byte(code), device.Claims{Challenge: f.ChallengeID})).
+			Is(t, 401, "UNAUTHENTICATED")
+		for _, without := range []string{"challengeId", "deviceId"} {
+			var fields map[string]string
+			json.Unmarshal(body, &fields)
+			delete(fields, without)
+			n.Do(t, "POST", blackbox.CompletePath, fields, h).Is(t, 400, "INVALID_FIELD")
+		}
+		// A value that is no decision comes before any proof.
+		for _, value := range []string{"approved", "Denied", " APPROVED", "APPROVED ", "yes", "APPROVED:42", "APPROVED:4",
+			"DENIED:42"} {
+			wrong, _ := p.Decision(t, f, value)
+			n.Do(t, "POST", blackbox.CompletePath, wrong, blackbox.Headers{"device-signature": "nonsense"}).
+				Is(t, 400, "INVALID_FIELD")
+			p.Answer(t, f, value).Is(t, 400, "INVALID_FIELD")
+		}
+
+		replayed := func(edit func(fields map[string]string)) blackbox.Answer {
+			var fields map[string]string
+			json.Unmarshal(body, &fields)
+			edit(fields)
+			return n.Do(t, "POST", blackbox.CompletePath, fields, h)
+		}
+		alg := func(name string) blackbox.Answer {
+			parts := strings.Split(h["device-signature"], ".")
+			parts[0] = base64.RawURLEncoding.EncodeToString(
+				[]byte(`{"alg":"` + name + `","typ":"device-signature+jwt","kid":"` + p.ID + `"}`),
+			)
+			return n.Do(t, "POST", blackbox.CompletePath, body, blackbox.Headers{"device-signature": strings.Join(parts, ".")})
+		}
+		impostor := foreign
+		impostor.ID = p.ID
+		unknown := p
+		unknown.ID = "01JD0000000000000000000000"
+		elsewhere, hElsewhere := p.Decision(t, f, "APPROVED")
+		for name, got := range map[string]blackbox.Answer{
+			"a flipped decision": replayed(func(m map[string]string) { m["value"] = "DENIED" }),
+			"another challenge": replayed(func(m map[string]string) {
+				m["challengeId"], m["methodId"] = other.ChallengeID, other.Method(t, "PUSH").ID
+			}),
+			"another challenge's c": p.Answer(t, f, "APPROVED", func(c *device.Claims) { c.Challenge = other.ChallengeID }),
+			"another method":        p.Answer(t, f, "APPROVED", func(c *device.Claims) { c.MethodID = f.Method(t, "SMS").ID }),
+			"another device's name": replayed(func(m map[string]string) { m["deviceId"] = foreign.ID }),
+			"another user's device": foreign.Answer(t, f, "APPROVED"),
+			"another's key":         impostor.Answer(t, f, "APPROVED"),
+			"an unknown device":     unknown.Answer(t, f, "APPROVED"),
+			"another path": p.Answer(t, f, "APPROVED",
+				func(c *device.Claims) { c.Target = "/auth/2fa/challenge/renew" }),
+			"a query":             n.Do(t, "POST", blackbox.CompletePath+"?x=1", elsewhere, hElsewhere),
+			"another HTTP method": p.Answer(t, f, "APPROVED", func(c *device.Claims) { c.Method = "PUT" }),
+			"another body": p.Answer(t, f, "APPROVED",
+				func(c *device.Claims) { c.BodyHash = device.HashBody([]byte("{}")) }),
+			"no hash of the body": p.Answer(t, f, "APPROVED", func(c *device.Claims) { c.BodyHash = "" }),
+			"another service":     p.Answer(t, f, "APPROVED", func(c *device.Claims) { c.Audience = "https://other.example" }),
+			"alg none":            alg("none"),
+			"alg EdDSA":           alg("EdDSA"),
+			"alg HS256":           alg("HS256"),
+			"nonsense":            n.Do(t, "POST", blackbox.CompletePath, body, blackbox.Headers{"device-signature": "a.b.c"}),
+		} {
+			if got.Status != 401 || got.Code() != "DEVICE_SIGNATURE_INVALID" || got.Header.Get("device-signature-nonce") != "" {
+				t.Errorf("%s: %s", name, got)
+			}
+			if got.Problem().Detail != "the device signature is not valid" {
+				t.Errorf("%s tells: %s", name, got)
+			}
+		}
+		// A challenge that nobody has is no more to a stranger than one that somebody has.
+		none := f
+		none.ChallengeID = "01JD0000000000000000000000"
+		impostor.Answer(t, none, "APPROVED").Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		p.Answer(t, none, "APPROVED").Is(t, 404, "CHALLENGE_NOT_FOUND")
+
+		// A signature beside a code is not needed, but it must not be false.
+		withCode := func(signer harness.Pocket, deviceID string) blackbox.Answer {
+			sms := f.Method(t, "SMS")
+			body := fmt.Sprintf(
+				`{"methodId":%q,"method":"SMS","value":%q%s}`,
+				sms.ID,
+				blackbox.WrongFor(n.Code(t, demo, "SMS")),
+				deviceID,
+			)
+			h := signer.Sign(
+				t,
+				"POST",
+				blackbox.CompletePath,
+				[]byte(body),
+				device.Claims{Challenge: f.ChallengeID, MethodID: sms.ID},
+			)
+			h["p-auth"] = f.PAuth
+			return n.Do(t, "POST", blackbox.CompletePath, body, h)
+		}
+		withCode(foreign, `,"deviceId":"`+foreign.ID+`"`).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		withCode(foreign, "").Is(t, 422, "OTP_INVALID")
+		withCode(p, `,"deviceId":"`+p.ID+`"`).Is(t, 422, "OTP_INVALID")
+
+		// After all this the challenge is as it was, also for a clock that is years off.
+		p.Answer(t, f, "APPROVED", func(c *device.Claims) { c.IssuedAt = 1 }).Is(t, 200, "")
+
+		// Devices are changed: open challenges are closed, and a removed device
+		// signs nothing (D-AUTH-11).
+		f = n.Login(t, demo)
+		me := blackbox.Headers{"x-auth": x}
+		n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": foreign.ID}, me).Is(t, 404, "RECORD_NOT_FOUND")
+		removal := blackbox.FlowOf(t, n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": p.ID}, me))
+		if done := p.Answer(t, removal, "APPROVED").Is(t, 200, ""); !strings.Contains(
+			string(done.Body),
+			`"success":true`,
+		) { // its own removal
+			t.Errorf("removal: %s", done)
+		}
+		p.Answer(t, f, "APPROVED").Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
+		p.Ongoing(t).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		for _, m := range n.Login(t, demo).MethodList {
+			if m.Name == "PUSH" {
+				t.Error("a push is offered to nobody's device")
+			}
+		}
+
+		// SEC-04: who was locked after the start approves nothing.
+		f = n.Login(t, boss)
+		s.Exec(
+			"UPDATE users SET status = 'blocked', cv = cv + 1 WHERE id = (SELECT user_id FROM device WHERE id = $1)",
+			foreign.ID,
+		)
+		foreign.Answer(t, f, "APPROVED").Is(t, 409, "CHALLENGE_CLOSED")
+		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
+		if all := foreign.List(t); len(all) != 0 {
+			t.Errorf("a locked account is asked: %+v", all)
+		}
+	})
+}

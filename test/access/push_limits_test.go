@@ -1,0 +1,229 @@
+package access
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"castellan/domain/device"
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// SEC-16: a fourth push does not reach somebody who has not answered three, and
+// three denials are understood.
+func TestPushFatigue(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		p := harness.Enroll(t, n, demo, x, device.ES256, "")
+		var flows []blackbox.Flow
+		for i := range 4 {
+			f := n.Login(t, demo)
+			if harness.Offered(f) != (i < 3) {
+				t.Errorf("start %d: %+v", i+1, f.MethodList)
+			}
+			flows = append(flows, f)
+		}
+		n.Complete(t, flows[3], flows[3].Method(t, "SMS"), n.Code(t, demo, "SMS")).
+			Is(t, 200, "")
+			// without the push it is as good
+		if all := p.List(t); len(all) != 3 {
+			t.Errorf("%d wait", len(all))
+		}
+		n.Kill()
+		n = s.Start("HTTP_PUBLIC_URL=" + p.N.URL) // the bound is in the rows
+		if f := n.Login(t, demo); harness.Offered(f) {
+			t.Error("after a restart a fourth push is offered")
+		}
+		p.N = n
+		for _, f := range flows[:3] {
+			p.Answer(t, f, "DENIED").Is(t, 200, "")
+		}
+		if all := p.List(t); len(all) != 0 {
+			t.Errorf("%d wait", len(all))
+		}
+		if f := n.Login(t, demo); harness.Offered(f) {
+			t.Error("a push is offered after three denials")
+		}
+		// Where the push cannot be left out nothing is lowered: the start has to wait.
+		who := harness.Admin(t, s, n)
+		twoOf(t, n, who, `["PUSH"],["SMS"]`)
+		if got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 429, "RATE_LIMITED"); got.Header.Get(
+			"retry-after",
+		) == "" {
+			t.Errorf("%s: no Retry-After", got)
+		}
+		s.Exec("UPDATE push SET sent_at = sent_at - 3600000, settled_at = settled_at - 3600000") // an hour passes
+		if f := n.Login(t, demo); !harness.Offered(f) {
+			t.Error("no push is offered after the pause")
+		}
+	})
+}
+
+// D-EXT-06: who knows the password and starts again and again sends three pushes,
+// though each start makes an older challenge end. The owner is told once. Who
+// approves is never refused.
+func TestPushesSentAreBounded(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Set(harness.Unlimited...).Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		p := harness.Enroll(t, n, demo, x, device.ES256, "")
+		for i := range 30 {
+			f := n.Login(t, demo)
+			if !harness.Offered(f) {
+				t.Fatalf("after %d approvals no push is offered", i)
+			}
+			p.Answer(t, f, "APPROVED").Is(t, 200, "")
+		}
+		notices := func() int { return s.Count("outbox WHERE challenge_id = '' AND channel = 'MAIL'") }
+		sent, before := 0, notices()
+		for range 50 {
+			if harness.Offered(n.Login(t, demo)) {
+				sent++
+			}
+		}
+		if sent != 3 {
+			t.Errorf("%d of 50 starts sent a push", sent)
+		}
+		if told := notices() - before; told != 1 {
+			t.Errorf("the owner was told %d times", told)
+		}
+		if l := n.Letters(t, demo.Mail); !slices.ContainsFunc(l, func(l blackbox.Letter) bool {
+			return l.Code == "" && strings.Contains(l.Body, "127.0.0.1")
+		}) {
+			t.Errorf("the mail is %+v", l)
+		}
+		s.Exec("UPDATE push SET sent_at = sent_at - 600000") // ten minutes pass
+		if !harness.Offered(n.Login(t, demo)) {
+			t.Error("no push is offered after the window")
+		}
+	})
+}
+
+// The bound holds while nodes come and go and every one of them is asked.
+func TestPushesOfAClusterAreBounded(t *testing.T) {
+	t.Parallel()
+	c := harness.ThreeNodes(t, harness.Unlimited...)
+	demo := c.AddUser("user")
+	x, _ := c.Nodes[0].Session(t, demo)
+	harness.Enroll(t, c.Nodes[0], demo, x, device.ES256, "")
+	var sent, begun atomic.Int64
+	var wg sync.WaitGroup
+	nodes := slices.Clone(c.Nodes)
+	for i := range 24 {
+		wg.Go(func() {
+			if i == 12 {
+				nodes[2].Kill()
+			}
+			f, err := nodes[i%3].TryLogin(demo)
+			if err != nil { // of a node that is gone, or that waits for the owner's successor
+				return
+			}
+			begun.Add(1)
+			if harness.Offered(f) {
+				sent.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	c.Forget(nodes[2])
+	c.Join()
+	harness.Whole(t, c)
+	for i := range 6 {
+		if harness.Offered(c.Nodes[i%3].Login(t, demo)) {
+			sent.Add(1)
+		}
+	}
+	if rows := c.Count("push WHERE state = 0"); rows < 1 || rows > 3 || sent.Load() > 3 || begun.Load() < 3 {
+		t.Errorf("%d starts, %d with a push, %d in the rows", begun.Load(), sent.Load(), rows)
+	}
+}
+
+// SEC-16, D-2FA-08: number matching where the policy asks for it, and the other
+// code of the method.
+func TestNumberMatching(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := harness.Patient(s).Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		p := harness.Enroll(t, n, demo, x, device.ES256, "")
+		if m := n.Login(t, demo).Method(t, "PUSH"); m.MatchNumber != "" {
+			t.Errorf("without being asked for: %+v", m)
+		}
+		who := harness.Admin(t, s, n)
+		n.Ok(t, "POST", "/admin/system/mfa/methods", `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`, who)
+		var made struct{ ID int64 }
+		n.Ok(
+			t,
+			"POST",
+			"/admin/system/mfa/policies/common",
+			`{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,`+
+				`"numberMatching":true,"methods":[["PUSH_OTP"],["PUSH"],["SMS"]]}`,
+			who,
+		).Read(t, &made)
+		policies := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body)
+		if !strings.Contains(policies, `"preffered":1,"numberMatching":true}`) {
+			t.Errorf("listed %s", policies)
+		}
+
+		f := n.Login(t, demo)
+		m := f.Method(t, "PUSH")
+		if len(f.MethodList) != 2 || m.Expire != 90 || len(m.MatchNumber) != 2 {
+			t.Fatalf("%+v", f.MethodList)
+		}
+		if all := p.List(t); !all[0].Data.NumberMatching ||
+			strings.Contains(string(p.Ongoing(t).Body), `"`+m.MatchNumber+`"`) {
+			t.Errorf("the device is shown %+v", all)
+		}
+		right, wrong := "APPROVED:"+m.MatchNumber, "APPROVED:"+blackbox.WrongFor(m.MatchNumber)
+		for i, value := range []string{"APPROVED", wrong, wrong} {
+			if left := p.Answer(t, f, value).Is(t, 422, "OTP_INVALID").Problem().AttemptsLeft; left == nil || *left != 4-i {
+				t.Errorf("%s leaves %v", value, left)
+			}
+		}
+		p.Answer(t, f, right, func(c *device.Claims) { c.Value = wrong }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		p.Answer(t, f, right+"0").Is(t, 400, "INVALID_FIELD")
+		done := p.Answer(t, f, right).Is(t, 200, "")
+		harness.SameOutcome(t, done, p.Answer(t, f, right))
+		p.Answer(t, f, wrong).Is(t, 409, "METHOD_ALREADY_COMPLETED")
+
+		// Guessing is locked; refusing is not.
+		f = n.Login(t, demo)
+		wrong = "APPROVED:" + blackbox.WrongFor(f.Method(t, "PUSH").MatchNumber)
+		for range 5 {
+			p.Answer(t, f, wrong).Is(t, 422, "OTP_INVALID")
+		}
+		p.Answer(t, f, "APPROVED:"+f.Method(t, "PUSH").MatchNumber).Is(t, 423, "METHOD_LOCKED")
+		p.Answer(t, f, "DENIED").Is(t, 200, "")
+
+		// PUSH_OTP is another name of PUSH in requests.
+		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"id":%d,"numberMatching":false}`, made.ID), who)
+		if text := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body); strings.Contains(
+			text,
+			"numberMatching",
+		) {
+			t.Errorf("listed %s", text)
+		}
+		f = n.Login(t, demo)
+		body := strings.Replace(
+			func() string { b, _ := p.Decision(t, f, "APPROVED"); return string(b) }(),
+			`"method":"PUSH"`,
+			`"method":"PUSH_OTP"`,
+			1,
+		)
+		h := p.Sign(
+			t,
+			"POST",
+			blackbox.CompletePath,
+			[]byte(body),
+			device.Claims{Challenge: f.ChallengeID, MethodID: f.Method(t, "PUSH").ID, Value: "APPROVED"},
+		)
+		n.Do(t, "POST", blackbox.CompletePath, body, h).Is(t, 200, "")
+	})
+}

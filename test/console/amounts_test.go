@@ -1,0 +1,154 @@
+package console
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/web/webtest"
+)
+
+// clerk adjusts balances in a browser.
+type clerk struct {
+	*webtest.Tab
+	t *testing.T
+	s *blackbox.Site
+}
+
+// entry is a text in the amount field.
+type entry struct {
+	text   string
+	pasted bool
+	means  []string // more than one: the field asks which
+	sent   string   // what is chosen and booked; "": nothing is sent
+}
+
+const theAmount = `[data-testid="field-amount"]`
+
+// The amount field reads a comma and a point, groups, and Arabic digits, typed and pasted. It keeps every character,
+// asks where a text may mean two amounts, and the service books what the field showed.
+func TestConsoleAmounts(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "LOG_LEVEL=info")
+	s.Start().Stop()
+	s.Exec(`UPDATE parameter SET json = '{"BTC":{"BTC":"bc1qtreasury"}}' WHERE code = 'TREASURY'`)
+	n := s.Start()
+	boss, customer := s.Seeded("admin"), s.AddUser("user")
+	c := clerk{webtest.Browser(t), t, s}
+	consoleLogin(t, c.Tab, n, boss, "/adjust?userId="+customer.ID)
+	webtest.Value[bool](c.Tab, `(() => {
+		const real = window.fetch;
+		window.bodies = [];
+		window.fetch = (to, init) => {
+			if (init?.method === 'POST') bodies.push(init.body);
+			return real(to, init);
+		};
+		return true;
+	})()`)
+	for _, by := range []struct {
+		language string
+		menu     string
+		entries  []entry
+	}{
+		{"en", "", []entry{
+			{text: "1,5", sent: "1.5"},
+			{text: "1,000.50", pasted: true, sent: "1000.5"},
+			{text: "1,000", means: []string{"1000", "1"}, sent: "1000"},
+			{text: "2.345", pasted: true, means: []string{"2345", "2.345"}, sent: "2.345"},
+			{text: "0.123456789"}, {text: "1,000,5"}, {text: "-5"}, {text: "12e3", pasted: true},
+		}},
+		{"tr", "Language", []entry{
+			{text: "1.000,25", sent: "1000.25"},
+			{text: " 3\u202f456,75 BTC ", pasted: true, sent: "3456.75"},
+			{text: "7.000", pasted: true, means: []string{"7000", "7"}, sent: "7"},
+			{text: "1.000.5"},
+		}},
+		{"ar", "Dil", []entry{
+			{text: "١٬٢٣٤٫٥", sent: "1234.5"},
+			{text: "\u200f٠٫٢٥\u200f", pasted: true, sent: "0.25"},
+			{text: "۱۲۳۴", pasted: true, sent: "1234"},
+			{text: "٨،٠٠٠", means: []string{"8000", "8"}, sent: "8000"},
+		}},
+	} {
+		if by.menu != "" {
+			c.Click(fmt.Sprintf(`[aria-label=%q]`, by.menu))
+			c.Click(mark("language-" + by.language))
+			c.Until(fmt.Sprintf(`document.documentElement.lang === %q`, by.language))
+		}
+		for i, e := range by.entries {
+			c.enters(e, fmt.Sprintf("%s %d", by.language, i))
+		}
+	}
+	c.looks()
+}
+
+// enters puts a text into the field, sees what the field says of it, and books it.
+func (c clerk) enters(e entry, reason string) {
+	t := c.t
+	t.Helper()
+	c.Type(mark("field-currencyCode"), "BTC")
+	c.Type(mark("field-networkCode"), "BTC")
+	c.Type(mark("field-reason"), reason)
+	if e.pasted {
+		c.Paste(theAmount, e.text)
+	} else {
+		c.Keys(theAmount, e.text)
+	}
+	if held := webtest.Value[string](c.Tab, `document.querySelector('`+theAmount+`').value`); held != e.text {
+		t.Errorf("%s: the field holds %q, want %q", reason, held, e.text)
+	}
+	means := webtest.Value[[]string](c.Tab, `[...document.querySelectorAll('[data-testid="field-amount-means"]')]
+		.map((e) => e.dataset.value)`)
+	if !slices.Equal(means, e.means) && len(means)+len(e.means) > 0 {
+		t.Errorf("%s: the field offers %q, want %q", reason, means, e.means)
+	}
+	if len(e.means) > 0 {
+		c.unsent(reason)
+		c.Screenshot(t, filepath.Join(t.ArtifactDir(), "amount", reason+" asks.png"))
+		c.Click(fmt.Sprintf(`[data-testid="field-amount-means"][data-value=%q]`, e.sent))
+	}
+	if e.sent == "" {
+		c.unsent(reason)
+		c.Until(`document.querySelector('.reads[data-fault]')?.innerText.length > 10`)
+		return
+	}
+	const sends = `document.querySelector('[data-testid="field-amount-sends"]').dataset.value`
+	if shown := webtest.Value[string](c.Tab, sends); shown != e.sent {
+		t.Errorf("%s: the field shows %s, want %s", reason, shown, e.sent)
+	}
+	c.Screenshot(t, filepath.Join(t.ArtifactDir(), "amount", reason+".png"))
+	c.Click(theSend)
+	c.See(mark("made"))
+	body := webtest.Value[string](c.Tab, `bodies.at(-1)`)
+	if !strings.Contains(body, fmt.Sprintf(`"amount":%q`, e.sent)) {
+		t.Errorf("%s: the request is %s, want the amount %s", reason, body, e.sent)
+	}
+	if got := c.s.Count(fmt.Sprintf("audit WHERE detail = 'C %s BTC; %s'", e.sent, reason)); got != 1 {
+		t.Errorf("%s: %d rows of the audit have the amount %s, want one", reason, got, e.sent)
+	}
+	c.Click(mark("again"))
+}
+
+// unsent: the form cannot be sent as it is.
+func (c clerk) unsent(reason string) {
+	c.t.Helper()
+	if !webtest.Value[bool](c.Tab, `document.querySelector('[data-testid="send"]').disabled`) {
+		c.t.Errorf("%s: the form can be sent", reason)
+	}
+}
+
+// looks shows the question and the value in all colours, on a phone.
+func (c clerk) looks() {
+	c.t.Helper()
+	c.View(webtest.Phone)
+	c.Type(mark("field-currencyCode"), "BTC")
+	for name, text := range map[string]string{"question": "12.345", "value": "1234567,5", "fault": "1,2,3"} {
+		c.Keys(theAmount, text)
+		c.NoBarriers(name)
+		c.OtherColours(name)
+		c.Screenshot(c.t, filepath.Join(c.t.ArtifactDir(), "amount", name+".png"))
+	}
+}

@@ -1,0 +1,53 @@
+package console
+
+import (
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+	"castellan/web/webtest"
+)
+
+// A second person sees what an adjustment would change and who asked, approves it with a code, and it is booked. What
+// one books oneself waits: the console says so, and that somebody else has to approve it; it can be taken back.
+func TestConsoleApprovals(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		d := harness.NewCounter(t, s)
+		d.Adjust(t, d.Boss)
+		m := &till{t, s, d.Node, webtest.Browser(t)}
+		consoleLogin(t, m.tab, d.Node, d.Chief, "/approvals")
+		m.tab.Click(aRow)
+		m.tab.See(`[data-testid="summary"]`)
+		m.tab.Until(`document.querySelectorAll('[data-testid="change"] ins').length === 3`) // of both accounts
+		m.tab.Until(`document.querySelector('[data-testid="asked"]').innerText.includes('secret-1')`)
+		m.seen("approval")
+		m.tab.Click(`[data-testid="approve"]`)
+		m.tab.See(`[data-testid="method-MAIL"]`)
+		m.tab.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.Chief, "MAIL"))
+		m.tab.Until(`!document.querySelector('[data-testid="challenge"]')`)
+		m.tab.See(`[role="dialog"] [data-state="APPROVED"]`)
+		// The instant beside the status is that of the decision, not the expiry ahead.
+		m.tab.Until(`Date.parse(document.querySelector('[role="dialog"] time').dateTime) < Date.now()`)
+		if got := s.Count("transfer"); got != 1 {
+			t.Errorf("%d transfers, want that of the request", got)
+		}
+		m.tab.Click(`[role="dialog"] header button`)
+		m.tab.Until(noDialog)
+		m.open("/adjust")
+		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
+			"amount": "0.5", "reason": "Booked short"} {
+			m.field(name, value)
+		}
+		m.tab.Click(theSend)
+		m.tab.Until(`/before .*20\d\d/.test(document.querySelector('[data-testid="waits"]')?.innerText)`)
+		m.tab.Click(`[data-testid="see-approvals"]`)
+		m.tab.See(`[data-state="PENDING"]`)
+		m.tab.Click(aRow)
+		m.tab.See(`[data-testid="own"]`)
+		m.tab.Click(`[data-testid="write-/admin/approvals/{id}/refuse"]`)
+		m.field("reason", "The amount is wrong")
+		m.tab.Click(theSend)
+		m.tab.See(`[data-state="REFUSED"]`)
+		m.seen("taken back")
+	})
+}

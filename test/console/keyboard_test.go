@@ -1,0 +1,213 @@
+package console
+
+import (
+	"fmt"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+	"castellan/web/webtest"
+)
+
+// hands are those of somebody who has no mouse.
+type hands struct {
+	webtest.Keyboard
+	tab *webtest.Tab
+	t   *testing.T
+	s   *blackbox.Site
+	n   *blackbox.Node
+}
+
+// Somebody without a mouse logs in, decides on an identity, credits a deposit with the code of the authenticator,
+// adjusts a balance, and makes a rule of the firewall; somebody else approves the adjustment. After each key
+// something that can be seen has the focus, also when what had it has gone: a row, a dialog, a challenge.
+func TestConsoleKeys(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+harness.AdjustKey)
+	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
+		t.Fatal(got.ErrOut)
+	}
+	n := s.Start()
+	who := harness.DemoAccount(1)
+	who.Mail = "admin@demo.example"
+	chief := s.AddUser("admin")
+	session, _ := n.Session(t, who)
+	tab := webtest.Browser(t)
+	k := &hands{tab.Keyboard(), tab, t, s, n}
+	tab.Open(n.URL + "/console")
+	k.login(who, true)
+	k.decides()
+	app := harness.Enrolled(t, n, who, blackbox.Headers{"x-auth": session})
+	k.credits(app)
+	k.adjusts()
+	k.guards()
+	tab.Open(n.URL + "/console") // with the page its session is forgotten, and the service keeps it
+	k.login(chief, false)
+	k.approves(chief)
+	k.Back(mark("logout"))
+	k.Press(webtest.Enter)
+	tab.See(mark("login"))
+	k.Holds("after the logout")
+}
+
+// login fills the form, and gives one wrong code first where that is asked for.
+func (k *hands) login(who blackbox.Account, wrong bool) {
+	k.t.Helper()
+	k.Fill(mark("email"), who.Mail)
+	k.Fill(mark("password"), who.Password)
+	k.Press(webtest.Enter)
+	k.tab.See(mark("code-MAIL") + " input") // the login was answered, so its code was sent
+	if wrong {
+		k.code("MAIL", blackbox.WrongFor(k.n.Code(k.t, who, "MAIL")))
+		k.tab.See(mark("problem"))
+		k.Holds("after a wrong code")
+	}
+	k.code("MAIL", k.n.Code(k.t, who, "MAIL"))
+	k.tab.See(mark("nav-/"))
+	k.tab.Until(drawn)
+	k.Holds("after the login")
+}
+
+// code types a code where the challenge has put the focus, or goes to the method's field.
+func (k *hands) code(method, code string) {
+	k.t.Helper()
+	field := mark("code-"+method) + " input"
+	k.tab.See(field)
+	k.To(field)
+	k.Press(code)
+}
+
+// open goes to a screen by the menu.
+func (k *hands) open(path string) {
+	k.t.Helper()
+	k.Back(mark("nav-" + path))
+	webtest.Value[bool](k.tab, `(() => { window.headingBefore = document.querySelector('h1'); return true; })()`)
+	k.Press(webtest.Enter)
+	k.tab.Until(fmt.Sprintf(`location.pathname === '/console%s' &&
+		![null, window.headingBefore].includes(document.querySelector('h1'))`, path)) // the screen before may stay a while
+	k.tab.Until(drawn)
+	k.Holds("at " + path)
+}
+
+// find types into the first filter of a list, which the key / leads to.
+func (k *hands) find(filter, value string) {
+	k.t.Helper()
+	k.tab.See(aRow)
+	k.Press("/")
+	k.Press(value + webtest.Enter)
+	k.tab.Until(fmt.Sprintf(`new URLSearchParams(location.search).get(%q) === %q`, filter, value))
+	k.tab.Until(drawn)
+	k.Holds("after a filter")
+}
+
+// decides approves an identity in the cockpit, takes that back and goes home to the queue.
+func (k *hands) decides() {
+	k.t.Helper()
+	k.open("/kyc")
+	k.find("userId", k.s.Text("SELECT id FROM users WHERE email = 'omar@demo.example'"))
+	k.Press("j")
+	k.Press(webtest.Enter)
+	const opened = `document.querySelector('[data-testid="case"][data-ready]')`
+	k.tab.Until(opened + " !== null")
+	k.Holds("at a case")
+	first := webtest.Value[string](k.tab, opened+".dataset.case")
+	k.Press("1" + webtest.Enter)
+	k.tab.See(mark("undo"))
+	k.tab.Until(fmt.Sprintf(`%s?.dataset.case !== %q`, opened, first))
+	k.Holds("after the decision")
+	k.Press("u")
+	k.tab.Until(caseIs(first))
+	k.Holds("at the case that was taken back")
+	k.Press("b")
+	k.tab.Until(`location.pathname === '/console/kyc'`)
+	k.tab.See(aRow)
+	k.Holds("at the queue")
+}
+
+// credits finalizes a deposit that waits; the service asks for the code of the authenticator.
+func (k *hands) credits(app *harness.Authenticator) {
+	k.t.Helper()
+	k.open("/transactions")
+	k.find("userId",
+		k.s.Text("SELECT user_id FROM deposit WHERE status = -9 AND sender_info <> '' ORDER BY id LIMIT 1"))
+	k.To(aRow)
+	k.Press("x")
+	k.tab.See(mark("decide"))
+	k.Back(mark("decide"))
+	k.Press(webtest.Enter)
+	k.tab.See(theOpen)
+	k.Fill(mark("field-reason"), "The sender is known")
+	k.To(theSend)
+	k.Press(webtest.Space)
+	k.tab.See(mark("otp"))
+	k.Press(app.Next(k.t)) // the dialog has given the focus to the first digit
+	k.tab.See(mark("close"))
+	k.Holds("after the code")
+	k.To(mark("close"))
+	k.Press(webtest.Enter)
+	k.tab.Until(noDialog)
+	k.Holds("after the row was acted on")
+}
+
+// adjusts asks for an adjustment, which waits for somebody else.
+func (k *hands) adjusts() {
+	k.t.Helper()
+	k.open("/adjust")
+	k.Fill(mark("field-userId"), k.s.Text("SELECT owner FROM account WHERE id LIKE 'user/1/%' ORDER BY owner LIMIT 1"))
+	for _, field := range [][2]string{{"currencyCode", "BTC"}, {"networkCode", "BTC"}, {"amount", "0.00000001"},
+		{"reason", "A deposit that was booked short"}} {
+		k.Fill(mark("field-"+field[0]), field[1])
+	}
+	k.tab.Until(`document.querySelectorAll('[data-testid="preview"] [data-testid="diff"]').length === 2`)
+	k.To(theSend)
+	k.Press(webtest.Enter)
+	blackbox.Until(k.t, harness.Within(10), "the adjustment waits", func() bool { return k.s.Count("four_eyes") == 1 })
+	k.tab.Until(`!document.querySelector('[data-testid="send"]:disabled')`)
+	k.Holds("after the request")
+}
+
+// guards makes a rule of the firewall, after its rehearsal, and asks for an explanation.
+func (k *hands) guards() {
+	k.t.Helper()
+	k.open("/firewall")
+	k.To(mark("write-/admin/system/waf/rules"))
+	k.Press(webtest.Enter)
+	k.tab.See(mark("field-label"))
+	k.Fill(mark("field-label"), "by-keys")
+	k.Fill(mark("field-targetEntities"), "127.0.0.1"+webtest.Enter)
+	k.Fill(mark("field-targetResources"), "POST /auth/login"+webtest.Enter)
+	k.tab.Until(`document.querySelector('[data-stopped]') !== null`)
+	k.To(theSend)
+	k.Press(webtest.Enter)
+	k.tab.Until(noDialog)
+	k.tab.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) => r.innerText.includes('by-keys'))`)
+	k.Holds("after the rule")
+	k.Press("j")
+	k.Press(webtest.Enter)
+	k.tab.See(mark("rule-trial"))
+	k.Press(webtest.Escape)
+	k.tab.Until(noDialog)
+	k.Holds("after the drawer")
+	k.Back(`main a[href$="/firewall/explain"]`)
+	k.Press(webtest.Enter)
+	k.Fill(mark("ask-resource"), "POST /auth/login"+webtest.Enter)
+	k.tab.See(mark("decision"))
+	k.Holds("after the explanation")
+}
+
+// approves carries out what the other one asked for.
+func (k *hands) approves(chief blackbox.Account) {
+	k.t.Helper()
+	k.open("/approvals")
+	k.tab.See(aRow)
+	k.Press("j")
+	k.Press(webtest.Enter)
+	k.To(mark("approve"))
+	k.Press(webtest.Enter)
+	k.code("MAIL", k.n.Code(k.t, chief, "MAIL"))
+	k.tab.See(`[role="dialog"] [data-state="APPROVED"]`)
+	k.Holds("after the challenge")
+	k.Press(webtest.Escape)
+	k.tab.Until(noDialog)
+	k.Holds("after the decision")
+}

@@ -1,0 +1,215 @@
+package console
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"castellan/domain/device"
+	"castellan/internal/blackbox"
+	"castellan/internal/porttest"
+	"castellan/test/harness"
+	"castellan/web/webtest"
+)
+
+// Administrators log in by each method of a challenge: on a device with the number that the
+// page shows, with an authenticator, with a code that was sent anew. What does not work on
+// the way (a wrong code, a method that is locked, a no on the device, a connection that
+// breaks, a service that is killed, a challenge that expires) the page says, and goes on.
+func TestConsoleLogin(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		addr := porttest.Free(t)
+		s.Set("HTTP_ADDR="+addr, "MFA_METHOD_ATTEMPTS=2")
+		n := harness.Patient(s).Start()
+		boss, chief := s.Seeded("admin"), s.AddUser("admin")
+		auth, _ := n.Session(t, boss)
+		head := blackbox.Headers{"x-auth": auth}
+		n.Ok(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"MAIL","renewStartMs":1000}`, head)
+		var policy struct{ ID int64 }
+		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"any","expireAt":0,`+
+			`"required":1,"numberMatching":true,"methods":[["PUSH"],["TOTP"],["SMS"],["MAIL"]]}`, head).Read(t, &policy)
+		theirs, _ := n.Session(t, chief)
+		between := blackbox.NewProxy(t, addr)
+		d := &doorway{Tab: webtest.Browser(t), t: t, n: n, at: "http://" + between.Addr(),
+			boss: boss, chief: chief,
+			app: harness.Enrolled(t, n, boss, head), phone: harness.Enroll(t, n, chief, theirs, device.ES256, "")}
+		d.speaks()
+		d.byDevice()
+		d.byCode()
+		d.throughCuts(between)
+		d.n.Kill()
+		d.restarts(s)
+		d.expires(s, head, policy.ID)
+	})
+}
+
+// doorway is a browser before the login.
+type doorway struct {
+	*webtest.Tab
+	t           *testing.T
+	n           *blackbox.Node
+	at          string // what stands between the browser and the service
+	boss, chief blackbox.Account
+	app         *harness.Authenticator // of boss
+	phone       harness.Pocket         // of chief
+}
+
+func (d *doorway) shot(name string) {
+	d.t.Helper()
+	barriers(d.t, d.Tab, name)
+	d.Screenshot(d.t, filepath.Join(d.t.ArtifactDir(), "console-login", name+".png"))
+}
+
+// speaks chooses a language before anybody is known. What was typed stays while the direction of reading does.
+func (d *doorway) speaks() {
+	d.t.Helper()
+	d.Open(d.at + "/console")
+	d.Type(mark("email"), d.boss.Mail)
+	d.Click(mark("login-language-tr"))
+	d.Until(`document.querySelector('[data-testid="login"]').innerText === 'Giriş yap'`)
+	d.Until(fmt.Sprintf(`document.querySelector('[data-testid="email"]').value === %q`, d.boss.Mail))
+	d.Click(mark("login-language-ar"))
+	d.Until(`document.documentElement.dir === 'rtl' && document.documentElement.lang === 'ar'`)
+	d.shot("arabic")
+	d.Click(mark("login-language-en"))
+	d.Until(`document.documentElement.dir === 'ltr'`)
+}
+
+// begins logs in as far as the challenge.
+func (d *doorway) begins(who blackbox.Account) {
+	d.t.Helper()
+	d.Type(mark("email"), who.Mail)
+	d.Type(mark("password"), who.Password)
+	d.Click(mark("login"))
+	d.See(mark("challenge"))
+}
+
+// asked is what the device is asked about.
+func (d *doorway) asked() blackbox.Flow {
+	d.t.Helper()
+	all := d.phone.List(d.t)
+	if len(all) == 0 {
+		d.t.Fatal("the device is asked nothing")
+	}
+	one := all[0].Data
+	return blackbox.Flow{Challenge: blackbox.Challenge{ChallengeID: one.ChallengeID,
+		MethodList: []blackbox.Method{{ID: one.MethodID, Name: "PUSH"}}}}
+}
+
+// approves says yes on the device, with the number of the page.
+func (d *doorway) approves() {
+	d.t.Helper()
+	d.phone.Answer(d.t, d.asked(), "APPROVED:"+d.Text(mark("match-number"))).Is(d.t, 200, "")
+}
+
+// enters waits for the screen that the address names.
+func (d *doorway) enters() {
+	d.t.Helper()
+	d.See(mark("row"))
+	d.Until(`location.pathname === '/console/users' && location.search === ''`)
+}
+
+func (d *doorway) leaves() {
+	d.t.Helper()
+	d.Click(mark("logout"))
+	d.See(mark("login"))
+}
+
+// refused waits for a refusal, by its code or its words, above a form that still has the mail address and no password.
+func (d *doorway) refused(who blackbox.Account, words string) {
+	d.t.Helper()
+	d.See(mark("login"))
+	if text := d.Text(mark("problem")); !strings.Contains(text, words) || strings.Contains(text, "reached") {
+		d.t.Errorf("the page says %q, want %s", text, words)
+	}
+	if typed := webtest.Value[string](d.Tab, `document.querySelector('[data-testid="email"]').value + ' ' +
+		document.querySelector('[data-testid="password"]').value`); typed != who.Mail+" " {
+		d.t.Errorf("the form holds %q", typed)
+	}
+}
+
+func (d *doorway) byDevice() {
+	t := d.t
+	t.Helper()
+	d.Open(d.at + "/console/users")
+	d.begins(d.chief)
+	number := d.Text(mark("match-number"))
+	d.shot("push")
+	f := d.asked()
+	d.phone.Answer(t, f, "APPROVED:"+blackbox.WrongFor(number)).Is(t, 422, "OTP_INVALID")
+	d.phone.Answer(t, f, "DENIED").Is(t, 200, "")
+	d.refused(d.chief, "refused on the device")
+	d.shot("push-refused")
+	d.Type(mark("password"), d.chief.Password) // the address is still there
+	d.Click(mark("login"))
+	d.See(mark("match-number"))
+	d.approves()
+	d.enters()
+	d.leaves()
+}
+
+func (d *doorway) byCode() {
+	t := d.t
+	t.Helper()
+	const digits = `[data-testid="code-TOTP"] input`
+	d.begins(d.boss)
+	good := d.app.Next(t)
+	for left := 1; left >= 0; left-- {
+		d.Type(digits, blackbox.WrongFor(good))
+		d.Until(fmt.Sprintf(`document.querySelector('[data-testid="method-TOTP"] [data-testid="problem"]')
+			?.innerText.includes('Attempts left: %d')`, left))
+		d.Until(fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, digits))
+	}
+	d.shot("totp-wrong")
+	d.Type(digits, good)
+	d.Until(`document.querySelector('[data-testid="method-TOTP"]').innerText.includes('METHOD_LOCKED')`)
+	d.shot("totp-locked")
+	first := d.n.Code(t, d.boss, "MAIL")
+	d.Click(mark("method-MAIL") + " " + mark("renew"))
+	blackbox.Until(t, harness.Within(10), "another code sent", func() bool { return d.n.Code(t, d.boss, "MAIL") != first })
+	d.Type(`[data-testid="code-MAIL"] input`, d.n.Code(t, d.boss, "MAIL"))
+	d.enters()
+	d.leaves()
+	d.begins(d.boss)
+	d.Type(digits, d.app.Next(t))
+	d.enters()
+	d.leaves()
+}
+
+// throughCuts: every connection breaks while the device is asked; another one carries the answer.
+func (d *doorway) throughCuts(between *blackbox.Proxy) {
+	d.t.Helper()
+	d.begins(d.chief)
+	number := d.Text(mark("match-number"))
+	between.Become(blackbox.Resets)
+	between.Become(blackbox.Good)
+	d.phone.Answer(d.t, d.asked(), "APPROVED:"+number).Is(d.t, 200, "")
+	d.enters()
+	d.leaves()
+	d.begins(d.chief)
+}
+
+// restarts: the service was killed while the device is asked, and comes back.
+func (d *doorway) restarts(s *blackbox.Site) {
+	d.t.Helper()
+	d.See(mark("away"))
+	d.shot("away")
+	d.n = s.Start()
+	d.phone.N = d.n
+	d.approves()
+	d.enters()
+	d.leaves()
+}
+
+// expires: nobody answers in time.
+func (d *doorway) expires(s *blackbox.Site, head blackbox.Headers, policy int64) {
+	d.t.Helper()
+	d.n.Ok(d.t, "PATCH", "/admin/system/mfa/policies/common",
+		map[string]any{"id": policy, "methods": [][]string{{"TOTP"}}}, head)
+	d.n.Stop()
+	d.n = s.Start("MFA_CHALLENGE_TTL=2s")
+	d.begins(d.boss)
+	d.refused(d.boss, "CHALLENGE_EXPIRED")
+	d.shot("expired")
+}

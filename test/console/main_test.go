@@ -1,0 +1,11 @@
+// Package console tests a started service from outside, as package blackbox does:
+// the operators' console and the pages of the service, in a browser.
+package console
+
+import (
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+func TestMain(m *testing.M) { blackbox.Drive(m, nil) }

@@ -1,0 +1,193 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+	"castellan/web/webtest"
+)
+
+// The treasury sees whose withdrawal waits, how much goes out and since when. It resumes one, cancels another, which
+// releases its hold, and sees that a third is decided. Then the administrator adds, rotates and removes the key of a
+// service, changes the limits of a level, and sets the fee of a currency.
+func TestConsoleQueue(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite")
+	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
+		t.Fatal(got.ErrOut)
+	}
+	who := harness.DemoAccount(1)
+	who.Mail = "admin@demo.example"
+	m := &till{t, s, s.Start(), webtest.Browser(t)}
+	consoleLogin(t, m.tab, m.n, who, "/withdrawals?statusCode=6")
+	session, _ := m.n.Session(t, who)
+	auth := blackbox.Headers{"x-auth": session}
+	app := harness.Enrolled(t, m.n, who, auth)
+	m.resume(auth)
+	m.cancel(auth)
+	m.decided()
+	m.serviceKey()
+	m.level()
+	m.fee(app)
+	m.named()
+}
+
+// customer is the name and the amount of the newest withdrawal in a status, as the row shows them.
+func (m *till) customer(auth blackbox.Headers, status int) (id, name, amount string) {
+	m.t.Helper()
+	id = m.s.Text(fmt.Sprintf("SELECT id FROM withdrawal_queue WHERE status = %d ORDER BY id DESC LIMIT 1", status))
+	name = m.s.Text("SELECT name || ' ' || surname FROM users WHERE id = (SELECT user_id FROM withdrawal_queue " +
+		"WHERE id = '" + id + "')")
+	var found []struct{ Amount json.Number }
+	m.n.Ok(m.t, "GET", "/admin/get-withdrawal-crypto-queue?id="+id, nil, auth).Read(m.t, &found)
+	return id, name, found[0].Amount.String()
+}
+
+// names waits until an element shows a customer and an amount.
+func (m *till) names(element, name, amount string) {
+	m.t.Helper()
+	m.tab.Until(fmt.Sprintf(`(() => { const text = document.querySelector(%q)?.innerText ?? '';
+		return text.includes(%q) && text.includes(%q); })()`, element, name, amount))
+}
+
+func (m *till) resume(auth blackbox.Headers) {
+	id, name, amount := m.customer(auth, 6)
+	m.names(aRow, name, amount)
+	m.tab.See(aRow + ` time[title*="UTC"]`)
+	m.seen("queue")
+	m.tab.Click(aChoice)
+	m.tab.Click(`[data-testid="bulk-/admin/withdrawals/{id}/resume"]`)
+	m.names(theOpen, name, amount)
+	m.seen("queue-resume")
+	m.tab.Click(`[data-testid="bulk-send"]`)
+	m.tab.Until(noDialog)
+	if got := m.s.Count("withdrawal_queue WHERE status = 8 AND id = '" + id + "'"); got != 1 {
+		m.t.Error("the withdrawal is not queued again")
+	}
+}
+
+func (m *till) cancel(auth blackbox.Headers) {
+	id, name, amount := m.customer(auth, 7)
+	m.filter("id", id)
+	webtest.Value[bool](m.tab, `(document.querySelector('[data-testid="clear"]').click(), true)`)
+	m.tab.Until(`!location.search.includes('id=')`)
+	m.filter("id", id)
+	m.names(aRow, name, amount)
+	m.tab.Click(aRow)
+	m.tab.Click(`[role="dialog"] [data-testid="bulk-/admin/withdrawals/{id}/cancel"]`)
+	m.tab.See(`[data-testid="bulk-send"][data-disabled]`) // the reason is required
+	m.field("reason", "The customer asked for it")
+	m.seen("queue-cancel")
+	m.tab.Click(`[data-testid="bulk-send"]`)
+	m.tab.See(aRow + ` [data-state="cancelled"]`)
+	m.tab.Until(noDialog)
+	if got := m.s.Count("withdrawal_queue WHERE status = 12 AND reason = 'The customer asked for it' AND id = '" + id +
+		"'"); got != 1 {
+		m.t.Error("the withdrawal is not cancelled")
+	}
+	hold := m.s.Text("SELECT hold_id FROM withdrawal WHERE id = '" + id + "'")
+	if got := m.s.Count("hold WHERE id = '" + hold + "' AND state = 'released'"); got != 1 {
+		m.t.Error("its hold is not released")
+	}
+}
+
+// decided: nothing can be done with a cancelled withdrawal, and the screen says so.
+func (m *till) decided() {
+	m.tab.Click(aChoice)
+	m.tab.See(`[data-testid="undecidable"]`)
+	m.tab.Until(`!document.querySelector('[data-testid^="bulk-/admin/withdrawals"]')`)
+}
+
+func (m *till) serviceKey() {
+	m.open("/service-keys")
+	m.tab.Click(`[data-testid="write-/admin/service-keys"]`)
+	m.field("name", "wallet")
+	m.tab.Click(`[data-testid="field-role"]`)
+	m.tab.Click(`[role="option"][value="admin"]`)
+	m.seen("service-key-add")
+	m.tab.Click(theSend)
+	first := m.key()
+	m.n.Do(m.t, "GET", "/integration/events", nil, blackbox.Headers{"service-auth": first}).Is(m.t, 200, "")
+	m.tab.See(aRow)
+	m.tab.Click(aRow)
+	m.tab.Click(`[data-testid="write-/admin/service-keys/rotate"]`)
+	m.tab.Click(theSend)
+	if second := m.key(); second == first || !strings.HasPrefix(second, "wallet.") {
+		m.t.Error("the key was not rotated")
+	}
+	m.tab.Until(noDialog)
+	m.tab.Click(aRow)
+	m.tab.Click(`[data-testid="bulk-/admin/service-keys"]`)
+	m.tab.Click(`[data-testid="bulk-send"]`)
+	m.tab.Until(noDialog)
+	m.tab.Until(`!document.querySelector('[data-testid="row"]')`)
+	m.n.Do(m.t, "GET", "/integration/events", nil, blackbox.Headers{"service-auth": first}).Is(m.t, 401, "UNAUTHENTICATED")
+}
+
+// key reads the value that is shown once, and closes it.
+func (m *till) key() string {
+	m.t.Helper()
+	m.tab.See(`[data-testid="once"]`)
+	value := m.tab.Text(`[data-testid="key"]`)
+	m.seen("service-key")
+	m.tab.Click(`[data-testid="stored"]`)
+	m.tab.Until(`!document.querySelector('[data-testid="once"]')`)
+	return value
+}
+
+func (m *till) level() {
+	m.open("/levels")
+	m.tab.Click(aRow)
+	m.tab.See(`[data-testid="field-sendLimitTRYDaily"]`)
+	const empty = `(document.querySelector('[data-testid="field-receiveLimitTRYMonthly"]').value === '')`
+	if !webtest.Value[bool](m.tab, empty) {
+		m.t.Log("the month of the first level has a limit of its own")
+	}
+	m.field("receiveLimitTRYMonthly", "7000000,5")
+	m.tab.See(theDiff)
+	m.seen("level")
+	m.tab.Click(theSend)
+	m.tab.Until(noDialog)
+	if got := m.s.Count("audit WHERE action = 'LEVEL_UPDATE'"); got != 1 {
+		m.t.Errorf("%d changes of levels, want one", got)
+	}
+}
+
+func (m *till) fee(app *harness.Authenticator) {
+	m.open("/fees")
+	m.tab.See(`[data-testid="write-/admin/update-parameters"]`)
+	m.tab.Click(`[data-testid="tab-minimums"]`)
+	m.tab.Click(`[data-testid="write-/admin/update-parameters"]`)
+	m.tab.Click(`[data-testid="field-currency"]`)
+	m.tab.Click(`[role="option"][value="BTC"]`)
+	m.field("value", "0,00000001")
+	m.tab.See(theDiff)
+	m.seen("fee")
+	m.tab.Click(theSend)
+	m.tab.See(`[data-testid="otp"]`)
+	m.tab.Type(`[data-testid="otp-code"] input`, app.Next(m.t))
+	m.tab.Until(noDialog)
+	m.names(aRow, "BTC", "0.00000001")
+	m.seen("fees")
+	if got := m.s.Text("SELECT json FROM parameter WHERE code = 'WITHDRAWAL_MINIMUM'"); got != `{"BTC":0.00000001}` {
+		m.t.Errorf("the minimums are %s", got)
+	}
+}
+
+// named: every action that was written has a name.
+func (m *till) named() {
+	text, err := os.ReadFile("../../console/src/text/en/user.json")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for action := range strings.SplitSeq(m.s.Text("SELECT group_concat(DISTINCT action) FROM audit"), ",") {
+		if !strings.Contains(string(text), `"act.`+action+`"`) {
+			m.t.Errorf("the audit action %s has no name", action)
+		}
+	}
+}

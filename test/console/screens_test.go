@@ -1,0 +1,144 @@
+package console
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"castellan/config"
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+	"castellan/web/webtest"
+)
+
+// Every screen of the menu opens on the data of the demonstration, in each look and for each role.
+func TestConsoleScreens(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite").Set("LOG_LEVEL=info")
+	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
+		t.Fatal(got.ErrOut)
+	}
+	n, reader := s.Start(), s.AddUser("user")
+	boss := harness.Admin(t, s, n)
+	reads(t, n, reader, boss)
+	t.Run("looks", func(t *testing.T) { t.Parallel(); looks(t, n.For(t), boss["x-auth"]) })
+	t.Run("roles", func(t *testing.T) { t.Parallel(); rolesOf(t, n.For(t), reader) })
+}
+
+// looks walks the screens of an administrator: light and dark, from left to right and
+// from right to left, wide and on a phone, and with texts forty percent longer. axe-core
+// finds nothing in any of the four, nothing is cut off, no text is missing, and the page
+// asks nobody but its own service. What the policies refuse is a complaint of the page,
+// which fails the test.
+func looks(t *testing.T, n *blackbox.Node, token string) {
+	looks := []struct {
+		name     string
+		view     webtest.View
+		language string
+		query    string
+		barriers bool
+	}{
+		{"light-en", webtest.View{Width: 1280, Height: 900}, "en", "", true},
+		{"dark-ar-phone", webtest.View{Width: 390, Height: 844, Phone: true, Dark: true}, "ar", "", true},
+		{"longer-wide-dark", webtest.View{Width: 2560, Height: 1200, Dark: true}, "tr", "?pseudo=1", false},
+		{"longer", webtest.View{Width: 1280, Height: 900}, "en", "?pseudo=1", false},
+		{"longer-phone", webtest.View{Width: 390, Height: 844, Phone: true}, "en", "?pseudo=1", false},
+	}
+	tab := webtest.Browser(t)
+	for _, look := range looks {
+		tab.View(look.view)
+		tab.Open(n.URL + "/console")
+		tab.See(`[data-testid="email"]`) // by then the page has written its own choice
+		webtest.Value[bool](tab, fmt.Sprintf(`(localStorage.setItem('castellan.language', %q), true)`, look.language))
+		tab.Open(n.URL + "/console/" + look.query)
+		tab.See(`[data-testid="email"]`)
+		share(tab, token)
+		tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
+		tab.Until(fmt.Sprintf(`document.documentElement.lang === %q`, look.language))
+		screens := webtest.Value[[]string](tab, menu)
+		if !slices.Equal(screens, wholeMenu) {
+			t.Errorf("%s: the menu is %v, want %v", look.name, screens, wholeMenu)
+		}
+		for _, screen := range screens {
+			step := look.name + " " + screen
+			menuTo(tab, screen)
+			tab.Screenshot(t, filepath.Join(t.ArtifactDir(), look.name, strings.ReplaceAll(screen, "/", "_")+".png"))
+			if cut := webtest.Value[[]string](tab, cutOff); len(cut) > 0 {
+				t.Errorf("%s: cut off: %v", step, cut)
+			}
+			if missing := webtest.Value[[]string](tab, missing); len(missing) > 0 {
+				t.Errorf("%s: texts that nobody wrote: %v", step, missing)
+			}
+			if problems := webtest.Value[[]string](tab, complaints); len(problems) > 0 {
+				t.Errorf("%s: refused: %v", step, problems)
+			}
+			if look.barriers {
+				tab.NoBarriers(step)
+				tab.OtherColours(step)
+			}
+		}
+		if look.name == "light-en" {
+			turns(t, tab)
+		}
+		if foreign := webtest.Value[[]string](tab, elsewhere); len(foreign) > 0 {
+			t.Errorf("%s: the page asked %v", look.name, foreign)
+		}
+	}
+}
+
+// turns the page of the longest list: that is one request, and nothing is counted.
+func turns(t *testing.T, tab *webtest.Tab) {
+	t.Helper()
+	menuTo(tab, "/users")
+	tab.See(`[data-testid="next"]`)
+	webtest.Value[bool](tab, `(performance.clearResourceTimings(), true)`)
+	webtest.Value[bool](tab, `(document.querySelector('[data-testid="next"]').click(), true)`)
+	tab.Until(`new URLSearchParams(location.search).has('cursor')`)
+	tab.Until(drawn + ` && performance.getEntriesByType('resource').length > 0`)
+	asked := webtest.Value[[]string](tab, `performance.getEntriesByType('resource')
+		.map((r) => r.name.replace(location.origin, ''))`)
+	if len(asked) != 1 || !strings.HasPrefix(asked[0], "/admin/list-users?") || strings.Contains(asked[0], "count=") {
+		t.Errorf("to turn a page the console asked %q", asked)
+	}
+}
+
+// drawn: the heading is there, nothing is on its way, and each chart has its lines.
+const drawn = `document.querySelectorAll('main h1').length === 1 &&
+	!document.querySelector('main .mantine-Loader-root, main .mantine-Skeleton-root, main [aria-busy="true"]') &&
+	![...document.querySelectorAll('main [data-testid="chart"]')]
+		.some((e) => e.checkVisibility() && !e.querySelector('canvas'))`
+
+// cutOff are elements whose text does not fit, and the page when it is wider than the window.
+const cutOff = `(() => {
+	const found = [];
+	const { scrollWidth: wide, clientWidth: room } = document.documentElement;
+	if (wide > room + 1) found.push('the page: ' + wide + ' in ' + room);
+	for (const e of document.querySelectorAll('main *, header *, nav *')) {
+		const style = getComputedStyle(e);
+		const hides = style.overflowX === 'hidden' || style.overflowX === 'clip';
+		if (hides && e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1 && e.textContent.trim() &&
+			!e.closest('[aria-hidden="true"], [data-cut="meant"], .mantine-ScrollArea-viewport, .mantine-VisuallyHidden-root'))
+			found.push(e.tagName + ' ' + e.className.split(' ')[0] + ': ' + e.textContent.trim().slice(0, 40));
+	}
+	return found.slice(0, 5);
+})()`
+
+// missing are keys of texts on the page, as it shows what nobody translated. The names of settings look like them.
+var missing = `[...document.querySelector('#console').innerText.matchAll(/(?<![\w.@/-])(?:` + areas +
+	`)\.[a-z][A-Za-z]+(?![\w.@/])/g)].map((m) => m[0])
+	.filter((key) => !` + fmt.Sprintf("%q", strings.Join(config.AllKeys(), " ")) + `.split(' ').includes(key)).slice(0, 5)`
+
+// areas are the first words of the keys.
+const areas = `home|users|user|audit|jobs|cluster|setup|own|list|login|palette|problem|group|challenge|kyc|aml|` +
+	`document|mfa|firewall|roles|balances|adjust|withdrawal|blockage|provider|approval|contract|` +
+	`announcement|currency|parameter|corporate|levels|serviceKeys|fees|state|money|act`
+
+// elsewhere are the requests that did not go to the console's own service.
+const elsewhere = `performance.getEntriesByType('resource').map((r) => r.name)
+	.filter((name) => ![location.origin, 'blob:', 'data:'].some((own) => name.startsWith(own)))`
+
+// complaints are the refusals that the screen shows.
+const complaints = `[...document.querySelectorAll('main [data-testid="problem"]')]
+	.map((e) => e.innerText.replaceAll('\n', ' '))`

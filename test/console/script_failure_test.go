@@ -1,0 +1,151 @@
+package console
+
+import (
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/web/webtest"
+)
+
+// keeper is an operator whose network fails once in a while.
+type keeper struct {
+	*webtest.Tab
+	t *testing.T
+}
+
+const consoleScripts = "*/console/files/*.js*"
+
+// A script that could not be loaded never reloads the page: the problem takes the place of the part that is missing,
+// with a button that tries again. The session, which is in this one tab only, and what was typed stay.
+func TestConsoleScripts(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_GUARDED=POST /admin/roles=ADD_ROLE")
+	n := s.Start()
+	k := keeper{webtest.Browser(t), t}
+	consoleLogin(t, k.Tab, n, s.Seeded("admin"), "/firewall")
+	k.Until(drawn) // nothing else is loaded any more
+	webtest.Value[bool](k.Tab, `(window.samePage = true)`)
+	k.screens()
+	k.chart()
+	k.form()
+	k.language()
+	k.newVersion()
+	if !webtest.Value[bool](k.Tab, `window.samePage === true`) {
+		t.Error("the page was loaded again")
+	}
+}
+
+// open clicks a place of the menu without the pointer above it, which would load its script beforehand.
+func (k keeper) open(path string) {
+	k.t.Helper()
+	k.See(mark("nav-" + path))
+	webtest.Value[bool](k.Tab, `(document.querySelector('[data-testid="nav-`+path+`"]').click(), true)`)
+}
+
+// fails waits for the problem in the place of what is missing, heals the network, and tries again.
+func (k keeper) fails(failed func() string, heal func()) {
+	k.t.Helper()
+	address := failed()
+	k.Until(`document.querySelector('main [data-testid="problem"]')?.innerText.includes('NETWORK')`)
+	k.still()
+	if !strings.Contains(address, "/console/files/") {
+		k.t.Errorf("the request to %s failed, want that of a script", address)
+	}
+	heal()
+	k.Click("main " + mark("again"))
+}
+
+// still: it is the same page, and somebody is logged in.
+func (k keeper) still() {
+	k.t.Helper()
+	if !webtest.Value[bool](k.Tab, `window.samePage === true && !!document.querySelector('[data-testid="logout"]')`) {
+		k.t.Fatal("the page was loaded again, or the session is gone")
+	}
+}
+
+// screens opens one whose own script fails, one for which a script fails that it imports, and one whose script the
+// browser fails to load after it was there.
+func (k keeper) screens() {
+	k.t.Helper()
+	for _, one := range []struct {
+		path, heading string
+		kind          webtest.Request
+		pass          int
+	}{
+		{"/contracts", "Contracts", webtest.Fetched, 0},
+		{"/announcements", "Announcements", webtest.Fetched, 1},
+		{"/mailings", "Mailings", webtest.Script, 0},
+	} {
+		failed, heal := k.FailOne(consoleScripts, one.kind, one.pass)
+		k.open(one.path)
+		k.fails(failed, heal)
+		k.Until(`document.querySelector('main h1')?.innerText === '` + one.heading + `'`)
+		k.Until(drawn)
+		k.still()
+	}
+}
+
+// chart fails below a list, and leaves the list and its filters as they are.
+func (k keeper) chart() {
+	k.t.Helper()
+	k.open("/positions")
+	k.See(mark("filter-symbol"))
+	failed, heal := k.FailOne(consoleScripts, webtest.Fetched, 0)
+	k.Type(mark("filter-symbol"), "BTC\r")
+	k.fails(failed, heal)
+	k.Until(`document.querySelector('main').innerText.split('There is nothing here.').length === 3`) // table and chart
+	k.See(mark("filter-symbol"))
+}
+
+// form asks for a code in front of a write. A script of the challenge fails; the challenge and the form work.
+func (k keeper) form() {
+	k.t.Helper()
+	k.open("/roles")
+	k.Click(mark("write-/admin/roles"))
+	k.Type(`[role="dialog"] [data-testid="field-code"]`, "night")
+	k.Type(`[role="dialog"] [data-testid="field-name"]`, "Night shift")
+	failed, heal := k.FailOne(consoleScripts, webtest.Fetched, 0)
+	k.Click(mark("send"))
+	failed()
+	heal()
+	k.See(mark("challenge"))
+	k.Click(mark("challenge-cancel"))
+	k.Until(`!document.querySelector('[data-testid="challenge"]')`)
+	typed := webtest.Value[string](k.Tab, `document.querySelector('[role="dialog"] [data-testid="field-name"]').value`)
+	if typed != "Night shift" {
+		k.t.Errorf("the form holds %q", typed)
+	}
+	k.Press("\x1b")
+	k.Until(noDialog)
+}
+
+// language: its texts fail, and come when they are asked for again.
+func (k keeper) language() {
+	k.t.Helper()
+	choose := func() {
+		k.Click(`[aria-label="Language"]`)
+		k.Click(mark("language-tr"))
+	}
+	failed, heal := k.FailOne(consoleScripts, webtest.Fetched, 0)
+	choose()
+	failed()
+	heal()
+	k.Until(`document.querySelector('.mantine-Notification-root [data-testid="problem"]')`)
+	k.still()
+	choose()
+	k.Until(`document.documentElement.lang === 'tr'`)
+}
+
+// newVersion: the service has no such file any more. The page says what to do, and waits for the operator to do it.
+func (k keeper) newVersion() {
+	k.t.Helper()
+	webtest.Value[bool](k.Tab, `(() => {
+		const real = window.fetch;
+		window.fetch = (to, init) => real(String(to).includes('/console/files/') ? '/console/files/gone.js' : to, init);
+		return true;
+	})()`)
+	k.open("/parameters")
+	k.Until(`document.querySelector('main [data-testid="problem"]')?.innerText.includes('NEW_VERSION')`)
+	k.still()
+}

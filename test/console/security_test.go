@@ -1,0 +1,275 @@
+package console
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+	"castellan/web/webtest"
+)
+
+// A security officer makes a rule of the firewall on trial after seeing what it would
+// have done, explains a refusal by its link, grants a permission in the matrix and sees
+// it in the log, raises a policy, and finds all of it in the audit.
+func TestConsoleSecurity(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("MFA_GUARDED=PATCH /admin/system/waf/rules=RULE_CHANGE")
+		boss, demo := s.Seeded("admin"), s.Seeded("user")
+		auth, _ := n.Session(t, boss)
+		admin := blackbox.Headers{"x-auth": auth}
+		n.Ok(t, "POST", "/admin/system/mfa/policies/common", map[string]any{"actionCode": "LOGIN", "name": "One of two",
+			"expireAt": 0, "required": 1, "methods": [][]string{{"SMS"}, {"MAIL"}}}, admin)
+		n.Ok(t, "POST", "/admin/system/mfa/actions", harness.NewAction("RULE_CHANGE"), admin)
+		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RULE_CHANGE","name":"Mail","expireAt":0,`+
+			`"required":1,"methods":[["MAIL"]]}`, admin)
+		n.Ok(t, "POST", "/admin/roles", map[string]any{"code": "auditor", "name": "Auditor"}, admin)
+		var page struct{ ID int64 }
+		n.Ok(t, "POST", "/resource/resource-type",
+			`{"code":"page","name":"Page","status":1,"resourceContext":"UI"}`, admin).Read(t, &page)
+		n.Ok(t, "POST", "/resource/resource", fmt.Sprintf(`{"code":"/desk","name":"Desk","status":0,"resourceTypeId":%d,`+
+			`"resourceContext":"UI"}`, page.ID), admin)
+		wrong := demo
+		wrong.Password = "not the password"
+		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(wrong), nil).Is(t, 401, "INVALID_CREDENTIALS")
+		mine, _ := n.Session(t, demo)
+		n.Do(t, "GET", "/admin/audit", nil, blackbox.Headers{"x-auth": mine}).Is(t, 403, "FORBIDDEN")
+		policy := map[string]any{"actionCode": "LOGIN", "name": "Device", "expireAt": 0, "required": 1,
+			"methods": [][]string{{"PUSH"}}}
+		tried := n.Ok(t, "POST", "/admin/system/mfa/rehearse", policy, admin)
+		for _, want := range []string{`"considered":2,"changed":2,"stopped":2,"users":2,"truncated":false`,
+			`"action":"LOGIN"`} {
+			if !strings.Contains(string(tried.Body), want) {
+				t.Errorf("a policy of devices, which nobody has: %s; want %s", tried.Body, want)
+			}
+		}
+		policy["required"] = 2
+		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, admin).Is(t, 400, "INVALID_FIELD")
+		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, blackbox.Headers{"x-auth": mine}).Is(t, 403, "FORBIDDEN")
+
+		tab := webtest.Browser(t)
+		c := &officer{tab, t, n, boss}
+		consoleLogin(t, tab, n, boss, "/firewall")
+		c.makesRule()
+		c.explainsRefusal()
+		c.pastes()
+		c.grants()
+		c.keepsPassive(admin)
+		c.raisesPolicy()
+		c.findsAll()
+		c.looksAround()
+	})
+}
+
+// officer works with the screens of the area security.
+type officer struct {
+	*webtest.Tab
+	t    *testing.T
+	n    *blackbox.Node
+	boss blackbox.Account
+}
+
+func (c *officer) shot(name string) {
+	c.t.Helper()
+	c.Screenshot(c.t, filepath.Join(c.t.ArtifactDir(), "console", name+".png"))
+	barriers(c.t, c.Tab, name)
+}
+
+func mark(name string) string { return fmt.Sprintf("[data-testid=%q]", name) }
+
+func (c *officer) shows(text string) {
+	c.t.Helper()
+	c.Until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
+}
+
+func (c *officer) makesRule() {
+	c.t.Helper()
+	c.See(`h1`)
+	c.Click(mark("write-/admin/system/waf/rules"))
+	c.Type(mark("field-targetEntities"), "127.0.0.1") // taken when the field is left
+	c.Type(mark("field-targetResources"), "POST /auth/login")
+	c.Type(mark("field-label"), "trial-login")
+	// The wrong password, and the logins of both.
+	c.Until(`parseInt(document.querySelector('[data-stopped]')?.dataset.stopped ?? '0', 10) >= 3`)
+	c.shot("firewall-rehearsed")
+	c.Click(mark("send"))
+	c.See(mark("row"))
+	c.shows("On trial")
+	c.shot("firewall")
+	c.Click(mark("row") + " td")
+	c.See(mark("rule-trial"))
+	c.shows("curl")
+	c.shot("firewall-rule")
+	// The change is behind a challenge, which says why it is there, beside this page.
+	had := len(c.n.Letters(c.t, c.boss.Mail))
+	c.Click(mark("rule-status"))
+	c.See(mark("method-MAIL"))
+	c.Until(`(() => { const why = document.querySelector('[data-testid="why-mfa"]');
+		const asked = new URL(why?.href ?? location.href).searchParams;
+		return asked.get('actionCode') === 'RULE_CHANGE' && asked.get('ip') === '127.0.0.1' &&
+			asked.get('userId').length === 26 && why.target === '_blank'; })()`)
+	c.shot("firewall-challenge")
+	blackbox.Until(c.t, harness.Within(10), "the code", func() bool { return len(c.n.Letters(c.t, c.boss.Mail)) > had })
+	c.Type(mark("code-MAIL")+" input", c.n.Code(c.t, c.boss, "MAIL"))
+	c.See(`[data-state="INACTIVE"]`)
+}
+
+// rows waits until so many rows are listed at an address that has the text.
+func (c *officer) rows(at string, want int) {
+	c.t.Helper()
+	c.Until(fmt.Sprintf(`location.href.includes(%q) && !document.querySelector('main [aria-busy="true"]') &&
+		document.querySelectorAll('[data-testid="row"]').length === %d`, at, want))
+}
+
+// explains opens the first entry of the audit, and by its link the explanation.
+func (c *officer) explains(by, name string) {
+	c.t.Helper()
+	c.Click(mark("row") + " td")
+	c.See(mark("why-" + by))
+	c.shot(name + "-entry")
+	c.Click(mark("why-" + by))
+	c.See(mark("decision"))
+	c.See(mark("verdict"))
+	c.shot(name + "-explain")
+}
+
+func (c *officer) explainsRefusal() {
+	c.t.Helper()
+	c.Click(mark("nav-/audit"))
+	c.See(mark("chain"))
+	c.Type(mark("filter-action"), "DENIED\r")
+	c.rows("DENIED", 2)
+	c.Click(mark("row") + " td")
+	c.Click(mark("to-audit.allOfRequest")) // the other entries of the same request: none
+	c.rows("requestId=", 1)
+	c.explains("firewall", "firewall")
+	c.See(`[data-state="ALLOW"]`) // no rule refused it: the permission was missing
+	c.See(mark("elsewhere"))
+}
+
+// pastes has the palette take what is found elsewhere: each leads to its page.
+func (c *officer) pastes() {
+	c.t.Helper()
+	request := c.n.Do(c.t, "GET", "/admin/roles", nil, nil).Header.Get("X-Request-Id")
+	for _, pasted := range []struct{ text, choice, at string }{
+		{request, "request", "/audit?requestId=" + request}, {request, "target", "/audit?target=" + request},
+		{"127.0.0.1", "ip", "/audit?ip=127.0.0.1"}, {"2001:db8::7", "logins", "/users/logins?ipaddress=2001"},
+		{"0x" + strings.Repeat("9f", 20), "address.withdrawal", "/withdrawals?address=0x9f9f"},
+		{strings.Repeat("9f", 32), "txId.deposit", "/transactions?txId=9f9f"},
+	} {
+		c.Click(mark("palette"))
+		c.Type(`input[aria-label="Search"]`, pasted.text)
+		c.Click(mark("go-palette." + pasted.choice))
+		c.Until(fmt.Sprintf(`location.href.includes(%q) && !document.querySelector('main [aria-busy="true"]') &&
+			!document.querySelector('[role="dialog"]')`, pasted.at))
+		if pasted.choice == "ip" {
+			c.shot("audit-ip")
+		}
+	}
+}
+
+func (c *officer) grants() {
+	c.t.Helper()
+	c.Click(mark("nav-/roles"))
+	c.See(mark("matrix"))
+	c.Type(mark("matrix-find"), "GET /admin/audit")
+	cell := mark("cell-auditor-GET /admin/audit")
+	c.See(cell)
+	c.Choose(cell, "ALLOW")
+	c.See(mark("diff"))
+	c.shot("roles-change")
+	c.Click(mark("matrix-send"))
+	c.Until(fmt.Sprintf("document.querySelector('%s')?.value === 'ALLOW'", cell))
+	c.shot("roles")
+	c.Click(mark("tab-log"))
+	c.See(mark("row"))
+	c.Until(`/auditor[^]*GET .admin.audit[^]*ALLOW/i.test(document.querySelector('[data-testid="row"]').innerText)`)
+	c.shot("roles-log")
+	for _, tab := range []string{"members", "resources", "types"} {
+		c.Click(mark("tab-" + tab))
+		c.See(mark("row"))
+		c.shot("roles-" + tab)
+	}
+}
+
+func (c *officer) raisesPolicy() {
+	c.t.Helper()
+	c.Click(mark("nav-/mfa"))
+	c.See(mark("row"))
+	c.shot("mfa")
+	c.Click(mark("row") + " td")
+	c.Click(mark("policy-change"))
+	c.Type(mark("field-required"), "2")
+	c.See(mark("diff"))
+	c.Until(`/Of [1-9]\d* challenges [1-9]/.test(document.querySelector('[data-testid="rehearsal"]')?.innerText)`)
+	c.shot("mfa-rehearsed")
+	c.Click(mark("send"))
+	c.Until(`document.querySelector('[data-testid="row"]')?.innerText.includes('2 / ')`)
+	for _, tab := range []string{"actions", "methods"} {
+		c.Click(mark("tab-" + tab))
+		c.See(mark("row"))
+		c.shot("mfa-" + tab)
+	}
+}
+
+func (c *officer) findsAll() {
+	c.t.Helper()
+	c.Click(mark("nav-/audit"))
+	for _, action := range []string{"MFA_POLICY_UPDATE", "PERMISSION_SET", "FIREWALL_RULE_UPDATE", "FIREWALL_RULE_ADD"} {
+		c.See(acted(action))
+	}
+	c.Until(`document.querySelector('[data-testid="chain"]')?.dataset.holds === 'true'`)
+	c.shot("audit")
+	// A failed login leads to the policies.
+	c.Type(mark("filter-action"), "LOGIN\r")
+	c.Until(`[...document.querySelectorAll('[data-testid="row"]')].every((r) => r.querySelector('[data-action="LOGIN"]'))`)
+	c.explains("mfa", "mfa")
+}
+
+// keepsPassive changes the name of a resource that is passive; it stays passive.
+func (c *officer) keepsPassive(admin blackbox.Headers) {
+	c.t.Helper()
+	c.goes("/roles?tab=resources&resourceContext=UI")
+	c.rows("resourceContext=UI", 1)
+	c.See(`[data-state="INACTIVE"]`)
+	c.Click(mark("row") + " td:nth-child(2)") // the first has the box by which it is chosen
+	c.Click(mark("resource-change"))
+	c.Type(mark("field-name"), "Front desk")
+	c.Click(mark("send"))
+	c.shows("Front desk")
+	got := c.n.Ok(c.t, "GET", "/resource/resources?resourceContext=UI&stored=true", nil, admin)
+	if !strings.Contains(string(got.Body), `"resourceName":"Front desk"`) ||
+		!strings.Contains(string(got.Body), `"status":0,"resourceContext":"UI"`) {
+		c.t.Errorf("after the change of the name: %s", got.Body)
+	}
+}
+
+// goes to a page of the console as a link does.
+func (c *officer) goes(path string) {
+	c.t.Helper()
+	webtest.Value[bool](c.Tab, "(() => { history.pushState({}, '', '/console"+path+"'); return true; })()")
+}
+
+// looksAround sees each screen on a phone, in Arabic and in the dark.
+func (c *officer) looksAround() {
+	c.t.Helper()
+	c.Click(`[aria-label="Language"]`)
+	c.Click(mark("language-ar"))
+	c.Until(`document.documentElement.dir === 'rtl'`)
+	c.Click(mark("theme"))
+	c.View(webtest.Phone)
+	row := func(path string) string { return fmt.Sprintf(`[data-path=%q] [data-testid="row"]`, path) }
+	for _, screen := range []struct{ name, path, see string }{
+		{"firewall", "/firewall", row("/admin/system/waf/rules")}, {"roles", "/roles", mark("matrix") + " tbody tr"},
+		{"firewall-explain", "/firewall/explain?resource=POST+/auth/login", mark("decision")},
+		{"mfa", "/mfa", row("/admin/system/mfa/policies")},
+		{"mfa-explain", "/mfa/explain?actionCode=LOGIN", mark("decision")}, {"audit", "/audit", row("/admin/audit")},
+	} {
+		c.goes(screen.path)
+		c.See(screen.see)
+		c.Until(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`)
+		c.shot("phone-" + screen.name)
+	}
+}

@@ -1,0 +1,62 @@
+package console
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/web/webtest"
+)
+
+// An operator logs in to the console with a code, finds an account by its mail address,
+// opens its file, and sees the login in the audit. The policies of the page let nothing
+// else through: what they refuse is a complaint of the page, which fails the test.
+func TestConsole(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		boss, demo := s.Seeded("admin"), s.Seeded("user")
+		tab := webtest.Browser(t)
+		shot := func(name string) { tab.Screenshot(t, filepath.Join(t.ArtifactDir(), "console", name+".png")) }
+		consoleLogin(t, tab, n, boss, "/users?email="+demo.Mail)
+		tab.See(`[data-testid="row"]`)
+		tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
+		shot("users")
+		barriers(t, tab, "users")
+		tab.Click(`[data-testid="row"]`)
+		tab.Until(fmt.Sprintf(`location.pathname.startsWith('/console/users/') &&
+			document.body.innerText.includes(%q)`, demo.Mail))
+		tab.Until(drawn)
+		shot("user")
+		barriers(t, tab, "user")
+		tab.Click(`[data-testid="nav-/audit"]`)
+		tab.See(`[data-testid="row"]`)
+		tab.See(acted("LOGIN"))
+		shot("audit")
+		barriers(t, tab, "audit")
+		tab.Click(`[data-testid="logout"]`)
+		tab.See(`[data-testid="login"]`)
+	})
+}
+
+// consoleLogin opens a page of the console and logs in there, with the code of a mail.
+func consoleLogin(t *testing.T, tab *webtest.Tab, n *blackbox.Node, who blackbox.Account, path string) {
+	t.Helper()
+	tab.Open(n.URL + "/console" + path)
+	tab.Type(`[data-testid="email"]`, who.Mail)
+	tab.Type(`[data-testid="password"]`, who.Password)
+	tab.Click(`[data-testid="login"]`)
+	tab.See(`[data-testid="method-MAIL"]`)
+	tab.Type(`[data-testid="code-MAIL"] input`, n.Code(t, who, "MAIL"))
+	tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
+}
+
+// barriers has axe-core look at a page, on SQLite only: the pages are the same on both
+// databases, and looking takes longer than what the story does there.
+func barriers(t *testing.T, tab *webtest.Tab, name string) {
+	t.Helper()
+	if !strings.HasSuffix(t.Name(), "/postgres") {
+		tab.NoBarriers(name)
+	}
+}

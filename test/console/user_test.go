@@ -1,0 +1,250 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+	"castellan/web/webtest"
+)
+
+// supportCalls are what somebody of the support may call.
+var supportCalls = []string{"GET /admin/list-users", "GET /admin/login-history", "GET /admin/login-history-v2",
+	"GET /admin/get-email-change-history", "GET /admin/audit", "POST /admin/user/update-fullname"}
+
+// Somebody of the support finds a user by a name that is written with the other letters i, corrects the name after a
+// challenge, and sees it in the user's story and in the audit. What the role does not let is not on the screen, and a
+// list of the story that cannot be read is named in it while the others go on. Then an administrator walks
+// through home, the other lists of accounts and the companies, and adds a user of a company.
+func TestConsoleUser(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		got := s.Command("", "corporate", "add", "Işık Ticaret A.Ş.", "1234567890", "--status", "PENDING")
+		if got.Code != 0 {
+			t.Fatal(got.ErrOut)
+		}
+		n := s.Start("MFA_GUARDED=POST /admin/user/update-fullname=RENAME")
+		boss, agent, who := s.Seeded("admin"), s.AddUser("user"), s.AddUser("user")
+		head := harness.Admin(t, s, n)
+		n.Ok(t, "POST", "/admin/system/mfa/actions", harness.NewAction("RENAME"), head)
+		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RENAME","name":"mail","expireAt":0,`+
+			`"required":1,"methods":[["MAIL"]]}`, head)
+		giveRole(t, n, head, agent, "support", supportCalls)
+		f := blackbox.FlowOf(t, n.Do(t, "POST", "/admin/user/update-fullname",
+			`{"userId":"`+who.ID+`","name":"Işıl","surname":"Yilmaz"}`, head))
+		n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, boss, "MAIL")).Is(t, 200, "")
+		for i := range 30 { // more than a page of the story, with a login in the midst
+			for _, method := range []string{"POST", "DELETE"} {
+				n.Ok(t, method, "/admin/user-roles", `{"userId":"`+who.ID+`","roleCode":"support"}`, head)
+			}
+			if i == 15 {
+				n.Session(t, who)
+				n.Do(t, "POST", "/auth/login", `{"email":"`+who.Mail+`","password":"not this one"}`, nil).
+					Is(t, 401, "INVALID_CREDENTIALS")
+			}
+		}
+		tab := webtest.Browser(t)
+		d := desk{t, n, tab, func(name string) {
+			tab.Screenshot(t, filepath.Join(t.ArtifactDir(), "console-user", name+".png"))
+		}}
+		harness.Rule(t, n, head, "wall", "blacklist", map[string]any{"targetEntities": []string{"127.0.0.1"},
+			"targetResources": []string{"GET /admin/login-history"}})
+		harness.Status(t, n, "wall", "INACTIVE", head)
+		d.corrects(agent, who, s.Count("audit WHERE user_id = $1 AND action <> 'LOGIN'", who.ID), func(to string) {
+			harness.Status(t, n, "wall", to, head)
+		})
+		// What was taken away leaves the menu once it is refused.
+		n.Ok(t, "DELETE", "/admin/user-roles", `{"userId":"`+agent.ID+`","roleCode":"support"}`, head)
+		tab.Click(`[data-testid="nav-/audit"]`)
+		tab.Until(`document.querySelector('[data-testid="nav-/me"]') &&
+			!document.querySelector('[data-testid="nav-/audit"]')`)
+		tab.Click(`[data-testid="logout"]`)
+		tab.See(`[data-testid="login"]`)
+		d.walks(boss)
+		reason := strings.Repeat("untraceable", 6)
+		n.Ok(t, "POST", "/admin/user/close-user-authentication", map[string]any{"userId": who.ID, "status": "passive",
+			"closedUserReason": reason}, head)
+		d.looksInArabic(who, reason)
+	})
+}
+
+// giveRole makes a role that may make the calls, and gives it to an account.
+func giveRole(t *testing.T, n *blackbox.Node, head blackbox.Headers, to blackbox.Account, code string, calls []string) {
+	t.Helper()
+	var role struct{ Data struct{ ID int64 } }
+	n.Ok(t, "POST", "/admin/roles", map[string]any{"code": code, "name": code}, head).Read(t, &role)
+	var all []struct {
+		ResourceID   int64
+		ResourceCode string
+	}
+	n.Ok(t, "GET", "/resource/resources?resourceContext=API", nil, head).Read(t, &all)
+	ids := map[string]int64{}
+	for _, r := range all {
+		ids[r.ResourceCode] = r.ResourceID
+	}
+	for _, call := range calls {
+		n.Ok(t, "POST", "/admin/role-resource-permission",
+			map[string]any{"roleId": role.Data.ID, "resourceId": ids[call], "permission": "ALLOW"}, head)
+	}
+	n.Ok(t, "POST", "/admin/user-roles", map[string]any{"userId": to.ID, "roleCode": code}, head)
+}
+
+// desk is a browser at the console.
+type desk struct {
+	t    *testing.T
+	n    *blackbox.Node
+	tab  *webtest.Tab
+	shot func(name string)
+}
+
+// rows waits until so many rows, or more, are listed, and one of them has the text.
+func (d desk) rows(least int, text string) {
+	d.t.Helper()
+	d.tab.Until(fmt.Sprintf(`(() => { const rows = [...document.querySelectorAll('[data-testid="row"]')];
+		return rows.length >= %d && rows.some((row) => row.innerText.includes(%q)); })()`, least, text))
+}
+
+// looked is what every screen gets: nobody is kept out, and a picture.
+func (d desk) looked(name string) {
+	d.t.Helper()
+	barriers(d.t, d.tab, name)
+	d.shot(name)
+}
+
+// corrects is the work of the support; the story has so many entries of the audit, a login and a refused one. The wall
+// keeps the list of logins away while it is ACTIVE.
+func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(status string)) {
+	t, tab := d.t, d.tab
+	t.Helper()
+	consoleLogin(t, tab, d.n, agent, "/users?fullName="+url.QueryEscape("IŞIL yılmaz"))
+	d.rows(1, who.Mail)
+	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
+	d.looked("users")
+	tab.Click(`[data-testid="row"]`)
+	tab.See(`[data-testid="event"]`)
+	d.looked("story")
+	tab.Click(`[data-testid="older"]`)
+	tab.Until(fmt.Sprintf(`(() => { const all = [...document.querySelectorAll('[data-testid="event"]')];
+		const at = all.map((one) => one.querySelector('time').dateTime);
+		const login = all.findIndex((one) => one.dataset.kind === 'login');
+		return all.length === %d && login > 10 && login < all.length - 10 &&
+			at.every((one, n) => n === 0 || at[n - 1] >= one); })()`, entries+2))
+	tab.Click(`[data-testid="event"][data-kind="login"] button`)
+	tab.See(`[data-testid="refused"]`)
+	d.looked("refused")
+	tab.Press("\x1b")
+	tab.Until(`!document.querySelector('[role="dialog"]')`)
+	const dead = `['write-/admin/user/update-email', 'tab-documents', 'tab-roles', 'nav-/corporate',
+		'go-/users/registered'].filter((id) => document.querySelector('[data-testid="' + id + '"]')).length`
+	if n := webtest.Value[int](tab, dead); n != 0 {
+		t.Errorf("%d ways to what the role does not let", n)
+	}
+	tab.Click(`[data-testid="write-/admin/user/update-fullname"]`)
+	tab.Type(`[data-testid="field-surname"]`, "Yılmaz")
+	d.looked("correct")
+	wall("ACTIVE")
+	had := d.n.Letters(t, agent.Mail)
+	tab.Click(`[data-testid="send"]`)
+	tab.See(`[data-testid="method-MAIL"]`)
+	blackbox.Until(t, harness.Within(10), "the code", func() bool { return len(d.n.Letters(t, agent.Mail)) > len(had) })
+	tab.Type(`[data-testid="code-MAIL"] input`, d.n.Code(t, agent, "MAIL"))
+	tab.Until(`document.querySelector('h1').innerText === 'Işıl Yılmaz'`)
+	tab.Until(`[...document.querySelectorAll('[data-testid="event"]')]
+		.filter((one) => one.innerText.includes('Name changed')).length === 2`)
+	tab.See(`[data-testid="gap"][data-kind="login"] [data-testid="problem"]`)
+	d.looked("gap")
+	wall("INACTIVE")
+	tab.Click(`[data-testid="again"]`)
+	tab.Until(`!document.querySelector('[data-testid="gap"]')`)
+	tab.See(`[data-testid="event"][data-kind="login"]`)
+	tab.Click(`[data-testid="tab-audit"]`)
+	d.rows(1, "USER_UPDATE_FULLNAME")
+	d.looked("audit")
+}
+
+func (d desk) walks(boss blackbox.Account) {
+	t, tab := d.t, d.tab
+	t.Helper()
+	consoleLogin(t, tab, d.n, boss, "")
+	tab.Until(`document.querySelector('[data-testid="waits-home.corporate"]')?.innerText.includes('1')`)
+	tab.See(`[data-testid="chart"]`)
+	d.looked("home")
+	tab.Click(`[data-testid="nav-/users"]`)
+	d.rows(4, boss.Mail)
+	tab.Click(`thead input`)
+	tab.Until(`document.querySelector('thead input').checked && !document.querySelector('thead input').indeterminate`)
+	tab.Click(`[data-testid="bulk-/admin/user/close-user-authentication"]`)
+	tab.See(`[data-testid="bulk-status"]`)
+	tab.Until(`document.querySelector('[data-testid="bulk-send"]').disabled`) // until somebody says what it shall be
+	d.looked("bulk")
+	tab.Press("\x1b")
+	tab.Until(`!document.querySelector('[role="dialog"]')`)
+	tab.Click(`thead input`)
+	for _, find := range [][2]string{{"email", strings.Replace(strings.ToUpper(boss.Mail), "I", "İ", 1)},
+		{"phoneNumber", "0" + boss.Phone[:3] + " " + boss.Phone[3:]}, {"phoneNumber", boss.Phone}} {
+		tab.Type(`[data-testid="filter-`+find[0]+`"]`, find[1]+"\r") // as people in Turkey write them
+		tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
+		d.rows(1, boss.Mail)
+		tab.Click(`[data-testid="clear"]`)
+		d.rows(4, boss.Mail)
+	}
+	tab.Click(`header button:has(kbd)`)
+	tab.Type(`input[aria-label="Search"]`, "yılmaz")
+	tab.Click(`.mantine-Spotlight-action`)
+	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
+	d.rows(1, "Işıl Yılmaz")
+	tab.PressOn(`[data-testid="go-/users/registered"]`, "\r") // Enter is a key of the list, and of the link
+	tab.See(`[data-testid="chart"]`)
+	d.rows(4, "Işıl Yılmaz")
+	d.looked("registered")
+	tab.Click(`[data-testid="go-/users/active"]`)
+	d.rows(3, "Işıl Yılmaz")
+	tab.Click(`[data-testid="go-/users/logins"]`)
+	tab.Type(`[data-testid="filter-ipaddress"]`, "127.0.0.1\r")
+	d.rows(3, "127.0.0.1")
+	d.looked("logins")
+	tab.Click(`[data-testid="nav-/corporate"]`)
+	d.rows(1, "Işık Ticaret A.Ş.")
+	d.looked("applications")
+	tab.Click(`[data-testid="go-/corporate/users"]`)
+	tab.Click(`[data-testid="write-/admin/insert-corporate-user"]`)
+	for _, field := range [][2]string{{"corporateUserId", "acme"}, {"role", "owner"}, {"phoneNumber", "5321234567"},
+		{"email", "ann@acme.test"}, {"countryCode", "+90"}} {
+		tab.Type(`[data-testid="field-`+field[0]+`"]`, field[1])
+	}
+	tab.Click(`[role="option"][value="90"]`)
+	d.looked("insert")
+	tab.Click(`[data-testid="send"]`)
+	d.rows(1, "ann@acme.test")
+	tab.Click(`[data-testid="row"]`)
+	tab.Click(`[data-testid="write-/admin/update-corporate-user"]`)
+	tab.Type(`[data-testid="field-status"]`, "passive")
+	tab.Click(`[data-testid="send"]`)
+	d.rows(1, "passive")
+	d.looked("companies")
+	tab.Click(`[data-testid="nav-/audit"]`)
+	d.rows(1, "CORPORATE_USER_ADD")
+}
+
+// looksInArabic looks at a user's file on a telephone, in the dark, from right to left. The story tells why the account
+// was closed, in one long word.
+func (d desk) looksInArabic(who blackbox.Account, reason string) {
+	tab := d.tab
+	d.t.Helper()
+	tab.Click(`[aria-label="Language"]`)
+	tab.Click(`[data-testid="language-ar"]`)
+	tab.Until(`document.documentElement.dir === 'rtl'`)
+	tab.Click(`[data-testid="nav-/users"]`)
+	tab.Type(`[data-testid="filter-email"]`, who.Mail+"\r")
+	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
+	tab.Click(`[data-testid="row"]`)
+	tab.See(`[data-testid="event"][data-kind="login"]`)
+	tab.Until(fmt.Sprintf(`document.querySelector('[data-testid="story"]').innerText.includes(%q)`, reason))
+	tab.Click(`[data-testid="theme"]`)
+	tab.View(webtest.Phone)
+	tab.Until(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`)
+	d.looked("story-arabic")
+}

@@ -1,0 +1,231 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/internal/pgtest"
+	"castellan/test/harness"
+)
+
+// What the service promises while its database is out.
+var (
+	refusedWithin = harness.Within(2)
+	backWithin    = harness.Within(3)
+)
+
+// outage is a deployment, and how its database goes away and comes back.
+type outage struct {
+	begin func()
+	end   func()
+}
+
+// While the database is out every request that needs it is refused with 503 and
+// Retry-After within two seconds; within three after its return everything is
+// served again, and nothing that was acknowledged is lost.
+func TestDatabaseOutage(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []int{1, 3} {
+		for _, network := range []blackbox.Network{blackbox.Resets, blackbox.Stalls, blackbox.Loses} {
+			if !everyFault && (nodes == 1) != (network == blackbox.Loses) {
+				continue
+			}
+			t.Run(fmt.Sprint(nodes, " nodes, a network that ", network), func(t *testing.T) {
+				s := blackbox.NewSite(t, "postgres")
+				proxy := s.Behind()
+				survive(t, s, nodes, outage{begin: func() { proxy.Become(network) }, end: func() { proxy.Become(blackbox.Good) }})
+			})
+		}
+	}
+}
+
+// The same with a server that is stopped, killed, or frozen.
+func TestDatabaseStops(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []int{1, 3} {
+		for _, how := range []string{"killed", "frozen"} {
+			if !everyFault && (nodes == 1) != (how == "killed") {
+				continue
+			}
+			t.Run(fmt.Sprint(nodes, " nodes, a server that is ", how), func(t *testing.T) {
+				server, err := pgtest.Start()
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(server.Stop)
+				s := blackbox.NewSite(t, "postgres")
+				s.DSN = server.DSN()
+				s.Set("DATABASE_URL=" + s.DSN)
+				o := outage{begin: server.Kill, end: func() {
+					if err := server.Restart(); err != nil {
+						t.Fatal(err)
+					}
+				}}
+				if how == "frozen" {
+					o = outage{begin: server.Freeze, end: server.Thaw}
+				}
+				survive(t, s, nodes, o)
+			})
+		}
+	}
+}
+
+func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
+	s.Set(
+		"LIMITS_ENABLED=false",
+		"MFA_MAX_RENEWALS=100",
+		"MFA_CHALLENGE_ATTEMPTS=30",
+		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong),
+		"MFA_OTP_BUDGET=100",
+		"MFA_OTP_BUDGET_WINDOW=1s",
+		"LOG_LEVEL=info",
+	)
+	var nodes []*blackbox.Node
+	if count == 1 {
+		nodes = append(nodes, s.Start())
+	} else {
+		c := s.Cluster()
+		for range count {
+			nodes = append(nodes, c.Join())
+		}
+		harness.Whole(t, c)
+	}
+	starved := blackbox.WatchStarved(t)
+	boss := harness.Admin(t, s, nodes[0])
+	harness.Tune(t, nodes[0], boss, "SMS", 120_000, 1)
+	harness.Tune(t, nodes[0], boss, "MAIL", 120_000, 1)
+	harness.TwoMethods(t, nodes[0], boss, nodes[1:]...)
+	who := s.AddUser("user")
+	f := nodes[0].Login(t, who)
+	road := &caravan{starved: starved}
+	road.route(nodes...)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for i := range 4 {
+		road.all = append(
+			road.all,
+			&traveller{visitor: &visitor{a: s.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i},
+		)
+	}
+	before := s.Count("session")
+
+	sms := f.Method(t, "SMS")
+	questions := []struct {
+		name, method, path string
+		body               any
+		headers            blackbox.Headers
+	}{
+		{"a login", "POST", "/auth/login", blackbox.LoginBody(who), nil},
+		{"a wrong code", "POST", blackbox.CompletePath, blackbox.CompleteBody(sms, "x"), blackbox.Headers{"p-auth": f.PAuth}},
+		{"a result", "GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": f.PAuth}},
+		{"a session's read", "GET", blackbox.SessionsPath, nil, boss},
+		{"a session's write", "DELETE", "/auth/sessions?sessionId=01ARZ3NDEKTSV4RRFFQ69G5FAV", nil, boss},
+		{"an administrator's read", "GET", "/admin/audit", nil, boss},
+		{"readiness", "GET", "/health/ready", nil, nil},
+	}
+	road.start(t)
+	road.progress(t, 20)
+
+	var asked sync.WaitGroup
+	out := make(chan struct{})
+	o.begin()
+	began := time.Now()
+	var mu sync.Mutex
+	worst, refused := map[string]time.Duration{}, map[string]int{}
+	for n, node := range nodes {
+		for _, q := range questions {
+			for range 2 {
+				asked.Go(func() {
+					for {
+						select {
+						case <-out:
+							return
+						default:
+						}
+						at := time.Now()
+						got, err := node.Try(q.method, q.path, q.body, q.headers)
+						took := time.Since(at) - starved.Since(at)
+						mu.Lock()
+						switch {
+						case err != nil:
+							t.Errorf("%s at node %d, %v into the outage: %v", q.name, n, time.Since(began), err)
+						case got.Status == http.StatusServiceUnavailable:
+							refused[q.name]++
+							if got.Header.Get("Retry-After") == "" || got.Code() == "" && q.name != "readiness" {
+								t.Errorf("%s at node %d: %v %s", q.name, n, got.Header, got)
+							}
+						case at.Sub(began) > 1500*time.Millisecond && got.Status >= 500:
+							t.Errorf("%s at node %d, %v into the outage: %s", q.name, n, at.Sub(began), got)
+						}
+						worst[q.name] = max(worst[q.name], took)
+						if took > refusedWithin {
+							t.Errorf(
+								"%s at node %d, asked %v into the outage: %v",
+								q.name,
+								n,
+								at.Sub(began).Round(time.Millisecond),
+								took.Round(time.Millisecond),
+							)
+						}
+						mu.Unlock()
+						time.Sleep(20 * time.Millisecond)
+					}
+				})
+			}
+		}
+	}
+	time.Sleep(5 * time.Second)
+	close(out)
+	asked.Wait()
+	for _, q := range questions {
+		if refused[q.name] == 0 && q.path != blackbox.ResultPath { // which an owner may know by heart
+			t.Errorf("%s was never refused", q.name)
+		}
+	}
+	o.end()
+	back := time.Now()
+	for n, node := range nodes {
+		for _, q := range questions {
+			var got blackbox.Answer
+			for {
+				var err error
+				got, err = node.Try(q.method, q.path, q.body, q.headers)
+				if err == nil && got.Status < 500 {
+					break
+				}
+				if time.Since(back)-starved.Since(back) > backWithin {
+					t.Errorf("%s at node %d, %v after the return: %s, %v", q.name, n, time.Since(back), got, err)
+					break
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+	}
+	t.Logf(
+		"back after %v; starved for %v; refused %v; slowest %v",
+		time.Since(back).Round(time.Millisecond),
+		starved.Since(began).Round(time.Millisecond),
+		refused,
+		worst,
+	)
+	road.progress(t, 40)
+	road.check(t, "after the outage")
+	visits := 0
+	for i, v := range road.all {
+		if err := v.finish(road.pick(i)); err != nil {
+			t.Fatalf("traveller %d: %v", i, err)
+		}
+		visits += len(v.past)
+	}
+	if got := s.Count("session") - before; got != visits {
+		t.Errorf("%d sessions of %d logins", got, visits)
+	}
+	if got := s.Command("", "audit", "verify"); got.Code != 0 {
+		t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
+	}
+}

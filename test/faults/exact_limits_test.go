@@ -1,0 +1,212 @@
+//go:build faults
+
+package faults
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// A limit of the firewall, and how many keys are counted under it.
+const (
+	exactLimit  = 200
+	exactPeriod = time.Minute
+	exactKeys   = 60
+	exactAskers = 16
+)
+
+// admission is one request that was let in, somewhere between its two instants.
+type admission struct{ sent, answered time.Time }
+
+// answers is what clients were answered under each key.
+type answers struct {
+	mu       sync.Mutex
+	admitted [exactKeys][]admission
+	limited  [exactKeys]int
+	refused  [exactKeys][]admission // when each refusal was sent and answered
+	underway [exactKeys]int
+	turns    int
+}
+
+// overBy is by how many the admissions of a key exceed the limit in the period in
+// which they do the most. Only those count that lie within it for sure.
+func overBy(all []admission) int {
+	slices.SortFunc(all, func(a, b admission) int { return a.answered.Compare(b.answered) })
+	worst := 0
+	for i := range all {
+		// What was answered by then and sent less than a period before it.
+		within := 0
+		for _, a := range all[:i+1] {
+			if all[i].answered.Sub(a.sent) < exactPeriod {
+				within++
+			}
+		}
+		worst = max(worst, within-exactLimit)
+	}
+	return worst
+}
+
+// Through join, leave, a freeze and the replacement of every node a limit of N
+// admits N; when an owner is killed, N and the requests in flight inside of it.
+func TestFaultsLimits(t *testing.T) {
+	for _, nodes := range []int{3, 5} {
+		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
+			c := blackbox.NewSite(t, "postgres").
+				Set("LIMITS_ENABLED=false", "HTTP_TRUSTED_PROXIES=127.0.0.1", "LOG_LEVEL=info").Cluster()
+			for range nodes {
+				c.Join()
+			}
+			harness.Whole(t, c)
+			boss := harness.Admin(t, c.Site, c.Nodes[0])
+			harness.Rule(t, c.Nodes[0], boss, "exact", "rate_limit", map[string]any{"period": exactPeriod.Milliseconds(),
+				"limit": exactLimit, "targetResources": []string{"GET " + harness.KeysPath}})
+			time.Sleep(time.Second) // within which every node has it
+			starved := blackbox.WatchStarved(t)
+			phases := 0
+			phase := func(name string, do func(road *caravan)) {
+				t.Helper()
+				phases++
+				road := &caravan{starved: starved}
+				road.route(c.Nodes...)
+				var before [exactKeys]int
+				got := exactly(t, road, phases, func(underway func() [exactKeys]int) {
+					if name == "kill" {
+						before = underway()
+					}
+					do(road)
+				})
+				admitted, worst := 0, 0
+				for k := range exactKeys {
+					by := overBy(got.admitted[k])
+					admitted, worst = admitted+len(got.admitted[k]), max(worst, by)
+					if by > before[k] {
+						t.Errorf("%s: key %d: %d over the limit, with %d in flight", name, k, by, before[k])
+					}
+					if n := len(got.admitted[k]); n < exactLimit*8/10 {
+						t.Errorf("%s: key %d: only %d admitted", name, k, n)
+					}
+				}
+				t.Logf("%s: %d admitted of %d, at worst %d over, %d turns", name, admitted, exactKeys*exactLimit, worst, got.turns)
+			}
+			phase("join", func(road *caravan) {
+				c.Join()
+				road.route(c.Nodes...)
+			})
+			phase("leave", func(road *caravan) {
+				n := c.Nodes[0]
+				c.Forget(n)
+				n.Stop()
+				road.route(c.Nodes...)
+			})
+			phase("freeze", func(*caravan) {
+				c.Nodes[0].Freeze()
+				time.Sleep(6 * time.Second)
+				c.Nodes[0].Thaw()
+			})
+			harness.Whole(t, c)
+			phase("every node anew", func(road *caravan) {
+				for _, old := range slices.Clone(c.Nodes) {
+					c.Join()
+					c.Forget(old)
+					road.route(c.Nodes...)
+					old.Stop()
+				}
+			})
+			phase("kill", func(road *caravan) {
+				n := c.Nodes[1]
+				c.Forget(n)
+				n.Kill()
+				road.route(c.Nodes...)
+			})
+		})
+	}
+}
+
+// exactly asks under fresh keys over all nodes while do is done, and until every
+// key was refused often afterwards.
+func exactly(t *testing.T, road *caravan, phase int, do func(underway func() [exactKeys]int)) *answers {
+	t.Helper()
+	got := &answers{}
+	var next atomic.Int64
+	var stop atomic.Bool
+	var all sync.WaitGroup
+	for range exactAskers {
+		all.Go(func() {
+			for !stop.Load() {
+				n := int(next.Add(1))
+				k := n % exactKeys
+				headers := blackbox.Headers{"X-Forwarded-For": fmt.Sprintf("198.51.%d.%d", 100+phase, k+1)}
+				first := time.Now()
+				for at := n / exactKeys; ; at++ {
+					got.mu.Lock()
+					got.underway[k]++
+					got.mu.Unlock()
+					sent := time.Now()
+					a, err := road.pick(at).Try("GET", harness.KeysPath, nil, headers)
+					answered := time.Now()
+					got.mu.Lock()
+					got.underway[k]--
+					switch {
+					case err != nil:
+						got.turns++
+					case a.Status == http.StatusOK:
+						got.admitted[k] = append(got.admitted[k], admission{sent, answered})
+					case a.Status == http.StatusTooManyRequests:
+						got.limited[k]++
+						got.refused[k] = append(got.refused[k], admission{sent, answered})
+					default:
+						t.Errorf("key %d: %s", k, a)
+					}
+					got.mu.Unlock()
+					if err == nil {
+						break
+					}
+					time.Sleep(5 * time.Millisecond)
+					if time.Since(first) > givesUp+road.starved.Since(first) {
+						t.Errorf("no node served key %d for %v: %v", k, time.Since(first), err)
+						break
+					}
+				}
+			}
+		})
+	}
+	count := func() (admitted int) {
+		got.mu.Lock()
+		defer got.mu.Unlock()
+		for k := range exactKeys {
+			admitted += len(got.admitted[k])
+		}
+		return admitted
+	}
+	blackbox.Until(t, harness.Within(60), "a third of the limit used up",
+		func() bool { return count() > exactKeys*exactLimit/3 })
+	do(func() [exactKeys]int {
+		got.mu.Lock()
+		defer got.mu.Unlock()
+		return got.underway
+	})
+	got.mu.Lock()
+	before := got.limited
+	got.mu.Unlock()
+	blackbox.Until(t, harness.Within(60), "every key was refused", func() bool {
+		got.mu.Lock()
+		defer got.mu.Unlock()
+		for k := range exactKeys {
+			if got.limited[k] < before[k]+20 {
+				return false
+			}
+		}
+		return true
+	})
+	stop.Store(true)
+	all.Wait()
+	return got
+}

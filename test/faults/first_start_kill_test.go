@@ -1,0 +1,39 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// Killed at any moment of its very first start, the service comes up at the
+// next one, with one set of keys and seeds and with logins that work.
+func TestKilledAtFirstStart(t *testing.T) {
+	t.Parallel()
+	for _, kind := range blackbox.Databases {
+		for round := range 6 {
+			t.Run(fmt.Sprint(kind, round), func(t *testing.T) {
+				t.Parallel()
+				s := blackbox.NewSite(t, kind)
+				for range 3 {
+					n := s.Begin()
+					time.Sleep(time.Duration(20+rand.IntN(200)) * time.Millisecond)
+					n.Kill()
+				}
+				n := s.Start()
+				for clause, want := range map[string]int{"users": 2, "mfa_method": 4, "mfa_action": 9,
+					"keys WHERE purpose = 'signing'": 1} {
+					if got := s.Count(clause); got != want {
+						t.Errorf("%d of %s, want %d", got, clause, want)
+					}
+				}
+				harness.Admin(t, s, n)
+				n.Session(t, s.Seeded("user"))
+			})
+		}
+	}
+}

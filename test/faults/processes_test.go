@@ -1,0 +1,336 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// What a client of a cluster does: it turns to another node after a refused or
+// reset connection, after 503, and after this long a silence; and it gives up when
+// no node has served it for so long.
+const (
+	impatience = time.Second
+	givesUp    = 10 * time.Second * harness.Slack
+)
+
+// traveller is a visitor that goes on at another node when one does not answer.
+type traveller struct {
+	*visitor
+	at    int
+	turns int
+	worst time.Duration // between a step that was not served and the next that was
+}
+
+// caravan keeps travellers going over the nodes of a cluster.
+type caravan struct {
+	starved *blackbox.Starved
+	mu      sync.Mutex
+	nodes   []*blackbox.Node
+	all     []*traveller
+	steps   atomic.Int64
+	stop    atomic.Bool
+	ends    sync.WaitGroup
+	broken  atomic.Bool
+}
+
+func (c *caravan) pick(n int) blackbox.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nodes[n%len(c.nodes)].Impatient(impatience, c.starved.Since)
+}
+
+func (c *caravan) route(nodes ...*blackbox.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes = slices.Clone(nodes)
+}
+
+func (c *caravan) start(t *testing.T) {
+	t.Helper()
+	c.stop.Store(false)
+	for _, v := range c.all {
+		c.ends.Go(func() {
+			var since time.Time // when what is being tried was tried first
+			for !c.stop.Load() {
+				began := time.Now()
+				err := v.step(c.pick(v.at))
+				switch {
+				case err == nil:
+					v.steps++
+					c.steps.Add(1)
+					if !since.IsZero() {
+						v.worst = max(v.worst, time.Since(since))
+						since = time.Time{}
+					}
+					if v.steps%5 == 0 {
+						v.at++ // from time to time it goes elsewhere by itself
+					}
+					continue
+				case errors.Is(err, harness.ErrLost):
+					v.at++
+					v.turns++
+					if since.IsZero() {
+						since = began
+					}
+					if tried := time.Since(since); tried < givesUp+c.starved.Since(since) {
+						time.Sleep(5 * time.Millisecond)
+						continue
+					}
+					err = fmt.Errorf("no node served it for %v", time.Since(since))
+				}
+				v.err = fmt.Errorf("after %d steps and %d turns: %w", v.steps, v.turns, err)
+				c.broken.Store(true)
+				return
+			}
+		})
+	}
+}
+
+// check stops the travellers and holds the cluster to what it promised them.
+func (c *caravan) check(t *testing.T, when string) {
+	t.Helper()
+	c.stop.Store(true)
+	c.ends.Wait()
+	time.Sleep(time.Second) // within which every node knows of every logout
+	for i, v := range c.all {
+		if v.err == nil {
+			for end := time.Now().Add(harness.Within(20)); time.Now().Before(end); i++ { // who gets no answer asks another one
+				if v.err = v.check(c.pick(i), 30); !errors.Is(v.err, harness.ErrLost) {
+					break
+				}
+			}
+		}
+		if v.err != nil {
+			t.Fatalf("%s: traveller after %d visits: %v\n%s", when, len(v.past), v.err, strings.Join(v.trail, "\n"))
+		}
+	}
+}
+
+// progress waits for acknowledged steps.
+func (c *caravan) progress(t *testing.T, steps int64) {
+	t.Helper()
+	from := c.steps.Load()
+	blackbox.Until(t, harness.Within(40), "travellers go on",
+		func() bool { return c.steps.Load() >= from+steps || c.broken.Load() })
+}
+
+func (c *caravan) turned() (n int, worst time.Duration) {
+	for _, v := range c.all {
+		n += v.turns
+		worst, v.worst = max(worst, v.worst), 0
+	}
+	return n, worst
+}
+
+// Nodes join, leave, are killed and freeze while clients work. Every step that
+// was acknowledged is known wherever a client asks, no step counts twice, no login
+// makes two sessions, every client finds a node that serves it, and no two
+// activations of one identity act at one time.
+func TestClusterFaults(t *testing.T) {
+	t.Parallel()
+	everything(t, 3, 6)
+}
+
+// storm is a cluster, and the travellers on it.
+type storm struct {
+	*blackbox.Cluster
+	*caravan
+	before int // sessions
+}
+
+// newStorm makes a cluster of the nodes that join starts.
+func newStorm(t *testing.T, c *blackbox.Cluster, nodes, travellers int, join func()) *storm {
+	t.Helper()
+	c.Set("LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", "MFA_CHALLENGE_ATTEMPTS=30",
+		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s", "LOG_LEVEL=debug")
+	for range nodes {
+		join()
+	}
+	harness.Whole(t, c)
+	boss := harness.Admin(t, c.Site, c.Nodes[0])
+	harness.Tune(t, c.Nodes[0], boss, "SMS", 120_000, 1)
+	harness.Tune(t, c.Nodes[0], boss, "MAIL", 120_000, 1)
+	harness.TwoMethods(t, c.Nodes[0], boss, c.Nodes[1:]...)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	s := &storm{c, &caravan{starved: blackbox.WatchStarved(t)}, 0}
+	s.route(c.Nodes...)
+	for i := range travellers {
+		v := &visitor{a: c.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
+		s.all = append(s.all, &traveller{visitor: v, at: i})
+	}
+	s.before = c.Count("session")
+	return s
+}
+
+// phase lets do happen while the travellers are on their way.
+func (s *storm) phase(t *testing.T, name string, do func()) {
+	t.Helper()
+	began, steps := time.Now(), s.steps.Load()
+	turns, _ := s.turned()
+	s.start(t)
+	s.progress(t, 30)
+	do()
+	s.progress(t, 60)
+	s.check(t, name)
+	all, worst := s.turned()
+	t.Logf("%s: %d steps, %d turns, at worst %v without a node, %v, of which this process was starved for %v",
+		name, s.steps.Load()-steps, all-turns,
+		worst.Round(time.Millisecond), time.Since(began).Round(time.Millisecond),
+		s.starved.Since(began).Round(time.Millisecond))
+}
+
+// finish brings every visit to its end and counts what came of them all.
+func (s *storm) finish(t *testing.T) {
+	t.Helper()
+	visits := 0
+	for i, v := range s.all {
+		if err := v.finish(s.pick(i)); err != nil {
+			t.Fatalf("traveller %d: %v", i, err)
+		}
+	}
+	time.Sleep(time.Second)
+	for i, v := range s.all {
+		if err := v.check(s.pick(i+1), len(v.past)); err != nil {
+			t.Fatalf("traveller %d: %v", i, err)
+		}
+		visits += len(v.past)
+	}
+	if got := s.Count("session") - s.before; got != visits {
+		t.Errorf("%d sessions of %d logins", got, visits)
+	}
+	if visits < 10 {
+		t.Errorf("only %d logins: too few to mean anything", visits)
+	}
+	if got := s.Command("", "audit", "verify"); got.Code != 0 {
+		t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
+	}
+	lives := blackbox.Activations(s.Ever)
+	if len(lives) < visits {
+		t.Errorf("%d activations were seen of %d logins: too few to mean anything", len(lives), visits)
+	}
+	for _, two := range blackbox.TwoAtOnce(lives) {
+		t.Errorf("two live activations of %s", two)
+	}
+	t.Logf("%d logins, %d steps, %d activations", visits, s.steps.Load(), len(lives))
+}
+
+// everything is every fault that a process may meet.
+func everything(t *testing.T, nodes, travellers int) {
+	c := blackbox.NewSite(t, "postgres").Cluster()
+	s := newStorm(t, c, nodes, travellers, func() { c.Join() })
+	s.phase(t, "join", func() {
+		c.Join()
+		s.route(c.Nodes...)
+	})
+	if everyFault { // otherwise those leave that are replaced
+		s.phase(t, "leave", func() {
+			n := c.Nodes[0]
+			c.Forget(n)
+			n.Stop() // while clients still turn to it
+			s.route(c.Nodes...)
+		})
+	}
+	s.phase(t, "kill", func() {
+		n := c.Nodes[1]
+		c.Forget(n)
+		n.Kill()
+		s.progress(t, 30)
+		s.route(c.Nodes...)
+	})
+	c.Join()
+	s.route(c.Nodes...)
+	s.phase(t, "freeze", func() { // clients turn to the frozen node as to any other
+		n := c.Nodes[0]
+		n.Freeze()
+		time.Sleep(6 * time.Second)
+		n.Thaw()
+		s.progress(t, 60)
+	})
+	harness.Whole(t, c)
+	s.phase(t, "every node anew", func() {
+		for _, old := range slices.Clone(c.Nodes) {
+			c.Join()
+			c.Forget(old)
+			s.route(c.Nodes...)
+			old.Stop()
+		}
+	})
+	s.finish(t)
+}
+
+// What ended while a node was frozen has ended there from its first answer on: a
+// session, and every token of a key that was given up. Whatever was sent to it
+// meanwhile, by clients who wait, is answered so, too. The other nodes know within
+// a second.
+func TestClusterFrozenNodeKnows(t *testing.T) {
+	t.Parallel()
+	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false")
+	frozen, other, third := c.Nodes[0], c.Nodes[1], c.Nodes[2]
+	starved := blackbox.WatchStarved(t)
+	for _, ends := range []struct {
+		name string
+		code string
+		do   func(token blackbox.Headers)
+	}{
+		{"a session", "TOKEN_REVOKED", func(token blackbox.Headers) { other.Ok(t, "POST", "/auth/logout", nil, token) }},
+		{"a key", "UNAUTHENTICATED", func(blackbox.Headers) {
+			for range 2 {
+				if got := c.Command("", "keys", "rotate", "--force"); got.Code != 0 {
+					t.Fatalf("keys rotate: exit %d: %s", got.Code, got.ErrOut)
+				}
+			}
+		}},
+	} {
+		for _, long := range []time.Duration{1500 * time.Millisecond, 6 * time.Second, 12 * time.Second} {
+			if long > 10*time.Second && !everyFault {
+				continue
+			}
+			raw, _ := other.Session(t, c.AddUser("user"))
+			token := blackbox.Headers{"x-auth": raw}
+			for _, n := range c.Nodes { // everywhere the token is remembered as a good one
+				n.Ok(t, "GET", blackbox.SessionsPath, nil, token)
+			}
+			frozen.Freeze()
+			began := time.Now()
+			ends.do(token)
+			ended := time.Now()
+			var all sync.WaitGroup
+			for range 20 { // some on connections that are open, some on new ones
+				all.Go(func() {
+					got, err := frozen.Try("GET", blackbox.SessionsPath, nil, token)
+					if err == nil && got.Status == 200 {
+						t.Errorf("%s ended during a freeze of %v, and the frozen node answers %s", ends.name, long, got)
+					}
+				})
+			}
+			blackbox.Until(t, harness.Within(1.5), "the others know", func() bool {
+				got := third.Do(t, "GET", blackbox.SessionsPath, nil, token)
+				if took := time.Since(ended); got.Status == 200 && took > harness.Within(1)+starved.Since(ended) {
+					t.Fatalf("%s ended %v ago", ends.name, took)
+				}
+				return got.Code() == ends.code
+			})
+			time.Sleep(long - min(long, time.Since(began)))
+			frozen.Thaw()
+			all.Wait()
+			blackbox.Until(t, harness.Within(5), "it says so", func() bool {
+				got := frozen.Do(t, "GET", blackbox.SessionsPath, nil, token)
+				if got.Status == 200 {
+					t.Fatalf("%s ended during a freeze of %v: %s", ends.name, long, got)
+				}
+				return got.Code() == ends.code
+			})
+		}
+	}
+}

@@ -1,0 +1,260 @@
+//go:build faults
+
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/picture/picturetest"
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// uploadKills is how often the service is killed while files are uploaded.
+var uploadKills = map[string]int{"sqlite": 100, "postgres": 30}
+
+const (
+	uploadClients = 4
+	uploadLatest  = 20 // documents that are fetched once more after a kill, besides the new ones
+	cdnFolder     = "logo"
+)
+
+// archive is a service that keeps files while it is killed, and what it acknowledged.
+type archive struct {
+	*blackbox.Site
+	boss  blackbox.Headers
+	files string
+
+	mu        sync.Mutex
+	documents map[string][]byte // acknowledged, by path
+	pictures  map[string][]byte // acknowledged, by path: empty until they were fetched first
+	made      int
+}
+
+// Four clients upload documents and public pictures while the service is killed again
+// and again. After every restart each row has its bytes, and what was acknowledged is
+// there; in the end the sweeper leaves no bytes without a row. Pictures have no row:
+// each that is there is a whole one.
+func TestFaultsUploads(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		seed := rand.Uint64()
+		rng := rand.New(rand.NewPCG(seed, 0))
+		t.Logf("seed %d", seed)
+		s.Set("LIMITS_ENABLED=false", "LOG_LEVEL=info", "FILES_USER_QUOTA=100000")
+		a := &archive{Site: s, files: filepath.Join(s.Dir, "files"), documents: map[string][]byte{},
+			pictures: map[string][]byte{}}
+		n := s.Start()
+		a.boss = harness.Admin(t, s, n)
+		var users [uploadClients]blackbox.Headers
+		for i := range users {
+			raw, _ := n.Session(t, s.AddUser("user"))
+			users[i] = blackbox.Headers{"x-auth": raw}
+		}
+		seen := map[string]bool{} // documents whose bytes were compared
+		for kill := range uploadKills[s.Kind] {
+			var all sync.WaitGroup
+			errs := make([]error, uploadClients)
+			for i, who := range users {
+				rng := rand.New(rand.NewPCG(seed, uint64(1000*kill+i+1)))
+				all.Go(func() { errs[i] = a.upload(n.Client, who, rng) })
+			}
+			time.Sleep(time.Duration(20_000+rng.IntN(180_000)) * time.Microsecond)
+			n.Kill()
+			all.Wait()
+			n = s.Start()
+			if err := errors.Join(append(errs, a.check(n.Client, seen))...); err != nil {
+				t.Fatalf("after kill %d: %v", kill, err)
+			}
+		}
+		clear(seen)
+		if err := a.check(n.Client, seen); err != nil {
+			t.Fatal(err)
+		}
+		n.Stop()
+		rows, kept := s.Count("document"), a.kept("document")
+		if kept < rows {
+			t.Errorf("%d files of %d documents", kept, rows)
+		}
+		left := a.kept("tmp")
+		a.sweep(t)
+		if got := a.kept("document"); got != rows || a.kept("tmp") != 0 {
+			t.Errorf("%d files of %d documents after the sweep, and %d that are on their way", got, rows, a.kept("tmp"))
+		}
+		n = s.Start()
+		clear(seen)
+		if err := a.check(n.Client, seen); err != nil {
+			t.Errorf("after the sweep: %v", err)
+		}
+		t.Logf("%d kills: %d documents and %d pictures acknowledged, %d rows, %d pictures; swept %d files without a row "+
+			"and %d on their way", uploadKills[s.Kind], len(a.documents), len(a.pictures), rows, a.kept("public"),
+			kept-rows, left)
+		n.Stop()
+		if got := s.Command("", "audit", "verify"); got.Code != 0 {
+			t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
+		}
+	})
+}
+
+// upload uploads until the connection is lost.
+func (a *archive) upload(c blackbox.Client, user blackbox.Headers, rng *rand.Rand) error {
+	for {
+		a.mu.Lock()
+		a.made++
+		name := fmt.Sprint("file-", a.made)
+		a.mu.Unlock()
+		content := picturetest.PNG(8+rng.IntN(120), 8+rng.IntN(120))
+		path, body, who := "/document/upload-document", map[string]any{"base64Data": content, "fileName": name + ".png",
+			"description": "d"}, user
+		public := rng.IntN(3) == 0
+		if public {
+			path, body, who = "/admin/cdn/upload", map[string]any{"imageData": content, "imageName": name + ".png",
+				"folderType": cdnFolder, "useSuffix": false}, a.boss
+		}
+		got, err := c.Try("POST", path, body, who)
+		if err != nil || got.Status == 503 {
+			return nil
+		}
+		var out struct {
+			Data struct{ FilePath, ImageURL string }
+		}
+		if err := json.Unmarshal(got.Body, &out); err != nil || got.Status != 200 {
+			return fmt.Errorf("%s: %s", path, got)
+		}
+		a.mu.Lock()
+		if public {
+			u, err := url.Parse(out.Data.ImageURL)
+			if err != nil {
+				return err
+			}
+			a.pictures[u.Path] = nil
+		} else {
+			a.documents[out.Data.FilePath] = content
+		}
+		a.mu.Unlock()
+	}
+}
+
+// check fetches the file of every row that was not seen before, and every picture. It
+// looks for what was acknowledged among them.
+func (a *archive) check(c blackbox.Client, seen map[string]bool) error {
+	db := a.Open()
+	defer db.Close()
+	rows, err := db.Query("SELECT path FROM document ORDER BY id")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var paths []string
+	there := map[string]bool{}
+	for rows.Next() {
+		var path string
+		if err := rows.Scan(&path); err != nil {
+			return err
+		}
+		paths, there[path] = append(paths, path), true
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for i, path := range paths {
+		if seen[path] && i < len(paths)-uploadLatest {
+			if _, err := os.Stat(filepath.Join(a.files, path)); err != nil {
+				return fmt.Errorf("a row without its bytes: %w", err)
+			}
+			continue
+		}
+		info, _ := json.Marshal(map[string]string{"filePath": path})
+		got, err := c.Try("GET", "/admin/get-document-file?documentInfo="+url.QueryEscape(string(info)), nil, a.boss)
+		if err != nil || got.Status != 200 || got.Header.Get("Content-Type") != "image/png" {
+			return fmt.Errorf("the file of the row %s: %d %s, %v", path, got.Status, got.Code(), err)
+		}
+		if want, acknowledged := a.documents[path]; acknowledged && !bytes.Equal(got.Body, want) ||
+			!bytes.HasPrefix(got.Body, []byte("\x89PNG")) {
+			return fmt.Errorf("the document %s has other bytes than were uploaded", path)
+		}
+		seen[path] = true
+	}
+	for path := range a.documents {
+		if !there[path] {
+			return fmt.Errorf("the document %s was acknowledged and is not there", path)
+		}
+	}
+	return a.checkPictures(c, seen)
+}
+
+// checkPictures fetches public pictures: those that are there, acknowledged or not.
+func (a *archive) checkPictures(c blackbox.Client, seen map[string]bool) error {
+	there := map[string]bool{}
+	root := filepath.Join(a.files, "public")
+	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		path := "/cdn" + strings.TrimPrefix(filepath.ToSlash(file), root)
+		there[path] = true
+		if seen[path] {
+			return nil
+		}
+		seen[path] = true
+		got, err := c.Try("GET", path, nil, nil)
+		if err != nil || got.Status != 200 || got.Header.Get("Content-Type") != "image/png" ||
+			!bytes.HasSuffix(got.Body, []byte("IEND\xaeB`\x82")) {
+			return fmt.Errorf("the picture %s: %d %s, %d bytes, %v", path, got.Status, got.Code(), len(got.Body), err)
+		}
+		return nil
+	})
+	for path := range a.pictures {
+		if !there[path] && err == nil {
+			err = fmt.Errorf("the picture %s was acknowledged and is not there", path)
+		}
+	}
+	return err
+}
+
+// kept is how many files an area has.
+func (a *archive) kept(area string) (n int) {
+	err := filepath.WalkDir(filepath.Join(a.files, area), func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			n++
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		panic(err)
+	}
+	return n
+}
+
+// sweep has the service sweep once, with files that are two hours old: the sweeper
+// asks the file system for the age, and no setting shortens it.
+func (a *archive) sweep(t *testing.T) {
+	t.Helper()
+	old := time.Now().Add(-2 * time.Hour)
+	err := filepath.WalkDir(a.files, func(file string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			err = os.Chtimes(file, old, old)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Exec("DELETE FROM job WHERE kind = 'sweep-files'") // so that the slot of this hour comes again
+	n := a.Start()
+	blackbox.Until(t, harness.Within(30), "swept", func() bool {
+		return a.Count("job WHERE kind = 'sweep-files' AND state = 'done'") > 0
+	})
+	n.Stop()
+}

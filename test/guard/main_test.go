@@ -1,0 +1,11 @@
+// Package guard tests a started service from outside, as package blackbox does:
+// the firewall and the edge of HTTP.
+package guard
+
+import (
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+func TestMain(m *testing.M) { blackbox.Drive(m, nil) }

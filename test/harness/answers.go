@@ -1,0 +1,87 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+// ErrLost says that no answer came.
+var ErrLost = errors.New("the connection was lost")
+
+// Crowd sends n requests at once, the i-th to what target gives for it, and
+// returns the answers.
+func Crowd(t *testing.T, n int, send func(i int) (blackbox.Answer, error)) []blackbox.Answer {
+	t.Helper()
+	answers, errs := make([]blackbox.Answer, n), make([]error, n)
+	var ready, done sync.WaitGroup
+	gate := make(chan struct{})
+	for i := range n {
+		ready.Add(1)
+		done.Go(func() {
+			ready.Done()
+			<-gate
+			answers[i], errs[i] = send(i)
+		})
+	}
+	ready.Wait()
+	close(gate)
+	done.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return answers
+}
+
+// CountByCode counts answers by status and code.
+func CountByCode(answers []blackbox.Answer) map[string]int {
+	n := map[string]int{}
+	for _, a := range answers {
+		n[fmt.Sprint(a.Status, a.Code())]++
+	}
+	return n
+}
+
+func AttemptsLeft(t *testing.T, a blackbox.Answer) int {
+	t.Helper()
+	p := a.Is(t, 422, "OTP_INVALID").Problem()
+	if p.AttemptsLeft == nil || p.Field != "value" {
+		t.Fatalf("no attemptsLeft, or of another field: %s", a)
+	}
+	return *p.AttemptsLeft
+}
+
+type listed struct {
+	SessionID, CreatedAt, LastSeenAt, IP string
+	CountryName                          *string
+	DeviceBrand, DeviceModel, DeviceDesc string
+	Current                              bool
+}
+
+func Sessions(t *testing.T, n *blackbox.Node, token string) (all []listed) {
+	t.Helper()
+	n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Read(t, &all)
+	return all
+}
+
+// Alike is an answer without what differs between two equal ones.
+func Alike(a blackbox.Answer) string {
+	h := a.Header.Clone()
+	for _, name := range []string{"Date", "X-Request-Id"} {
+		h.Del(name)
+	}
+	p := a.Problem()
+	var b strings.Builder
+	h.Write(&b)
+	return b.String() + strings.ReplaceAll(a.String(), p.RequestID, "")
+}
+
+type ErrorOf blackbox.Answer
+
+func (e ErrorOf) Error() string { return blackbox.Answer(e).String() }

@@ -1,0 +1,69 @@
+package harness
+
+import (
+	"encoding/base32"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"castellan/domain/totp"
+	"castellan/internal/blackbox"
+)
+
+// TOTPOutcome is the last answer of an authenticator's setup.
+type TOTPOutcome struct {
+	Action     string
+	ExecResult struct {
+		Success bool
+		Data    struct {
+			Base32        string   `json:"base32"`
+			URL           string   `json:"otpAuthUrl"`
+			QR            string   `json:"qrDataUrl"`
+			Recovery      []string `json:"recoveryCodes"`
+			SnakeURL      string   `json:"otp_auth_url"`
+			SnakeQR       string   `json:"qr_data_url"`
+			SnakeRecovery []string `json:"recovery_codes"`
+		}
+	}
+}
+
+// Authenticator is the app: the codes of a secret from now on, each once.
+type Authenticator struct {
+	Secret []byte
+	last   int64
+}
+
+func NewAuthenticator(t *testing.T, text string) *Authenticator {
+	t.Helper()
+	secret, err := base32.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Authenticator{Secret: secret}
+}
+
+// Enrolled gives an account an authenticator.
+func Enrolled(t *testing.T, n *blackbox.Node, who blackbox.Account, session blackbox.Headers) *Authenticator {
+	t.Helper()
+	f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, session))
+	final := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, who, "SMS")).Is(t, 200, "")
+	var set TOTPOutcome
+	if err := json.Unmarshal(final.Body, &set); err != nil || !set.ExecResult.Success {
+		t.Fatalf("the setup answered %s", final)
+	}
+	return NewAuthenticator(t, set.ExecResult.Data.Base32)
+}
+
+// Next is a code that is right now and was not used; it waits for one only when
+// all three of the window are used up.
+func (a *Authenticator) Next(t *testing.T) string {
+	t.Helper()
+	if a.last == 0 {
+		a.last = totp.StepAt(time.Now()) - 1 // the present one comes first
+	}
+	a.last++
+	for totp.StepAt(time.Now())+1 < a.last {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return totp.CodeAt(a.Secret, a.last)
+}

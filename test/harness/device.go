@@ -1,0 +1,175 @@
+package harness
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"castellan/domain/device"
+	"castellan/domain/device/devicetest"
+	"castellan/internal/blackbox"
+)
+
+const (
+	DevicesPath = "/auth/devices"
+	OngoingPath = "/auth/2fa/challenge/ongoing"
+)
+
+// Pocket is a registered device of an account, as an app on a phone has it.
+type Pocket struct {
+	N   *blackbox.Node
+	Aud string // the service's public URL
+	Key crypto.Signer
+	Pub device.Key
+	ID  string
+}
+
+// Sign makes the headers of a signed request; edit may change the claims before.
+func (p Pocket) Sign(
+	t *testing.T,
+	method, path string,
+	body []byte,
+	c device.Claims,
+	edit ...func(*device.Claims),
+) blackbox.Headers {
+	t.Helper()
+	c.Issuer, c.Audience, c.Method, c.Target, c.BodyHash = p.ID, p.Aud, method, path, device.HashBody(body)
+	for _, e := range edit {
+		e(&c)
+	}
+	proof, err := device.Sign(p.Key, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return blackbox.Headers{"device-signature": proof}
+}
+
+// Enroll registers a device with the account behind an x-auth token.
+func Enroll(t *testing.T, n *blackbox.Node, a blackbox.Account, x, alg, target string) Pocket {
+	t.Helper()
+	p := Pocket{N: n, Aud: n.URL}
+	p.Key, p.Pub = devicetest.Signer(t, alg)
+	p.ID = p.Pub.Thumbprint()
+	f := blackbox.FlowOf(t, p.Register(t, x, target))
+	got := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, a, "SMS")).Is(t, 200, "")
+	final := blackbox.ReadFinal(t, got)
+	if p.ID = final.ExecResult.Data["deviceId"]; final.Action != "DEVICE_ADD" || !final.ExecResult.Success || p.ID == "" ||
+		len(final.ExecResult.Data) != 1 {
+		t.Fatalf("the enrolment answered %s", got)
+	}
+	return p
+}
+
+// Register sends the request of an enrolment, signed with the new key.
+func (p Pocket) Register(t *testing.T, x, target string, edit ...func(*device.Claims)) blackbox.Answer {
+	t.Helper()
+	body := `{"publicKey":` + p.Pub.JWK() +
+		`,"brand":"Acme","model":"One","description":"","platform":"android"` + target + `}`
+	h := p.Sign(t, "POST", DevicesPath, []byte(body), device.Claims{}, edit...)
+	h["x-auth"] = x
+	return p.N.Do(t, "POST", DevicesPath, body, h)
+}
+
+// Answer answers the push of a flow without any token.
+func (p Pocket) Answer(t *testing.T, f blackbox.Flow, value string, edit ...func(*device.Claims)) blackbox.Answer {
+	t.Helper()
+	body, h := p.Decision(t, f, value, edit...)
+	return p.N.Do(t, "POST", blackbox.CompletePath, body, h)
+}
+
+func (p Pocket) Decision(
+	t *testing.T,
+	f blackbox.Flow,
+	value string,
+	edit ...func(*device.Claims),
+) ([]byte, blackbox.Headers) {
+	t.Helper()
+	m := f.Method(t, "PUSH")
+	body, err := json.Marshal(
+		map[string]string{"challengeId": f.ChallengeID, "methodId": m.ID, "method": "PUSH", "value": value, "deviceId": p.ID},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body, p.Sign(
+		t,
+		"POST",
+		blackbox.CompletePath,
+		body,
+		device.Claims{Challenge: f.ChallengeID, MethodID: m.ID, Value: value},
+		edit...)
+}
+
+// Ongoing asks what waits for the device.
+func (p Pocket) Ongoing(t *testing.T, edit ...func(*device.Claims)) blackbox.Answer {
+	t.Helper()
+	path := OngoingPath + "?deviceId=" + p.ID
+	return p.N.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{}, edit...))
+}
+
+// waiting is a pending push approval item (section 2.1 of the interface).
+type waiting struct {
+	Body string
+	Data struct {
+		ChallengeID, MethodID, Action, ActionTitle string
+		TS                                         int64
+		NumberMatching                             bool
+		Params                                     struct {
+			IP, DeviceBrand, DeviceModel, DeviceDesc, DateTime, CountryName string
+			Timestamp, Expire                                               int64
+			InfoTable                                                       struct {
+				Metadata struct {
+					Type       string
+					Rows, Cols int
+				}
+				Data [][]string
+			}
+		}
+	}
+}
+
+func (p Pocket) List(t *testing.T) (all []waiting) {
+	t.Helper()
+	p.Ongoing(t).Is(t, 200, "").Read(t, &all)
+	return all
+}
+
+// Patient lifts the bounds on pushes, for tests of something else.
+func Patient(s *blackbox.Site) *blackbox.Site {
+	return s.Set(
+		"LIMITS_PUSH_PENDING=100",
+		"LIMITS_PUSH_PER_DAY=1000",
+		"LIMITS_PUSH_DENIALS=100",
+		"LIMITS_IP_PER_HOUR=100000",
+		"LIMITS_USER_PER_DAY=100000",
+		"LIMITS_DESTINATION_PER_HOUR=50000",
+		"LIMITS_DESTINATION_PER_DAY=50000",
+	)
+}
+
+func Offered(f blackbox.Flow) bool {
+	return slices.ContainsFunc(f.MethodList, func(m blackbox.Method) bool { return m.Name == "PUSH" })
+}
+
+// Unlimited lifts the caps on messages and none of the bounds on pushes.
+var Unlimited = []string{"LIMITS_IP_PER_HOUR=100000", "LIMITS_USER_PER_DAY=100000",
+	"LIMITS_DESTINATION_PER_HOUR=50000", "LIMITS_DESTINATION_PER_DAY=50000"}
+
+var issued = regexp.MustCompile(`,"iat":[0-9]+`)
+
+// Undated is a proof with another time in it, well signed.
+func (p Pocket) Undated(t *testing.T, h blackbox.Headers, iat string) blackbox.Headers {
+	t.Helper()
+	parts := strings.Split(h["device-signature"], ".")
+	claims, err := B64.DecodeString(parts[1])
+	if err != nil || !issued.Match(claims) {
+		t.Fatalf("claims %s: %v", claims, err)
+	}
+	signed := parts[0] + "." + B64.EncodeToString(issued.ReplaceAll(claims, []byte(iat)))
+	sig := ed25519.Sign(p.Key.(ed25519.PrivateKey), []byte(signed))
+	return blackbox.Headers{"device-signature": signed + "." + B64.EncodeToString(sig)}
+}

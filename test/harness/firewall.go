@@ -1,0 +1,29 @@
+package harness
+
+import (
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+const (
+	RulesPath = "/admin/system/waf/rules"
+	KeysPath  = "/.well-known/jwks.json" // public, and costs nothing
+)
+
+// Rule adds an active rule that never expires.
+func Rule(t *testing.T, n *blackbox.Node, boss blackbox.Headers, label, kind string, more map[string]any) {
+	t.Helper()
+	body := map[string]any{"label": label, "type": kind, "expireAt": 0, "status": "ACTIVE", "targetEntityType": "IP"}
+	for k, v := range more {
+		body[k] = v
+	}
+	if a := n.Do(t, "POST", RulesPath, body, boss).Is(t, 200, ""); string(a.Body) != "{}" {
+		t.Errorf("rule %s: %s", label, a)
+	}
+}
+
+func Status(t *testing.T, n *blackbox.Node, label, to string, boss blackbox.Headers) {
+	t.Helper()
+	n.Do(t, "PATCH", RulesPath, map[string]any{"label": label, "status": to}, boss).Is(t, 200, "")
+}

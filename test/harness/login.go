@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+)
+
+func ClaimsOf(t *testing.T, token string) map[string]any {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("no token: %q", token)
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(text, &claims); err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
+
+// CheckFinal checks the last answer of a login and returns its token.
+func CheckFinal(t *testing.T, f blackbox.Flow, a blackbox.Answer) string {
+	t.Helper()
+	got := blackbox.ReadFinal(t, a)
+	token := a.Header.Get("x-auth")
+	if got.Action != "LOGIN" || got.ChallengeID != f.ChallengeID || !got.ExecResult.Success ||
+		got.ExecResult.Data["sessionKey"] == "" ||
+		token == "" {
+		t.Fatalf("the last answer: %s, x-auth %q", a, token)
+	}
+	claims := ClaimsOf(t, token)
+	if k := slices.Sorted(maps.Keys(claims)); !slices.Equal(
+		k,
+		[]string{"amr", "aud", "auth_time", "exp", "iat", "iss", "jti", "roles", "sid", "sub", "sv", "tid"},
+	) {
+		t.Errorf("x-auth claims %v", k)
+	}
+	if claims["sid"] != got.ExecResult.Data["sessionKey"] || claims["exp"].(float64)-claims["iat"].(float64) != 1800 {
+		t.Errorf("x-auth claims %v", claims)
+	}
+	return token
+}
+
+// SameOutcome compares two answers with the outcome, whichever door gave them.
+func SameOutcome(t *testing.T, want, got blackbox.Answer) {
+	t.Helper()
+	var a, b map[string]any
+	want.Read(t, &a)
+	got.Is(t, 200, "").Read(t, &b)
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	if string(x) != string(y) || want.Header.Get("x-auth") != got.Header.Get("x-auth") {
+		t.Fatalf("two outcomes of one challenge:\n%s\n%s", want, got)
+	}
+}
+
+type polled struct {
+	blackbox.Answer
+	Err error
+	At  time.Time
+}
+
+// LongPoll asks for the outcome and waits for it (D-2FA-19).
+func LongPoll(n *blackbox.Node, f blackbox.Flow) <-chan polled {
+	got := make(chan polled, 1)
+	c := n.Client
+	go func() {
+		a, err := c.Try("GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": f.PAuth, "Prefer": "wait=30"})
+		got <- polled{a, err, time.Now()}
+	}()
+	return got
+}
+
+var B64 = base64.RawURLEncoding

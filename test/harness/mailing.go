@@ -1,0 +1,150 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+)
+
+// AJob is what the interface shows of a job.
+type AJob struct {
+	ID, Type, Status                      string
+	Done, Total, Failed, Unknown, Skipped int
+	StartedAt, FinishedAt, Error          *string
+}
+
+func (j AJob) Over() bool {
+	return j.Status == "done" || j.Status == "failed" || j.Status == "cancelled"
+}
+
+// Mailing is the job that mails an agreement to many, and the server that gets the mail.
+type Mailing struct {
+	*blackbox.Site
+	T    testing.TB
+	Box  *blackbox.Postbox
+	ID   string
+	Who  blackbox.Headers
+	Many int
+}
+
+// Bulk makes accounts with a mail address each, as copies of a seeded one.
+func Bulk(t *testing.T, s *blackbox.Site, n int) {
+	t.Helper()
+	of := map[string]string{"id": "'BULK' || k", "email": "'bulk' || k || '@example.test'", "phone": "'+90500' || k"}
+	var names, values []string
+	for _, name := range s.Columns("users") {
+		value := "u." + name
+		if v := of[name]; v != "" {
+			value = v
+		}
+		names, values = append(names, name), append(values, value)
+	}
+	s.Exec(fmt.Sprintf(`INSERT INTO users (%s)
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		SELECT %s FROM (SELECT CAST(1000000 + i AS TEXT) AS k FROM n) AS m, users AS u WHERE u.email = '%s'`,
+		strings.Join(names, ", "), n, strings.Join(values, ", "), s.Seeded("user").Mail))
+}
+
+// StartMailing has a node mail an agreement to n accounts and those that are seeded.
+func StartMailing(t *testing.T, s *blackbox.Site, box *blackbox.Postbox, n *blackbox.Node, many int) *Mailing {
+	t.Helper()
+	Bulk(t, s, many)
+	m := &Mailing{Site: s, T: t, Box: box, Who: Admin(t, s, n), Many: s.Count("users WHERE email <> ''")}
+	for _, d := range box.Deliveries() { // of the login
+		if strings.HasPrefix(d.To, "bulk") {
+			t.Fatalf("mail before the mailing: %+v", d)
+		}
+	}
+	var started struct{ Data struct{ ID string } }
+	n.Ok(t, "POST", "/admin/terms-of-service", map[string]any{"base64String": "JVBERi0xLjQKJSVFT0YK", "name": "Terms",
+		"description": "New", "sendEmail": true, "userId": "BULK1000001"}, m.Who).Read(t, &started)
+	m.ID = started.Data.ID
+	return m
+}
+
+// At asks a node for the job; false where it does not answer.
+func (m *Mailing) At(n *blackbox.Node) (j AJob, ok bool) {
+	a, err := n.Try("GET", "/admin/jobs/"+m.ID, nil, m.Who)
+	if err != nil || a.Status != 200 {
+		return j, false
+	}
+	a.Read(m.T, &j)
+	return j, true
+}
+
+// Moves waits until more mail arrives than has so far.
+func (m *Mailing) Moves(within time.Duration, what string) {
+	m.T.Helper()
+	before := m.Box.Taken()
+	blackbox.Until(m.T, within, what, func() bool { return m.Box.Taken() > before })
+}
+
+// Ends waits for the end and holds the job to its accounts: nobody is mailed twice,
+// and everybody is accounted for.
+func (m *Mailing) Ends(n *blackbox.Node, within time.Duration, kills int) {
+	t := m.T
+	t.Helper()
+	var j AJob
+	blackbox.Until(t, within, "the job over", func() bool {
+		var ok bool
+		j, ok = m.At(n)
+		return ok && j.Over()
+	})
+	got := map[string]int{}
+	for _, d := range m.Box.Deliveries() {
+		if !d.Refused && strings.HasPrefix(d.To, "bulk") {
+			got[d.To]++
+		}
+	}
+	for to, times := range got {
+		if times > 1 {
+			t.Errorf("%s was mailed %d times", to, times)
+		}
+	}
+	if j.Status != "done" || j.Total != m.Many || j.Done+j.Failed+j.Unknown+j.Skipped != j.Total || j.Failed != 0 ||
+		j.Unknown > 20*kills {
+		t.Errorf("after %d kills: %+v, want %d in total", kills, j, m.Many)
+	}
+	if least := j.Done - (m.Many - len(got)) + j.Unknown; len(got) < m.Many-2-j.Unknown || len(got) > m.Many || least < 0 {
+		t.Errorf("%d got mail of %d: %+v", len(got), m.Many, j)
+	}
+	t.Logf("%d kills: %d done, %d unknown of %d", kills, j.Done, j.Unknown, j.Total)
+}
+
+// Owner is the node at which the job lives; nil while it is not known.
+func (m *Mailing) Owner(nodes []*blackbox.Node) *blackbox.Node {
+	for _, n := range nodes {
+		var status struct {
+			Data struct{ Activations map[string]int }
+		}
+		if a, err := n.Try("GET", "/admin/cluster", nil, m.Who); err == nil && a.Status == 200 {
+			if a.Read(m.T, &status); status.Data.Activations["job"] > 0 {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Mailing) Found(nodes []*blackbox.Node) (owner *blackbox.Node) {
+	m.T.Helper()
+	blackbox.Until(m.T, Within(5), "the owner of the job", func() bool { owner = m.Owner(nodes); return owner != nil })
+	return owner
+}
+
+// ClusterMails is a cluster of three whose mailing is on its way, a mail taking some time.
+func ClusterMails(t *testing.T, many int, slow time.Duration) (*blackbox.Cluster, *Mailing) {
+	t.Helper()
+	s := blackbox.NewSite(t, "postgres")
+	s.Set("FILES_FOLDER=" + t.TempDir()) // all nodes see one folder
+	box := s.Relay()
+	c := s.Cluster()
+	for range 3 {
+		c.Join()
+	}
+	box.Slow(slow)
+	return c, StartMailing(t, s, box, c.Nodes[0], many)
+}

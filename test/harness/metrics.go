@@ -1,0 +1,50 @@
+package harness
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"castellan/internal/blackbox"
+)
+
+func Exported(t *testing.T, addr string) []byte {
+	t.Helper()
+	a, err := blackbox.NewClient("http://"+addr).Try("GET", "/metrics", nil, nil)
+	if err != nil || a.Status != 200 {
+		t.Fatal(a.Status, err)
+	}
+	return a.Body
+}
+
+// Scrape reads what a node exports, by name.
+func Scrape(t *testing.T, addr string) map[string]*dto.MetricFamily {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(Exported(t, addr)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
+
+// Value is a counter or gauge with these labels (name=value); series that have
+// others besides are added up.
+func Value(families map[string]*dto.MetricFamily, name string, labels ...string) (sum float64) {
+	for _, m := range families[name].GetMetric() {
+		has := func(label string) bool {
+			return slices.ContainsFunc(
+				m.GetLabel(),
+				func(l *dto.LabelPair) bool { return l.GetName()+"="+l.GetValue() == label },
+			)
+		}
+		if !slices.ContainsFunc(labels, func(label string) bool { return !has(label) }) {
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return sum
+}

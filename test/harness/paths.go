@@ -1,0 +1,22 @@
+package harness
+
+const StartPath = "/auth/2fa/challenge/start"
+
+const AddressesPath = "/asset/withdrawal-addresses"
+
+func AddressBody(currency, network, address, name string) map[string]string {
+	return map[string]string{"currencyCode": currency, "networkCode": network, "address": address, "name": name}
+}
+
+const (
+	PhonePath = "/admin/user/update-phonenumber"
+	MailPath  = "/admin/user/update-email"
+)
+
+// The asset that is moved: BTC on its own network, the first one that is seeded.
+const (
+	MoneyAsset    = 1
+	MoneyDecimals = 8
+	MoneyUnit     = 100_000_000
+	AdjustPath    = "/admin/transaction/adjust-balance"
+)

@@ -1,0 +1,12 @@
+// Package kit tests a started service from outside, as package blackbox does:
+// what every area uses: the audit, jobs, keys, tokens, metrics, the published documents, commands, upgrades and
+// the files for operators.
+package kit
+
+import (
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+func TestMain(m *testing.M) { blackbox.Drive(m, nil) }

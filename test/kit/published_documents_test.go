@@ -1,0 +1,28 @@
+package kit
+
+import (
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+// TestDocumentsAreSmall: documents, pages and their parts are sent compressed,
+// and not at all to a client that has them.
+func TestDocumentsAreSmall(t *testing.T) {
+	t.Parallel()
+	n := blackbox.NewSite(t, "sqlite").Start()
+	for path, most := range map[string]int{
+		"/openapi.json": 72_000, "/asyncapi.json": 4_000, "/docs": 2_000, "/": 10_000,
+		"/static/style.css": 8_000, "/static/docs.js": 6_000,
+	} {
+		plain := n.Ok(t, "GET", path, nil, nil)
+		packed := n.Ok(t, "GET", path, nil, blackbox.Headers{"Accept-Encoding": "gzip"})
+		if len(packed.Body) > most || packed.Header.Get("Content-Encoding") != "gzip" || packed.Header.Get("Vary") == "" {
+			t.Errorf("%s: %d bytes of %d, %v", path, len(packed.Body), len(plain.Body), packed.Header)
+		}
+		again := n.Do(t, "GET", path, nil, blackbox.Headers{"If-None-Match": plain.Header.Get("Etag")})
+		if again.Status != 304 || len(again.Body) != 0 || again.Header.Get("X-Request-Id") == "" {
+			t.Errorf("%s again: %d with %d bytes, %v", path, again.Status, len(again.Body), again.Header)
+		}
+	}
+}

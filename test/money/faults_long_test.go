@@ -1,0 +1,24 @@
+//go:build faults
+
+package money
+
+import (
+	"time"
+)
+
+// How often the processes of TestFaultsMoney are killed, after how long at least, and
+// how much is moved; how often TestFaultsAdjustOnce kills.
+const (
+	moneyKills   = 50
+	moneyMoves   = 100_000
+	adjustRounds = 10
+	moneyPause   = 2 * time.Second
+)
+
+// How often TestFaultsWallet kills the service and the wallet each, how long they run at most
+// in between, and how many withdrawals there are at least.
+const (
+	walletKills  = 200
+	walletPause  = 1200 * time.Millisecond
+	walletWishes = 300
+)

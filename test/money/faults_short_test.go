@@ -1,0 +1,22 @@
+//go:build !faults
+
+package money
+
+import "time"
+
+// How often the processes of TestFaultsMoney are killed, after how long at least, and
+// how much is moved; how often TestFaultsAdjustOnce kills.
+const (
+	moneyKills   = 4
+	moneyMoves   = 500
+	adjustRounds = 2
+	moneyPause   = 300 * time.Millisecond
+)
+
+// How often TestFaultsWallet kills the service and the wallet each, how long they run at most
+// in between, and how many withdrawals there are at least.
+const (
+	walletKills  = 6
+	walletPause  = 1200 * time.Millisecond
+	walletWishes = 8
+)

@@ -1,0 +1,64 @@
+package office
+
+import (
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// The user that a waiting request names is judged for the approver as for the requester,
+// and for both with the permissions of the moment (D-AUTH-03, D-EXT-08).
+func TestFourEyesJudgeTheNamedUser(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		const rolesPath = "/admin/user-roles"
+		d := harness.NewCounter(t, s)
+		clerk, third := s.AddUser("user"), s.AddUser("admin")
+		d.Grants(t, clerk, harness.AdjustKey, "POST "+harness.ApprovalsPath+"/{id}/approve",
+			"POST "+harness.ApprovalsPath+"/{id}/refuse",
+			"GET "+harness.ApprovalsPath+"/{id}")
+		who := d.Login(t, clerk)
+		forbidden := func(id string, who blackbox.Headers) {
+			t.Helper()
+			d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/approve", nil, who).Is(t, 403, "FORBIDDEN")
+			d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/refuse", `{"reason":"no"}`, who).Is(t, 403, "FORBIDDEN")
+			var told harness.ApprovalRecord
+			if d.Ok(t, "GET", harness.ApprovalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil ||
+				told.Changes != nil {
+				t.Errorf("it tells what was asked for: %+v", told)
+			}
+		}
+
+		// Neither the user whose money it is decides on it, nor a clerk on that of an administrator.
+		ofChief := strings.Replace(d.Adjustment("C", "0.25"), d.Customer.ID, d.Chief.ID, 1)
+		id := d.Ask(t, "POST", harness.AdjustPath, ofChief, d.Boss)
+		forbidden(id, d.Other)
+		forbidden(id, who)
+		if got := d.Approve(t, id, third, d.Login(t, third)); !got.Success || d.Transfers() != 1 {
+			t.Errorf("%+v, %d transfers", got, d.Transfers())
+		}
+		d.Do(t, "POST", harness.AdjustPath, ofChief, d.Other).Is(t, 403, "FORBIDDEN")
+
+		// The requester has less than the user by the time it is approved.
+		id = d.Adjust(t, who)
+		d.Ok(t, "POST", rolesPath, map[string]string{"userId": d.Customer.ID, "roleCode": "admin"}, d.Boss)
+		got := d.Approve(t, id, d.Chief, d.Other)
+		if r := d.Read(t, id); got.Success || got.Code != "FORBIDDEN" || r.Status != "FAILED" || d.Transfers() != 1 {
+			t.Errorf("%+v, %+v, %d transfers", got, r, d.Transfers())
+		}
+
+		// A request does not give the permission by which it is approved.
+		d.Stop()
+		d.Node = s.Start("MFA_FOUR_EYES=POST " + rolesPath)
+		id = d.Ask(t, "POST", rolesPath, `{"userId":"`+clerk.ID+`","roleCode":"admin"}`, d.Boss)
+		forbidden(id, who)
+		if got := d.Approve(t, id, d.Chief, d.Other); !got.Success {
+			t.Errorf("%+v", got)
+		}
+		blackbox.Until(t, harness.Within(1), "the role is known", func() bool {
+			return d.Do(t, "GET", rolesPath, nil, who).Status == 200
+		})
+		d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/approve", nil, who).Is(t, 409, "INVALID_STATE")
+	})
+}

@@ -1,0 +1,11 @@
+// Package office tests a started service from outside, as package blackbox does:
+// the back office: announcements, contracts and approvals by a second person.
+package office
+
+import (
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+func TestMain(m *testing.M) { blackbox.Drive(m, nil) }

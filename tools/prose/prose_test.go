@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each bad text breaks exactly the rule that is named, and each good text breaks none.
+func TestJudge(t *testing.T) {
+	long := strings.Repeat("word ", 31) + "."
+	for _, c := range []struct{ file, text, rule string }{
+		{"a.go", "package a\n\n// Who asks sees it.\nvar x int\n", "a sentence starts with its subject"},
+		{"a.go", "package a\n\n// It is so. What holds is kept.\nvar x int\n", "a sentence starts with its subject"},
+		{"a.go", "package a\n\n// x is what\n// nobody knows.\nvar x int\n", "name the actor"},
+		{"a.go", "package a\n\n// List implements Store.\nfunc List() {}\n", "a comment says more than its interface"},
+		{"a.go", "package a\n\n// " + long + "\nvar x int\n", "at most 30 words, this has 31"},
+		{"a.go", "package a\n\n// It tells whether.\nvar x int\n", `write "reports whether"`},
+		{"a.md", "# Who is there\n", "a sentence starts with its subject"},
+		{"a.md", "| Built anew |\n", `use "again" or a verb`},
+		{"a.md", "- It stands there.\n", `use "is" or "are"`},
+		{"http/a/phrases.tsv", "nobody has it\tx\ty\n", "name the actor"},
+		{"console/src/text/en/a.ts", "export default { a: 'Who holds which' }\n", "a sentence starts with its subject"},
+		{"docs/openapi.json", `{"info":{"description":"Nobody may."}}`, "name the actor"},
+
+		{"a.go", "package a\n\n// Get returns the record.\nvar x = \"nobody\"\n", ""},
+		{"a.go", "package a\n\n// A field:\n//\n//\tnobody\nvar x int\n", ""},
+		{"a.md", "What is a challenge?\n\n```\nnobody\n```\n", ""},
+		{"a.md", "x stands for y, `" + strings.Repeat("word ", 40) + "`.\n", ""},
+		{"a.md", "- one\n- two\n\nDr. [name](http://nobody)\n", ""},
+		{"web/console/a.js", "// nobody\n", ""},
+	} {
+		read := reader(c.file)
+		var rules []string
+		if read != nil {
+			for _, p := range read(c.text) {
+				for _, f := range judge(c.file, p) {
+					rules = append(rules, f.rule)
+				}
+			}
+		}
+		if got := strings.Join(rules, ", "); got != c.rule {
+			t.Errorf("%s: %q breaks %q, want %q", c.file, c.text, got, c.rule)
+		}
+	}
+}
+
+// A finding names the line where its paragraph begins.
+func TestLine(t *testing.T) {
+	got := commented("package a\n\n// One.\n//\n// Nobody.\nvar x int\n")
+	if len(got) != 2 || got[1].line != 5 || got[1].text != "Nobody." {
+		t.Fatalf("read %v", got)
+	}
+}
