@@ -21,9 +21,9 @@ import (
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
-	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // climb is a running program with accounts whose roles were made at random, and a plain
@@ -245,11 +245,11 @@ func (x *climb) states() (all []string) {
 func (x *climb) money(c *climber) string {
 	x.t.Helper()
 	ctx := x.t.Context()
-	owned, err := persistence.NewLedger(x.v.DB).Owned(ctx, c.ID)
+	owned, err := money.NewLedger(x.v.DB).Owned(ctx, c.ID)
 	storetest.Must(x.t, err)
-	deposits, err := persistence.NewTransactions(x.v.DB).Deposits(ctx, c.deposit)
+	deposits, err := money.NewTransactions(x.v.DB).Deposits(ctx, c.deposit)
 	storetest.Must(x.t, err)
-	queued, err := persistence.NewTransactions(x.v.DB).Queued(ctx, c.withdrawal)
+	queued, err := money.NewTransactions(x.v.DB).Queued(ctx, c.withdrawal)
 	storetest.Must(x.t, err)
 	j, err := kit.NewJobs(x.v.DB).Get(ctx, c.job)
 	storetest.Must(x.t, err)

@@ -20,8 +20,8 @@ import (
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
-	"castellan/persistence"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 const levelPath = "/level/update-level"
@@ -214,10 +214,10 @@ func (x *climb) own() {
 func (x *climb) fundClimber(c *climber) {
 	x.t.Helper()
 	ctx := x.t.Context()
-	catalog, err := currency.Load(ctx, persistence.NewCurrencies(x.v.DB))
+	catalog, err := currency.Load(ctx, money.NewCurrencies(x.v.DB))
 	storetest.Must(x.t, err)
 	pair, _ := catalog.Info(new("BTC"), new("BTC"))
-	books := &ledger.Ledger{Store: persistence.NewLedger(x.v.DB), Commit: x.v.DB, Now: time.Now,
+	books := &ledger.Ledger{Store: money.NewLedger(x.v.DB), Commit: x.v.DB, Now: time.Now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return catalog.Decimals(asset) }}
 	now := time.Now().UTC()
 	d := transaction.Deposit{ID: id.New(now), UserID: c.ID, Asset: pair.ID, Amount: amount.Must("0.25"),

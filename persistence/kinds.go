@@ -9,6 +9,7 @@ import (
 	"castellan/persistence/delivery"
 	"castellan/persistence/engine"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // kinds are all writes of all slices, in the order in which they run.
@@ -28,9 +29,9 @@ func kinds(now func() time.Time) engine.Kinds {
 			access.CronKeyFences,
 			access.DeviceFences,
 			kit.JobFences,
-			ledgerFences,
-			transactionFences,
-			blockageFences,
+			money.LedgerFences,
+			money.TransactionFences,
+			money.BlockageFences,
 			access.PushFences,
 			kit.IntegrationFences,
 		),
@@ -50,20 +51,20 @@ func kinds(now func() time.Time) engine.Kinds {
 			access.GeofilterWrites,
 			access.AllowedIPWrites,
 			access.DeviceWrites,
-			rateWrites(now),
-			providerWrites,
-			balanceWrites,
+			money.RateWrites(now),
+			money.ProviderWrites,
+			money.BalanceWrites,
 			delivery.NotificationWrites,
 			kit.JobWrites,
-			ledgerWrites,
-			transactionWrites,
+			money.LedgerWrites,
+			money.TransactionWrites,
 			access.ProfileWrites,
-			blockageWrites,
+			money.BlockageWrites,
 			statusWrites,
 			access.PushWrites,
 			kit.IntegrationWrites,
 			contractWrites,
 		),
-		Deltas: slices.Concat(ledgerDeltas, access.RefusedDeltas),
+		Deltas: slices.Concat(money.LedgerDeltas, access.RefusedDeltas),
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/commit"
 	"castellan/domain/storetest"
 	"castellan/domain/transaction"
+	"castellan/persistence/money"
 )
 
 // migrationsBefore are the migrations of SQLite that come before one.
@@ -144,9 +145,12 @@ func TestWithdrawalQueueMigration(t *testing.T) {
 			t.Errorf("the table takes %s", condition)
 		}
 	}
-	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := Migrate(ctx, db); return err }))
+	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+		_, err := Migrate(ctx, db)
+		return err
+	}))
 	Start(db, []byte("audit key of the test"), "test")
-	store := NewTransactions(db)
+	store := money.NewTransactions(db)
 	q, err := store.Queued(t.Context(), "w00002") // 4 + 2%4 is a withdrawal that waits for the hot wallet
 	storetest.Must(t, err)
 	if q.Status != transaction.HotWalletIsEmpty || q.ExternalID != "e'2" || q.Fee != nil || q.Version != 3 ||

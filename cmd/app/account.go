@@ -24,8 +24,8 @@ import (
 	httpgeofilter "castellan/http/geofilter"
 	httptotp "castellan/http/totp"
 	httpuser "castellan/http/user"
-	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/money"
 )
 
 // accounts builds what an account has: its profile, its factors, where it may be
@@ -37,7 +37,7 @@ func (s *service) accounts() error {
 		groups: groups(httpuser.Group{Users: s.users, Directory: access.NewUsers(s.DB),
 			Statuses:       func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
 			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: access.NewSessions(s.DB),
-			CountryName: geo.Name, Levels: persistence.NewLevels(s.DB),
+			CountryName: geo.Name, Levels: money.NewLevels(s.DB),
 			Profiles: &profile.Service{Users: s.users, Store: access.NewProfiles(s.DB), Changes: changes,
 				Notices: s.starter, Now: time.Now}}),
 		actions: []challenge.Action{user.VerifyEmailAction(), user.VideoKYCAction()},
@@ -84,7 +84,7 @@ func (s *service) accounts() error {
 		return err
 	}
 	s.join(part{groups: groups(httpaddressbook.Group{Service: &addressbook.Service{
-		Store: persistence.NewAddressBooks(s.DB), Changes: s.changes("", nil), Currencies: s.currencies, Rules: addresses,
+		Store: money.NewAddressBooks(s.DB), Changes: s.changes("", nil), Currencies: s.currencies, Rules: addresses,
 		Waiting: s.cfg.AddressBook.WaitingTime}})})
 	return nil
 }

@@ -32,6 +32,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // backOffice builds what administrators and scheduled clients may do, and the
@@ -84,7 +85,7 @@ func (s *service) backOffice() error {
 	})
 
 	s.join(part{groups: groups(httplevel.Group{Service: &level.Service{
-		Store: persistence.NewLevels(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
+		Store: money.NewLevels(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	s.join(part{groups: groups(country.Group{CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)})})
 	s.join(part{groups: groups(httpdropdown.Group{Store: persistence.NewDropdowns(s.DB)})})
 	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: persistence.NewDeploys(s.DB),

@@ -22,6 +22,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // connectTime is how long a database that does not answer is waited for: one
@@ -121,7 +122,7 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	if _, err := v.DB.Once(ctx, "mfa", func(ctx context.Context) error { return mfa.Seed(ctx, store) }); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	currencies := persistence.NewCurrencies(v.DB)
+	currencies := money.NewCurrencies(v.DB)
 	if _, err := v.DB.Once(ctx, "currency", func(ctx context.Context) error {
 		return currency.Seed(ctx,
 			currencies)

@@ -14,6 +14,7 @@ import (
 	outboundidentity "castellan/outbound/identity"
 	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/money"
 )
 
 // kyc builds how accounts are confirmed.
@@ -23,7 +24,7 @@ func (s *service) kyc() error {
 		Documents: s.papers.Store, Originals: s.papers, Pictures: s.pictures, Changes: s.changes("", nil),
 		Types: kyc.Types{Front: int64(c.FrontType), Back: int64(c.BackType), Selfie: int64(c.SelfieType),
 			Address: int64(c.AddressType)},
-		Levels: persistence.NewLevels(s.DB), Values: s.parameters.Set,
+		Levels: money.NewLevels(s.DB), Values: s.parameters.Set,
 		Checks:   func(ctx context.Context, u user.User) (identity.Checks, error) { return s.identities.Checks(ctx, u) },
 		Language: s.cfg.Language.Default, Tell: s.starter.Tell}
 	s.papers.Follows = decisions.Reopens

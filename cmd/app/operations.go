@@ -24,6 +24,7 @@ import (
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/money"
 )
 
 // operations builds what administrators send to many: notifications, SMS and
@@ -46,7 +47,7 @@ func (s *service) operations() error {
 
 // accounting builds what makes journals and delivers them.
 func (s *service) accounting() error {
-	journals := &accounting.Service{Store: persistence.NewAccounting(s.DB), Files: s.files, Jobs: s.jobs,
+	journals := &accounting.Service{Store: money.NewAccounting(s.DB), Files: s.files, Jobs: s.jobs,
 		Changes: s.changes("", nil), Codes: s.codes}
 	if a := s.cfg.Accounting; a.URL != "" {
 		to, err := courier.New(courier.Config{URL: a.URL, Secret: a.Secret.Reveal(), CAFile: a.CAFile})

@@ -12,11 +12,12 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // standings builds what keeps users from their accounts and from their money.
 func (s *service) standings() error {
-	blockages := &blockage.Service{Store: persistence.NewBlockages(s.DB), Ledger: s.ledger, Users: s.users,
+	blockages := &blockage.Service{Store: money.NewBlockages(s.DB), Ledger: s.ledger, Users: s.users,
 		Currencies: s.currencies, Now: time.Now}
 	store := persistence.NewStandings(s.DB)
 	service := &standing.Service{Store: store, Users: s.users, Blockages: blockages,

@@ -18,6 +18,7 @@ import (
 	"castellan/domain/rate"
 	"castellan/persistence"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // offered are the currencies beside those of a new installation.
@@ -65,7 +66,7 @@ func (r *run) catalogue(ctx context.Context) error {
 
 // currencies adds currencies, networks and pairs.
 func (r *run) currencies(ctx context.Context) error {
-	store := persistence.NewCurrencies(r.DB)
+	store := money.NewCurrencies(r.DB)
 	for _, c := range offered {
 		id, err := store.AddCurrency(ctx, c.Currency)
 		if err != nil {
@@ -94,7 +95,7 @@ func (r *run) currencies(ctx context.Context) error {
 
 // loadAssets reads the pairs that have a price.
 func (r *run) loadAssets(ctx context.Context) error {
-	catalog, err := currency.Load(ctx, persistence.NewCurrencies(r.DB))
+	catalog, err := currency.Load(ctx, money.NewCurrencies(r.DB))
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (r *run) rates(ctx context.Context) error {
 		}
 	}
 	r.Clock.set(r.Now)
-	_, err := persistence.NewRates(r.DB).Add(ctx, "demo", quotes)
+	_, err := money.NewRates(r.DB).Add(ctx, "demo", quotes)
 	return err
 }
 

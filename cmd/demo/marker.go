@@ -1,8 +1,8 @@
 package demo
 
 import (
-	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/money"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +68,7 @@ func (r *run) empty(ctx context.Context) error {
 			return ErrPeople
 		}
 	}
-	_, moved, err := persistence.NewLedger(r.DB).FirstDay(ctx)
+	_, moved, err := money.NewLedger(r.DB).FirstDay(ctx)
 	if err == nil && moved {
 		err = ErrMoney
 	}

@@ -29,6 +29,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
@@ -49,7 +50,7 @@ func newDesk(t *testing.T) *desk {
 		values: parameter.NewLive(kit.NewParameters(db)).Set}
 	d.Service = &kyc.Service{Store: persistence.NewDecisions(db), Users: access.NewUsers(db),
 		Documents: persistence.NewDocuments(db), Originals: d, Pictures: picture.NewDecoder(), Language: "tr",
-		Levels: persistence.NewLevels(db), Values: d.values,
+		Levels: money.NewLevels(db), Values: d.values,
 		Types:   kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4},
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return d.now }},
 		Checks: func(context.Context, user.User) (identity.Checks, error) {

@@ -14,6 +14,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
@@ -28,7 +29,7 @@ func TestSetKeepsTheActor(t *testing.T) {
 	live := parameter.NewLive(parameters)
 	storetest.Must(t, live.Reload(t.Context()))
 	s := &standing.Service{Store: store, Users: users, Parameters: live, Ignored: parameters, ClosureType: 1,
-		Blockages: &blockage.Service{Store: persistence.NewBlockages(m.DB), Ledger: m.Ledger, Users: users,
+		Blockages: &blockage.Service{Store: money.NewBlockages(m.DB), Ledger: m.Ledger, Users: users,
 			Currencies: m.Currencies, Now: clock},
 		Changes: admin.Changes{Commit: m.DB, Now: clock, Lock: store.Lock}}
 	for _, who := range []string{"boss", "clerk"} {

@@ -22,6 +22,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
@@ -94,11 +95,11 @@ func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	storetest.Must(t, err)
 	limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("250")}
 	store := access.NewUsers(d.m.DB)
-	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: persistence.NewTransactions(d.m.DB), Users: store,
-		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: persistence.NewAddressBooks(d.m.DB),
+	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: money.NewTransactions(d.m.DB), Users: store,
+		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: money.NewAddressBooks(d.m.DB),
 		Claims: kit.NewIntegration(d.m.DB), Now: d.now,
 		Limits: &limit.Service{Users: store, Levels: levels{all: []level.Level{{Limits: limits}}},
-			Store: persistence.NewLimits(d.m.DB),
+			Store: money.NewLimits(d.m.DB),
 			Rates: quotes{}, Catalog: d.m.Currencies.Catalog, Now: d.now}}
 	for _, u := range users {
 		d.m.User(u, func(*user.User) {})

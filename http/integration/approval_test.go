@@ -13,9 +13,9 @@ import (
 	"castellan/domain/storetest"
 	"castellan/domain/token"
 	"castellan/domain/user"
-	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	moneystore "castellan/persistence/money"
 )
 
 // A request with the token of the owner is one challenge, then one withdrawal, however often
@@ -246,7 +246,7 @@ func (o *office) entry(t *testing.T, userID, to string) (entry int64) {
 	t.Helper()
 	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) (err error) {
 		p, now := o.pair(), o.service.Now()
-		books := persistence.NewAddressBooks(o.db)
+		books := moneystore.NewAddressBooks(o.db)
 		if _, err = books.Hold(ctx, userID); err == nil {
 			entry, err = books.Insert(ctx, userID, addressbook.Entry{Name: "n", Address: to, CurrencyID: p.CurrencyID,
 				NetworkID: p.NetworkID, CreatedAt: now, AddressAt: now})
@@ -260,7 +260,7 @@ func (o *office) entry(t *testing.T, userID, to string) (entry int64) {
 func (o *office) readdress(t *testing.T, userID string, entry int64, to string) {
 	t.Helper()
 	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {
-		books := persistence.NewAddressBooks(o.db)
+		books := moneystore.NewAddressBooks(o.db)
 		book, err := books.Hold(ctx, userID)
 		if err != nil {
 			return err

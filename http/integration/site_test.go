@@ -32,6 +32,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	moneystore "castellan/persistence/money"
 )
 
 func TestMain(m *testing.M) {
@@ -64,7 +65,7 @@ func (post) Deliver(outbox.Message, message.Rendered) {}
 func bothMoney(t *testing.T, test func(s money)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), kit.NewParameters(db)
+		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
 		people(t, db, "jane", "kurt")
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			if err := currency.Seed(ctx, store); err != nil {
@@ -79,10 +80,10 @@ func bothMoney(t *testing.T, test func(s money)) {
 		book, err := message.NewBook("Castellan", nil)
 		storetest.Must(t, err)
 		s := money{T: t, db: db, jobs: apitest.NewJobs(t, db, ring, time.Now)}
-		s.l = &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: time.Now,
+		s.l = &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: time.Now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
 		s.service = &transaction.Service{Ledger: s.l, Users: access.NewUsers(db), Currencies: currencies,
-			Parameters: live, Now: time.Now, Store: persistence.NewTransactions(db),
+			Parameters: live, Now: time.Now, Store: moneystore.NewTransactions(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now}, Jobs: s.jobs.Service,
 			Await: func(context.Context, string) (job.Job, error) { return job.Job{State: job.Running}, nil },
 			Messenger: &stepup.Messenger{Config: stepup.Config{Lease: time.Minute, Language: "en"}, Book: book, Ring: ring,
@@ -93,7 +94,7 @@ func bothMoney(t *testing.T, test func(s money)) {
 		s.Site = apitest.Serve(t, edge.Options{}, httpintegration.Deposits{Service: s.service, FinalizedDeposit: 2}).
 			Below("/integration/")
 		test(s)
-		_, err = ledger.Verify(ctx, persistence.NewLedger(db))
+		_, err = ledger.Verify(ctx, moneystore.NewLedger(db))
 		storetest.Must(t, err)
 	})
 }

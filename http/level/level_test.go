@@ -15,13 +15,14 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // REQ-KYC-07, D-KYC-08: the shape to the last key, by whether a level is special.
 func TestLevels(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := apitest.Serve(t, edge.Options{},
-			httplevel.Group{Service: &level.Service{Store: persistence.NewLevels(db)}}).Below("/admin/")
+			httplevel.Group{Service: &level.Service{Store: money.NewLevels(db)}}).Below("/admin/")
 		const special = `{"levelId":10,"levelLabel":"Corporate","isSpecial":true,"sendLimitTRYDaily":5000000,` +
 			`"sendLimitCryptoDaily":5000000,"sendLimitTRYMonthly":50000000,"sendLimitCryptoMonthly":50000000,` +
 			`"receiveLimitTRYDaily":10000000,"receiveLimitCryptoDaily":10000000}`
@@ -40,7 +41,7 @@ func TestUpdateLevel(t *testing.T) {
 		jane.Phone = "+905321234567"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
 		users := access.NewUsers(db)
-		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: persistence.NewLevels(db),
+		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: money.NewLevels(db),
 			Users: users, Changes: admin.Changes{Commit: db, Now: time.Now}}})
 		const line = "POST /level/update-level"
 		for body, want := range map[string]string{
@@ -78,7 +79,7 @@ func TestUpdateLevel(t *testing.T) {
 // D-KYC-08: the administration of levels.
 func TestAdministration(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: persistence.NewLevels(db),
+		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: money.NewLevels(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now}}}).Below("/admin/")
 		const (
 			path   = " levels"

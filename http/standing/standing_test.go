@@ -33,6 +33,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 func TestMain(m *testing.M) {
@@ -61,7 +62,7 @@ type site struct {
 func both(t *testing.T, test func(s site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, currencies, parameters := t.Context(), persistence.NewCurrencies(db), kit.NewParameters(db)
+		ctx, currencies, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
 		for i, name := range []string{"jane", "root", "chief"} {
 			u := user.New(name, time.UnixMilli(1_700_000_000_000+int64(i)))
 			u.Name, u.Surname, u.Email = "Jane", "Doe", name+"@example.com"
@@ -81,11 +82,11 @@ func both(t *testing.T, test func(s site)) {
 		storetest.Must(t, live.Reload(ctx))
 		users, standings := access.NewUsers(db), persistence.NewStandings(db)
 		revocations := session.NewRevocations(time.Hour, time.Now)
-		l := &ledger.Ledger{Store: persistence.NewLedger(db), Now: time.Now,
+		l := &ledger.Ledger{Store: money.NewLedger(db), Now: time.Now,
 			Commit:   session.Revoking{Committer: db, Revocations: revocations},
 			Decimals: func(_ context.Context, asset int64) (int, error) { return pairs.Catalog().Decimals(asset) }}
 		service := &standing.Service{Store: standings, Users: users, Administrators: access.NewResources(db),
-			Blockages: &blockage.Service{Store: persistence.NewBlockages(db), Ledger: l, Users: users, Currencies: pairs,
+			Blockages: &blockage.Service{Store: money.NewBlockages(db), Ledger: l, Users: users, Currencies: pairs,
 				Now: time.Now},
 			Parameters: live, Ignored: parameters, ClosureType: 7,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow,
@@ -96,7 +97,7 @@ func both(t *testing.T, test func(s site)) {
 			s.pay(pair, sum)
 		}
 		test(s)
-		_, err := ledger.Verify(ctx, persistence.NewLedger(db))
+		_, err := ledger.Verify(ctx, money.NewLedger(db))
 		storetest.Must(t, err)
 	})
 }

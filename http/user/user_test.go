@@ -17,6 +17,7 @@ import (
 	httpuser "castellan/http/user"
 	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/money"
 )
 
 // now is when the tests play: late on a day, so that a day is not 24 hours ago.
@@ -55,7 +56,7 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 			Directory: access.NewUsers(db), Sessions: access.NewSessions(db),
 			CountryName:    func(code, language string) string { return code + " " + language },
 			HashesIdentity: func(n string) []string { return []string{hash(n)} },
-			Now:            clock, Levels: persistence.NewLevels(db), Profiles: profiles(db),
+			Now:            clock, Levels: money.NewLevels(db), Profiles: profiles(db),
 			Statuses: func() []string { return []string{"active", "blocked", "frozen"} }}), db)
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/storetest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
@@ -121,7 +122,7 @@ func TestAuditArchive(t *testing.T) {
 		if v, err = kit.NewAudit(db).VerifySince(t.Context(), auditKey, marks[2], files); v.Anchored != 3 || err != nil {
 			t.Errorf("%+v, %v", v, err)
 		}
-		seals, err := persistence.NewLedger(db).Audited(t.Context(), ledger.Seal{})
+		seals, err := money.NewLedger(db).Audited(t.Context(), ledger.Seal{})
 		if len(seals) != 8 || err != nil || seals[0].ID != "t00" || seals[7].ID != "t31" {
 			t.Errorf("the proof of the ledger sees %v, %v", seals, err)
 		}
@@ -244,7 +245,7 @@ func TestAuditArchiveCutShort(t *testing.T) {
 		if n, err := db.Conn(t.Context()).NewSelect().Table("audit").Count(t.Context()); n != 10 || err != nil {
 			t.Errorf("%d rows, %v", n, err)
 		}
-		if seals, err := persistence.NewLedger(db).Audited(t.Context(), ledger.Seal{}); len(seals) != 8 || err != nil {
+		if seals, err := money.NewLedger(db).Audited(t.Context(), ledger.Seal{}); len(seals) != 8 || err != nil {
 			t.Errorf("the proof of the ledger sees %v, %v", seals, err)
 		}
 		if files, err := s.read(t); err != nil || files.Rows != 10 {

@@ -1,4 +1,4 @@
-package persistence
+package money_test
 
 import (
 	"testing"
@@ -8,28 +8,32 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/transaction"
 	"castellan/domain/transaction/transactiontest"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"
 )
 
 func TestTransactionStore(t *testing.T) {
-	suite(t, transactiontest.Run, func(db *DB) transactiontest.Stores {
-		return transactiontest.Stores{Store: NewTransactions(db), Ledger: NewLedger(db)}
+	persistencetest.RunBoth(t, transactiontest.Run, func(db *persistence.DB) transactiontest.Stores {
+		return transactiontest.Stores{Store: money.NewTransactions(db), Ledger: money.NewLedger(db)}
 	}, "process", "withdrawal_queue", "withdrawal", "deposit")
 }
 
 // A page of what may have a million rows is read by an index.
 func TestTransactionsAreFoundByIndex(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		of := func(fs []record.Filter) record.Part {
-			return record.PartOf(page.Query[transaction.Place]{After: &transaction.Place{ID: "9"}, Limit: 10}, transactionOrder,
+			return record.PartOf(page.Query[transaction.Place]{After: &transaction.Place{ID: "9"}, Limit: 10},
+				money.TransactionOrder,
 				fs)
 		}
 		all := func(row any) *bun.SelectQuery { return db.Conn(t.Context()).NewSelect().Model(row) }
 		waits := func(q transaction.WaitingQuery) *bun.SelectQuery {
-			return deposits.Selected(all((*depositRead)(nil)), of(waitingFilters(q)))
+			return money.Deposits.Selected(all((*money.DepositRead)(nil)), of(money.WaitingFilters(q)))
 		}
 		queue := func(q transaction.QueueQuery) *bun.SelectQuery {
-			return entries.Selected(all((*entryRead)(nil)), of(queueFilters(q)))
+			return money.Entries.Selected(all((*money.EntryRead)(nil)), of(money.QueueFilters(q)))
 		}
 		text := new("x")
 		for name, c := range map[string]struct {
@@ -53,10 +57,10 @@ func TestTransactionsAreFoundByIndex(t *testing.T) {
 			"by an attempt":     {queue(transaction.QueueQuery{Attempt: text}), "withdrawal_queue_attempt"},
 			"by a transaction":  {queue(transaction.QueueQuery{TxID: text}), "withdrawal_queue_tx"},
 			"of a name":         {queue(transaction.QueueQuery{Name: text}), "withdrawal_queue"},
-			"processes": {processes.Selected(all((*processRow)(nil)),
-				of(processFilters(transaction.ProcessQuery{UserID: "u", Assets: []int64{1, 2}}))), "process_user"},
+			"processes": {money.Processes.Selected(all((*money.ProcessRow)(nil)),
+				of(money.ProcessFilters(transaction.ProcessQuery{UserID: "u", Assets: []int64{1, 2}}))), "process_user"},
 		} {
-			wantsIndex(t, db, name, c.query, c.index)
+			persistencetest.WantsIndex(t, db, name, c.query, c.index)
 		}
 	})
 }

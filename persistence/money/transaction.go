@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"github.com/uptrace/bun"
@@ -97,7 +97,7 @@ type coinAddressRow struct {
 	CreatedAt int64
 }
 
-var transactionFences = []engine.Kind{
+var TransactionFences = []engine.Kind{
 	engine.Fenced("UPDATE deposit SET status = v.status, sender_info = v.sender_info, "+
 		"transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, version = v.version + 1 {FROM v} "+
 		"WHERE deposit.id = v.id AND deposit.version = v.version {RETURNING deposit.id}",
@@ -117,7 +117,7 @@ var transactionFences = []engine.Kind{
 	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) },
 		"status", "tx_id", "reason"),
 	engine.FencedByVersion(true, func(w transaction.SetDesk) deskRow {
-		return deskRow{UserID: w.UserID, ChangedAt: ms(w.At), Version: max(w.Version, 1)}
+		return deskRow{UserID: w.UserID, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
 	}, "changed_at"),
 }
 
@@ -133,7 +133,7 @@ type deskRow struct {
 func queuedRowOf(q transaction.Queued) queuedRow {
 	r := queuedRow{ID: q.ID, UserID: q.UserID, AssetID: q.Asset, Status: int(q.Status), Address: q.Address,
 		AddressTag: q.AddressTag, ExternalID: q.ExternalID, AttemptIdentifier: q.Attempt, TxID: q.TxID, Reason: q.Reason,
-		At:      ms(q.At),
+		At:      engine.Millis(q.At),
 		Version: max(q.Version, 1)}
 	if q.Fee != nil {
 		r.OwnFee = true
@@ -142,11 +142,11 @@ func queuedRowOf(q transaction.Queued) queuedRow {
 	return r
 }
 
-var transactionWrites = []engine.Kind{
+var TransactionWrites = []engine.Kind{
 	engine.Update("INSERT INTO coin_address (account_id, address, created_at) SELECT v.account_id, v.address, "+
 		"v.created_at {FROM v} WHERE NOT EXISTS (SELECT 1 FROM coin_address c WHERE c.account_id = v.account_id)",
 		func(w transaction.AddAddress) coinAddressRow {
-			return coinAddressRow{w.Account.ID(), transaction.Address(w.Account), ms(w.At)}
+			return coinAddressRow{w.Account.ID(), transaction.Address(w.Account), engine.Millis(w.At)}
 		}),
 	engine.Update("INSERT INTO deposit (id, user_id, asset_id, hi, lo, status, tx_id, to_address, sender_info, "+
 		"transfer_id, at, external_id, from_address, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, "+
@@ -154,7 +154,7 @@ var transactionWrites = []engine.Kind{
 		func(w transaction.AddDeposit) depositRow {
 			d := w.Deposit
 			r := depositRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status), TxID: d.TxID,
-				ToAddress: d.ToAddress, SenderInfo: d.SenderInfo, TransferID: d.TransferID, At: ms(d.At),
+				ToAddress: d.ToAddress, SenderInfo: d.SenderInfo, TransferID: d.TransferID, At: engine.Millis(d.At),
 				ExternalID: d.ExternalID, FromAddress: d.FromAddress}
 			r.Hi, r.Lo = d.Amount.Parts()
 			return r
@@ -165,7 +165,7 @@ var transactionWrites = []engine.Kind{
 		func(w transaction.AddWithdrawal) withdrawalRow {
 			d := w.Withdrawal
 			r := withdrawalRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status),
-				ToAddress: d.ToAddress, TransferID: d.TransferID, HoldID: d.HoldID, At: ms(d.At)}
+				ToAddress: d.ToAddress, TransferID: d.TransferID, HoldID: d.HoldID, At: engine.Millis(d.At)}
 			r.Hi, r.Lo = d.Amount.Parts()
 			r.FeeHi, r.FeeLo = d.Fee.Parts()
 			return r
@@ -174,6 +174,6 @@ var transactionWrites = []engine.Kind{
 	engine.Insert(func(w transaction.AddProcess) processRow {
 		p := w.Process
 		return processRow{ID: p.ID, TransactionID: p.TransactionID, UserID: p.UserID, AssetID: p.Asset, TxID: p.TxID,
-			Internal: p.Internal, Status: int(p.Status), At: ms(p.At)}
+			Internal: p.Internal, Status: int(p.Status), At: engine.Millis(p.At)}
 	}),
 }

@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"context"
@@ -7,16 +7,17 @@ import (
 
 	"castellan/domain/amount"
 	"castellan/domain/currency"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Currencies implements currency.Store.
-type Currencies struct{ db *DB }
+type Currencies struct{ db *engine.DB }
 
 var _ currency.Store = Currencies{}
 
 // NewCurrencies returns the reference data kept in db.
-func NewCurrencies(db *DB) Currencies { return Currencies{db} }
+func NewCurrencies(db *engine.DB) Currencies { return Currencies{db} }
 
 type currencyRow struct {
 	bun.BaseModel `bun:"table:currency,alias:c"`

@@ -1,4 +1,4 @@
-package persistence
+package money_test
 
 import (
 	"context"
@@ -11,22 +11,26 @@ import (
 	"castellan/domain/standing/standingtest"
 	"castellan/domain/storetest"
 	"castellan/domain/user/usertest"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 func TestBlockageStore(t *testing.T) {
-	suite(t, blockagetest.Run, func(db *DB) blockage.Store {
+	persistencetest.RunBoth(t, blockagetest.Run, func(db *persistence.DB) blockage.Store {
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
-			if all, err := NewCurrencies(db).Currencies(ctx, currency.Query{}); err != nil || len(all) > 0 {
+			if all, err := money.NewCurrencies(db).Currencies(ctx, currency.Query{}); err != nil || len(all) > 0 {
 				return err
 			}
-			return currency.Seed(ctx, NewCurrencies(db))
+			return currency.Seed(ctx, money.NewCurrencies(db))
 		}))
 		storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1)))
-		return NewBlockages(db)
+		return money.NewBlockages(db)
 	}, "blockage", "users")
 }
 
 func TestStandingStore(t *testing.T) {
-	suite(t, standingtest.Run, func(db *DB) standing.Store { return NewStandings(db) },
+	persistencetest.RunBoth(t, standingtest.Run,
+		func(db *persistence.DB) standing.Store { return persistence.NewStandings(db) },
 		"user_standing", "aml_finding", "users")
 }

@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 )
 
 // Balances implements balance.Store.
-type Balances struct{ db *DB }
+type Balances struct{ db *engine.DB }
 
 var _ balance.Store = Balances{}
 
 // NewBalances returns what is summed of the ledger in db.
-func NewBalances(db *DB) Balances { return Balances{db} }
+func NewBalances(db *engine.DB) Balances { return Balances{db} }
 
 // sumRow is what the accounts of users have of an asset.
 type sumRow struct {
@@ -58,7 +58,7 @@ func (s Balances) assets(ctx context.Context) (ids []int64, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	err = s.db.Conn(ctx).NewSelect().Table("asset").ColumnExpr("DISTINCT id").OrderExpr("id").Scan(ctx, &ids)
-	return ids, translate(err)
+	return ids, engine.Translate(err)
 }
 
 func (s Balances) sumsOf(ctx context.Context, q balance.Query) ([]balance.Sum, error) {
@@ -66,7 +66,7 @@ func (s Balances) sumsOf(ctx context.Context, q balance.Query) ([]balance.Sum, e
 	defer cancel()
 	var rows []sumRow
 	if err := s.sums(ctx, q).Scan(ctx, &rows); err != nil {
-		return nil, translate(err)
+		return nil, engine.Translate(err)
 	}
 	out := make([]balance.Sum, len(rows))
 	for i, r := range rows {
@@ -161,7 +161,7 @@ func (s Balances) Moved(ctx context.Context, from, to time.Time) ([]balance.Day,
 func (s Balances) movedPage(ctx context.Context, after, before string) (rows []positionRow, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	return rows, translate(s.moved(ctx, after, before).Scan(ctx, &rows))
+	return rows, engine.Translate(s.moved(ctx, after, before).Scan(ctx, &rows))
 }
 
 // The ids of accounts of users, as ledger.Account.ID makes them.
@@ -202,7 +202,7 @@ type assetDayRow struct {
 	Posted  record.AmountColumns `bun:"embed:posted_"`
 }
 
-var balanceWrites = []engine.Kind{engine.Each(func(ctx context.Context, tx bun.Tx, w balance.Summed) error {
+var BalanceWrites = []engine.Kind{engine.Each(func(ctx context.Context, tx bun.Tx, w balance.Summed) error {
 	rows := make([]assetDayRow, len(w.Days))
 	for i, d := range w.Days {
 		rows[i] = assetDayRow{Day: d.Day, AssetID: d.Asset, In: record.ColumnsOf(d.In), Out: record.ColumnsOf(d.Out),
@@ -228,7 +228,7 @@ func (s Balances) Spans(ctx context.Context) (out []balance.Span, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	err = s.spans(ctx).Scan(ctx, &out)
-	return out, translate(err)
+	return out, engine.Translate(err)
 }
 
 func (s Balances) spans(ctx context.Context) *bun.SelectQuery {

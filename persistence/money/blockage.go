@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 )
 
 // Blockages implements blockage.Store.
-type Blockages struct{ db *DB }
+type Blockages struct{ db *engine.DB }
 
 var _ blockage.Store = Blockages{}
 
 // NewBlockages returns the blockages kept in db.
-func NewBlockages(db *DB) Blockages { return Blockages{db} }
+func NewBlockages(db *engine.DB) Blockages { return Blockages{db} }
 
 type blockageRow struct {
 	bun.BaseModel `bun:"table:blockage,alias:b"`
@@ -56,8 +56,9 @@ type blockageRead struct {
 func blockageRowOf(b blockage.Blockage) blockageRow {
 	r := blockageRow{ID: b.ID, UserID: b.UserID, CurrencyID: b.CurrencyID, TypeID: b.TypeID, SourceID: b.SourceID,
 		Status: string(b.Status), Description: b.Description, DescriptionJSON: string(b.DescriptionJSON),
-		Comment: b.Comment, Closure: b.Closure, Holds: b.Holds, CreatedAt: ms(b.CreatedAt), UpdatedAt: ms(b.UpdatedAt),
-		DeletedAt: ms(b.DeletedAt), Version: b.Version}
+		Comment: b.Comment, Closure: b.Closure, Holds: b.Holds, CreatedAt: engine.Millis(b.CreatedAt),
+		UpdatedAt: engine.Millis(b.UpdatedAt),
+		DeletedAt: engine.Millis(b.DeletedAt), Version: b.Version}
 	r.Hi, r.Lo = b.Amount.Parts()
 	return r
 }
@@ -72,19 +73,20 @@ var blockages = record.Table[blockageRead, blockage.Blockage]{
 		b = blockage.Blockage{ID: r.ID, UserID: r.UserID, CurrencyID: r.CurrencyID, TypeID: r.TypeID,
 			SourceID: r.SourceID, Status: blockage.Status(r.Status), Description: r.Description,
 			DescriptionJSON: record.AnyJSON(r.DescriptionJSON), Comment: r.Comment, Closure: r.Closure, Holds: r.Holds,
-			CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt), DeletedAt: at(r.DeletedAt), Version: r.Version,
+			CreatedAt: engine.Time(r.CreatedAt), UpdatedAt: engine.Time(r.UpdatedAt), DeletedAt: engine.Time(r.DeletedAt),
+			Version:      r.Version,
 			CurrencyCode: r.CurrencyCode, FullName: strings.TrimSpace(r.Name + " " + r.Surname)}
 		b.Amount, err = amount.Of(r.Hi, r.Lo)
 		return b, err
 	},
 }
 
-var blockageFences = []engine.Kind{
+var BlockageFences = []engine.Kind{
 	engine.FencedByVersion(false, func(w blockage.Save) blockageRow { return blockageRowOf(w.Blockage) },
 		"hi", "lo", "status", "comment", "closure", "holds", "updated_at", "deleted_at"),
 }
 
-var blockageWrites = []engine.Kind{
+var BlockageWrites = []engine.Kind{
 	engine.Insert(func(w blockage.Add) blockageRow {
 		w.Blockage.Version = 1
 		return blockageRowOf(w.Blockage)

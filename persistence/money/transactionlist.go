@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"context"
@@ -13,16 +13,17 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/transaction"
 	"castellan/domain/user"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Transactions implements transaction.Store.
-type Transactions struct{ db *DB }
+type Transactions struct{ db *engine.DB }
 
 var _ transaction.Store = Transactions{}
 
 // NewTransactions returns the transactions kept in db.
-func NewTransactions(db *DB) Transactions { return Transactions{db} }
+func NewTransactions(db *engine.DB) Transactions { return Transactions{db} }
 
 // depositRead is a deposit as it is read.
 type depositRead struct {
@@ -49,7 +50,8 @@ var deposits = record.Table[depositRead, transaction.Deposit]{
 		a, err := amount.Of(r.Hi, r.Lo)
 		return transaction.Deposit{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
 			Status: transaction.Status(r.Status), TxID: r.TxID, ToAddress: r.ToAddress, SenderInfo: r.SenderInfo,
-			TransferID: r.TransferID, At: at(r.At), ExternalID: r.ExternalID, FromAddress: r.FromAddress, JobID: r.JobID,
+			TransferID: r.TransferID, At: engine.Time(r.At), ExternalID: r.ExternalID, FromAddress: r.FromAddress,
+			JobID:   r.JobID,
 			Version: r.Version}, err
 	},
 }
@@ -60,7 +62,7 @@ var withdrawals = record.Table[withdrawalRead, transaction.Withdrawal]{
 		a, err := amount.Of(r.Hi, r.Lo)
 		w := transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
 			Status: transaction.Status(r.Status), ToAddress: r.ToAddress, TransferID: r.TransferID, HoldID: r.HoldID,
-			At: at(r.At), Version: r.Version}
+			At: engine.Time(r.At), Version: r.Version}
 		if err == nil {
 			w.Fee, err = amount.Of(r.FeeHi, r.FeeLo)
 		}
@@ -73,7 +75,7 @@ var queued = record.Table[queuedRow, transaction.Queued]{
 	Record: func(r queuedRow) (transaction.Queued, error) {
 		q := transaction.Queued{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Status: transaction.QueueStatus(r.Status),
 			Address: r.Address, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Attempt: r.AttemptIdentifier,
-			TxID: r.TxID, Reason: r.Reason, At: at(r.At), Version: r.Version}
+			TxID: r.TxID, Reason: r.Reason, At: engine.Time(r.At), Version: r.Version}
 		fee, err := amount.Of(r.FeeHi, r.FeeLo)
 		if r.OwnFee {
 			q.Fee = &fee
@@ -125,7 +127,7 @@ var processes = record.Table[processRow, transaction.Process]{
 	Order: newestFirst,
 	Record: func(r processRow) (transaction.Process, error) {
 		return transaction.Process{ID: r.ID, TransactionID: r.TransactionID, UserID: r.UserID, Asset: r.AssetID,
-			TxID: r.TxID, Internal: r.Internal, Status: transaction.Status(r.Status), At: at(r.At)}, nil
+			TxID: r.TxID, Internal: r.Internal, Status: transaction.Status(r.Status), At: engine.Time(r.At)}, nil
 	},
 }
 
@@ -231,7 +233,7 @@ func (s Transactions) Desk(ctx context.Context, userID string) (version int64, e
 	err = s.db.Conn(ctx).NewSelect().Table("withdrawal_desk").Column("version").Where("user_id = ?", userID).
 		Scan(ctx, &all)
 	if err != nil || len(all) == 0 {
-		return 0, translate(err)
+		return 0, engine.Translate(err)
 	}
 	return all[0], nil
 }

@@ -1,4 +1,4 @@
-package persistence
+package money_test
 
 import (
 	"context"
@@ -12,6 +12,9 @@ import (
 	"castellan/domain/ledger"
 	"castellan/domain/page"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // Every query of a statement, of the closing of days and of the verification goes on
@@ -26,13 +29,13 @@ func TestLedgerReadsByIndex(t *testing.T) {
 		defer mu.Unlock()
 		asked[text] = true
 	}
-	bothWith(t, Options{Trace: trace}, func(t *testing.T, db *DB) {
+	persistencetest.BothWith(t, persistence.Options{Trace: trace}, func(t *testing.T, db *persistence.DB) {
 		b := newBook(t, db)
 		clear(asked)
 		_, err := b.l.Store.Statement(t.Context(), b.ada, page.Query[ledger.Place]{Limit: 10, Count: true,
 			After: &ledger.Place{ID: b.last.ID}})
 		storetest.Must(t, err)
-		storetest.Must(t, ledger.CloseDays(t.Context(), NewLedger(db), db, time.Now().AddDate(0, 0, 2)))
+		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, time.Now().AddDate(0, 0, 2)))
 		storetest.Must(t, b.verify(t.Context()))
 		seen := 0
 		for text := range asked {
@@ -40,7 +43,7 @@ func TestLedgerReadsByIndex(t *testing.T) {
 				continue
 			}
 			seen++
-			plan := explainText(t, db, text)
+			plan := persistencetest.ExplainText(t, db, text)
 			// One row at the end of an index is read of it without a beginning.
 			first := strings.HasSuffix(text, "LIMIT 1") && !strings.Contains(text, "WHERE")
 			if whole.MatchString(plan) && !first || sorts.MatchString(plan) ||
@@ -81,10 +84,10 @@ var ledgerIndexOnly = map[string]string{
 
 // A verification ends with its context, so that a node that leaves does not wait for it.
 func TestLedgerVerifyIsBrokenOff(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		b := newBook(t, db)
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err := ledger.Verify(ctx, leaving{NewLedger(db), cancel})
+		_, err := ledger.Verify(ctx, leaving{money.NewLedger(db), cancel})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("it ended with %v", err)
 		}
@@ -94,7 +97,7 @@ func TestLedgerVerifyIsBrokenOff(t *testing.T) {
 
 // leaving are books of a node that leaves while it reads the first balances.
 type leaving struct {
-	Ledger
+	money.Ledger
 	leave func()
 }
 

@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 )
 
 // Levels implements level.Store.
-type Levels struct{ db *DB }
+type Levels struct{ db *engine.DB }
 
 var _ level.Store = Levels{}
 
 // NewLevels returns the levels kept in db.
-func NewLevels(db *DB) Levels { return Levels{db} }
+func NewLevels(db *engine.DB) Levels { return Levels{db} }
 
 type levelRow struct {
 	bun.BaseModel `bun:"table:user_level,alias:l"`
@@ -36,7 +36,7 @@ var levels = record.Table[levelRow, level.Level]{
 		return l, err
 	},
 	Row: func(l level.Level) levelRow {
-		return levelRow{ID: l.ID, Label: l.Label, Special: l.Special, Limits: body(l.Limits)}
+		return levelRow{ID: l.ID, Label: l.Label, Special: l.Special, Limits: engine.WriteJSON(l.Limits)}
 	},
 }
 

@@ -1,4 +1,4 @@
-package persistence
+package money_test
 
 import (
 	"context"
@@ -13,12 +13,15 @@ import (
 	"castellan/domain/ledger"
 	"castellan/domain/ledger/ledgertest"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // book is a ledger with two users, two closed days, holds in every state and a
 // reversal.
 type book struct {
-	db       *DB
+	db       *persistence.DB
 	l        *ledger.Ledger
 	ada, bob ledger.Account
 	treasury ledger.Account
@@ -29,12 +32,12 @@ type book struct {
 	day      int64           // the first closed one
 }
 
-func newBook(t *testing.T, db *DB) *book {
+func newBook(t *testing.T, db *persistence.DB) *book {
 	t.Helper()
 	account := func(kind ledger.Kind, owner string) ledger.Account {
 		return ledger.Account{Kind: kind, Owner: owner, Asset: 1}
 	}
-	b := &book{db: db, l: ledgertest.New(NewLedger(db), db), ada: account(ledger.User, "ada"),
+	b := &book{db: db, l: ledgertest.New(money.NewLedger(db), db), ada: account(ledger.User, "ada"),
 		bob: account(ledger.User, "bob"), treasury: account(ledger.Treasury, "")}
 	now := time.Now()
 	do := func(m ledger.Movement) ledger.Result {
@@ -60,7 +63,7 @@ func newBook(t *testing.T, db *DB) *book {
 	move(4, b.treasury, b.bob, "50")
 	move(3, b.ada, b.bob, "1.5")
 	move(3, b.bob, b.treasury, "0.25")
-	storetest.Must(t, ledger.CloseDays(t.Context(), NewLedger(db), db, now))
+	storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, now))
 	b.day = b.first.At.UnixMilli() / (24 * time.Hour).Milliseconds()
 	wrong := move(0, b.treasury, b.bob, "7")
 	_, err := b.l.Reverse(t.Context(), audit.By{UserID: "op"}, wrong.ID, "booked twice")
@@ -75,7 +78,7 @@ func newBook(t *testing.T, db *DB) *book {
 }
 
 func (b *book) verify(ctx context.Context) error {
-	_, err := ledger.Verify(ctx, NewLedger(b.db))
+	_, err := ledger.Verify(ctx, money.NewLedger(b.db))
 	return err
 }
 
@@ -128,9 +131,9 @@ func remade(t ledger.Transfer, table string) string {
 
 // Every fault that somebody plants below the service is named with its id.
 func TestLedgerVerifyNamesTheFault(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		b := newBook(t, db)
-		totals, err := ledger.Verify(t.Context(), NewLedger(db))
+		totals, err := ledger.Verify(t.Context(), money.NewLedger(db))
 		storetest.Must(t, err)
 		if len(totals) != 1 || totals[0].String() !=
 			"asset 1: 8 transfers between 3 accounts come to 0; users have 148.76, of which 2 is locked" {
@@ -204,7 +207,7 @@ func TestLedgerVerifyNamesTheFault(t *testing.T) {
 
 // Days close in their order, once, also when the work is cut off and done again.
 func TestDaysClose(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		b, now := newBook(t, db), time.Now()
 		count := func() int {
 			n, err := db.Conn(t.Context()).NewSelect().Table("day").Count(t.Context())
@@ -214,17 +217,17 @@ func TestDaysClose(t *testing.T) {
 		if count() != 6 {
 			t.Errorf("%d days are closed, want 2 of each of 3 accounts", count())
 		}
-		storetest.Must(t, ledger.CloseDays(t.Context(), NewLedger(db), db, now))
-		d, err := NewLedger(db).DayBefore(t.Context(), b.ada.ID(), b.day+1)
+		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, now))
+		d, err := money.NewLedger(db).DayBefore(t.Context(), b.ada.ID(), b.day+1)
 		storetest.Must(t, err)
 		storetest.Same(t, d, ledger.Day{Account: b.ada.ID(), Day: b.day + 1, Posted: amount.Must("98.5"),
 			Out: amount.Must("1.5"), Seq: 2})
 		midnight := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
-		storetest.Must(t, ledger.CloseDays(t.Context(), NewLedger(db), db, midnight.Add(time.Hour-1)))
+		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, midnight.Add(time.Hour-1)))
 		if count() != 6 {
 			t.Error("today was closed within an hour of its end")
 		}
-		storetest.Must(t, ledger.CloseDays(t.Context(), NewLedger(db), db, midnight.Add(time.Hour)))
+		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, midnight.Add(time.Hour)))
 		if count() != 9 {
 			t.Errorf("%d days are closed, want 9", count())
 		}

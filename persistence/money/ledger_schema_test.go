@@ -1,4 +1,4 @@
-package persistence
+package money_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
 )
 
 // ledgerRows are good rows: two users and a treasury of asset 1, a user of asset 2,
@@ -138,7 +140,7 @@ func TestLedgerInvariantsInPlainSQL(t *testing.T) {
 			"WHERE id = 'h1'",
 		"an unbounded account below zero": balanceOf("t", "posted_hi = -99, seq = 2"),
 	}
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		try := func(text string) error {
 			digest := "zeroblob(32)"
 			if db.Postgres() {

@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"context"
@@ -6,16 +6,17 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/addressbook"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // AddressBooks implements addressbook.Store.
-type AddressBooks struct{ db *DB }
+type AddressBooks struct{ db *engine.DB }
 
 var _ addressbook.Store = AddressBooks{}
 
 // NewAddressBooks returns the withdrawal address books kept in db.
-func NewAddressBooks(db *DB) AddressBooks { return AddressBooks{db} }
+func NewAddressBooks(db *engine.DB) AddressBooks { return AddressBooks{db} }
 
 type bookRow struct {
 	bun.BaseModel `bun:"table:withdrawal_book,alias:b"`
@@ -49,12 +50,12 @@ var addresses = record.Table[addressRow, ownedEntry]{
 	Absent: "there is no such address",
 	Record: func(r addressRow) (ownedEntry, error) {
 		return ownedEntry{addressbook.Entry{ID: r.ID, Name: r.Name, Address: r.Address, CurrencyID: r.CurrencyID,
-			NetworkID: r.NetworkID, CreatedAt: at(r.CreatedAt), AddressAt: at(r.AddressAt)}, r.UserID}, nil
+			NetworkID: r.NetworkID, CreatedAt: engine.Time(r.CreatedAt), AddressAt: engine.Time(r.AddressAt)}, r.UserID}, nil
 	},
 	Row: func(e ownedEntry) addressRow {
 		return addressRow{UserID: e.userID, Name: e.Name, Address: e.Address, Key: e.Key(),
-			CurrencyID: e.CurrencyID, NetworkID: e.NetworkID, CreatedAt: ms(e.CreatedAt),
-			AddressAt: ms(e.AddressAt)}
+			CurrencyID: e.CurrencyID, NetworkID: e.NetworkID, CreatedAt: engine.Millis(e.CreatedAt),
+			AddressAt: engine.Millis(e.AddressAt)}
 	},
 }
 
@@ -71,7 +72,7 @@ func (s AddressBooks) Book(ctx context.Context, userID string) (addressbook.Book
 // Hold implements addressbook.Store. The row of the book is written before the
 // book is read, so a second writer waits for this one on both databases.
 func (s AddressBooks) Hold(ctx context.Context, userID string) (addressbook.Book, error) {
-	row := bookRow{UserID: userID, ChangedAt: ms(s.db.Now())}
+	row := bookRow{UserID: userID, ChangedAt: engine.Millis(s.db.Now())}
 	err := record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (user_id) DO UPDATE").
 			Set("changed_at = EXCLUDED.changed_at").Returning("NULL").Exec(ctx)

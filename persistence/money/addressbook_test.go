@@ -1,4 +1,4 @@
-package persistence
+package money_test
 
 import (
 	"context"
@@ -14,32 +14,36 @@ import (
 	"castellan/domain/currency"
 	"castellan/domain/currency/currencytest"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 func TestCurrencyStore(t *testing.T) {
-	suite(t, currencytest.Run, func(db *DB) currency.Store { return NewCurrencies(db) },
+	persistencetest.RunBoth(t, currencytest.Run,
+		func(db *persistence.DB) currency.Store { return money.NewCurrencies(db) },
 		"currency_of_network", "currency_network", "currency")
 }
 
 func TestAddressBookStore(t *testing.T) {
-	suite(t, addressbooktest.Run, func(db *DB) addressbooktest.Fixture {
-		currencies := NewCurrencies(db)
+	persistencetest.RunBoth(t, addressbooktest.Run, func(db *persistence.DB) addressbooktest.Fixture {
+		currencies := money.NewCurrencies(db)
 		cur, err := currencies.AddCurrency(t.Context(), currency.Currency{Code: "BTC"})
 		storetest.Must(t, err)
 		net, err := currencies.AddNetwork(t.Context(), currency.Network{Code: "BTC"})
 		storetest.Must(t, err)
-		return addressbooktest.Fixture{Store: NewAddressBooks(db), CurrencyID: cur, NetworkID: net}
+		return addressbooktest.Fixture{Store: money.NewAddressBooks(db), CurrencyID: cur, NetworkID: net}
 	}, "withdrawal_address", "withdrawal_book", "currency_of_network", "currency_network", "currency")
 }
 
 // A change of a book commits with its audit row, or not at all. The row names
 // the address and never the user's own text.
 func TestAddressBookAudit(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
-		currencies := NewCurrencies(db)
+		currencies := money.NewCurrencies(db)
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
-		books := &addressbook.Service{Store: NewAddressBooks(db), Changes: admin.Changes{Commit: db, Now: time.Now},
+		books := &addressbook.Service{Store: money.NewAddressBooks(db), Changes: admin.Changes{Commit: db, Now: time.Now},
 			Currencies: currency.NewLive(currencies)}
 		storetest.Must(t, books.Currencies.Reload(ctx))
 		who := audit.By{UserID: "u1", IP: "192.0.2.9", RequestID: "r1"}
@@ -62,13 +66,13 @@ func TestAddressBookAudit(t *testing.T) {
 			{"WITHDRAWAL_ADDRESS_REMOVE", second, func() error { return books.Remove(ctx, who, r.ID) }},
 		} {
 			// Without its audit row there is no change.
-			books.Changes.Commit = unaudited(db)
-			if err := step.do(); !errors.Is(err, errNoAudit) {
+			books.Changes.Commit = persistencetest.Unaudited(db)
+			if err := step.do(); !errors.Is(err, persistencetest.ErrNoAudit) {
 				t.Errorf("%s: %v", step.action, err)
 			}
 			books.Changes.Commit = db
 			storetest.Must(t, step.do())
-			rows := did(t, db, step.action)
+			rows := persistencetest.Did(t, db, step.action)
 			if len(rows) != 1 {
 				t.Fatalf("%s: %d rows", step.action, len(rows))
 			}

@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"cmp"
@@ -17,12 +17,12 @@ import (
 )
 
 // Ledger implements ledger.Store.
-type Ledger struct{ db *DB }
+type Ledger struct{ db *engine.DB }
 
 var _ ledger.Store = Ledger{}
 
 // NewLedger returns the ledger kept in db.
-func NewLedger(db *DB) Ledger { return Ledger{db} }
+func NewLedger(db *engine.DB) Ledger { return Ledger{db} }
 
 type assetRow struct {
 	bun.BaseModel `bun:"table:asset,alias:s"`
@@ -116,7 +116,7 @@ type endRow struct {
 	Version    int64
 }
 
-var ledgerFences = []engine.Kind{
+var LedgerFences = []engine.Kind{
 	engine.Fenced("UPDATE hold SET state = v.state, transfer_id = NULLIF(v.transfer_id, ''), version = v.version + 1 "+
 		"{FROM v} WHERE hold.id = v.id AND hold.version = v.version AND hold.state = 'active' {RETURNING hold.id}",
 		func(w ledger.EndHold) endRow {
@@ -131,7 +131,7 @@ var ledgerFences = []engine.Kind{
 	}, "posted_hi", "posted_lo", "locked_hi", "locked_lo", "seq"),
 }
 
-var ledgerWrites = []engine.Kind{
+var LedgerWrites = []engine.Kind{
 	engine.Insert(dayRowOf),
 	engine.Update("INSERT INTO asset (id, unit) SELECT v.id, v.unit {FROM v} "+
 		"WHERE NOT EXISTS (SELECT 1 FROM asset s WHERE s.id = v.id AND s.unit <= v.unit)",
@@ -160,9 +160,9 @@ var ledgerWrites = []engine.Kind{
 		}),
 }
 
-// ledgerDeltas adds to balances. A bounded one keeps out by its foreign key: it is
+// LedgerDeltas adds to balances. A bounded one keeps out by its foreign key: it is
 // told that it is unbounded.
-var ledgerDeltas = []engine.Kind{
+var LedgerDeltas = []engine.Kind{
 	engine.Summed("UPDATE balance SET bounded = FALSE, "+
 		"posted_hi = balance.posted_hi + v.hi + (balance.posted_lo + v.lo) / 1000000000000000000, "+
 		"posted_lo = (balance.posted_lo + v.lo) % 1000000000000000000, "+
@@ -178,14 +178,16 @@ func transferRowOf(t ledger.Transfer) transferRow {
 	digest := t.Digest()
 	r := transferRow{ID: t.ID, GroupID: t.Group, Kind: t.Kind, Ref: t.Ref, Digest: digest[:], AssetID: t.Debit.Asset,
 		Unit: t.Unit, DebitID: t.Debit.ID(), CreditID: t.Credit.ID(), Reverses: t.Reverses, Reason: t.Reason,
-		ActorID: t.ActorID, At: ms(t.At), EffectiveAt: ms(t.EffectiveAt), DebitSeq: t.DebitSeq, CreditSeq: t.CreditSeq}
+		ActorID: t.ActorID, At: engine.Millis(t.At), EffectiveAt: engine.Millis(t.EffectiveAt), DebitSeq: t.DebitSeq,
+		CreditSeq: t.CreditSeq}
 	r.Hi, r.Lo = t.Amount.Parts()
 	return r
 }
 
 func (r transferRow) transfer() (ledger.Transfer, error) {
 	t := ledger.Transfer{ID: r.ID, Group: r.GroupID, Kind: r.Kind, Ref: r.Ref, Unit: r.Unit, Reverses: r.Reverses,
-		Reason: r.Reason, ActorID: r.ActorID, At: at(r.At), EffectiveAt: at(r.EffectiveAt), DebitSeq: r.DebitSeq,
+		Reason: r.Reason, ActorID: r.ActorID, At: engine.Time(r.At), EffectiveAt: engine.Time(r.EffectiveAt),
+		DebitSeq:  r.DebitSeq,
 		CreditSeq: r.CreditSeq}
 	var err error
 	if t.Debit, err = accountOf(r.DebitID); err == nil {
@@ -348,13 +350,13 @@ func (s Ledger) Statement(ctx context.Context, of ledger.Account, q page.Query[l
 	for _, side := range []string{"debit_id", "credit_id"} {
 		var half []transferRow
 		if err := s.statementSide(ctx, side, of.ID(), q).Scan(ctx, &half); err != nil {
-			return out, translate(err)
+			return out, engine.Translate(err)
 		}
 		rows = append(rows, half...)
 		if q.Count {
 			n, err := s.db.Conn(ctx).NewSelect().Table("transfer").Where("? = ?", bun.Ident(side), of.ID()).Count(ctx)
 			if err != nil {
-				return out, translate(err)
+				return out, engine.Translate(err)
 			}
 			out.Total += int(n)
 		}

@@ -1,4 +1,4 @@
-package persistence
+package money_test
 
 import (
 	"testing"
@@ -7,6 +7,9 @@ import (
 
 	"castellan/domain/blockage"
 	"castellan/domain/page"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"
 )
 
@@ -14,11 +17,11 @@ import (
 // of the list, with a position and without: the last page costs what the first
 // one does.
 func TestPagesOfMoneyAreFoundByIndex(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		blocked := func(q blockage.Query) *bun.SelectQuery {
-			p := record.PartOf(page.Query[blockage.Place]{After: &blockage.Place{ID: 9}, Limit: 10}, blockageOrder,
-				blockageFilters(q))
-			return blockages.Selected(db.Conn(t.Context()).NewSelect().Model((*blockageRead)(nil)), p)
+			p := record.PartOf(page.Query[blockage.Place]{After: &blockage.Place{ID: 9}, Limit: 10}, money.BlockageOrder,
+				money.BlockageFilters(q))
+			return money.BlockagesTable.Selected(db.Conn(t.Context()).NewSelect().Model((*money.BlockageRead)(nil)), p)
 		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
@@ -30,7 +33,7 @@ func TestPagesOfMoneyAreFoundByIndex(t *testing.T) {
 			"blockages of a type":   {blocked(blockage.Query{TypeIDs: []int64{1}}), "blockage_type"},
 			"blockages of a status": {blocked(blockage.Query{Status: new(blockage.Active)}), "blockage_status"},
 		} {
-			wantsIndex(t, db, name, c.query, c.index)
+			persistencetest.WantsIndex(t, db, name, c.query, c.index)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"cmp"
@@ -16,12 +16,12 @@ import (
 )
 
 // Rates implements rate.Store.
-type Rates struct{ db *DB }
+type Rates struct{ db *engine.DB }
 
 var _ rate.Store = Rates{}
 
 // NewRates returns the exchange rates kept in db.
-func NewRates(db *DB) Rates { return Rates{db} }
+func NewRates(db *engine.DB) Rates { return Rates{db} }
 
 type exchangePairRow struct {
 	bun.BaseModel `bun:"table:exchange_pair,alias:p"`
@@ -44,10 +44,10 @@ type exchangeRateRow struct {
 // rowsPerInsert keeps a statement below the parameters that a database takes.
 const rowsPerInsert = 500
 
-// rateWrites store what arrived. There is one every few minutes.
-func rateWrites(now func() time.Time) []engine.Kind {
+// RateWrites store what arrived. There is one every few minutes.
+func RateWrites(now func() time.Time) []engine.Kind {
 	return []engine.Kind{engine.Each(func(ctx context.Context, tx bun.Tx, w rate.Arrived) error {
-		_, err := addRates(ctx, tx, ms(now()), w)
+		_, err := addRates(ctx, tx, engine.Millis(now()), w)
 		return err
 	})}
 }
@@ -55,7 +55,7 @@ func rateWrites(now func() time.Time) []engine.Kind {
 // Add implements rate.Store.
 func (s Rates) Add(ctx context.Context, source string, quotes []rate.Quote) (changed int, err error) {
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		changed, err = addRates(ctx, tx, ms(s.db.Now()), rate.Arrived{Source: source, Quotes: quotes})
+		changed, err = addRates(ctx, tx, engine.Millis(s.db.Now()), rate.Arrived{Source: source, Quotes: quotes})
 		return err
 	})
 	return changed, err
@@ -73,7 +73,7 @@ func addRates(ctx context.Context, tx bun.IDB, now int64, w rate.Arrived) (chang
 			}
 			ids[q.Pair] = id
 		}
-		rows = append(rows, exchangeRateRow{PairID: id, At: ms(q.At), Rate: q.Rate.String(), Source: w.Source,
+		rows = append(rows, exchangeRateRow{PairID: id, At: engine.Millis(q.At), Rate: q.Rate.String(), Source: w.Source,
 			CreatedAt: now})
 		if len(rows) < rowsPerInsert && i < len(quotes)-1 {
 			continue
@@ -128,7 +128,7 @@ func (s Rates) Last(ctx context.Context, until time.Time, pairs ...rate.Pair) ([
 		Rate        *string
 	}
 	if err := s.last(ctx, until, pairs).Scan(ctx, &rows); err != nil {
-		return nil, translate(err)
+		return nil, engine.Translate(err)
 	}
 	out := make([]rate.Quote, 0, len(rows))
 	for _, r := range rows {
@@ -139,7 +139,7 @@ func (s Rates) Last(ctx context.Context, until time.Time, pairs ...rate.Pair) ([
 		if err != nil {
 			return nil, fmt.Errorf("read the rate of %s in %s: %w", r.Base, r.Quote, err)
 		}
-		out = append(out, rate.Quote{Pair: rate.Pair{Base: r.Base, Quote: r.Quote}, Rate: value, At: at(*r.At)})
+		out = append(out, rate.Quote{Pair: rate.Pair{Base: r.Base, Quote: r.Quote}, Rate: value, At: engine.Time(*r.At)})
 	}
 	return out, nil
 }

@@ -1,4 +1,4 @@
-package persistence
+package money_test
 
 import (
 	"fmt"
@@ -9,16 +9,20 @@ import (
 	"castellan/domain/rate"
 	"castellan/domain/rate/ratetest"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 func TestRateStore(t *testing.T) {
-	suite(t, ratetest.Run, func(db *DB) rate.Store { return NewRates(db) }, "exchange_rate", "exchange_pair")
+	persistencetest.RunBoth(t, ratetest.Run, func(db *persistence.DB) rate.Store { return money.NewRates(db) },
+		"exchange_rate", "exchange_pair")
 }
 
 // The last rate of a pair is one step of the primary key, however many rates there are.
 func TestLastRatesAreFoundByIndex(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		s := NewRates(db)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s := money.NewRates(db)
 		all := make([]rate.Quote, 1000)
 		for i := range all {
 			all[i] = rate.Quote{Pair: rate.Pair{Base: "A", Quote: fmt.Sprint("B", i%4)}, Rate: rate.Must("2"),
@@ -29,7 +33,7 @@ func TestLastRatesAreFoundByIndex(t *testing.T) {
 		for name, pairs := range map[string][]rate.Pair{
 			"of one": {{Base: "A", Quote: "B1"}}, "of a rate": rate.Needed(rate.Pair{Base: "EUR", Quote: "TRY"}), "of all": nil,
 		} {
-			plan := strings.ToLower(explain(t, db, s.last(t.Context(), time.UnixMilli(500), pairs)))
+			plan := strings.ToLower(persistencetest.Explain(t, db, s.LastQuery(t.Context(), time.UnixMilli(500), pairs)))
 			key := "using exchange_rate_pkey on exchange_rate"
 			if !db.Postgres() {
 				key = "sqlite_autoindex_exchange_rate_1 (pair_id=? and at<?)"

@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 )
 
 // Providers implements provider.Store.
-type Providers struct{ db *DB }
+type Providers struct{ db *engine.DB }
 
 var _ provider.Store = Providers{}
 
 // NewProviders returns the snapshots of accounts at providers kept in db.
-func NewProviders(db *DB) Providers { return Providers{db} }
+func NewProviders(db *engine.DB) Providers { return Providers{db} }
 
 type providerAccountRow struct {
 	bun.BaseModel `bun:"table:provider_account,alias:a"`
@@ -59,9 +59,9 @@ type providerEntryRow struct {
 	providerAmounts
 }
 
-// providerWrites store what arrived. There is one for each account every five
+// ProviderWrites store what arrived. There is one for each account every five
 // minutes.
-var providerWrites = []engine.Kind{engine.Each(addSnapshot)}
+var ProviderWrites = []engine.Kind{engine.Each(addSnapshot)}
 
 func addSnapshot(ctx context.Context, tx bun.Tx, w provider.Arrived) error {
 	account := providerAccountRow{Provider: w.Provider, Account: w.Account}
@@ -70,7 +70,7 @@ func addSnapshot(ctx context.Context, tx bun.Tx, w provider.Arrived) error {
 		return err
 	}
 	var ids []int64
-	s := providerSnapshotRow{Provider: w.Provider, Account: w.Account, At: ms(w.At)}
+	s := providerSnapshotRow{Provider: w.Provider, Account: w.Account, At: engine.Millis(w.At)}
 	_, err = tx.NewInsert().Model(&s).ExcludeColumn("id").On("CONFLICT (provider, account, at) DO NOTHING").
 		Returning("id").Exec(ctx, &ids)
 	if err != nil || len(ids) == 0 {
@@ -101,7 +101,7 @@ var (
 				Join("JOIN provider_balance AS b ON b.snapshot_id = s.id")
 		},
 		Record: func(r providerEntryRow) (e provider.Entry, err error) {
-			e = provider.Entry{Account: r.Account, At: at(r.At), Balance: provider.Balance{Asset: r.Asset}}
+			e = provider.Entry{Account: r.Account, At: engine.Time(r.At), Balance: provider.Balance{Asset: r.Asset}}
 			if e.Free, err = r.Free.Amount(); err == nil {
 				e.Locked, err = r.Locked.Amount()
 			}
@@ -130,7 +130,7 @@ func (s Providers) Latest(ctx context.Context, name, account, asset string) ([]p
 	return providerAccounts.List(ctx, s.db, record.Part{Where: latestFilters(name, account, asset)})
 }
 
-func providerPlace(p provider.Place) []any { return []any{ms(p.At), p.Account} }
+func providerPlace(p provider.Place) []any { return []any{engine.Millis(p.At), p.Account} }
 
 func historyFilters(q provider.History) []record.Filter {
 	fs := []record.Filter{record.Is("s.provider", q.Provider), record.Given("s.account", q.Account), record.Is("b.asset",
@@ -164,10 +164,10 @@ func (s Providers) At(ctx context.Context, name string, at time.Time) (all []pro
 	defer cancel()
 	found, err = record.Filtered(s.db.Conn(ctx).NewSelect().Model((*providerSnapshotRow)(nil)), atFilters(name,
 		at)).Exists(ctx)
-	return nil, found, translate(err)
+	return nil, found, engine.Translate(err)
 }
 
 // Purge implements provider.Store. The balances go with their snapshots.
 func (s Providers) Purge(ctx context.Context, before time.Time) error {
-	return s.db.Purge(ctx, "provider_snapshot", "id", "at < ?", ms(before))
+	return s.db.Purge(ctx, "provider_snapshot", "id", "at < ?", engine.Millis(before))
 }

@@ -1,4 +1,4 @@
-package persistence
+package money_test
 
 import (
 	"flag"
@@ -15,6 +15,9 @@ import (
 	"castellan/domain/ledger"
 	"castellan/domain/ledger/ledgertest"
 	"castellan/domain/storetest"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // With 10000, each of rapid's hundred runs is so long, and so a million together.
@@ -35,10 +38,10 @@ func TestLedgerAgainstItsModel(t *testing.T) {
 		m := ledgertest.NewMemory()
 		rapid.Check(t, func(r *rapid.T) { ledgerModel(r, ledgertest.New(m, m), *ledgerSteps) })
 	})
-	both(t, func(t *testing.T, db *DB) {
-		l := ledgertest.New(NewLedger(db), db)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		l := ledgertest.New(money.NewLedger(db), db)
 		rapid.Check(t, func(r *rapid.T) { ledgerModel(r, l, 12) })
-		_, err := ledger.Verify(t.Context(), NewLedger(db))
+		_, err := ledger.Verify(t.Context(), money.NewLedger(db))
 		storetest.Must(t, err)
 	})
 }

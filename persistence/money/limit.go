@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"context"
@@ -8,16 +8,17 @@ import (
 
 	"castellan/domain/id"
 	"castellan/domain/limit"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Limits implements limit.Store.
-type Limits struct{ db *DB }
+type Limits struct{ db *engine.DB }
 
 var _ limit.Store = Limits{}
 
 // NewLimits returns what accounts received and sent, as db has it.
-func NewLimits(db *DB) Limits { return Limits{db} }
+func NewLimits(db *engine.DB) Limits { return Limits{db} }
 
 type movedRow struct {
 	Received bool
@@ -50,7 +51,7 @@ func (s Limits) Moved(ctx context.Context, userID string, month, day time.Time) 
 	defer cancel()
 	var rows []movedRow
 	if err := movedOf(s.db.Conn(ctx), userID, month, day).Scan(ctx, &rows); err != nil {
-		return nil, translate(err)
+		return nil, engine.Translate(err)
 	}
 	for _, r := range rows { // the days before come first
 		if n := len(all); n == 0 || all[n-1].Asset != r.AssetID || all[n-1].Received != r.Received {

@@ -1,4 +1,4 @@
-package persistence
+package money_test
 
 import (
 	"encoding/hex"
@@ -17,20 +17,22 @@ import (
 	"castellan/domain/ledger"
 	"castellan/domain/ledger/ledgertest"
 	"castellan/internal/pgtest"
+	"castellan/persistence"
+	"castellan/persistence/money"
 )
 
 // durable runs a benchmark on both databases, with every commit on the disk.
-func durable(b *testing.B, bench func(b *testing.B, db *DB)) {
+func durable(b *testing.B, bench func(b *testing.B, db *persistence.DB)) {
 	run := func(b *testing.B, dsn string) {
-		db, err := Open(b.Context(), dsn, Options{Timeout: time.Minute})
+		db, err := persistence.Open(b.Context(), dsn, persistence.Options{Timeout: time.Minute})
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer db.Close()
-		if _, err = Migrate(b.Context(), db); err != nil {
+		if _, err = persistence.Migrate(b.Context(), db); err != nil {
 			b.Fatal(err)
 		}
-		Start(db, []byte("audit key of the benchmark"), "bench")
+		persistence.Start(db, []byte("audit key of the benchmark"), "bench")
 		bench(b, db)
 	}
 	b.Run("sqlite", func(b *testing.B) { run(b, "sqlite:"+filepath.Join(b.TempDir(), "bench.db")) })
@@ -51,10 +53,10 @@ func BenchmarkMovement(b *testing.B) {
 	for _, treasuries := range []int{1, 1000} {
 		b.Run(fmt.Sprint("treasuries=", treasuries), func(b *testing.B) {
 			b.Run("whole", func(b *testing.B) {
-				durable(b, func(b *testing.B, db *DB) { benchmarkMovement(b, db, treasuries) })
+				durable(b, func(b *testing.B, db *persistence.DB) { benchmarkMovement(b, db, treasuries) })
 			})
 			b.Run("unit", func(b *testing.B) {
-				durable(b, func(b *testing.B, db *DB) { benchmarkUnit(b, db, treasuries) })
+				durable(b, func(b *testing.B, db *persistence.DB) { benchmarkUnit(b, db, treasuries) })
 			})
 		})
 	}
@@ -70,8 +72,8 @@ func benchTreasury(i int64, of int) ledger.Account {
 	return ledger.Account{Kind: ledger.Treasury, Owner: fmt.Sprint(i % int64(of)), Asset: 1}
 }
 
-func benchmarkMovement(b *testing.B, db *DB, treasuries int) {
-	l := ledgertest.New(NewLedger(db), db)
+func benchmarkMovement(b *testing.B, db *persistence.DB, treasuries int) {
+	l := ledgertest.New(money.NewLedger(db), db)
 	var next atomic.Int64
 	move := func() error {
 		i := next.Add(1)
@@ -88,7 +90,7 @@ func benchmarkMovement(b *testing.B, db *DB, treasuries int) {
 }
 
 // parallel measures do under 256 callers.
-func parallel(b *testing.B, db *DB, do func() error) {
+func parallel(b *testing.B, db *persistence.DB, do func() error) {
 	units, batches := db.Units(), db.Batches()
 	b.SetParallelism(benchCallers / 2)
 	b.ResetTimer()
@@ -111,7 +113,7 @@ func unitOf(t ledger.Transfer) []commit.Write {
 		ActorID: "op", UserID: t.Credit.Owner, Target: t.ID, Detail: hex.EncodeToString(sum[:])}}
 }
 
-func benchmarkUnit(b *testing.B, db *DB, treasuries int) {
+func benchmarkUnit(b *testing.B, db *persistence.DB, treasuries int) {
 	openAccounts(b, db, treasuries)
 	type owner struct {
 		turn chan struct{}
@@ -148,7 +150,7 @@ func benchmarkUnit(b *testing.B, db *DB, treasuries int) {
 }
 
 // openAccounts opens the accounts of the benchmarks.
-func openAccounts(b *testing.B, db *DB, treasuries int) {
+func openAccounts(b *testing.B, db *persistence.DB, treasuries int) {
 	if err := db.Commit(b.Context(), ledger.AddAsset{ID: 1, Unit: 1e16}); err != nil {
 		b.Fatal(err)
 	}
@@ -167,7 +169,7 @@ func openAccounts(b *testing.B, db *DB, treasuries int) {
 // BenchmarkLedgerVerify proves a ledger of 10⁶ transfers between 10⁵ accounts. MB is
 // the most that the heap had meanwhile.
 func BenchmarkLedgerVerify(b *testing.B) {
-	durable(b, func(b *testing.B, db *DB) {
+	durable(b, func(b *testing.B, db *persistence.DB) {
 		const users, each = 100_000, 10
 		if err := db.Commit(b.Context(), ledger.AddAsset{ID: 1, Unit: 1e16}); err != nil {
 			b.Fatal(err)
@@ -214,7 +216,7 @@ func BenchmarkLedgerVerify(b *testing.B) {
 		b.ResetTimer()
 		defer func() { b.ReportMetric(float64(peak())/1e6, "MB") }()
 		for range b.N {
-			totals, err := ledger.Verify(b.Context(), NewLedger(db))
+			totals, err := ledger.Verify(b.Context(), money.NewLedger(db))
 			if err != nil || totals[0].Transfers != users*each {
 				b.Fatal(totals, err)
 			}

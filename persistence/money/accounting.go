@@ -1,4 +1,4 @@
-package persistence
+package money
 
 import (
 	"context"
@@ -7,16 +7,17 @@ import (
 	"castellan/domain/accounting"
 	"castellan/domain/id"
 	"castellan/domain/ledger"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Accounting implements accounting.Store.
-type Accounting struct{ db *DB }
+type Accounting struct{ db *engine.DB }
 
 var _ accounting.Store = Accounting{}
 
 // NewAccounting returns what a journal reads of the ledger in db.
-func NewAccounting(db *DB) Accounting { return Accounting{db} }
+func NewAccounting(db *engine.DB) Accounting { return Accounting{db} }
 
 // totalRow is a group of transfers.
 type totalRow struct {
@@ -42,10 +43,10 @@ func (s Accounting) Totals(ctx context.Context, from, to time.Time) ([]accountin
 		ColumnExpr("t.at / ? AS day", dayMs).Column("t.asset_id", "t.kind").ColumnExpr("d.kind AS debit").
 		ColumnExpr("c.kind AS credit").ColumnExpr("count(*) AS count")).
 		Where("t.id >= ?", id.Before(from)).Where("t.id < ?", id.Before(to)).
-		Where("t.at >= ?", ms(from)).Where("t.at < ?", ms(to)).
+		Where("t.at >= ?", engine.Millis(from)).Where("t.at < ?", engine.Millis(to)).
 		GroupExpr("1, 2, 3, 4, 5").OrderExpr("1, 2, 3, 4, 5").Scan(ctx, &rows)
 	if err != nil {
-		return nil, translate(err)
+		return nil, engine.Translate(err)
 	}
 	out := make([]accounting.Total, len(rows))
 	for i, r := range rows {
