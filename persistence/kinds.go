@@ -10,6 +10,7 @@ import (
 	"castellan/persistence/engine"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/office"
 )
 
 // kinds are all writes of all slices, in the order in which they run.
@@ -63,7 +64,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			statusWrites,
 			access.PushWrites,
 			kit.IntegrationWrites,
-			contractWrites,
+			office.ContractWrites,
 		),
 		Deltas: slices.Concat(money.LedgerDeltas, access.RefusedDeltas),
 	}

@@ -33,6 +33,7 @@ import (
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/office"
 )
 
 // backOffice builds what administrators and scheduled clients may do, and the
@@ -88,8 +89,8 @@ func (s *service) backOffice() error {
 		Store: money.NewLevels(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	s.join(part{groups: groups(country.Group{CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)})})
 	s.join(part{groups: groups(httpdropdown.Group{Store: persistence.NewDropdowns(s.DB)})})
-	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: persistence.NewDeploys(s.DB),
-		VPNs: persistence.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
+	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: office.NewDeploys(s.DB),
+		VPNs: office.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	companies := persistence.NewCorporate(s.DB)
 	linked := &corporate.Service{Store: companies, Users: s.users, Hasher: s.hasher, Changes: s.changes("", nil),
 		DefaultPassword: s.cfg.Corporate.DefaultPassword.Reveal()}

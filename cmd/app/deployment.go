@@ -23,6 +23,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/office"
 )
 
 // connectTime is how long a database that does not answer is waited for: one
@@ -138,7 +139,7 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	}); err != nil {
 		return fmt.Errorf("seed explorers: %w", err)
 	}
-	contracts := persistence.NewContracts(v.DB)
+	contracts := office.NewContracts(v.DB)
 	if _, err := v.DB.Once(ctx, "contract", func(ctx context.Context) error {
 		return contract.Seed(ctx, contracts)
 	}); err != nil {

@@ -11,8 +11,8 @@ import (
 	httpfoureyes "castellan/http/foureyes"
 	"castellan/http/guard"
 	"castellan/http/rest"
-	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/office"
 )
 
 // fourEyesLife is how long requests for a second person are kept.
@@ -21,7 +21,7 @@ const fourEyesLife = 30 * 24 * time.Hour
 // fourEyes builds what has calls wait for a second person. It carries them out by the
 // server, which is made after it.
 func (s *service) fourEyes() guard.SecondPerson {
-	store := persistence.NewFourEyes(s.DB)
+	store := office.NewFourEyes(s.DB)
 	captured := func(request json.RawMessage) (c edge.Captured, err error) {
 		err = json.Unmarshal(request, &c)
 		return c, err

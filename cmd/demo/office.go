@@ -9,9 +9,9 @@ import (
 	"castellan/domain/approval"
 	"castellan/domain/audit"
 	"castellan/domain/job"
-	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/office"
 )
 
 // office makes what the staff has to do, and has done.
@@ -32,7 +32,7 @@ var services = []string{"castellan-api", "castellan-web", "rates-worker", "ledge
 
 // approvals asks for deployments and access over the months. The last ones wait.
 func (r *run) approvals(ctx context.Context) error {
-	a := approval.Service{Deploys: persistence.NewDeploys(r.DB), VPNs: persistence.NewVPNs(r.DB),
+	a := approval.Service{Deploys: office.NewDeploys(r.DB), VPNs: office.NewVPNs(r.DB),
 		Users: access.NewUsers(r.DB), Changes: r.changes("", nil)}
 	admin := audit.By{UserID: r.team[0].ID}
 	const many = 36

@@ -22,6 +22,7 @@ import (
 	"castellan/outbound/folder"
 	"castellan/persistence"
 	"castellan/persistence/kit"
+	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 )
 
@@ -34,7 +35,7 @@ type (
 
 func TestStore(t *testing.T) {
 	announcementtest.Run(t, persistencetest.Suite(func(db *persistence.DB) announcement.Store {
-		return persistence.NewAnnouncements(db)
+		return office.NewAnnouncements(db)
 	}))
 }
 
@@ -170,7 +171,7 @@ func newDesk(t *testing.T) *desk {
 	files, err := folder.Open(t.TempDir())
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, files.Close()) })
-	store := persistence.NewAnnouncements(db)
+	store := office.NewAnnouncements(db)
 	return &desk{&announcement.Service{Store: store, HTML: richtext.New(""), Pictures: picture.NewDecoder(), Files: files,
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return start }, Lock: store.Lock}}, t, db}
 }

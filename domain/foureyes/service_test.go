@@ -19,12 +19,13 @@ import (
 	"castellan/domain/storetest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
+	officestore "castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 )
 
 func TestStore(t *testing.T) {
 	foureyestest.Run(t, persistencetest.Suite(func(db *persistence.DB) foureyes.Store {
-		return persistence.NewFourEyes(db)
+		return officestore.NewFourEyes(db)
 	}))
 }
 
@@ -48,7 +49,7 @@ func newOffice(t *testing.T) *office {
 	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
 	o := &office{t: t, db: db, now: time.UnixMilli(1_700_000_000_000).UTC(), live: true,
 		account: challenge.Account{CV: 3, SV: 4}}
-	o.Service = &foureyes.Service{Store: persistence.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open, TTL: ttl,
+	o.Service = &foureyes.Service{Store: officestore.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open, TTL: ttl,
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return o.now }},
 		Account: func(_ context.Context, userID string) (challenge.Account, error) {
 			if userID == "nobody" {

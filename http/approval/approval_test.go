@@ -20,6 +20,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/office"
 )
 
 func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
@@ -29,7 +30,7 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 		jane.Name, jane.Surname, jane.Phone = "Jane", "Doe", "+905321234567"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
 		now := time.UnixMilli(1_700_000_000_000)
-		service := &approval.Service{Deploys: persistence.NewDeploys(db), VPNs: persistence.NewVPNs(db),
+		service := &approval.Service{Deploys: office.NewDeploys(db), VPNs: office.NewVPNs(db),
 			Users: access.NewUsers(db), Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }}}
 		test(t, apitest.Serve(t, edge.Options{}, httpapproval.Group{Service: service}).Below("/admin/"), db)
 	})
@@ -99,7 +100,7 @@ func TestVPNRequests(t *testing.T) {
 			s.Wants("GET vpn-request"+query, "", 200, "["+want+"]")
 		}
 		s.Wants("POST vpn-request", `{"userId":"nobody","user_name":"j","type":"t"}`, 404, "RECORD_NOT_FOUND") // D-DVP-05
-		theirs, err := persistence.NewVPNs(db).Add(t.Context(), approval.VPN{Request: approval.Request{RequestorID: "admin"}})
+		theirs, err := office.NewVPNs(db).Add(t.Context(), approval.VPN{Request: approval.Request{RequestorID: "admin"}})
 		storetest.Must(t, err)
 		s.As("clerk").Wants("POST update-vpn-request", fmt.Sprintf(`{"id":%d,"comment":"x"}`, theirs), 403, "FORBIDDEN")
 		s.WantsBound("POST vpn-request", `{"userId":"admin","user_name":"j","type":"t"}`, false)

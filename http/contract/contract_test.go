@@ -19,6 +19,7 @@ import (
 	"castellan/http/edge"
 	"castellan/persistence"
 	"castellan/persistence/kit"
+	"castellan/persistence/office"
 )
 
 type site struct {
@@ -33,7 +34,7 @@ type site struct {
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store := persistence.NewContracts(db)
+		store := office.NewContracts(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, store) }))
 		service := &contract.Service{Store: store, HTML: richtext.New("https://cdn.example.com"),
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}

@@ -50,6 +50,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"
+	"castellan/persistence/office"
 )
 
 const secret = "kedi7şeker"
@@ -61,7 +62,7 @@ type world struct {
 	db        *persistence.DB
 	ring      *keyring.Ring
 	users     access.Users
-	contracts persistence.Contracts
+	contracts office.Contracts
 	began     time.Time
 	ahead     atomic.Int64
 
@@ -141,7 +142,7 @@ func open(t *testing.T, dsn string) *world {
 	_, err = persistence.Migrate(t.Context(), w.db)
 	storetest.Must(t, err)
 	persistence.Start(w.db, []byte("audit key of the test"), "test")
-	w.users, w.contracts = access.NewUsers(w.db), persistence.NewContracts(w.db)
+	w.users, w.contracts = access.NewUsers(w.db), office.NewContracts(w.db)
 	storetest.Must(t, w.db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, w.contracts) }))
 	w.ring = keyringtest.Keeper(t, w.now).Ring()
 	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},

@@ -1,4 +1,4 @@
-package persistence
+package office_test
 
 import (
 	"context"
@@ -14,21 +14,25 @@ import (
 	"castellan/domain/foureyes"
 	"castellan/domain/foureyes/foureyestest"
 	"castellan/domain/storetest"
+	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/office"
+	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"
 )
 
 func TestFourEyesStore(t *testing.T) {
-	suite(t, foureyestest.Run, func(db *DB) foureyes.Store { return NewFourEyes(db) }, "four_eyes")
+	persistencetest.RunBoth(t, foureyestest.Run, func(db *persistence.DB) foureyes.Store { return office.NewFourEyes(db) },
+		"four_eyes")
 }
 
 // The list and its filter are read from an index.
 func TestFourEyesAreFoundByIndex(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		q := record.Filtered(db.Conn(t.Context()).NewSelect().Model((*fourEyesRow)(nil)),
-			fourEyesFilters(foureyes.Query{Status: foureyes.Pending, Now: time.Now()})).OrderExpr("id DESC").Limit(2)
-		if plan := explain(t, db, q); !strings.Contains(plan, "four_eyes_status") {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		q := record.Filtered(db.Conn(t.Context()).NewSelect().Model((*office.FourEyesRow)(nil)),
+			office.FourEyesFilters(foureyes.Query{Status: foureyes.Pending, Now: time.Now()})).OrderExpr("id DESC").Limit(2)
+		if plan := persistencetest.Explain(t, db, q); !strings.Contains(plan, "four_eyes_status") {
 			t.Errorf("the plan does not use the index:\n%s", plan)
 		}
 	})
@@ -36,10 +40,11 @@ func TestFourEyesAreFoundByIndex(t *testing.T) {
 
 // Two accounts have a device in common when one key is registered in both.
 func TestSharedDevices(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s, ctx := access.NewDevices(db), t.Context()
 		for i, d := range [][3]string{{"u1", "k1"}, {"u1", "k2"}, {"u2", "k2"}, {"u3", "k3"}} {
-			exec(t, db, `INSERT INTO device (id, user_id, public_key, brand, model, description, platform, status,
+			persistencetest.Exec(t, db,
+				`INSERT INTO device (id, user_id, public_key, brand, model, description, platform, status,
 				created_at, last_used_at) VALUES ('d`+string(rune('0'+i))+`', '`+d[0]+`', '`+d[1]+`', '', '', '', '',
 				'`+string(device.Active)+`', 0, 0)`)
 		}
@@ -56,7 +61,7 @@ func TestSharedDevices(t *testing.T) {
 
 // A rehearsal tells what would have been written, and leaves nothing.
 func TestRehearsal(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, row, ran := t.Context(), audit.Record{At: time.Now(), Action: "REHEARSED"}, false
 		act := func(ctx context.Context) error {
 			commit.After(ctx, func() { ran = true })

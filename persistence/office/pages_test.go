@@ -1,4 +1,4 @@
-package persistence
+package office_test
 
 import (
 	"testing"
@@ -7,6 +7,9 @@ import (
 
 	"castellan/domain/approval"
 	"castellan/domain/page"
+	"castellan/persistence"
+	"castellan/persistence/office"
+	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"
 )
 
@@ -14,16 +17,16 @@ import (
 // of the list, with a position and without: the last page costs what the first
 // one does.
 func TestPagesOfOfficeAreFoundByIndex(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		asked := func(q approval.DeployQuery) *bun.SelectQuery {
-			p := record.PartOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder,
-				deployFilters(q))
-			return deploys.Selected(db.Conn(t.Context()).NewSelect().Model((*deployRow)(nil)), p)
+			p := record.PartOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, office.ApprovalOrder,
+				office.DeployFilters(q))
+			return office.Deploys.Selected(db.Conn(t.Context()).NewSelect().Model((*office.DeployRow)(nil)), p)
 		}
 		vpn := func(q approval.VPNQuery) *bun.SelectQuery {
-			p := record.PartOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, approvalOrder,
-				vpnFilters(q))
-			return vpns.Selected(db.Conn(t.Context()).NewSelect().Model((*vpnRow)(nil)), p)
+			p := record.PartOf(page.Query[approval.Place]{After: &approval.Place{ID: 9}, Limit: 10}, office.ApprovalOrder,
+				office.VPNFilters(q))
+			return office.VPNs.Selected(db.Conn(t.Context()).NewSelect().Model((*office.VPNRow)(nil)), p)
 		}
 		pending := approval.Pending
 		for name, c := range map[string]struct {
@@ -39,7 +42,7 @@ func TestPagesOfOfficeAreFoundByIndex(t *testing.T) {
 			"VPNs of a name":    {vpn(approval.VPNQuery{UserName: new("n")}), "vpn_request_user_name"},
 			"VPNs of a type":    {vpn(approval.VPNQuery{Type: new("t")}), "vpn_request_type"},
 		} {
-			wantsIndex(t, db, name, c.query, c.index)
+			persistencetest.WantsIndex(t, db, name, c.query, c.index)
 		}
 	})
 }

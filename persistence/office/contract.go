@@ -1,4 +1,4 @@
-package persistence
+package office
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 )
 
 // Contracts implements contract.Store.
-type Contracts struct{ db *DB }
+type Contracts struct{ db *engine.DB }
 
 var _ contract.Store = Contracts{}
 
 // NewContracts returns the contracts kept in db.
-func NewContracts(db *DB) Contracts { return Contracts{db} }
+func NewContracts(db *engine.DB) Contracts { return Contracts{db} }
 
 // contractLock is the key under which contracts change.
 const contractLock = 0x636f6e7472616374 // "contract"
@@ -53,9 +53,9 @@ type acceptanceRow struct {
 	AcceptedAt int64
 }
 
-var contractWrites = []engine.Kind{
+var ContractWrites = []engine.Kind{
 	engine.Insert(func(w contract.Accept) acceptanceRow {
-		return acceptanceRow{UserID: w.UserID, ContractID: w.ContractID, Version: w.Version, AcceptedAt: ms(w.At)}
+		return acceptanceRow{UserID: w.UserID, ContractID: w.ContractID, Version: w.Version, AcceptedAt: engine.Millis(w.At)}
 	}),
 }
 
@@ -63,7 +63,7 @@ var (
 	contracts = record.Table[contractRow, contract.Contract]{
 		Record: func(r contractRow) (contract.Contract, error) {
 			return contract.Contract{ID: r.ID, Code: r.Code, Name: r.Name, Version: r.Version, Active: r.Active,
-				CreatedAt: at(r.CreatedAt)}, nil
+				CreatedAt: engine.Time(r.CreatedAt)}, nil
 		},
 		Row: func(c contract.Contract) contractRow {
 			return contractRow{Code: c.Code, Name: c.Name, Version: c.Version, Active: c.Active}
@@ -72,7 +72,8 @@ var (
 	acceptances = record.Table[acceptanceRow, contract.Accept]{
 		Order: record.Keyset{Columns: "contract_id"},
 		Record: func(r acceptanceRow) (contract.Accept, error) {
-			return contract.Accept{UserID: r.UserID, ContractID: r.ContractID, Version: r.Version, At: at(r.AcceptedAt)}, nil
+			return contract.Accept{UserID: r.UserID, ContractID: r.ContractID, Version: r.Version,
+				At: engine.Time(r.AcceptedAt)}, nil
 		},
 	}
 	contractDetails = record.Table[contractDetailRow, contract.Detail]{

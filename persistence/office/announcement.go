@@ -1,4 +1,4 @@
-package persistence
+package office
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 )
 
 // Announcements implements announcement.Store.
-type Announcements struct{ db *DB }
+type Announcements struct{ db *engine.DB }
 
 var _ announcement.Store = Announcements{}
 
 // NewAnnouncements returns the announcements kept in db.
-func NewAnnouncements(db *DB) Announcements { return Announcements{db} }
+func NewAnnouncements(db *engine.DB) Announcements { return Announcements{db} }
 
 // announcementLock is the key under which announcements change.
 const announcementLock = 0x616e6e6f756e6365 // "announce"
@@ -54,7 +54,7 @@ var announcements = record.Table[announcementRow, announcement.Announcement]{
 	Fixed: []string{"slug", "created_by", "created_at"},
 	Record: func(r announcementRow) (announcement.Announcement, error) {
 		a := announcement.Announcement{ID: r.ID, Slug: r.Slug, Title: r.Title, Message: r.Message, HTML: r.HTML,
-			Policy: r.Policy, Route: json.RawMessage(r.Route), StartAt: at(r.StartAt), EndAt: at(r.EndAt),
+			Policy: r.Policy, Route: json.RawMessage(r.Route), StartAt: engine.Time(r.StartAt), EndAt: engine.Time(r.EndAt),
 			Active: r.Active, Priority: r.Priority, OrderNo: r.OrderNo, Expanded: r.Expanded, Pinned: r.Pinned,
 			Slider: r.Slider, SliderName: r.SliderName, Type: r.Type, ClientType: r.ClientType,
 			CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy}
@@ -67,9 +67,11 @@ var announcements = record.Table[announcementRow, announcement.Announcement]{
 			engine.ReadJSON(r.HTMLs, &a.HTMLs), engine.ReadJSON(r.Routes, &a.Routes))
 	},
 	Row: func(a announcement.Announcement) announcementRow {
-		return announcementRow{Slug: a.Slug, Title: a.Title, Titles: body(a.Titles), Message: a.Message,
-			Messages: body(a.Messages), HTML: a.HTML, HTMLs: body(a.HTMLs), Policy: a.Policy, Route: string(a.Route),
-			Routes: body(a.Routes), StartAt: ms(a.StartAt), EndAt: ms(a.EndAt), Active: a.Active, Priority: a.Priority,
+		return announcementRow{Slug: a.Slug, Title: a.Title, Titles: engine.WriteJSON(a.Titles), Message: a.Message,
+			Messages: engine.WriteJSON(a.Messages), HTML: a.HTML, HTMLs: engine.WriteJSON(a.HTMLs), Policy: a.Policy,
+			Route:  string(a.Route),
+			Routes: engine.WriteJSON(a.Routes), StartAt: engine.Millis(a.StartAt), EndAt: engine.Millis(a.EndAt),
+			Active: a.Active, Priority: a.Priority,
 			OrderNo: a.OrderNo, Expanded: a.Expanded, Pinned: a.Pinned, Slider: a.Slider, SliderName: a.SliderName,
 			Type: a.Type, ClientType: a.ClientType, AndroidPicture: a.Pictures[announcement.Android],
 			IOSPicture: a.Pictures[announcement.IOS], WebPicture: a.Pictures[announcement.Web],
@@ -93,7 +95,7 @@ func (s Announcements) Slugs(ctx context.Context, base string) (slugs []string, 
 	defer cancel()
 	err = s.db.Conn(ctx).NewSelect().Model((*announcementRow)(nil)).Column("slug").
 		Where("slug = ? OR slug LIKE ?", base, base+"-%").Scan(ctx, &slugs)
-	return slugs, translate(err)
+	return slugs, engine.Translate(err)
 }
 
 // Add implements announcement.Store.

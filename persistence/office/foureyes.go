@@ -1,4 +1,4 @@
-package persistence
+package office
 
 import (
 	"context"
@@ -9,16 +9,17 @@ import (
 	"castellan/domain/foureyes"
 	"castellan/domain/id"
 	"castellan/domain/page"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // FourEyes implements foureyes.Store.
-type FourEyes struct{ db *DB }
+type FourEyes struct{ db *engine.DB }
 
 var _ foureyes.Store = FourEyes{}
 
 // NewFourEyes returns the requests for a second person that are kept in db.
-func NewFourEyes(db *DB) FourEyes { return FourEyes{db} }
+func NewFourEyes(db *engine.DB) FourEyes { return FourEyes{db} }
 
 type fourEyesRow struct {
 	bun.BaseModel `bun:"table:four_eyes,alias:f"`
@@ -44,17 +45,18 @@ var fourEyes = record.Table[fourEyesRow, foureyes.Request]{
 	Absent: "no such request",
 	Record: func(r fourEyesRow) (foureyes.Request, error) {
 		q := foureyes.Request{ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, RequestedBy: r.RequestedBy,
-			RequestedAt: at(r.RequestedAt), ExpiresAt: at(r.ExpiresAt), Status: foureyes.Status(r.Status),
+			RequestedAt: engine.Time(r.RequestedAt), ExpiresAt: engine.Time(r.ExpiresAt), Status: foureyes.Status(r.Status),
 			DecidedBy: r.DecidedBy, Reason: r.Reason, Sealed: r.Sealed, Result: r.Result}
 		if r.DecidedAt > 0 {
-			q.DecidedAt = at(r.DecidedAt)
+			q.DecidedAt = engine.Time(r.DecidedAt)
 		}
 		return q, nil
 	},
 	Row: func(q foureyes.Request) fourEyesRow {
 		return fourEyesRow{ID: q.ID, Method: q.Method, Path: q.Path, Summary: q.Summary, RequestedBy: q.RequestedBy,
-			RequestedAt: ms(q.RequestedAt), ExpiresAt: ms(q.ExpiresAt), Status: string(q.Status), DecidedBy: q.DecidedBy,
-			DecidedAt: ms(q.DecidedAt), Reason: q.Reason, Sealed: q.Sealed, Result: q.Result}
+			RequestedAt: engine.Millis(q.RequestedAt), ExpiresAt: engine.Millis(q.ExpiresAt), Status: string(q.Status),
+			DecidedBy: q.DecidedBy,
+			DecidedAt: engine.Millis(q.DecidedAt), Reason: q.Reason, Sealed: q.Sealed, Result: q.Result}
 	},
 }
 
@@ -100,9 +102,9 @@ func fourEyesFilters(q foureyes.Query) []record.Filter {
 	all := []record.Filter{record.Given("status", string(stored))}
 	switch q.Status {
 	case foureyes.Pending:
-		all = append(all, record.Where("expires_at > ?", ms(q.Now)))
+		all = append(all, record.Where("expires_at > ?", engine.Millis(q.Now)))
 	case foureyes.Expired:
-		all = append(all, record.Where("expires_at <= ?", ms(q.Now)))
+		all = append(all, record.Where("expires_at <= ?", engine.Millis(q.Now)))
 	}
 	return all
 }

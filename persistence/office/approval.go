@@ -1,4 +1,4 @@
-package persistence
+package office
 
 import (
 	"context"
@@ -7,23 +7,24 @@ import (
 
 	"castellan/domain/approval"
 	"castellan/domain/page"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // approvals implements approval.Store of one sort.
 type approvals[R, T, Q any] struct {
-	db      *DB
+	db      *engine.DB
 	rows    record.Table[R, T]
 	filters func(Q) []record.Filter
 }
 
 // NewDeploys returns the deploy requests kept in db.
-func NewDeploys(db *DB) approval.Deploys {
+func NewDeploys(db *engine.DB) approval.Deploys {
 	return approvals[deployRow, approval.Deploy, approval.DeployQuery]{db, deploys, deployFilters}
 }
 
 // NewVPNs returns the VPN requests kept in db.
-func NewVPNs(db *DB) approval.VPNs {
+func NewVPNs(db *engine.DB) approval.VPNs {
 	return approvals[vpnRow, approval.VPN, approval.VPNQuery]{db, vpns, vpnFilters}
 }
 
@@ -41,12 +42,13 @@ type approvalRow struct {
 
 func (r approvalRow) request() approval.Request {
 	return approval.Request{ID: r.ID, Status: approval.Status(r.Status), Comment: r.Comment, Type: r.Type,
-		RequestorID: r.RequestorID, DeciderID: r.DeciderID, CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt)}
+		RequestorID: r.RequestorID, DeciderID: r.DeciderID, CreatedAt: engine.Time(r.CreatedAt),
+		UpdatedAt: engine.Time(r.UpdatedAt)}
 }
 
 func approvalRowOf(r approval.Request) approvalRow {
 	return approvalRow{Status: string(r.Status), Comment: r.Comment, Type: r.Type, RequestorID: r.RequestorID,
-		DeciderID: r.DeciderID, CreatedAt: ms(r.CreatedAt), UpdatedAt: ms(r.UpdatedAt)}
+		DeciderID: r.DeciderID, CreatedAt: engine.Millis(r.CreatedAt), UpdatedAt: engine.Millis(r.UpdatedAt)}
 }
 
 type deployRow struct {
