@@ -11,6 +11,7 @@ import (
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/office"
+	"castellan/persistence/people"
 )
 
 // kinds are all writes of all slices, in the order in which they run.
@@ -61,7 +62,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			money.TransactionWrites,
 			access.ProfileWrites,
 			money.BlockageWrites,
-			statusWrites,
+			people.StatusWrites,
 			access.PushWrites,
 			kit.IntegrationWrites,
 			office.ContractWrites,

@@ -28,12 +28,12 @@ import (
 	httpresource "castellan/http/resource"
 	"castellan/http/rest"
 	httpservicekey "castellan/http/servicekey"
-	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/office"
+	"castellan/persistence/people"
 )
 
 // backOffice builds what administrators and scheduled clients may do, and the
@@ -88,10 +88,10 @@ func (s *service) backOffice() error {
 	s.join(part{groups: groups(httplevel.Group{Service: &level.Service{
 		Store: money.NewLevels(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	s.join(part{groups: groups(country.Group{CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)})})
-	s.join(part{groups: groups(httpdropdown.Group{Store: persistence.NewDropdowns(s.DB)})})
+	s.join(part{groups: groups(httpdropdown.Group{Store: people.NewDropdowns(s.DB)})})
 	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: office.NewDeploys(s.DB),
 		VPNs: office.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
-	companies := persistence.NewCorporate(s.DB)
+	companies := people.NewCorporate(s.DB)
 	linked := &corporate.Service{Store: companies, Users: s.users, Hasher: s.hasher, Changes: s.changes("", nil),
 		DefaultPassword: s.cfg.Corporate.DefaultPassword.Reveal()}
 	linked.Changes.Lock, linked.Claims = companies.Lock, s.external

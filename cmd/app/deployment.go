@@ -24,6 +24,7 @@ import (
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/office"
+	"castellan/persistence/people"
 )
 
 // connectTime is how long a database that does not answer is waited for: one
@@ -145,7 +146,7 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	}); err != nil {
 		return fmt.Errorf("seed contracts: %w", err)
 	}
-	dropdowns := persistence.NewDropdowns(v.DB)
+	dropdowns := people.NewDropdowns(v.DB)
 	if _, err := v.DB.Once(ctx, "dropdown", func(ctx context.Context) error {
 		return dropdown.Seed(ctx, dropdowns)
 	}); err != nil {
@@ -178,7 +179,7 @@ func (v *Deployment) HashesIdentity(number string) []string {
 
 // RehashIdentities is identity.Rehash.
 func (v *Deployment) RehashIdentities(ctx context.Context, told func(seen int)) (changed, left int, err error) {
-	return identity.Rehash(ctx, persistence.NewIdentities(v.DB), v.Ring, told)
+	return identity.Rehash(ctx, people.NewIdentities(v.DB), v.Ring, told)
 }
 
 // TokenLife is the longest life of a token signed now: that of x-auth, of

@@ -12,15 +12,15 @@ import (
 	httpidentity "castellan/http/identity"
 	httpkyc "castellan/http/kyc"
 	outboundidentity "castellan/outbound/identity"
-	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 // kyc builds how accounts are confirmed.
 func (s *service) kyc() error {
 	c := s.cfg.KYC
-	decisions := &kyc.Service{Store: persistence.NewDecisions(s.DB), Users: s.users,
+	decisions := &kyc.Service{Store: people.NewDecisions(s.DB), Users: s.users,
 		Documents: s.papers.Store, Originals: s.papers, Pictures: s.pictures, Changes: s.changes("", nil),
 		Types: kyc.Types{Front: int64(c.FrontType), Back: int64(c.BackType), Selfie: int64(c.SelfieType),
 			Address: int64(c.AddressType)},
@@ -32,8 +32,8 @@ func (s *service) kyc() error {
 
 	tries := password.NewGuards(access.NewPasswordGuards(s.DB), s.DB,
 		password.Limit(wrongPersons, wrongPersonsWindow), time.Now)
-	s.identities = &identity.Service{Store: persistence.NewIdentities(s.DB), Users: s.users,
-		Options: persistence.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
+	s.identities = &identity.Service{Store: people.NewIdentities(s.DB), Users: s.users,
+		Options: people.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
 		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew,
 		Dev: s.cfg.Dev}
 	if c.IdentityURL != "" {

@@ -22,9 +22,9 @@ import (
 	httpintegration "castellan/http/integration"
 	"castellan/outbound/courier"
 	"castellan/outbound/dispatch"
-	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 // operations builds what administrators send to many: notifications, SMS and
@@ -34,7 +34,7 @@ func (s *service) operations() error {
 	many := &broadcast.Service{Users: s.users, Devices: access.NewDevices(s.DB), Jobs: s.jobs,
 		Changes: s.changes("", nil), Parameters: s.parameters, Post: post, Open: s.Ring.Open,
 		MayTell: func(caller, userID string) error { return s.roles.MayWrite(caller, userID, resource.General) }}
-	store := persistence.NewAgreements(s.DB)
+	store := people.NewAgreements(s.DB)
 	terms := &agreement.Service{Store: store, Files: s.files, Users: s.users, Jobs: s.jobs, Changes: s.changes("", nil)}
 	s.join(part{groups: groups(httpbroadcast.Group{Service: many}), kinds: many.Kinds()})
 	s.join(part{

@@ -9,17 +9,17 @@ import (
 	httpblockage "castellan/http/blockage"
 	httpintegration "castellan/http/integration"
 	httpstanding "castellan/http/standing"
-	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 // standings builds what keeps users from their accounts and from their money.
 func (s *service) standings() error {
 	blockages := &blockage.Service{Store: money.NewBlockages(s.DB), Ledger: s.ledger, Users: s.users,
 		Currencies: s.currencies, Now: time.Now}
-	store := persistence.NewStandings(s.DB)
+	store := people.NewStandings(s.DB)
 	service := &standing.Service{Store: store, Users: s.users, Blockages: blockages,
 		Administrators: access.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
 		Ignored: kit.NewParameters(s.DB), Changes: s.changes(change.Parameters, s.parameters),

@@ -16,9 +16,9 @@ import (
 	"castellan/domain/ledger"
 	"castellan/domain/parameter"
 	"castellan/domain/rate"
-	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 // offered are the currencies beside those of a new installation.
@@ -110,7 +110,7 @@ func (r *run) loadAssets(ctx context.Context) error {
 
 // loadAgreements reads the agreements that must be accepted.
 func (r *run) loadAgreements(ctx context.Context) error {
-	all, err := persistence.NewAgreements(r.DB).List(ctx, agreement.Query{})
+	all, err := people.NewAgreements(r.DB).List(ctx, agreement.Query{})
 	r.agreements = nil
 	for _, a := range all {
 		if a.AcceptRequired {

@@ -25,10 +25,10 @@ import (
 	"castellan/domain/standing"
 	"castellan/domain/transaction"
 	"castellan/http/rest"
-	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 // The services around the demonstration, as the audit names them. None has a key.
@@ -78,12 +78,12 @@ func (r *run) openDoors(ctx context.Context) error {
 		withdrawals: &transaction.Withdrawals{Ledger: money, Store: transactions, Users: users, Currencies: currencies,
 			Parameters: parameters, Limits: limits, Books: moneystore.NewAddressBooks(r.DB), Rules: r.Rules,
 			Waiting: r.Waiting, Claims: claims, Now: now},
-		standing: &standing.Service{Store: persistence.NewStandings(r.DB), Users: users, Parameters: parameters,
+		standing: &standing.Service{Store: people.NewStandings(r.DB), Users: users, Parameters: parameters,
 			Ignored: kit.NewParameters(r.DB), Claims: claims,
-			Changes: r.changes(change.Parameters, persistence.NewStandings(r.DB).Lock)},
-		corporate: &corporate.Service{Store: persistence.NewCorporate(r.DB), Users: users, Hasher: r.Hasher,
-			Changes: r.changes("", persistence.NewCorporate(r.DB).Lock), Claims: claims},
-		documents: &document.Service{Store: persistence.NewDocuments(r.DB), Users: users, Files: r.Files,
+			Changes: r.changes(change.Parameters, people.NewStandings(r.DB).Lock)},
+		corporate: &corporate.Service{Store: people.NewCorporate(r.DB), Users: users, Hasher: r.Hasher,
+			Changes: r.changes("", people.NewCorporate(r.DB).Lock), Claims: claims},
+		documents: &document.Service{Store: people.NewDocuments(r.DB), Users: users, Files: r.Files,
 			Pictures: picture.NewDecoder(), Ring: r.Ring, Changes: own, Values: parameters.Set, Quota: quota},
 		books: &addressbook.Service{Store: moneystore.NewAddressBooks(r.DB), Changes: own, Currencies: currencies,
 			Rules: r.Rules, Waiting: r.Waiting},

@@ -11,8 +11,8 @@ import (
 	"castellan/domain/geofilter"
 	"castellan/domain/notification"
 	"castellan/domain/user"
-	"castellan/persistence"
 	"castellan/persistence/delivery"
+	"castellan/persistence/people"
 )
 
 // papers are the documents that somebody sends, by their type.
@@ -152,7 +152,7 @@ func (r *run) filter(ctx context.Context, p *person) error {
 
 // accept has most people accept the agreements that they must.
 func (r *run) accept(ctx context.Context, p *person) error {
-	store := persistence.NewAgreements(r.DB)
+	store := people.NewAgreements(r.DB)
 	s := sourceOf(r.Seed, "agreement "+p.ID, 0)
 	for _, id := range r.agreements {
 		if s.chance(20) || p.Status == user.Closed {

@@ -11,8 +11,8 @@ import (
 	"castellan/domain/contract"
 	"castellan/domain/richtext"
 	"castellan/domain/slug"
-	"castellan/persistence"
 	"castellan/persistence/office"
+	"castellan/persistence/people"
 )
 
 // clauses are the titles of the parts of a contract.
@@ -99,7 +99,7 @@ func (r *run) announcements(ctx context.Context) error {
 
 // publish publishes agreements in versions.
 func (r *run) publish(ctx context.Context) error {
-	store := persistence.NewAgreements(r.DB)
+	store := people.NewAgreements(r.DB)
 	for i, a := range []agreement.Agreement{
 		{Name: "Kullanıcı sözleşmesi", Version: "1", Description: "Terms of use", AcceptRequired: true},
 		{Name: "Aydınlatma metni", Version: "1", Description: "Notice about personal data", AcceptRequired: true},

@@ -20,6 +20,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
@@ -44,7 +45,7 @@ func newDesk(t *testing.T) *desk {
 	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
 	d := &desk{t: t, db: db, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return d.now }
-	dropdowns, parameters := persistence.NewDropdowns(db), kit.NewParameters(db)
+	dropdowns, parameters := people.NewDropdowns(db), kit.NewParameters(db)
 	persistencetest.Exec(t, db, "DELETE FROM dropdown_option")
 	persistencetest.Exec(t, db, "DELETE FROM parameter")
 	storetest.Must(t, dropdown.Seed(t.Context(), dropdowns))
@@ -54,7 +55,7 @@ func newDesk(t *testing.T) *desk {
 	for n := range 5 {
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: user.New(fmt.Sprint("u", n), d.now)}))
 	}
-	d.Service = &identity.Service{Store: persistence.NewIdentities(db), Users: access.NewUsers(db),
+	d.Service = &identity.Service{Store: people.NewIdentities(db), Users: access.NewUsers(db),
 		Options: dropdowns, Values: live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: ring, Accounts: 2,
 		Hashes: func(n string) []string { return []string{"new " + n, "old " + n} },
 		Tries:  password.NewGuards(access.NewPasswordGuards(db), db, password.Limit(3, 15*time.Minute), now),

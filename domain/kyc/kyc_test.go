@@ -30,6 +30,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
@@ -48,8 +49,8 @@ func newDesk(t *testing.T) *desk {
 	db := persistencetest.SQLite(t)
 	d := &desk{t: t, db: db, now: time.UnixMilli(1_700_000_000_000).UTC(),
 		values: parameter.NewLive(kit.NewParameters(db)).Set}
-	d.Service = &kyc.Service{Store: persistence.NewDecisions(db), Users: access.NewUsers(db),
-		Documents: persistence.NewDocuments(db), Originals: d, Pictures: picture.NewDecoder(), Language: "tr",
+	d.Service = &kyc.Service{Store: people.NewDecisions(db), Users: access.NewUsers(db),
+		Documents: people.NewDocuments(db), Originals: d, Pictures: picture.NewDecoder(), Language: "tr",
 		Levels: money.NewLevels(db), Values: d.values,
 		Types:   kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4},
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return d.now }},

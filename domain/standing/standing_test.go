@@ -11,10 +11,10 @@ import (
 	"castellan/domain/standing"
 	"castellan/domain/storetest"
 	"castellan/domain/user"
-	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
@@ -24,7 +24,7 @@ func TestSetKeepsTheActor(t *testing.T) {
 	clock := func() time.Time { return now }
 	m := persistencetest.NewMoney(t, clock)
 	m.User("ayse", func(*user.User) {})
-	store, users := persistence.NewStandings(m.DB), access.NewUsers(m.DB)
+	store, users := people.NewStandings(m.DB), access.NewUsers(m.DB)
 	parameters := kit.NewParameters(m.DB)
 	live := parameter.NewLive(parameters)
 	storetest.Must(t, live.Reload(t.Context()))

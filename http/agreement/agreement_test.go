@@ -26,6 +26,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/people"
 )
 
 type service struct {
@@ -56,7 +57,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
-		terms := &agreement.Service{Store: persistence.NewAgreements(db), Files: files, Users: access.NewUsers(db),
+		terms := &agreement.Service{Store: people.NewAgreements(db), Files: files, Users: access.NewUsers(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock}}
 		s.jobs.Kinds[agreement.MailingKind] = terms.Mailing(broadcast.Post{
 			Senders: map[message.Channel]message.Sender{message.MAIL: s}})

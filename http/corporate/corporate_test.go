@@ -23,6 +23,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/people"
 )
 
 type site struct {
@@ -47,7 +48,7 @@ func both(t *testing.T, test func(s *site)) {
 			u.Email = id + "@example.com"
 			storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 		}
-		store := persistence.NewCorporate(db)
+		store := people.NewCorporate(db)
 		s.service = &corporate.Service{Store: store, Users: s.users, Hasher: s.hasher, DefaultPassword: "the first password",
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
 		s.Site = apitest.Serve(t, edge.Options{}, httpcorporate.Group{Service: s.service}).Below("/admin/")

@@ -27,6 +27,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/people"
 )
 
 // service is the section over a real database, a folder, and a clock that goes on with each look.
@@ -59,7 +60,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
 	s := &service{t: t, db: db, files: files}
-	s.documents = &document.Service{Store: persistence.NewDocuments(db), Users: users, Files: files,
+	s.documents = &document.Service{Store: people.NewDocuments(db), Users: users, Files: files,
 		Pictures: picture.NewDecoder(), Ring: keeper.Ring(), Changes: admin.Changes{Commit: db, Now: now},
 		Values: parameter.NewLive(kit.NewParameters(db)).Set, Quota: 1 << 20}
 	s.Site = apitest.Serve(t, edge.Options{}, httpdocument.Group{Service: s.documents})

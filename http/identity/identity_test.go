@@ -29,6 +29,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/people"
 )
 
 const (
@@ -73,7 +74,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 		storetest.Must(t, db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: id, UserID: id,
 			CreatedAt: began, LastSeenAt: began, ExpiresAt: s.now.Add(10 * time.Minute), SV: 1, AMR: []string{"pwd", "otp"}}}))
 	}
-	dropdowns, parameters := persistence.NewDropdowns(db), kit.NewParameters(db)
+	dropdowns, parameters := people.NewDropdowns(db), kit.NewParameters(db)
 	storetest.Must(t, dropdown.Seed(t.Context(), dropdowns))
 	storetest.Must(t, parameter.Seed(t.Context(), parameters))
 	s.live = parameter.NewLive(parameters)
@@ -81,7 +82,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	sessions := &session.Service{Users: s.users, Sessions: access.NewSessions(db), Tokens: s.tokens,
 		TokenTTL: 30 * time.Minute, SessionTTL: 12 * time.Hour, Now: now}
 	hashes := func(number string) []string { return []string{s.ring.Steady(identity.HashDomain, number)} }
-	s.service = &identity.Service{Store: persistence.NewIdentities(db), Users: s.users, Options: dropdowns,
+	s.service = &identity.Service{Store: people.NewIdentities(db), Users: s.users, Options: dropdowns,
 		Values: s.live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: s.ring, Hashes: hashes, Accounts: 1,
 		Tries: password.NewGuards(access.NewPasswordGuards(db), db, password.Limit(5, 15*time.Minute), now),
 		Renew: sessions.Renew}

@@ -15,12 +15,13 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	peoplestore "castellan/persistence/people"
 )
 
 // D-INT-06: an application is added once for its external id, and its status is set.
 func TestApplications(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store := persistence.NewCorporate(db)
+		store := peoplestore.NewCorporate(db)
 		service := &corporate.Service{Store: store, Users: access.NewUsers(db), Claims: kit.NewIntegration(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
 		s := apitest.Serve(t, edge.Options{}, httpintegration.Applications{Service: service}).Below("/integration/")

@@ -21,6 +21,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	peoplestore "castellan/persistence/people"
 )
 
 const (
@@ -41,7 +42,7 @@ func bothScreening(t *testing.T, test func(s screening)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		people(t, db, "jane", "kurt", "admin")
-		parameters, store := kit.NewParameters(db), persistence.NewStandings(db)
+		parameters, store := kit.NewParameters(db), peoplestore.NewStandings(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }))
 		live := parameter.NewLive(parameters)
 		storetest.Must(t, live.Reload(t.Context()))

@@ -39,6 +39,7 @@ import (
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 const (
@@ -87,14 +88,14 @@ func serve(t *testing.T, db *persistence.DB) *site {
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
 	changes := admin.Changes{Commit: db, Now: now}
-	s.documents = &document.Service{Store: persistence.NewDocuments(db), Users: s.users, Files: files,
+	s.documents = &document.Service{Store: people.NewDocuments(db), Users: s.users, Files: files,
 		Pictures: picture.NewDecoder(), Ring: s.ring, Changes: changes,
 		Values: parameter.NewLive(kit.NewParameters(db)).Set, Quota: 1 << 20}
 	book, err := message.NewBook("Castellan", nil)
 	storetest.Must(t, err)
 	messenger := &stepup.Messenger{Config: stepup.Config{Language: "en"}, Book: book, Ring: s.ring,
 		Dispatch: everywhere{}, Now: now}
-	s.Site = apitest.Serve(t, edge.Options{}, httpkyc.Group{Service: &kyc.Service{Store: persistence.NewDecisions(db),
+	s.Site = apitest.Serve(t, edge.Options{}, httpkyc.Group{Service: &kyc.Service{Store: people.NewDecisions(db),
 		Users: s.users, Documents: s.documents.Store, Originals: s.documents, Pictures: picture.NewDecoder(),
 		Changes: changes, Types: kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4}, Language: "en",
 		Levels: money.NewLevels(db), Values: s.documents.Values, Tell: messenger.Tell,
@@ -198,7 +199,7 @@ func TestApproval(t *testing.T) {
 				s.Wants(decide, body("userId", id, "kycConfirm", next, "userDocumentId", []string{other}, "documentId", other,
 					"rejectedResult", "x"), 409, "INVALID_STATE")
 			}
-			last, err := persistence.NewDecisions(s.db).Last(t.Context(), id, kyc.Identity)
+			last, err := people.NewDecisions(s.db).Last(t.Context(), id, kyc.Identity)
 			if err != nil || last.DocumentID != front || last.DecidedBy != "admin" || last.Reason != "" ||
 				s.state(other) != "active/waitingApproval" {
 				t.Errorf("%+v, %v", last, err)

@@ -34,6 +34,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 func TestMain(m *testing.M) {
@@ -80,7 +81,7 @@ func both(t *testing.T, test func(s site)) {
 		pairs, live := currency.NewLive(currencies), parameter.NewLive(parameters)
 		storetest.Must(t, pairs.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
-		users, standings := access.NewUsers(db), persistence.NewStandings(db)
+		users, standings := access.NewUsers(db), people.NewStandings(db)
 		revocations := session.NewRevocations(time.Hour, time.Now)
 		l := &ledger.Ledger{Store: money.NewLedger(db), Now: time.Now,
 			Commit:   session.Revoking{Committer: db, Revocations: revocations},

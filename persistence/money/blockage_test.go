@@ -13,6 +13,7 @@ import (
 	"castellan/domain/user/usertest"
 	"castellan/persistence"
 	"castellan/persistence/money"
+	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
@@ -31,6 +32,6 @@ func TestBlockageStore(t *testing.T) {
 
 func TestStandingStore(t *testing.T) {
 	persistencetest.RunBoth(t, standingtest.Run,
-		func(db *persistence.DB) standing.Store { return persistence.NewStandings(db) },
+		func(db *persistence.DB) standing.Store { return people.NewStandings(db) },
 		"user_standing", "aml_finding", "users")
 }

@@ -1,4 +1,4 @@
-package persistence
+package people
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 )
 
 // Decisions implements kyc.Store.
-type Decisions struct{ db *DB }
+type Decisions struct{ db *engine.DB }
 
 var _ kyc.Store = Decisions{}
 
 // NewDecisions returns the decisions on accounts kept in db.
-func NewDecisions(db *DB) Decisions { return Decisions{db} }
+func NewDecisions(db *engine.DB) Decisions { return Decisions{db} }
 
 type decisionRow struct {
 	bun.BaseModel `bun:"table:account_decision,alias:d"`
@@ -37,12 +37,12 @@ var decisions = record.Table[decisionRow, kyc.Decision]{
 	Order: record.Keyset{Columns: "id", Descending: true},
 	Record: func(r decisionRow) (kyc.Decision, error) {
 		d := kyc.Decision{UserID: r.UserID, Kind: kyc.Kind(r.Kind), Value: r.Value, DocumentID: r.DocumentID,
-			Reason: r.Reason, DecidedBy: r.DecidedBy, At: at(r.CreatedAt)}
+			Reason: r.Reason, DecidedBy: r.DecidedBy, At: engine.Time(r.CreatedAt)}
 		return d, engine.ReadJSON(r.Reasons, &d.Reasons)
 	},
 	Row: func(d kyc.Decision) decisionRow {
 		return decisionRow{UserID: d.UserID, Kind: string(d.Kind), Value: d.Value, DocumentID: d.DocumentID,
-			Reason: d.Reason, Reasons: body(d.Reasons), DecidedBy: d.DecidedBy, CreatedAt: ms(d.At)}
+			Reason: d.Reason, Reasons: engine.WriteJSON(d.Reasons), DecidedBy: d.DecidedBy, CreatedAt: engine.Millis(d.At)}
 	},
 }
 

@@ -1,4 +1,4 @@
-package persistence
+package people
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 )
 
 // Standings implements standing.Store.
-type Standings struct{ db *DB }
+type Standings struct{ db *engine.DB }
 
 var _ standing.Store = Standings{}
 
 // NewStandings returns the standings of the accounts kept in db.
-func NewStandings(db *DB) Standings { return Standings{db} }
+func NewStandings(db *engine.DB) Standings { return Standings{db} }
 
 type standingRow struct {
 	bun.BaseModel `bun:"table:user_standing,alias:s"`
@@ -50,14 +50,14 @@ var findings = record.Table[findingRow, standing.Finding]{
 	Absent: "there is no such finding",
 	Record: func(r findingRow) (standing.Finding, error) {
 		return standing.Finding{ID: r.ID, ExternalID: r.ExternalID, UserID: r.UserID, Status: r.Status, Source: r.Source,
-			Reference: r.Reference, Detail: r.Detail, At: at(r.At)}, nil
+			Reference: r.Reference, Detail: r.Detail, At: engine.Time(r.At)}, nil
 	},
 }
 
-var statusWrites = []engine.Kind{
+var StatusWrites = []engine.Kind{
 	engine.Insert(func(w standing.AddFinding) findingRow {
 		return findingRow{ID: w.ID, ExternalID: w.ExternalID, UserID: w.UserID, Status: w.Status, Source: w.Source,
-			Reference: w.Reference, Detail: w.Detail, At: ms(w.At)}
+			Reference: w.Reference, Detail: w.Detail, At: engine.Millis(w.At)}
 	}),
 	engine.Update("INSERT INTO user_standing (user_id, status, description, reason, changed_by, changed_at) "+
 		"SELECT v.user_id, v.status, v.description, v.reason, v.changed_by, v.changed_at {FROM v} WHERE TRUE "+
@@ -65,7 +65,7 @@ var statusWrites = []engine.Kind{
 		"reason = excluded.reason, changed_by = excluded.changed_by, changed_at = excluded.changed_at",
 		func(w standing.Put) standingRow {
 			return standingRow{UserID: w.UserID, Status: string(w.Status), Description: w.Description, Reason: w.Reason,
-				ChangedBy: w.By, ChangedAt: ms(w.At)}
+				ChangedBy: w.By, ChangedAt: engine.Millis(w.At)}
 		}),
 }
 
@@ -82,7 +82,7 @@ func (s Standings) Get(ctx context.Context, userID string) (out standing.Standin
 	if err == nil && len(rows) > 0 {
 		r := rows[0]
 		out = standing.Standing{UserID: r.UserID, Status: user.Status(r.Status), Description: r.Description,
-			Reason: r.Reason, By: r.ChangedBy, At: at(r.ChangedAt)}
+			Reason: r.Reason, By: r.ChangedBy, At: engine.Time(r.ChangedAt)}
 	}
 	return out, err
 }

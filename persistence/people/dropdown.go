@@ -1,4 +1,4 @@
-package persistence
+package people
 
 import (
 	"context"
@@ -6,16 +6,17 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/dropdown"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Dropdowns implements dropdown.Store.
-type Dropdowns struct{ db *DB }
+type Dropdowns struct{ db *engine.DB }
 
 var _ dropdown.Store = Dropdowns{}
 
 // NewDropdowns returns the options kept in db.
-func NewDropdowns(db *DB) Dropdowns { return Dropdowns{db} }
+func NewDropdowns(db *engine.DB) Dropdowns { return Dropdowns{db} }
 
 type optionRow struct {
 	bun.BaseModel `bun:"table:dropdown_option,alias:o"`

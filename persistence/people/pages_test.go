@@ -1,4 +1,4 @@
-package persistence
+package people_test
 
 import (
 	"testing"
@@ -9,7 +9,10 @@ import (
 	"castellan/domain/document"
 	"castellan/domain/page"
 	"castellan/domain/user"
+	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"
 )
 
@@ -17,25 +20,25 @@ import (
 // of the list, with a position and without: the last page costs what the first
 // one does.
 func TestPagesOfPeopleAreFoundByIndex(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		linked := func(q corporate.UserQuery) *bun.SelectQuery {
-			p := record.PartOf(page.Query[corporate.Place]{After: &corporate.Place{ID: 9}, Limit: 10}, corporateOrder,
-				corporateFilters(q))
-			return corporateUsers.Selected(db.Conn(t.Context()).NewSelect().Model((*corporateRow)(nil)), p)
+			p := record.PartOf(page.Query[corporate.Place]{After: &corporate.Place{ID: 9}, Limit: 10}, people.CorporateOrder,
+				people.CorporateFilters(q))
+			return people.CorporateUsers.Selected(db.Conn(t.Context()).NewSelect().Model((*people.CorporateRow)(nil)), p)
 		}
 		applied := func(q corporate.ApplicationQuery) *bun.SelectQuery {
-			p := record.PartOf(page.Query[corporate.Place]{After: &corporate.Place{ID: 9}, Limit: 10}, corporateOrder,
-				applicationFilters(q))
-			return applications.Selected(db.Conn(t.Context()).NewSelect().Model((*applicationRow)(nil)), p)
+			p := record.PartOf(page.Query[corporate.Place]{After: &corporate.Place{ID: 9}, Limit: 10}, people.CorporateOrder,
+				people.ApplicationFilters(q))
+			return people.Applications.Selected(db.Conn(t.Context()).NewSelect().Model((*people.ApplicationRow)(nil)), p)
 		}
 		kept := func(q document.Query) *bun.SelectQuery {
-			p := record.PartOf(page.Query[document.Place]{After: &document.Place{ID: "9"}, Limit: 10}, documentOrder,
-				documentFilters(q))
-			return documentList(q.Oldest).Selected(db.Conn(t.Context()).NewSelect().Model((*documentRead)(nil)), p)
+			p := record.PartOf(page.Query[document.Place]{After: &document.Place{ID: "9"}, Limit: 10}, people.DocumentOrder,
+				people.DocumentFilters(q))
+			return people.DocumentList(q.Oldest).Selected(db.Conn(t.Context()).NewSelect().Model((*people.DocumentRead)(nil)), p)
 		}
 		risky := access.Accounts.Selected(db.Conn(t.Context()).NewSelect().TableExpr("users AS u").ColumnExpr("u.*"),
 			record.PartOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, access.AccountOrder,
-				riskyFilters(db.Postgres())))
+				people.RiskyFilters(db.Postgres())))
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way
@@ -55,7 +58,7 @@ func TestPagesOfPeopleAreFoundByIndex(t *testing.T) {
 			"applications of a status": {applied(corporate.ApplicationQuery{Status: new("s")}),
 				"corporate_application_status"},
 		} {
-			wantsIndex(t, db, name, c.query, c.index)
+			persistencetest.WantsIndex(t, db, name, c.query, c.index)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package persistence
+package people
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 )
 
 // Documents implements document.Store.
-type Documents struct{ db *DB }
+type Documents struct{ db *engine.DB }
 
 var _ document.Store = Documents{}
 
 // NewDocuments returns the documents kept in db.
-func NewDocuments(db *DB) Documents { return Documents{db} }
+func NewDocuments(db *engine.DB) Documents { return Documents{db} }
 
 type documentRow struct {
 	bun.BaseModel `bun:"table:document,alias:d"`
@@ -55,7 +55,7 @@ var documents = record.Table[documentRow, document.Document]{
 	Record: func(r documentRow) (document.Document, error) {
 		d := document.Document{ID: r.ID, UserID: r.UserID, Name: r.Name, MimeType: r.MimeType, Type: r.Type,
 			Description: r.Description, Status: r.Status, Reason: r.Reason, Path: r.Path, Size: r.Size,
-			CreatedAt: at(r.CreatedAt)}
+			CreatedAt: engine.Time(r.CreatedAt)}
 		err := engine.ReadJSON(r.NameTexts, &d.NameTexts)
 		if err == nil {
 			err = engine.ReadJSON(r.DescriptionTexts, &d.DescriptionTexts)
@@ -64,9 +64,10 @@ var documents = record.Table[documentRow, document.Document]{
 	},
 	Row: func(d document.Document) documentRow {
 		return documentRow{ID: d.ID, UserID: d.UserID, Name: d.Name, MimeType: d.MimeType, Type: d.Type,
-			Description: d.Description, NameTexts: body(d.NameTexts), DescriptionTexts: body(d.DescriptionTexts),
-			Status: d.Status, Reason: d.Reason, Path: d.Path, Size: d.Size, CreatedAt: ms(d.CreatedAt),
-			UpdatedAt: ms(d.CreatedAt)}
+			Description: d.Description, NameTexts: engine.WriteJSON(d.NameTexts),
+			DescriptionTexts: engine.WriteJSON(d.DescriptionTexts),
+			Status:           d.Status, Reason: d.Reason, Path: d.Path, Size: d.Size, CreatedAt: engine.Millis(d.CreatedAt),
+			UpdatedAt: engine.Millis(d.CreatedAt)}
 	},
 }
 
@@ -134,7 +135,7 @@ func (s Documents) Used(ctx context.Context, userID string) (int64, error) {
 	var rows []quotaRow
 	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Scan(ctx)
 	if err != nil || len(rows) == 0 {
-		return 0, translate(err)
+		return 0, engine.Translate(err)
 	}
 	return rows[0].Bytes, nil
 }
@@ -167,7 +168,7 @@ func (s Documents) Owned(ctx context.Context, userID string, ids []string) (owne
 	defer cancel()
 	err = s.db.Conn(ctx).NewSelect().Model((*documentRow)(nil)).Column("id").Where("user_id = ?", userID).
 		Where("id IN (?)", bun.List(ids)).Scan(ctx, &owned)
-	return owned, translate(err)
+	return owned, engine.Translate(err)
 }
 
 // Decide implements document.Store.
@@ -178,7 +179,8 @@ func (s Documents) Decide(ctx context.Context, d document.Decision) (changed []s
 	}
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		q := tx.NewUpdate().Model((*documentRow)(nil)).Set("status = ?", d.Status).Set("reason = ?", d.Reason).
-			Set("updated_at = ?", ms(s.db.Now())).Where("(status <> ? OR COALESCE(reason, '') <> ?)", d.Status, d.Reason)
+			Set("updated_at = ?", engine.Millis(s.db.Now())).Where("(status <> ? OR COALESCE(reason, '') <> ?)", d.Status,
+			d.Reason)
 		_, err := record.Filtered(q, []record.Filter{record.Is("user_id", d.UserID), which}).Returning("id").Exec(ctx,
 			&changed)
 		return err
@@ -192,5 +194,5 @@ func (s Documents) Named(ctx context.Context, paths []string) (named []string, e
 	defer cancel()
 	q := s.db.Conn(ctx).NewSelect().Model((*documentRow)(nil)).Column("path")
 	err = record.Filtered(q, []record.Filter{record.Among("path", paths)}).Scan(ctx, &named)
-	return named, translate(err)
+	return named, engine.Translate(err)
 }

@@ -1,4 +1,4 @@
-package persistence
+package people
 
 import (
 	"context"
@@ -6,16 +6,17 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/agreement"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Agreements implements agreement.Store.
-type Agreements struct{ db *DB }
+type Agreements struct{ db *engine.DB }
 
 var _ agreement.Store = Agreements{}
 
 // NewAgreements returns the agreements kept in db.
-func NewAgreements(db *DB) Agreements { return Agreements{db} }
+func NewAgreements(db *engine.DB) Agreements { return Agreements{db} }
 
 // agreementLock is the key under which agreements change.
 const agreementLock = 0x61677265656d656e // "agreemen"
@@ -38,8 +39,8 @@ var agreements = record.Table[agreementRow, agreement.Agreement]{
 	Absent: "no such agreement",
 	Record: func(r agreementRow) (agreement.Agreement, error) {
 		return agreement.Agreement{ID: r.ID, Name: r.Name, Description: r.Description, Version: r.Version,
-			AcceptRequired: r.AcceptRequired, FilePath: r.FilePath, CreatedBy: r.CreatedBy, CreatedAt: at(r.CreatedAt),
-			AcceptedAt: at(r.AcceptedAt)}, nil
+			AcceptRequired: r.AcceptRequired, FilePath: r.FilePath, CreatedBy: r.CreatedBy, CreatedAt: engine.Time(r.CreatedAt),
+			AcceptedAt: engine.Time(r.AcceptedAt)}, nil
 	},
 	Row: func(a agreement.Agreement) agreementRow {
 		return agreementRow{Name: a.Name, Description: a.Description, Version: a.Version,
@@ -82,7 +83,7 @@ func (s Agreements) Accept(ctx context.Context, id int64, userID string) error {
 			return err
 		}
 		_, err := tx.NewInsert().Table("agreement_acceptance").On("CONFLICT DO NOTHING").
-			Model(&map[string]any{"agreement_id": id, "user_id": userID, "accepted_at": ms(s.db.Now())}).Exec(ctx)
+			Model(&map[string]any{"agreement_id": id, "user_id": userID, "accepted_at": engine.Millis(s.db.Now())}).Exec(ctx)
 		return err
 	})
 }
@@ -93,5 +94,5 @@ func (s Agreements) Named(ctx context.Context, keys []string) (named []string, e
 	defer cancel()
 	err = s.db.Conn(ctx).NewSelect().Table("agreement").Column("file_path").Where("file_path IN (?)", bun.List(keys)).
 		Scan(ctx, &named)
-	return named, translate(err)
+	return named, engine.Translate(err)
 }

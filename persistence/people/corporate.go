@@ -1,4 +1,4 @@
-package persistence
+package people
 
 import (
 	"context"
@@ -9,16 +9,17 @@ import (
 	"castellan/domain/page"
 	"castellan/domain/user"
 	"castellan/persistence/access"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Corporate implements corporate.Store.
-type Corporate struct{ db *DB }
+type Corporate struct{ db *engine.DB }
 
 var _ corporate.Store = Corporate{}
 
 // NewCorporate returns the corporate applications and users kept in db.
-func NewCorporate(db *DB) Corporate { return Corporate{db} }
+func NewCorporate(db *engine.DB) Corporate { return Corporate{db} }
 
 // corporateLock is the key under which users of companies change.
 const corporateLock = 0x636f72706f726174 // "corporat"
@@ -37,7 +38,7 @@ var applications = record.Table[applicationRow, corporate.Application]{
 	Absent: "there is no such application",
 	Record: func(r applicationRow) (corporate.Application, error) {
 		return corporate.Application{ID: r.ID, ExternalID: r.ExternalID, CompanyName: r.CompanyName, TaxNumber: r.TaxNumber,
-			Status: r.Status, CreatedAt: at(r.CreatedAt)}, nil
+			Status: r.Status, CreatedAt: engine.Time(r.CreatedAt)}, nil
 	},
 	Row: func(a corporate.Application) applicationRow {
 		return applicationRow{ExternalID: a.ExternalID, CompanyName: a.CompanyName, FoldedName: user.FoldName(a.CompanyName),

@@ -1,4 +1,4 @@
-package persistence
+package people
 
 import (
 	"context"
@@ -9,16 +9,17 @@ import (
 	"castellan/domain/fault"
 	"castellan/domain/identity"
 	"castellan/persistence/access"
+	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
 // Identities implements identity.Store.
-type Identities struct{ db *DB }
+type Identities struct{ db *engine.DB }
 
 var _ identity.Store = Identities{}
 
 // NewIdentities returns what users say of themselves, kept in db.
-func NewIdentities(db *DB) Identities { return Identities{db} }
+func NewIdentities(db *engine.DB) Identities { return Identities{db} }
 
 type identityRow struct {
 	bun.BaseModel `bun:"table:user_identity,alias:i"`
@@ -73,7 +74,7 @@ func (s Identities) Hashed(ctx context.Context, after string, limit int) ([]iden
 	for i, r := range rows {
 		out[i] = identity.Hashed{UserID: r.ID, Hash: r.IdentityHash, Sealed: r.Number}
 	}
-	return out, translate(err)
+	return out, engine.Translate(err)
 }
 
 // Rehash implements identity.Store.
@@ -90,7 +91,7 @@ func (s Identities) Keep(ctx context.Context, userID string, p identity.Person, 
 	row := identityRow{UserID: userID, Number: sealed, SecondName: p.SecondName, Country: p.Country, CityID: p.CityID,
 		DistrictID: p.DistrictID, Address: p.Address, OccupationID: p.OccupationID, FullName: p.FullName(),
 		BirthDate: p.BirthDate, Registered: p.Registered}
-	row.Stamp(ms(s.db.Now()))
+	row.Stamp(engine.Millis(s.db.Now()))
 	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		q := replacing(tx.NewInsert().Model(&row), "number", "second_name", "country", "city_id", "district_id", "address",
 			"occupation_id", "full_name", "birth_date", "registered")
@@ -119,7 +120,7 @@ func (s Identities) Kept(ctx context.Context, userID string) (identity.Kept, err
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var row identityRow
-	err := translate(s.db.Conn(ctx).NewSelect().Model(&row).Where("user_id = ?", userID).Scan(ctx))
+	err := engine.Translate(s.db.Conn(ctx).NewSelect().Model(&row).Where("user_id = ?", userID).Scan(ctx))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.RecordNotFound, "the identity number is not known")
 	}
@@ -133,7 +134,7 @@ func (s Identities) Inform(ctx context.Context, i identity.Info) (id int64, err 
 	row := infoRow{UserID: i.UserID, Purpose: c[0].OptionID, Source: c[1].OptionID, Income: c[2].OptionID,
 		Amount: c[3].OptionID, Count: c[4].OptionID, PurposeText: c[0].Explanation, SourceText: c[1].Explanation,
 		IncomeText: c[2].Explanation, AmountText: c[3].Explanation, CountText: c[4].Explanation}
-	row.Stamp(ms(s.db.Now()))
+	row.Stamp(engine.Millis(s.db.Now()))
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		q := replacing(tx.NewInsert().Model(&row).ExcludeColumn("id"), "purpose", "source", "income", "amount", "count",
 			"purpose_text", "source_text", "income_text", "amount_text", "count_text")
