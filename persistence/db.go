@@ -1,11 +1,12 @@
 // Package persistence implements every store of the domain, on PostgreSQL and on
-// SQLite. Each slice is one file: its rows, its kinds of writes and its queries.
+// SQLite. Its areas are the packages kit, delivery, guard, access, money, office and people;
+// each slice is one file of its area: its rows, its kinds of writes and its queries.
 //
 // The one idea: a slice declares, package engine runs. Rows are private structs,
 // instants are BIGINT milliseconds, JSON that only the service reads is TEXT.
 //
 // Start reading at kinds.go, the order in which writes run in a transaction, then
-// at a plain slice such as allowedip.go. How units of work become durable is in
+// at a plain slice such as access/allowedip.go. How units of work become durable is in
 // package engine.
 package persistence
 
@@ -54,11 +55,3 @@ func Pending(ctx context.Context, db *DB) ([]string, error) { return db.Pending(
 func Start(db *DB, auditKey []byte, start string) {
 	db.Start(func(slot int) engine.State { return kit.NewChain(fmt.Sprintf("%s-%d", start, slot), auditKey) })
 }
-
-// Short names for what every slice uses.
-var (
-	ms        = engine.Millis
-	at        = engine.Time
-	body      = engine.WriteJSON
-	translate = engine.Translate
-)

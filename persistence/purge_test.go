@@ -1,4 +1,4 @@
-package persistence
+package persistence_test
 
 import (
 	"context"
@@ -12,14 +12,16 @@ import (
 	"castellan/domain/id"
 	"castellan/domain/password"
 	"castellan/domain/storetest"
+	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/engine"
+	"castellan/persistence/persistencetest"
 )
 
 func TestPurgeRemovesWhatIsOld(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, now := t.Context(), access.NewChallenges(db), time.Now()
-		old, young := sample(id.New(now.Add(-time.Hour))), sample(id.New(now))
+		old, young := persistencetest.Challenge(id.New(now.Add(-time.Hour))), persistencetest.Challenge(id.New(now))
 		for _, c := range []challenge.Challenge{old, young} {
 			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c},
 				challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, ExpiresAt: now.UnixMilli(),
@@ -45,7 +47,7 @@ func TestPurgeRemovesWhatIsOld(t *testing.T) {
 // A table without an index for its age is looked through part by part, and then
 // from the beginning again.
 func TestPurgeByParts(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, guards := t.Context(), access.NewPasswordGuards(db)
 		at := time.UnixMilli(1_700_000_000_000)
 		const all = engine.PurgeLook + 10

@@ -65,6 +65,11 @@ var fewerOurs = map[string][]string{
 	"persistence/engine": {"domain/commit", "domain/fault"},
 }
 
+// areas are the packages of the stores, lowest first: each knows those before it, the table of records and the
+// engine. Package persistence itself, which orders the kinds of all, knows them all.
+var areas = []string{"persistence/engine", "persistence/record", "persistence/kit", "persistence/delivery",
+	"persistence/guard", "persistence/access", "persistence/money", "persistence/office", "persistence/people"}
+
 // exceptions lets one package use a library whose work its rule is: a password
 // hash is argon2id over normalised text. Nothing else of the domain may, and
 // what these libraries are stays hidden behind the package.
@@ -156,6 +161,13 @@ func mayImportOurs(dir, top string, rule layer, local string) string {
 	}
 	if to != top && !within(local, rule.ours) {
 		return top + " does not know " + to
+	}
+	if top == "persistence" && to == top && dir != top {
+		if area := slices.Index(areas, dir); area < 0 {
+			return "the area has no place in the order"
+		} else if !within(local, areas[:area]) {
+			return "an area knows only those before it"
+		}
 	}
 	if top != "http" || to != "http" || dir == "http" {
 		return ""

@@ -69,13 +69,11 @@ var announcements = record.Table[announcementRow, announcement.Announcement]{
 	Row: func(a announcement.Announcement) announcementRow {
 		return announcementRow{Slug: a.Slug, Title: a.Title, Titles: engine.WriteJSON(a.Titles), Message: a.Message,
 			Messages: engine.WriteJSON(a.Messages), HTML: a.HTML, HTMLs: engine.WriteJSON(a.HTMLs), Policy: a.Policy,
-			Route:  string(a.Route),
-			Routes: engine.WriteJSON(a.Routes), StartAt: engine.Millis(a.StartAt), EndAt: engine.Millis(a.EndAt),
-			Active: a.Active, Priority: a.Priority,
-			OrderNo: a.OrderNo, Expanded: a.Expanded, Pinned: a.Pinned, Slider: a.Slider, SliderName: a.SliderName,
-			Type: a.Type, ClientType: a.ClientType, AndroidPicture: a.Pictures[announcement.Android],
-			IOSPicture: a.Pictures[announcement.IOS], WebPicture: a.Pictures[announcement.Web],
-			CreatedBy: a.CreatedBy, UpdatedBy: a.UpdatedBy}
+			Route: string(a.Route), Routes: engine.WriteJSON(a.Routes), StartAt: engine.Millis(a.StartAt),
+			EndAt: engine.Millis(a.EndAt), Active: a.Active, Priority: a.Priority, OrderNo: a.OrderNo,
+			Expanded: a.Expanded, Pinned: a.Pinned, Slider: a.Slider, SliderName: a.SliderName, Type: a.Type,
+			ClientType: a.ClientType, AndroidPicture: a.Pictures[announcement.Android],
+			IOSPicture: a.Pictures[announcement.IOS], WebPicture: a.Pictures[announcement.Web], CreatedBy: a.CreatedBy, UpdatedBy: a.UpdatedBy}
 	},
 }
 
@@ -84,9 +82,8 @@ func (s Announcements) Lock(ctx context.Context) error { return s.db.LockTx(ctx,
 
 // List implements announcement.Store.
 func (s Announcements) List(ctx context.Context, q announcement.Query) ([]announcement.Announcement, error) {
-	return announcements.List(ctx, s.db,
-		record.Part{Where: []record.Filter{record.Sent("id", q.ID), record.Sent("slug", q.Slug), record.Sent("active",
-			q.Active)}})
+	return announcements.List(ctx, s.db, record.Part{Where: []record.Filter{
+		record.Sent("id", q.ID), record.Sent("slug", q.Slug), record.Sent("active", q.Active)}})
 }
 
 // Slugs implements announcement.Store.
