@@ -154,11 +154,8 @@ func (w *world) text(m broadcast.SMS) broadcast.Started {
 // allow sets the channels of campaigns of an account.
 func (w *world) allow(id string, c user.Campaigns) {
 	w.t.Helper()
-	storetest.Must(w.t, w.db.InTx(w.t.Context(), func(ctx context.Context) error {
-		_, err := w.db.Conn(ctx).ExecContext(ctx,
-			"UPDATE users SET campaign_sms = ?, campaign_mail = ?, campaign_push = ? WHERE id = ?", c.SMS, c.Mail, c.Push, id)
-		return err
-	}))
+	persistencetest.Exec(w.t, w.db, "UPDATE users SET campaign_sms = ?, campaign_mail = ?, campaign_push = ? WHERE id = ?",
+		c.SMS, c.Mail, c.Push, id)
 }
 
 // A campaign by SMS is not sent to an account that does not permit it, also when the permission ends after the start.

@@ -116,14 +116,12 @@ func (s *site) add(userID string, kind int64, content []byte) string {
 
 // state is status/reason of a document.
 func (s *site) state(id string) string {
-	s.t.Helper()
 	d, err := s.documents.Store.Get(s.t.Context(), id)
 	storetest.Must(s.t, err)
 	return d.Status + "/" + *d.Reason
 }
 
 func (s *site) user(id string) user.User {
-	s.t.Helper()
 	u, err := s.users.Get(s.t.Context(), id)
 	storetest.Must(s.t, err)
 	return u
@@ -135,7 +133,7 @@ func (s *site) told(userID string) (inside, sent []string) {
 	list, err := delivery.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
 		page.Query[notification.Place]{})
 	storetest.Must(s.t, err)
-	for _, n := range list.Records {
+	for _, n := range slices.Backward(list.Records) {
 		inside = append(inside, n.Title+": "+n.Body)
 	}
 	rows, err := delivery.NewOutbox(s.db).Recent(s.t.Context(), nil, 0)
@@ -150,22 +148,19 @@ func (s *site) told(userID string) (inside, sent []string) {
 		storetest.Must(s.t, text.UnmarshalBinary(plain))
 		sent = append(sent, fmt.Sprint(text.Channel, " ", text.To, " ", text.Text))
 	}
-	slices.Reverse(inside)
 	slices.Reverse(sent)
 	return inside, sent
 }
 
 // audited is the actions and details of the audit, oldest first.
 func (s *site) audited() (rows []string) {
-	s.t.Helper()
 	list, err := kit.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(s.t, err)
-	for _, r := range list.Records {
+	for _, r := range slices.Backward(list.Records) {
 		if r.Action != document.ActionUpload {
 			rows = append(rows, strings.TrimSpace(r.Action+" "+r.UserID+" "+r.Detail))
 		}
 	}
-	slices.Reverse(rows)
 	return rows
 }
 
