@@ -73,7 +73,8 @@ var announcements = record.Table[announcementRow, announcement.Announcement]{
 			EndAt: engine.Millis(a.EndAt), Active: a.Active, Priority: a.Priority, OrderNo: a.OrderNo,
 			Expanded: a.Expanded, Pinned: a.Pinned, Slider: a.Slider, SliderName: a.SliderName, Type: a.Type,
 			ClientType: a.ClientType, AndroidPicture: a.Pictures[announcement.Android],
-			IOSPicture: a.Pictures[announcement.IOS], WebPicture: a.Pictures[announcement.Web], CreatedBy: a.CreatedBy, UpdatedBy: a.UpdatedBy}
+			IOSPicture: a.Pictures[announcement.IOS], WebPicture: a.Pictures[announcement.Web],
+			CreatedBy: a.CreatedBy, UpdatedBy: a.UpdatedBy}
 	},
 }
 
