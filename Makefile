@@ -99,8 +99,8 @@ faults: ## nodes, networks and databases fail under load, in every way the tests
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' -p 1 ./cmd/castellan ./test/...
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -p 1 -v ./test/money ./test/faults
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
-	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run WithdrawalModel -v ./domain/transaction -orders 100000
-	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/amount -rapid.checks 10000000
+	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run WithdrawalModel -v ./domain/money/transaction -orders 100000
+	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/kit/amount -rapid.checks 10000000
 
 test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)
 	@scripts/test-starved.sh $(ROUNDS) $(PKG)
@@ -118,8 +118,8 @@ bench: ## measure, on both databases with full durability
 	@scripts/ensure-test-deps.sh postgresql
 	go run ./internal/bench $(BENCH)
 	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/sockload
-	go test -run '^$$' -bench 'Permission|Endpoint|Fiber|Verify|Sign|Derive|Decide' -benchmem ./http/guard ./http/rest ./domain/token ./domain/password
-	go test -run '^$$' -bench . -benchmem ./domain/firewall ./actors/ratelimit
+	go test -run '^$$' -bench 'Permission|Endpoint|Fiber|Verify|Sign|Derive|Decide' -benchmem ./http/auth ./http/rest ./domain/kit/token ./domain/access/password
+	go test -run '^$$' -bench . -benchmem ./domain/guard/firewall ./actors/ratelimit
 
 console: $(CONSOLE) ## build the operators' console anew from console/ into web/console (needs Node)
 	tools/openapi/node_modules/.bin/openapi-typescript docs/openapi.json -o console/src/api.d.ts >/dev/null

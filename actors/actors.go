@@ -18,11 +18,11 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 )
 
 // The kinds of actor.

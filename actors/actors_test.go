@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/fault"
-	"castellan/domain/id"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 )
 
 func TestLoginThroughThreeDoors(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/fault"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
 )
 
 // try starts a challenge and returns its methods and how many messages it sent.

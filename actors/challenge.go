@@ -10,10 +10,10 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 )
 
 // challengeActor owns one challenge. This file is its shell: messages, loading,

@@ -11,16 +11,16 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/fault"
-	"castellan/domain/geo"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
 )
 
 // Client is how the rest of the program reaches the actors. It implements the
-// ports of domain/challenge/stepup over a node. It is safe for concurrent use.
+// ports of domain/access/challenge/stepup over a node. It is safe for concurrent use.
 type Client struct {
 	Node *cluster.Node
 	// WarmCache is that of the node's Deps; nil: nothing is primed.
@@ -85,7 +85,6 @@ func send(n *cluster.Node, kind, id string, m proto.Message) {
 	}
 }
 
-// Prime implements stepup.Challenges.
 func (c Client) Prime(s challenge.Challenge, command []byte) {
 	switch {
 	case !c.Node.Owns(KindChallenge, s.ID):
@@ -106,7 +105,6 @@ func (c Client) Refresh(id string) {
 // Resume wakes the owner of a challenge whose action has not reported.
 func (c Client) Resume(id string) { send(c.Node, KindChallenge, id, &pb.ChallengeRefresh{}) }
 
-// Complete implements stepup.Challenges.
 func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration,
 	by audit.By) (stepup.Answered, error) {
 	m := &pb.ChallengeComplete{MethodId: a.MethodID, Method: string(a.Method), Verdict: int32(a.Verdict),
@@ -127,7 +125,6 @@ func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wai
 	return stepup.Answered{Action: r.Action, Final: r.Final, Outcome: r.Outcome}, nil
 }
 
-// User implements stepup.Challenges.
 func (c Client) User(ctx context.Context, id string) (string, error) {
 	if c.WarmCache != nil {
 		if h, _, ok := c.WarmCache.holder(id); ok {
@@ -156,7 +153,6 @@ func (c Client) Holder(ctx context.Context, id string) (challenge.Holder, error)
 	return challenge.Holder{UserID: r.UserId, KeepsFilter: r.KeepsFilter, Filter: geo.Filter(r.Filter)}, nil
 }
 
-// CheckRenew implements stepup.Challenges.
 func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challenge.Name) (stepup.Renewal, error) {
 	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
 		return &pb.ChallengeRenew{MethodId: methodID, Method: string(name), Check: true, Deadline: deadline}
@@ -175,7 +171,6 @@ func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challe
 	return out, nil
 }
 
-// Renew implements stepup.Challenges.
 func (c Client) Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest,
 	m outbox.Message, by audit.By) (challenge.Challenge, error) {
 	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
@@ -188,7 +183,6 @@ func (c Client) Renew(ctx context.Context, id, methodID string, name challenge.N
 	return unview(r.Challenge), nil
 }
 
-// Result implements stepup.Challenges.
 func (c Client) Result(ctx context.Context, id string, wait time.Duration) (stepup.Answered, error) {
 	r, err := ask[*pb.ChallengeAnswered](ctx, c, KindChallenge, id, wait, func(deadline int64) proto.Message {
 		return &pb.ChallengeResult{WaitMs: wait.Milliseconds(), Deadline: deadline}
@@ -199,7 +193,6 @@ func (c Client) Result(ctx context.Context, id string, wait time.Duration) (step
 	return stepup.Answered{Action: r.Action, Final: r.Final, Outcome: r.Outcome}, nil
 }
 
-// Subscribe implements stepup.Feed.
 func (c Client) Subscribe(ctx context.Context, id string, sockets, after int) (int, stepup.News, error) {
 	r, err := ask[*pb.ChallengeSubscribed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
 		return &pb.ChallengeSubscribe{Node: c.Node.Address(), Sockets: int32(sockets), After: int32(after),
@@ -241,7 +234,6 @@ func newsOf(n *pb.ChallengeNews) stepup.News {
 	return out
 }
 
-// Reserve implements stepup.UserGate.
 func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation) (stepup.Grant, error) {
 	m := &pb.UserReserve{ChallengeId: r.ChallengeID, Action: r.Action, ExpiresAt: r.ExpiresAt, MaxOpen: int32(r.MaxOpen),
 		Caps: capsOf(r.Caps)}
@@ -262,7 +254,6 @@ func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation
 		PushWait: time.Duration(a.PushWaitMs) * time.Millisecond}, nil
 }
 
-// Send implements stepup.UserGate.
 func (c Client) Send(ctx context.Context, userID string, s stepup.Sending, caps stepup.Caps) (bool, error) {
 	a, err := ask[*pb.UserSent](ctx, c, KindUser, userID, 0, func(deadline int64) proto.Message {
 		return &pb.UserSend{Sending: sendingOf(s), Caps: capsOf(caps), Deadline: deadline}
@@ -273,7 +264,6 @@ func (c Client) Send(ctx context.Context, userID string, s stepup.Sending, caps 
 	return a.Send, nil
 }
 
-// DummyCall implements stepup.UserGate.
 func (c Client) DummyCall(ctx context.Context) error {
 	if err := c.Probe(ctx); err != nil {
 		return unreachable(err)

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"castellan/actors/pb"
-	"castellan/domain/challenge"
-	"castellan/domain/fault"
-	"castellan/domain/geo"
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
 )
 
 // overtaken is the code of a Refusal that never leaves the actors' client.

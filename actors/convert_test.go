@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/fault"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
 )
 
 // What is primed is the challenge as it was made, in every field but those

@@ -7,11 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
-	"castellan/domain/user"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/persistence/access"
 )
 

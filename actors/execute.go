@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"castellan/cluster"
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 )
 
 const (

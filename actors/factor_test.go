@@ -5,9 +5,9 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/challenge"
-	"castellan/domain/fault"
-	"castellan/domain/storetest"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 )

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"castellan/cluster"
-	"castellan/domain/job"
+	"castellan/domain/kit/job"
 )
 
 // KindJob is the kind of the owners of background jobs.

@@ -10,9 +10,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"castellan/cluster"
-	"castellan/domain/challenge"
-	"castellan/domain/fault"
-	"castellan/domain/storetest"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // badStore is a store of one challenge whose reads fail while bad is set.

@@ -9,7 +9,7 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/presence"
+	"castellan/domain/people/presence"
 )
 
 // KindPresence is the kind of the rooms of presence: one for each record that
@@ -19,7 +19,6 @@ const KindPresence = "presence"
 
 var _ presence.Rooms = Client{}
 
-// Say implements presence.Rooms.
 func (c Client) Say(ctx context.Context, subject string, p presence.Person, leaves bool) ([]presence.Person, error) {
 	r, err := ask[*pb.PresenceOthers](ctx, c, KindPresence, subject, 0, func(int64) proto.Message {
 		return &pb.PresenceSay{UserId: p.UserID, Name: p.Name, Leaves: leaves}

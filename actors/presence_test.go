@@ -3,7 +3,7 @@ package actors_test
 import (
 	"testing"
 
-	"castellan/domain/presence"
+	"castellan/domain/people/presence"
 )
 
 // Two operators meet in the room of a record, and in no other (D-KYC-10).

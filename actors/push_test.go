@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/device"
-	"castellan/domain/device/devicetest"
-	"castellan/domain/fault"
-	"castellan/domain/user"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/access/device"
+	"castellan/domain/access/device/devicetest"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/fault"
 )
 
 // signers stands for the verification of proofs: the proof is the id of the

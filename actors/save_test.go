@@ -11,11 +11,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"castellan/cluster"
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 )
 
 // oneRow is the store of one challenge. commit decides what becomes of a unit.

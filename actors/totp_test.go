@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/fault"
-	"castellan/domain/keyring"
-	"castellan/domain/totp"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/access/totp"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
 	"castellan/internal/pgtest"
 	"castellan/persistence/access"
 )

@@ -10,8 +10,8 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/challenge"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/delivery/outbox"
 )
 
 // userActor owns what must happen in one order for one user: which challenges

@@ -6,7 +6,7 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // waiter is a call that waits for the outcome.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/challenge"
+	"castellan/domain/access/challenge"
 )
 
 // WarmCache keeps the challenges that this node has just committed, so that

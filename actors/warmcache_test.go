@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/challenge"
+	"castellan/domain/access/challenge"
 )
 
 func kept(w *WarmCache) int {

@@ -29,8 +29,8 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/device"
-	"castellan/domain/fault"
+	"castellan/domain/access/device"
+	"castellan/domain/kit/fault"
 )
 
 // Client talks to one service as one user. It is safe for concurrent use while its
@@ -71,7 +71,6 @@ type Error struct {
 	nonce      string        // asks a device to sign again
 }
 
-// Error implements error.
 func (e *Error) Error() string {
 	if e.Code == "" {
 		return fmt.Sprintf("the server answered with status %d", e.Status)
@@ -170,7 +169,7 @@ func (c *Client) send(ctx context.Context, method, path string, in, out any, opt
 	}
 }
 
-// passing tells whether the same request may be answered in a moment.
+// passing reports whether the same request may be answered in a moment.
 func (e *Error) passing() bool {
 	return e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable ||
 		e.Status == http.StatusGatewayTimeout || e.Code == fault.IdempotencyConflict

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"castellan/domain/device"
+	"castellan/domain/access/device"
 )
 
 // Device approves challenges with a key that never leaves it (D-AUTH-06).

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // Credentials say who logs in: a phone number with its country code, or a mail address.

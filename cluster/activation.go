@@ -246,7 +246,6 @@ func (a *activation) stopping() {
 	a.redirect()
 }
 
-// Receive implements actor.Actor.
 func (a *activation) Receive(ctx actor.Context) {
 	msg := ctx.Message()
 	switch m := msg.(type) {

@@ -204,8 +204,6 @@ func (p *peer) SendUserMessage(pid *actor.PID, msg any) {
 	p.queue.put(&fr)
 }
 
-// SendSystemMessage implements actor.Process.
 func (p *peer) SendSystemMessage(*actor.PID, any) {}
 
-// Stop implements actor.Process.
 func (p *peer) Stop(*actor.PID) {}

@@ -177,7 +177,6 @@ func (n *Node) reply(to *actor.PID, m any) {
 	n.sys.Root.Send(to, m)
 }
 
-// SendUserMessage implements actor.Process.
 func (p *pendingCalls) SendUserMessage(pid *actor.PID, msg any) {
 	if env, ok := msg.(*actor.MessageEnvelope); ok {
 		msg = env.Message
@@ -185,10 +184,8 @@ func (p *pendingCalls) SendUserMessage(pid *actor.PID, msg any) {
 	p.answer(pid.RequestId, msg)
 }
 
-// SendSystemMessage implements actor.Process.
 func (p *pendingCalls) SendSystemMessage(*actor.PID, any) {}
 
-// Stop implements actor.Process.
 func (p *pendingCalls) Stop(*actor.PID) {}
 
 func typeName(v any) string { return fmt.Sprintf("%T", v) }

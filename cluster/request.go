@@ -74,7 +74,7 @@ func (c *caller) settings(opts []protoactor.GrainCallOption) settings {
 }
 
 // Request sends a message to a virtual actor and returns its answer. Of an error,
-// NeverSent tells whether the actor can have acted on the message.
+// NeverSent reports whether the actor can have acted on the message.
 func (c *caller) Request(id, kind string, message any, opts ...protoactor.GrainCallOption) (any, error) {
 	msg, ok := message.(proto.Message)
 	if !ok {

@@ -11,7 +11,6 @@ import (
 // where the panic was recovered, so the stack still tells the place.
 type supervisor struct{ n *Node }
 
-// HandleFailure implements actor.SupervisorStrategy.
 func (s *supervisor) HandleFailure(sys *actor.ActorSystem, over actor.Supervisor, child *actor.PID,
 	_ *actor.RestartStatistics, reason, message any) {
 	n, key := s.n, identityOf(child)

@@ -50,7 +50,7 @@ func (k *checker) files() {
 
 const wantPlainURL = "must be http://host or https://host, with port and path where needed"
 
-// plainURL tells whether a text is a URL of http or https without a user, a query and a fragment.
+// plainURL reports whether a text is a URL of http or https without a user, a query and a fragment.
 func plainURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && validHost(u.Hostname()) && u.User == nil &&

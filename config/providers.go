@@ -21,7 +21,7 @@ type Providers struct {
 	CAFile    string            `key:"ca_file"`
 }
 
-// providerPattern is that of domain/provider.Named.
+// providerPattern is that of domain/money/provider.Named.
 var providerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 const wantProvider = " is no name of letters, digits, dots, dashes and underscores"

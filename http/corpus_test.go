@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/amount"
-	"castellan/domain/fault"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
 )

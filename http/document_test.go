@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
 
 	"github.com/getkin/kin-openapi/openapi3"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 )
 
 // moving are the tables that change although a request is refused: what counts and

@@ -9,9 +9,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"castellan/domain/fault"
-	"castellan/domain/firewall"
-	"castellan/domain/storetest"
+	"castellan/domain/guard/firewall"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
 	"castellan/http/edge"
 	"castellan/http/rest"

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/amount"
-	"castellan/domain/audit"
-	"castellan/domain/currency"
-	"castellan/domain/id"
-	"castellan/domain/ledger"
-	"castellan/domain/storetest"
-	"castellan/domain/transaction"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/transaction"
 	"castellan/persistence/money"
 )
 

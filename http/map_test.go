@@ -22,62 +22,62 @@ import (
 
 // tables says which tables of the database a slice of the domain keeps. A new slice or table is added here.
 var tables = map[string][]string{
-	"accounting":       nil, // reads the ledger
-	"addressbook":      {"withdrawal_address", "withdrawal_book"},
-	"agreement":        {"agreement", "agreement_acceptance"},
-	"allowedip":        {"allowed_ip"},
-	"announcement":     {"announcement"},
-	"approval":         {"deploy_request", "vpn_request"},
-	"audit":            {"audit", "audit_checkpoint", "audit_archive", "audit_left"},
-	"challenge":        {"attempt_budget", "challenge", "outcome", "push"},
-	"broadcast":        nil, // sends to many
-	"change":           {"change"},
-	"contract":         {"contract", "contract_acceptance", "contract_detail"},
-	"corporate":        {"corporate_application", "corporate_user"},
-	"cronkey":          {"cron_key"},
-	"currency":         {"currency", "currency_network", "currency_of_network"},
-	"device":           {"device", "device_proof"},
-	"dropdown":         {"dropdown_option"},
-	"firewall":         {"firewall_rule"},
-	"foureyes":         {"four_eyes"},
-	"geofilter":        {"geofilter_country"},
-	"idempotency":      {"idempotency"},
-	"job":              {"job", "job_item"},
-	"keyring":          {"keys"},
-	"ledger":           {"account", "asset", "balance", "day", "hold", "transfer"},
-	"blockage":         {"blockage"},
-	"standing":         {"aml_finding", "user_standing"},
-	"integration":      {"integration_claim", "integration_event"},
-	"level":            {"user_level"},
-	"limit":            nil, // reads what transactions moved
-	"mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
-	"document":         {"document", "document_quota"},
-	"identity":         {"user_identity", "additional_info"},
-	"kyc":              {"account_decision"},
-	"notification":     {"notification"},
-	"outbox":           {"outbox"},
-	"parameter":        {"parameter"},
-	"password":         {"password_guard"},
-	"password/replace": {"reset_token"},
-	"provider":         {"provider_account", "provider_balance", "provider_snapshot"},
-	"profile":          {"email_change"},
-	"balance":          {"asset_day"},
-	"rate":             {"exchange_pair", "exchange_rate"},
-	"resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
-	"servicekey":       {"service_key"},
-	"setup":            nil, // judges settings and parameters
-	"session":          {"login_history", "refused_login", "session"},
-	"totp":             {"recovery_code", "totp"},
-	"transaction": {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue",
+	"money/accounting":        nil, // reads the ledger
+	"money/addressbook":       {"withdrawal_address", "withdrawal_book"},
+	"people/agreement":        {"agreement", "agreement_acceptance"},
+	"access/allowedip":        {"allowed_ip"},
+	"office/announcement":     {"announcement"},
+	"office/staffrequest":     {"deploy_request", "vpn_request"},
+	"kit/audit":               {"audit", "audit_checkpoint", "audit_archive", "audit_left"},
+	"access/challenge":        {"attempt_budget", "challenge", "outcome", "push"},
+	"office/broadcast":        nil, // sends to many
+	"kit/change":              {"change"},
+	"office/contract":         {"contract", "contract_acceptance", "contract_detail"},
+	"people/corporate":        {"corporate_application", "corporate_user"},
+	"access/cronkey":          {"cron_key"},
+	"money/currency":          {"currency", "currency_network", "currency_of_network"},
+	"access/device":           {"device", "device_proof"},
+	"people/dropdown":         {"dropdown_option"},
+	"guard/firewall":          {"firewall_rule"},
+	"office/foureyes":         {"four_eyes"},
+	"access/geofilter":        {"geofilter_country"},
+	"kit/idempotency":         {"idempotency"},
+	"kit/job":                 {"job", "job_item"},
+	"kit/keyring":             {"keys"},
+	"money/ledger":            {"account", "asset", "balance", "day", "hold", "transfer"},
+	"money/blockage":          {"blockage"},
+	"people/standing":         {"aml_finding", "user_standing"},
+	"kit/integration":         {"integration_claim", "integration_event"},
+	"money/level":             {"user_level"},
+	"money/limit":             nil, // reads what transactions moved
+	"access/mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
+	"people/document":         {"document", "document_quota"},
+	"people/identity":         {"user_identity", "additional_info"},
+	"people/kyc":              {"account_decision"},
+	"delivery/notification":   {"notification"},
+	"delivery/outbox":         {"outbox"},
+	"kit/parameter":           {"parameter"},
+	"access/password":         {"password_guard"},
+	"access/password/replace": {"reset_token"},
+	"money/provider":          {"provider_account", "provider_balance", "provider_snapshot"},
+	"access/profile":          {"email_change"},
+	"money/balance":           {"asset_day"},
+	"money/rate":              {"exchange_pair", "exchange_rate"},
+	"access/resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
+	"access/servicekey":       {"service_key"},
+	"kit/setup":               nil, // judges settings and parameters
+	"access/session":          {"login_history", "refused_login", "session"},
+	"access/totp":             {"recovery_code", "totp"},
+	"money/transaction": {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue",
 		"withdrawal_queue_next", "withdrawal_desk"},
-	"user":             {"user_role", "users"},
-	"":                 {"seed"}, // which parts of the first content were written
-	"challenge/stepup": nil,      // starts and answers challenges
+	"access/user":             {"user_role", "users"},
+	"":                        {"seed"}, // which parts of the first content were written
+	"access/challenge/stepup": nil,      // starts and answers challenges
 }
 
 // shared are packages of the domain that every section may use; the map would only get longer by them.
-var shared = []string{"admin", "amount", "blob", "client", "commit", "fault", "geo", "id", "pack", "page", "picture",
-	"ratelimit", "turn", "window"}
+var shared = []string{"kit/admin", "kit/amount", "kit/blob", "kit/client", "kit/commit", "kit/fault", "kit/geo",
+	"kit/id", "kit/pack", "kit/page", "kit/picture", "kit/turn", "guard/ratelimit"}
 
 const mapHead = `# The map of endpoints
 
@@ -87,8 +87,8 @@ code: find the endpoint below, take its section, and read the section's file, th
 | what | where |
 |---|---|
 | the table of an endpoint and its handler | the section's file |
-| the rules | ` + "`domain/<slice>`" + ` |
-| the rows and queries | ` + "`persistence`" + `, the file or folder with the slice's name |
+| the rules | ` + "`domain/<area>/<slice>`" + ` |
+| the rows and queries | ` + "`persistence/<area>`" + `, the file with the slice's name |
 | the owner that serves one challenge or user at a time | ` + "`actors`" + `, the file with the slice's name |
 | how the slice joins the program | ` + "`cmd/app`" + ` |
 
@@ -121,9 +121,14 @@ func TestGoldenMap(t *testing.T) {
 		fmt.Fprintf(&out, "| %s | [%s](../http/%s) | %s | %s |\n", strings.Join(names, "; "), file, file,
 			code(slicesOf), code(rows))
 	}
-	for _, section := range order {
-		fmt.Fprintf(&out, "\n## %s\n\n| endpoint | what it does | for |\n|---|---|---|\n%s",
-			section, strings.Join(listed[section], ""))
+	for _, name := range areaNames() {
+		fmt.Fprintf(&out, "\n## Area: %s\n", name)
+		for _, section := range order {
+			if areaOf(section) == name {
+				fmt.Fprintf(&out, "\n### %s\n\n| endpoint | what it does | for |\n|---|---|---|\n%s",
+					section, strings.Join(listed[section], ""))
+			}
+		}
 	}
 
 	const golden = "../docs/endpoints.md"
@@ -136,6 +141,26 @@ func TestGoldenMap(t *testing.T) {
 	if have, err := os.ReadFile(golden); err != nil || !bytes.Equal(have, out.Bytes()) {
 		t.Errorf("%s is not what the table of endpoints says (%v): run make golden", golden, err)
 	}
+}
+
+// areaNames are the areas, in their order.
+func areaNames() (names []string) {
+	for _, t := range tags {
+		if !slices.Contains(names, t.Area) {
+			names = append(names, t.Area)
+		}
+	}
+	return names
+}
+
+// areaOf is the area of a section.
+func areaOf(section string) string {
+	for _, t := range tags {
+		if slices.Contains(t.Sections, section) {
+			return t.Area
+		}
+	}
+	return ""
 }
 
 // Every table of the migrations belongs to one slice that is there.

@@ -10,12 +10,11 @@ import (
 // phrases are the texts of every section in Turkish and Arabic. A section that
 // says something of a field adds phrases.tsv to its folder, and nothing else.
 //
-//go:embed */phrases.tsv
+//go:embed */phrases.tsv */*/phrases.tsv
 var phrases embed.FS
 
 func init() {
-	tables, _ := fs.Glob(phrases, "*/phrases.tsv") // the pattern is right
-	for _, name := range tables {
+	for _, name := range named(phrases, "phrases.tsv") {
 		if name == "rest/phrases.tsv" { // the kit adds its own
 			continue
 		}
@@ -27,4 +26,11 @@ func init() {
 			panic(name + ": " + err.Error())
 		}
 	}
+}
+
+// named lists the files of a name in the folders of the sections and of their kit.
+func named(files fs.FS, name string) []string {
+	shared, _ := fs.Glob(files, "*/"+name) // the patterns are right
+	sections, _ := fs.Glob(files, "*/*/"+name)
+	return append(shared, sections...)
 }

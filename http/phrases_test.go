@@ -13,16 +13,18 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
 // Each phrase of each table is found again in both languages, whatever its texts are.
 func TestPhrases(t *testing.T) {
-	tables, err := filepath.Glob("*/phrases.tsv")
+	shared, err := filepath.Glob("*/phrases.tsv")
+	storetest.Must(t, err)
+	sections, err := filepath.Glob("*/*/phrases.tsv")
 	storetest.Must(t, err)
 	found := 0
-	for _, name := range tables {
+	for _, name := range append(shared, sections...) {
 		table, err := os.ReadFile(name)
 		storetest.Must(t, err)
 		for _, row := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {

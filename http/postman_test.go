@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
 	"castellan/internal/postman"
 

@@ -3,7 +3,7 @@ package httpapi_test
 import (
 	"testing"
 
-	"castellan/domain/firewall"
+	"castellan/domain/guard/firewall"
 	httpapi "castellan/http"
 )
 

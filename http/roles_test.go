@@ -7,10 +7,10 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/audit"
-	"castellan/domain/fault"
-	"castellan/domain/storetest"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/apitest"
 )
 

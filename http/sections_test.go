@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 

@@ -13,21 +13,21 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/admin"
-	"castellan/domain/change"
-	"castellan/domain/change/changetest"
-	"castellan/domain/device"
-	"castellan/domain/id"
-	"castellan/domain/keyring/keyringtest"
-	"castellan/domain/resource"
-	"castellan/domain/storetest"
-	"castellan/domain/token"
-	"castellan/domain/user"
+	"castellan/domain/access/device"
+	"castellan/domain/access/resource"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/change/changetest"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/kit/token"
 	httpapi "castellan/http"
+	httpresource "castellan/http/access/resource"
 	"castellan/http/apitest"
+	"castellan/http/auth"
 	"castellan/http/edge"
-	"castellan/http/guard"
-	httpresource "castellan/http/resource"
 	"castellan/http/rest"
 	"castellan/internal/apidoc"
 	"castellan/persistence"
@@ -79,14 +79,14 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	s.tokens = token.NewIssuer(ring, "castellan", "default", time.Now, 100)
 	devices := &device.Service{Store: access.NewDevices(db), Users: users, Commit: db, Ring: ring,
 		Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
-	guards := guard.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge,
+	guards := auth.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge,
 		MayWrite: live.MayWrite,
 		Cron:     func(header string) (string, bool) { return "rates", header == scheduled },
 		Feed:     &changetest.Feed{}, Live: func(string, string, int64) bool { return true },
 		AllowsIP: func(string, netip.Addr) bool { return true }}
 	var err error
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-		ActsAsAdmin: guards.ActsAsAdmin, MayName: guards.MayName, Starter: guard.Starter{}, Idempotency: &guard.Idempotent{},
+		ActsAsAdmin: guards.ActsAsAdmin, MayName: guards.MayName, Starter: auth.Starter{}, Idempotency: &auth.Idempotent{},
 		Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
 		httpapi.Endpoints(httpresource.Group{Admin: admin}, httpresource.Roles{Admin: admin}))
 	storetest.Must(t, err)

@@ -3,7 +3,7 @@ package persistence_test
 import (
 	"testing"
 
-	"castellan/domain/ledger"
+	"castellan/domain/money/ledger"
 	"castellan/persistence/kit"
 )
 

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/storetest"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/persistencetest"
 )

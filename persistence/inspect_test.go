@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/parameter"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/kit"

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/commit"
+	"castellan/domain/kit/commit"
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/engine"

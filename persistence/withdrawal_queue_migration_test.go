@@ -13,9 +13,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"castellan/domain/commit"
-	"castellan/domain/storetest"
-	"castellan/domain/transaction"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/transaction"
 	"castellan/persistence/money"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/geo"
+	"castellan/domain/kit/geo"
 	"castellan/web"
 	"castellan/web/webtest"
 )

@@ -154,7 +154,7 @@ type RateAnswer struct {
 	Instants      []int64  `protobuf:"varint,5,rep,packed,name=instants,proto3" json:"instants,omitempty"`
 	Numbers       []uint64 `protobuf:"varint,6,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
 	Counts        []int64  `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`   // granted beforehand
-	Sharing       []uint32 `protobuf:"varint,8,rep,packed,name=sharing,proto3" json:"sharing,omitempty"` // of each key: how it is to be counted (domain/ratelimit.Sharing); absent: alone
+	Sharing       []uint32 `protobuf:"varint,8,rep,packed,name=sharing,proto3" json:"sharing,omitempty"` // of each key: how it is to be counted (domain/guard/ratelimit.Sharing); absent: alone
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // receiveQueries decides about the requests of another node. It answers when every

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // asking is a request that is asked for until it is decided, by the same names.
@@ -60,7 +60,7 @@ func (l *Limiter) takeBackAll(a *asking, demands []ratelimit.Demand) {
 	}
 }
 
-// allSilent tells whether nobody is there who may decide about some demand.
+// allSilent reports whether nobody is there who may decide about some demand.
 func (l *Limiter) allSilent(demands []ratelimit.Demand, waited time.Duration) bool {
 	pl := l.place.Load()
 	for i := range demands {

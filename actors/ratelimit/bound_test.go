@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // boundedNodes is a world whose nodes keep so many keys of a rule.

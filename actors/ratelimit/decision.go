@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // decision is one replicated decision of this node: it is made only where this
@@ -82,7 +82,7 @@ func (d *decision) demandAt(n int) int {
 	return n
 }
 
-// isLast tells whether MayDecide was asked for the last demand.
+// isLast reports whether MayDecide was asked for the last demand.
 func (d *decision) isLast() bool {
 	if d.order != nil {
 		return d.looked == len(d.order)
@@ -101,7 +101,6 @@ func (d *decision) repeat(i, p int, x *named) {
 	}
 }
 
-// Counted implements ratelimit.Gate.
 func (d *decision) Counted(n, p int, instant, count int64) {
 	l, i := d.limiter, d.demandAt(n)
 	part := &l.partitions[p]
@@ -200,7 +199,7 @@ func (d *decision) finish() {
 	}
 }
 
-// failed tells whether the decision turned out not to hold. What it counted stays: its
+// failed reports whether the decision turned out not to hold. What it counted stays: its
 // asker asks again by the same name, or takes it back.
 func (d *decision) failed() bool { return d.pending.failed.Load() }
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // localLimiter is what this node remembers of its own requests: refusals until
@@ -52,7 +52,7 @@ func (local *localLimiter) key(k ratelimit.Key) *localKey {
 	return at
 }
 
-// roomFor tells whether what is known of a key can be kept; the caller holds the lock.
+// roomFor reports whether what is known of a key can be kept; the caller holds the lock.
 // Without it the owner is asked each time, and a share of the limit does not know what
 // the key has used.
 func (local *localLimiter) roomFor(k ratelimit.Key) bool {
@@ -63,7 +63,7 @@ func (local *localLimiter) roomFor(k ratelimit.Key) bool {
 // is full has room before its time only when an admission is taken back.
 const refusalTime = time.Second
 
-// knownRefusal tells whether this node knows that a request is refused. After a change
+// knownRefusal reports whether this node knows that a request is refused. After a change
 // of the quota the owner is asked again.
 func (l *Limiter) knownRefusal(demands []ratelimit.Demand, standings []ratelimit.Standing) (refuses bool) {
 	now := l.table.Instant()
@@ -85,7 +85,7 @@ func (l *Limiter) knownRefusal(demands []ratelimit.Demand, standings []ratelimit
 	return refuses
 }
 
-// refuses tells whether the owner has refused the key until later than now.
+// refuses reports whether the owner has refused the key until later than now.
 func (at *localKey) refuses(d *ratelimit.Demand, now int64) bool {
 	return at.until > now && at.limit == d.Limit && at.period == int64(d.Period)
 }

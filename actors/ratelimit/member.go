@@ -55,7 +55,7 @@ func (l *Limiter) member(id string) *member {
 	return first.(*member)
 }
 
-// unreachable tells whether not to ask the member: it does not answer.
+// unreachable reports whether not to ask the member: it does not answer.
 func (m *member) unreachable() bool { return m.silentSince.Load() != 0 }
 
 // heard notes that the member answered.
@@ -101,7 +101,7 @@ func (l *Limiter) notHeard(m *member, since int64) {
 	}
 }
 
-// answers tells whether a member answers at all, whatever its decisions wait for.
+// answers reports whether a member answers at all, whatever its decisions wait for.
 func (l *Limiter) answers(m *member) bool {
 	_, err := l.net.Ask(l.ctx, m.asking.patience(), m.id, queryName, &pb.RateAsk{})
 	if err == nil {
@@ -110,10 +110,10 @@ func (l *Limiter) answers(m *member) bool {
 	return err == nil
 }
 
-// places tells whether a member keeps partitions.
+// places reports whether a member keeps partitions.
 func (l *Limiter) places(id string) bool { return slices.Contains(l.place.Load().members, id) }
 
-// silent tells whether a member has said nothing for so long that no short standstill
+// silent reports whether a member has said nothing for so long that no short standstill
 // of it explains that. Time in which this node stood still does not count.
 func (l *Limiter) silent(id string) bool {
 	if l.isLost(id) {
@@ -177,7 +177,7 @@ func (l *Limiter) settleWith(m *member) {
 	}
 }
 
-// caughtUp tells whether this node has missed nothing of an owner for standing still.
+// caughtUp reports whether this node has missed nothing of an owner for standing still.
 func (l *Limiter) caughtUp(owner string) bool {
 	return !l.still.since(l.member(owner).settledAt.Load(), l.table.Instant())
 }

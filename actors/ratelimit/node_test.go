@@ -11,7 +11,7 @@ import (
 
 	"castellan/actors/ratelimit"
 	"castellan/cluster"
-	domain "castellan/domain/ratelimit"
+	domain "castellan/domain/guard/ratelimit"
 	"castellan/internal/porttest"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"castellan/actors/pb"
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // keyOf is a key that the members are owner and replica of.

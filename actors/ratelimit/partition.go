@@ -3,7 +3,7 @@ package ratelimit
 import (
 	"math"
 
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // partition is what this node is to one partition of the keys: a machine without
@@ -70,20 +70,20 @@ type awaitedState struct {
 	heard []*update
 }
 
-// knowsAll tells whether the node knows everything that was counted, or did when
+// knowsAll reports whether the node knows everything that was counted, or did when
 // it heard of the partition last.
 func (p *partition) knowsAll() bool { return p.phase != unknown }
 
-// hasDecided tells whether the node may have counted what no owner told it.
+// hasDecided reports whether the node may have counted what no owner told it.
 func (p *partition) hasDecided() bool { return p.phase >= acting }
 
-// refusesOwner tells whether the node must not follow an owner: it decides, or has
+// refusesOwner reports whether the node must not follow an owner: it decides, or has
 // decided in the place of one.
 func (p *partition) refusesOwner() bool {
 	return p.phase == owning || p.phase == acting || p.phase == acted
 }
 
-// mayAct tells whether the node may decide in the owner's place.
+// mayAct reports whether the node may decide in the owner's place.
 func (p *partition) mayAct() bool { return p.phase == following || p.phase == acting }
 
 // act begins to decide in the owner's place, in a term of its own. False: the
@@ -214,7 +214,7 @@ func (p *partition) noteUnreplicated(x *update) {
 	}
 }
 
-// hasUnreplicated tells whether there are such admissions; replicated notes that
+// hasUnreplicated reports whether there are such admissions; replicated notes that
 // another node knows them all.
 func (p *partition) hasUnreplicated() bool { return p.unlisted || len(p.unreplicated) > 0 }
 func (p *partition) replicated()           { p.unlisted, p.unreplicated = false, nil }

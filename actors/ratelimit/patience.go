@@ -82,7 +82,7 @@ const (
 	leastStandstill = 60 * time.Millisecond
 )
 
-// beat is called every beatInterval. It tells whether the node stood still.
+// beat is called every beatInterval. It reports whether the node stood still.
 func (s *standstill) beat(now int64) (stood bool) {
 	if stood = now-s.last.Load() > int64(leastStandstill); stood {
 		s.until.Store(now)
@@ -91,7 +91,7 @@ func (s *standstill) beat(now int64) (stood bool) {
 	return stood
 }
 
-// since tells whether the node stood still after an instant, or does so now.
+// since reports whether the node stood still after an instant, or does so now.
 func (s *standstill) since(instant, now int64) bool {
 	return s.until.Load() > instant || now-s.last.Load() > int64(leastStandstill)
 }

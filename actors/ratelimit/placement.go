@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"castellan/actors/pb"
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // placement says which members keep each partition. It is immutable.
@@ -79,7 +79,7 @@ func (l *Limiter) moved(func(kind, id string) bool) {
 	l.wake()
 }
 
-// decidedBefore tells whether one of these members may still decide about a
+// decidedBefore reports whether one of these members may still decide about a
 // partition: it did so before this node heard of it.
 func (l *Limiter) decidedBefore(p int, ids []string) bool {
 	return len(ids) > 0 && slices.ContainsFunc(l.net.Former(Kind, strconv.Itoa(p)),

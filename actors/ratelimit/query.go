@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"castellan/actors/pb"
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // Names of the receivers. They are on the wire and do not change.
@@ -190,7 +190,7 @@ func (l *Limiter) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
 	}
 }
 
-// answerFits tells whether an answer has the shape that its question asks for.
+// answerFits reports whether an answer has the shape that its question asks for.
 func answerFits(a *pb.RateAnswer, q *pb.RateAsk) bool {
 	n := len(q.Keys)
 	return a != nil && len(a.Verdicts) == len(q.Sizes) && len(a.Used) == n && len(a.Reset_) == n &&

@@ -1,6 +1,6 @@
 // Package ratelimit keeps the windows of rate limits over the nodes of a cluster,
 // so that a limit of N admits N, and not N per node (section 4.5 of the interface,
-// D-WAF-13). The windows themselves are package domain/ratelimit.
+// D-WAF-13). The windows themselves are package domain/guard/ratelimit.
 //
 // The one idea: every key has one owner, and a second node, the replica, knows of
 // each admission before the client does. The ring of package cluster gives each of
@@ -39,8 +39,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/cluster"
-	"castellan/domain/fault"
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/fault"
 )
 
 // Cluster is what the limiter needs of the nodes; *cluster.Node is one.

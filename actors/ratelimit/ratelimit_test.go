@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 var three = []string{"a", "b", "c"}

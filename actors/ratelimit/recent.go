@@ -1,6 +1,6 @@
 package ratelimit
 
-import "castellan/domain/ratelimit"
+import "castellan/domain/guard/ratelimit"
 
 // A request counts once. Each admission has a name, which its asker gives it: when
 // the asker hears nothing and asks again, here or elsewhere, it asks under the same

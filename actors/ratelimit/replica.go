@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // This file is the replica's side of replication. A replica counts what the owner

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"castellan/actors/pb"
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // This file is the owner's side of replication; replica.go is the other one.
@@ -140,7 +140,7 @@ func (l *Limiter) updatesFailed(m *member, updates []*update, began int64) {
 	}
 }
 
-// stands tells whether what an update tells of still counts here: the partition may
+// stands reports whether what an update tells of still counts here: the partition may
 // have been taken over from the replica since.
 func (l *Limiter) stands(x *update) (stands bool) {
 	l.withPartition(x.part, func(part *partition) { stands = part.phase == owning && x.term() == termOf(part.number) })
@@ -171,7 +171,7 @@ func (l *Limiter) noteUnreplicated(updates []*update) {
 // actTime is more than it takes a replica that runs to decide about what it was asked.
 const actTime = 100 * time.Millisecond
 
-// mayGoOnWithout tells whether an owner may go on without a replica that did not
+// mayGoOnWithout reports whether an owner may go on without a replica that did not
 // answer since an instant: the replica is gone; or it does not answer again, another
 // member does, and the replica cannot have decided. It can have when this node stood
 // still after the replica confirmed anything last, and when another member had it

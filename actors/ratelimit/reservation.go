@@ -3,7 +3,7 @@ package ratelimit
 import (
 	"time"
 
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // A busy key needs no question for each request. A node may have the owner count
@@ -44,12 +44,12 @@ type reservation struct {
 	asking      bool
 }
 
-// reservable tells whether the owner counts requests under a demand beforehand.
+// reservable reports whether the owner counts requests under a demand beforehand.
 func reservable(d *ratelimit.Demand) bool {
 	return d.Limit >= minReservableLimit && d.Period >= reservationsInPeriod*reservationTime
 }
 
-// allReservable tells whether reservations alone can let a request in.
+// allReservable reports whether reservations alone can let a request in.
 func allReservable(demands []ratelimit.Demand) bool {
 	for i := range demands {
 		if !reservable(&demands[i]) {

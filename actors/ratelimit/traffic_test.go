@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // demand is one of a rule of so many in a minute.

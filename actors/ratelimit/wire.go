@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"castellan/actors/pb"
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 // appendKey writes a key: the length of the rule's label, the label, and the
@@ -43,7 +43,7 @@ func parseKey(b []byte) (k ratelimit.Key, ok bool) {
 	return k, false
 }
 
-// queryFits, updateFits and stateFits tell whether the columns of a message fit
+// queryFits, updateFits and stateFits report whether the columns of a message fit
 // each other.
 func queryFits(q *pb.RateAsk) bool {
 	n, sum := len(q.Keys), uint64(0)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/ratelimit"
 )
 
 func FuzzKey(f *testing.F) {

@@ -6,24 +6,26 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/addressbook"
-	"castellan/domain/addressbook/address"
-	"castellan/domain/allowedip"
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/change"
-	"castellan/domain/device"
-	"castellan/domain/geo"
-	"castellan/domain/geofilter"
-	"castellan/domain/parameter"
-	"castellan/domain/profile"
-	"castellan/domain/totp"
-	"castellan/domain/user"
-	httpaddressbook "castellan/http/addressbook"
-	httpdevice "castellan/http/device"
-	httpgeofilter "castellan/http/geofilter"
-	httptotp "castellan/http/totp"
-	httpuser "castellan/http/user"
+	"castellan/domain/access/allowedip"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/access/device"
+	"castellan/domain/access/geofilter"
+	"castellan/domain/access/profile"
+	"castellan/domain/access/totp"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/geo"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/money/addressbook"
+	"castellan/domain/money/addressbook/address"
+	"castellan/domain/money/level"
+	httpdevice "castellan/http/access/device"
+	httpgeofilter "castellan/http/access/geofilter"
+	httptotp "castellan/http/access/totp"
+	httpuser "castellan/http/access/user"
+	httpaddressbook "castellan/http/money/addressbook"
+	"castellan/http/rest"
 	"castellan/persistence/access"
 	"castellan/persistence/money"
 )
@@ -37,7 +39,7 @@ func (s *service) accounts() error {
 		groups: groups(httpuser.Group{Users: s.users, Directory: access.NewUsers(s.DB),
 			Statuses:       func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
 			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: access.NewSessions(s.DB),
-			CountryName: geo.Name, Levels: money.NewLevels(s.DB),
+			CountryName: geo.Name, Levels: levelNames(money.NewLevels(s.DB)),
 			Profiles: &profile.Service{Users: s.users, Store: access.NewProfiles(s.DB), Changes: changes,
 				Notices: s.starter, Now: time.Now}}),
 		actions: []challenge.Action{user.VerifyEmailAction(), user.VideoKYCAction()},
@@ -91,4 +93,14 @@ func (s *service) accounts() error {
 
 func geoPolicy(c config.Config) geo.Policy {
 	return geo.Policy{AllowPrivate: c.Geo.AllowPrivate, AllowUnknown: c.Geo.AllowUnknown}
+}
+
+// levelNames lists the levels as the section of the users names them.
+func levelNames(levels level.Store) func(context.Context) ([]httpuser.LevelName, error) {
+	return func(ctx context.Context) ([]httpuser.LevelName, error) {
+		all, err := levels.List(ctx, level.Query{})
+		return rest.Each(all, func(l level.Level) httpuser.LevelName {
+			return httpuser.LevelName{ID: int(l.ID), Label: l.Label}
+		}), err
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"castellan/config"
-	"castellan/domain/addressbook/address"
+	"castellan/domain/money/addressbook/address"
 )
 
 // The configuration knows the built-in address rules by the names that the

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/commit"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/http/edge"
 )
 

@@ -6,28 +6,28 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/approval"
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/corporate"
-	"castellan/domain/cronkey"
-	"castellan/domain/level"
-	"castellan/domain/parameter"
-	"castellan/domain/resource"
-	"castellan/domain/servicekey"
+	"castellan/domain/access/cronkey"
+	"castellan/domain/access/resource"
+	"castellan/domain/access/servicekey"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/money/level"
+	"castellan/domain/office/staffrequest"
+	"castellan/domain/people/corporate"
 	httpapi "castellan/http"
-	httpapproval "castellan/http/approval"
-	httpaudit "castellan/http/audit"
-	httpcorporate "castellan/http/corporate"
-	"castellan/http/country"
-	httpdropdown "castellan/http/dropdown"
-	httpintegration "castellan/http/integration"
-	httplevel "castellan/http/level"
-	httpnotification "castellan/http/notification"
-	httpparameter "castellan/http/parameter"
-	httpresource "castellan/http/resource"
+	"castellan/http/access/country"
+	httpresource "castellan/http/access/resource"
+	httpservicekey "castellan/http/access/servicekey"
+	httpnotification "castellan/http/delivery/notification"
+	httpaudit "castellan/http/kit/audit"
+	httpparameter "castellan/http/kit/parameter"
+	httplevel "castellan/http/money/level"
+	httpapproval "castellan/http/office/staffrequest"
+	httpcorporate "castellan/http/people/corporate"
+	httpdropdown "castellan/http/people/dropdown"
+	httpintegration "castellan/http/people/integration"
 	"castellan/http/rest"
-	httpservicekey "castellan/http/servicekey"
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
@@ -89,7 +89,7 @@ func (s *service) backOffice() error {
 		Store: money.NewLevels(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	s.join(part{groups: groups(country.Group{CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)})})
 	s.join(part{groups: groups(httpdropdown.Group{Store: people.NewDropdowns(s.DB)})})
-	s.join(part{groups: groups(httpapproval.Group{Service: &approval.Service{Deploys: office.NewDeploys(s.DB),
+	s.join(part{groups: groups(httpapproval.Group{Service: &staffrequest.Service{Deploys: office.NewDeploys(s.DB),
 		VPNs: office.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	companies := people.NewCorporate(s.DB)
 	linked := &corporate.Service{Store: companies, Users: s.users, Hasher: s.hasher, Changes: s.changes("", nil),
@@ -122,7 +122,7 @@ var byKey = sync.OnceValue(func() map[string]*rest.Endpoint {
 	return m
 })
 
-// shows tells whether a caller may ask for an endpoint, and for others where users may ask for themselves.
+// shows reports whether a caller may ask for an endpoint, and for others where users may ask for themselves.
 func (s *service) shows(who rest.Caller, endpoint string) bool {
 	e := byKey()[endpoint]
 	if e == nil {

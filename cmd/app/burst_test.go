@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/admin"
-	"castellan/domain/change"
-	"castellan/domain/firewall"
+	"castellan/domain/guard/firewall"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/change"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/guard"

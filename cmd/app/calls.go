@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/commit"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )

@@ -9,22 +9,22 @@ import (
 
 	"castellan/actors"
 	"castellan/config"
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/change"
-	"castellan/domain/fault"
-	"castellan/domain/geo"
-	"castellan/domain/id"
-	"castellan/domain/message"
-	"castellan/domain/mfa"
-	"castellan/domain/token"
-	"castellan/domain/totp"
-	"castellan/domain/user"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/access/mfa"
+	"castellan/domain/access/totp"
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/token"
 	httpapi "castellan/http"
-	httpchallenge "castellan/http/challenge"
-	"castellan/http/guard"
-	httpmfa "castellan/http/mfa"
-	httppresence "castellan/http/presence"
+	httpchallenge "castellan/http/access/challenge"
+	httpmfa "castellan/http/access/mfa"
+	"castellan/http/auth"
+	httppresence "castellan/http/people/presence"
 	"castellan/http/rest"
 	"castellan/http/socket"
 	"castellan/persistence/access"
@@ -158,7 +158,7 @@ func guardedEndpoints(c config.MFA, all []rest.Endpoint) map[string]string {
 // guarded registers the actions of endpoints that the configuration put behind a
 // challenge. The code of an action that does something of its own would do that
 // instead of what was asked for, so it stops the start.
-func guarded(endpoints map[string]string, actions challenge.Actions, run guard.Runner) error {
+func guarded(endpoints map[string]string, actions challenge.Actions, run auth.Runner) error {
 	for _, code := range slices.Compact(slices.Sorted(maps.Values(endpoints))) {
 		if code == user.ActionVideoKYC { // it asks for nothing but the challenge, and may guard an endpoint too
 			delete(actions, code)
@@ -166,7 +166,7 @@ func guarded(endpoints map[string]string, actions challenge.Actions, run guard.R
 		if _, known := actions[code]; known {
 			return fmt.Errorf("mfa.guarded: %s is the action of endpoints of its own; choose another code", code)
 		}
-		actions.Register(guard.Captured(code, run))
+		actions.Register(auth.Captured(code, run))
 	}
 	return nil
 }
@@ -174,7 +174,6 @@ func guarded(endpoints map[string]string, actions challenge.Actions, run guard.R
 // accounts reads users as challenges know them.
 type accounts struct{ users user.Store }
 
-// Account implements stepup.Accounts.
 func (a accounts) Account(ctx context.Context, userID string) (challenge.Account, error) {
 	u, err := a.users.Get(ctx, userID)
 	if err != nil {
@@ -192,7 +191,6 @@ type challengeTokens struct {
 	now    func() time.Time
 }
 
-// PAuth implements stepup.Tokens.
 func (t challengeTokens) PAuth(challengeID string, expiresAt time.Time) (string, error) {
 	now := t.now()
 	return t.issuer.Sign(token.Claims{Class: token.PAuth, ID: id.New(now), ChallengeID: challengeID, IssuedAt: now,

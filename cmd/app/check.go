@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"castellan/config"
-	"castellan/domain/message"
-	"castellan/domain/mfa"
-	"castellan/domain/user"
+	"castellan/domain/access/mfa"
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/outbound/mail"
@@ -85,7 +85,7 @@ func Check(c config.Config) (faults config.Faults) {
 	return faults
 }
 
-// readable tells whether a file is there, where one is named.
+// readable reports whether a file is there, where one is named.
 func readable(file string) error {
 	if file == "" {
 		return nil

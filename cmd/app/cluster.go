@@ -10,7 +10,7 @@ import (
 	"castellan/actors/ratelimit"
 	"castellan/cluster"
 	"castellan/config"
-	"castellan/domain/change"
+	"castellan/domain/kit/change"
 	httpcluster "castellan/http/cluster"
 )
 
@@ -114,14 +114,12 @@ var (
 		[]string{"kind"}, nil)
 )
 
-// Describe implements prometheus.Collector.
 func (actorLoads) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{actorsActive, actorsActivated, actorsFailed, actorsWaiting, actorsDeepest} {
 		to <- d
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (a actorLoads) Collect(to chan<- prometheus.Metric) {
 	for kind, l := range a.read() {
 		to <- prometheus.MustNewConstMetric(actorsActive, prometheus.GaugeValue, float64(l.Active), kind)

@@ -1,12 +1,12 @@
 package app
 
 import (
-	"castellan/domain/announcement"
-	"castellan/domain/blob"
-	"castellan/domain/contract"
-	"castellan/domain/richtext"
-	httpannouncement "castellan/http/announcement"
-	httpcontract "castellan/http/contract"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/richtext"
+	"castellan/domain/office/announcement"
+	"castellan/domain/office/contract"
+	httpannouncement "castellan/http/office/announcement"
+	httpcontract "castellan/http/office/contract"
 	"castellan/persistence/office"
 )
 

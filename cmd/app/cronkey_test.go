@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"castellan/config"
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/cronkey"
+	"castellan/domain/access/cronkey"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
 	"castellan/internal/pgtest"
 )
 

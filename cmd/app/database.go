@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"castellan/config"
-	"castellan/domain/challenge"
-	"castellan/domain/change"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/change"
 	"castellan/http/system"
 	"castellan/outbound/push"
 	"castellan/persistence"

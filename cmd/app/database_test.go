@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"castellan/config"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 )
 
 // A start says which files of its database other users of the machine may read.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
 	"castellan/outbound/dispatch"
 	"castellan/outbound/mail"
 	"castellan/outbound/push"

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"castellan/config"
-	"castellan/domain/keyring/keyringtest"
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/outbound/dispatch"
 	"castellan/outbound/push"
 )

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"castellan/domain/commit"
+	"castellan/domain/kit/commit"
 	"castellan/http/edge"
 )
 
@@ -53,7 +53,7 @@ func (d *denials) observe(a edge.Answered) {
 	}
 }
 
-// first tells whether a denial is to be written, which no other of its minute is.
+// first reports whether a denial is to be written, which no other of its minute is.
 func (d *denials) first(k denial) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

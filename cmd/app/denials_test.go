@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/agreement"
-	"castellan/domain/announcement"
-	"castellan/domain/blob"
-	"castellan/domain/document"
-	"castellan/domain/job"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/announcement"
+	"castellan/domain/people/agreement"
+	"castellan/domain/people/document"
 	"castellan/persistence/office"
 	"castellan/persistence/people"
 )

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/foureyes"
+	"castellan/domain/access/challenge"
+	"castellan/domain/office/foureyes"
+	"castellan/http/auth"
 	"castellan/http/edge"
-	httpfoureyes "castellan/http/foureyes"
-	"castellan/http/guard"
+	httpfoureyes "castellan/http/office/foureyes"
 	"castellan/http/rest"
 	"castellan/persistence/access"
 	"castellan/persistence/office"
@@ -20,7 +20,7 @@ const fourEyesLife = 30 * 24 * time.Hour
 
 // fourEyes builds what has calls wait for a second person. It carries them out by the
 // server, which is made after it.
-func (s *service) fourEyes() guard.SecondPerson {
+func (s *service) fourEyes() auth.SecondPerson {
 	store := office.NewFourEyes(s.DB)
 	captured := func(request json.RawMessage) (c edge.Captured, err error) {
 		err = json.Unmarshal(request, &c)
@@ -60,7 +60,7 @@ func (s *service) fourEyes() guard.SecondPerson {
 		actions: []challenge.Action{group.Action()},
 		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-fourEyesLife)) },
 	})
-	return guard.SecondPerson{Service: service, Commit: s.commit}
+	return auth.SecondPerson{Service: service, Commit: s.commit}
 }
 
 // endpointSet is a set of the keys of endpoints.

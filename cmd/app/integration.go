@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/contract"
-	"castellan/domain/fault"
-	"castellan/domain/job"
-	"castellan/domain/password"
-	"castellan/domain/registration"
-	"castellan/http/guard"
-	httpintegration "castellan/http/integration"
-	httpregistration "castellan/http/registration"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/password"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+	"castellan/domain/office/contract"
+	"castellan/domain/people/registration"
+	"castellan/http/auth"
+	httpintegration "castellan/http/people/integration"
+	httpregistration "castellan/http/people/registration"
 	"castellan/http/rest"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
@@ -51,7 +51,7 @@ func (s *service) owner(ctx context.Context, who rest.Caller, userToken string) 
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.TokenRevoked, "the session has ended")
 	}
-	from := guard.From(who)
+	from := auth.From(who)
 	from.SessionID, from.IP, from.Country = of.ID, of.IP, of.Country
 	from.Brand, from.Model, from.Description = of.Brand, of.Model, of.Description
 	return c.Subject, from, err

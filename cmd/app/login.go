@@ -7,20 +7,20 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/challenge"
-	"castellan/domain/change"
-	"castellan/domain/client"
-	"castellan/domain/commit"
-	"castellan/domain/geo"
-	"castellan/domain/keyring"
-	"castellan/domain/mfa"
-	"castellan/domain/password"
-	"castellan/domain/password/replace"
-	"castellan/domain/session"
-	"castellan/domain/token"
-	"castellan/domain/user"
-	httppassword "castellan/http/password"
-	httpsession "castellan/http/session"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
+	"castellan/domain/access/password"
+	"castellan/domain/access/password/replace"
+	"castellan/domain/access/session"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/client"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/geo"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/token"
+	httppassword "castellan/http/access/password"
+	httpsession "castellan/http/access/session"
 	"castellan/persistence/access"
 )
 
@@ -30,7 +30,7 @@ const (
 	foldEvery    = 15 * time.Second
 )
 
-// sessions builds what tells whether a token is good: its issuer, and the tables
+// sessions builds what reports whether a token is good: its issuer, and the tables
 // of ended sessions and of when each was last used.
 func (s *service) sessions() error {
 	s.tokens = token.NewIssuer(s.Ring, s.cfg.Tokens.Issuer, s.cfg.Tenant.ID, time.Now, tokenMemory)

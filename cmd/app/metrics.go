@@ -94,10 +94,8 @@ type ruleCounters struct {
 	read iter.Seq2[string, int64]
 }
 
-// Describe implements prometheus.Collector.
 func (c ruleCounters) Describe(to chan<- *prometheus.Desc) { to <- c.what }
 
-// Collect implements prometheus.Collector.
 func (c ruleCounters) Collect(to chan<- prometheus.Metric) {
 	for rule, n := range c.read {
 		to <- prometheus.MustNewConstMetric(c.what, prometheus.CounterValue, float64(n), strings.TrimSpace(rule))

@@ -6,11 +6,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/job"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/job"
 )
 
 // metricsCommitter counts, for the metrics, how challenges and jobs end. It reads that
@@ -45,7 +45,6 @@ func newMetricsCommitter(c commit.Committer) *metricsCommitter {
 	return m
 }
 
-// Commit implements commit.Committer.
 func (c *metricsCommitter) Commit(ctx context.Context, writes ...commit.Write) error {
 	if err := c.Committer.Commit(ctx, writes...); err != nil {
 		return err

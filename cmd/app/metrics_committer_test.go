@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/http/edge"
 )
 

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/admin"
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/change"
-	"castellan/domain/commit"
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
 	httpapi "castellan/http"
 )
 
@@ -55,8 +55,6 @@ func (d *Deployment) Notices(cfg config.Config) (challenge.Notices, error) {
 // offered is a Dispatcher that knows the channels and delivers nothing.
 type offered map[message.Channel]message.Sender
 
-// Offers implements stepup.Dispatcher.
 func (o offered) Offers(c message.Channel) bool { return o[c] != nil }
 
-// Deliver implements stepup.Dispatcher.
 func (offered) Deliver(outbox.Message, message.Rendered) {}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"castellan/domain/blob"
-	"castellan/domain/challenge"
-	"castellan/domain/change"
-	"castellan/domain/job"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/job"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"castellan/domain/change"
+	"castellan/domain/kit/change"
 )
 
 // The tasks of a node remove what nobody can ask for any more.

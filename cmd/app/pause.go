@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // pauseDetector notices that the process did not run for a while, as after a paused

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/fault"
-	"castellan/domain/id"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/http/rest"
 )
 

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/challenge"
+	"castellan/domain/access/challenge"
 	httpapi "castellan/http"
-	"castellan/http/cdn"
+	"castellan/http/auth"
 	"castellan/http/edge"
-	"castellan/http/guard"
+	"castellan/http/kit/cdn"
 	"castellan/http/socket"
 	"castellan/http/system"
 	"castellan/persistence/kit"
@@ -48,13 +48,13 @@ func (s *service) http() (err error) {
 	}
 	o := edge.Options{
 		Logger: s.log, AccessLog: slog.LevelDebug, Now: time.Now, Observe: s.observe, Trace: traceRequests(s.tracer),
-		Firewall: guard.Firewall{Evaluator: s.evaluator, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed,
+		Firewall: auth.Firewall{Evaluator: s.evaluator, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed,
 			Service: s.services.Client}.Judge,
 		Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		MayName:     guards.MayName,
-		Idempotency: &guard.Idempotent{Store: repeats, Commit: s.commit, Ring: s.Ring, Now: time.Now},
-		Verify:      guard.Verify(s.totps),
-		Starter: guard.Starter{Starts: s.starter, Accounts: accounts{s.users},
+		Idempotency: &auth.Idempotent{Store: repeats, Commit: s.commit, Ring: s.Ring, Now: time.Now},
+		Verify:      auth.Verify(s.totps),
+		Starter: auth.Starter{Starts: s.starter, Accounts: accounts{s.users},
 			Public: s.public()},
 		Guarded: cfg.MFA.Guarded, FourEyes: endpointSet(cfg.MFA.FourEyes), SecondPerson: second,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country,
@@ -93,12 +93,12 @@ func (s *service) public() map[string]func(context.Context, challenge.Starter, [
 }
 
 // guards check the credentials of requests.
-func (s *service) guards() guard.Guards {
-	return guard.Guards{Tokens: s.tokens, Feed: s.feed, Judge: s.roles.Judge,
+func (s *service) guards() auth.Guards {
+	return auth.Guards{Tokens: s.tokens, Feed: s.feed, Judge: s.roles.Judge,
 		MayWrite: s.roles.MayWrite, Tenant: s.cfg.Tenant.ID,
 		Cron: s.crons.Client, Service: s.services.Client, JudgeRole: s.roles.JudgeRole,
 		Devices: s.devices, AllowsIP: s.allowedIPs.Allows,
-		Geo: &guard.Geo{Policy: geoPolicy(s.cfg), Filter: s.geofilters.Filter, Holder: s.client.Holder},
+		Geo: &auth.Geo{Policy: geoPolicy(s.cfg), Filter: s.geofilters.Filter, Holder: s.client.Holder},
 		Live: func(userID, sessionID string, sv int64) bool {
 			if !s.revocations.Live(userID, sessionID, sv) {
 				return false

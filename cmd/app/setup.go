@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/setup"
-	httpsetup "castellan/http/setup"
+	"castellan/domain/kit/setup"
+	httpsetup "castellan/http/kit/setup"
 	"castellan/persistence"
 )
 

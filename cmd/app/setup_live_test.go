@@ -22,8 +22,8 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"castellan/config"
-	"castellan/domain/setup"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/setup"
+	"castellan/domain/kit/storetest"
 )
 
 // canary is in every secret of the tests.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"castellan/cluster"
-	"castellan/domain/blob"
-	"castellan/domain/id"
-	"castellan/domain/keyring"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/keyring"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 )

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/setup"
+	"castellan/domain/kit/setup"
 	"castellan/outbound/geoip"
 	"castellan/outbound/mail"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"castellan/config"
-	"castellan/domain/setup"
+	"castellan/domain/kit/setup"
 )
 
 // judge collects the findings of settings and parameters. It remembers every key that it was asked about, so that a

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/mfa"
-	"castellan/domain/parameter"
-	"castellan/domain/setup"
-	"castellan/domain/storetest"
+	"castellan/domain/access/mfa"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/setup"
+	"castellan/domain/kit/storetest"
 )
 
 //go:embed testdata/setup_harmless.tsv

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/commit"
-	"castellan/domain/currency"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/currency"
 	"castellan/persistence/money"
 )
 

@@ -3,12 +3,12 @@ package app
 import (
 	"time"
 
-	"castellan/domain/blockage"
-	"castellan/domain/change"
-	"castellan/domain/standing"
-	httpblockage "castellan/http/blockage"
-	httpintegration "castellan/http/integration"
-	httpstanding "castellan/http/standing"
+	"castellan/domain/kit/change"
+	"castellan/domain/money/blockage"
+	"castellan/domain/people/standing"
+	httpblockage "castellan/http/money/blockage"
+	httpintegration "castellan/http/people/integration"
+	httpstanding "castellan/http/people/standing"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"

@@ -6,8 +6,8 @@ import (
 	"net"
 
 	"castellan/config"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/http/edge"
 	"castellan/outbound/tracing"
 	"castellan/persistence"

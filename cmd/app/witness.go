@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"castellan/cluster"
-	"castellan/domain/change"
-	"castellan/domain/commit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
 )
 
 // witness lets nodes that do not hear each other find out through the database which

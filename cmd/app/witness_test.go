@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"castellan/cluster"
-	"castellan/domain/change"
-	"castellan/domain/commit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
 )
 
 // board is a change feed that some read.

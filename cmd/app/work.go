@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"castellan/actors"
-	"castellan/domain/id"
-	"castellan/domain/job"
-	httpjob "castellan/http/job"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/job"
+	httpjob "castellan/http/kit/job"
 	"castellan/persistence/kit"
 )
 
@@ -99,10 +99,8 @@ func (c *census) look(ctx context.Context) error {
 	return err
 }
 
-// Describe implements prometheus.Collector.
 func (*census) Describe(to chan<- *prometheus.Desc) { to <- jobsLeft; to <- jobsStuck }
 
-// Collect implements prometheus.Collector.
 func (c *census) Collect(to chan<- prometheus.Metric) {
 	var now []job.Census
 	if last := c.last.Load(); last != nil {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/allowedip"
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/geofilter"
+	"castellan/domain/access/allowedip"
+	"castellan/domain/access/geofilter"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
 	"castellan/persistence/access"
 )
 

@@ -10,14 +10,14 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/change"
-	"castellan/domain/fault"
-	"castellan/domain/id"
-	"castellan/domain/kyc"
-	"castellan/domain/password"
-	"castellan/domain/user"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/password"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/people/kyc"
 	"castellan/persistence/access"
 )
 

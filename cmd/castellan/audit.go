@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/audit"
-	"castellan/domain/blob"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/blob"
 	"castellan/outbound/folder"
 	"castellan/persistence/kit"
 )

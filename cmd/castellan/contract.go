@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"castellan/cmd/app"
-	"castellan/domain/audit"
-	"castellan/domain/contract"
-	"castellan/domain/fault"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/office/contract"
 	"castellan/persistence/office"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"castellan/cmd/app"
-	"castellan/domain/audit"
-	"castellan/domain/corporate"
+	"castellan/domain/kit/audit"
+	"castellan/domain/people/corporate"
 	"castellan/persistence/people"
 )
 

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/cronkey"
-	"castellan/domain/fault"
+	"castellan/domain/access/cronkey"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
 	"castellan/persistence/access"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/cmd/demo"
-	"castellan/domain/addressbook/address"
-	"castellan/domain/password"
+	"castellan/domain/access/password"
+	"castellan/domain/money/addressbook/address"
 )
 
 type demoCmd struct {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"castellan/cmd/app"
-	"castellan/domain/setup"
+	"castellan/domain/kit/setup"
 )
 
 type doctorCmd struct {

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/audit"
-	"castellan/domain/fault"
-	"castellan/domain/job"
-	"castellan/domain/page"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/page"
 	"castellan/persistence/kit"
 )
 

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/audit"
-	"castellan/domain/fault"
-	"castellan/domain/keyring"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
 	"castellan/persistence/kit"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"castellan/cmd/app"
-	"castellan/domain/ledger"
+	"castellan/domain/money/ledger"
 	"castellan/persistence/money"
 )
 

@@ -13,7 +13,7 @@ import (
 	"os"
 
 	"castellan/client"
-	"castellan/domain/device"
+	"castellan/domain/access/device"
 )
 
 // phone is the demo device: a private key, and the service that knows it. As JSON

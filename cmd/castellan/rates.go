@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/audit"
-	"castellan/domain/rate"
+	"castellan/domain/kit/audit"
+	"castellan/domain/money/rate"
 	"castellan/persistence/money"
 )
 

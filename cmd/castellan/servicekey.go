@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/fault"
-	"castellan/domain/servicekey"
+	"castellan/domain/access/servicekey"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
 	"castellan/persistence/access"
 )
 

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/audit"
-	"castellan/domain/change"
-	"castellan/domain/fault"
-	"castellan/domain/firewall"
-	"castellan/domain/geo"
+	"castellan/domain/guard/firewall"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
 	"castellan/persistence/guard"
 )
 

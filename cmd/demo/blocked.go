@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/blockage"
-	"castellan/domain/commit"
-	"castellan/domain/ledger"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/commit"
+	"castellan/domain/money/blockage"
+	"castellan/domain/money/ledger"
 )
 
 // block keeps a part of the money of some from them: for some it is over, or was a

@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"time"
 
-	"castellan/domain/dropdown"
-	"castellan/domain/identity"
-	"castellan/domain/kyc"
-	"castellan/domain/profile"
-	"castellan/domain/user"
+	"castellan/domain/access/profile"
+	"castellan/domain/access/user"
+	"castellan/domain/people/dropdown"
+	"castellan/domain/people/identity"
+	"castellan/domain/people/kyc"
 	"castellan/persistence/people"
 )
 

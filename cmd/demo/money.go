@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/amount"
-	"castellan/domain/commit"
-	"castellan/domain/ledger"
-	"castellan/domain/transaction"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/commit"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/transaction"
 )
 
 // asset is a currency of a network with what it costs, in cents of a dollar.

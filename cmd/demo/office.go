@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/approval"
-	"castellan/domain/audit"
-	"castellan/domain/job"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/job"
+	"castellan/domain/office/staffrequest"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/office"
@@ -32,7 +32,7 @@ var services = []string{"castellan-api", "castellan-web", "rates-worker", "ledge
 
 // approvals asks for deployments and access over the months. The last ones wait.
 func (r *run) approvals(ctx context.Context) error {
-	a := approval.Service{Deploys: office.NewDeploys(r.DB), VPNs: office.NewVPNs(r.DB),
+	a := staffrequest.Service{Deploys: office.NewDeploys(r.DB), VPNs: office.NewVPNs(r.DB),
 		Users: access.NewUsers(r.DB), Changes: r.changes("", nil)}
 	admin := audit.By{UserID: r.team[0].ID}
 	const many = 36
@@ -40,22 +40,23 @@ func (r *run) approvals(ctx context.Context) error {
 		s := sourceOf(r.Seed, "approval", n)
 		at := r.Now.AddDate(0, 0, -10*(many-n)).Add(time.Duration(9+s.IntN(8)) * time.Hour)
 		who := r.team[1+n%3]
-		status := approval.Approved
+		status := staffrequest.Approved
 		if n%5 == 2 {
-			status = approval.Rejected
+			status = staffrequest.Rejected
 		}
 		waits := n >= many-5
 		r.Clock.set(at)
 		service := pick(s, services)
-		d, err := a.AddDeploy(ctx, audit.By{UserID: who.ID}, approval.Deploy{
-			Request:     approval.Request{Status: approval.Pending, Type: []string{"release", "hotfix", "rollback"}[n%3]},
+		d, err := a.AddDeploy(ctx, audit.By{UserID: who.ID}, staffrequest.Deploy{
+			Request: staffrequest.Request{Status: staffrequest.Pending,
+				Type: []string{"release", "hotfix", "rollback"}[n%3]},
 			ServiceName: service, OriginalServiceName: service, BuildNumber: fmt.Sprint("1.", n, ".", s.IntN(9)),
 			Minutes: int64(5 + s.IntN(40))})
 		if err != nil {
 			return err
 		}
-		v, err := a.AddVPN(ctx, audit.By{UserID: who.ID}, who.ID, approval.VPN{
-			Request:  approval.Request{Status: approval.Pending, Type: []string{"NEW", "RENEW"}[n%2]},
+		v, err := a.AddVPN(ctx, audit.By{UserID: who.ID}, who.ID, staffrequest.VPN{
+			Request:  staffrequest.Request{Status: staffrequest.Pending, Type: []string{"NEW", "RENEW"}[n%2]},
 			UserName: who.named.mail})
 		if err != nil {
 			return err
@@ -65,12 +66,12 @@ func (r *run) approvals(ctx context.Context) error {
 		}
 		r.Clock.set(at.Add(time.Duration(1+s.IntN(20)) * time.Hour))
 		comment := "fine"
-		if status == approval.Rejected {
+		if status == staffrequest.Rejected {
 			comment = "not in the week of a release"
 		}
-		_, err = a.ChangeDeploy(ctx, admin, d.ID, approval.DeployChange{Status: &status, Comment: &comment})
+		_, err = a.ChangeDeploy(ctx, admin, d.ID, staffrequest.DeployChange{Status: &status, Comment: &comment})
 		if err == nil {
-			_, err = a.ChangeVPN(ctx, admin, v.ID, approval.VPNChange{Status: &status, Comment: &comment})
+			_, err = a.ChangeVPN(ctx, admin, v.ID, staffrequest.VPNChange{Status: &status, Comment: &comment})
 		}
 		if err != nil {
 			return err

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/commit"
-	"castellan/domain/corporate"
-	"castellan/domain/provider"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/money/provider"
+	"castellan/domain/people/corporate"
 )
 
 // byPlace is one of those who are shown.

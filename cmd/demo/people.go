@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/commit"
-	"castellan/domain/geo"
-	"castellan/domain/session"
-	"castellan/domain/standing"
-	"castellan/domain/user"
+	"castellan/domain/access/session"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/geo"
+	"castellan/domain/people/standing"
 )
 
 // person is an account as it is made, with what decides about the rest of it.

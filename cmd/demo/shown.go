@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/addressbook"
-	"castellan/domain/audit"
-	"castellan/domain/document"
-	"castellan/domain/geofilter"
-	"castellan/domain/notification"
-	"castellan/domain/user"
+	"castellan/domain/access/geofilter"
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/audit"
+	"castellan/domain/money/addressbook"
+	"castellan/domain/people/document"
 	"castellan/persistence/delivery"
 	"castellan/persistence/people"
 )

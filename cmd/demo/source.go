@@ -8,8 +8,8 @@ import (
 	"path"
 	"time"
 
-	"castellan/domain/amount"
-	"castellan/domain/id"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/id"
 )
 
 // source is where the accidents of one record come from: the same ones for the same

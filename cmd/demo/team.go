@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/commit"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/commit"
 )
 
 // named is somebody who can log in.

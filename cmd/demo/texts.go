@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/agreement"
-	"castellan/domain/announcement"
-	"castellan/domain/contract"
-	"castellan/domain/richtext"
-	"castellan/domain/slug"
+	"castellan/domain/kit/richtext"
+	"castellan/domain/kit/slug"
+	"castellan/domain/office/announcement"
+	"castellan/domain/office/contract"
+	"castellan/domain/people/agreement"
 	"castellan/persistence/office"
 	"castellan/persistence/people"
 )

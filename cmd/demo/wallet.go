@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/addressbook"
-	"castellan/domain/amount"
-	"castellan/domain/audit"
-	"castellan/domain/fault"
-	"castellan/domain/integration"
-	"castellan/domain/transaction"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/integration"
+	"castellan/domain/money/addressbook"
+	"castellan/domain/money/transaction"
 	"castellan/persistence/kit"
 )
 

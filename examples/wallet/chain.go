@@ -13,7 +13,7 @@ import (
 	"os"
 	"syscall"
 
-	"castellan/domain/amount"
+	"castellan/domain/kit/amount"
 )
 
 // Tx is a transaction: money moves from the address of Key to another one. One without a

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"castellan/domain/amount"
+	"castellan/domain/kit/amount"
 )
 
 func open(t *testing.T, path string) *Chain {

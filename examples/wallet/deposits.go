@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"castellan/client"
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // deposits looks for new deposits on the chain and reports what has changed of them.

@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"castellan/client"
-	"castellan/domain/amount"
+	"castellan/domain/kit/amount"
 )
 
 const usage = `wallet plays the wallet of a platform beside Castellan, on a chain in a file.

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"syscall"
 
-	"castellan/domain/amount"
+	"castellan/domain/kit/amount"
 )
 
 // Step is where the wallet is with a withdrawal or a deposit.

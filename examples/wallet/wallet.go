@@ -191,7 +191,6 @@ type losing struct {
 
 var errLost = errors.New("the answer was lost, as --lose demands")
 
-// RoundTrip implements http.RoundTripper.
 func (l losing) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, err := l.RoundTripper.RoundTrip(r)
 	if err == nil && chance(l.p) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"castellan/client"
-	"castellan/domain/amount"
-	"castellan/domain/fault"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
 )
 
 // checkEvery is how often the wallet asks about withdrawals that wait for an administrator.

@@ -18,14 +18,14 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/change/changetest"
-	"castellan/domain/fault"
-	"castellan/domain/resource"
-	"castellan/domain/storetest"
-	"castellan/domain/token"
-	"castellan/domain/user"
+	"castellan/domain/access/resource"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/change/changetest"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/kit/token"
+	"castellan/http/auth"
 	"castellan/http/edge"
-	"castellan/http/guard"
 	"castellan/http/rest"
 	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
@@ -121,8 +121,8 @@ func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 }
 
 // Guards are those of the program, for callers who are names.
-func Guards() guard.Guards {
-	return guard.Guards{
+func Guards() auth.Guards {
+	return auth.Guards{
 		Tokens: Tokens{}, Tenant: "t1", Feed: &changetest.Feed{},
 		Live: func(string, string, int64) bool { return true },
 		Cron: func(header string) (string, bool) { return header, header != "" },

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/admin"
-	"castellan/domain/job"
-	"castellan/domain/job/jobtest"
-	"castellan/domain/keyring"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/job/jobtest"
+	"castellan/domain/kit/keyring"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 )

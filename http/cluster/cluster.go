@@ -35,7 +35,6 @@ type Member struct {
 // Group serves the endpoint.
 type Group struct{ Status func() Status }
 
-// Endpoints implements rest.Group.
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/cluster", "Show the members of the cluster and what lives on this one", rest.Tenant, g.show).

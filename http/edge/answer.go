@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
@@ -27,7 +27,7 @@ func (r *Request) send(out any) error {
 	return nil
 }
 
-// hasTag tells whether the client has the version that an answer's ETag names.
+// hasTag reports whether the client has the version that an answer's ETag names.
 func hasTag(has string, headers []rest.Header) bool {
 	return has != "" && slices.ContainsFunc(headers, func(h rest.Header) bool {
 		return h.Name == fiber.HeaderETag && rest.NamesTag(has, h.Value)

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/fault"
-	"castellan/domain/id"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"

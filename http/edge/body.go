@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 
 	"github.com/valyala/fasthttp"
@@ -149,7 +149,7 @@ func (s *Server) grow(b *body, limit int) bool {
 	return true
 }
 
-// ended tells whether the client has closed its half of the connection. The library
+// ended reports whether the client has closed its half of the connection. The library
 // takes that for the last chunk of a body.
 func ended(fctx *fasthttp.RequestCtx) bool {
 	c := connectionOf(fctx)
@@ -169,7 +169,7 @@ func (b *body) recycle() {
 	}
 }
 
-// unread tells whether part of the body was not read: the client may still send it.
+// unread reports whether part of the body was not read: the client may still send it.
 func (b *body) unread() bool { return b.announced != 0 && !b.whole }
 
 // cutShort is the fault of a body whose reading failed. On a broken connection nobody

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 )
 

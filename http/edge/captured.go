@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"castellan/domain/geo"
+	"castellan/domain/kit/geo"
 )
 
 // maxHops is how many trusted proxies may stand in a row.

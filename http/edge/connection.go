@@ -51,7 +51,6 @@ func connectionOf(fctx *fasthttp.RequestCtx) *connection {
 	return c
 }
 
-// Read implements net.Conn.
 func (c *connection) Read(b []byte) (n int, err error) {
 	if len(c.begun) > 0 {
 		n = copy(b, c.begun)
@@ -84,7 +83,6 @@ func (c *connection) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close implements net.Conn.
 func (c *connection) Close() error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return net.ErrClosed

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"

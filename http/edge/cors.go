@@ -52,11 +52,11 @@ func newCORS(origins []string, credentials bool) (cors, error) {
 	return c, errors.Join(errs...)
 }
 
-// allows tells whether a page of origin may talk to the service; the socket
+// allows reports whether a page of origin may talk to the service; the socket
 // asks it too (D-SOCK-01).
 func (c cors) allows(origin string) bool { return c.any || c.origins[origin] }
 
-// answer sets the headers of one answer and tells whether the request was a
+// answer sets the headers of one answer and reports whether the request was a
 // preflight. These headers are the whole answer to a preflight that is not refused.
 func (c cors) answer(r *Request) (preflight bool) {
 	in, h := &r.fctx.Request.Header, &r.fctx.Response.Header
@@ -79,7 +79,7 @@ func (c cors) answer(r *Request) (preflight bool) {
 
 func (c cors) used() bool { return c.any || len(c.origins) > 0 }
 
-// allow lets a page of origin read an answer and tells whether it may.
+// allow lets a page of origin read an answer and reports whether it may.
 func (c cors) allow(h *fasthttp.ResponseHeader, origin []byte) bool {
 	if c.used() && !c.any {
 		h.Set("Vary", "Origin")
@@ -132,5 +132,5 @@ func (c cors) seen(text []byte, last string) string {
 
 var lineFeed, originField = []byte("\n"), []byte("origin:")
 
-// AllowsOrigin tells whether a page of origin may use the service.
+// AllowsOrigin reports whether a page of origin may use the service.
 func (s *Server) AllowsOrigin(origin string) bool { return s.cors.allows(origin) }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strconv"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -77,7 +77,7 @@ var (
 // lengths, which spares most comparisons.
 func isName(name, lower []byte) bool { return len(name) == len(lower) && bytes.EqualFold(name, lower) }
 
-// token tells whether a name is one of RFC 9110, section 5.6.2. fasthttp takes
+// token reports whether a name is one of RFC 9110, section 5.6.2. fasthttp takes
 // spaces for parts of a name, where a proxy might see another header.
 func token(name []byte) bool {
 	for _, ch := range name {
@@ -172,7 +172,7 @@ func (s *Server) onError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-// gone tells whether there is nobody to answer: the connection broke, or its client
+// gone reports whether there is nobody to answer: the connection broke, or its client
 // never asked anything. It is closed without an answer then.
 func gone(fctx *fasthttp.RequestCtx, err error) bool {
 	conn := connectionOf(fctx)

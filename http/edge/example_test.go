@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/fault"
-	"castellan/domain/firewall"
-	"castellan/domain/ratelimit"
+	"castellan/domain/guard/firewall"
+	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"

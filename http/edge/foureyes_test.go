@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 )
 

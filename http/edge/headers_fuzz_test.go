@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"castellan/domain/geo"
+	"castellan/domain/kit/geo"
 )
 
 // FuzzHeaders: what is kept of User-Agent and of the names of a device is valid UTF-8 within its bound and a part of

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"

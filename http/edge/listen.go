@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"castellan/domain/client"
+	"castellan/domain/kit/client"
 
 	"github.com/valyala/fasthttp"
 )

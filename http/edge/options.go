@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 )
 
@@ -79,7 +79,7 @@ type Options struct {
 	// has judged: roles, allowed addresses, in this order. It also judges captured
 	// requests again before they run (D-2FA-28).
 	Authorize func(ctx context.Context, who rest.Caller, e *rest.Endpoint) error
-	// ActsAsAdmin tells whether a caller whom Authorize let in may act for others
+	// ActsAsAdmin reports whether a caller whom Authorize let in may act for others
 	// at an endpoint of audience SelfOrAdmin; it fills Caller.AsAdmin.
 	ActsAsAdmin func(who rest.Caller, e *rest.Endpoint) bool
 	// MayName judges the users that a bound request names, where the endpoint declares

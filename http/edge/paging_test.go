@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/fault"
-	"castellan/domain/page"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
 	"castellan/http/rest"
 )
 
 // item is a record that is its own mark.
 type item struct{ N int }
 
-// Mark implements page.Marked.
 func (r item) Mark() item { return r }
 
 // A growing list: pages of its own size, no line twice, the filter kept in the

@@ -70,7 +70,7 @@ func readable(value any) any {
 	return value
 }
 
-// secret tells whether a field is called like what nobody is shown. No endpoint whose
+// secret reports whether a field is called like what nobody is shown. No endpoint whose
 // calls may wait has such a field today.
 func secret(name string) bool {
 	name = strings.ToLower(name)

@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"castellan/domain/fault"
-	"castellan/domain/id"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
@@ -71,13 +71,13 @@ func (r *Request) SetHeaderBytes(name string, value []byte) {
 	r.fctx.Response.Header.SetBytesV(name, value)
 }
 
-// Waits tells whether the client still waits for its answer.
+// Waits reports whether the client still waits for its answer.
 func (r *Request) Waits() bool { return !left(r.fctx) }
 
 // Key is "<METHOD> <template>" of the matched route, "<METHOD> *" for none.
 func (r *Request) Key() string { return r.key }
 
-// LanguageAsked tells whether Caller.Language is what the client asked for. If
+// LanguageAsked reports whether Caller.Language is what the client asked for. If
 // not, it is the configured default, and a user's stored language comes first.
 func (r *Request) LanguageAsked() bool { return r.asked != "" }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
@@ -316,7 +316,7 @@ func (s *Server) once(ctx context.Context, r *Request, q rest.Query, in any, bod
 	return nil
 }
 
-// kept tells whether an answer may be stored: 2xx and the refusals that the same
+// kept reports whether an answer may be stored: 2xx and the refusals that the same
 // request would meet again (D-EXT-02).
 func kept(status int) bool {
 	switch {

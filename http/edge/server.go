@@ -22,7 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
@@ -135,7 +135,7 @@ func (quiet) Printf(string, ...any) {}
 // is: by a draining node, and beyond every limit.
 const healthPath = "/health/"
 
-// HealthCheck tells whether a route's key is that of a health check.
+// HealthCheck reports whether a route's key is that of a health check.
 func HealthCheck(key string) bool {
 	_, path, _ := strings.Cut(key, " ")
 	return strings.HasPrefix(path, healthPath)

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 
 	"github.com/valyala/fasthttp"

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"castellan/domain/fault"
-	"castellan/domain/id"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/http/rest"
 
 	"github.com/valyala/fasthttp"
@@ -61,7 +61,7 @@ func (l *listener) serveHealth(c *connection) bool {
 	return l.srv.App.Server().ServeConn(c) != fasthttp.ErrConcurrencyLimit
 }
 
-// asksForHealth tells whether a head begins a health check.
+// asksForHealth reports whether a head begins a health check.
 func (s *Server) asksForHealth(head []byte) bool {
 	method, target, _ := bytes.Cut(head, []byte(" "))
 	return (string(method) == "GET" || string(method) == "HEAD") &&

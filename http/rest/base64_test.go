@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // D-GEN-12; "" where it is refused.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // Query is the part of a request outside its body: the query string as sent and

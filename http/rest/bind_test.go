@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/amount"
-	"castellan/domain/fault"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
 )
 
 // endpointOf is an endpoint of one request type that answers nothing.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"castellan/domain/amount"
+	"castellan/domain/kit/amount"
 )
 
 // codec reads one value: json from the binder's cursor, text from a query

@@ -5,7 +5,7 @@ import (
 	"context"
 	"strings"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // Endpoints are those of a section. Its methods set a property of all of them.
@@ -111,7 +111,7 @@ func (e Endpoint) Holds() Endpoint { e.Waits = true; return e }
 // as it says in If-None-Match, gets 304 without a body (RFC 9110, section 13.1.2).
 func (e Endpoint) Tags() Endpoint { e.Tagged = true; return e }
 
-// NamesTag tells whether If-None-Match names a tag, by weak comparison.
+// NamesTag reports whether If-None-Match names a tag, by weak comparison.
 func NamesTag(header, tag string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == tag {

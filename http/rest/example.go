@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 
 	"github.com/danielgtaylor/huma/v2"
 )

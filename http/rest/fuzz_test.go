@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // FuzzBind: whatever comes as query and body, the binder gives a value or INVALID_FIELD, and keeps no bytes of the

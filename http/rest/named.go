@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"castellan/domain/resource"
+	"castellan/domain/access/resource"
 )
 
 // The matters of Names, so that a section needs no more of the registry than these.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -28,9 +28,10 @@ type Extra struct {
 	Schemas [][]byte
 }
 
-// Tag is one group of operations, made of one or more sections.
+// Tag is one group of operations, made of one or more sections. Area is the subject that it belongs to; tags of
+// one area are a group of x-tagGroups, which many viewers show.
 type Tag struct {
-	Name, Description string
+	Area, Name, Description string
 	Sections          []string
 }
 
@@ -101,7 +102,31 @@ func newDocument(x Extra) (*document, error) {
 	for _, t := range x.Tags {
 		doc.Tags = append(doc.Tags, &huma.Tag{Name: t.Name, Description: t.Description})
 	}
+	if groups := tagGroups(x.Tags); len(groups) > 0 {
+		doc.Extensions = map[string]any{"x-tagGroups": groups}
+	}
 	return &document{OpenAPI: doc, types: types, challenge: x.Challenge}, nil
+}
+
+// tagGroup is an area and the names of its tags.
+type tagGroup struct {
+	Name string   `json:"name"`
+	Tags []string `json:"tags"`
+}
+
+// tagGroups lists the areas in the order of their first tags.
+func tagGroups(tags []Tag) (groups []tagGroup) {
+	for _, t := range tags {
+		if t.Area == "" {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g tagGroup) bool { return g.Name == t.Area })
+		if i < 0 {
+			i, groups = len(groups), append(groups, tagGroup{Name: t.Area})
+		}
+		groups[i].Tags = append(groups[i].Tags, t.Name)
+	}
+	return groups
 }
 
 // tag puts an operation into the group of its section. Without a table of tags

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/amount"
-	"castellan/domain/fault"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )

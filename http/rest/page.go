@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"castellan/domain/fault"
-	"castellan/domain/page"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
 )
 
 // Paging is embedded in the request of a growing list (D-GEN-11): newest

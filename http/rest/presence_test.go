@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 func TestPresence(t *testing.T) {

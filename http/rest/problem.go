@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // problem is the body of every refusal: RFC 9457 with the members of D-GEN-09.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // TestProblem: every code of the registry has its status and shape (D-GEN-09).

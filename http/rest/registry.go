@@ -3,7 +3,7 @@ package rest
 import (
 	"strings"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // entry is what the interface promises of a code: its status, and its title in

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 
 	"github.com/danielgtaylor/huma/v2"
 )

@@ -24,8 +24,8 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/fault"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
 )
 
 // Credential names what a request must carry (section 5 of the interface).
@@ -57,7 +57,7 @@ const (
 	Admin       Audience = "admin"
 )
 
-// Known tells whether c is one of the credentials above.
+// Known reports whether c is one of the credentials above.
 func (c Credential) Known() bool { _, ok := strictest[c]; return ok }
 
 // TakesSession reports whether a session is a credential of this kind, alone or as an

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -125,7 +125,7 @@ func fieldAt(p jsontext.Pointer) string {
 	return name.String()
 }
 
-// isKey tells whether the token that was read last is a key.
+// isKey reports whether the token that was read last is a key.
 func isKey(d *reader) bool {
 	kind, n := d.StackIndex(d.StackDepth())
 	return kind == '{' && n%2 == 1

@@ -11,7 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 func TestStrictJSON(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // ID is a numeric identifier of a request: a number, or its digits as a record
@@ -33,7 +33,6 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 	return j, nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (j *JSON) UnmarshalJSON(b []byte) error {
 	*j = append((*j)[:0], b...)
 	return nil
@@ -48,7 +47,7 @@ type Nullable[T any] struct {
 
 func (Nullable[T]) isNullable() {}
 
-// Set tells whether a value was sent.
+// Set reports whether a value was sent.
 func (n Nullable[T]) Set() bool { return n.Sent && !n.Null }
 
 // Pointer is the value, or nil when null or nothing was sent.
@@ -82,7 +81,6 @@ func isNullable(t reflect.Type) bool {
 // OneOf is an answer of one of three shapes: its Value is an A, a B or a C.
 type OneOf[A, B, C any] struct{ Value any }
 
-// MarshalJSON implements json.Marshaler.
 func (o OneOf[A, B, C]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
 
 func (OneOf[A, B, C]) shapes() []reflect.Type {
@@ -92,7 +90,6 @@ func (OneOf[A, B, C]) shapes() []reflect.Type {
 // Either is an answer of one of two shapes: its Value is an A or a B.
 type Either[A, B any] struct{ Value any }
 
-// MarshalJSON implements json.Marshaler.
 func (e Either[A, B]) MarshalJSON() ([]byte, error) { return json.Marshal(e.Value) }
 
 func (Either[A, B]) shapes() []reflect.Type {
@@ -173,7 +170,6 @@ func (d Decimal) MarshalJSON() ([]byte, error) {
 	return []byte(c), err
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (d *Decimal) UnmarshalJSON(b []byte) (err error) {
 	s := string(b)
 	if len(b) > 0 && b[0] == '"' {
@@ -247,7 +243,6 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *Time) UnmarshalJSON(b []byte) (err error) {
 	s := string(b)
 	if s == "null" {

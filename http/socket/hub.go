@@ -23,9 +23,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/fault"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/kit/fault"
 )
 
 // Times of a socket's life (D-SOCK-01).

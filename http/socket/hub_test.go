@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/fault"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/kit/fault"
 )
 
 func TestReplayThenLive(t *testing.T) {

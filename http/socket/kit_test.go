@@ -17,9 +17,9 @@ import (
 	"github.com/gobwas/ws"
 	"go.uber.org/goleak"
 
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/fault"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/kit/fault"
 )
 
 func TestMain(m *testing.M) {
@@ -55,7 +55,6 @@ func (o *owner) of(id string) *watched {
 	return o.cases[id]
 }
 
-// Subscribe implements stepup.Feed.
 func (o *owner) Subscribe(_ context.Context, id string, sockets, after int) (int, stepup.News, error) {
 	o.mu.Lock()
 	w := o.of(id)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gobwas/ws"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 func TestExpiry(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/gobwas/ws"
 
-	"castellan/domain/challenge"
-	"castellan/domain/challenge/stepup"
-	"castellan/domain/fault"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/kit/fault"
 )
 
 // Receive hands news to the sockets of its challenge. It does not block.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/gobwas/ws"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )

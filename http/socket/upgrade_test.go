@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 func TestHandshake(t *testing.T) {

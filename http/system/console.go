@@ -12,7 +12,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/edge"
 	"castellan/web/console"
 )

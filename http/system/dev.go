@@ -11,7 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/http/edge"
 )
 

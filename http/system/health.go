@@ -10,8 +10,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"castellan/domain/fault"
-	"castellan/domain/id"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"castellan/domain/fault"
-	"castellan/domain/keyring"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/web"
@@ -25,7 +25,6 @@ type Keys struct {
 	VAPID func() (string, error) // an uncompressed point of P-256 in base64url
 }
 
-// Endpoints implements rest.Group.
 func (k Keys) Endpoints() []rest.Endpoint {
 	return rest.Section("Extensions",
 		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).

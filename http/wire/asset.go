@@ -3,9 +3,9 @@ package wire
 import (
 	"fmt"
 
-	"castellan/domain/amount"
-	"castellan/domain/currency"
-	"castellan/domain/ledger"
+	"castellan/domain/kit/amount"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
 )
 
 // UserAsset is what an account has of a currency on a network (D-CUR-09).

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"castellan/domain/audit"
+	"castellan/domain/kit/audit"
 	"castellan/http/rest"
 )
 

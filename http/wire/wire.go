@@ -6,7 +6,7 @@ package wire
 import (
 	"time"
 
-	"castellan/domain/challenge"
+	"castellan/domain/access/challenge"
 	"castellan/http/rest"
 )
 

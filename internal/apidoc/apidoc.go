@@ -175,7 +175,7 @@ func knownCode(response map[string]any, body []byte) error {
 	return nil
 }
 
-// guarding tells whether the answer is the challenge that the configuration put
+// guarding reports whether the answer is the challenge that the configuration put
 // in front of an endpoint (mfa.guarded), or the refusal to start it.
 func guarding(op map[string]any, status int, header http.Header, body []byte) bool {
 	if op["x-starts-action"] != nil {

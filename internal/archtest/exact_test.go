@@ -19,9 +19,9 @@ import (
 
 // money are the slices of which no file holds a floating point number (D-GEN-08). A file of domain, persistence or
 // http that imports one of them is held to it too: it has their rows, or their shapes on the wire.
-var money = []string{"domain/amount", "domain/currency", "domain/ledger", "domain/rate"}
+var money = []string{"domain/kit/amount", "domain/money/currency", "domain/money/ledger", "domain/money/rate"}
 
-// exact tells whether a file is held to money's rule.
+// exact reports whether a file is held to money's rule.
 func exact(t *testing.T, root, file string) bool {
 	t.Helper()
 	dir, err := filepath.Rel(root, filepath.Dir(file))
@@ -172,7 +172,7 @@ func floats(t *testing.T, p listedPackage, packages map[string]listedPackage, fi
 	return found
 }
 
-// isFloat tells whether a value of the type is, or directly consists of, floating point numbers. The fields of a
+// isFloat reports whether a value of the type is, or directly consists of, floating point numbers. The fields of a
 // struct are looked at where the struct is declared.
 func isFloat(of types.Type) bool {
 	switch of := of.Underlying().(type) {

@@ -50,9 +50,9 @@ var layers = map[string]layer{
 	},
 	"web": {},
 	// What is said of an error and how a device signs is said once.
-	"client": {ours: []string{"domain/device", "domain/fault"}, their: []string{"github.com/gobwas/ws"}},
+	"client": {ours: []string{"domain/access/device", "domain/kit/fault"}, their: []string{"github.com/gobwas/ws"}},
 	// A neighbour has what a client has, and money as it is on the wire.
-	"examples": {ours: []string{"client", "domain/amount", "domain/fault"}},
+	"examples": {ours: []string{"client", "domain/kit/amount", "domain/kit/fault"}},
 	"cmd":      {ours: []string{"*"}, their: []string{"*"}},
 	"test":     {ours: []string{"*"}, their: []string{"*"}},
 	"internal": {ours: []string{"*"}, their: []string{"*"}},
@@ -62,36 +62,31 @@ var layers = map[string]layer{
 // fewerOurs names the packages that may know less of this module than their
 // folder. The engine of persistence knows no slice.
 var fewerOurs = map[string][]string{
-	"persistence/engine": {"domain/commit", "domain/fault"},
+	"persistence/engine": {"domain/kit/commit", "domain/kit/fault"},
 }
-
-// areas are the packages of the stores, lowest first: each knows those before it, the table of records and the
-// engine. Package persistence itself, which orders the kinds of all, knows them all.
-var areas = []string{"persistence/engine", "persistence/record", "persistence/kit", "persistence/delivery",
-	"persistence/guard", "persistence/access", "persistence/money", "persistence/office", "persistence/people"}
 
 // exceptions lets one package use a library whose work its rule is: a password
 // hash is argon2id over normalised text. Nothing else of the domain may, and
 // what these libraries are stays hidden behind the package.
 var exceptions = map[string][]string{
-	"domain/password": {"golang.org/x/crypto", "golang.org/x/text"},
+	"domain/access/password": {"golang.org/x/crypto", "golang.org/x/text"},
 	// The form in which names are compared is made of NFC.
-	"domain/user": {"golang.org/x/text/unicode/norm"},
+	"domain/access/user": {"golang.org/x/text/unicode/norm"},
 	// The name of an entry is counted in NFC; an address is its checksum.
-	"domain/addressbook": {"golang.org/x/text/unicode/norm"},
-	"domain/addressbook/address": {
+	"domain/money/addressbook": {"golang.org/x/text/unicode/norm"},
+	"domain/money/addressbook/address": {
 		"golang.org/x/crypto/sha3",
 		"github.com/btcsuite/btcd/btcutil/bech32",
 		"github.com/mr-tron/base58",
 	},
-	"domain/totp": {"github.com/pquerna/otp"},
+	"domain/access/totp": {"github.com/pquerna/otp"},
 	// A picture is its decoder, and what it takes of the process.
-	"domain/picture": {"golang.org/x/image/webp", "golang.org/x/sync/semaphore"},
+	"domain/kit/picture": {"golang.org/x/image/webp", "golang.org/x/sync/semaphore"},
 	// Which HTML is kept and shown.
-	"domain/richtext": {"github.com/microcosm-cc/bluemonday"},
-	"domain/rate":     {"github.com/shopspring/decimal"},
+	"domain/kit/richtext": {"github.com/microcosm-cc/bluemonday"},
+	"domain/money/rate":   {"github.com/shopspring/decimal"},
 	// Whether a key of a device is a point that proves possession.
-	"domain/device": {"filippo.io/edwards25519"},
+	"domain/access/device": {"filippo.io/edwards25519"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The
@@ -103,7 +98,7 @@ var narrower = map[string][]string{
 // httpShared are the packages below http that every section of the interface
 // uses; each knows those before it. All others are sections, which never know
 // each other; only the root, httpapi, knows them all.
-var httpShared = []string{"http/rest", "http/wire", "http/edge", "http/guard", "http/socket"}
+var httpShared = []string{"http/rest", "http/wire", "http/edge", "http/auth", "http/socket"}
 
 // badNames would hide a package of the standard library, or say nothing.
 var badNames = map[string]bool{
@@ -112,7 +107,7 @@ var badNames = map[string]bool{
 	"domain": true, // the rules live in its slices
 }
 
-// testSupport tells whether a package is written for tests: the suite of a
+// testSupport reports whether a package is written for tests: the suite of a
 // contract, a browser to drive, a database to use. By its name, such as webtest.
 func testSupport(dir string) bool { return strings.HasSuffix(dir, "test") }
 
@@ -159,15 +154,11 @@ func mayImportOurs(dir, top string, rule layer, local string) string {
 	if only, is := fewerOurs[dir]; is && !within(local, only) {
 		return dir + " does not know " + local
 	}
+	if why := againstOrder(dir, local); why != "" {
+		return why
+	}
 	if to != top && !within(local, rule.ours) {
 		return top + " does not know " + to
-	}
-	if top == "persistence" && to == top && dir != top {
-		if area := slices.Index(areas, dir); area < 0 {
-			return "the area has no place in the order"
-		} else if !within(local, areas[:area]) {
-			return "an area knows only those before it"
-		}
 	}
 	if top != "http" || to != "http" || dir == "http" {
 		return ""
@@ -185,7 +176,7 @@ func mayImportOurs(dir, top string, rule layer, local string) string {
 	}
 }
 
-// within tells whether p is one of the roots, or below one.
+// within reports whether p is one of the roots, or below one.
 func within(p string, roots []string) bool {
 	for _, r := range roots {
 		if r == "*" || p == r || strings.HasPrefix(p, r+"/") {

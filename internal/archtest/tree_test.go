@@ -64,6 +64,9 @@ func checkSource(t *testing.T, name string, text []byte) {
 	if why := badName(dir, file.Name.Name); why != "" {
 		t.Errorf("%s: package %s: %s", name, file.Name.Name, why)
 	}
+	if why := misplaced(dir); why != "" {
+		t.Errorf("%s: %s", name, why)
+	}
 	if strings.HasSuffix(name, "_test.go") {
 		return
 	}

@@ -19,7 +19,7 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 )
 
 // childRole names the variable that makes this program a child: the service,
@@ -73,7 +73,6 @@ func serve(ctx context.Context) error {
 // sink tells the driver what would be sent: the message's key and its code.
 type sink struct{ w io.Writer }
 
-// Send implements message.Sender.
 func (s sink) Send(_ context.Context, key string, m message.Rendered) error {
 	_, err := io.WriteString(s.w, key+" "+m.Code+"\n")
 	return err

@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/amount"
-	"castellan/domain/audit"
-	"castellan/domain/commit"
-	"castellan/domain/ledger"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/money/ledger"
 	"castellan/persistence"
 )
 

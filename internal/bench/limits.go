@@ -13,7 +13,7 @@ import (
 	"castellan/cluster"
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/firewall"
+	"castellan/domain/guard/firewall"
 	"castellan/internal/porttest"
 	"castellan/persistence/guard"
 )

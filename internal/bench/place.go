@@ -17,9 +17,9 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/commit"
-	"castellan/domain/id"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/id"
 )
 
 // place is a database with the settings by which the service uses it.

@@ -89,7 +89,7 @@ func Until(t testing.TB, d time.Duration, what string, holds func() bool) {
 	}
 }
 
-// Within tells whether something becomes true within d.
+// Within reports whether something becomes true within d.
 func Within(d time.Duration, holds func() bool) bool {
 	for deadline := time.Now().Add(d); ; time.Sleep(5 * time.Millisecond) {
 		if holds() {

@@ -60,7 +60,6 @@ type impatient struct {
 	lost func(since time.Time) time.Duration
 }
 
-// RoundTrip implements http.RoundTripper.
 func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

@@ -164,7 +164,7 @@ func (n *Node) Stop() {
 	}
 }
 
-// Ended tells whether the process is gone.
+// Ended reports whether the process is gone.
 func (n *Node) Ended() bool {
 	select {
 	case <-n.ended:

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/device"
-	"castellan/domain/totp"
+	"castellan/domain/access/device"
+	"castellan/domain/access/totp"
 	"castellan/internal/blackbox"
 )
 

@@ -18,7 +18,7 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 	"castellan/internal/blackbox"
 )
 

@@ -13,11 +13,11 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/commit"
-	"castellan/domain/device"
-	"castellan/domain/id"
-	"castellan/domain/totp"
-	"castellan/domain/user"
+	"castellan/domain/access/device"
+	"castellan/domain/access/totp"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/id"
 )
 
 // person is an account that the test logs in to.

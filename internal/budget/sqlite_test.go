@@ -191,7 +191,7 @@ func (t *table) read(db *sql.DB, name string) error {
 	}
 	t.insert = "INSERT INTO " + name + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
 	// A table without row ids is its primary key, which is no index beside it. A column that is an
-	// expression has no name here: the query of its entry fails.
+	// expression has no name here: it is read from the definition of its index.
 	return each(db, `SELECT i.name, 'SELECT ' ||
 			group_concat('quote(' || coalesce(x.name, 'an_expression') || ')', ' || ') || ' FROM `+name+` ' ||
 			coalesce((SELECT sql FROM sqlite_master WHERE type = 'index' AND name = i.name), '')
@@ -200,9 +200,33 @@ func (t *table) read(db *sql.DB, name string) error {
 		func(of, query string) error {
 			from := " FROM " + name + " "
 			head, definition, _ := strings.Cut(query, from)
+			if strings.Contains(head, "an_expression") {
+				head = "SELECT " + strings.Join(quotedColumns(definition), " || ")
+			}
 			t.indexes = append(t.indexes, index{of, head + from + condition.FindString(definition)})
 			return nil
 		})
+}
+
+// quotedColumns lists the columns of an index's definition, each as quote(…).
+func quotedColumns(definition string) (columns []string) {
+	_, list, _ := strings.Cut(definition, "(")
+	depth, from := 0, 0
+	for i, c := range list {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')' && depth > 0:
+			depth--
+		case depth == 0 && (c == ',' || c == ')'):
+			columns = append(columns, "quote("+list[from:i]+")")
+			from = i + 1
+		}
+		if depth == 0 && c == ')' && from == i+1 {
+			break
+		}
+	}
+	return columns
 }
 
 // entries counts the indexes that get an entry by a change: those in which the row was

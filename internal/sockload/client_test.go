@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/device"
+	"castellan/domain/access/device"
 )
 
 var web = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}

@@ -23,11 +23,11 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/device"
-	"castellan/domain/device/devicetest"
-	"castellan/domain/id"
-	"castellan/domain/password"
-	"castellan/domain/user"
+	"castellan/domain/access/device"
+	"castellan/domain/access/device/devicetest"
+	"castellan/domain/access/password"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/id"
 	"castellan/internal/sockload"
 )
 

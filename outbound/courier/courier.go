@@ -1,5 +1,5 @@
 // Package courier posts files of the service to an address of the operator's,
-// signed as Standard Webhooks describes it (domain/webhook).
+// signed as Standard Webhooks describes it (domain/kit/webhook).
 //
 // Start reading at Courier.Post.
 package courier
@@ -16,7 +16,7 @@ import (
 	"os"
 	"time"
 
-	"castellan/domain/webhook"
+	"castellan/domain/kit/webhook"
 )
 
 // Config is what New needs.

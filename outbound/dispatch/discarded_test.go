@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/commit"
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/commit"
 )
 
 // place is an outbox with nothing due, a sender, and what was settled.

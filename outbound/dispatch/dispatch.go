@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/commit"
 )
 
 // Options of a Dispatcher.
@@ -45,7 +45,6 @@ type Options struct {
 	Log         *slog.Logger
 }
 
-// Dispatcher implements stepup.Dispatcher.
 type Dispatcher struct {
 	o       Options
 	lanes   map[message.Channel]*lane
@@ -83,10 +82,8 @@ func New(o Options) *Dispatcher {
 	return d
 }
 
-// Offers implements stepup.Dispatcher.
 func (d *Dispatcher) Offers(c message.Channel) bool { return d.o.Senders[c] != nil }
 
-// Deliver implements stepup.Dispatcher.
 func (d *Dispatcher) Deliver(m outbox.Message, r message.Rendered) {
 	l := d.lanes[m.Channel]
 	if l == nil {
@@ -306,5 +303,4 @@ func Unseal(open func(sealed, ad []byte) ([]byte, error), m outbox.Message) (r m
 // Local is the sender of development mode: delivery is being in the outbox.
 type Local struct{}
 
-// Send implements message.Sender.
 func (Local) Send(context.Context, string, message.Rendered) error { return nil }

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
 )
 
 // Rule is how the messages of a channel share its attempts. A number that is 0 is
@@ -196,7 +196,7 @@ func without[T any](list []*T, i int) []*T {
 	return slices.Delete(list, i, i+1)
 }
 
-// admits tells whether one more attempt may go to a host.
+// admits reports whether one more attempt may go to a host.
 func (l *lane) admits(h *host) bool {
 	return (h.most == 0 || h.underWay < h.most) &&
 		(l.rule.Slows == 0 || !l.isSlow(h) || l.slow < l.rule.Slows)

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
 )
 
 var wakeups = Rule{Slots: 64, Host: hostOf, Most: 32, Slow: 1, Slows: 32, RestAfter: 3, Rest: 5 * time.Minute,

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
 )
 
 // outside answers after the time that its rule names for a host; a negative one is a

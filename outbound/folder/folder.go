@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"castellan/domain/blob"
-	"castellan/domain/id"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/id"
 )
 
 // Store implements blob.Store. Several processes may share a folder.
@@ -48,7 +48,6 @@ func Open(dir string) (*Store, error) {
 // Close lets go of the folder.
 func (s *Store) Close() error { return s.root.Close() }
 
-// Put implements blob.Store.
 func (s *Store) Put(_ context.Context, key string, content []byte) error {
 	if !blob.Valid(key) {
 		return fmt.Errorf("put a file: %q is no key", key)
@@ -116,7 +115,6 @@ func (s *Store) sync(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Get implements blob.Store.
 func (s *Store) Get(_ context.Context, key string) (blob.File, error) {
 	if !blob.Valid(key) {
 		return blob.File{}, blob.ErrNotFound
@@ -136,7 +134,6 @@ func (s *Store) Get(_ context.Context, key string) (blob.File, error) {
 	return blob.File{Info: about(key, info), ReadSeekCloser: f}, nil
 }
 
-// Stat implements blob.Store.
 func (s *Store) Stat(_ context.Context, key string) (blob.Info, error) {
 	if !blob.Valid(key) {
 		return blob.Info{}, blob.ErrNotFound
@@ -162,7 +159,6 @@ func (s *Store) Delete(_ context.Context, key string) error {
 	return nil
 }
 
-// List implements blob.Store.
 func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, error] {
 	return func(yield func(blob.Info, error) bool) {
 		if !blob.Valid(area) {

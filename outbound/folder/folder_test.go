@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"castellan/domain/blob"
-	"castellan/domain/blob/blobtest"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/blob/blobtest"
+	"castellan/domain/kit/storetest"
 )
 
 func open(t *testing.T) *Store {

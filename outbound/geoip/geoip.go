@@ -20,7 +20,7 @@ import (
 	"github.com/oschwald/maxminddb-golang/v2"
 	"github.com/phuslu/iploc"
 
-	"castellan/domain/geo"
+	"castellan/domain/kit/geo"
 )
 
 // Embedded is the table in the program. The part for IPv6 is unpacked when it
@@ -29,7 +29,6 @@ type Embedded struct{}
 
 var _ geo.Locator = Embedded{}
 
-// Country implements geo.Locator.
 func (Embedded) Country(a netip.Addr) string {
 	if !public(a) {
 		return ""
@@ -126,7 +125,6 @@ func sound(r *maxminddb.Reader) error {
 	return nil
 }
 
-// Country implements geo.Locator.
 func (f *File) Country(a netip.Addr) string {
 	if !public(a) {
 		return ""

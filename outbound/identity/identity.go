@@ -26,8 +26,8 @@ import (
 	"time"
 	"unicode"
 
-	"castellan/domain/fault"
-	"castellan/domain/identity"
+	"castellan/domain/kit/fault"
+	"castellan/domain/people/identity"
 )
 
 // Config describes the service.
@@ -93,7 +93,6 @@ func local(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// Verify implements identity.Registry.
 func (r *Register) Verify(ctx context.Context, p identity.Person) (bool, error) {
 	if wait := r.wait(); wait > 0 {
 		return false, unavailable(wait)

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/fault"
-	"castellan/domain/identity"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/people/identity"
 	outbound "castellan/outbound/identity"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 )
 
 // A file goes with the mail whole, under its name and type, beside the text.

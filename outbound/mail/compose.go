@@ -13,7 +13,7 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 )
 
 // Bounds of RFC 5321 (section 4.5.3.1) and of a header line.

@@ -22,7 +22,7 @@ import (
 	"time"
 	"unicode"
 
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 )
 
 // Ways to encrypt the connection.

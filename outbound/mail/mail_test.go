@@ -14,7 +14,7 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 	"castellan/outbound/mail"
 )
 

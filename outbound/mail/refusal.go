@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 )
 
 // stage is how far a message came.

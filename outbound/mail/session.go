@@ -147,7 +147,6 @@ var (
 	errNoMechanism = errors.New("the server offers none of SCRAM-SHA-256, SCRAM-SHA-1, PLAIN, LOGIN, CRAM-MD5")
 )
 
-// Start implements smtp.Auth.
 func (a *authentication) Start(server *smtp.ServerInfo) (string, []byte, error) {
 	a.begun = true
 	if !server.TLS {
@@ -171,7 +170,6 @@ func (a *authentication) Start(server *smtp.ServerInfo) (string, []byte, error) 
 	return "", nil, errNoMechanism
 }
 
-// Next implements smtp.Auth.
 func (a *authentication) Next(fromServer []byte, more bool) ([]byte, error) {
 	return a.chosen.Next(fromServer, more)
 }

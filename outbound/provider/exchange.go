@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/provider"
+	"castellan/domain/money/provider"
 	"castellan/outbound/fetch"
 )
 

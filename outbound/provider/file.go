@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"castellan/domain/provider"
+	"castellan/domain/money/provider"
 )
 
 // File reads accounts from a file, for local use: {"main":[{"asset":"BTC",
@@ -19,7 +19,6 @@ var _ provider.Source = File("")
 
 const maxFileBytes = 1 << 20
 
-// Fetch implements provider.Source.
 func (f File) Fetch(context.Context) ([]provider.Account, error) {
 	file, err := os.Open(string(f))
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/provider"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/provider"
 	outbound "castellan/outbound/provider"
 )
 

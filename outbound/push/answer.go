@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 )
 
 const (

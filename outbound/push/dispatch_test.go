@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/keyring"
-	"castellan/domain/keyring/keyringtest"
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/access/challenge"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/outbound/dispatch"
 )
 

@@ -29,8 +29,8 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/message"
-	"castellan/domain/webhook"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/webhook"
 )
 
 // Config is what New needs. Zero values take the default named beside them.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"castellan/domain/keyring/keyringtest"
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/keyring/keyringtest"
 )
 
 // A device is told of its challenge by a push service that learns nothing: the

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/keyring/keyringtest"
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/keyring/keyringtest"
 )
 
 var clock = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/webhook"
+	"castellan/domain/kit/webhook"
 )
 
 // The example of Standard Webhooks' own libraries.

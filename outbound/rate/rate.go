@@ -16,7 +16,7 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/rate"
+	"castellan/domain/money/rate"
 	"castellan/outbound/fetch"
 )
 

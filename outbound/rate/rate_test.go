@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/rate"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/rate"
 	outbound "castellan/outbound/rate"
 )
 

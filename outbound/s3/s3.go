@@ -20,7 +20,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
-	"castellan/domain/blob"
+	"castellan/domain/kit/blob"
 )
 
 // Config names a bucket.
@@ -35,7 +35,6 @@ type Config struct {
 	CAFile string
 }
 
-// Store implements blob.Store.
 type Store struct {
 	client *minio.Client
 	bucket string
@@ -78,7 +77,6 @@ func New(c Config) (*Store, error) {
 	return &Store{client, c.Bucket}, nil
 }
 
-// Put implements blob.Store.
 func (s *Store) Put(ctx context.Context, key string, content []byte) error {
 	if !blob.Valid(key) {
 		return fmt.Errorf("put a file: %q is no key", key)
@@ -91,7 +89,6 @@ func (s *Store) Put(ctx context.Context, key string, content []byte) error {
 	return nil
 }
 
-// Get implements blob.Store.
 func (s *Store) Get(ctx context.Context, key string) (blob.File, error) {
 	if !blob.Valid(key) {
 		return blob.File{}, blob.ErrNotFound
@@ -108,7 +105,6 @@ func (s *Store) Get(ctx context.Context, key string) (blob.File, error) {
 	return blob.File{Info: about(info), ReadSeekCloser: o}, nil
 }
 
-// Stat implements blob.Store.
 func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 	if !blob.Valid(key) {
 		return blob.Info{}, blob.ErrNotFound
@@ -120,7 +116,6 @@ func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 	return about(info), nil
 }
 
-// Delete implements blob.Store.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if !blob.Valid(key) {
 		return nil
@@ -131,7 +126,6 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// List implements blob.Store.
 func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, error] {
 	return func(yield func(blob.Info, error) bool) {
 		if !blob.Valid(area) {

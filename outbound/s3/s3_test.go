@@ -21,10 +21,10 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
-	"castellan/domain/blob"
-	"castellan/domain/blob/blobtest"
-	"castellan/domain/fault"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/blob/blobtest"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 const (

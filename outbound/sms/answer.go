@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode"
 
-	"castellan/domain/message/placeholder"
+	"castellan/domain/delivery/message/placeholder"
 )
 
 // How a body is written.

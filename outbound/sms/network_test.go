@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 )
 
 func TestNetworkFailures(t *testing.T) {

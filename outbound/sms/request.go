@@ -14,8 +14,8 @@ import (
 	"strings"
 	"unicode"
 
-	"castellan/domain/message"
-	"castellan/domain/message/placeholder"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/message/placeholder"
 )
 
 // body is a compiled form or JSON document.

@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"time"
 
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 )
 
 // Sender implements message.Sender. It is safe for concurrent use; Close it

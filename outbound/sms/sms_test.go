@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/message"
+	"castellan/domain/delivery/message"
 	"castellan/outbound/sms"
 )
 

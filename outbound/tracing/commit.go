@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"castellan/domain/commit"
+	"castellan/domain/kit/commit"
 )
 
 // Gathering is a Committer that tells how many units shared a transaction.
@@ -25,7 +25,6 @@ type Committer struct {
 	System string // the database, as OpenTelemetry names it
 }
 
-// Commit implements commit.Committer.
 func (c Committer) Commit(ctx context.Context, writes ...commit.Write) error {
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
 		return c.Gathering.Commit(ctx, writes...)
@@ -40,7 +39,6 @@ func (c Committer) Commit(ctx context.Context, writes ...commit.Write) error {
 	return err
 }
 
-// InTx implements commit.Committer.
 func (c Committer) InTx(ctx context.Context, fn func(context.Context) error) error {
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
 		return c.Gathering.InTx(ctx, fn)

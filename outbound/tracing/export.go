@@ -55,7 +55,6 @@ func newExporter(endpoint string, headers map[string]string) (*exporter, error) 
 	}}, nil
 }
 
-// Shutdown implements sdktrace.SpanExporter.
 func (e *exporter) Shutdown(context.Context) error {
 	e.client.CloseIdleConnections()
 	return nil

@@ -70,7 +70,6 @@ type quietly struct {
 	failing atomic.Bool
 }
 
-// ExportSpans implements sdktrace.SpanExporter.
 func (q *quietly) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := q.SpanExporter.ExportSpans(ctx, spans)
 	switch {
@@ -90,7 +89,6 @@ type decidedKey struct{}
 // requests recorded.
 type sampler struct{ ratio float64 }
 
-// ShouldSample implements sdktrace.Sampler.
 func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
 	parent := trace.SpanContextFromContext(p.ParentContext)
 	decision := sdktrace.Drop
@@ -102,7 +100,6 @@ func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRe
 	return sdktrace.SamplingResult{Decision: decision, Tracestate: parent.TraceState()}
 }
 
-// Description implements sdktrace.Sampler.
 func (s sampler) Description() string { return fmt.Sprintf("castellan{%g}", s.ratio) }
 
 // Request begins the span of a request: key is "<METHOD> <template>", parent
@@ -164,7 +161,6 @@ func (t *Tracer) Call(ctx context.Context, kind, message string) (along string, 
 	}
 }
 
-// Handle implements cluster.Tracing.
 func (t *Tracer) Handle(along, kind, message string) (context.Context, func(failed bool)) {
 	ctx := t.w3c.Extract(context.Background(), propagation.MapCarrier{"traceparent": along})
 	if !trace.SpanContextFromContext(ctx).IsSampled() {

@@ -16,7 +16,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"castellan/domain/commit"
+	"castellan/domain/kit/commit"
 )
 
 // place collects what a tracer sends.

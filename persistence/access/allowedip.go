@@ -8,12 +8,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/allowedip"
+	"castellan/domain/access/allowedip"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// AllowedIPs implements allowedip.Store.
 type AllowedIPs struct{ db *engine.DB }
 
 var _ allowedip.Store = AllowedIPs{}
@@ -61,13 +60,11 @@ var allowedIPs = record.Table[allowedRow, allowed]{
 	},
 }
 
-// Networks implements allowedip.Store.
 func (s AllowedIPs) Networks(ctx context.Context, userID string) ([]netip.Prefix, error) {
 	by, err := s.byUser(ctx, record.Is("user_id", userID))
 	return by[userID], err
 }
 
-// All implements allowedip.Store.
 func (s AllowedIPs) All(ctx context.Context) (map[string][]netip.Prefix, error) { return s.byUser(ctx) }
 
 func (s AllowedIPs) byUser(ctx context.Context, fs ...record.Filter) (map[string][]netip.Prefix, error) {

@@ -3,7 +3,7 @@ package access
 import (
 	"context"
 
-	"castellan/domain/user"
+	"castellan/domain/access/user"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/storetest"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"

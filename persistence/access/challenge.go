@@ -9,13 +9,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/challenge"
-	"castellan/domain/fault"
-	"castellan/domain/id"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/persistence/engine"
 )
 
-// Challenges implements challenge.Store.
 type Challenges struct{ db *engine.DB }
 
 var _ challenge.Store = Challenges{}
@@ -136,7 +135,6 @@ type supersedeRow struct {
 	State int16
 }
 
-// Load implements challenge.Store.
 func (s Challenges) Load(ctx context.Context, challengeID string) (challenge.Challenge, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -166,7 +164,6 @@ func (r challengeRow) challenge() (challenge.Challenge, error) {
 	return c, nil
 }
 
-// Command implements challenge.Store.
 func (s Challenges) Command(ctx context.Context, id string) (command []byte, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -174,7 +171,6 @@ func (s Challenges) Command(ctx context.Context, id string) (command []byte, err
 	return command, engine.Translate(err)
 }
 
-// Budget implements challenge.Store.
 func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.Flow) (challenge.Budget, error) {
 	b := challenge.Budget{Subject: subject, Flow: flow}
 	var r budgetRow
@@ -193,7 +189,6 @@ func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.F
 	return b, nil
 }
 
-// Outcome implements challenge.Store.
 func (s Challenges) Outcome(ctx context.Context, id string) (challenge.Outcome, error) {
 	var r outcomeRow
 	err := s.db.Find(ctx, &r, "challenge_id = $1", "", id)
@@ -204,7 +199,6 @@ func (s Challenges) Outcome(ctx context.Context, id string) (challenge.Outcome, 
 		Sealed: r.Sealed}, err
 }
 
-// Open implements challenge.Store.
 func (s Challenges) Open(ctx context.Context, userID string, now time.Time) ([]challenge.Ref, error) {
 	var rows []openRow
 	err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at, id", userID,
@@ -216,7 +210,6 @@ func (s Challenges) Open(ctx context.Context, userID string, now time.Time) ([]c
 	return out, err
 }
 
-// Pending implements challenge.Store.
 func (s Challenges) Pending(ctx context.Context, userID string, now time.Time) ([]challenge.Insert, error) {
 	var rows []challengeRow
 	if err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at DESC, id DESC",
@@ -242,7 +235,6 @@ type stateRow struct {
 	State int    `bun:"state"`
 }
 
-// States implements challenge.Store.
 func (s Challenges) States(ctx context.Context, ids []string) (map[string]challenge.State, error) {
 	where, list := "id = ANY($1)", any(ids)
 	if !s.db.Postgres() {
@@ -263,7 +255,6 @@ func (s Challenges) States(ctx context.Context, ids []string) (map[string]challe
 	return out, nil
 }
 
-// Stuck implements challenge.Store.
 func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -284,7 +275,6 @@ func (s Challenges) Purge(ctx context.Context, made time.Time) error {
 			engine.Millis(made.Add(-24*time.Hour)), challenge.DecoyMark+"%"))
 }
 
-// PurgeOutcomes implements challenge.Store.
 func (s Challenges) PurgeOutcomes(ctx context.Context, now, made time.Time) error {
 	return s.db.Purge(ctx, "outcome", "challenge_id", "challenge_id < ? AND expires_at <= ?", id.Before(made),
 		engine.Millis(now))

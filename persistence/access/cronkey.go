@@ -5,13 +5,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/cronkey"
-	"castellan/domain/keyring"
+	"castellan/domain/access/cronkey"
+	"castellan/domain/kit/keyring"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// CronKeys implements cronkey.Store.
 type CronKeys struct{ db *engine.DB }
 
 var _ cronkey.Store = CronKeys{}
@@ -47,7 +46,6 @@ var cronKeys = record.Table[cronKeyRow, cronkey.Key]{
 	},
 }
 
-// Keys implements cronkey.Store.
 func (s CronKeys) Keys(ctx context.Context) ([]cronkey.Key, error) {
 	return cronKeys.List(ctx, s.db, record.Part{})
 }

@@ -3,8 +3,8 @@ package access_test
 import (
 	"testing"
 
-	"castellan/domain/cronkey"
-	"castellan/domain/cronkey/cronkeytest"
+	"castellan/domain/access/cronkey"
+	"castellan/domain/access/cronkey/cronkeytest"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"

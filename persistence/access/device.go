@@ -7,12 +7,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/device"
-	"castellan/domain/fault"
+	"castellan/domain/access/device"
+	"castellan/domain/kit/fault"
 	"castellan/persistence/engine"
 )
 
-// Devices implements device.Store.
 type Devices struct{ db *engine.DB }
 
 var _ device.Store = Devices{}
@@ -100,7 +99,6 @@ type muteRow struct {
 	Target []byte
 }
 
-// Get implements device.Store.
 func (s Devices) Get(ctx context.Context, id string) (device.Device, error) {
 	var r deviceRow
 	err := s.db.Find(ctx, &r, "id = $1", "", id)
@@ -113,7 +111,6 @@ func (s Devices) Get(ctx context.Context, id string) (device.Device, error) {
 	return r.device()
 }
 
-// List implements device.Store.
 func (s Devices) List(ctx context.Context, userID string) ([]device.Device, error) {
 	var rows []deviceRow
 	if err := s.db.Find(ctx, &rows, "user_id = $1", "created_at DESC, id DESC", userID); err != nil {
@@ -129,7 +126,6 @@ func (s Devices) List(ctx context.Context, userID string) ([]device.Device, erro
 	return out, nil
 }
 
-// Shared implements device.Store.
 func (s Devices) Shared(ctx context.Context, userID, other string) (bool, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -139,7 +135,6 @@ func (s Devices) Shared(ctx context.Context, userID, other string) (bool, error)
 	return found, engine.Translate(err)
 }
 
-// Purge implements device.Store.
 func (s Devices) Purge(ctx context.Context, now time.Time) error {
 	return s.db.Purge(ctx, "device_proof", "id", "expires_at <= ?", engine.Millis(now))
 }

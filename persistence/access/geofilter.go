@@ -5,14 +5,13 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/geo"
-	"castellan/domain/geofilter"
+	"castellan/domain/access/geofilter"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Geofilters implements geofilter.Store.
 type Geofilters struct{ db *engine.DB }
 
 var _ geofilter.Store = Geofilters{}
@@ -63,17 +62,14 @@ var (
 	}
 )
 
-// Countries implements geofilter.Store.
 func (s Geofilters) Countries(ctx context.Context, userID string) ([]geofilter.Country, error) {
 	return filterCountries.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
 }
 
-// All implements geofilter.Store.
 func (s Geofilters) All(ctx context.Context) ([]geofilter.Held, error) {
 	return filters.List(ctx, s.db, record.Part{Where: []record.Filter{record.Where("countries <> ''")}})
 }
 
-// Get implements geofilter.Store.
 func (s Geofilters) Get(ctx context.Context, userID string) (geofilter.Held, error) {
 	held, err := filters.Find(ctx, s.db, record.Is("id", userID))
 	if fault.CodeOf(err) == fault.RecordNotFound {

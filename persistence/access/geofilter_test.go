@@ -3,9 +3,9 @@ package access_test
 import (
 	"testing"
 
-	"castellan/domain/allowedip"
-	"castellan/domain/allowedip/allowediptest"
-	"castellan/domain/geofilter/geofiltertest"
+	"castellan/domain/access/allowedip"
+	"castellan/domain/access/allowedip/allowediptest"
+	"castellan/domain/access/geofilter/geofiltertest"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"

@@ -6,12 +6,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/mfa"
+	"castellan/domain/access/mfa"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// MFA implements mfa.Store.
 type MFA struct{ db *engine.DB }
 
 var _ mfa.Store = MFA{}
@@ -95,49 +94,40 @@ var (
 	}
 )
 
-// Methods implements mfa.Store.
 func (s MFA) Methods(ctx context.Context, codes ...string) ([]mfa.Method, error) {
 	return mfaMethods.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("code", codes)}})
 }
 
-// Actions implements mfa.Store.
 func (s MFA) Actions(ctx context.Context, codes ...string) ([]mfa.Action, error) {
 	return mfaActions.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("code", codes)}})
 }
 
-// Policies implements mfa.Store.
 func (s MFA) Policies(ctx context.Context) ([]mfa.Policy, error) {
 	return mfaPolicies.List(ctx, s.db, record.Part{})
 }
 
-// AddMethod implements mfa.Store.
 func (s MFA) AddMethod(ctx context.Context, m mfa.Method) error {
 	_, err := mfaMethods.Add(ctx, s.db, m)
 	return err
 }
 
-// AddAction implements mfa.Store.
 func (s MFA) AddAction(ctx context.Context, a mfa.Action) error {
 	_, err := mfaActions.Add(ctx, s.db, a)
 	return err
 }
 
-// AddPolicy implements mfa.Store.
 func (s MFA) AddPolicy(ctx context.Context, p mfa.Policy) (int64, error) {
 	return mfaPolicies.Add(ctx, s.db, p)
 }
 
-// ChangeMethod implements mfa.Store.
 func (s MFA) ChangeMethod(ctx context.Context, code string, f func(mfa.Method) (mfa.Method, error)) error {
 	return mfaMethods.Change(ctx, s.db, f, record.Is("code", code))
 }
 
-// ChangeAction implements mfa.Store.
 func (s MFA) ChangeAction(ctx context.Context, code string, f func(mfa.Action) (mfa.Action, error)) error {
 	return mfaActions.Change(ctx, s.db, f, record.Is("code", code))
 }
 
-// ChangeCommon implements mfa.Store.
 func (s MFA) ChangeCommon(ctx context.Context, id int64, f func(mfa.Policy) (mfa.Policy, error)) error {
 	return mfaPolicies.Change(ctx, s.db, f, record.Is("id", id), record.Is("type", mfa.Common))
 }

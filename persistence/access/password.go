@@ -10,8 +10,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/password"
+	"castellan/domain/access/password"
+	"castellan/domain/kit/fault"
 	"castellan/persistence/engine"
 )
 
@@ -85,7 +85,6 @@ func clearGuard(ctx context.Context, tx bun.Tx, w password.ClearGuard, now time.
 	return err
 }
 
-// Guard implements password.GuardStore.
 func (s PasswordGuards) Guard(ctx context.Context, key string) (password.Guard, error) {
 	var r guardRow
 	err := s.db.Find(ctx, &r, "id = $1", "", key)
@@ -109,7 +108,6 @@ func guardOf(key string, version int64, body string) (password.Guard, error) {
 	return g, nil
 }
 
-// Purge implements password.GuardStore.
 func (s PasswordGuards) Purge(ctx context.Context, before time.Time) error {
 	return s.db.PurgePart(ctx, "password_guard", "until < ?", engine.Millis(before))
 }

@@ -6,11 +6,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/password/replace"
+	"castellan/domain/access/password/replace"
 	"castellan/persistence/engine"
 )
 
-// ResetTokens implements replace.Store.
 type ResetTokens struct{ db *engine.DB }
 
 var _ replace.Store = ResetTokens{}
@@ -43,7 +42,6 @@ var ResetWrites = []engine.Kind{
 		}),
 }
 
-// Token implements replace.Store.
 func (s ResetTokens) Token(ctx context.Context, id string) (replace.Token, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -54,7 +52,6 @@ func (s ResetTokens) Token(ctx context.Context, id string) (replace.Token, error
 		engine.Translate(err)
 }
 
-// Purge implements replace.Store.
 func (s ResetTokens) Purge(ctx context.Context, expired time.Time) error {
 	return s.db.Purge(ctx, "reset_token", "id", "expires_at < ?", engine.Millis(expired))
 }

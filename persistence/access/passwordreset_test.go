@@ -3,8 +3,8 @@ package access_test
 import (
 	"testing"
 
-	"castellan/domain/password/replace"
-	"castellan/domain/password/replace/replacetest"
+	"castellan/domain/access/password/replace"
+	"castellan/domain/access/password/replace/replacetest"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"

@@ -5,13 +5,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/page"
-	"castellan/domain/profile"
+	"castellan/domain/access/profile"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Profiles implements profile.Store.
 type Profiles struct{ db *engine.DB }
 
 var _ profile.Store = Profiles{}
@@ -58,7 +57,6 @@ func mailChangeFilters(q profile.Query) []record.Filter {
 
 func mailChangeOrder(p profile.Place) []any { return []any{engine.Millis(p.At), p.ID} }
 
-// MailChanges implements profile.Store.
 func (s Profiles) MailChanges(ctx context.Context, q profile.Query,
 	p page.Query[profile.Place]) (page.Of[profile.MailChange], error) {
 	return record.ListPage(ctx, s.db, mailChanges, p, mailChangeOrder, mailChangeFilters(q))

@@ -3,8 +3,8 @@ package access_test
 import (
 	"testing"
 
-	"castellan/domain/profile"
-	"castellan/domain/profile/profiletest"
+	"castellan/domain/access/profile"
+	"castellan/domain/access/profile/profiletest"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"

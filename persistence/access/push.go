@@ -6,8 +6,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/challenge"
-	"castellan/domain/id"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/id"
 	"castellan/persistence/engine"
 )
 
@@ -61,7 +61,6 @@ func (s Challenges) Pushes(ctx context.Context, userID string, max int, since ti
 	return out, err
 }
 
-// PurgePushes implements challenge.Store.
 func (s Challenges) PurgePushes(ctx context.Context, before time.Time) error {
 	return s.db.Purge(ctx, "push", "challenge_id", "challenge_id < ?", id.Before(before))
 }

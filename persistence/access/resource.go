@@ -6,14 +6,13 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/page"
-	"castellan/domain/resource"
-	"castellan/domain/user"
+	"castellan/domain/access/resource"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Resources implements resource.Store.
 type Resources struct{ db *engine.DB }
 
 var _ resource.Store = Resources{}
@@ -168,25 +167,20 @@ var (
 	}
 )
 
-// Lock implements resource.Store.
 func (s Resources) Lock(ctx context.Context) error { return s.db.LockTx(ctx, resourceLock) }
 
-// Types implements resource.Store.
 func (s Resources) Types(ctx context.Context) ([]resource.Type, error) {
 	return resourceTypes.List(ctx, s.db, record.Part{})
 }
 
-// Resources implements resource.Store.
 func (s Resources) Resources(ctx context.Context, of ...resource.Context) ([]resource.Resource, error) {
 	return resources.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("r.context", of)}})
 }
 
-// Roles implements resource.Store.
 func (s Resources) Roles(ctx context.Context) ([]resource.Role, error) {
 	return roles.List(ctx, s.db, record.Part{})
 }
 
-// Grants implements resource.Store.
 func (s Resources) Grants(ctx context.Context, q resource.GrantQuery) ([]resource.Grant, error) {
 	return grants.List(ctx, s.db, record.Part{Where: []record.Filter{record.Sent("g.role_id", q.RoleID),
 		record.Sent("g.resource_id", q.ResourceID)}})
@@ -199,7 +193,6 @@ func logFilters(q resource.LogQuery) []record.Filter {
 
 func logOrder(p resource.LogPlace) []any { return []any{p.ID} }
 
-// Log implements resource.Store.
 func (s Resources) Log(ctx context.Context, q resource.LogQuery,
 	p page.Query[resource.LogPlace]) (page.Of[resource.LogEntry], error) {
 	return record.ListPage(ctx, s.db, grantLog, p, logOrder, logFilters(q))
@@ -213,13 +206,11 @@ func memberOrder(m resource.Member) []any {
 	return []any{engine.Millis(m.CreatedAt), m.UserID, m.RoleCode}
 }
 
-// Members implements resource.Store.
 func (s Resources) Members(ctx context.Context, q resource.MemberQuery,
 	p page.Query[resource.Member]) (page.Of[resource.Member], error) {
 	return record.ListPage(ctx, s.db, members, p, memberOrder, memberFilters(q))
 }
 
-// HeldByAnother implements resource.Store.
 func (s Resources) HeldByAnother(ctx context.Context, role, userID string, demo bool) (bool, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -232,47 +223,38 @@ func (s Resources) HeldByAnother(ctx context.Context, role, userID string, demo 
 	return held, engine.Translate(err)
 }
 
-// AddType implements resource.Store.
 func (s Resources) AddType(ctx context.Context, t resource.Type) (int64, error) {
 	return resourceTypes.Add(ctx, s.db, t)
 }
 
-// AddResource implements resource.Store.
 func (s Resources) AddResource(ctx context.Context, r resource.Resource) (int64, error) {
 	return resources.Add(ctx, s.db, r)
 }
 
-// AddRole implements resource.Store.
 func (s Resources) AddRole(ctx context.Context, r resource.Role) (int64, error) {
 	return roles.Add(ctx, s.db, r)
 }
 
-// SaveType implements resource.Store.
 func (s Resources) SaveType(ctx context.Context, t resource.Type) error {
 	return resourceTypes.Save(ctx, s.db, t, record.Is("id", t.ID))
 }
 
-// SaveResource implements resource.Store.
 func (s Resources) SaveResource(ctx context.Context, r resource.Resource) error {
 	return resources.Save(ctx, s.db, r, record.Is("id", r.ID))
 }
 
-// RemoveType implements resource.Store.
 func (s Resources) RemoveType(ctx context.Context, id int64) error {
 	return resourceTypes.Remove(ctx, s.db, record.Is("id", id))
 }
 
-// RemoveResource implements resource.Store.
 func (s Resources) RemoveResource(ctx context.Context, id int64) error {
 	return resources.Remove(ctx, s.db, record.Is("id", id))
 }
 
-// RemoveRole implements resource.Store.
 func (s Resources) RemoveRole(ctx context.Context, id int64) error {
 	return roles.Remove(ctx, s.db, record.Is("id", id))
 }
 
-// SetGrant implements resource.Store.
 func (s Resources) SetGrant(ctx context.Context, roleID, resourceID int64, p resource.Permission,
 	now time.Time) (id int64, err error) {
 	row := &grantRow{RoleID: roleID, ResourceID: resourceID, Permission: string(p), CreatedAt: engine.Millis(now)}
@@ -287,7 +269,6 @@ func (s Resources) SetGrant(ctx context.Context, roleID, resourceID int64, p res
 	return id, err
 }
 
-// RemoveGrant implements resource.Store.
 func (s Resources) RemoveGrant(ctx context.Context, roleID, resourceID int64, now time.Time) error {
 	return s.db.InTx(ctx, func(ctx context.Context) error {
 		if err := grants.Remove(ctx, s.db, record.Is("role_id", roleID), record.Is("resource_id", resourceID)); err != nil {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/keyring"
-	"castellan/domain/servicekey"
+	"castellan/domain/access/servicekey"
+	"castellan/domain/kit/keyring"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )

@@ -3,8 +3,8 @@ package access_test
 import (
 	"testing"
 
-	"castellan/domain/servicekey"
-	"castellan/domain/servicekey/servicekeytest"
+	"castellan/domain/access/servicekey"
+	"castellan/domain/access/servicekey/servicekeytest"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"

@@ -10,15 +10,14 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/id"
-	"castellan/domain/page"
-	"castellan/domain/session"
+	"castellan/domain/access/session"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Sessions implements session.Store.
 type Sessions struct{ db *engine.DB }
 
 var _ session.Store = Sessions{}
@@ -139,7 +138,6 @@ var RefusedDeltas = []engine.Kind{
 		func(w session.Refused) refusedRow { return refusedRow{ID: w.Delta(), Count: w.Count} }),
 }
 
-// TakeRefused implements session.Store.
 func (s Sessions) TakeRefused(ctx context.Context, before time.Time, limit int) ([]session.Refused, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -171,7 +169,6 @@ func (s Sessions) living(ctx context.Context, rows any, userID string, now time.
 		engine.Millis(now)).Where("s.sv >= u.sv")
 }
 
-// Get implements session.Store.
 func (s Sessions) Get(ctx context.Context, userID, sessionID string, now time.Time) (session.Session, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -183,7 +180,6 @@ func (s Sessions) Get(ctx context.Context, userID, sessionID string, now time.Ti
 	return r.session(), err
 }
 
-// List implements session.Store.
 func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit int) ([]session.Session, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -196,7 +192,6 @@ func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit 
 	return out, engine.Translate(err)
 }
 
-// Count implements session.Store.
 func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -204,7 +199,6 @@ func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int,
 	return int(n), engine.Translate(err)
 }
 
-// Extend implements session.Store.
 func (s Sessions) Extend(ctx context.Context, userID, sessionID string, until time.Time) error {
 	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		version := tx.NewSelect().Table("users").Column("sv").Where("id = ?", userID)
@@ -214,7 +208,6 @@ func (s Sessions) Extend(ctx context.Context, userID, sessionID string, until ti
 	})
 }
 
-// Revoked implements session.Store.
 func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revocation, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -253,13 +246,11 @@ var logins = record.Table[loginRow, session.Login]{
 
 func loginOrder(p session.LoginPlace) []any { return []any{p.ID} }
 
-// Logins implements session.Store.
 func (s Sessions) Logins(ctx context.Context, userID string,
 	q page.Query[session.LoginPlace]) (page.Of[session.Login], error) {
 	return record.ListPage(ctx, s.db, logins, q, loginOrder, []record.Filter{record.Is("user_id", userID)})
 }
 
-// LoginsFrom implements session.Store.
 func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]session.Login, error) {
 	return logins.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("ip", ip)}, Limit: limit})
 }

@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"castellan/domain/session/sessiontest"
-	"castellan/domain/storetest"
-	"castellan/domain/user/usertest"
+	"castellan/domain/access/session/sessiontest"
+	"castellan/domain/access/user/usertest"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/access"

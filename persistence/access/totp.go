@@ -5,13 +5,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/keyring"
-	"castellan/domain/totp"
+	"castellan/domain/access/totp"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
 	"castellan/persistence/engine"
 )
 
-// TOTP implements totp.Store.
 type TOTP struct{ db *engine.DB }
 
 var _ totp.Store = TOTP{}
@@ -91,7 +90,6 @@ var TotpWrites = []engine.Kind{
 
 func ownerOfTOTP(w totp.Remove) stepRow { return stepRow{UserID: w.UserID} }
 
-// Get implements totp.Store.
 func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -104,7 +102,6 @@ func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {
 		CreatedAt: engine.Time(r.CreatedAt)}, err
 }
 
-// Codes implements totp.Store.
 func (s TOTP) Codes(ctx context.Context, userID, id string) ([]totp.RecoveryCode, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

@@ -3,7 +3,7 @@ package access_test
 import (
 	"testing"
 
-	"castellan/domain/totp/totptest"
+	"castellan/domain/access/totp/totptest"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"

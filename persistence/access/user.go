@@ -9,16 +9,15 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/fault"
-	"castellan/domain/geo"
-	"castellan/domain/user"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Users implements user.Store.
 type Users struct{ db *engine.DB }
 
 var _ user.Store = Users{}
@@ -264,19 +263,16 @@ func (s Users) one(ctx context.Context, column, value string) (userRow, error) {
 	return r, err
 }
 
-// Get implements user.Store.
 func (s Users) Get(ctx context.Context, id string) (user.User, error) {
 	r, err := s.one(ctx, "id", id)
 	return r.user(), err
 }
 
-// ByPhone implements user.Store.
 func (s Users) ByPhone(ctx context.Context, phone string) (user.User, error) {
 	r, err := s.one(ctx, "phone", phone)
 	return r.user(), err
 }
 
-// ByEmail implements user.Store.
 func (s Users) ByEmail(ctx context.Context, mail string) (user.User, error) {
 	r, err := s.one(ctx, "email", mail)
 	return r.user(), err
@@ -288,14 +284,12 @@ var Accounts = record.Table[userRow, user.User]{
 	Record: func(r userRow) (user.User, error) { return r.user(), nil },
 }
 
-// Demo implements user.Store.
 func (s Users) Demo(ctx context.Context) ([]user.User, error) {
 	us, err := Accounts.List(ctx, s.db, record.Part{Where: []record.Filter{record.Where("demo")}})
 	slices.Reverse(us)
 	return us, err
 }
 
-// Login implements user.Store.
 func (s Users) Login(ctx context.Context, who user.Identifier, nobody string) (user.Entrance, error) {
 	q, value := byPhone, who.Phone
 	if value == "" {
@@ -335,13 +329,11 @@ func entrance(column string) engine.Query {
 	}
 }
 
-// Secret implements user.Store.
 func (s Users) Secret(ctx context.Context, id string) (user.Secret, error) {
 	r, err := s.one(ctx, "id", id)
 	return user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}, err
 }
 
-// List implements user.Store.
 func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, error) {
 	p := record.Part{Limit: limit}
 	if after != "" {
@@ -350,7 +342,6 @@ func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, 
 	return Accounts.List(ctx, s.db, p)
 }
 
-// RolesOf implements user.Store.
 func (s Users) RolesOf(ctx context.Context, ids []string) (map[string][]string, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -364,7 +355,6 @@ func (s Users) RolesOf(ctx context.Context, ids []string) (map[string][]string, 
 	return given, engine.Translate(err)
 }
 
-// Holders implements user.Store.
 func (s Users) Holders(ctx context.Context) (map[string][]string, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

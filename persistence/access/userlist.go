@@ -6,8 +6,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/page"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/geo"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
@@ -38,7 +39,6 @@ func visitorFilters(since time.Time) []record.Filter {
 		record.Where("last_login_day > 0")}
 }
 
-// Active implements user.Directory.
 func (s Users) Active(ctx context.Context, since time.Time,
 	p page.Query[user.VisitorPlace]) (page.Of[user.Visitor], error) {
 	return record.ListPage(ctx, s.db, visitors, p, visitorOrder, visitorFilters(since))
@@ -55,20 +55,25 @@ func accountFilters(q user.Query) []record.Filter {
 	return fs
 }
 
-// byNumber finds accounts by the number and by the number without its dialling code, each by
-// an index of its own; an OR could be answered by a scan.
-const byNumber = `id IN (SELECT id FROM users WHERE phone = ?
-	UNION ALL SELECT id FROM users WHERE substr(phone, length(country_code) + 2) = ?)`
+// byNumber finds accounts by the index of the numbers. The union keeps PostgreSQL from reading accounts in their order
+// until enough of them match.
+const byNumber = `id IN (SELECT id FROM users WHERE phone = ? UNION ALL SELECT id FROM users WHERE phone IN (?))`
 
-// phoneIs finds a number, or one without its dialling code; nil: any.
+// phoneIs finds a number, or one without its dialling code; nil: any. A number without its code is looked up with each
+// dialling code that a country has: an index of its own would cost every login an entry.
 func phoneIs(full, national *string) record.Filter {
-	switch {
-	case national == nil:
+	if national == nil {
 		return record.Sent("phone", full)
-	case full == nil:
-		return record.Where("substr(phone, length(country_code) + 2) = ?", *national)
 	}
-	return record.Where(byNumber, *full, *national)
+	var numbers []string
+	for _, dial := range geo.DialCodes() {
+		numbers = append(numbers, "+"+dial+*national)
+	}
+	first := ""
+	if full != nil {
+		first = *full
+	}
+	return record.Where(byNumber, first, bun.List(numbers))
 }
 
 // PartOfName finds a part of a folded name; nil: any.
@@ -96,7 +101,6 @@ func registeredFilters(s user.Span) []record.Filter {
 		engine.Millis(s.To))}
 }
 
-// Find implements user.Directory.
 func (s Users) Find(ctx context.Context, q user.Query, p page.Query[user.Place]) (page.Of[user.User], error) {
 	t := accountsByID
 	if q.NewestFirst {
@@ -105,18 +109,15 @@ func (s Users) Find(ctx context.Context, q user.Query, p page.Query[user.Place])
 	return record.ListPage(ctx, s.db, t, p, AccountOrder, accountFilters(q))
 }
 
-// Registered implements user.Directory.
 func (s Users) Registered(ctx context.Context, span user.Span,
 	p page.Query[user.RegisteredPlace]) (page.Of[user.Registered], error) {
 	return record.ListPage(ctx, s.db, registered, p, registeredOrder, registeredFilters(span))
 }
 
-// CountByStatus implements user.Directory.
 func (s Users) CountByStatus(ctx context.Context) (map[user.Status]int64, error) {
 	return countUsers[user.Status](ctx, s.db, "status")
 }
 
-// CountByLevel implements user.Directory.
 func (s Users) CountByLevel(ctx context.Context) (map[int]int64, error) {
 	return countUsers[int](ctx, s.db, "level")
 }
@@ -145,7 +146,6 @@ func counted(db bun.IDB, column string) *bun.SelectQuery {
 // dayMillis is the length of a day.
 const dayMillis = 24 * 60 * 60 * 1000
 
-// CountByDay implements user.Directory.
 func (s Users) CountByDay(ctx context.Context, span user.Span) ([]user.DayCount, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

@@ -5,8 +5,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/fault"
 	"castellan/persistence/engine"
 )
 
@@ -42,7 +42,6 @@ var StandingWrites = []engine.Kind{
 		}),
 }
 
-// Hold implements user.Store.
 func (s Users) Hold(ctx context.Context, id string) (user.User, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

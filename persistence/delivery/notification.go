@@ -5,13 +5,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/notification"
-	"castellan/domain/page"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Notifications implements notification.Store.
 type Notifications struct{ db *engine.DB }
 
 var _ notification.Store = Notifications{}
@@ -61,13 +60,11 @@ func notificationFilters(q notification.Query) []record.Filter {
 
 func notificationOrder(p notification.Place) []any { return []any{p.ID} }
 
-// List implements notification.Store.
 func (s Notifications) List(ctx context.Context, q notification.Query,
 	p page.Query[notification.Place]) (page.Of[notification.Notification], error) {
 	return record.ListPage(ctx, s.db, notifications, p, notificationOrder, notificationFilters(q))
 }
 
-// Read implements notification.Store.
 func (s Notifications) Read(ctx context.Context, userID string, ids []string) (n int, err error) {
 	if ids != nil && len(ids) == 0 {
 		return 0, nil

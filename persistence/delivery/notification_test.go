@@ -3,8 +3,8 @@ package delivery_test
 import (
 	"testing"
 
-	"castellan/domain/notification"
-	"castellan/domain/notification/notificationtest"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/delivery/notification/notificationtest"
 	"castellan/persistence"
 	"castellan/persistence/delivery"
 	"castellan/persistence/persistencetest"

@@ -7,13 +7,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/id"
-	"castellan/domain/message"
-	"castellan/domain/outbox"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/id"
 	"castellan/persistence/engine"
 )
 
-// Outbox implements outbox.Store.
 type Outbox struct{ db *engine.DB }
 
 var _ outbox.Store = Outbox{}
@@ -94,7 +93,6 @@ var OutboxWrites = []engine.Kind{
 		}),
 }
 
-// Claim implements outbox.Store.
 func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, max int) ([]outbox.Message, error) {
 	var rows []outboxRow
 	err := s.db.InTx(ctx, func(ctx context.Context) error {
@@ -116,7 +114,6 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 	return out, engine.Translate(err)
 }
 
-// Usage implements outbox.Store.
 func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -126,7 +123,6 @@ func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, e
 	return int(n), engine.Translate(err)
 }
 
-// Spent implements outbox.Store.
 func (s Outbox) Spent(ctx context.Context, now time.Time, dial string) (all, unproven int, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -139,7 +135,6 @@ func (s Outbox) Spent(ctx context.Context, now time.Time, dial string) (all, unp
 	return row.Sent, row.Unproven, engine.Translate(err)
 }
 
-// Sendings implements outbox.Store.
 func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([]outbox.Sending, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -154,7 +149,6 @@ func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([
 	return out, engine.Translate(err)
 }
 
-// Recent implements outbox.Store.
 func (s Outbox) Recent(ctx context.Context, destination []byte, limit int) ([]outbox.Message, error) {
 	var rows []outboxRow
 	query := s.db.Conn(ctx).NewSelect().Model(&rows).Where("payload IS NOT NULL").Where("state <> ?", outbox.Discarded).
@@ -185,7 +179,6 @@ func (s Outbox) Backlog(ctx context.Context) (queued int, oldest time.Time, err 
 	return int(row.Queued), engine.Time(row.Oldest), engine.Translate(err)
 }
 
-// Erase implements outbox.Store.
 func (s Outbox) Erase(ctx context.Context, now time.Time) error {
 	return s.db.InTx(ctx, func(ctx context.Context) error {
 		db := s.db.Conn(ctx)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/notification"
-	"castellan/domain/page"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/page"
 	"castellan/persistence"
 	"castellan/persistence/delivery"
 	"castellan/persistence/persistencetest"

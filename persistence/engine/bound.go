@@ -132,7 +132,7 @@ func (s *slot) runPostgres(ctx context.Context, b *boundStatement) (missing []in
 	return b.missing(back), rows.Err()
 }
 
-// runSQLite tells whether the row stands.
+// runSQLite reports whether the row stands.
 func runSQLite(ctx context.Context, s *sql.Stmt, b *boundStatement, row int) (bool, error) {
 	if b.asks {
 		var back string

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/fault"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 )
 

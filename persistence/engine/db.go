@@ -1,7 +1,7 @@
 // Package engine runs units of work on PostgreSQL and on SQLite. It knows no
 // slice: package persistence hands it the kinds of writes and the migrations.
 //
-// The one idea: a unit of work is data (domain/commit), so one writer gathers
+// The one idea: a unit of work is data (domain/kit/commit), so one writer gathers
 // the units that wait into one transaction of prepared statements.
 //
 // Start reading at DB. Then kind.go says how a type of write becomes statements,
@@ -131,7 +131,7 @@ func (db *DB) Close() error {
 	return err
 }
 
-// Postgres tells whether the database is PostgreSQL; otherwise it is SQLite.
+// Postgres reports whether the database is PostgreSQL; otherwise it is SQLite.
 func (db *DB) Postgres() bool { return db.file == "" }
 
 // Now is the time of the database's clock, Options.Now.

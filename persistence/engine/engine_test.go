@@ -9,8 +9,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/commit"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 )
 

@@ -15,7 +15,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 )
 
 // Translate turns errors of both drivers into the domain's vocabulary: no row

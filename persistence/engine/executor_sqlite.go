@@ -29,7 +29,6 @@ type sqliteStatement interface {
 	driver.StmtQueryContext
 }
 
-// transact implements executor.
 func (e *sqliteExecutor) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
 	c, err := e.db.Conn(ctx)
 	if err != nil {
@@ -164,7 +163,7 @@ func (e *sqliteExecutor) prepare(text string) (sqliteStatement, error) {
 	return s, nil
 }
 
-// exec tells whether a row was written.
+// exec reports whether a row was written.
 func (e *sqliteExecutor) exec(s sqliteStatement, args []driver.NamedValue) (bool, error) {
 	r, err := s.ExecContext(context.Background(), args)
 	if err != nil {
@@ -174,7 +173,7 @@ func (e *sqliteExecutor) exec(s sqliteStatement, args []driver.NamedValue) (bool
 	return n > 0, err
 }
 
-// ask tells whether a row came back.
+// ask reports whether a row came back.
 func (e *sqliteExecutor) ask(s sqliteStatement, args []driver.NamedValue) (bool, error) {
 	rows, err := s.QueryContext(context.Background(), args)
 	if err != nil {

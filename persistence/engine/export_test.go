@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"castellan/domain/commit"
+	"castellan/domain/kit/commit"
 )
 
 // ExplainWrite is how PostgreSQL plans each text of a write, on the connection of

@@ -7,8 +7,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/commit"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 )
 
 // renameNote changes a note, whatever its version.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/commit"
+	"castellan/domain/kit/commit"
 )
 
 // Kinds are all kinds of writes, in the order in which their statements run in a

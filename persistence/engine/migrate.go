@@ -73,7 +73,7 @@ func (db *DB) migrationsDir() string {
 	return "migrations/sqlite"
 }
 
-// Seeded tells whether Once ran the seed of a name.
+// Seeded reports whether Once ran the seed of a name.
 func (db *DB) Seeded(ctx context.Context, name string) (bool, error) {
 	n, err := db.read.NewSelect().Table("seed").Where("name = ?", name).Count(ctx)
 	return n > 0, Translate(err)

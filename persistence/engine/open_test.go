@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 )
 
 // Many callers may open a new file at once: they take turns.

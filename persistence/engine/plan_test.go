@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/outbox"
-	"castellan/domain/password"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/password"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/commit"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )

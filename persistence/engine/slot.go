@@ -11,8 +11,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/commit"
-	"castellan/domain/fault"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 )
 
 // State is what a transaction slot keeps beside its transactions, such as the
@@ -135,7 +135,6 @@ func (db *DB) admitted(ctx context.Context) error {
 	return db.admit(ctx)
 }
 
-// InTx implements commit.Committer.
 func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) error {
 	if _, nested := ctx.Value(txKey{}).(*slot); nested {
 		return fn(ctx)

@@ -95,10 +95,8 @@ type sqliteConnector struct {
 	name   string
 }
 
-// Driver implements driver.Connector.
 func (c *sqliteConnector) Driver() driver.Driver { return c.driver }
 
-// Connect implements driver.Connector.
 func (c *sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.driver.Open(c.name)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/commit"
-	"castellan/domain/fault"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestStatementText(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"castellan/domain/commit"
+	"castellan/domain/kit/commit"
 )
 
 // executor makes the transactions whose steps are all made of statements.

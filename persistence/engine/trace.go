@@ -14,10 +14,8 @@ import (
 // tracer is Options.Trace as the library wants it.
 type tracer func(ctx context.Context, statement string)
 
-// BeforeQuery implements bun.QueryHook.
 func (t tracer) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
 
-// AfterQuery implements bun.QueryHook.
 func (t tracer) AfterQuery(ctx context.Context, e *bun.QueryEvent) { t(ctx, e.Query) }
 
 // prepared tells of a prepared query as if its values stood in its text.

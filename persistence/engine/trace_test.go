@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 )
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/commit"
-	"castellan/domain/id"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 )
 

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/commit"
-	"castellan/domain/fault"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 )
 
 // The commit path. One goroutine takes the units that are queued, at most
@@ -33,7 +33,7 @@ type unit struct {
 	state  atomic.Int32 // queued → taken, or queued → abandoned by its caller
 }
 
-// flushes tells whether the unit has to be on the disk when it is committed.
+// flushes reports whether the unit has to be on the disk when it is committed.
 func (u *unit) flushes() bool { return !slices.ContainsFunc(u.writes, isUnflushed) }
 
 func isUnflushed(w commit.Write) bool { _, is := w.(commit.Unflushed); return is }
@@ -124,7 +124,6 @@ func (w *writer) close() {
 	w.ended.Wait()
 }
 
-// Commit implements commit.Committer.
 func (db *DB) Commit(ctx context.Context, writes ...commit.Write) error {
 	_, err := db.CommitGathered(ctx, writes...)
 	return err

@@ -6,12 +6,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/firewall"
+	"castellan/domain/guard/firewall"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Firewall implements firewall.Store.
 type Firewall struct{ db *engine.DB }
 
 var _ firewall.Store = Firewall{}
@@ -57,7 +56,6 @@ var firewallRules = record.Table[firewallRow, firewall.Rule]{
 	},
 }
 
-// Rules implements firewall.Store.
 func (s Firewall) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule, error) {
 	fs := []record.Filter{record.Sent("app_id", q.AppID), record.Sent("status", q.Status)}
 	if q.Labels != nil {
@@ -66,13 +64,11 @@ func (s Firewall) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule,
 	return firewallRules.List(ctx, s.db, record.Part{Where: fs})
 }
 
-// Add implements firewall.Store.
 func (s Firewall) Add(ctx context.Context, r firewall.Rule) error {
 	_, err := firewallRules.Add(ctx, s.db, r)
 	return err
 }
 
-// Change implements firewall.Store.
 func (s Firewall) Change(ctx context.Context, label string, f func(firewall.Rule) (firewall.Rule, error)) error {
 	return firewallRules.Change(ctx, s.db, f, record.Is("label", label))
 }

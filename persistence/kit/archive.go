@@ -14,7 +14,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/audit"
+	"castellan/domain/kit/audit"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/ledger"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"

@@ -11,7 +11,7 @@ import (
 	"io"
 	"maps"
 
-	"castellan/domain/audit"
+	"castellan/domain/kit/audit"
 )
 
 // archiveFile is the content of a file: lines of JSON, compressed by gzip. The first is

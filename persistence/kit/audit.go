@@ -11,7 +11,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/audit"
+	"castellan/domain/kit/audit"
 	"castellan/persistence/engine"
 )
 
@@ -45,7 +45,6 @@ func (c *chain) next(r audit.Record) auditRow {
 	return row
 }
 
-// Remember implements engine.State.
 func (c *chain) Remember() (undo func()) {
 	was := *c
 	return func() { *c = was }

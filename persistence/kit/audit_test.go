@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/change"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"castellan/domain/audit"
+	"castellan/domain/kit/audit"
 )
 
 // The hashes of rows that exist already do not change.

@@ -5,13 +5,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/audit"
-	"castellan/domain/page"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Audit implements audit.Store.
 type Audit struct{ db *engine.DB }
 
 var _ audit.Store = Audit{}
@@ -49,7 +48,6 @@ func auditFilters(q audit.Query) []record.Filter {
 
 func auditOrder(p audit.Place) []any { return []any{engine.Millis(p.At), p.Chain, p.Seq} }
 
-// List implements audit.Store.
 func (s Audit) List(ctx context.Context, q audit.Query, p page.Query[audit.Place]) (page.Of[audit.Stored], error) {
 	return record.ListPage(ctx, s.db, auditRows, p, auditOrder, auditFilters(q))
 }

@@ -3,8 +3,8 @@ package kit_test
 import (
 	"testing"
 
-	"castellan/domain/audit"
-	"castellan/domain/audit/audittest"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/audit/audittest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"

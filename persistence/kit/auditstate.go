@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"castellan/domain/audit"
+	"castellan/domain/kit/audit"
 	"castellan/persistence/engine"
 )
 

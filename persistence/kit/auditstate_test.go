@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/audit"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"

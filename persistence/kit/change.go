@@ -6,11 +6,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/change"
+	"castellan/domain/kit/change"
 	"castellan/persistence/engine"
 )
 
-// Changes implements change.Store.
 type Changes struct{ db *engine.DB }
 
 var _ change.Store = Changes{}
@@ -35,7 +34,6 @@ func ChangeWrites(now func() time.Time) []engine.Kind {
 	}
 }
 
-// Since implements change.Store.
 func (s Changes) Since(ctx context.Context, from time.Time) ([]change.Entry, error) {
 	// Only the caller bounds this read: the circuit breaker learns from it whether
 	// the database answers.
@@ -50,7 +48,6 @@ func (s Changes) Since(ctx context.Context, from time.Time) ([]change.Entry, err
 	return out, engine.Translate(err)
 }
 
-// Purge implements change.Store.
 func (s Changes) Purge(ctx context.Context, before time.Time) error {
 	return s.db.Purge(ctx, "change", "id", "at < ?", engine.Millis(before))
 }

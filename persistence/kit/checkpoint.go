@@ -14,9 +14,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/audit"
-	"castellan/domain/fault"
-	"castellan/domain/id"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/persistence/engine"
 )
 

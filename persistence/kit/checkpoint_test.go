@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"

@@ -6,11 +6,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/idempotency"
+	"castellan/domain/kit/idempotency"
 	"castellan/persistence/engine"
 )
 
-// Idempotency implements idempotency.Store.
 type Idempotency struct{ db *engine.DB }
 
 var _ idempotency.Store = Idempotency{}
@@ -33,7 +32,6 @@ var IdempotencyWrites = []engine.Kind{
 	}),
 }
 
-// Find implements idempotency.Store.
 func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idempotency.Record, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -45,7 +43,6 @@ func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idem
 	return out, engine.Translate(err)
 }
 
-// Purge implements idempotency.Store.
 func (s Idempotency) Purge(ctx context.Context, before time.Time) error {
 	return s.db.Purge(ctx, "idempotency", "id", "created_at < ?", engine.Millis(before))
 }

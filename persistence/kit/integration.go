@@ -6,9 +6,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/id"
-	"castellan/domain/integration"
-	"castellan/domain/page"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )

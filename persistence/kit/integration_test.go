@@ -3,8 +3,8 @@ package kit_test
 import (
 	"testing"
 
-	"castellan/domain/integration"
-	"castellan/domain/integration/integrationtest"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/integration/integrationtest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"

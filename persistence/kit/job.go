@@ -7,14 +7,13 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/id"
-	"castellan/domain/job"
-	"castellan/domain/page"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Jobs implements job.Store.
 type Jobs struct{ db *engine.DB }
 
 var _ job.Store = Jobs{}
@@ -137,7 +136,6 @@ var (
 	}
 )
 
-// Add implements job.Store.
 func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, err error) {
 	row := jobRow{Kind: j.Kind, Key: j.Key, Params: j.Params, ActorID: j.ActorID, CreatedAt: engine.Millis(j.CreatedAt),
 		savedJob: savedOf(j)}
@@ -157,12 +155,10 @@ func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, e
 	return stored, added, err
 }
 
-// Get implements job.Store.
 func (s Jobs) Get(ctx context.Context, id string) (job.Job, error) {
 	return jobs.Find(ctx, s.db, record.Is("id", id))
 }
 
-// Started implements job.Store.
 func (s Jobs) Started(ctx context.Context, kind string, keys []string) (started []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -171,7 +167,6 @@ func (s Jobs) Started(ctx context.Context, kind string, keys []string) (started 
 	return started, engine.Translate(err)
 }
 
-// Due implements job.Store.
 func (s Jobs) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -187,19 +182,16 @@ func jobFilters(q job.Query) []record.Filter {
 
 func jobOrder(p job.Place) []any { return []any{p.ID} }
 
-// List implements job.Store.
 func (s Jobs) List(ctx context.Context, q job.Query, p page.Query[job.Place]) (page.Of[job.Job], error) {
 	return record.ListPage(ctx, s.db, jobs, p, jobOrder, jobFilters(q))
 }
 
-// Items implements job.Store.
 func (s Jobs) Items(ctx context.Context, q job.ItemQuery) ([]job.Item, error) {
 	return jobItems.List(ctx, s.db, record.Part{Limit: q.Limit,
 		Where: []record.Filter{record.Is("job_id", q.JobID), record.Where("n > ?", q.After), record.Among("state",
 			q.States)}})
 }
 
-// Renew implements job.Store.
 func (s Jobs) Renew(ctx context.Context, id string) (n int64, err error) {
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		r, err := tx.NewUpdate().Table("job_item").Set("state = ?", job.ItemNew).Where("job_id = ?", id).

@@ -7,9 +7,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/change"
-	"castellan/domain/fault"
-	"castellan/domain/keyring"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
@@ -52,17 +52,14 @@ var keyRecords = record.Table[keyRow, keyring.Record]{
 	},
 }
 
-// Keys implements keyring.Store.
 func (s Keys) Keys(ctx context.Context) ([]keyring.Record, error) {
 	return keyRecords.List(ctx, s.db, record.Part{})
 }
 
-// Add implements keyring.Store.
 func (s Keys) Add(ctx context.Context, records ...keyring.Record) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error { return addKeys(ctx, tx, records) })
 }
 
-// Rotate implements keyring.Store.
 func (s Keys) Rotate(ctx context.Context, next keyring.Record, retired ...keyring.Record) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		for _, r := range retired {
@@ -76,7 +73,6 @@ func (s Keys) Rotate(ctx context.Context, next keyring.Record, retired ...keyrin
 	})
 }
 
-// Rewrap implements keyring.Store.
 func (s Keys) Rewrap(ctx context.Context, from string, records []keyring.Record) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		for _, r := range records {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/audit"
-	"castellan/domain/job"
-	"castellan/domain/page"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/page"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"

@@ -6,13 +6,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/parameter"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/parameter"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Parameters implements parameter.Store.
 type Parameters struct{ db *engine.DB }
 
 var _ parameter.Store = Parameters{}
@@ -44,21 +43,18 @@ var parameters = record.Table[parameterRow, parameter.Parameter]{
 	},
 }
 
-// List implements parameter.Store.
 func (s Parameters) List(ctx context.Context, q parameter.Query) ([]parameter.Parameter, error) {
 	return parameters.List(ctx, s.db,
 		record.Part{Where: []record.Filter{record.Sent("id", q.ID), record.Sent("code", q.Code), record.Sent("editable",
 			q.Editable)}})
 }
 
-// Add implements parameter.Store.
 func (s Parameters) Add(ctx context.Context, p parameter.Parameter) (int64, error) {
 	p.CreatedAt = s.db.Now()
 	p.UpdatedAt = p.CreatedAt
 	return parameters.Add(ctx, s.db, p)
 }
 
-// Save implements parameter.Store.
 func (s Parameters) Save(ctx context.Context, read parameter.Parameter, object json.RawMessage) (parameter.Parameter,
 	error) {
 	next := read

@@ -3,8 +3,8 @@ package kit_test
 import (
 	"testing"
 
-	"castellan/domain/parameter"
-	"castellan/domain/parameter/parametertest"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/parameter/parametertest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"

@@ -4,14 +4,13 @@ import (
 	"context"
 	"time"
 
-	"castellan/domain/accounting"
-	"castellan/domain/id"
-	"castellan/domain/ledger"
+	"castellan/domain/kit/id"
+	"castellan/domain/money/accounting"
+	"castellan/domain/money/ledger"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Accounting implements accounting.Store.
 type Accounting struct{ db *engine.DB }
 
 var _ accounting.Store = Accounting{}

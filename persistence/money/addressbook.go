@@ -5,12 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/addressbook"
+	"castellan/domain/money/addressbook"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// AddressBooks implements addressbook.Store.
 type AddressBooks struct{ db *engine.DB }
 
 var _ addressbook.Store = AddressBooks{}
@@ -59,7 +58,6 @@ var addresses = record.Table[addressRow, ownedEntry]{
 	},
 }
 
-// Book implements addressbook.Store.
 func (s AddressBooks) Book(ctx context.Context, userID string) (addressbook.Book, error) {
 	entries, err := addresses.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
 	book := make(addressbook.Book, len(entries))
@@ -84,17 +82,14 @@ func (s AddressBooks) Hold(ctx context.Context, userID string) (addressbook.Book
 	return s.Book(ctx, userID)
 }
 
-// Insert implements addressbook.Store.
 func (s AddressBooks) Insert(ctx context.Context, userID string, e addressbook.Entry) (int64, error) {
 	return addresses.Add(ctx, s.db, ownedEntry{e, userID})
 }
 
-// Replace implements addressbook.Store.
 func (s AddressBooks) Replace(ctx context.Context, userID string, e addressbook.Entry) error {
 	return addresses.Save(ctx, s.db, ownedEntry{e, userID}, record.Is("id", e.ID), record.Is("user_id", userID))
 }
 
-// Remove implements addressbook.Store.
 func (s AddressBooks) Remove(ctx context.Context, userID string, id int64) error {
 	return addresses.Remove(ctx, s.db, record.Is("id", id), record.Is("user_id", userID))
 }

@@ -8,15 +8,14 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/amount"
-	"castellan/domain/balance"
-	"castellan/domain/id"
-	"castellan/domain/ledger"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/id"
+	"castellan/domain/money/balance"
+	"castellan/domain/money/ledger"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Balances implements balance.Store.
 type Balances struct{ db *engine.DB }
 
 var _ balance.Store = Balances{}
@@ -181,7 +180,6 @@ func (s Balances) moved(ctx context.Context, after, before string) *bun.SelectQu
 		ColumnExpr("count(*) AS count").GroupExpr("1, 2").OrderExpr("1, 2")
 }
 
-// Next implements balance.Store.
 func (s Balances) Next(ctx context.Context, from time.Time) (int64, bool, error) {
 	var rows []transferRow
 	err := s.db.Ask(ctx, &rows, engine.Query{Columns: "id", Where: "id > $1", Order: "id LIMIT 1"}, id.Before(from))
@@ -241,7 +239,6 @@ func (s Balances) spans(ctx context.Context) *bun.SelectQuery {
 		Where("EXISTS (SELECT 1 FROM asset_day AS d WHERE d.asset_id = s.asset)").OrderExpr("s.asset")
 }
 
-// Days implements balance.Store.
 func (s Balances) Days(ctx context.Context, first, last int64, assets []int64) ([]balance.Day, error) {
 	if assets != nil && len(assets) == 0 {
 		return nil, nil

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/balance"
-	"castellan/domain/balance/balancetest"
+	"castellan/domain/money/balance"
+	"castellan/domain/money/balance/balancetest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"

@@ -6,15 +6,14 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/amount"
-	"castellan/domain/blockage"
-	"castellan/domain/fault"
-	"castellan/domain/page"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/blockage"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Blockages implements blockage.Store.
 type Blockages struct{ db *engine.DB }
 
 var _ blockage.Store = Blockages{}
@@ -101,7 +100,6 @@ func blockageFilters(q blockage.Query) []record.Filter {
 
 func blockageOrder(p blockage.Place) []any { return []any{p.ID} }
 
-// Get implements blockage.Store.
 func (s Blockages) Get(ctx context.Context, id int64) (b blockage.Blockage, err error) {
 	all, err := blockages.List(ctx, s.db, record.Part{Where: append(blockageFilters(blockage.Query{}), record.Is("b.id",
 		id))})
@@ -114,13 +112,11 @@ func (s Blockages) Get(ctx context.Context, id int64) (b blockage.Blockage, err 
 	return all[0], nil
 }
 
-// List implements blockage.Store.
 func (s Blockages) List(ctx context.Context, q blockage.Query,
 	p page.Query[blockage.Place]) (page.Of[blockage.Blockage], error) {
 	return record.ListPage(ctx, s.db, blockages, p, blockageOrder, blockageFilters(q))
 }
 
-// Closures implements blockage.Store.
 func (s Blockages) Closures(ctx context.Context, userID string) ([]blockage.Blockage, error) {
 	return blockages.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("b.user_id", userID),
 		record.Where("b.closure"),

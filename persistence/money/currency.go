@@ -5,13 +5,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/amount"
-	"castellan/domain/currency"
+	"castellan/domain/kit/amount"
+	"castellan/domain/money/currency"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Currencies implements currency.Store.
 type Currencies struct{ db *engine.DB }
 
 var _ currency.Store = Currencies{}
@@ -119,49 +118,40 @@ func selected(q currency.Query) record.Part {
 	return record.Part{Where: []record.Filter{record.Sent("code", q.Code), record.Sent("active", q.Active)}}
 }
 
-// Currencies implements currency.Store.
 func (s Currencies) Currencies(ctx context.Context, q currency.Query) ([]currency.Currency, error) {
 	return currencies.List(ctx, s.db, selected(q))
 }
 
-// Networks implements currency.Store.
 func (s Currencies) Networks(ctx context.Context, q currency.Query) ([]currency.Network, error) {
 	return networks.List(ctx, s.db, selected(q))
 }
 
-// Pairs implements currency.Store.
 func (s Currencies) Pairs(ctx context.Context) ([]currency.Pair, error) {
 	return pairs.List(ctx, s.db, record.Part{})
 }
 
-// AddCurrency implements currency.Store.
 func (s Currencies) AddCurrency(ctx context.Context, c currency.Currency) (int64, error) {
 	return currencies.Add(ctx, s.db, c)
 }
 
-// AddNetwork implements currency.Store.
 func (s Currencies) AddNetwork(ctx context.Context, n currency.Network) (int64, error) {
 	return networks.Add(ctx, s.db, n)
 }
 
-// AddPair implements currency.Store.
 func (s Currencies) AddPair(ctx context.Context, p currency.Pair) (int64, error) {
 	return pairs.Add(ctx, s.db, p)
 }
 
-// ChangeCurrency implements currency.Store.
 func (s Currencies) ChangeCurrency(ctx context.Context, id int64,
 	f func(currency.Currency) (currency.Currency, error)) error {
 	return currencies.Change(ctx, s.db, f, record.Is("id", id))
 }
 
-// ChangeNetwork implements currency.Store.
 func (s Currencies) ChangeNetwork(ctx context.Context, id int64,
 	f func(currency.Network) (currency.Network, error)) error {
 	return networks.Change(ctx, s.db, f, record.Is("id", id))
 }
 
-// ChangePair implements currency.Store.
 func (s Currencies) ChangePair(ctx context.Context, id int64,
 	f func(currency.Pair) (currency.Pair, error)) error {
 	return pairs.Change(ctx, s.db, f, record.Is("id", id))

@@ -6,8 +6,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/balance"
-	"castellan/domain/rate"
+	"castellan/domain/money/balance"
+	"castellan/domain/money/rate"
 )
 
 // What the tests of this package see of its inside.

@@ -10,13 +10,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/amount"
-	"castellan/domain/ledger"
-	"castellan/domain/page"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/ledger"
 	"castellan/persistence/engine"
 )
 
-// Ledger implements ledger.Store.
 type Ledger struct{ db *engine.DB }
 
 var _ ledger.Store = Ledger{}
@@ -245,7 +244,6 @@ var (
 	balancesByOwner = balanceQuery("a.kind = $1 AND a.owner = $2", "a.asset_id")
 )
 
-// Balances implements ledger.Store.
 func (s Ledger) Balances(ctx context.Context, accounts ...ledger.Account) ([]ledger.Balance, error) {
 	var out []ledger.Balance
 	for two := range slices.Chunk(accounts, 2) {
@@ -262,7 +260,6 @@ func (s Ledger) Balances(ctx context.Context, accounts ...ledger.Account) ([]led
 	return out, nil
 }
 
-// Owned implements ledger.Store.
 func (s Ledger) Owned(ctx context.Context, userID string) ([]ledger.Balance, error) {
 	var rows []balanceRead
 	if err := s.db.Ask(ctx, &rows, balancesByOwner, string(ledger.User), userID); err != nil {
@@ -282,7 +279,6 @@ func balancesOf(rows []balanceRead) (out []ledger.Balance, err error) {
 	return out, nil
 }
 
-// Unit implements ledger.Store.
 func (s Ledger) Unit(ctx context.Context, asset int64) (int64, error) {
 	var rows []assetRow
 	err := s.db.Find(ctx, &rows, "id = $1", "unit", asset)
@@ -292,12 +288,10 @@ func (s Ledger) Unit(ctx context.Context, asset int64) (int64, error) {
 	return rows[0].Unit, nil
 }
 
-// Transfer implements ledger.Store.
 func (s Ledger) Transfer(ctx context.Context, id string) (ledger.Transfer, error) {
 	return s.transfer(ctx, "id = $1", id)
 }
 
-// ByRef implements ledger.Store.
 func (s Ledger) ByRef(ctx context.Context, kind, ref string) (ledger.Transfer, error) {
 	return s.transfer(ctx, "kind = $1 AND ref = $2", kind, ref)
 }
@@ -310,12 +304,10 @@ func (s Ledger) transfer(ctx context.Context, where string, args ...any) (ledger
 	return row.transfer()
 }
 
-// Hold implements ledger.Store.
 func (s Ledger) Hold(ctx context.Context, id string) (ledger.Hold, error) {
 	return s.hold(ctx, "id = $1", id)
 }
 
-// HoldByRef implements ledger.Store.
 func (s Ledger) HoldByRef(ctx context.Context, source, ref string) (ledger.Hold, error) {
 	return s.hold(ctx, "source = $1 AND source_ref = $2", source, ref)
 }

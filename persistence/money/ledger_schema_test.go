@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/persistencetest"
 )

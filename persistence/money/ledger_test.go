@@ -3,8 +3,8 @@ package money_test
 import (
 	"testing"
 
-	"castellan/domain/ledger"
-	"castellan/domain/ledger/ledgertest"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/ledger/ledgertest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"

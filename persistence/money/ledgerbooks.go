@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"castellan/domain/amount"
-	"castellan/domain/id"
-	"castellan/domain/ledger"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/id"
+	"castellan/domain/money/ledger"
 	"castellan/persistence/engine"
 
 	"github.com/uptrace/bun"
@@ -20,7 +20,6 @@ var (
 	_ ledger.Calendar = Ledger{}
 )
 
-// Snapshot implements ledger.Books.
 func (s Ledger) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
 	return s.db.Snapshot(ctx, fn)
 }
@@ -46,7 +45,6 @@ func pageOf[R, T any](ctx context.Context, s Ledger, q engine.Query, value func(
 	return out, nil
 }
 
-// Transfers implements ledger.Books.
 func (s Ledger) Transfers(ctx context.Context, after ledger.Sealed) ([]ledger.Sealed, error) {
 	return pageOf(ctx, s, engine.Query{Where: "id > $1", Order: "id", Columns: "id, group_id, kind, ref, digest, " +
 		"asset_id, unit, debit_id, credit_id, hi, lo, reverses, reason, actor_id, at, effective_at"},
@@ -111,17 +109,14 @@ func (s Ledger) side(ctx context.Context, account, seq string, after ledger.Entr
 		entryRow.entry, after.Account, after.ID)
 }
 
-// Debits implements ledger.Books.
 func (s Ledger) Debits(ctx context.Context, after ledger.Entry) ([]ledger.Entry, error) {
 	return s.side(ctx, "debit_id", "debit_seq", after)
 }
 
-// Credits implements ledger.Books.
 func (s Ledger) Credits(ctx context.Context, after ledger.Entry) ([]ledger.Entry, error) {
 	return s.side(ctx, "credit_id", "credit_seq", after)
 }
 
-// Active implements ledger.Books.
 func (s Ledger) Active(ctx context.Context, after ledger.Entry) ([]ledger.Entry, error) {
 	return pageOf(ctx, s, engine.Query{From: "hold", Columns: "account_id, id, 0 AS seq, hi, lo",
 		Where: "state = 'active' AND (account_id, id) > ($1, $2)", Order: "account_id, id"},
@@ -179,7 +174,6 @@ func dayRowOf(w ledger.Close) dayRow {
 	return r
 }
 
-// Days implements ledger.Books.
 func (s Ledger) Days(ctx context.Context, after ledger.Day) ([]ledger.Day, error) {
 	return pageOf(ctx, s, engine.Query{Where: "(account_id, day) > ($1, $2)", Order: "account_id, day"}, dayRow.day,
 		after.Account, after.Day)
@@ -191,7 +185,6 @@ type endingRow struct {
 	Debited              string // NULL for none
 }
 
-// Endings implements ledger.Books.
 func (s Ledger) Endings(ctx context.Context, after ledger.Ending) ([]ledger.Ending, error) {
 	return pageOf(ctx, s, engine.Query{From: "hold AS h", Columns: "h.id, h.account_id, h.state, " +
 		"(SELECT t.debit_id FROM transfer t WHERE t.id = h.transfer_id) AS debited", Where: "h.id > $1", Order: "h.id"},
@@ -210,7 +203,6 @@ func (s Ledger) LastDay(ctx context.Context) (int64, bool, error) {
 	return rows[0].Day, true, nil
 }
 
-// FirstDay implements ledger.Calendar.
 func (s Ledger) FirstDay(ctx context.Context) (int64, bool, error) {
 	var rows []transferRow
 	if err := s.db.Ask(ctx, &rows, engine.Query{Columns: "id", Order: "id LIMIT 1"}); err != nil || len(rows) == 0 {
@@ -219,14 +211,12 @@ func (s Ledger) FirstDay(ctx context.Context) (int64, bool, error) {
 	return id.Millis(rows[0].ID) / (24 * time.Hour).Milliseconds(), true, nil
 }
 
-// OfDay implements ledger.Calendar.
 func (s Ledger) OfDay(ctx context.Context, day int64, after string) ([]ledger.Transfer, error) {
 	from := time.UnixMilli(day * (24 * time.Hour).Milliseconds())
 	return pageOf(ctx, s, engine.Query{Where: "id > $1 AND id < $2", Order: "id"}, transferRow.transfer,
 		max(after, id.Before(from)), id.Before(from.Add(24*time.Hour)))
 }
 
-// DayBefore implements ledger.Calendar.
 func (s Ledger) DayBefore(ctx context.Context, account string, day int64) (ledger.Day, error) {
 	var rows []dayRow
 	err := s.db.Ask(ctx, &rows, engine.Query{Where: "account_id = $1 AND day <= $2", Order: "day DESC LIMIT 1"}, account,

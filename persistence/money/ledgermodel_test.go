@@ -8,13 +8,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"castellan/domain/amount"
-	"castellan/domain/audit"
-	"castellan/domain/commit"
-	"castellan/domain/id"
-	"castellan/domain/ledger"
-	"castellan/domain/ledger/ledgertest"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/ledger/ledgertest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -65,7 +65,7 @@ type movedSum struct {
 	n        int64
 }
 
-// spends tells whether a user may be debited while a lock of so much ends with it.
+// spends reports whether a user may be debited while a lock of so much ends with it.
 func (o *oracle) spends(user int, n, unlocked int64) bool {
 	left := o.posted[user] - n
 	return user == 3 || left >= 0 && (n <= unlocked || left >= o.locked[user]-unlocked)

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/ledger"
-	"castellan/domain/page"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -101,7 +101,6 @@ type leaving struct {
 	leave func()
 }
 
-// Lines implements ledger.Books.
 func (l leaving) Lines(ctx context.Context, after ledger.Line) ([]ledger.Line, error) {
 	l.leave()
 	return l.Ledger.Lines(context.WithoutCancel(ctx), after)

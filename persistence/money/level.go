@@ -5,12 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/level"
+	"castellan/domain/money/level"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Levels implements level.Store.
 type Levels struct{ db *engine.DB }
 
 var _ level.Store = Levels{}
@@ -40,7 +39,6 @@ var levels = record.Table[levelRow, level.Level]{
 	},
 }
 
-// List implements level.Store.
 func (s Levels) List(ctx context.Context, q level.Query) ([]level.Level, error) {
 	return levels.List(ctx, s.db, record.Part{Where: []record.Filter{record.Sent("special", q.Special)}})
 }

@@ -3,9 +3,9 @@ package money_test
 import (
 	"testing"
 
-	"castellan/domain/commit"
-	"castellan/domain/level"
-	"castellan/domain/level/leveltest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/money/level"
+	"castellan/domain/money/level/leveltest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"

@@ -6,13 +6,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/id"
-	"castellan/domain/limit"
+	"castellan/domain/kit/id"
+	"castellan/domain/money/limit"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Limits implements limit.Store.
 type Limits struct{ db *engine.DB }
 
 var _ limit.Store = Limits{}
@@ -45,7 +44,6 @@ func movedOf(db bun.IDB, userID string, month, day time.Time) *bun.SelectQuery {
 		Where("NOT EXISTS (?)", reversed).GroupExpr("1, 2, 3").OrderExpr("2, 1, 3")
 }
 
-// Moved implements limit.Store.
 func (s Limits) Moved(ctx context.Context, userID string, month, day time.Time) (all []limit.Moved, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

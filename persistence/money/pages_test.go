@@ -5,8 +5,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/blockage"
-	"castellan/domain/page"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/blockage"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"

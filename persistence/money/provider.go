@@ -6,13 +6,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/page"
-	"castellan/domain/provider"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/provider"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Providers implements provider.Store.
 type Providers struct{ db *engine.DB }
 
 var _ provider.Store = Providers{}
@@ -125,7 +124,6 @@ func latestFilters(name, account, asset string) []record.Filter {
 	return []record.Filter{record.Where(text+")", args...), record.Given("b.asset", asset)}
 }
 
-// Latest implements provider.Store.
 func (s Providers) Latest(ctx context.Context, name, account, asset string) ([]provider.Entry, error) {
 	return providerAccounts.List(ctx, s.db, record.Part{Where: latestFilters(name, account, asset)})
 }
@@ -144,7 +142,6 @@ func historyFilters(q provider.History) []record.Filter {
 	return fs
 }
 
-// History implements provider.Store.
 func (s Providers) History(ctx context.Context, q provider.History,
 	p page.Query[provider.Place]) (page.Of[provider.Entry], error) {
 	return record.ListPage(ctx, s.db, providerEntries, p, providerPlace, historyFilters(q))
@@ -154,7 +151,6 @@ func atFilters(name string, at time.Time) []record.Filter {
 	return []record.Filter{record.Is("s.provider", name), record.Is("s.at", at.UnixMilli())}
 }
 
-// At implements provider.Store.
 func (s Providers) At(ctx context.Context, name string, at time.Time) (all []provider.Entry, found bool, err error) {
 	all, err = providerAccounts.List(ctx, s.db, record.Part{Where: atFilters(name, at)})
 	if err != nil || len(all) > 0 {

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/page"
-	"castellan/domain/provider"
-	"castellan/domain/provider/providertest"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/provider"
+	"castellan/domain/money/provider/providertest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"

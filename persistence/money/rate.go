@@ -10,12 +10,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/rate"
+	"castellan/domain/money/rate"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Rates implements rate.Store.
 type Rates struct{ db *engine.DB }
 
 var _ rate.Store = Rates{}
@@ -52,7 +51,6 @@ func RateWrites(now func() time.Time) []engine.Kind {
 	})}
 }
 
-// Add implements rate.Store.
 func (s Rates) Add(ctx context.Context, source string, quotes []rate.Quote) (changed int, err error) {
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		changed, err = addRates(ctx, tx, engine.Millis(s.db.Now()), rate.Arrived{Source: source, Quotes: quotes})
@@ -118,7 +116,6 @@ func exchangePair(ctx context.Context, tx bun.IDB, p rate.Pair) (id int64, err e
 	return id, err
 }
 
-// Last implements rate.Store.
 func (s Rates) Last(ctx context.Context, until time.Time, pairs ...rate.Pair) ([]rate.Quote, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

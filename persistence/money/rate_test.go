@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/rate"
-	"castellan/domain/rate/ratetest"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/rate"
+	"castellan/domain/money/rate/ratetest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"

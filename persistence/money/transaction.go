@@ -3,7 +3,7 @@ package money
 import (
 	"github.com/uptrace/bun"
 
-	"castellan/domain/transaction"
+	"castellan/domain/money/transaction"
 	"castellan/persistence/engine"
 )
 

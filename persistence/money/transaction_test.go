@@ -5,9 +5,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/page"
-	"castellan/domain/transaction"
-	"castellan/domain/transaction/transactiontest"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/transaction"
+	"castellan/domain/money/transaction/transactiontest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"

@@ -7,17 +7,16 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/amount"
-	"castellan/domain/id"
-	"castellan/domain/ledger"
-	"castellan/domain/page"
-	"castellan/domain/transaction"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/transaction"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Transactions implements transaction.Store.
 type Transactions struct{ db *engine.DB }
 
 var _ transaction.Store = Transactions{}
@@ -180,7 +179,6 @@ func processFilters(q transaction.ProcessQuery) []record.Filter {
 	return append(spanFilters(q.Span), record.Is("user_id", q.UserID), record.Among("asset_id", q.Assets))
 }
 
-// Deposits implements transaction.Store.
 func (s Transactions) Deposits(ctx context.Context, ids ...string) ([]transaction.Deposit, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -209,18 +207,15 @@ func (s Transactions) Holder(ctx context.Context, address string) (ledger.Accoun
 		address))
 }
 
-// Waiting implements transaction.Store.
 func (s Transactions) Waiting(ctx context.Context, q transaction.WaitingQuery,
 	p page.Query[transaction.Place]) (page.Of[transaction.Deposit], error) {
 	return record.ListPage(ctx, s.db, deposits, p, transactionOrder, waitingFilters(q))
 }
 
-// Withdrawal implements transaction.Store.
 func (s Transactions) Withdrawal(ctx context.Context, id string) (transaction.Withdrawal, error) {
 	return withdrawals.Find(ctx, s.db, record.Is("id", id))
 }
 
-// Queued implements transaction.Store.
 func (s Transactions) Queued(ctx context.Context, id string) (transaction.Queued, error) {
 	return queued.Find(ctx, s.db, record.Is("id", id))
 }
@@ -238,13 +233,11 @@ func (s Transactions) Desk(ctx context.Context, userID string) (version int64, e
 	return all[0], nil
 }
 
-// Queue implements transaction.Store.
 func (s Transactions) Queue(ctx context.Context, q transaction.QueueQuery,
 	p page.Query[transaction.Place]) (page.Of[transaction.Entry], error) {
 	return record.ListPage(ctx, s.db, entries, p, transactionOrder, queueFilters(q))
 }
 
-// Processes implements transaction.Store.
 func (s Transactions) Processes(ctx context.Context, q transaction.ProcessQuery,
 	p page.Query[transaction.Place]) (page.Of[transaction.Process], error) {
 	return record.ListPage(ctx, s.db, processes, p, transactionOrder, processFilters(q))

@@ -8,12 +8,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/announcement"
+	"castellan/domain/office/announcement"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Announcements implements announcement.Store.
 type Announcements struct{ db *engine.DB }
 
 var _ announcement.Store = Announcements{}
@@ -78,16 +77,13 @@ var announcements = record.Table[announcementRow, announcement.Announcement]{
 	},
 }
 
-// Lock implements announcement.Store.
 func (s Announcements) Lock(ctx context.Context) error { return s.db.LockTx(ctx, announcementLock) }
 
-// List implements announcement.Store.
 func (s Announcements) List(ctx context.Context, q announcement.Query) ([]announcement.Announcement, error) {
 	return announcements.List(ctx, s.db, record.Part{Where: []record.Filter{
 		record.Sent("id", q.ID), record.Sent("slug", q.Slug), record.Sent("active", q.Active)}})
 }
 
-// Slugs implements announcement.Store.
 func (s Announcements) Slugs(ctx context.Context, base string) (slugs []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -96,23 +92,19 @@ func (s Announcements) Slugs(ctx context.Context, base string) (slugs []string, 
 	return slugs, engine.Translate(err)
 }
 
-// Add implements announcement.Store.
 func (s Announcements) Add(ctx context.Context, a announcement.Announcement) (int64, error) {
 	return announcements.Add(ctx, s.db, a)
 }
 
-// Change implements announcement.Store.
 func (s Announcements) Change(ctx context.Context, id int64,
 	f func(announcement.Announcement) (announcement.Announcement, error)) error {
 	return announcements.Change(ctx, s.db, f, record.Is("id", id))
 }
 
-// Remove implements announcement.Store.
 func (s Announcements) Remove(ctx context.Context, id int64) error {
 	return announcements.Remove(ctx, s.db, record.Is("id", id))
 }
 
-// Named implements announcement.Store.
 func (s Announcements) Named(ctx context.Context, keys []string) (named []string, err error) {
 	in := bun.List(keys)
 	all, err := announcements.List(ctx, s.db, record.Part{Where: []record.Filter{

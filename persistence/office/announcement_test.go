@@ -3,8 +3,8 @@ package office_test
 import (
 	"testing"
 
-	"castellan/domain/announcement"
-	"castellan/domain/announcement/announcementtest"
+	"castellan/domain/office/announcement"
+	"castellan/domain/office/announcement/announcementtest"
 	"castellan/persistence"
 	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"

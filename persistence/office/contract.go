@@ -5,12 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/contract"
+	"castellan/domain/office/contract"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Contracts implements contract.Store.
 type Contracts struct{ db *engine.DB }
 
 var _ contract.Store = Contracts{}
@@ -90,26 +89,21 @@ var (
 	}
 )
 
-// Lock implements contract.Store.
 func (s Contracts) Lock(ctx context.Context) error { return s.db.LockTx(ctx, contractLock) }
 
-// Contracts implements contract.Store.
 func (s Contracts) Contracts(ctx context.Context, q contract.Query) ([]contract.Contract, error) {
 	return contracts.List(ctx, s.db, record.Part{Where: []record.Filter{record.Sent("id", q.ID), record.Sent("code",
 		q.Code)}})
 }
 
-// Add implements contract.Store.
 func (s Contracts) Add(ctx context.Context, c contract.Contract) (int64, error) {
 	return contracts.Add(ctx, s.db, c)
 }
 
-// Details implements contract.Store.
 func (s Contracts) Details(ctx context.Context, contractID int64) ([]contract.Detail, error) {
 	return contractDetails.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("contract_id", contractID)}})
 }
 
-// DetailsOf implements contract.Store.
 func (s Contracts) DetailsOf(ctx context.Context, ids []int64) ([]contract.Detail, error) {
 	return contractDetails.List(ctx, s.db, record.Part{Where: []record.Filter{anyOf(ids)}})
 }
@@ -117,12 +111,10 @@ func (s Contracts) DetailsOf(ctx context.Context, ids []int64) ([]contract.Detai
 // anyOf holds for no row where ids is empty.
 func anyOf(ids []int64) record.Filter { return record.Where("id IN (?)", bun.List(ids)) }
 
-// AddDetail implements contract.Store.
 func (s Contracts) AddDetail(ctx context.Context, d contract.Detail) (int64, error) {
 	return contractDetails.Add(ctx, s.db, d)
 }
 
-// SaveDetail implements contract.Store.
 func (s Contracts) SaveDetail(ctx context.Context, d contract.Detail) error {
 	return contractDetails.Save(ctx, s.db, d, record.Is("id", d.ID))
 }
@@ -132,7 +124,6 @@ func (s Contracts) Accepted(ctx context.Context, userID string) ([]contract.Acce
 	return acceptances.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
 }
 
-// RemoveDetails implements contract.Store.
 func (s Contracts) RemoveDetails(ctx context.Context, ids []int64) error {
 	return contractDetails.Remove(ctx, s.db, anyOf(ids))
 }

@@ -3,8 +3,8 @@ package office_test
 import (
 	"testing"
 
-	"castellan/domain/contract"
-	"castellan/domain/contract/contracttest"
+	"castellan/domain/office/contract"
+	"castellan/domain/office/contract/contracttest"
 	"castellan/persistence"
 	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"

@@ -6,14 +6,13 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/foureyes"
-	"castellan/domain/id"
-	"castellan/domain/page"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
+	"castellan/domain/office/foureyes"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// FourEyes implements foureyes.Store.
 type FourEyes struct{ db *engine.DB }
 
 var _ foureyes.Store = FourEyes{}
@@ -60,7 +59,6 @@ var fourEyes = record.Table[fourEyesRow, foureyes.Request]{
 	},
 }
 
-// Add implements foureyes.Store.
 func (s FourEyes) Add(ctx context.Context, r foureyes.Request) error {
 	row := fourEyes.Row(r)
 	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
@@ -69,12 +67,10 @@ func (s FourEyes) Add(ctx context.Context, r foureyes.Request) error {
 	})
 }
 
-// Get implements foureyes.Store.
 func (s FourEyes) Get(ctx context.Context, id string) (foureyes.Request, error) {
 	return fourEyes.Find(ctx, s.db, record.Is("id", id))
 }
 
-// Hold implements foureyes.Store.
 func (s FourEyes) Hold(ctx context.Context, id string) (r foureyes.Request, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -89,7 +85,6 @@ func (s FourEyes) Hold(ctx context.Context, id string) (r foureyes.Request, err 
 	return fourEyes.Record(row)
 }
 
-// Decide implements foureyes.Store.
 func (s FourEyes) Decide(ctx context.Context, r foureyes.Request) error {
 	return fourEyes.Save(ctx, s.db, r, record.Is("id", r.ID), record.Is("status", string(foureyes.Pending)))
 }
@@ -111,7 +106,6 @@ func fourEyesFilters(q foureyes.Query) []record.Filter {
 
 func fourEyesOrder(p foureyes.Place) []any { return []any{p.ID} }
 
-// List implements foureyes.Store.
 func (s FourEyes) List(ctx context.Context, q foureyes.Query,
 	p page.Query[foureyes.Place]) (page.Of[foureyes.Request], error) {
 	got, err := record.ListPage(ctx, s.db, fourEyes, p, fourEyesOrder, fourEyesFilters(q))

@@ -5,12 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/agreement"
+	"castellan/domain/people/agreement"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Agreements implements agreement.Store.
 type Agreements struct{ db *engine.DB }
 
 var _ agreement.Store = Agreements{}
@@ -48,10 +47,8 @@ var agreements = record.Table[agreementRow, agreement.Agreement]{
 	},
 }
 
-// Lock implements agreement.Store.
 func (s Agreements) Lock(ctx context.Context) error { return s.db.LockTx(ctx, agreementLock) }
 
-// List implements agreement.Store.
 func (s Agreements) List(ctx context.Context, q agreement.Query) ([]agreement.Agreement, error) {
 	seen := agreements
 	seen.Join = func(rows *bun.SelectQuery) *bun.SelectQuery {
@@ -61,22 +58,18 @@ func (s Agreements) List(ctx context.Context, q agreement.Query) ([]agreement.Ag
 	return seen.List(ctx, s.db, record.Part{Where: []record.Filter{record.Sent("version", q.Version)}})
 }
 
-// Get implements agreement.Store.
 func (s Agreements) Get(ctx context.Context, id int64) (agreement.Agreement, error) {
 	return agreements.Find(ctx, s.db, record.Is("id", id))
 }
 
-// Last implements agreement.Store.
 func (s Agreements) Last(ctx context.Context, name string) (agreement.Agreement, error) {
 	return agreements.Find(ctx, s.db, record.Where("id = (SELECT max(id) FROM agreement WHERE name = ?)", name))
 }
 
-// Add implements agreement.Store.
 func (s Agreements) Add(ctx context.Context, a agreement.Agreement) (int64, error) {
 	return agreements.Add(ctx, s.db, a)
 }
 
-// Accept implements agreement.Store.
 func (s Agreements) Accept(ctx context.Context, id int64, userID string) error {
 	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		if _, err := agreements.Find(ctx, s.db, record.Is("id", id)); err != nil {
@@ -88,7 +81,6 @@ func (s Agreements) Accept(ctx context.Context, id int64, userID string) error {
 	})
 }
 
-// Named implements agreement.Store.
 func (s Agreements) Named(ctx context.Context, keys []string) (named []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

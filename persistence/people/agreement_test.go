@@ -3,8 +3,8 @@ package people_test
 import (
 	"testing"
 
-	"castellan/domain/agreement"
-	"castellan/domain/agreement/agreementtest"
+	"castellan/domain/people/agreement"
+	"castellan/domain/people/agreement/agreementtest"
 	"castellan/persistence"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"

@@ -5,15 +5,14 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/corporate"
-	"castellan/domain/page"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/page"
+	"castellan/domain/people/corporate"
 	"castellan/persistence/access"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Corporate implements corporate.Store.
 type Corporate struct{ db *engine.DB }
 
 var _ corporate.Store = Corporate{}
@@ -85,16 +84,13 @@ func corporateFilters(q corporate.UserQuery) []record.Filter {
 
 func corporateOrder(p corporate.Place) []any { return []any{p.ID} }
 
-// Lock implements corporate.Store.
 func (s Corporate) Lock(ctx context.Context) error { return s.db.LockTx(ctx, corporateLock) }
 
-// Applications implements corporate.Store.
 func (s Corporate) Applications(ctx context.Context, q corporate.ApplicationQuery,
 	p page.Query[corporate.Place]) (page.Of[corporate.Application], error) {
 	return record.ListPage(ctx, s.db, applications, p, corporateOrder, applicationFilters(q))
 }
 
-// AddApplication implements corporate.Store.
 func (s Corporate) AddApplication(ctx context.Context, a corporate.Application) (int64, error) {
 	return applications.Add(ctx, s.db, a)
 }
@@ -118,13 +114,11 @@ func (s Corporate) SetApplicationStatus(ctx context.Context, id int64, status st
 	return was, err
 }
 
-// Users implements corporate.Store.
 func (s Corporate) Users(ctx context.Context, q corporate.UserQuery,
 	p page.Query[corporate.Place]) (page.Of[corporate.User], error) {
 	return record.ListPage(ctx, s.db, corporateUsers, p, corporateOrder, corporateFilters(q))
 }
 
-// Like implements corporate.Store.
 func (s Corporate) Like(ctx context.Context, u corporate.User) (corporate.User, error) {
 	if u.UserID == "" {
 		return corporateUsers.Find(ctx, s.db, record.Is("corporate_user_id", u.CorporateUserID), record.Sent("email",
@@ -135,12 +129,10 @@ func (s Corporate) Like(ctx context.Context, u corporate.User) (corporate.User, 
 		u.UserID))
 }
 
-// AddUser implements corporate.Store.
 func (s Corporate) AddUser(ctx context.Context, u corporate.User) (int64, error) {
 	return corporateUsers.Add(ctx, s.db, u)
 }
 
-// ChangeUser implements corporate.Store.
 func (s Corporate) ChangeUser(ctx context.Context, id int64, f func(corporate.User) (corporate.User, error)) error {
 	return corporateUsers.Change(ctx, s.db, f, record.Is("id", id))
 }

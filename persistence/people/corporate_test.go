@@ -3,8 +3,8 @@ package people_test
 import (
 	"testing"
 
-	"castellan/domain/corporate"
-	"castellan/domain/corporate/corporatetest"
+	"castellan/domain/people/corporate"
+	"castellan/domain/people/corporate/corporatetest"
 	"castellan/persistence"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"

@@ -8,14 +8,13 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/document"
-	"castellan/domain/fault"
-	"castellan/domain/page"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/people/document"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Documents implements document.Store.
 type Documents struct{ db *engine.DB }
 
 var _ document.Store = Documents{}
@@ -128,7 +127,6 @@ func (s Documents) Add(ctx context.Context, d document.Document, charge, quota i
 	})
 }
 
-// Used implements document.Store.
 func (s Documents) Used(ctx context.Context, userID string) (int64, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -140,29 +138,24 @@ func (s Documents) Used(ctx context.Context, userID string) (int64, error) {
 	return rows[0].Bytes, nil
 }
 
-// Get implements document.Store.
 func (s Documents) Get(ctx context.Context, id string) (document.Document, error) {
 	return documents.Find(ctx, s.db, record.Is("id", id))
 }
 
-// ByPath implements document.Store.
 func (s Documents) ByPath(ctx context.Context, path string) (document.Document, error) {
 	return documents.Find(ctx, s.db, record.Is("path", path))
 }
 
-// Change implements document.Store.
 func (s Documents) Change(ctx context.Context, id string,
 	f func(document.Document) (document.Document, error)) error {
 	return documents.Change(ctx, s.db, f, record.Is("id", id))
 }
 
-// List implements document.Store.
 func (s Documents) List(ctx context.Context, q document.Query,
 	p page.Query[document.Place]) (page.Of[document.Document], error) {
 	return record.ListPage(ctx, s.db, documentList(q.Oldest), p, documentOrder, documentFilters(q))
 }
 
-// Owned implements document.Store.
 func (s Documents) Owned(ctx context.Context, userID string, ids []string) (owned []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -171,7 +164,6 @@ func (s Documents) Owned(ctx context.Context, userID string, ids []string) (owne
 	return owned, engine.Translate(err)
 }
 
-// Decide implements document.Store.
 func (s Documents) Decide(ctx context.Context, d document.Decision) (changed []string, err error) {
 	which := record.Is("type", d.Type)
 	if d.IDs != nil {
@@ -188,7 +180,6 @@ func (s Documents) Decide(ctx context.Context, d document.Decision) (changed []s
 	return changed, err
 }
 
-// Named implements document.Store.
 func (s Documents) Named(ctx context.Context, paths []string) (named []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

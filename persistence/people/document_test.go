@@ -3,8 +3,8 @@ package people_test
 import (
 	"testing"
 
-	"castellan/domain/document"
-	"castellan/domain/document/documenttest"
+	"castellan/domain/people/document"
+	"castellan/domain/people/document/documenttest"
 	"castellan/persistence"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"

@@ -5,12 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/dropdown"
+	"castellan/domain/people/dropdown"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Dropdowns implements dropdown.Store.
 type Dropdowns struct{ db *engine.DB }
 
 var _ dropdown.Store = Dropdowns{}
@@ -42,7 +41,6 @@ var options = record.Table[optionRow, dropdown.Option]{
 	},
 }
 
-// List implements dropdown.Store.
 func (s Dropdowns) List(ctx context.Context, q dropdown.Query) ([]dropdown.Option, error) {
 	fs := []record.Filter{record.Sent("group_code", q.Group)}
 	if q.Code != nil {
@@ -51,7 +49,6 @@ func (s Dropdowns) List(ctx context.Context, q dropdown.Query) ([]dropdown.Optio
 	return options.List(ctx, s.db, record.Part{Where: fs})
 }
 
-// Add implements dropdown.Store.
 func (s Dropdowns) Add(ctx context.Context, o dropdown.Option) (int64, error) {
 	return options.Add(ctx, s.db, o)
 }

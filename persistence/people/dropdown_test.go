@@ -3,8 +3,8 @@ package people_test
 import (
 	"testing"
 
-	"castellan/domain/dropdown"
-	"castellan/domain/dropdown/dropdowntest"
+	"castellan/domain/people/dropdown"
+	"castellan/domain/people/dropdown/dropdowntest"
 	"castellan/persistence"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"

@@ -6,14 +6,13 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/identity"
+	"castellan/domain/kit/fault"
+	"castellan/domain/people/identity"
 	"castellan/persistence/access"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Identities implements identity.Store.
 type Identities struct{ db *engine.DB }
 
 var _ identity.Store = Identities{}
@@ -55,13 +54,11 @@ func (s Identities) Lock(ctx context.Context, hash string) error {
 	return s.db.LockTx(ctx, int64(key))
 }
 
-// Others implements identity.Store.
 func (s Identities) Others(ctx context.Context, userID string, hashes ...string) (int, error) {
 	return access.Accounts.Count(ctx, s.db, record.Among("identity_hash", hashes), record.Where("identity_hash <> ''"),
 		record.Where("id <> ?", userID))
 }
 
-// Hashed implements identity.Store.
 func (s Identities) Hashed(ctx context.Context, after string, limit int) ([]identity.Hashed, error) {
 	var rows []struct {
 		ID, IdentityHash string
@@ -77,7 +74,6 @@ func (s Identities) Hashed(ctx context.Context, after string, limit int) ([]iden
 	return out, engine.Translate(err)
 }
 
-// Rehash implements identity.Store.
 func (s Identities) Rehash(ctx context.Context, userID, from, to string) error {
 	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewUpdate().Table("users").Set("identity_hash = ?", to).Where("id = ?", userID).
@@ -86,7 +82,6 @@ func (s Identities) Rehash(ctx context.Context, userID, from, to string) error {
 	})
 }
 
-// Keep implements identity.Store.
 func (s Identities) Keep(ctx context.Context, userID string, p identity.Person, sealed []byte) error {
 	row := identityRow{UserID: userID, Number: sealed, SecondName: p.SecondName, Country: p.Country, CityID: p.CityID,
 		DistrictID: p.DistrictID, Address: p.Address, OccupationID: p.OccupationID, FullName: p.FullName(),
@@ -109,13 +104,11 @@ func replacing(q *bun.InsertQuery, columns ...string) *bun.InsertQuery {
 	return q
 }
 
-// Sealed implements identity.Store.
 func (s Identities) Sealed(ctx context.Context, userID string) ([]byte, error) {
 	k, err := s.Kept(ctx, userID)
 	return k.Sealed, err
 }
 
-// Kept implements identity.Store.
 func (s Identities) Kept(ctx context.Context, userID string) (identity.Kept, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -128,7 +121,6 @@ func (s Identities) Kept(ctx context.Context, userID string) (identity.Kept, err
 		Sealed: row.Number}, err
 }
 
-// Inform implements identity.Store.
 func (s Identities) Inform(ctx context.Context, i identity.Info) (id int64, err error) {
 	c := i.Choices
 	row := infoRow{UserID: i.UserID, Purpose: c[0].OptionID, Source: c[1].OptionID, Income: c[2].OptionID,

@@ -3,8 +3,8 @@ package people_test
 import (
 	"testing"
 
-	"castellan/domain/identity"
-	"castellan/domain/identity/identitytest"
+	"castellan/domain/people/identity"
+	"castellan/domain/people/identity/identitytest"
 	"castellan/persistence"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"

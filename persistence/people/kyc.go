@@ -5,13 +5,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/kyc"
+	"castellan/domain/kit/fault"
+	"castellan/domain/people/kyc"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Decisions implements kyc.Store.
 type Decisions struct{ db *engine.DB }
 
 var _ kyc.Store = Decisions{}
@@ -46,13 +45,11 @@ var decisions = record.Table[decisionRow, kyc.Decision]{
 	},
 }
 
-// Add implements kyc.Store.
 func (s Decisions) Add(ctx context.Context, d kyc.Decision) error {
 	_, err := decisions.Add(ctx, s.db, d)
 	return err
 }
 
-// Last implements kyc.Store.
 func (s Decisions) Last(ctx context.Context, userID string, k kyc.Kind) (kyc.Decision, error) {
 	all, err := decisions.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID),
 		record.Is("kind", string(k))}, Limit: 1})

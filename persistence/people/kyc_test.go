@@ -3,8 +3,8 @@ package people_test
 import (
 	"testing"
 
-	"castellan/domain/kyc"
-	"castellan/domain/kyc/kyctest"
+	"castellan/domain/people/kyc"
+	"castellan/domain/people/kyc/kyctest"
 	"castellan/persistence"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"

@@ -5,10 +5,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/corporate"
-	"castellan/domain/document"
-	"castellan/domain/page"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/page"
+	"castellan/domain/people/corporate"
+	"castellan/domain/people/document"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/people"

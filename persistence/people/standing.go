@@ -5,16 +5,15 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/page"
-	"castellan/domain/parameter"
-	"castellan/domain/standing"
-	"castellan/domain/user"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/people/standing"
 	"castellan/persistence/access"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
-// Standings implements standing.Store.
 type Standings struct{ db *engine.DB }
 
 var _ standing.Store = Standings{}
@@ -72,10 +71,8 @@ var StatusWrites = []engine.Kind{
 // standingLock is the key of Lock.
 const standingLock = 0x7374616e64696e67 // "standing"
 
-// Lock implements standing.Store.
 func (s Standings) Lock(ctx context.Context) error { return s.db.LockTx(ctx, standingLock) }
 
-// Get implements standing.Store.
 func (s Standings) Get(ctx context.Context, userID string) (out standing.Standing, err error) {
 	var rows []standingRow
 	err = s.db.Ask(ctx, &rows, engine.Query{Where: "user_id = $1"}, userID)
@@ -103,7 +100,6 @@ func riskyFilters(postgres bool) []record.Filter {
 		record.Where("u.id NOT IN ("+ignored+")", parameter.AMLControl.Code)}
 }
 
-// Risky implements standing.Store.
 func (s Standings) Risky(ctx context.Context, _ struct{}, p page.Query[user.Place]) (page.Of[user.User], error) {
 	return record.ListPage(ctx, s.db, access.Accounts, p, access.AccountOrder, riskyFilters(s.db.Postgres()))
 }

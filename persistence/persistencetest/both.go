@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/commit"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )

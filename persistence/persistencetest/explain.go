@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/storetest"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 
 	"github.com/uptrace/bun"

@@ -3,8 +3,8 @@ package persistencetest
 import (
 	"testing"
 
-	"castellan/domain/blob"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/folder"
 )
 

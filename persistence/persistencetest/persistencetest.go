@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/audit"
-	"castellan/domain/commit"
-	"castellan/domain/page"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 )

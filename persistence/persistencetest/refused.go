@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/audit"
-	"castellan/domain/challenge"
-	"castellan/domain/commit"
-	"castellan/domain/page"
-	"castellan/domain/storetest"
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/amount"
+	"castellan/domain/kit/amount"
 )
 
 // AmountColumns is how a row keeps an amount: two BIGINT columns, hi and lo. A

@@ -8,7 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/amount"
+	"castellan/domain/kit/amount"
 	"castellan/persistence"
 	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"

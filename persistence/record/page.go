@@ -3,7 +3,7 @@ package record
 import (
 	"context"
 
-	"castellan/domain/page"
+	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
+	"castellan/domain/kit/fault"
 	"castellan/persistence/engine"
 )
 

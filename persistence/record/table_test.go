@@ -10,8 +10,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/fault"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"

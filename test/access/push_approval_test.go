@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/device"
+	"castellan/domain/access/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

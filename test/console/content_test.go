@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/picture/picturetest"
+	"castellan/domain/kit/picture/picturetest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 	"castellan/web/webtest"

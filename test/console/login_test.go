@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/device"
+	"castellan/domain/access/device"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 	"castellan/test/harness"

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/device"
+	"castellan/domain/access/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

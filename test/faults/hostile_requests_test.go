@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/picture/picturetest"
+	"castellan/domain/kit/picture/picturetest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

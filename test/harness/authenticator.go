@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/totp"
+	"castellan/domain/access/totp"
 	"castellan/internal/blackbox"
 )
 

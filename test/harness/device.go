@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/device"
-	"castellan/domain/device/devicetest"
+	"castellan/domain/access/device"
+	"castellan/domain/access/device/devicetest"
 	"castellan/internal/blackbox"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"castellan/client"
-	"castellan/domain/device/devicetest"
-	"castellan/domain/fault"
+	"castellan/domain/access/device/devicetest"
+	"castellan/domain/kit/fault"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/device"
+	"castellan/domain/access/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/amount"
+	"castellan/domain/kit/amount"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

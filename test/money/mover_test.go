@@ -12,17 +12,17 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/amount"
-	"castellan/domain/audit"
-	units "castellan/domain/commit"
-	"castellan/domain/fault"
-	"castellan/domain/ledger"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	units "castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/ledger"
 	"castellan/persistence/money"
 	"castellan/test/harness"
 )
 
 // moverRole has the test binary be a second process that moves money beside the
-// service: what no endpoint does, through domain/ledger, asked over HTTP.
+// service: what no endpoint does, through domain/money/ledger, asked over HTTP.
 const moverRole = "mover"
 
 // kindMoved is the kind of the mover's transfers, and the source of its holds.

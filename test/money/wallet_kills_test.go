@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"castellan/client"
-	"castellan/domain/amount"
-	"castellan/domain/fault"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 	"castellan/test/harness"

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/picture/picturetest"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/picture/picturetest"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

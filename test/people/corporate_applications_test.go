@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"castellan/client"
-	"castellan/domain/fault"
-	"castellan/domain/storetest"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 

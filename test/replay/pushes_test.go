@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/device"
-	"castellan/domain/device/devicetest"
+	"castellan/domain/access/device"
+	"castellan/domain/access/device/devicetest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

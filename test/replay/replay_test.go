@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"castellan/domain/device"
+	"castellan/domain/access/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

@@ -175,7 +175,7 @@ func funcType(n ast.Node) *ast.FuncType {
 	return nil
 }
 
-// isText tells whether a + joins texts.
+// isText reports whether a + joins texts.
 func isText(n *ast.BinaryExpr) bool {
 	text := func(e ast.Expr) bool {
 		l, ok := e.(*ast.BasicLit)
@@ -243,7 +243,7 @@ func (f *finder) constant(n *ast.BasicLit, stack []ast.Node) {
 	}
 }
 
-// isCapacity tells whether a number is the third argument of make, which changes no behaviour.
+// isCapacity reports whether a number is the third argument of make, which changes no behaviour.
 func isCapacity(n *ast.BasicLit, stack []ast.Node) bool {
 	for i := len(stack) - 2; i >= 0; i-- {
 		call, ok := stack[i].(*ast.CallExpr)

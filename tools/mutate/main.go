@@ -1,6 +1,6 @@
 // Command mutate plants single faults in product code and counts how many of them the tests of the same package catch.
 //
-//	go -C tools run ./mutate -n 40 -seed 1 domain http/guard console
+//	go -C tools run ./mutate -n 40 -seed 1 domain http/auth console
 //
 // Each path is a folder below the root. -n faults are chosen at random in each path; one seed always chooses the same
 // faults in the same sources. The tree is never modified: the compiler reads the changed file from an overlay.

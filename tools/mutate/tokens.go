@@ -67,7 +67,7 @@ func codeOf(source []byte) []byte {
 	return code
 }
 
-// beginsPattern tells whether a slash after this code begins a regular expression and divides nothing.
+// beginsPattern reports whether a slash after this code begins a regular expression and divides nothing.
 func beginsPattern(before []byte) bool {
 	before = bytes.TrimRight(before, " \n")
 	return len(before) == 0 || bytes.IndexByte([]byte("(,=:[!&|?{};+"), before[len(before)-1]) >= 0 ||

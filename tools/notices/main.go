@@ -29,7 +29,7 @@ var targets = []string{"amd64", "arm64"}
 // to the root of the repository.
 var data = []part{
 	{name: "country-flag-icons", what: "the flags of countries in web/flags", file: "web/flags/LICENSE"},
-	{name: "Unicode CLDR", what: "the names of countries in domain/geo", file: "domain/geo/LICENSE"},
+	{name: "Unicode CLDR", what: "the names of countries in domain/kit/geo", file: "domain/kit/geo/LICENSE"},
 	{name: "IP2Location LITE", what: "the countries of addresses, by way of the module github.com/phuslu/iploc",
 		text: "This product includes IP2Location LITE data available from https://lite.ip2location.com.\n" +
 			"The data is under the Creative Commons Attribution-ShareAlike 4.0 International licence:\n" +

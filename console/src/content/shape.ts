@@ -1,6 +1,6 @@
 /** What the objects of the parameters must look like. The service judges them; this tells it beforehand. */
 
-/** Key of the words for the shape of a parameter that the service reads, by code (domain/parameter). */
+/** Key of the words for the shape of a parameter that the service reads, by code (domain/kit/parameter). */
 export const shapes: Record<string, string> = {
   USER_STATUS: 'parameter.codes',
   USER_TYPE: 'parameter.codes',

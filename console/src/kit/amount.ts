@@ -3,7 +3,7 @@
  * Persian digits. Start at read. The module has no imports, so that a property test can run it without a browser.
  */
 
-/** Digits of an amount before and after the decimal mark (domain/amount). */
+/** Digits of an amount before and after the decimal mark (domain/kit/amount). */
 const most = 18;
 
 export interface Bounds {

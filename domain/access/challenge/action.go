@@ -1,0 +1,136 @@
+package challenge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/pack"
+)
+
+// Result is what an action came to: the one outcome that the complete
+// response, the socket and the result endpoint all show (D-SOCK-07). It is
+// stored sealed, because it may hold tokens and secrets.
+type Result struct {
+	Success bool
+	Code    fault.Code      // of a failure
+	Message string          // of a failure
+	Data    json.RawMessage // a JSON object; nil when the action yields none
+	// Headers are the tokens the starter gets: x-auth or ot-auth.
+	Headers map[string]string
+	// UserID, SessionID and SV name the session a LOGIN made: its tokens are
+	// handed out only while it lives (D-AUTH-11).
+	UserID    string
+	SessionID string
+	SV        int64
+}
+
+// resultForm is the first byte of a stored result.
+const resultForm = 1
+
+// AppendBinary implements encoding.BinaryAppender: the form that is sealed.
+func (r Result) AppendBinary(b []byte) ([]byte, error) {
+	b = append(slices.Grow(b, 1<<10), resultForm)
+	b = pack.String(pack.String(pack.Bool(b, r.Success), r.Code), r.Message)
+	b = pack.Int(pack.String(b, r.Data), int64(len(r.Headers)))
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		b = pack.String(pack.String(b, name), r.Headers[name])
+	}
+	return pack.Int(pack.String(pack.String(b, r.UserID), r.SessionID), r.SV), nil
+}
+
+// UnmarshalBinary reads the form of AppendBinary.
+func (r *Result) UnmarshalBinary(data []byte) error {
+	if len(data) == 0 || data[0] != resultForm {
+		return errors.New("result of an action: not a stored form")
+	}
+	in := pack.Read(string(data[1:]))
+	got := Result{Success: in.Bool(), Code: fault.Code(in.String()), Message: in.String()}
+	if data := in.String(); data != "" {
+		got.Data = json.RawMessage(data)
+	}
+	for n := in.Int(); n > 0 && in.More(); n-- {
+		if got.Headers == nil {
+			got.Headers = map[string]string{}
+		}
+		name := in.String()
+		got.Headers[name] = in.String()
+	}
+	got.UserID, got.SessionID, got.SV = in.String(), in.String(), in.Int()
+	if err := in.Err(); err != nil {
+		return fmt.Errorf("result of an action: %w", err)
+	}
+	*r = got
+	return nil
+}
+
+// Failed is the result of a refused action.
+func Failed(err error) Result {
+	r := Result{Code: fault.CodeOf(err), Message: "the action could not be carried out"}
+	if e, ok := err.(*fault.Error); ok {
+		r.Message = e.Message
+	}
+	return r
+}
+
+// Execution is what an action is given to run with.
+type Execution struct {
+	Challenge Challenge
+	Command   []byte // as given to Start
+	Now       time.Time
+	Prepared  any // what Prepare of the action returned
+}
+
+// Action is the code behind an action code. Exactly one of Build and Exec is
+// set. Either is called once per challenge as far as anybody can see: its
+// effect and its outcome commit together (D-2FA-16).
+type Action struct {
+	Code string
+	Flow Flow
+	// KeepsFilter is for an action that changes the user's geographic filter:
+	// once it runs, its challenge is judged by the filter as it was at the start,
+	// so that the starter learns what became of it (D-GEO-02).
+	KeepsFilter bool
+	// Build is for an action that only writes rows: it returns the outcome and
+	// the writes, which commit together with the challenge's completion. It
+	// must not block for long.
+	Build func(ctx context.Context, x Execution) (Result, []commit.Write, error)
+	// Prepare, which may accompany Exec, does beforehand what needs time and no
+	// transaction: drawing a picture, say. Nothing of it is kept unless Exec keeps
+	// it, and its errors are those of Exec.
+	Prepare func(ctx context.Context, x Execution) (any, error)
+	// Exec runs inside a transaction that every store called with ctx joins.
+	// A *fault.Error is a refusal: everything is rolled back and it becomes an
+	// outcome with success false. Any other error is tried again.
+	Exec func(ctx context.Context, x Execution) (Result, error)
+	// Refused, which may accompany Exec, writes what shall stay of a refusal by Exec. It
+	// runs inside the transaction of the outcome.
+	Refused func(ctx context.Context, x Execution, refusal error) error
+	// Describe, where it is set, tells of a command what the approving user is
+	// shown, by the keys of the action's infoTableHeaders (D-2FA-25).
+	Describe func(command []byte) map[string]string
+	// Reach, which an action of applicants has, says where a renewed code goes and which of
+	// the methods send none, from the command. It takes the same steps whatever it finds.
+	Reach func(ctx context.Context, command []byte) (Account, []Name, error)
+}
+
+// Actions are the registered actions by code.
+type Actions map[string]Action
+
+// Register adds an action; a second one with the code, or one with neither
+// or both of Build and Exec, is a programming error and panics.
+func (as Actions) Register(a Action) {
+	if _, twice := as[a.Code]; twice || (a.Build == nil) == (a.Exec == nil) || a.Prepare != nil && a.Exec == nil {
+		panic(fmt.Sprintf("challenge: action %q is registered twice or is incomplete", a.Code))
+	}
+	if a.Flow == "" {
+		a.Flow = FlowSession
+	}
+	as[a.Code] = a
+}

@@ -1,0 +1,102 @@
+package challenge
+
+import (
+	"slices"
+	"time"
+)
+
+// Budget holds the wrong values of one user in one flow, over all challenges
+// (D-2FA-13): the instants, in milliseconds, of those that still count.
+type Budget struct {
+	Subject string
+	Flow    Flow
+	Version int64 // of its row; 0: there is none yet
+	OTP     []int64
+	TOTP    []int64
+	// OTPRow and TOTPRow are how many wrong values there were one after the other,
+	// without a window: a right one ends the row.
+	OTPRow, TOTPRow int
+}
+
+// Row is how many wrong values of this kind there were one after the other.
+func (b Budget) Row(n Name) int {
+	switch {
+	case n == TOTP:
+		return b.TOTPRow
+	case n.Sent():
+		return b.OTPRow
+	}
+	return 0
+}
+
+// Off reports whether so many values were wrong, one after the other, that none is right
+// any more until another factor proves the user (NIST SP 800-63B).
+func (b Budget) Off(r Rules, n Name) bool {
+	return r.FactorAttempts > 0 && b.Row(n) >= r.FactorAttempts
+}
+
+// EndRow is the budget after a right value of this kind.
+func (b Budget) EndRow(n Name) Budget { return b.withRow(n, 0) }
+
+func (b Budget) withRow(n Name, row int) Budget {
+	if n == TOTP {
+		b.TOTPRow = row
+	} else if n.Sent() {
+		b.OTPRow = row
+	}
+	return b
+}
+
+// Left is how many more wrong values of this kind are evaluated before the user
+// has to wait.
+func (b Budget) Left(now time.Time, r Rules, n Name) int {
+	times, limit, window := b.of(r, n)
+	return max(0, limit-len(recent(times, now, window)))
+}
+
+// Wait is how long the user has to wait before a value of this kind is
+// evaluated again; 0 when it may be now. The windows roll: an instant leaves
+// when it is as old as the window.
+func (b Budget) Wait(now time.Time, r Rules, n Name) time.Duration {
+	times, limit, window := b.of(r, n)
+	times = recent(times, now, window)
+	if limit == 0 || len(times) < limit {
+		return 0
+	}
+	// The oldest of the newest `limit` instants must leave first.
+	return time.Duration(times[len(times)-limit]+window-now.UnixMilli()) * time.Millisecond
+}
+
+// Spend counts one more wrong value of this kind.
+func (b Budget) Spend(now time.Time, r Rules, n Name) Budget {
+	times, limit, window := b.of(r, n)
+	if limit == 0 {
+		return b
+	}
+	if !b.Off(r, n) {
+		b = b.withRow(n, b.Row(n)+1)
+	}
+	times = append(slices.Clone(recent(times, now, window)), now.UnixMilli())
+	if n == TOTP {
+		b.TOTP = times
+	} else {
+		b.OTP = times
+	}
+	return b
+}
+
+func (b Budget) of(r Rules, n Name) (times []int64, limit int, windowMs int64) {
+	switch {
+	case n == TOTP:
+		return b.TOTP, r.TOTPBudget, r.TOTPBudgetWindowMs
+	case n.Sent():
+		return b.OTP, r.OTPBudget, r.OTPBudgetWindowMs
+	}
+	return nil, 0, 0
+}
+
+func recent(times []int64, now time.Time, windowMs int64) []int64 {
+	from := now.UnixMilli() - windowMs
+	i, _ := slices.BinarySearch(times, from+1)
+	return times[i:]
+}

@@ -1,0 +1,180 @@
+package challenge
+
+import (
+	"crypto/subtle"
+	"slices"
+	"time"
+
+	"castellan/domain/kit/fault"
+)
+
+// Verdict is what an answer turned out to be.
+type Verdict int8
+
+// The verdicts. Undecided asks the machine to compare digests itself, which
+// is what SMS and MAIL do: Right is wrong for them. TOTP and PUSH are judged where the
+// secret or the public key is at hand, and arrive decided.
+const (
+	Undecided Verdict = iota
+	Right
+	Wrong
+	Refusal // a signed DENIED
+)
+
+// Use is what a right answer uses up beyond its challenge, such as the time step
+// of a TOTP. The judge of the answer names it, and it commits, fenced, with the
+// step of the challenge that accepts the answer: when the answers of several
+// challenges need the same thing, one of them gets it (SEC-06).
+type Use struct {
+	Key   string // only the method's own code knows its meaning
+	Value int64
+}
+
+// Answer is one value for one method.
+type Answer struct {
+	MethodID string
+	Method   Name
+	// Digests of the value, one per keyed-hash key that may be in use.
+	Digests []Digest
+	Verdict Verdict
+	// Use accompanies the verdict Right of a method whose values are used up.
+	Use *Use
+}
+
+// Step is the result of an evaluated answer: what to save, and what to tell
+// once it is saved.
+type Step struct {
+	Next    Challenge
+	Verdict Verdict
+	// Budget is set when the answer was wrong and counts for the user, or was right
+	// and ended a row of wrong ones.
+	Budget *Budget
+	// Row is how many wrong values of the factor there were one after the other; 0
+	// where this answer did not make it one more.
+	Row int
+	// Refusal is the answer to a wrong value; it may be told only after Next
+	// and Budget are saved.
+	Refusal error
+}
+
+// Repeat reports whether a is the exact repeat of the answer that ended the
+// challenge: the same method and the same value (D-2FA-14).
+func (c Challenge) Repeat(a Answer) bool {
+	if c.Last == "" || c.Last != a.MethodID || c.State == Pending || c.State == Closed {
+		return false
+	}
+	m, _ := c.Method(a.MethodID)
+	return m.Name == a.Method && m.Digest.matches(a.Digests)
+}
+
+// Complete evaluates an answer. The error is a refusal that changes nothing:
+// METHOD_NOT_FOUND, INVALID_FIELD, CHALLENGE_EXPIRED, CHALLENGE_CLOSED,
+// METHOD_ALREADY_COMPLETED, METHOD_LOCKED, METHOD_EXPIRED or RATE_LIMITED.
+// Otherwise the Step must be saved before anything of it is told.
+func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, error) {
+	i, err := c.find(a.MethodID, a.Method)
+	if err != nil {
+		return Step{}, err
+	}
+	m := c.Methods[i]
+	switch {
+	case c.Expired(now):
+		return Step{}, c.Open(now)
+	case c.State == Executing, c.State != Denied && c.State != Closed && m.Order > 0:
+		return Step{}, fault.New(fault.MethodAlreadyCompleted, "the method is completed already")
+	case c.State != Pending:
+		return Step{}, closed()
+	case m.Wrong >= r.MethodAttempts && !(m.Name == PUSH && a.Verdict == Refusal): // a locked push may still be denied
+		return Step{}, fault.New(fault.MethodLocked, "too many wrong values for this method")
+	case now.UnixMilli() >= m.ExpiresAt:
+		return Step{}, fault.New(fault.MethodExpired, "the method has expired")
+	case m.Name == PUSH && a.Verdict == Refusal:
+		return c.deny(now, i, a), nil
+	}
+	if wait := b.Wait(now, r, m.Name); wait > 0 {
+		return Step{}, fault.New(fault.RateLimited, "too many wrong values; try later").After(wait)
+	}
+	// A verdict that arrives counts only for what is judged elsewhere: what was sent is compared here, whoever asks.
+	decided := a.Verdict == Right && !m.Name.Sent()
+	right := decided || a.Verdict == Undecided && m.Digest.matches(a.Digests)
+	off := b.Off(r, m.Name) && c.Flow != FlowRegister
+	switch right = right && !off; { // as with an unknown code: a stranger sees no difference
+	case right && m.Number != "" && !m.Digest.matches(a.Digests): // signed, but not with the number that the starter sees
+		return c.wrong(now, r, b, i), nil
+	case right:
+		step := c.right(now, i, a)
+		if b.Row(m.Name) > 0 {
+			ended := b.EndRow(m.Name)
+			step.Budget = &ended
+		}
+		return step, nil
+	case m.Name == PUSH: // a push is signed or it is nothing: nothing to count
+		return Step{Next: c.clone(), Verdict: Wrong, Refusal: fault.New(fault.DeviceSignatureInvalid,
+			"the device signature is not valid")}, nil
+	}
+	return c.wrong(now, r, b, i), nil
+}
+
+func (c Challenge) right(now time.Time, i int, a Answer) Step {
+	next := c.clone()
+	m := &next.Methods[i]
+	m.Order = 1 + len(c.CompletedMethods())
+	m.CompletedAt = now.UnixMilli()
+	m.Digest = a.answered(m.Digest)
+	if next.ready() {
+		next.State, next.Last = Executing, m.ID
+	}
+	return Step{Next: next, Verdict: Right}
+}
+
+func (c Challenge) deny(now time.Time, i int, a Answer) Step {
+	next := c.clone()
+	m := &next.Methods[i]
+	m.CompletedAt = now.UnixMilli()
+	m.Digest = a.answered(m.Digest)
+	next.State, next.Last = Denied, m.ID
+	return Step{Next: next, Verdict: Refusal}
+}
+
+func (c Challenge) wrong(now time.Time, r Rules, b Budget, i int) Step {
+	next := c.clone()
+	m := &next.Methods[i]
+	m.Wrong++
+	next.Wrong++
+	left := max(0, min(r.MethodAttempts-m.Wrong, r.ChallengeAttempts-next.Wrong))
+	if next.Wrong >= r.ChallengeAttempts {
+		next.State, next.Reason = Closed, TooManyWrong
+	}
+	refusal := fault.New(fault.OTPInvalid, "the value is not right")
+	refusal.Field, refusal.AttemptsLeft = "value", &left
+	step := Step{Next: next, Verdict: Wrong, Refusal: refusal}
+	if m.Name != PUSH { // only the holder of the device guesses its number: it counts for the challenge alone
+		spent := b.Spend(now, r, m.Name)
+		step.Budget = &spent
+		if spent.Row(m.Name) > b.Row(m.Name) {
+			step.Row = spent.Row(m.Name)
+		}
+	}
+	return step
+}
+
+// answered is what is kept of an accepted answer, to know its exact repeat.
+func (a Answer) answered(stored Digest) Digest {
+	for _, d := range a.Digests {
+		if d.Key == stored.Key {
+			return d
+		}
+	}
+	if len(a.Digests) > 0 {
+		return a.Digests[0]
+	}
+	return stored
+}
+
+// matches compares in constant time. A method without an OTP (its message met
+// a cap, or the challenge is a decoy) has no sum, or one that no value has, and
+// matches nothing.
+func (d Digest) matches(values []Digest) bool {
+	i := slices.IndexFunc(values, func(v Digest) bool { return v.Key == d.Key })
+	return i >= 0 && len(d.Sum) > 0 && subtle.ConstantTimeCompare(d.Sum, values[i].Sum) == 1
+}

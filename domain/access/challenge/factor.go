@@ -1,0 +1,92 @@
+package challenge
+
+import (
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/commit"
+)
+
+// FlowRecovery counts wrong recovery codes apart from everything else, so that
+// neither locks the other.
+const FlowRecovery Flow = "TOTP_RECOVER"
+
+// Factors is a set of factors that are switched off (D-2FA-13): a bit for each kind of
+// value in each flow. A factor is off in one flow only, so that a stranger who guesses
+// at a public one does not keep the owner from logging in. SMS and MAIL are one
+// factor, as they have one budget.
+type Factors int64
+
+// factorFlows are the flows in the order of their bits.
+var factorFlows = [...]Flow{FlowLogin, FlowReset, FlowSession, FlowRecovery}
+
+// FactorOf is the set of one factor.
+func FactorOf(f Flow, n Name) Factors {
+	for i, flow := range factorFlows {
+		switch {
+		case flow == f && n.Sent():
+			return 1 << (2 * i)
+		case flow == f && n == TOTP:
+			return 2 << (2 * i)
+		}
+	}
+	return 0
+}
+
+// Has reports whether a factor is in the set.
+func (fs Factors) Has(f Flow, n Name) bool { return fs&FactorOf(f, n) != 0 }
+
+// SwitchOff notes in the account's row that a factor is off, beside the Spend whose row
+// reached its bound. For the subject of a decoy it finds no account.
+type SwitchOff struct {
+	UserID string
+	Factor Factors
+}
+
+func (SwitchOff) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w SwitchOff) Row() string { return w.UserID }
+
+// SwitchOn ends every row of wrong values of an account and switches its factors on.
+type SwitchOn struct{ UserID string }
+
+func (SwitchOn) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w SwitchOn) Row() string { return w.UserID }
+
+// Keys are the keys of the budgets that have such rows.
+func (w SwitchOn) Keys() (keys []string) {
+	for _, f := range factorFlows {
+		keys = append(keys, BudgetKey(w.UserID, f))
+	}
+	return keys
+}
+
+// guessesTold is the length of a row of which the owner is told first.
+const guessesTold = 10
+
+// Notable reports whether a row of wrong values this long has something to be written.
+func (r Rules) Notable(row int) bool { return row == guessesTold || row > 0 && row == r.FactorAttempts }
+
+// Guessed are the writes that go with a wrong value that made a row of wrong ones this
+// long: the owner is told at the tenth, and when the factor is switched off.
+func Guessed(n Notices, to Account, f Flow, kind Name, row int, r Rules, ip string) (writes []commit.Write) {
+	v := message.Values{"reason": factorName(f, kind)}
+	if row == r.FactorAttempts {
+		return append(n.Notice(to, message.FactorOff, v, ip), SwitchOff{to.UserID, FactorOf(f, kind)})
+	}
+	if row == guessesTold {
+		return n.Notice(to, message.FactorGuessed, v, ip)
+	}
+	return nil
+}
+
+func factorName(f Flow, n Name) string {
+	switch {
+	case f == FlowRecovery:
+		return "TOTP recovery"
+	case n.Sent():
+		return "SMS, MAIL"
+	}
+	return string(n)
+}

@@ -1,0 +1,299 @@
+package stepup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/device"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+)
+
+// Answerer takes what clients and devices say to a challenge. All fields are needed
+// but Judges, Leaving, and Devices (without which no push is ever right).
+type Answerer struct {
+	*Messenger
+	Actions    challenge.Actions
+	Accounts   Accounts
+	Sessions   Sessions
+	Challenges Challenges
+	Judges     map[challenge.Name]Judge
+	Devices    Devices
+	// Leaving ends when this node goes away: a client that waits for an outcome is
+	// told that there is none yet, and asks another node. nil: never.
+	Leaving context.Context
+}
+
+// Answer is a client's value for a method.
+type Answer struct {
+	ChallengeID string
+	// UserID is the user of the challenge, "" for a decoy, where the caller knows it.
+	// nil: the engine asks the challenge's owner.
+	UserID   *string
+	MethodID string
+	Method   challenge.Name
+	Value    string
+	// Signed and DeviceID belong to an answer of a registered device.
+	Signed   device.Request
+	DeviceID string
+	By       audit.By
+}
+
+// Completion is what the client is told of an accepted answer. Result is nil
+// while methods remain (Final is false) or the action has not reported yet.
+type Completion struct {
+	Action      string
+	ChallengeID string
+	Final       bool
+	Result      *challenge.Result
+}
+
+// Complete evaluates an answer (section 4.1 of the interface). Errors are those of
+// challenge.Complete and of the method's judge.
+func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
+	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method}
+	judge := s.Judges[a.Method]
+	if a.Method == challenge.PUSH {
+		if err := s.checkDecision(ctx, a); err != nil {
+			return Completion{}, err
+		}
+		judge = s.judgePush
+	} else {
+		if a.Signed.Proof != "" && a.DeviceID != "" { // not needed, but it must not be a lie (D-2FA-06)
+			if err := s.alongside(ctx, a); err != nil {
+				return Completion{}, err
+			}
+		}
+		a.Value = Typed(a.Value)
+	}
+	for _, sum := range s.Ring.Hashes("otp", a.ChallengeID, a.MethodID, a.Value) {
+		in.Digests = append(in.Digests, challenge.Digest{Key: sum.Key, Sum: sum.Sum})
+	}
+	got, err := s.judged(ctx, judge, a, in)
+	if err != nil {
+		return Completion{}, err
+	}
+	return s.completion(a.ChallengeID, got)
+}
+
+// judgements bounds how often an answer is judged because what it uses, or
+// what it was judged by, moved on meanwhile.
+const judgements = 5
+
+// judged hands an answer to the challenge's owner, with the verdict of the
+// method's judge where there is one.
+func (s *Answerer) judged(ctx context.Context, judge Judge, a Answer, in challenge.Answer) (Answered, error) {
+	if judge == nil {
+		return s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
+	}
+	userID, err := "", error(nil)
+	if a.Method != challenge.PUSH { // the signer of a push is established before the challenge's user
+		if userID, err = s.userOf(ctx, a); err != nil {
+			return Answered{}, err
+		}
+	}
+	for range judgements {
+		if in.Verdict, in.Use, err = judge(ctx, userID, a); err != nil {
+			return Answered{}, err
+		}
+		got, err := s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
+		if !errors.Is(err, errOvertaken) {
+			return got, err
+		}
+	}
+	return Answered{}, fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
+}
+
+// userOf names the user of the challenge that an answer is for.
+func (s *Answerer) userOf(ctx context.Context, a Answer) (string, error) {
+	if a.UserID != nil {
+		return *a.UserID, nil
+	}
+	return s.Challenges.User(ctx, a.ChallengeID)
+}
+
+// Typed is a code as it was meant: without what surrounds it and what a pasted
+// one brings along.
+func Typed(value string) string { return strings.Map(typed, strings.TrimSpace(value)) }
+
+// typed drops what a pasted code brings along: the spaces of "123 456"
+// (D-2FA-33), and the invisible marks that keep a code left to right in an
+// Arabic message.
+func typed(r rune) rune {
+	switch {
+	case r == ' ', r == '\u200e', r == '\u200f', r >= '\u2066' && r <= '\u2069':
+		return -1
+	}
+	return r
+}
+
+// Result hands out the outcome, waiting at most wait for it. Errors:
+// CHALLENGE_NOT_COMPLETED while there is none, CHALLENGE_EXPIRED and
+// CHALLENGE_CLOSED when there will be none, CHALLENGE_NOT_FOUND.
+func (s *Answerer) Result(ctx context.Context, challengeID string, wait time.Duration) (Completion, error) {
+	if wait > 0 && s.Leaving != nil {
+		held, release := context.WithCancel(ctx)
+		defer release()
+		defer context.AfterFunc(s.Leaving, release)()
+		ctx = held
+	}
+	got, err := s.Challenges.Result(ctx, challengeID, wait)
+	if err != nil && errors.Is(err, context.Canceled) && s.Leaving != nil && s.Leaving.Err() != nil {
+		err = fault.New(fault.ChallengeNotCompleted, "the challenge is not completed yet").After(time.Second)
+	}
+	if err != nil {
+		return Completion{}, err
+	}
+	return s.completion(challengeID, got)
+}
+
+func (s *Answerer) completion(challengeID string, a Answered) (Completion, error) {
+	c := Completion{Action: a.Action, ChallengeID: challengeID, Final: a.Final}
+	if a.Outcome == nil {
+		return c, nil
+	}
+	r, err := s.Open(challengeID, a.Outcome)
+	if err != nil {
+		return Completion{}, err
+	}
+	c.Result = &r
+	return c, nil
+}
+
+// Open unseals an outcome. The tokens of a session that has ended are not
+// handed out: CHALLENGE_CLOSED (D-AUTH-11).
+func (s *Answerer) Open(challengeID string, sealed []byte) (challenge.Result, error) {
+	plain, err := s.Ring.Open(sealed, challenge.OutcomeData(challengeID))
+	if err != nil {
+		return challenge.Result{}, fmt.Errorf("open outcome: %w", err)
+	}
+	var r challenge.Result
+	if err := r.UnmarshalBinary(plain); err != nil {
+		return challenge.Result{}, fmt.Errorf("open outcome: %w", err)
+	}
+	if r.SessionID != "" && !s.Sessions.Live(r.UserID, r.SessionID, r.SV) {
+		return challenge.Result{}, fault.New(fault.ChallengeClosed, "the session of this outcome has ended")
+	}
+	return r, nil
+}
+
+// Renew sends a new code for an SMS or MAIL method (section 3.1 of the interface). Errors are
+// those of challenge.Renew, and RATE_LIMITED where a cap holds the code back and the
+// challenge was started with a proof; the old code stays then.
+func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
+	by audit.By) (challenge.Challenge, error) {
+	for range 3 {
+		c, err := s.renew(ctx, challengeID, methodID, name, by)
+		if !errors.Is(err, errOvertaken) {
+			return c, err
+		}
+	}
+	return challenge.Challenge{}, fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
+}
+
+// errOvertaken says that something came between a decision here and its commit
+// by the owner.
+var errOvertaken = errors.New("stepup: overtaken")
+
+// Overtaken is the error that Challenges.Renew returns for a message of a
+// generation that is not the next one, and Challenges.Complete for a verdict that
+// may not hold any more.
+func Overtaken() error { return errOvertaken }
+
+func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
+	by audit.By) (challenge.Challenge, error) {
+	re, err := s.Challenges.CheckRenew(ctx, challengeID, methodID, name)
+	if err != nil {
+		return challenge.Challenge{}, err
+	}
+	owner := re.UserID
+	if re.Decoy {
+		owner = re.Subject
+	}
+	account, err := s.Accounts.Account(ctx, owner) // for a decoy too: both take the same steps
+	switch {
+	case re.Decoy && fault.CodeOf(err) == fault.RecordNotFound:
+		account = stranger(re.Hint)
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return challenge.Challenge{}, fault.New(fault.ChallengeClosed, "the challenge is closed; start again")
+	case err != nil:
+		return challenge.Challenge{}, err
+	}
+	kind, withheld := challenge.Real, []challenge.Name(nil)
+	if re.Decoy {
+		kind = challenge.Decoy
+		if reach := s.Actions[re.Action].Reach; reach != nil {
+			kind = challenge.Applicant
+			if account, withheld, err = s.applicant(ctx, challengeID, reach); err != nil {
+				return challenge.Challenge{}, err
+			}
+		}
+	}
+	now := s.Now()
+	c := challenge.Challenge{ID: challengeID, Action: re.Action, Body: challenge.Body{Proven: re.Proven}}
+	m := challenge.Method{ID: methodID, Name: name, Template: re.Template, Generation: re.Generation,
+		LifetimeMs: re.LifetimeMs, MadeAt: now.UnixMilli(), ExpiresAt: now.UnixMilli() + re.LifetimeMs}
+	l := letter{to: destination(account, name), lang: s.language(re.Language, account.Language)}
+	l.row = s.row(c, m, owner, l.to, by.IP)
+	l.row.Proven = re.Proven
+	may, err := s.afford(ctx, now, &l.row, 0)
+	if err == nil && !may && re.Proven {
+		err = s.capped(time.Minute)
+	}
+	if err != nil {
+		return challenge.Challenge{}, err
+	}
+	out, err := s.userGate(kind).Send(ctx, owner, s.sendingOf(l), s.Config.Caps)
+	if err != nil {
+		return challenge.Challenge{}, err
+	}
+	if !out && re.Proven {
+		sent, err := s.Outbox.Sendings(ctx, owner, now.Add(-day))
+		if err != nil {
+			return challenge.Challenge{}, err
+		}
+		return challenge.Challenge{}, s.capped(s.Config.Caps.wait(now, sent, []letter{l}, s.destinations))
+	}
+	out = out && may && !slices.Contains(withheld, name)
+	s.seal(&l, &m, c, out)
+	next, err := s.Challenges.Renew(ctx, challengeID, methodID, name, m.Digest, l.row, by)
+	if err != nil {
+		return challenge.Challenge{}, err
+	}
+	s.deliver(l)
+	return next, nil
+}
+
+// applicant reads where the codes of a person without an account go.
+func (s *Answerer) applicant(ctx context.Context, challengeID string,
+	reach func(context.Context, []byte) (challenge.Account, []challenge.Name, error)) (challenge.Account, []challenge.Name,
+	error) {
+	sealed, err := s.Store.Command(ctx, challengeID)
+	if err != nil {
+		return challenge.Account{}, nil, err
+	}
+	command, err := s.Ring.Open(sealed, challenge.CommandData(challengeID))
+	if err != nil {
+		return challenge.Account{}, nil, fmt.Errorf("open the command of an applicant: %w", err)
+	}
+	return reach(ctx, command)
+}
+
+// Guards are the conditions under which a step of c may commit: the
+// credentials it was started with are still those of the user, and nobody
+// else has spent of the budget that it was judged by.
+func Guards(c challenge.Challenge, b challenge.Budget) []commit.Write {
+	return []commit.Write{commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version}, Credentials(c)}
+}
+
+// Credentials is the condition that the credentials c was started with still
+// are those of the user; for a decoy, that nobody is its subject.
+func Credentials(c challenge.Challenge) commit.Guard {
+	return commit.Guard{On: commit.UserCredentials, Key: c.Owner(), Version: c.CV}
+}

@@ -1,0 +1,60 @@
+package stepup
+
+import (
+	"context"
+	"slices"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
+	"castellan/domain/kit/fault"
+)
+
+// Explanation is how the start of a challenge would be decided now.
+type Explanation struct {
+	Plan       mfa.Plan
+	Candidates []mfa.Candidate // every policy of the action, the most specific first
+	// Offered are the methods that the challenge would list; without a user those
+	// of the plan that this installation can offer to anybody. A start is refused
+	// when they are fewer than the plan requires or lack a mandatory one.
+	Offered []challenge.Name
+	// Missing are the methods of the plan that are not offered.
+	Missing []challenge.Name
+}
+
+// Explain decides as Start would, for a user or, where userID is "", for nobody
+// in particular, and starts nothing.
+//
+// Errors: RECORD_NOT_FOUND for an action that nobody added and nothing performs,
+// and for a user who is unknown or not active.
+func (s *Starter) Explain(ctx context.Context, action, userID, ip string) (Explanation, error) {
+	c := s.Catalog()
+	if _, known := c.Action(action); !known && s.Actions[action].Code == "" {
+		return Explanation{}, fault.New(fault.RecordNotFound, "there is no such action")
+	}
+	owned := func(challenge.Name) bool { return true }
+	if userID != "" {
+		account, err := s.Accounts.Account(ctx, userID)
+		if err != nil {
+			return Explanation{}, err
+		}
+		owned = account.Owns
+	}
+	if f := s.Actions[action].Flow; f == challenge.FlowReset || f == challenge.FlowRegister { // never with a proof
+		userID = ""
+	}
+	now := s.Now()
+	x := Explanation{Plan: c.Plan(now, action, userID, ip), Candidates: c.Candidates(now, action, userID, ip)}
+	for _, m := range x.Plan.Methods {
+		if owned(m.Name) && s.reaches(m.Name) {
+			x.Offered = append(x.Offered, m.Name)
+		} else {
+			x.Missing = append(x.Missing, m.Name)
+		}
+	}
+	for _, n := range x.Plan.Mandatory { // without a configuration it is not even in the plan
+		if !slices.Contains(x.Offered, n) && !slices.Contains(x.Missing, n) {
+			x.Missing = append(x.Missing, n)
+		}
+	}
+	return x, nil
+}

@@ -1,0 +1,99 @@
+package stepup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
+	"castellan/domain/kit/fault"
+)
+
+// Approval is a push that waits for an answer, as its device shows it.
+type Approval struct {
+	Challenge challenge.Challenge
+	Method    challenge.Method
+	Left      time.Duration // until the push expires
+	Title     string        // of the action
+	Text      string        // what is asked
+	Rows      [][2]string   // of the info table: header and value
+}
+
+// Ongoing lists what waits for the answer of a user's devices, newest first
+// (D-2FA-25). country turns a country's code into its name; nil: there are no
+// names. What was begun with credentials that no longer hold is left out.
+func (s *Answerer) Ongoing(ctx context.Context, userID, asked string,
+	country func(code, language string) string) ([]Approval, error) {
+	out := []Approval{}
+	account, err := s.Accounts.Account(ctx, userID)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	now, lang := s.Now(), s.language(asked, account.Language)
+	pending, err := s.Store.Pending(ctx, userID, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pending {
+		c := p.Challenge
+		i := slices.IndexFunc(c.Methods, isPush)
+		if i < 0 || c.Methods[i].Order > 0 || now.UnixMilli() >= c.Methods[i].ExpiresAt || c.CV != account.CV ||
+			c.Starter.SessionID != "" && !s.Sessions.Live(userID, c.Starter.SessionID, c.SV) {
+			continue
+		}
+		a := Approval{Challenge: c, Method: c.Methods[i], Left: time.UnixMilli(c.Methods[i].ExpiresAt).Sub(now),
+			Title: s.Catalog().ActionTitle(c.Action, lang)}
+		a.Text = fmt.Sprintf(question(lang), a.Title)
+		if a.Rows, err = s.rows(p, lang, country); err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// question asks for the approval of an action.
+func question(lang string) string {
+	switch lang {
+	case "tr":
+		return "Onaylıyor musunuz: %s"
+	case "ar":
+		return "هل توافق على: %s"
+	}
+	return "Do you approve: %s"
+}
+
+// rows are those of the action's headers for which there is a value.
+func (s *Answerer) rows(p challenge.Insert, lang string, country func(code,
+	language string) string) ([][2]string, error) {
+	from := p.Starter
+	values := map[string]string{mfa.HeaderDevice: cmp.Or(strings.TrimSpace(from.Brand+" "+from.Model), from.Description),
+		mfa.HeaderIP: from.IP}
+	if country != nil && from.Country != "" {
+		values[mfa.HeaderCountry] = country(from.Country, lang)
+	}
+	if describe := s.Actions[p.Action].Describe; describe != nil && p.Command != nil {
+		plain, err := s.Ring.Open(p.Command, challenge.CommandData(p.ID))
+		if err != nil {
+			return nil, fmt.Errorf("open the command of challenge %s: %w", p.ID, err)
+		}
+		for key, value := range describe(plain) {
+			values[key] = value
+		}
+	}
+	action, _ := s.Catalog().Action(p.Action)
+	rows := [][2]string{}
+	for _, h := range action.Headers {
+		if v := values[h.Key]; v != "" {
+			rows = append(rows, [2]string{h.Label.In(lang), v})
+		}
+	}
+	return rows, nil
+}

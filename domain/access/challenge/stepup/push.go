@@ -1,0 +1,184 @@
+package stepup
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/device"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+)
+
+// The decisions that a device signs. Where the policy asks for number matching
+// an approval is APPROVED:NN, with the number that the starter sees.
+const (
+	approved = "APPROVED"
+	denied   = "DENIED"
+)
+
+// numberDigits of number matching.
+const numberDigits = 2
+
+func isPush(m challenge.Method) bool { return m.Name == challenge.PUSH }
+
+// checkDecision refuses a value that is no decision before any proof is looked at
+// (D-AUTH-06). It is judged as sent: case counts, and so do spaces.
+func (s *Answerer) checkDecision(ctx context.Context, a Answer) error {
+	if a.Value == approved || a.Value == denied {
+		return nil
+	}
+	number, found := strings.CutPrefix(a.Value, approved+":")
+	if found && len(number) == numberDigits && strings.Trim(number, "0123456789") == "" && s.Store != nil {
+		c, err := s.Store.Load(ctx, a.ChallengeID)
+		if m, _ := c.Method(a.MethodID); err == nil && m.Number != "" {
+			return nil
+		}
+		if err != nil && fault.CodeOf(err) != fault.ChallengeNotFound {
+			return err
+		}
+	}
+	return fault.Invalid("value", "must be APPROVED or DENIED")
+}
+
+// judgePush is the Judge of a push: a decision that a device of the challenge's
+// user has signed. The proof is verified before the challenge is looked for, so
+// that a caller without a device learns nothing of challenges. A decision uses the
+// device, which must still be there when it commits.
+func (s *Answerer) judgePush(ctx context.Context, _ string, a Answer) (challenge.Verdict, *challenge.Use, error) {
+	d, err := s.signer(ctx, a)
+	if err != nil {
+		return challenge.Undecided, nil, err
+	}
+	use := &challenge.Use{Key: d.ID, Value: s.Now().UnixMilli()}
+	if a.Value == denied {
+		return challenge.Refusal, use, nil
+	}
+	return challenge.Right, use, nil
+}
+
+// alongside verifies the proof that accompanies a code.
+func (s *Answerer) alongside(ctx context.Context, a Answer) error {
+	_, err := s.signer(ctx, a)
+	return err
+}
+
+// signer is the device that signed an answer; it must be the challenge's user's.
+func (s *Answerer) signer(ctx context.Context, a Answer) (device.Device, error) {
+	switch {
+	case a.Signed.Proof == "":
+		return device.Device{}, device.Required()
+	case s.Devices == nil:
+		return device.Device{}, device.Refused()
+	}
+	d, err := s.Devices.Answered(ctx, a.Signed, device.Answer{DeviceID: a.DeviceID, ChallengeID: a.ChallengeID,
+		MethodID: a.MethodID, Value: a.Value,
+		Decides: a.Method == challenge.PUSH})
+	if err != nil {
+		return device.Device{}, err
+	}
+	userID, err := s.userOf(ctx, a)
+	if err == nil && (userID == "" || userID != d.UserID) {
+		err = device.Refused()
+	}
+	return d, err
+}
+
+// Use are the writes that note the use of the device whose decision was
+// accepted (actors.Uses). They fail when it was removed meanwhile.
+func Use(c challenge.Challenge, use challenge.Use) []commit.Write {
+	return []commit.Write{device.Use{UserID: c.UserID, ID: use.Key, At: time.UnixMilli(use.Value)}}
+}
+
+// bounded is what the bounds on pushes make of a new challenge: the writes of its
+// push, or a challenge without one and the notice of that to the owner. A starter
+// who proved nothing tells nothing of the owner's password.
+func (s *Starter) bounded(ctx context.Context, c *challenge.Challenge, letters []letter, owner challenge.Account,
+	grant Grant) (writes []commit.Write, err error) {
+	switch {
+	case grant.NoPush && c.Proven:
+		writes = s.Notice(owner, message.PushBound, nil, c.Starter.IP)
+		fallthrough
+	case grant.NoPush:
+		err = withoutPush(c, letters, grant.PushWait)
+		if err != nil && writes != nil { // there is no challenge that they could commit with
+			err = cmp.Or(s.Commit.Commit(ctx, writes...), err)
+		}
+	case grant.PushNumber > 0:
+		writes = []commit.Write{challenge.SendPush{Push: challenge.Push{ChallengeID: c.ID, UserID: c.Owner(),
+			Number: grant.PushNumber, SentAt: c.CreatedAt}}}
+	}
+	return writes, err
+}
+
+// withoutPush takes the push out of a challenge because the bounds on pushes
+// allow none. RATE_LIMITED where the rest is not enough: what is required is
+// never lowered (D-2FA-11).
+func withoutPush(c *challenge.Challenge, letters []letter, wait time.Duration) error {
+	i := slices.IndexFunc(c.Methods, isPush)
+	if len(c.Methods)-1 < c.Required {
+		return fault.New(fault.RateLimited, "too many pushes were not approved; try later").After(max(wait, time.Second))
+	}
+	c.Methods = slices.Delete(c.Methods, i, i+1)
+	for j := range letters {
+		if letters[j].method > i {
+			letters[j].method--
+		}
+	}
+	return nil
+}
+
+// newNumber draws a number of two digits, each as likely as any other.
+func newNumber() string {
+	n, err := rand.Int(rand.Reader, big.NewInt(90))
+	if err != nil {
+		panic(err) // crypto/rand never fails
+	}
+	return fmt.Sprint(10 + n.Int64())
+}
+
+// wake is what a device is told. It says nothing that a carrier of the message
+// could use: the device that approves reads the rest with a proof.
+type wake struct {
+	ChallengeID string `json:"challengeId"`
+	Action      string `json:"action"`
+	Expire      int64  `json:"expire"` // seconds
+}
+
+// wakes are the messages to the devices of a user whose challenge has a push. A
+// service without a sender for them works the same: devices ask by themselves.
+func (s *Starter) wakes(ctx context.Context, c challenge.Challenge) ([]letter, error) {
+	i := slices.IndexFunc(c.Methods, isPush)
+	if i < 0 || !c.Kind.Owned() || s.Devices == nil || !s.Dispatch.Offers(message.Push) {
+		return nil, nil
+	}
+	devices, err := s.Devices.Wakes(ctx, c.UserID)
+	if err != nil {
+		return nil, err
+	}
+	m := c.Methods[i]
+	text, err := json.Marshal(wake{c.ID, c.Action, m.LifetimeMs / 1000})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]letter, len(devices))
+	for n, d := range devices {
+		one := m
+		one.MadeAt, one.Generation = c.CreatedAt, n // a payload opens for its own row only
+		l := letter{method: i, to: d.Target, row: s.row(c, one, c.UserID, d.Target, c.Starter.IP)}
+		l.row.Channel, l.row.Dial, l.row.Proven, l.row.Uncounted = message.Push, "", c.Proven, true
+		l.text = message.Rendered{Channel: message.Push, To: d.Target, Text: string(text)}
+		plain, _ := l.text.AppendBinary(nil) // it has no error to give
+		l.row.Payload = s.Ring.Seal(plain, challenge.PayloadData(c.ID, m.ID, n))
+		out[n] = l
+	}
+	return out, nil
+}

@@ -1,0 +1,97 @@
+package stepup
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+)
+
+// Rehearsal is what a policy for everybody would have come to in the last 24 hours
+// (D-MFA-14).
+type Rehearsal struct {
+	Considered int // challenges of the action that ended, as the audit knows them
+	// Changed are those that would have asked for something else, Stopped those of
+	// them that could not have started: the account lacks methods now.
+	Changed, Stopped int
+	Users            int  // accounts among those changed
+	Truncated        bool // the audit has more than was read
+	Examples         []audit.Stored
+}
+
+// Bounds of a rehearsal.
+const (
+	rehearsedTime = 24 * time.Hour
+	rehearsedRows = 1000
+	examples      = 5
+)
+
+// Rehearse tries a policy for everybody on the challenges that the audit remembers.
+// Users and addresses that have a policy of their own are not touched by it.
+func (s *Starter) Rehearse(ctx context.Context, rows audit.Store, p mfa.Policy) (out Rehearsal, err error) {
+	now, c := s.Now(), s.Catalog()
+	read, err := rows.List(ctx, audit.Query{Action: p.ActionCode, From: now.Add(-rehearsedTime)},
+		page.Query[audit.Place]{Limit: rehearsedRows})
+	if err != nil {
+		return out, err
+	}
+	out.Truncated = read.More
+	next := c.PlanOf(p)
+	f := s.Actions[p.ActionCode].Flow
+	reset := f == challenge.FlowReset || f == challenge.FlowRegister // never started with a proof
+	users, seen, accounts := map[string]bool{}, map[string]bool{}, map[string]*challenge.Account{}
+	var changed, stopped []audit.Stored
+	for _, row := range read.Records {
+		// Other rows of the action are of tries that started no challenge: they name the account itself.
+		if row.UserID == "" || row.Target == row.UserID || seen[row.Target] {
+			continue
+		}
+		seen[row.Target] = true
+		out.Considered++
+		who := row.UserID
+		if reset {
+			who = ""
+		}
+		before := c.Plan(now, p.ActionCode, who, row.IP)
+		if before.EntityType != mfa.General || same(before, next) {
+			continue
+		}
+		changed, users[row.UserID] = append(changed, row), true
+		account, known := accounts[row.UserID]
+		if !known {
+			a, err := s.Accounts.Account(ctx, row.UserID)
+			switch {
+			case err == nil:
+				account = &a
+			case fault.CodeOf(err) != fault.RecordNotFound:
+				return out, err
+			}
+			accounts[row.UserID] = account
+		}
+		if account == nil { // no longer active
+			continue
+		}
+		if _, err := next.Offer(func(n challenge.Name) bool { return account.Owns(n) && s.reaches(n) }); err != nil {
+			stopped = append(stopped, row)
+		}
+	}
+	out.Changed, out.Stopped, out.Users = len(changed), len(stopped), len(users)
+	if out.Examples = stopped; len(stopped) == 0 {
+		out.Examples = changed
+	}
+	out.Examples = out.Examples[:min(len(out.Examples), examples)]
+	return out, nil
+}
+
+// same reports whether two plans ask for the same.
+func same(a, b mfa.Plan) bool {
+	return a.Required == b.Required && a.NumberMatching == b.NumberMatching &&
+		slices.EqualFunc(a.Methods, b.Methods, func(x, y mfa.Planned) bool {
+			return x.Name == y.Name && x.Mandatory == y.Mandatory
+		})
+}

@@ -1,0 +1,103 @@
+package stepup
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+)
+
+// remembered is an audit of some rows.
+type remembered []audit.Stored
+
+func (r remembered) List(_ context.Context, q audit.Query, p page.Query[audit.Place]) (
+	out page.Of[audit.Stored], _ error,
+) {
+	for _, row := range r {
+		if row.Action == q.Action && !row.At.Before(q.From) && len(out.Records) < p.Limit {
+			out.Records = append(out.Records, row)
+		}
+	}
+	return out, nil
+}
+
+// D-MFA-14: a policy is tried on the challenges that the audit remembers.
+func TestRehearse(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	n := 0
+	row := func(ago time.Duration, action, userID, ip, target string) audit.Stored {
+		n++
+		return audit.Stored{Record: audit.Record{At: now.Add(-ago), Action: action, UserID: userID, IP: ip, Target: target,
+			RequestID: fmt.Sprint("r", n)}}
+	}
+	made := func() string { return id.New(now) }
+	twice := made()
+	rows := remembered{
+		row(time.Minute, "LOGIN", "all", "", made()),           // r1
+		row(time.Minute, "LOGIN", "all", "", "all"),            // a wrong password
+		row(time.Minute, "LOGIN", "", "", "203.0.113.0/32"),    // unknown identifiers
+		row(time.Hour, "LOGIN", "phone", "", twice),            // r4
+		row(time.Hour, "LOGIN", "phone", "", twice),            // its refusal before
+		row(time.Hour, "LOGIN", "phone", "", made()),           // r6
+		row(time.Hour, "LOGIN", "gone", "", made()),            // no longer active
+		row(time.Hour, "LOGIN", "own", "", made()),             // has a policy of its own
+		row(time.Hour, "LOGIN", "all", "203.0.113.9", made()),  // so has the address
+		row(25*time.Hour, "LOGIN", "all", "", made()),          // too old
+		row(time.Hour, "UPDATE_PASSWORD", "all", "", made()),   // another action
+		row(time.Hour, "RESET_PASSWORD", "phone", "", made()),  // r12
+		row(time.Minute, "UPDATE_PASSWORD", "own", "", made()), // r13
+	}
+	policy := func(action string, required int, codes ...string) mfa.Policy {
+		p := mfa.Policy{ActionCode: action, Name: "p", EntityType: mfa.General, Type: mfa.Common, Required: required}
+		for _, c := range codes {
+			p.Methods = append(p.Methods, mfa.Choice{Code: c})
+		}
+		return p
+	}
+	of := func(p mfa.Policy, i int64, entity mfa.EntityType, who string) mfa.Policy {
+		p.ID, p.EntityType, p.EntityID = i, entity, who
+		return p
+	}
+	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), []mfa.Policy{
+		of(policy("LOGIN", 1, "SMS", "MAIL"), 1, mfa.General, ""), of(policy("LOGIN", 1, "TOTP"), 2, mfa.UserID, "own"),
+		of(policy("LOGIN", 1, "TOTP"), 3, mfa.IP, "203.0.113.9")})
+	phone := "+905320000001"
+	s := &Starter{Messenger: &Messenger{Catalog: func() *mfa.Catalog { return catalog },
+		Now:      func() time.Time { return now },
+		Dispatch: &post{channels: map[message.Channel]bool{message.SMS: true, message.MAIL: true}}},
+		Actions: challenge.Actions{"RESET_PASSWORD": {Code: "RESET_PASSWORD", Flow: challenge.FlowReset}},
+		Accounts: people{"all": {UserID: "all", Phone: phone, Mail: "a@example.com", TOTP: true},
+			"own": {UserID: "own", Phone: phone}, "phone": {UserID: "phone", Phone: phone}}}
+	numbers := policy("LOGIN", 1, "SMS", "MAIL")
+	numbers.NumberMatching = true
+	for name, c := range map[string]struct {
+		p    mfa.Policy
+		want string // considered, changed, stopped, users: examples
+	}{
+		"the same":                {policy("LOGIN", 1, "SMS", "MAIL"), "6 0 0 0:"},
+		"more of them":            {policy("LOGIN", 2, "SMS", "MAIL"), "6 4 2 3: r4 r6"},
+		"another one":             {policy("LOGIN", 1, "TOTP", "SMS"), "6 4 0 3: r1 r4 r6 r7"},
+		"numbers":                 {numbers, "6 4 0 3: r1 r4 r6 r7"},
+		"in place of the default": {policy("UPDATE_PASSWORD", 1, "MAIL"), "2 2 1 2: r13"},
+		"what must be proved":     {policy("RESET_PASSWORD", 1, "SMS", "MAIL"), "1 0 0 0:"},
+		"an action of nobody":     {policy("VERIFY_EMAIL", 1, "MAIL"), "0 0 0 0:"},
+	} {
+		x, err := s.Rehearse(t.Context(), rows, c.p)
+		storetest.Must(t, err)
+		got := fmt.Sprintf("%d %d %d %d:", x.Considered, x.Changed, x.Stopped, x.Users)
+		for _, e := range x.Examples {
+			got += " " + e.RequestID
+		}
+		if got != c.want || x.Truncated {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package stepup
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+)
+
+// Starter starts challenges. All fields are needed but Devices, without which no
+// device is woken.
+type Starter struct {
+	*Messenger
+	Actions    challenge.Actions
+	Accounts   Accounts
+	Tokens     Tokens
+	Challenges Challenges
+	Commit     commit.Committer
+	Devices    Devices
+}
+
+var _ challenge.Starts = (*Starter)(nil)
+
+// Start implements challenge.Starts. The challenge, the outbox rows of its
+// codes, the challenges that make room for it, r.With and r.Bind commit together;
+// commit.ErrFenced means that the account or a fence of theirs moved on while
+// deciding: read again and start over.
+func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
+	action, ok := s.Actions[r.Action]
+	if !ok {
+		return challenge.Started{}, fault.New(fault.InvalidState, "no action of this code is registered")
+	}
+	now := s.Now()
+	if r.Decoy != "" {
+		r.Account.Mail, r.Proven = decoyMail, false
+	}
+	if r.Applicant != "" {
+		r.Proven = false
+	}
+	plan, offer, err := s.offer(now, r)
+	if err != nil {
+		return challenge.Started{}, err
+	}
+	c := s.build(now, r, action.Flow, offer, plan)
+	if action.KeepsFilter {
+		c.Filter = r.Account.Countries
+	}
+	if r.Proven {
+		c.Off = r.Account.Off
+	}
+
+	letters := s.letters(c, r)
+	if r.Proven {
+		if letters, err = s.withinBudget(ctx, now, &c, letters); err != nil {
+			return challenge.Started{}, err
+		}
+	}
+	grant, err := s.reserve(ctx, now, c, letters)
+	if err != nil {
+		return challenge.Started{}, err
+	}
+	pushed, err := s.bounded(ctx, &c, letters, r.Account, grant)
+	if err != nil {
+		return challenge.Started{}, err
+	}
+	if r.Proven {
+		if letters, err = s.withinCaps(ctx, now, &c, letters, grant); err != nil {
+			return challenge.Started{}, err
+		}
+	}
+	wakes, err := s.wakes(ctx, c)
+	if err != nil {
+		return challenge.Started{}, err
+	}
+	writes := make([]commit.Write, 0, 5+len(letters)+len(wakes)+len(grant.Supersede)+len(r.With))
+	writes = append(append(writes, Credentials(c)), pushed...)
+	for i := range letters {
+		l := &letters[i]
+		name := c.Methods[l.method].Name
+		off := r.Account.Off.Has(c.Flow, name) || slices.Contains(r.Withheld, name) // not offered where the start is proven
+		s.seal(l, &c.Methods[l.method], c, r.Proven || grant.Send[i] && !off)
+		writes = append(writes, outbox.Add{Message: l.row})
+	}
+	for _, w := range wakes {
+		writes = append(writes, outbox.Add{Message: w.row})
+	}
+	for _, old := range grant.Supersede {
+		writes = append(writes, challenge.Supersede{ID: old})
+	}
+	insert := challenge.Insert{Challenge: c}
+	if r.Command != nil {
+		insert.Commanded = true
+		insert.Command = s.Ring.Seal(r.Command, challenge.CommandData(c.ID))
+	}
+	writes = append(append(writes, insert), r.With...)
+	if r.Bind != nil {
+		writes = append(writes, r.Bind(c.ID)...)
+	}
+	c = insert.Challenge
+	c.Version = 1
+	if c.Off == 0 { // what is primed has no such set; the owner reads the row
+		s.Challenges.Prime(c, insert.Command)
+	}
+	if err := s.Commit.Commit(ctx, writes...); err != nil {
+		s.Challenges.Refresh(c.ID)
+		return challenge.Started{}, err
+	}
+	for _, old := range grant.Supersede {
+		s.Challenges.Refresh(old)
+	}
+	for _, l := range append(letters, wakes...) {
+		s.deliver(l)
+	}
+	return s.started(c)
+}
+
+// started signs the token of a challenge.
+func (s *Starter) started(c challenge.Challenge) (challenge.Started, error) {
+	until := time.UnixMilli(c.ExpiresAt).Add(s.Config.Grace)
+	token, err := s.Tokens.PAuth(c.ID, until)
+	return challenge.Started{Challenge: c, PAuth: token, ExpiresAt: until}, err
+}
+
+// Again returns a challenge as it is now, with another token, to a caller who lost the
+// answer of its start and has proven the same as then. CHALLENGE_NOT_FOUND.
+func (s *Starter) Again(ctx context.Context, id string) (challenge.Started, error) {
+	c, err := s.Store.Load(ctx, id)
+	if err != nil {
+		return challenge.Started{}, err
+	}
+	return s.started(c)
+}
+
+// offer decides which methods the account is asked for.
+func (s *Starter) offer(now time.Time, r challenge.StartRequest) (mfa.Plan, []mfa.Planned, error) {
+	userID := r.Account.UserID
+	if !r.Proven { // what holds for one user only would tell the user from a decoy (D-PWD-01)
+		userID = ""
+	}
+	plan := s.Catalog().Plan(now, r.Action, userID, r.Starter.IP)
+	offer, err := plan.Offer(func(n challenge.Name) bool {
+		owns := r.Account.Owns(n) || r.Decoy != "" // a decoy owns what is asked for
+		if r.Proven && r.Account.Off.Has(s.Actions[r.Action].Flow, n) {
+			return false
+		}
+		return owns && s.reaches(n)
+	})
+	return plan, offer, err
+}
+
+func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.Flow, offer []mfa.Planned,
+	plan mfa.Plan) challenge.Challenge {
+	ms, ttl := now.UnixMilli(), s.Config.TTL.Milliseconds()
+	for _, p := range offer {
+		ttl = max(ttl, p.LifetimeMs)
+	}
+	a := r.Account
+	c := challenge.Challenge{
+		ID: id.New(now), UserID: a.UserID, Action: r.Action, Flow: flow, CreatedAt: ms, ExpiresAt: ms + ttl,
+		Body: challenge.Body{Subject: a.UserID, Required: plan.Required, CV: a.CV, SV: a.SV, Proven: r.Proven,
+			Starter: r.Starter, Methods: make([]challenge.Method, len(offer))},
+	}
+	if r.Decoy != "" {
+		c.UserID, c.Subject, c.Kind = "", r.Decoy, challenge.Decoy
+	}
+	if r.Applicant != "" {
+		c.UserID, c.Subject, c.Kind = "", r.Applicant, challenge.Applicant
+	}
+	for i, p := range offer {
+		m := challenge.Method{ID: id.New(now), Name: p.Name, Template: p.Template, LifetimeMs: p.LifetimeMs,
+			RenewMs: p.RenewMs, Mandatory: p.Mandatory}
+		if m.LifetimeMs == 0 { // no limit of its own: it lives as long as the challenge (D-2FA-03)
+			m.LifetimeMs = ttl
+		}
+		if p.Name.Sent() && s.Config.MaxCodeAge > 0 {
+			m.LifetimeMs = min(m.LifetimeMs, s.Config.MaxCodeAge.Milliseconds())
+		}
+		if p.Code != string(p.Name) {
+			m.Code = p.Code
+		}
+		m.ExpiresAt = ms + m.LifetimeMs
+		if p.Name.Sent() {
+			m.MadeAt = ms
+			// The starter of a reset typed the number, not the address (D-2FA-26).
+			if r.Proven || r.Applicant != "" || p.Name == challenge.SMS {
+				m.Hint = Hint(p.Name, destination(a, p.Name), a.Dial)
+			}
+		}
+		if p.Name == challenge.PUSH && plan.NumberMatching {
+			m.Number = newNumber()
+			sum := s.Ring.Hash("otp", c.ID, m.ID, approved+":"+m.Number)
+			m.Digest = challenge.Digest{Key: sum.Key, Sum: sum.Sum}
+		}
+		c.Methods[i] = m
+	}
+	return c
+}
+
+// letters are the messages of the codes that a new challenge sends.
+func (s *Starter) letters(c challenge.Challenge, r challenge.StartRequest) []letter {
+	var ls []letter
+	for i, m := range c.Methods {
+		if !m.Name.Sent() {
+			continue
+		}
+		to := destination(r.Account, m.Name)
+		row := s.row(c, m, c.Owner(), to, r.Starter.IP)
+		row.Proven = r.Proven
+		ls = append(ls, letter{method: i, to: to, lang: s.language(r.Starter.Language, r.Account.Language), row: row})
+	}
+	return ls
+}

@@ -1,0 +1,274 @@
+package device
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+)
+
+// Freshness of proofs (D-AUTH-06).
+const (
+	maxSkew   = 300 * time.Second // between our clock and the device's
+	remember  = 600 * time.Second // how long a jti is remembered
+	nonceLife = 5 * time.Minute
+)
+
+// Service verifies proofs, and adds and removes devices. All fields but Loopback
+// are needed.
+type Service struct {
+	Store    Store
+	Users    user.Store
+	Commit   commit.Committer
+	Ring     *keyring.Ring
+	Notices  challenge.Notices
+	Audience string // the public base URL
+	Loopback bool   // push targets may be http URLs of this machine: development mode
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Request is a request that a device has signed, as it came.
+type Request struct {
+	Proof    string // "" for none
+	Method   string
+	Target   string // path with the raw query
+	HasBody  bool
+	BodyHash [32]byte // SHA-256 of the body
+}
+
+// Answer is what a device has signed of a challenge.
+type Answer struct {
+	DeviceID    string // as the body says
+	ChallengeID string
+	MethodID    string
+	Value       string
+	// Decides is false for a value that is no decision, such as a code: then the
+	// proof need not repeat it, since the hash of the body covers it.
+	Decides bool
+}
+
+// Required is the refusal of a request without a proof.
+func Required() error {
+	return fault.New(fault.DeviceSignatureRequired, "a device signature is needed")
+}
+
+// Refused is the refusal of a proof, whatever its fault is.
+func Refused() error {
+	return fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")
+}
+
+// Present establishes which device a request comes from. The proof must be fresh
+// and is used up, durably, before Present returns.
+//
+// Errors: DEVICE_SIGNATURE_REQUIRED; DEVICE_SIGNATURE_INVALID, with a nonce when
+// nothing but its age is wrong with the proof; UNAVAILABLE.
+func (s *Service) Present(ctx context.Context, r Request) (Device, error) {
+	if r.Proof == "" {
+		return Device{}, Required()
+	}
+	d, c, err := s.registered(ctx, r)
+	if err != nil {
+		return Device{}, err
+	}
+	return d, s.spend(ctx, d.ID, c, Use{UserID: d.UserID, ID: d.ID, At: s.Now()})
+}
+
+// Answered establishes which device signed an answer to a method of a challenge.
+// Challenge and method are the nonce of such a proof, so its age is not judged;
+// whether the device is the challenge's user's is the caller's to judge. Nothing
+// is used up. Errors are those of Present, without a nonce.
+func (s *Service) Answered(ctx context.Context, r Request, a Answer) (Device, error) {
+	if r.Proof == "" {
+		return Device{}, Required()
+	}
+	d, c, err := s.registered(ctx, r)
+	if err != nil {
+		return Device{}, err
+	}
+	same := equal(a.DeviceID, d.ID) & equal(a.ChallengeID, c.Challenge) & equal(a.MethodID, c.MethodID)
+	if a.Decides || c.Value != "" {
+		same &= equal(a.Value, c.Value)
+	}
+	if same != 1 {
+		return Device{}, Refused()
+	}
+	s.Log.InfoContext(ctx, "device signed an answer", "device", d.ID, "challenge", a.ChallengeID, "iat", c.IssuedAt)
+	return d, nil
+}
+
+// Enrolling establishes that the caller of a request holds the private key of a
+// key that is no device's yet. Errors are those of Present.
+func (s *Service) Enrolling(ctx context.Context, r Request, userID string, k Key) error {
+	if r.Proof == "" {
+		return Required()
+	}
+	p, ok := parse(r.Proof)
+	if !ok || !k.verify(p.alg, p.signed, p.sig) || s.stands(r, p.claims)&equal(p.kid, k.Thumbprint()) != 1 {
+		return Refused()
+	}
+	return s.spend(ctx, "new/"+userID+"/"+p.kid, p.claims)
+}
+
+// registered verifies the proof of a device but for its age. A device that does
+// not exist costs what another does.
+func (s *Service) registered(ctx context.Context, r Request) (Device, Claims, error) {
+	p, ok := parse(r.Proof)
+	if !ok {
+		return Device{}, Claims{}, Refused()
+	}
+	d, err := s.Store.Get(ctx, p.kid)
+	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
+		return Device{}, Claims{}, err
+	}
+	key, known := d.Key, err == nil && d.Status == Active
+	if !known {
+		key = strangers[p.alg]
+	}
+	right := key.verify(p.alg, p.signed, p.sig)
+	if s.stands(r, p.claims) != 1 || !right || !known {
+		return Device{}, Claims{}, Refused()
+	}
+	return d, p.claims, nil
+}
+
+// stands compares what the claims say of the request with the request; 1 for all
+// equal.
+func (s *Service) stands(r Request, c Claims) int {
+	body := ""
+	if r.HasBody || c.BodyHash != "" { // the hash of nothing is right for no body
+		body = encode(r.BodyHash[:])
+	}
+	return equal(c.Audience, s.Audience) & equal(c.Method, r.Method) & equal(c.Target, r.Target) & equal(c.BodyHash, body)
+}
+
+func equal(a, b string) int { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) }
+
+// spend judges the age of a proof of a subject and uses the proof up, or the
+// nonce that it names; writes commit with that.
+func (s *Service) spend(ctx context.Context, subject string, c Claims, writes ...commit.Write) error {
+	now := s.Now()
+	see := See{At: now, Until: now.Add(remember)}
+	var ids []string
+	if c.Nonce != "" {
+		until, mine := s.nonceOf(subject, c.Nonce)
+		if !mine || !now.Before(until) {
+			return s.stale(now, subject)
+		}
+		ids, see.Until = s.seen("nonce", subject, c.Nonce), until
+	} else {
+		if skew := now.Sub(time.Unix(c.IssuedAt, 0)); skew > maxSkew || skew < -maxSkew {
+			return s.stale(now, subject)
+		}
+		ids = s.seen("jti", subject, c.ID)
+	}
+	for _, see.ID = range ids {
+		writes = append(writes, see)
+	}
+	err := s.Commit.Commit(ctx, writes...)
+	if errors.Is(err, commit.ErrFenced) {
+		if c.Nonce != "" {
+			return s.stale(now, subject)
+		}
+		return Refused()
+	}
+	return err
+}
+
+// seen are the keys under which a proof or a nonce is remembered: more than one
+// after a hashing key was replaced, so that nothing that was used is new again.
+func (s *Service) seen(what, subject, value string) (keys []string) {
+	for _, sum := range s.Ring.Steadies("device "+what, subject, value) {
+		keys = append(keys, hex.EncodeToString(sum))
+	}
+	return keys
+}
+
+// stale refuses a proof for its age and gives out a nonce to sign again with
+// (the mechanism of RFC 9449, section 8).
+func (s *Service) stale(now time.Time, subject string) error {
+	f := fault.New(fault.DeviceSignatureInvalid, "the device signature is not fresh; sign again with the nonce")
+	f.Nonce = s.newNonce(now, subject)
+	return f
+}
+
+// A nonce is its end, some randomness, and a keyed hash of both and of whom it
+// was given to; so it needs no row before it is used.
+const (
+	nonceEnd    = 8  // bytes, ms
+	nonceRandom = 12 // bytes
+)
+
+func (s *Service) newNonce(now time.Time, subject string) string {
+	b := make([]byte, nonceEnd+nonceRandom)
+	binary.BigEndian.PutUint64(b, uint64(now.Add(nonceLife).UnixMilli()))
+	rand.Read(b[nonceEnd:]) // crypto/rand.Read never fails
+	return encode(append(b, s.Ring.Hash("device nonce", subject, string(b)).Sum...))
+}
+
+// nonceOf reads a nonce; false for one that was not given to the subject.
+func (s *Service) nonceOf(subject, nonce string) (until time.Time, mine bool) {
+	b := decode(nonce)
+	if len(b) <= nonceEnd+nonceRandom || encode(b) != nonce {
+		return until, false
+	}
+	head, sum := b[:nonceEnd+nonceRandom], b[nonceEnd+nonceRandom:]
+	for _, h := range s.Ring.Hashes("device nonce", subject, string(head)) {
+		mine = subtle.ConstantTimeCompare(h.Sum, sum) == 1 || mine
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(head))), mine
+}
+
+// Wake is a device that wants to be told of a push, and how.
+type Wake struct{ DeviceID, Target string }
+
+// Wakes lists the active devices of a user that have a push target.
+func (s *Service) Wakes(ctx context.Context, userID string) (out []Wake, err error) {
+	err = s.targets(ctx, userID, func(d Device, target string) { out = append(out, Wake{d.ID, target}) })
+	return out, err
+}
+
+// Gone stops waking a user's devices at a target that exists no longer. Calling it
+// again changes nothing.
+func (s *Service) Gone(ctx context.Context, userID, target string) error {
+	var writes []commit.Write
+	err := s.targets(ctx, userID, func(d Device, of string) {
+		if of == target {
+			writes = append(writes, Mute{d.ID, d.Target})
+		}
+	})
+	if err != nil || writes == nil {
+		return err
+	}
+	return s.Commit.Commit(ctx, writes...)
+}
+
+// targets visits the active devices of a user that have a push target.
+func (s *Service) targets(ctx context.Context, userID string, visit func(d Device, target string)) error {
+	ds, err := s.Store.List(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, d := range ds {
+		if d.Target == nil || d.Status != Active {
+			continue
+		}
+		plain, err := s.Ring.Open(d.Target, TargetData(d.UserID, d.ID))
+		if err != nil {
+			return fmt.Errorf("push target of device %s: %w", d.ID, err)
+		}
+		visit(d, string(plain))
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package geofilter
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/geo"
+)
+
+// Live is a node's copy of all filters, by which requests are judged without a
+// database read. Every node follows the change feed (topic change.Geofilter);
+// the one that changed a filter knows before anybody is answered (Told).
+//
+// Reading takes one lookup in a map that is never changed, and no lock; writing
+// replaces the map of one shard. It is safe for concurrent use.
+type Live struct {
+	store  Store
+	seed   maphash.Seed
+	shards [shards]shard
+}
+
+const shards = 256
+
+type shard struct {
+	mu sync.Mutex // of writers
+	m  atomic.Pointer[map[string]held]
+}
+
+// held is a filter and its version. An empty one stays, so that an older answer
+// of the database cannot bring its countries back.
+type held struct {
+	filter geo.Filter
+	cv     int64
+}
+
+// NewLive returns a Live that knows no filter until Reload.
+func NewLive(s Store) *Live { return &Live{store: s, seed: maphash.MakeSeed()} }
+
+// Filter is the filter of an account.
+func (l *Live) Filter(userID string) geo.Filter {
+	m := l.shard(userID).m.Load()
+	if m == nil {
+		return ""
+	}
+	return (*m)[userID].filter
+}
+
+// Reload reads all filters. The node calls it after it began to follow the feed
+// and before it serves.
+func (l *Live) Reload(ctx context.Context) error {
+	all, err := l.store.All(ctx)
+	if err != nil {
+		return fmt.Errorf("load the geographic filters: %w", err)
+	}
+	by := map[*shard][]Held{}
+	for _, h := range all {
+		s := l.shard(h.UserID)
+		by[s] = append(by[s], h)
+	}
+	for s, hs := range by {
+		s.put(hs...)
+	}
+	return nil
+}
+
+// Follow reads the filters of accounts again.
+func (l *Live) Follow(ctx context.Context, userIDs ...string) error {
+	for _, id := range userIDs {
+		h, err := l.store.Get(ctx, id)
+		if err != nil {
+			return fmt.Errorf("follow a geographic filter: %w", err)
+		}
+		l.shard(id).put(h)
+	}
+	return nil
+}
+
+// Told notes a write that has just become durable; those of others tell it
+// nothing.
+func (l *Live) Told(w commit.Write) {
+	if w, ok := w.(user.SetCountries); ok {
+		l.shard(w.UserID).put(Held{UserID: w.UserID, CV: w.CV + 1, Filter: w.Countries})
+	}
+}
+
+func (l *Live) shard(userID string) *shard {
+	return &l.shards[maphash.String(l.seed, userID)%shards]
+}
+
+func (s *shard) put(hs ...Held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := map[string]held{}
+	if old := s.m.Load(); old != nil {
+		next = maps.Clone(*old)
+	}
+	for _, h := range hs {
+		if h.CV > 0 && h.CV >= next[h.UserID].cv {
+			next[h.UserID] = held{h.Filter, h.CV}
+		}
+	}
+	s.m.Store(&next)
+}

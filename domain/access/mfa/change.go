@@ -1,0 +1,145 @@
+package mfa
+
+import (
+	"castellan/domain/kit/fault"
+)
+
+// MethodChange is a partial update of a method; nil is left as it is.
+type MethodChange struct {
+	Code         string
+	ExpireMs     *int64
+	RenewStartMs *int64
+}
+
+// Check makes the checks that need no stored record: INVALID_FIELD for a
+// faulty field and for a change without any (D-MFA-01). How the two times stand to each
+// other is left to Apply.
+func (c MethodChange) Check(t Times) error {
+	if c.ExpireMs == nil && c.RenewStartMs == nil {
+		return nothingSent("expireMs, renewStartMs")
+	}
+	ps := codeProblem(nil, "methodCode", c.Code)
+	m := c.merge(Method{Code: c.Code})
+	return fault.All(m.renewProblem(m.expireProblem(ps, t), MaxMethodMs))
+}
+
+// Apply returns the changed method, judged as a whole (D-MFA-13). INVALID_FIELD when
+// it would be the same or is not valid.
+func (c MethodChange) Apply(m Method, t Times) (Method, error) {
+	next := c.merge(m)
+	if next == m {
+		return m, nothingToChange()
+	}
+	return next, next.Check(t)
+}
+
+func (c MethodChange) merge(m Method) Method {
+	set(&m.ExpireMs, c.ExpireMs)
+	set(&m.RenewStartMs, c.RenewStartMs)
+	return m
+}
+
+// ActionChange is a partial update of an action; nil is left as it is.
+type ActionChange struct {
+	Code    string
+	Title   *Text
+	Headers *Headers
+}
+
+// Check makes the checks that need no stored record, as MethodChange.Check.
+func (c ActionChange) Check() error {
+	if c.Title == nil && c.Headers == nil {
+		return nothingSent("title, infoTableHeaders")
+	}
+	ps := codeProblem(nil, "actionCode", c.Code)
+	if c.Title != nil {
+		ps = textProblem(ps, "title", c.Title.check())
+	}
+	if c.Headers != nil {
+		ps = textProblem(ps, "infoTableHeaders", c.Headers.check())
+	}
+	return fault.All(ps)
+}
+
+// Apply returns the changed action, as MethodChange.Apply.
+func (c ActionChange) Apply(a Action) (Action, error) {
+	next := a
+	set(&next.Title, c.Title)
+	set(&next.Headers, c.Headers)
+	if next.Equal(a) {
+		return a, nothingToChange()
+	}
+	return next, next.Check()
+}
+
+// PolicyChange is a partial update of a COMMON policy; nil is left as it is.
+type PolicyChange struct {
+	ID        int64
+	Name      *string
+	ExpireAt  *int64
+	Required  *int
+	Preferred *int
+	Methods   *[]Choice
+	// NumberMatching is an extension of the interface.
+	NumberMatching *bool
+}
+
+// Check is as MethodChange.Check. What depends on other fields of the policy
+// is left to Apply.
+func (c PolicyChange) Check() error {
+	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil &&
+		c.NumberMatching == nil {
+		return nothingSent("name, expireAt, required, preffered, methods")
+	}
+	var ps []fault.Problem
+	var p Policy
+	if c.Name != nil {
+		p.Name = *c.Name
+		ps = p.nameProblem(ps)
+	}
+	if c.ExpireAt != nil {
+		p.ExpireAt = *c.ExpireAt
+		ps = p.expireProblem(ps)
+	}
+	if c.Required != nil && *c.Required < 1 {
+		ps = append(ps, fault.Problem{Field: "required", Message: "must be at least 1"})
+	}
+	if c.Preferred != nil && *c.Preferred < 0 {
+		ps = append(ps, fault.Problem{Field: "preffered", Message: "must not be negative"})
+	}
+	if c.Methods != nil {
+		p.Methods = *c.Methods
+		ps = p.methodsProblem(ps)
+	}
+	return fault.All(ps)
+}
+
+// Apply returns the changed policy, judged as a whole (D-MFA-04).
+// INVALID_FIELD when it would be the same or is not valid.
+func (c PolicyChange) Apply(p Policy, in *Catalog) (Policy, error) {
+	next := p
+	set(&next.Name, c.Name)
+	set(&next.ExpireAt, c.ExpireAt)
+	set(&next.Required, c.Required)
+	set(&next.Methods, c.Methods)
+	set(&next.NumberMatching, c.NumberMatching)
+	if c.Preferred != nil {
+		next.Preferred = c.Preferred
+	}
+	if next.Equal(p) {
+		return p, nothingToChange()
+	}
+	return next, next.Check(in)
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+func nothingSent(fields string) error {
+	return fault.New(fault.InvalidField, "at least one of these fields must be sent: %s", fields)
+}
+
+func nothingToChange() error { return fault.New(fault.InvalidField, "nothing to change") }

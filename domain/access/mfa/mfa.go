@@ -1,0 +1,120 @@
+// Package mfa owns the configuration of the second factor (section 2.2 of the interface): the
+// methods with their lifetimes, the actions with their texts, and the policies
+// that say which methods guard an action and how many of them must be
+// completed. From a snapshot of the three it answers the one question a new
+// challenge asks: what does this action need of this user?
+//
+// Start reading at Catalog.Plan (plan.go), which makes that choice. Writes are
+// judged by the pure functions of validate.go and carried out by Admin
+// (service.go); Live holds the snapshot a node works with. Implements section
+// 4.4 and decisions D-MFA-01…12, D-2FA-08, D-2FA-10…12 and D-PWD-02.
+package mfa
+
+import (
+	"slices"
+
+	"castellan/domain/access/challenge"
+)
+
+// The methods of first start; any other code may be added (D-MFA-11).
+const (
+	SMS  = "SMS"
+	MAIL = "MAIL"
+	PUSH = "PUSH"
+	TOTP = "TOTP"
+)
+
+// The actions the service itself knows (section 2.1 of the interface, D-MFA-05).
+const (
+	Login           = "LOGIN"
+	ResetPassword   = "RESET_PASSWORD"
+	UpdatePassword  = "UPDATE_PASSWORD"
+	TOTPSetup       = "TOTP_SETUP"
+	TOTPDeactivate  = "TOTP_DEACTIVATE"
+	GeofilterAdd    = "GEOFILTER_ADD"
+	GeofilterRemove = "GEOFILTER_REMOVE"
+	DuringVideoKYC  = "DURING_VIDEO_KYC"
+	VerifyEmail     = "VERIFY_EMAIL"
+	DeviceAdd       = "DEVICE_ADD"
+	DeviceRemove    = "DEVICE_REMOVE"
+	ApproveRequest  = "APPROVE_REQUEST"
+	Register        = "REGISTER"
+	Withdraw        = "WITHDRAW"
+)
+
+// Method is the configuration of one kind of factor. Its Code is unique.
+type Method struct {
+	Code         string
+	ExpireMs     int64 // validity; 0: as long as the challenge (D-2FA-03)
+	RenewStartMs int64 // from creation until a renewal is possible; 0: never
+}
+
+// Name is the wire name of the method's kind; false for a code that names
+// none of the four kinds, which is kept but never offered.
+func (m Method) Name() (challenge.Name, bool) { return challenge.ParseName(m.Code) }
+
+// Action is what a challenge can guard, as people read it. Its Code is unique.
+type Action struct {
+	Code    string
+	Title   Text
+	Headers Headers // infoTableHeaders
+}
+
+// Equal reports whether a and b say the same.
+func (a Action) Equal(b Action) bool {
+	return a.Code == b.Code && a.Title.Equal(b.Title) && a.Headers.Equal(b.Headers)
+}
+
+// EntityType is the kind of entity a policy targets.
+type EntityType string
+
+// The kinds of entities.
+const (
+	General EntityType = "GENERAL"
+	UserID  EntityType = "USER_ID"
+	IP      EntityType = "IP"
+)
+
+// Common is the one policy type there is; a policy of another type is listed
+// and never applied.
+const Common = "COMMON"
+
+// Policy says which methods guard an action and how many of them must be
+// completed. There is one per action, type and entity.
+type Policy struct {
+	ID         int64
+	ActionCode string
+	Name       string
+	EntityType EntityType
+	EntityID   string // the user id or IP address targeted; "" for General
+	ExpireAt   int64  // epoch ms; 0: never
+	Type       string
+	Methods    []Choice // in the order in which they are offered
+	Required   int
+	// NumberMatching has the approval of a push name the number that the one who
+	// started the challenge sees (SEC-16).
+	NumberMatching bool
+	// Preferred has no effect (D-MFA-03); nil: not stated. The interface
+	// spells it "preffered".
+	Preferred *int
+}
+
+// Preference is what is shown of Preferred: where it is not stated, Required.
+func (p Policy) Preference() int {
+	if p.Preferred != nil {
+		return *p.Preferred
+	}
+	return p.Required
+}
+
+// Expired reports whether the policy has come to its end.
+func (p Policy) Expired(nowMs int64) bool { return p.ExpireAt != 0 && nowMs >= p.ExpireAt }
+
+// Equal reports whether p and q say the same.
+func (p Policy) Equal(q Policy) bool {
+	return p.ID == q.ID && p.ActionCode == q.ActionCode && p.Name == q.Name &&
+		p.EntityType == q.EntityType && p.EntityID == q.EntityID && p.ExpireAt == q.ExpireAt &&
+		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() &&
+		p.NumberMatching == q.NumberMatching &&
+		slices.Equal(p.Methods, q.Methods)
+}

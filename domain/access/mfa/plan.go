@@ -1,0 +1,176 @@
+package mfa
+
+import (
+	"slices"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/fault"
+)
+
+// Planned is a method that a challenge may offer. Times are as configured.
+type Planned struct {
+	Code       string
+	Name       challenge.Name
+	Template   string
+	LifetimeMs int64 // 0: as long as the challenge
+	RenewMs    int64 // 0: cannot be renewed
+	Mandatory  bool  // must be among the completed ones
+}
+
+// Plan is what an action needs of a user. A Plan shares memory with its
+// Catalog: read it, do not change it.
+type Plan struct {
+	PolicyID   int64 // 0: the built-in default
+	EntityType EntityType
+	Required   int // distinct completions
+	Methods    []Planned
+	Mandatory  []challenge.Name
+	// NumberMatching is that of the policy.
+	NumberMatching bool
+}
+
+// Plan chooses what guards an action: among the policies that have not
+// expired the one for the user, else for the address, else the general one,
+// else the built-in default (D-2FA-12). A method without a configuration and
+// a code that is none of the four kinds are left out; PUSH and PUSH_OTP are
+// one kind, of which the first listed counts (D-2FA-08).
+//
+// Some actions prove the possession of particular methods: these are added
+// to any policy, must all be completed, and others are offered only where the
+// policy requires more completions than these (D-PWD-02, D-2FA-27).
+func (c *Catalog) Plan(now time.Time, action, userID, ip string) Plan {
+	if p := c.choose(now, action, userID, ip); p != nil {
+		return p.plan
+	}
+	if p, ok := c.defaults[action]; ok {
+		return p
+	}
+	return c.fallback
+}
+
+// PlanOf is the plan of a policy that may not be stored.
+func (c *Catalog) PlanOf(p Policy) Plan {
+	next := plan(c.methods, p.ActionCode, p.Methods, p.Required)
+	next.NumberMatching = p.NumberMatching
+	return next
+}
+
+// Offer is the part of the plan that an account can complete, in the order of
+// the policy; owned tells what it owns. MFA_NOT_AVAILABLE when that is fewer
+// methods than required or lacks a mandatory one: what is required is never
+// lowered to what is there (D-2FA-11).
+func (p Plan) Offer(owned func(challenge.Name) bool) ([]Planned, error) {
+	offer := make([]Planned, 0, len(p.Methods))
+	for _, m := range p.Methods {
+		if owned(m.Name) {
+			offer = append(offer, m)
+		}
+	}
+	if len(offer) < p.Required || len(p.missing(offer)) > 0 {
+		return nil, fault.New(fault.MFANotAvailable, "the account does not own enough methods for this action")
+	}
+	return offer, nil
+}
+
+func (p Plan) missing(offer []Planned) (names []challenge.Name) {
+	for _, n := range p.Mandatory {
+		if !slices.ContainsFunc(offer, func(m Planned) bool { return m.Name == n }) {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// mandatory lists the methods whose completion is what the action is about:
+// a password reset and a sign-up prove phone and mail, a mail verification the mail. No
+// policy can lower them.
+func mandatory(action string) []challenge.Name {
+	switch action {
+	case ResetPassword, Register:
+		return []challenge.Name{challenge.SMS, challenge.MAIL}
+	case VerifyEmail:
+		return []challenge.Name{challenge.MAIL}
+	}
+	return nil
+}
+
+// plan works out a policy's plan. Missing mandatory methods join at the end.
+func plan(methods map[string]Method, action string, choices []Choice, required int) Plan {
+	must := mandatory(action)
+	p := Plan{EntityType: General, Required: max(required, len(must)), Mandatory: must}
+	for _, ch := range slices.Concat(choices, choicesOf(must)) {
+		m, configured := methods[ch.Code]
+		name, known := m.Name()
+		if !configured || !known || slices.ContainsFunc(p.Methods, func(o Planned) bool { return o.Name == name }) {
+			continue
+		}
+		needed := slices.Contains(must, name)
+		if len(must) > 0 && !needed && p.Required <= len(must) {
+			continue
+		}
+		o := Planned{Code: m.Code, Name: name, Template: ch.Template, LifetimeMs: m.ExpireMs, Mandatory: needed}
+		if name.Sent() {
+			o.RenewMs = m.RenewStartMs
+		}
+		p.Methods = append(p.Methods, o)
+	}
+	return p
+}
+
+func choicesOf(names []challenge.Name) []Choice {
+	out := make([]Choice, len(names))
+	for i, n := range names {
+		out[i] = Choice{Code: string(n)}
+	}
+	return out
+}
+
+// Verdict tells what became of a policy when a plan was chosen.
+type Verdict string
+
+// The verdicts.
+const (
+	Chosen      Verdict = "CHOSEN"
+	Outranked   Verdict = "OUTRANKED"    // a more specific policy was chosen
+	Expired     Verdict = "EXPIRED"      // its expireAt has passed
+	OtherEntity Verdict = "OTHER_ENTITY" // for another user or address
+	UnknownType Verdict = "UNKNOWN_TYPE" // not COMMON
+)
+
+// Candidate is a policy that was considered for a plan.
+type Candidate struct {
+	Policy  Policy
+	Verdict Verdict
+}
+
+// Candidates tells how Plan comes to its choice: every policy of the action,
+// the most specific first.
+func (c *Catalog) Candidates(now time.Time, action, userID, ip string) []Candidate {
+	out := []Candidate{}
+	taken, address := false, canonicalIP(ip)
+	for i := range c.byAction[action] {
+		p := &c.byAction[action][i]
+		v := p.judge(now, userID, address)
+		if v == Chosen && taken {
+			v = Outranked
+		}
+		taken = taken || v == Chosen
+		out = append(out, Candidate{p.Policy, v})
+	}
+	return out
+}
+
+func (c *Catalog) choose(now time.Time, action, userID, ip string) *candidate {
+	list := c.byAction[action]
+	if len(list) == 0 {
+		return nil
+	}
+	address := canonicalIP(ip)
+	for i := range list {
+		if list[i].judge(now, userID, address) == Chosen {
+			return &list[i]
+		}
+	}
+	return nil
+}

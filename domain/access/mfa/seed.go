@@ -1,0 +1,104 @@
+package mfa
+
+import (
+	"context"
+	"slices"
+)
+
+// SeedMethods are the methods of a new installation (D-MFA-11).
+func SeedMethods() []Method {
+	return []Method{
+		{Code: SMS, ExpireMs: 120_000, RenewStartMs: 60_000},
+		{Code: MAIL, ExpireMs: 120_000, RenewStartMs: 60_000},
+		{Code: PUSH, ExpireMs: 120_000},
+		{Code: TOTP},
+	}
+}
+
+// SeedActions are the actions of a new installation: those of section 2.1
+// of the interface. Codes that only this service adds have no row.
+func SeedActions() []Action {
+	var out []Action
+	own := []string{DeviceAdd, DeviceRemove, ApproveRequest, Register, Withdraw}
+	for _, a := range builtIn {
+		if !slices.Contains(own, a.Code) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Seed writes the content of a new installation. The caller sees to it that
+// this happens once, in one transaction.
+func Seed(ctx context.Context, s Store) error {
+	for _, m := range SeedMethods() {
+		if err := s.AddMethod(ctx, m); err != nil {
+			return err
+		}
+	}
+	for _, a := range SeedActions() {
+		if err := s.AddAction(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The header keys of the built-in actions. An action supplies values under
+// these keys, and rows appear only for those it supplies (D-2FA-25).
+const (
+	HeaderDevice  = "device"  // the device that starts the action
+	HeaderIP      = "ip"      // its address
+	HeaderCountry = "country" // where that is
+	HeaderAllowed = "allowed" // the country that enters or leaves the geographic filter
+	HeaderMail    = "email"   // the address to be verified
+	HeaderSubject = "subject" // the device that enters or leaves the account
+	HeaderRequest = "request" // what a request would change
+	HeaderAmount  = "amount"  // what a withdrawal sends, with its currency and network
+	HeaderFee     = "fee"     // what it costs
+	HeaderAddress = "address" // where it goes, with the tag
+)
+
+// Titles name the action in a few words: an SMS in Turkish or Arabic has 70
+// characters for everything.
+var builtIn = func() []Action {
+	device := Header{HeaderDevice, Text{"tr": "Cihaz", "en": "Device", "ar": "الجهاز"}}
+	ip := Header{HeaderIP, Text{"tr": "IP adresi", "en": "IP address", "ar": "عنوان IP"}}
+	country := Header{HeaderCountry, Text{"tr": "Konum", "en": "Location", "ar": "الموقع"}}
+	allowed := Header{HeaderAllowed, Text{"tr": "Ülke", "en": "Country", "ar": "الدولة"}}
+	mail := Header{HeaderMail, Text{"tr": "E-posta adresi", "en": "Email address", "ar": "عنوان البريد الإلكتروني"}}
+	subject := Header{HeaderSubject, Text{"tr": "Hesaptaki cihaz", "en": "Account device", "ar": "جهاز الحساب"}}
+	request := Header{HeaderRequest, Text{"tr": "İstek", "en": "Request", "ar": "الطلب"}}
+	withdrawal := []Header{{HeaderAmount, Text{"tr": "Tutar", "en": "Amount", "ar": "المبلغ"}},
+		{HeaderFee, Text{"tr": "Ücret", "en": "Fee", "ar": "الرسوم"}},
+		{HeaderAddress, Text{"tr": "Adres", "en": "Address", "ar": "العنوان"}}}
+	from := []Header{device, ip, country}
+	with := func(h Header) Headers { return append(Headers{h}, from...) }
+	return []Action{
+		{Login, Text{"tr": "Giriş", "en": "Sign-in", "ar": "تسجيل الدخول"}, from},
+		{ResetPassword, Text{"tr": "Şifre sıfırlama", "en": "Password reset", "ar": "استعادة كلمة المرور"}, from},
+		{UpdatePassword, Text{"tr": "Şifre değiştirme", "en": "Password change", "ar": "تغيير كلمة المرور"}, from},
+		{TOTPSetup, Text{"tr": "Doğrulayıcı kurulumu", "en": "Authenticator setup", "ar": "إعداد تطبيق المصادقة"},
+			from},
+		{TOTPDeactivate, Text{"tr": "Doğrulayıcı kaldırma", "en": "Authenticator removal",
+			"ar": "إزالة تطبيق المصادقة"}, from},
+		{GeofilterAdd, Text{"tr": "İzinli ülke ekleme", "en": "New allowed country", "ar": "إضافة دولة مسموح بها"},
+			with(allowed)},
+		{GeofilterRemove, Text{"tr": "İzinli ülke silme", "en": "Allowed country removal",
+			"ar": "إزالة دولة مسموح بها"}, with(allowed)},
+		{DuringVideoKYC, Text{"tr": "Görüntülü doğrulama", "en": "Video identity check",
+			"ar": "التحقق من الهوية بالفيديو"}, from},
+		{VerifyEmail, Text{"tr": "E-posta doğrulama", "en": "Email verification", "ar": "تأكيد البريد الإلكتروني"},
+			with(mail)},
+		{DeviceAdd, Text{"tr": "Cihaz ekleme", "en": "New device", "ar": "إضافة جهاز"}, with(subject)},
+		{DeviceRemove, Text{"tr": "Cihaz kaldırma", "en": "Device removal", "ar": "إزالة جهاز"}, with(subject)},
+		{ApproveRequest, Text{"tr": "İstek onayı", "en": "Request approval", "ar": "الموافقة على طلب"}, with(request)},
+		{Register, Text{"tr": "Hesap açma", "en": "Sign-up", "ar": "إنشاء حساب"}, from},
+		{Withdraw, Text{"tr": "Para çekme", "en": "Withdrawal", "ar": "سحب"}, append(withdrawal, from...)},
+	}
+}()
+
+// BuiltIn reports whether an action is one that the service knows by itself.
+func BuiltIn(code string) bool {
+	return slices.ContainsFunc(builtIn, func(a Action) bool { return a.Code == code })
+}

@@ -1,0 +1,363 @@
+package password
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+)
+
+// rows is a store of guards and what commits to it.
+type rows struct {
+	mu            sync.Mutex
+	guards        map[string]Guard
+	reads, writes int
+	fail          error // of the next commit
+	lag           time.Duration
+}
+
+func (r *rows) Guard(_ context.Context, key string) (Guard, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reads++
+	g := r.guards[key]
+	g.Key = key
+	return g, nil
+}
+
+func (r *rows) Purge(context.Context, time.Time) error { return nil }
+
+func (r *rows) Commit(_ context.Context, writes ...commit.Write) error {
+	time.Sleep(r.lag)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fail; err != nil {
+		r.fail = nil
+		return err
+	}
+	for _, w := range writes {
+		if _, is := w.(commit.Unflushed); is {
+			continue
+		}
+		g := w.(SaveGuard).Guard
+		if r.guards[g.Key].Version != g.Version {
+			return commit.ErrFenced
+		}
+		g.Version++
+		r.guards[g.Key] = g
+		r.writes++
+	}
+	return nil
+}
+
+func (r *rows) InTx(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
+
+// refund gives a try back as a login does: in one unit that save commits.
+func refund(ctx context.Context, a *Attempt, save func(context.Context, ...commit.Write) error) error {
+	defer a.Wrong()
+	for {
+		w, err := a.Refund(ctx)
+		if err != nil {
+			return err
+		}
+		if err = save(ctx, w); err == nil {
+			a.Refunded()
+			return nil
+		} else if !errors.Is(err, commit.ErrFenced) {
+			return err
+		}
+	}
+}
+
+func keeper() (*Guards, *rows) {
+	r := &rows{guards: map[string]Guard{}}
+	return NewGuards(r, r, DefaultGuardRules(), time.Now), r
+}
+
+func TestChargeIsDurableAndRefundGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, r := keeper()
+		a, err := g.Charge(t.Context(), "u", "p")
+		if err != nil || len(r.guards["u"].Tries) != 1 {
+			t.Fatalf("%v, %+v", err, r.guards["u"])
+		}
+		if err := refund(t.Context(), a, r.Commit); err != nil {
+			t.Fatal(err)
+		}
+		a.Wrong() // deferred by callers; nothing happens
+		if got := r.guards["u"]; len(got.Tries) != 0 || len(got.Good) != 1 || got.Version != 2 {
+			t.Errorf("%+v", got)
+		}
+		if r.reads != 1 || r.writes != 2 {
+			t.Errorf("a login read %d and wrote %d rows, want 1 and 2", r.reads, r.writes)
+		}
+		b, _ := g.Charge(t.Context(), "u", "p")
+		b.Wrong()
+		c, _ := g.Charge(t.Context(), "u", "p")
+		if err := c.Return(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Return(t.Context()); err == nil {
+			t.Error("an attempt was settled twice")
+		}
+		if got := r.guards["u"]; len(got.Tries) != 1 {
+			t.Errorf("one wrong and one that was not judged: %+v", got)
+		}
+		if len(g.accounts) != 0 {
+			t.Errorf("%d accounts are remembered without a try", len(g.accounts))
+		}
+	})
+}
+
+// Whatever the timing, ten wrong tries are judged and no more.
+func TestWrongTriesUnderRace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, r := keeper()
+		r.lag = time.Millisecond
+		var judged, refused atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 200 {
+			wg.Go(func() {
+				a, err := g.Charge(t.Context(), "u", "p")
+				if err != nil {
+					if fault.CodeOf(err) != fault.RateLimited {
+						t.Error(err)
+					}
+					refused.Add(1)
+					return
+				}
+				judged.Add(1)
+				time.Sleep(time.Duration(i%7) * 10 * time.Millisecond) // the hash
+				a.Wrong()
+			})
+		}
+		wg.Wait()
+		if judged.Load() != 10 || refused.Load() != 190 {
+			t.Errorf("%d judged, %d refused", judged.Load(), refused.Load())
+		}
+		if len(g.accounts) != 0 {
+			t.Errorf("%d accounts are left", len(g.accounts))
+		}
+	})
+}
+
+// An office logs in to one account at one moment: nobody is refused.
+func TestRightTriesUnderRace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, r := keeper()
+		r.lag = time.Millisecond
+		var wg sync.WaitGroup
+		for range 64 {
+			wg.Go(func() {
+				a, err := g.Charge(t.Context(), "u", "p")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(30 * time.Millisecond)
+				if n := r.tries("u"); n > 10 {
+					t.Errorf("%d tries at once", n)
+				}
+				if err := refund(t.Context(), a, r.Commit); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := r.guards["u"]; len(got.Tries) != 0 || got.Version != 128 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func (r *rows) tries(key string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.guards[key].Tries)
+}
+
+// Several nodes write one row: the fence makes each decide on what is there.
+func TestNodesShareTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, r := keeper()
+		nodes := []*Guards{first, NewGuards(r, r, DefaultGuardRules(), time.Now),
+			NewGuards(r, r, DefaultGuardRules(), time.Now)}
+		var judged atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 90 {
+			wg.Go(func() {
+				a, err := nodes[i%3].Charge(t.Context(), "u", "p")
+				if err == nil {
+					judged.Add(1)
+					a.Wrong()
+				} else if fault.CodeOf(err) != fault.RateLimited {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if judged.Load() != 10 || len(r.guards["u"].Tries) != 10 {
+			t.Errorf("%d judged, %d counted", judged.Load(), len(r.guards["u"].Tries))
+		}
+	})
+}
+
+func TestRefundIsDecidedAgainWhenFenced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, r := keeper()
+		a, err := g.Charge(t.Context(), "u", "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, _ := NewGuards(r, r, DefaultGuardRules(), time.Now).Charge(t.Context(), "u", "q") // another node
+		other.Wrong()
+		calls := 0
+		if err := refund(t.Context(), a, func(ctx context.Context, w ...commit.Write) error {
+			calls++
+			return r.Commit(ctx, w...)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.guards["u"]; calls != 2 || len(got.Tries) != 1 || got.Tries[0].Prefix != "q" {
+			t.Errorf("%d calls, %+v", calls, got)
+		}
+		b, _ := g.Charge(t.Context(), "u", "p")
+		boom := errors.New("boom")
+		if err := refund(t.Context(), b, func(context.Context, ...commit.Write) error { return boom }); !errors.Is(err,
+			boom) {
+			t.Error(err)
+		}
+		c, _ := g.Charge(t.Context(), "u", "p")
+		if err := refund(t.Context(), c,
+			func(context.Context, ...commit.Write) error { return commit.ErrFenced }); fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("a row that always moves on: %v", err)
+		}
+		if got := r.guards["u"]; len(got.Tries) != 3 || len(g.accounts) != 0 {
+			t.Errorf("what could not be given back counts: %+v", got)
+		}
+	})
+}
+
+func TestOperatorUnlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, r := keeper()
+		for range 10 {
+			a, err := g.Charge(t.Context(), "u", "p")
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Wrong()
+		}
+		if _, err := g.Charge(t.Context(), "u", "p"); fault.CodeOf(err) != fault.RateLimited {
+			t.Fatal(err)
+		}
+		held, err := g.Charge(t.Context(), "u", "q") // keeps the account in memory
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.guards["u"] = Guard{Key: "u", Version: r.guards["u"].Version + 1}
+		a, err := g.Charge(t.Context(), "u", "p")
+		if err != nil {
+			t.Fatalf("after the unlock: %v", err)
+		}
+		a.Wrong()
+		held.Wrong()
+	})
+}
+
+// A caller who waits for others to be judged can give up, and a failing
+// database charges nobody twice.
+func TestChargeEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, r := keeper()
+		var held []*Attempt
+		for range 10 {
+			a, err := g.Charge(t.Context(), "u", "p")
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, a)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := g.Charge(ctx, "u", "p"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		for _, a := range held {
+			a.Wrong()
+		}
+		if _, err := g.Charge(t.Context(), "u", "p"); fault.CodeOf(err) != fault.RateLimited {
+			t.Errorf("%v", err)
+		}
+		r.fail = fault.New(fault.Unavailable, "down")
+		if _, err := g.Charge(t.Context(), "v", "p"); fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("%v", err)
+		}
+		if len(g.accounts) != 0 || len(r.guards["v"].Tries) != 0 {
+			t.Errorf("%d accounts are left, %+v", len(g.accounts), r.guards["v"])
+		}
+	})
+}
+
+func TestAccountsDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, r := keeper()
+		r.lag = time.Second
+		start := time.Now()
+		var wg sync.WaitGroup
+		for i := range 50 {
+			wg.Go(func() {
+				a, err := g.Charge(t.Context(), fmt.Sprint("u", i), "p")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				a.Wrong()
+			})
+		}
+		wg.Wait()
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("fifty accounts took %v", took)
+		}
+	})
+}
+
+// A key that has no guard yet begins with the tries of the names that it had before,
+// and with its own from then on.
+func TestGuardsInherit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, r := keeper()
+		charge := func(key string, former ...string) error {
+			a, err := g.Charge(t.Context(), key, "p", former...)
+			if err == nil {
+				a.Wrong()
+			}
+			return err
+		}
+		for i := range 9 {
+			if err := charge(fmt.Sprint("old", i%2)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		seen, err := g.ChargeSeen(t.Context(), Guard{Key: "new"}, "p", time.Now(),
+			func(bool) error { return nil }, "old0", "old1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen.Wrong()
+		if fault.CodeOf(charge("new", "old0", "old1")) != fault.RateLimited || len(r.guards["new"].Tries) != 10 {
+			t.Errorf("the eleventh try passed: %+v", r.guards["new"])
+		}
+		if err := charge("third", "none"); err != nil || len(r.guards["third"].Tries) != 1 {
+			t.Errorf("%v, %+v", err, r.guards["third"])
+		}
+	})
+}

@@ -1,0 +1,88 @@
+package password
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"castellan/domain/kit/fault"
+)
+
+func TestPolicy(t *testing.T) {
+	who := Personal{Phone: "+905321234567", DialCode: "90", Mail: "ayse.yilmaz@example.com"}
+	for _, c := range []struct{ password, rule string }{
+		{"kedi7şeker", ""},
+		{"ğğğğğğ7ı", ""},                        // 8 letters of more bytes
+		{"correct horse battery staple", ""},    // no rule of composition
+		{strings.Repeat("ab c", 32), ""},        // 128
+		{"ayse.yilmaz@example.co", ""},          // not the address
+		{"  kedi7şeker  ", ""},                  // spaces are letters
+		{"kedi7şe", "at least 8"},               //
+		{"s\u0327ekerse", "at least 8"},         // 8 code points, but 7 once composed
+		{"", "at least 8"},                      //
+		{strings.Repeat("x", 129), "at most"},   //
+		{strings.Repeat("x", 1<<20), "at most"}, //
+		{"kedi\xff7seker", "text"},              //
+		{"5321234567", "phone number"},          //
+		{"05321234567", "phone number"},         //
+		{"+90 532 123 45 67", "phone number"},   //
+		{"0090 (532) 1234567", "phone number"},  //
+		{"Ayse.Yilmaz@Example.com", "phone number or mail"},
+		{"password123", "common"},
+		{"PassWord123", "common"},
+		{"Şifre123", "common"},
+		{"ŞİFRE123", "common"},
+		{"Galatasaray1905", "common"},
+		{"Beşiktaş1903", "common"},
+		{"fenerbahçe", "common"},
+		{"12345678", "common"},
+		{"qwertyuiop", "common"},
+		{"iloveyou", "common"},
+		{"seniseviyorum", "common"},
+		{"Istanbul34", "common"},
+	} {
+		err := DefaultPolicy().Check(c.password, who)
+		e, _ := err.(*fault.Error)
+		switch {
+		case c.rule == "" && err != nil:
+			t.Errorf("%.40q: %v", c.password, err)
+		case c.rule != "" && (e == nil || e.Code != fault.InvalidField || e.Field != "password" ||
+			!strings.Contains(e.Message, c.rule)):
+			t.Errorf("%.40q: %v, want %q", c.password, err, c.rule)
+		case c.rule != "" && c.password != "" && strings.Contains(e.Error(), c.password):
+			t.Errorf("the message shows the password: %v", err)
+		}
+	}
+	if err := DefaultPolicy().Check("05321234567x1", Personal{}); err != nil {
+		t.Errorf("an account without phone and mail: %v", err)
+	}
+}
+
+// The search depends on the order of the list, the file on being what its
+// comment says.
+func TestCommonList(t *testing.T) {
+	lines := strings.Split(strings.TrimSuffix(common, "\n"), "\n")
+	if !strings.HasSuffix(common, "\n") || len(lines) < 3000 || len(common) > 128<<10 {
+		t.Fatalf("%d passwords in %d bytes", len(lines), len(common))
+	}
+	if !slices.IsSorted(lines) || len(slices.Compact(slices.Clone(lines))) != len(lines) {
+		t.Error("the list is not sorted or holds one twice")
+	}
+	for _, l := range lines {
+		if fold(l) != l || len(l) < DefaultPolicy().MinChars {
+			t.Errorf("%q is not folded or too short to matter", l)
+		}
+		if !Common(l) || !Common(strings.ToUpper(l)) {
+			t.Errorf("%q is not found", l)
+		}
+		if Common(l+"\x01") || Common(l[:len(l)-1]+"\x01") || Common("\x01"+l) {
+			t.Errorf("a neighbour of %q is found", l)
+		}
+	}
+	for _, no := range []string{"", "\n", "a", "zzzzzzzzzzzzzzzzz~", "!", "kedi7şeker", "password123\n",
+		lines[0] + "\n" + lines[1]} {
+		if Common(no) {
+			t.Errorf("%q is found", no)
+		}
+	}
+}

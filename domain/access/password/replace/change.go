@@ -1,0 +1,142 @@
+package replace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/password"
+	"castellan/domain/access/session"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+)
+
+// ChangeRequest is a logged-in user's wish for another password.
+type ChangeRequest struct {
+	UserID   string
+	Old      string
+	Password string
+	Verify   string
+	From     challenge.Starter
+}
+
+// Command is what is kept, sealed, of a change until the second factor is
+// complete: the hash of the new password, and by what it was judged.
+type Command struct {
+	Hash string      `json:"h"`
+	Seen keyring.Sum `json:"s"` // keyed hash of the stored hashes at that time
+}
+
+// PrepareChange judges a change before its challenge is made, so that no code
+// is sent for a change that must fail (D-PWD-04). A wrong old password is
+// counted before it is judged.
+//
+// Errors: INVALID_FIELD, PASSWORD_WRONG, RATE_LIMITED after too many of those,
+// PASSWORD_REUSED, OVERLOADED, UNAVAILABLE.
+func (s *Service) PrepareChange(ctx context.Context, r ChangeRequest) (Command, error) {
+	var none Command
+	place, err := s.Hasher.Admit(s.caller(r.From))
+	if err != nil {
+		return none, err
+	}
+	defer place.Leave()
+	u, err := s.Users.Get(ctx, r.UserID)
+	if err != nil {
+		return none, err
+	}
+	if err := s.check(u, r.Password, r.Verify); err != nil {
+		return none, err
+	}
+	stored, err := s.Users.Secret(ctx, u.ID)
+	if err != nil {
+		return none, err
+	}
+	if err := s.prove(ctx, place, u.ID, r, stored); err != nil {
+		return none, err
+	}
+	active := stored.Hash
+	if a, _ := password.Normalize(r.Old); a != "" { // the active one is known now: no need to hash for it
+		if b, _ := password.Normalize(r.Password); a != b {
+			active = ""
+		}
+	}
+	if err := fresh(ctx, place, r.Password, active, stored.Previous); err != nil {
+		return none, err
+	}
+	hash, err := place.Hash(ctx, r.Password)
+	return Command{Hash: hash, Seen: s.seen(u.ID, stored)}, err
+}
+
+// prove judges the old password.
+func (s *Service) prove(ctx context.Context, place *password.Place, userID string, r ChangeRequest,
+	stored user.Secret) error {
+	attempt, err := s.Wrong.Charge(ctx, "change/"+userID, "")
+	if err != nil {
+		return err
+	}
+	defer attempt.Wrong()
+	right, _, err := place.Verify(ctx, r.Old, stored.Hash)
+	if right || err != nil { // right, or not judged
+		return errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
+	}
+	if err := s.Commit.Commit(ctx, record(s.Now(), userID, ActionChange, audit.Refused, session.Clip(r.From),
+		"old password refused")); err != nil {
+		return err
+	}
+	return fault.New(fault.PasswordWrong, "the old password is not right")
+}
+
+// seen is the keyed hash of the stored hashes.
+func (s *Service) seen(userID string, stored user.Secret) keyring.Sum {
+	return s.Ring.Hash("password history", userID, stored.Hash, stored.Previous)
+}
+
+// ChangeAction is the action behind UPDATE_PASSWORD: the password is replaced
+// and every other session of the user ends; the one that asked stays
+// (D-AUTH-11). History is judged again by looking whether what it was judged by
+// is still what is stored: the new password itself is not kept anywhere.
+func (s *Service) ChangeAction() challenge.Action {
+	return challenge.Action{Code: ActionChange, Flow: challenge.FlowSession, Build: s.change}
+}
+
+// everySession is more than anybody can begin within the life of a token.
+const everySession = 1 << 20
+
+func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
+	var none challenge.Result
+	var cmd Command
+	if err := json.Unmarshal(x.Command, &cmd); err != nil {
+		return none, nil, fmt.Errorf("change password: command: %w", err)
+	}
+	c := x.Challenge
+	u, err := s.Users.Get(ctx, c.UserID)
+	if err != nil {
+		return none, nil, err
+	}
+	stored, err := s.Users.Secret(ctx, c.UserID)
+	if err != nil {
+		return none, nil, err
+	}
+	if !s.Ring.Matches(cmd.Seen, "password history", c.UserID, stored.Hash, stored.Previous) {
+		return none, nil, fault.New(fault.InvalidState, "the password was changed meanwhile; start again")
+	}
+	living, err := s.Sessions.List(ctx, c.UserID, x.Now, everySession)
+	if err != nil {
+		return none, nil, err
+	}
+	only := session.Only{UserID: c.UserID, At: x.Now}
+	writes := []commit.Write{user.SetPassword{UserID: c.UserID, CV: c.CV, Hash: cmd.Hash}}
+	for _, other := range living {
+		only.IDs = append(only.IDs, other.ID)
+		if other.ID != c.Starter.SessionID {
+			writes = append(writes, session.End{SessionID: other.ID, UserID: c.UserID, At: x.Now},
+				session.Ended(other.ID, c.UserID))
+		}
+	}
+	return challenge.Result{Success: true}, append(append(writes, only), s.told(u, c.Starter.IP)...), nil
+}

@@ -1,0 +1,146 @@
+// Package replacetest is the contract of replace.Store as a test:
+// persistence runs it on both databases.
+package replacetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/access/password/replace"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+)
+
+var now = time.UnixMilli(1_700_000_000_000).UTC()
+
+// Run checks an implementation of replace.Store and of the package's
+// writes.
+func Run(t *testing.T, open storetest.Open[replace.Store]) {
+	storetest.Run(t, open, storetest.Cases[replace.Store]{
+		"IssueAndRedeem":       issueAndRedeem,
+		"LaterReplacesEarlier": laterReplacesEarlier,
+		"RedeemUnderRace":      redeemUnderRace,
+		"IssueUnderRace":       issueUnderRace,
+		"Purge":                purge,
+	})
+}
+
+func sample(userID, id string) replace.Token {
+	return replace.Token{ID: id, UserID: userID, CV: 7, CreatedAt: now, ExpiresAt: now.Add(10 * time.Minute)}
+}
+
+func gone(t *testing.T, s replace.Store, id string) {
+	t.Helper()
+	if _, err := s.Token(t.Context(), id); fault.CodeOf(err) != fault.RecordNotFound {
+		t.Errorf("token %s: %v", id, err)
+	}
+}
+
+func issueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
+	ctx := t.Context()
+	gone(t, s, "h1")
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}, replace.Issue{Token: sample("u2", "h2")}))
+	got, err := s.Token(ctx, "h1")
+	if storetest.Must(t, err); got != sample("u1", "h1") {
+		t.Errorf("%+v", got)
+	}
+	for _, w := range []replace.Redeem{{UserID: "u1", ID: "h3"}, {UserID: "u3", ID: "h4"}} {
+		if err := c.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("%+v: %v", w, err)
+		}
+	}
+	storetest.Must(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}))
+	gone(t, s, "h1")
+	if err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("used twice: %v", err)
+	}
+	if _, err := s.Token(ctx, "h2"); err != nil {
+		t.Errorf("another user's: %v", err)
+	}
+	// A unit that is refused uses nothing up.
+	if err := c.Commit(ctx, replace.Redeem{UserID: "u2", ID: "h2"},
+		replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("half a unit: %v", err)
+	}
+	if _, err := s.Token(ctx, "h2"); err != nil {
+		t.Errorf("a refused unit used a token up: %v", err)
+	}
+}
+
+func laterReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}))
+	later := sample("u1", "h2")
+	later.CV, later.CreatedAt, later.ExpiresAt = 8, now.Add(time.Second), now.Add(11*time.Minute)
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: later}))
+	gone(t, s, "h1")
+	if got, err := s.Token(ctx, "h2"); err != nil || got != later {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("the earlier one: %v", err)
+	}
+}
+
+func redeemUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: sample("u1", "h1")}))
+	var wg sync.WaitGroup
+	var used atomic.Int32
+	for range 50 {
+		wg.Go(func() {
+			switch err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); {
+			case err == nil:
+				used.Add(1)
+			case !errors.Is(err, commit.ErrFenced):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if used.Load() != 1 {
+		t.Errorf("used %d times", used.Load())
+	}
+	gone(t, s, "h1")
+}
+
+func issueUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
+	ctx := t.Context()
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			if err := c.Commit(ctx, replace.Issue{Token: sample("u1", fmt.Sprint("h", i))}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	living := 0
+	for i := range 50 {
+		if _, err := s.Token(ctx, fmt.Sprint("h", i)); err == nil {
+			living++
+		}
+	}
+	if living != 1 {
+		t.Errorf("%d tokens of one user", living)
+	}
+}
+
+func purge(t *testing.T, s replace.Store, c commit.Committer) {
+	ctx := t.Context()
+	old := sample("u1", "h1")
+	old.ExpiresAt = now.Add(-time.Millisecond)
+	edge := sample("u2", "h2")
+	edge.ExpiresAt = now
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: old}, replace.Issue{Token: edge}))
+	storetest.Must(t, s.Purge(ctx, now))
+	gone(t, s, "h1")
+	if _, err := s.Token(ctx, "h2"); err != nil {
+		t.Errorf("one that ends now: %v", err)
+	}
+}

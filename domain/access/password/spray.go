@@ -1,0 +1,94 @@
+package password
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/client"
+	"castellan/domain/kit/fault"
+)
+
+// Spray bounds the wrong passwords of a site over all accounts (D-GEN-14), so that one
+// host cannot try a few passwords on everybody.
+//
+// The one idea: only what is wrong is counted, in the windows of the rate limits, which
+// all nodes share. The answer says when the site has used its tries up, and that is
+// remembered here. So a login looks into a map, which is empty most of the time. A node
+// learns by its next wrong try of a site what others have counted: it lets pass one more,
+// and those that are being judged at that moment. It is safe for concurrent use.
+type Spray struct {
+	windows ratelimit.Limiter
+	limit   int64
+	exempt  []netip.Prefix
+	now     func() time.Time
+
+	mu     sync.RWMutex
+	closed map[string]time.Time // site → until when
+}
+
+// sprayWindow is the window of the bound. sprayRule names it among the keys of the rate
+// limits: no rule of the firewall can have a label with a line break.
+const (
+	sprayWindow = 10 * time.Minute
+	sprayRule   = "wrong passwords\n"
+)
+
+// NewSpray returns the bound of limit wrong passwords in ten minutes. Addresses in exempt
+// have none.
+func NewSpray(windows ratelimit.Limiter, limit int, exempt []netip.Prefix, now func() time.Time) *Spray {
+	return &Spray{windows: windows, limit: int64(limit), exempt: exempt, now: now, closed: map[string]time.Time{}}
+}
+
+// wait is how long the site of an address may not try for accounts that do not know it;
+// 0: it may.
+func (s *Spray) wait(ip netip.Addr) time.Duration {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.closed) == 0 {
+		return 0
+	}
+	return max(0, s.closed[client.Site(ip)].Sub(s.now()))
+}
+
+// Wrong counts a wrong password. When the windows cannot be reached it is not counted.
+func (s *Spray) Wrong(ctx context.Context, ip netip.Addr) {
+	site := client.Site(ip)
+	if site == "" || slices.ContainsFunc(s.exempt, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) }) {
+		return
+	}
+	demand := [1]ratelimit.Demand{{Key: ratelimit.Key{Rule: sprayRule, Name: site}, Limit: s.limit, Period: sprayWindow}}
+	var stands [1]ratelimit.Standing
+	counted, err := s.windows.Allow(ctx, demand[:], stands[:])
+	until := time.Duration(stands[0].Retry)
+	switch {
+	case err != nil || counted && stands[0].Used < s.limit:
+		return
+	case counted: // the last one: the next may come when the oldest leaves
+		until = time.Duration(stands[0].Reset)
+	}
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, until := range s.closed { // few: each has used up its tries within the window
+		if !until.After(now) {
+			delete(s.closed, k)
+		}
+	}
+	s.closed[site] = now.Add(until)
+}
+
+// Judge refuses a try for an account that does not know the prefix of the address, while
+// the site of it may not try. Who is known passes, so that a neighbour shuts out nobody.
+//
+// Errors: RATE_LIMITED.
+func (s *Spray) Judge(guard Guard, r GuardRules, ip netip.Addr) error {
+	wait := s.wait(ip)
+	if wait == 0 || guard.Knows(s.now(), r, client.Prefix(ip)) {
+		return nil
+	}
+	return fault.New(fault.RateLimited, "too many wrong passwords; try later").After(wait)
+}

@@ -1,0 +1,53 @@
+package resource
+
+import (
+	"fmt"
+	"strconv"
+
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+)
+
+// Admin carries out what administrators change: the registry (registry.go),
+// roles and the accounts that hold them (role.go), grants (grant.go). A change of
+// a grant also writes a line of the permission log. Besides the errors named at
+// each method all return UNAVAILABLE when the database, or the reading back,
+// fails.
+type Admin struct {
+	Store    Store
+	Accounts Accounts
+	Changes  admin.Changes // of topic change.Roles, under Store.Lock
+	Table    Table
+	// Dev lets demonstration accounts count as administrators.
+	Dev bool
+}
+
+func (a *Admin) stamp(by audit.By) Stamp {
+	now := a.Changes.Now()
+	return Stamp{CreatedBy: by.UserID, CreatedAt: now, UpdatedBy: by.UserID, UpdatedAt: now}
+}
+
+func number(id int64) string { return strconv.FormatInt(id, 10) }
+
+func notFound(what string) error { return fault.New(fault.RecordNotFound, "there is no such %s", what) }
+
+func state(format string, args ...any) error { return fault.New(fault.InvalidState, format, args...) }
+
+func taken(c Context, code string) error {
+	return fault.New(fault.RecordAlreadyExist, "the code %q is taken in the context %s", code, c)
+}
+
+func first[T any](all []T, match func(T) bool) (T, bool) {
+	for _, x := range all {
+		if match(x) {
+			return x, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+func describe(c Context, code, name string, s Status) string {
+	return fmt.Sprintf("%s %q, name %q, status %d", c, code, name, s)
+}

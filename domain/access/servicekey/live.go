@@ -1,0 +1,70 @@
+package servicekey
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/clientkey"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+)
+
+// Client is a service client whose key was accepted.
+type Client struct{ Name, Role string }
+
+// Refusals of Live.Client.
+var (
+	errUnknown = fault.New(fault.Unauthenticated, "service-auth is not the key of a service client")
+	errNetwork = fault.New(fault.IPNotAllowed, "the key of the service client is not accepted from this address")
+)
+
+// Live is the snapshot by which a node verifies keys: Reload reads them, and Follow is for
+// notes of topic change.ServiceKeys. It is safe for concurrent use.
+type Live struct {
+	*change.Snapshot[map[string]Key] // by name
+
+	hasher clientkey.Hasher
+	now    func() time.Time
+}
+
+// NewLive returns a Live over store. Until the first Reload it knows no key.
+func NewLive(store Store, hasher clientkey.Hasher, now func() time.Time) *Live {
+	load := func(ctx context.Context) (*map[string]Key, error) {
+		keys, err := store.List(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("reload service keys: %w", err)
+		}
+		next := make(map[string]Key, len(keys))
+		for _, k := range keys {
+			next[k.Name] = k
+		}
+		return &next, nil
+	}
+	return &Live{change.NewSnapshot(&map[string]Key{}, load, nil), hasher, now}
+}
+
+// Client returns the service client whose header this is. UNAUTHENTICATED for a header that
+// is not the key of a client; IP_NOT_ALLOWED for a key from a network that it does not list.
+func (l *Live) Client(header string, from netip.Addr) (Client, error) {
+	name, secret, ok := clientkey.Split(header)
+	k, known := (*l.Current())[name]
+	var stored []keyring.Sum
+	if known {
+		stored = append(stored, k.Hash)
+		if l.now().Before(k.OldUntil) {
+			stored = append(stored, k.OldHash)
+		}
+	}
+	if !clientkey.Matches(l.hasher, domain, name, secret, stored...) || !ok || !known {
+		return Client{}, errUnknown
+	}
+	if len(k.Networks) > 0 &&
+		!slices.ContainsFunc(k.Networks, func(p netip.Prefix) bool { return p.Contains(from.Unmap()) }) {
+		return Client{}, errNetwork
+	}
+	return Client{k.Name, k.Role}, nil
+}

@@ -1,0 +1,156 @@
+// Package servicekey owns the keys of service clients: other services of the platform, such
+// as a wallet, that call this one with the header service-auth (D-INT-01).
+//
+// The one idea: a key belongs to a role, and the resource registry decides what the role may
+// call. A service client has no account, no session and no permission of its own. Secrets
+// are those of package clientkey.
+//
+// Start reading at Service, then Live for how a node verifies a header.
+package servicekey
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/access/resource"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/clientkey"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+)
+
+// Overlap is how long the key before a rotation stays valid.
+const Overlap = time.Hour
+
+// domain separates the hashes of these secrets from others.
+const domain = "service-key"
+
+// maxNetworks bounds the networks of a key.
+const maxNetworks = 32
+
+// Key is what is kept of a key.
+type Key struct {
+	Name string // unique; it never changes
+	Role string // whose permissions the client has
+	// Networks are those from which the key is accepted; none: every address.
+	Networks []netip.Prefix
+	Hash     keyring.Sum
+	// OldHash is that of the key before the last rotation, valid until OldUntil. It is zero
+	// before the first rotation.
+	OldHash              keyring.Sum
+	OldUntil             time.Time
+	CreatedAt, RotatedAt time.Time // RotatedAt is zero before the first rotation
+}
+
+// Store keeps the keys. Every method joins the transaction that its context carries. It is
+// safe for concurrent use and passes servicekeytest.Run.
+type Store interface {
+	// List lists every key by its name.
+	List(ctx context.Context) ([]Key, error)
+	// Add inserts a key; RECORD_ALREADY_EXIST when the name is taken, also under
+	// concurrent calls.
+	Add(ctx context.Context, k Key) error
+	// Change gives the key to f and saves what f returns, as one step. RECORD_NOT_FOUND.
+	Change(ctx context.Context, name string, f func(Key) (Key, error)) error
+	// Remove deletes a key. RECORD_NOT_FOUND.
+	Remove(ctx context.Context, name string) error
+}
+
+// Service makes, rotates and removes keys. All fields are needed.
+type Service struct {
+	Store   Store
+	Roles   func(context.Context) ([]resource.Role, error) // that exist
+	Changes admin.Changes                                  // of topic change.ServiceKeys
+	Ring    clientkey.Hasher
+}
+
+// Add makes a key and returns the value of the header service-auth, which cannot be read
+// again. It takes effect on every node within a second.
+//
+// Errors: INVALID_FIELD for a name that clientkey.CheckName refuses, for the role user, for a
+// role that does not exist and for more than 32 networks; RECORD_ALREADY_EXIST for a name
+// that is taken.
+func (s *Service) Add(ctx context.Context, by audit.By, name, role string,
+	networks []netip.Prefix) (k Key, header string, err error) {
+	if err := clientkey.CheckName(name); err != nil {
+		return k, "", err
+	}
+	if len(networks) > maxNetworks {
+		return k, "", fault.Invalid("ip", "must be at most %d networks", maxNetworks)
+	}
+	err = s.Changes.Do(ctx, by, "SERVICE_KEY_ADD", func(ctx context.Context) (done admin.Done, err error) {
+		roles, err := s.Roles(ctx)
+		if err != nil {
+			return done, err
+		}
+		if !slices.ContainsFunc(roles, func(r resource.Role) bool { return r.Code == role }) || role == user.RoleUser {
+			return done, fault.Invalid("role", "must be the code of a role other than user")
+		}
+		k = Key{Name: name, Role: role, Networks: networks, CreatedAt: s.Changes.Now()}
+		header, k.Hash = clientkey.New(s.Ring, domain, name)
+		return admin.Done{Target: name, Detail: strings.TrimSpace(fmt.Sprint("role ", role, " ", Join(networks)))},
+			s.Store.Add(ctx, k)
+	})
+	if err != nil {
+		return Key{}, "", err
+	}
+	return k, header, nil
+}
+
+// Rotate makes another key of a client and returns the value of its header. The key before
+// it is valid for another hour; a key before that one ends now. RECORD_NOT_FOUND.
+func (s *Service) Rotate(ctx context.Context, by audit.By, name string) (next Key, header string, err error) {
+	err = s.Changes.Do(ctx, by, "SERVICE_KEY_ROTATE", func(ctx context.Context) (admin.Done, error) {
+		return admin.Done{Target: name}, s.Store.Change(ctx, name, func(k Key) (Key, error) {
+			now := s.Changes.Now()
+			k.OldHash, k.OldUntil, k.RotatedAt = k.Hash, now.Add(Overlap), now
+			header, k.Hash = clientkey.New(s.Ring, domain, name)
+			next = k
+			return k, nil
+		})
+	})
+	if err != nil {
+		return Key{}, "", err
+	}
+	return next, header, nil
+}
+
+// Remove ends a key, on every node within a second. RECORD_NOT_FOUND.
+func (s *Service) Remove(ctx context.Context, by audit.By, name string) error {
+	return s.Changes.Do(ctx, by, "SERVICE_KEY_REMOVE", func(ctx context.Context) (admin.Done, error) {
+		return admin.Done{Target: name}, s.Store.Remove(ctx, name)
+	})
+}
+
+// ParseNetworks reads addresses and networks, such as "192.0.2.7" and "2001:db8::/32".
+// INVALID_FIELD (field ip) for any other text, and for a network with bits behind its mask.
+func ParseNetworks(texts []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if a, single := netip.ParseAddr(text); single == nil {
+			a = a.Unmap()
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil || p != p.Masked() || p.Addr().Zone() != "" {
+			return nil, fault.Invalid("ip", "must be IP addresses or networks such as 192.0.2.0/24")
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// Join lists networks, separated by commas.
+func Join(networks []netip.Prefix) string {
+	texts := make([]string, len(networks))
+	for i, p := range networks {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, ",")
+}

@@ -1,0 +1,109 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/kit/commit"
+)
+
+type units struct {
+	mu   sync.Mutex
+	all  [][]commit.Write
+	fail error
+}
+
+func (u *units) Commit(_ context.Context, ws ...commit.Write) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.fail != nil {
+		return u.fail
+	}
+	u.all = append(u.all, ws)
+	return nil
+}
+
+func (u *units) InTx(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
+
+func (u *units) seen() map[string]int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	out := map[string]int{}
+	for _, ws := range u.all {
+		for _, w := range ws {
+			out[w.(Seen).SessionID]++
+		}
+	}
+	return out
+}
+
+func TestActivityOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &units{}
+		a := NewActivity(u, time.Now)
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { a.Run(ctx, func(err error) { t.Error(err) }) })
+		for range 180 { // three minutes of requests, ten a second from each of two sessions
+			for range 10 {
+				a.Touch("s1")
+				a.Touch("s2")
+				time.Sleep(100 * time.Millisecond)
+			}
+		}
+		a.Touch("s3")
+		stop()
+		wg.Wait() // what was noted last is written before Run returns
+		if got := fmt.Sprint(u.seen()); got != "map[s1:3 s2:3 s3:1]" {
+			t.Errorf("writes %s", got)
+		}
+		if units := len(u.all); units != 4 {
+			t.Errorf("%d units, want one a minute and the last", units)
+		}
+	})
+}
+
+func TestActivityIsBoundedAndForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &units{}
+		a := NewActivity(u, time.Now)
+		var wg sync.WaitGroup
+		for range 4 { // requests of one session at one moment
+			wg.Go(func() {
+				for i := range 2*maxSeen + 1 {
+					a.Touch(fmt.Sprint("s", i))
+				}
+			})
+		}
+		wg.Wait()
+		if err := a.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(u.all) != 3 || len(u.seen()) != 2*maxSeen+1 {
+			t.Errorf("%d units of %d sessions", len(u.all), len(u.seen()))
+		}
+		time.Sleep(seenEvery)
+		a.Touch("s0")
+		u.fail = errors.New("down")
+		if err := a.Flush(t.Context()); err == nil {
+			t.Error("a failure was not reported")
+		}
+		if len(a.noted) != 1 || len(a.due) != 0 {
+			t.Errorf("%d sessions are remembered, %d are due", len(a.noted), len(a.due))
+		}
+	})
+}
+
+func BenchmarkTouch(b *testing.B) {
+	a := NewActivity(&units{}, time.Now)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			a.Touch("01ARZ3NDEKTSV4RRFFQ69G5FAV")
+		}
+	})
+}

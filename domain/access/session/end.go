@@ -1,0 +1,86 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+)
+
+// The audit names of the ways in which sessions end.
+const (
+	ActionLogout = "LOGOUT"
+	ActionEnd    = "SESSION_END"
+	ActionEndAll = "SESSION_END_ALL"
+)
+
+// maxListed bounds the list of a user's living sessions.
+const maxListed = 1000
+
+// Caller is a user with a session.
+type Caller struct {
+	audit.By
+	SessionID string
+}
+
+// List returns the caller's living sessions, newest first.
+func (s *Service) List(ctx context.Context, who Caller) ([]Session, error) {
+	return s.Sessions.List(ctx, who.UserID, s.Now(), maxListed)
+}
+
+// Logout ends the caller's own session. Ending it twice is ending it once.
+func (s *Service) Logout(ctx context.Context, who Caller) error {
+	return s.end(ctx, who, who.SessionID, ActionLogout)
+}
+
+// End ends one of the caller's sessions; RECORD_NOT_FOUND for any other id,
+// whether it exists or not.
+func (s *Service) End(ctx context.Context, who Caller, sessionID string) error {
+	if _, err := s.Sessions.Get(ctx, who.UserID, sessionID, s.Now()); err != nil {
+		return err
+	}
+	return s.end(ctx, who, sessionID, ActionEnd)
+}
+
+func (s *Service) end(ctx context.Context, who Caller, sessionID, action string) error {
+	now := s.Now()
+	err := s.Commit.Commit(ctx, End{SessionID: sessionID, UserID: who.UserID, At: now}, Ended(sessionID, who.UserID),
+		s.record(who, now, action, sessionID))
+	if err == nil {
+		s.Revocations.End(sessionID)
+	}
+	return err
+}
+
+// EndAll ends every session of the caller, this one too, and closes whatever
+// was begun in them. It reports how many lived.
+func (s *Service) EndAll(ctx context.Context, who Caller) (ended int, err error) {
+	for range 5 {
+		now := s.Now()
+		u, err := s.Users.Get(ctx, who.UserID)
+		if err != nil {
+			return 0, err
+		}
+		n, err := s.Sessions.Count(ctx, who.UserID, now)
+		if err != nil {
+			return 0, err
+		}
+		err = s.Commit.Commit(ctx, append(EndAll(u, now), s.record(who, now, ActionEndAll, who.UserID))...)
+		if errors.Is(err, commit.ErrFenced) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		s.Revocations.Raise(u.ID, u.SV+1)
+		return n, nil
+	}
+	return 0, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+}
+
+func (s *Service) record(who Caller, at time.Time, action, target string) audit.Record {
+	return who.Did(audit.Record{At: at, UserID: who.UserID, Action: action, Target: target})
+}

@@ -1,0 +1,268 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/password"
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/client"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/pack"
+	"castellan/domain/kit/token"
+)
+
+// ActionLogin is the code of the action that makes a session, and the name of
+// a login in the audit.
+const ActionLogin = "LOGIN"
+
+// Signer signs tokens.
+type Signer interface {
+	Sign(c token.Claims) (string, error)
+}
+
+// Service logs people in and out. All fields are needed but Admits and Place.
+type Service struct {
+	Users       user.Store
+	Sessions    Store
+	Hasher      *password.Hasher
+	Guards      *password.Guards
+	Spray       *password.Spray
+	Starts      challenge.Starts
+	Commit      commit.Committer
+	Tokens      Signer
+	Notices     challenge.Notices
+	Revocations *Revocations
+	// Conceal is the keyed hash, as text, under which tries for an identifier
+	// that nobody has are counted (D-GEN-14).
+	Conceal func(identifier string) string
+	// Former are the hashes that Conceal gave before its key was replaced; nil: none.
+	Former func(identifier string) []string
+	// Admits reports whether the account may be used from where the starter is
+	// (D-GEO-02); nil admits everybody. It is asked when the password was
+	// judged and answers from memory, so that a refusal takes as long as any.
+	Admits func(u user.User, from challenge.Starter) bool
+	// Place names what shares places in the queue of hashes; nil: client.Site.
+	Place    func(netip.Addr) string
+	Dev      bool // accounts seeded for development may log in
+	TokenTTL time.Duration
+	Now      func() time.Time
+	// SessionTTL is how long after its login a session may be given new tokens (Renew).
+	SessionTTL time.Duration
+}
+
+// former are the keys under which tries for an identifier were counted before. They
+// are read for those that somebody has too: the statements are the same.
+func (s *Service) former(identifier string) (keys []string) {
+	if s.Former == nil {
+		return nil
+	}
+	for _, hash := range s.Former(identifier) {
+		keys = append(keys, "?"+hash)
+	}
+	return keys
+}
+
+// LoginRequest is one try to log in. Who is canonical (user.Identify).
+type LoginRequest struct {
+	Who      user.Identifier
+	Password string
+	DeviceID string
+	IP       netip.Addr
+	Starter  challenge.Starter
+}
+
+// command is what a login keeps until the second factor is complete.
+type command struct {
+	Roles    []string
+	DeviceID string
+	// Network is the mark of the network, where the account was never logged in to
+	// from it; Told says that the owner is told of it, which the first login of an
+	// account is not.
+	Network string
+	Told    bool
+	// Day is the day of the account's last login (user.LoginDay) before this one.
+	Day int64
+}
+
+func (c command) pack() []byte {
+	b := pack.String(pack.Strings(nil, c.Roles), c.DeviceID)
+	return pack.Int(pack.Bool(pack.String(b, c.Network), c.Told), c.Day)
+}
+
+func unpack(data []byte) (c command, err error) {
+	in := pack.Read(string(data))
+	c.Roles, c.DeviceID = in.Strings(), in.String()
+	if in.More() { // earlier versions wrote neither, or no day
+		c.Network, c.Told = in.String(), in.Bool()
+	}
+	if in.More() {
+		c.Day = in.Int()
+	}
+	return c, in.Err()
+}
+
+// Login checks a password and starts the challenge that makes the session. It looks
+// whether there is a place in the queue of hashes first, then counts the try, takes the
+// place, and hashes. While the try waits for others of its account it has no place.
+// An unknown identifier, a wrong password, an account that may not log in or must
+// first get another password (D-COR-03) and a country it may not log in from take
+// the same steps, wait for the disk alike and get the same answer.
+//
+// Errors: INVALID_CREDENTIALS, RATE_LIMITED after too many wrong passwords,
+// OVERLOADED, those of challenge.Starts, UNAVAILABLE.
+func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started, error) {
+	var none challenge.Started
+	r.Starter = Clip(r.Starter)
+	from := password.Caller{Site: s.site(r.IP), Since: time.Now()}
+	if err := s.Hasher.Full(from.Site); err != nil {
+		return none, err
+	}
+	seen, err := s.Users.Login(ctx, r.Who, "?"+s.Conceal(r.Who.String()))
+	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
+		return none, err
+	}
+	if err := s.Spray.Judge(seen.Guard, s.Guards.Rules(), r.IP); err != nil {
+		return none, err
+	}
+	var place *password.Place
+	attempt, err := s.Guards.ChargeSeen(ctx, seen.Guard, client.Prefix(r.IP), from.Since, func(known bool) (err error) {
+		from.Known = known
+		place, err = s.Hasher.Admit(from)
+		return err
+	}, s.former(r.Who.String())...)
+	defer place.Leave()
+	if err != nil {
+		return none, err
+	}
+	defer attempt.Wrong() // unless it is given back
+	right, stale, err := place.Verify(ctx, r.Password, seen.Secret.Hash)
+	if err != nil { // not judged, so not wrong
+		return none, errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
+	}
+	if !right || !s.mayLogIn(seen.User, r.Starter) {
+		attempt.Wrong() // the refusal below waits for the disk; other tries need not
+		place.Leave()
+		s.Spray.Wrong(ctx, r.IP)
+		return none, s.refuse(ctx, seen, attempt.Closed, r)
+	}
+	rehashed := ""
+	if stale { // when this fails the old hash serves until the next login
+		rehashed, _ = place.Hash(ctx, r.Password)
+	}
+	place.Leave()
+	for {
+		refund, err := attempt.Refund(ctx)
+		if err != nil {
+			return none, err
+		}
+		started, err := s.start(ctx, r, seen, rehashed, refund)
+		switch {
+		case err == nil:
+			attempt.Refunded()
+			return started, nil
+		case !errors.Is(err, commit.ErrFenced): // there is no challenge, but the password was right
+			return none, cmp.Or(attempt.RefundAlone(context.WithoutCancel(ctx)), err)
+		}
+		if seen.User, err = s.again(ctx, r, seen.Secret); err != nil {
+			return none, err
+		}
+	}
+}
+
+// start starts the challenge in one unit with the refund of the try.
+func (s *Service) start(ctx context.Context, r LoginRequest, seen user.Entrance, rehashed string,
+	refund commit.Write) (challenge.Started, error) {
+	with := []commit.Write{refund}
+	if rehashed != "" {
+		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Secret.Hash, New: rehashed})
+	}
+	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay}
+	if network := client.Region(client.Prefix(r.IP)); network != "" {
+		if mark := user.Mark(seen.User.ID, network); !seen.Networks.Has(mark) {
+			cmd.Network, cmd.Told = mark, seen.Networks != ""
+		}
+	}
+	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: seen.User.Account(),
+		Starter: r.Starter, Proven: true, Command: cmd.pack(), With: with})
+}
+
+// again reads the account of a right password anew, because it or its guard was
+// changed while the challenge was started. It refuses when the account may not
+// log in any more or has another password.
+func (s *Service) again(ctx context.Context, r LoginRequest, secret user.Secret) (user.User, error) {
+	now, err := s.Users.Login(ctx, r.Who, "")
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return now.User, wrongCredentials()
+	case err != nil:
+		return now.User, err
+	case now.Secret.Hash != secret.Hash || !s.mayLogIn(now.User, r.Starter):
+		return now.User, wrongCredentials()
+	}
+	return now.User, nil
+}
+
+func (s *Service) mayLogIn(u user.User, from challenge.Starter) bool {
+	return u.Active() && !u.MustReset && (s.Dev || !u.Demo) && (s.Admits == nil || s.Admits(u, from))
+}
+
+func (s *Service) site(ip netip.Addr) string {
+	if s.Place != nil {
+		return s.Place(ip)
+	}
+	return client.Site(ip)
+}
+
+// refuse writes a refused try down and returns the one answer to all of them. Of an
+// identifier that nobody has only a number is kept, but that too is on the disk before
+// the answer: the time tells nothing.
+func (s *Service) refuse(ctx context.Context, seen user.Entrance, closed bool, r LoginRequest) error {
+	now, from, userID := s.Now(), r.Starter, seen.User.ID
+	writes := []commit.Write{Refused{Site: client.Site(r.IP), Minute: now.Truncate(time.Minute), Count: 1}}
+	if userID != "" {
+		writes = []commit.Write{
+			audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: userID, Outcome: audit.Refused, IP: from.IP,
+				RequestID: from.RequestID, Detail: "password refused"},
+			Remember{history(userID, now, from, false)}}
+		if closed { // once a day
+			writes = append(writes, s.Notices.Notice(seen.User.Account(), message.UnderAttack, nil, from.IP)...)
+		}
+	}
+	if err := s.Commit.Commit(ctx, writes...); err != nil {
+		return err
+	}
+	return wrongCredentials()
+}
+
+func wrongCredentials() error {
+	return fault.New(fault.InvalidCredentials, "the identifier or the password is wrong")
+}
+
+func history(userID string, at time.Time, from challenge.Starter, success bool) Login {
+	return Login{ID: id.New(at), UserID: userID, At: at, IP: from.IP, Country: from.Country, Brand: from.Brand,
+		Model: from.Model, Description: from.Description, Success: success}
+}
+
+// maxDescription bounds what a client says of its device, in bytes, because it is
+// kept in several rows.
+const maxDescription = 200
+
+// Clip cuts what a client says of its device to what is kept.
+func Clip(from challenge.Starter) challenge.Starter {
+	for _, s := range []*string{&from.Brand, &from.Model, &from.Description} {
+		if len(*s) > maxDescription {
+			*s = strings.ToValidUTF8((*s)[:maxDescription], "")
+		}
+	}
+	return from
+}

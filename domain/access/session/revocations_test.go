@@ -1,0 +1,150 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/page"
+)
+
+func table() (*Revocations, *time.Time) {
+	now := time.UnixMilli(1_700_000_000_000)
+	return NewRevocations(30*time.Minute, func() time.Time { return now }), &now
+}
+
+func TestRevoked(t *testing.T) {
+	r, _ := table()
+	r.End("s1")
+	r.Raise("u2", 5)
+	r.Raise("u2", 3) // a version never falls
+	for _, c := range []struct {
+		sid, user string
+		sv        int64
+		want      bool
+	}{
+		{"s1", "u1", 1, true}, {"s1", "u2", 9, true}, {"s2", "u1", 1, false}, {"s2", "u2", 4, true}, {"s2", "u2", 5, false},
+		{"s2", "u2", 6, false}, {"u2", "s1", 0, false}, {"", "", 0, false},
+	} {
+		if got := r.Revoked(c.sid, c.user, c.sv); got != c.want || r.Live(c.user, c.sid, c.sv) == got {
+			t.Errorf("session %s of %s, version %d: revoked %v", c.sid, c.user, c.sv, got)
+		}
+	}
+}
+
+func TestApply(t *testing.T) {
+	r, _ := table()
+	ctx := t.Context()
+	for range 2 { // the feed repeats itself
+		for _, n := range []string{Ended("s1", "u1").Key, svKey("u2", 7)} {
+			if err := r.Apply(ctx, n); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if !r.Revoked("s1", "u1", 1) || !r.Revoked("s9", "u2", 6) || r.Revoked("s9", "u2", 7) || r.Len() != 2 {
+		t.Errorf("%d entries", r.Len())
+	}
+	for _, bad := range []string{"", "sid", "sid/", "sid//u", "sid/s", "sv/u", "sv/u/x", "sv//1", "sv/u/1/2",
+		"other/a/b"} {
+		if err := r.Apply(ctx, bad); err == nil {
+			t.Errorf("%q was understood", bad)
+		}
+	}
+	if r.Len() != 2 {
+		t.Errorf("%d entries after notes that mean nothing", r.Len())
+	}
+}
+
+type listed []Revocation
+
+func (l listed) Revoked(_ context.Context, since time.Time) (out []Revocation, err error) {
+	for _, r := range l {
+		if !r.At.Before(since) {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func TestLoadAndForget(t *testing.T) {
+	r, now := table()
+	start := *now
+	store := loader{listed{
+		{UserID: "u", SessionID: "old", At: start.Add(-31 * time.Minute)},
+		{UserID: "u", SessionID: "s", At: start.Add(-29 * time.Minute)},
+		{UserID: "v", SV: 4, At: start.Add(-time.Minute)},
+	}}
+	if err := r.Load(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	if r.Len() != 2 || !r.Revoked("s", "u", 1) || !r.Revoked("x", "v", 3) {
+		t.Fatalf("%d entries", r.Len())
+	}
+	*now = start.Add(2 * time.Minute) // tokens of s have ended, those of v have not
+	for i := range 20_000 {
+		r.End(fmt.Sprint("n", i)) // every shard is written to
+	}
+	if r.Revoked("s", "u", 1) || !r.Revoked("x", "v", 3) {
+		t.Error("an entry lives as long as the tokens it speaks of")
+	}
+	*now = start.Add(40 * time.Minute)
+	for i := range 20_000 {
+		r.End(fmt.Sprint("m", i))
+	}
+	if n := r.Len(); n > 20_001 {
+		t.Errorf("%d entries, the first 20000 are of no use any more", n)
+	}
+}
+
+type loader struct{ listed }
+
+func (loader) Get(context.Context, string, string, time.Time) (s Session, err error) { return }
+func (loader) List(context.Context, string, time.Time, int) (s []Session, err error) { return }
+func (loader) Count(context.Context, string, time.Time) (n int, err error)           { return }
+func (loader) Logins(context.Context, string, page.Query[LoginPlace]) (l page.Of[Login], err error) {
+	return
+}
+func (loader) LoginsFrom(context.Context, string, int) (l []Login, err error)       { return }
+func (loader) TakeRefused(context.Context, time.Time, int) (r []Refused, err error) { return }
+func (loader) Extend(context.Context, string, string, time.Time) error              { return nil }
+func (loader) Purge(context.Context, time.Time, time.Time) error                    { return nil }
+
+// What one goroutine was told is revoked, every other sees at once.
+func TestRevocationsUnderRace(t *testing.T) {
+	r, _ := table()
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 500 {
+				sid, user := fmt.Sprintf("s%d.%d", g, i), fmt.Sprint("u", i%7)
+				r.End(sid)
+				r.Raise(user, int64(i))
+				if !r.Revoked(sid, "", 0) || !r.Revoked("", user, int64(i)-1) {
+					t.Errorf("%s or %s at %d is live", sid, user, i)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if r.Len() != 8*500+7 {
+		t.Errorf("%d entries", r.Len())
+	}
+}
+
+func BenchmarkRevoked(b *testing.B) {
+	r, _ := table()
+	for i := range 10_000 {
+		r.End(fmt.Sprint("s", i))
+		r.Raise(fmt.Sprint("u", i), 2)
+	}
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if r.Revoked("01ARZ3NDEKTSV4RRFFQ69G5FAV", "01BX5ZZKBKACTAV9WEVGEMMVRZ", 3) {
+				b.Error("revoked")
+			}
+		}
+	})
+}

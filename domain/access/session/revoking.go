@@ -1,0 +1,42 @@
+package session
+
+import (
+	"context"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/commit"
+)
+
+// Revoking is a Committer that tells this node's table of every end of a session
+// as soon as the end is durable, and so before any caller is answered. It serves
+// writers that cannot do so themselves, such as the action of a challenge, whose
+// writes the challenge's owner commits.
+type Revoking struct {
+	commit.Committer
+	Revocations *Revocations
+	// Also, which may be nil, is told of every write that has become durable. It
+	// keeps another copy of this node true before any caller is answered.
+	Also func(w commit.Write)
+}
+
+func (r Revoking) Commit(ctx context.Context, writes ...commit.Write) error {
+	if err := r.Committer.Commit(ctx, writes...); err != nil {
+		return err
+	}
+	commit.After(ctx, func() { r.tell(writes) })
+	return nil
+}
+
+func (r Revoking) tell(writes []commit.Write) {
+	for _, w := range writes {
+		switch w := w.(type) {
+		case End:
+			r.Revocations.End(w.SessionID)
+		case user.EndSessions:
+			r.Revocations.Raise(w.UserID, w.SV+1)
+		}
+		if r.Also != nil {
+			r.Also(w)
+		}
+	}
+}

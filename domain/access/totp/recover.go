@@ -1,0 +1,108 @@
+package totp
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+)
+
+// ActionRecover names the use of a recovery code in the audit.
+const ActionRecover = "TOTP_RECOVER"
+
+// Recover hands out the secret again for a recovery code, which is used up. The
+// authenticator stays as it is (section 3.2 of the interface). The user is told of it by a
+// message that commits with the use.
+//
+// Errors: TOTP_NOT_DEFINED, RECOVERY_CODE_INVALID for a code that is unknown or
+// used, RATE_LIMITED after too many of these, UNAVAILABLE.
+func (s *Service) Recover(ctx context.Context, who audit.By, code string) (Access, error) {
+	leave, err := s.turns.Take(ctx, who.UserID)
+	if err != nil {
+		return Access{}, err
+	}
+	defer leave()
+	code = canonical(code)
+	for range maxFenced {
+		a, err := s.recover(ctx, who, code)
+		if !errors.Is(err, commit.ErrFenced) {
+			return a, err
+		}
+	}
+	return Access{}, busy()
+}
+
+func (s *Service) recover(ctx context.Context, who audit.By, code string) (Access, error) {
+	d, err := s.Store.Get(ctx, who.UserID)
+	if err != nil {
+		return Access{}, err
+	}
+	b, err := s.Budgets.Budget(ctx, who.UserID, challenge.FlowRecovery)
+	if err != nil {
+		return Access{}, err
+	}
+	now := s.Now()
+	if wait := b.Wait(now, s.recoveryRules(), challenge.TOTP); wait > 0 {
+		return Access{}, fault.New(fault.RateLimited, "too many wrong recovery codes; try later").After(wait)
+	}
+	number, err := s.find(ctx, d, code)
+	if err != nil {
+		return Access{}, err
+	}
+	u, err := s.Users.Get(ctx, who.UserID)
+	if err != nil {
+		return Access{}, err
+	}
+	if number == 0 || b.Off(s.recoveryRules(), challenge.TOTP) {
+		writes := s.spent(u, b, b.Spend(now, s.recoveryRules(), challenge.TOTP), s.recoveryRules(), who.IP)
+		err := s.Commit.Commit(ctx, append(writes, refused(now, who, ActionRecover, d.ID))...)
+		if err == nil {
+			err = fault.New(fault.RecoveryCodeInvalid, "the recovery code is unknown or was used")
+		}
+		return Access{}, err
+	}
+	secret, err := s.open(d)
+	if err != nil {
+		return Access{}, err
+	}
+	a, err := access(s.Issuer, u, secret) // before the code is used: it cannot fail afterwards
+	if err != nil {
+		return Access{}, err
+	}
+	err = s.Commit.Commit(ctx, append(s.Notices.Notice(u.Account(), message.RecoveryUsed, nil, who.IP),
+		accepted(b),
+		UseCode{UserID: d.UserID, ID: d.ID, Number: number, At: now},
+		who.Did(audit.Record{At: now, UserID: who.UserID, Action: ActionRecover, Target: d.ID,
+			Detail: "recovery code " + strconv.Itoa(number)}))...)
+	if err != nil {
+		return Access{}, err
+	}
+	return a, nil
+}
+
+// find returns the number of the unused code that this is, 0 for none. Every
+// code is compared, used ones too, so that the time tells nothing.
+func (s *Service) find(ctx context.Context, d Definition, code string) (number int, err error) {
+	codes, err := s.Store.Codes(ctx, d.UserID, d.ID)
+	if err != nil || !wellFormed(code) {
+		return 0, err
+	}
+	for _, c := range codes {
+		if s.Ring.Matches(c.Sum, recoveryDomain, d.UserID, d.ID, code) && c.UsedAt.IsZero() {
+			number = c.Number
+		}
+	}
+	return number, nil
+}
+
+// recoveryRules make the budget of challenges count recovery codes.
+func (s *Service) recoveryRules() challenge.Rules {
+	return challenge.Rules{TOTPBudget: s.Recovery.Attempts,
+		TOTPBudgetWindowMs: int64(s.Recovery.Window / time.Millisecond), FactorAttempts: s.Rules.FactorAttempts}
+}

@@ -1,0 +1,32 @@
+package user
+
+import (
+	"context"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/commit"
+)
+
+// The codes of the actions that are about the account itself (D-2FA-27).
+const (
+	ActionVerifyEmail = "VERIFY_EMAIL"
+	ActionVideoKYC    = "DURING_VIDEO_KYC"
+)
+
+// VerifyEmailAction is the action behind VERIFY_EMAIL: the user who typed the code
+// that was sent to the account's address has shown to own it.
+func VerifyEmailAction() challenge.Action {
+	return challenge.Action{Code: ActionVerifyEmail, Flow: challenge.FlowSession,
+		Build: func(_ context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
+			return challenge.Result{Success: true}, []commit.Write{VerifyMail{x.Challenge.UserID}}, nil
+		}}
+}
+
+// VideoKYCAction is the action behind DURING_VIDEO_KYC: its outcome is what the
+// video call asks for, that the account's owner is the one who is present.
+func VideoKYCAction() challenge.Action {
+	return challenge.Action{Code: ActionVideoKYC, Flow: challenge.FlowSession,
+		Build: func(context.Context, challenge.Execution) (challenge.Result, []commit.Write, error) {
+			return challenge.Result{Success: true}, nil, nil
+		}}
+}

@@ -1,0 +1,120 @@
+package user
+
+import (
+	"cmp"
+	"strings"
+
+	"castellan/domain/kit/fault"
+)
+
+// Lengths of the parts of a number (E.164: at most 15 digits in all) and of an
+// address (RFC 5321).
+const (
+	maxDialDigits   = 4 // 1684 for 1-684 is common
+	minNumberDigits = 4
+	maxPhoneDigits  = 15
+	maxMailBytes    = 254
+)
+
+// Canonical is the one spelling of a phone number: "+", dialling code, number.
+// The dialling code may carry "+" or zeros in front ("90", "+90", "0090" and
+// "090" are one code); in the number, spaces, dashes, dots and brackets are
+// dropped, and then one leading 0 (D-PWD-07). Two spellings of a number give
+// one result, so that limits and uniqueness hold whatever the client sends.
+//
+// The rule is about digits alone: whether a number is in use is for the SMS
+// that reaches it, and a table of every country's plans would cost megabytes.
+//
+// Errors: INVALID_FIELD naming countryCode or phoneNumber.
+func Canonical(countryCode, phone string) (e164 string, err error) {
+	dial, err := DialCode(countryCode)
+	if err != nil {
+		return "", err
+	}
+	return international(dial, phone)
+}
+
+// international puts the canonical dialling code and a number together.
+func international(dial, phone string) (e164 string, err error) {
+	number := strings.Map(func(r rune) rune {
+		switch r {
+		case ' ', '-', '.', '(', ')', '[', ']', '/', '\u00a0', '\u2010', '\u2011', '\u2012', '\u2013':
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(phone))
+	number = strings.TrimPrefix(number, "0")
+	switch {
+	case number == "" || !digits(number):
+		return "", fault.Invalid("phoneNumber", "must be digits, without the country code")
+	case len(number) < minNumberDigits || len(dial)+len(number) > maxPhoneDigits:
+		return "", fault.Invalid("phoneNumber", "is too short or too long")
+	}
+	return "+" + dial + number, nil
+}
+
+// Identify reads how a client says who is meant: by a dialling code and a number,
+// or by a mail address; nil is not sent. The problems name every part that is
+// sent and badly spelled. It does not judge what is missing, or sent beside the
+// other; the Identifier is of use only when that was done.
+func Identify(countryCode, phone, mail *string) (who Identifier, problems []fault.Problem) {
+	read := func(canonical string, err error) string {
+		if e, ok := err.(*fault.Error); ok {
+			problems = append(problems, e.Fields...)
+		}
+		return canonical
+	}
+	dial := ""
+	if countryCode != nil {
+		dial = read(DialCode(*countryCode))
+	}
+	if phone != nil {
+		who.Phone = read(international(cmp.Or(dial, "1"), *phone)) // a bad code is a problem of its own
+	}
+	if mail != nil {
+		who.Mail = read(CanonicalMail(*mail))
+	}
+	return who, problems
+}
+
+// DialCode is the one spelling of a dialling code: digits without "+" and
+// leading zeros.
+//
+// Errors: INVALID_FIELD naming countryCode.
+func DialCode(s string) (string, error) {
+	s = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(s), "+"), "0")
+	if s == "" || len(s) > maxDialDigits || !digits(s) {
+		return "", fault.Invalid("countryCode", "must be a dialling code such as 90")
+	}
+	return s, nil
+}
+
+// CanonicalMail is the one spelling of a mail address: trimmed and in lower
+// case. Only ASCII is an address here: look-alike letters of other scripts
+// that fold to one account are a known way to take it over.
+//
+// Errors: INVALID_FIELD naming email.
+func CanonicalMail(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	for _, r := range s { // before folding: ToLower turns some letters into ASCII ones
+		if r <= ' ' || r >= 0x7f || strings.ContainsRune(`<>()[]\,;:"`, r) {
+			return "", fault.Invalid("email", "must be a mail address")
+		}
+	}
+	s = strings.ToLower(s)
+	local, domain, ok := strings.Cut(s, "@")
+	if !ok || local == "" || domain == "" || len(s) > maxMailBytes || strings.Contains(domain, "@") ||
+		strings.Trim(domain, ".") != domain || strings.Contains(domain, "..") {
+		return "", fault.Invalid("email", "must be a mail address")
+	}
+	return s, nil
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,42 @@
+package user
+
+// SetPreferences writes how a user wants messages to come. It goes with Store.Hold. No version
+// rises.
+type SetPreferences struct {
+	UserID    string
+	Language  string // "" for that of the installation
+	Campaigns Campaigns
+}
+
+func (SetPreferences) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w SetPreferences) Row() string { return w.UserID }
+
+// SetTaxNumber writes the tax number of an account; "" where it is not known. No version rises.
+type SetTaxNumber struct{ UserID, TaxNumber string }
+
+func (SetTaxNumber) Table() string { return "users" }
+
+// Row tells the writer which row it changes.
+func (w SetTaxNumber) Row() string { return w.UserID }
+
+// ValidTaxNumber reports whether a number is a Turkish tax number (VKN): ten digits, of which
+// the last checks the others.
+func ValidTaxNumber(number string) bool {
+	if len(number) != 10 || !digits(number) {
+		return false
+	}
+	sum := 0
+	for i := range 9 {
+		n := (int(number[i]-'0') + 9 - i) % 10
+		if n == 0 {
+			continue
+		}
+		if n = (n << (9 - i)) % 9; n == 0 {
+			n = 9
+		}
+		sum += n
+	}
+	return int(number[9]-'0') == (10-sum%10)%10
+}

@@ -1,0 +1,155 @@
+package message_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/delivery/message"
+)
+
+func TestStoredForm(t *testing.T) {
+	want := message.Rendered{Channel: message.MAIL, To: "a@example.com", Subject: "ş", Text: strings.Repeat("x", 300),
+		HTML: "<p>", Code: "012345", Language: "ar"}
+	data, err := want.AppendBinary([]byte{7})
+	if err != nil || data[0] != 7 {
+		t.Fatal(err, "AppendBinary does not append")
+	}
+	data = data[1:]
+	var got message.Rendered
+	if err := got.UnmarshalBinary(data); err != nil || got != want {
+		t.Fatalf("%v: %+q", err, []string{got.To, got.Subject, got.Text, got.HTML, got.Code, got.Language})
+	}
+	for n := range data {
+		if err := got.UnmarshalBinary(data[:n]); err == nil {
+			t.Fatalf("the first %d bytes were accepted", n)
+		}
+	}
+	if got.UnmarshalBinary(append(data, 0)) == nil || got.UnmarshalBinary(append([]byte{2}, data[1:]...)) == nil {
+		t.Fatal("a longer or a newer form was accepted")
+	}
+	if got != want {
+		t.Fatal("a refused form changed the message")
+	}
+}
+
+func FuzzStoredForm(f *testing.F) {
+	data, _ := message.Rendered{Channel: message.SMS, Text: "x"}.AppendBinary(nil)
+	f.Add(data)
+	f.Add([]byte{1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var m, again message.Rendered
+		if m.UnmarshalBinary(data) != nil {
+			return
+		}
+		b, _ := m.AppendBinary(nil)
+		if err := again.UnmarshalBinary(b); err != nil || again != m {
+			t.Fatalf("%v: %x became %x", err, data, b)
+		}
+	})
+}
+
+func TestContentDoesNotReachLogs(t *testing.T) {
+	m := book(t).Render(message.MAIL, message.OTP, "en", "a@example.com", code("x"))
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("m", "message", m, "pointer", &m)
+	for _, s := range []string{log.String(), fmt.Sprint(m), fmt.Sprintf("%v %+v %#v %s %q", m, m, m, m, m),
+		fmt.Sprintf("%+v", &m)} {
+		if strings.Contains(s, "012345") || strings.Contains(s, "a@example.com") || !strings.Contains(s, "MAIL") {
+			t.Errorf("shown: %s", s)
+		}
+	}
+}
+
+func TestDeliveryError(t *testing.T) {
+	cause := errors.New("cause")
+	p := fmt.Errorf("outer: %w", &message.DeliveryError{Permanent: true, Err: cause})
+	q := &message.DeliveryError{RetryAfter: time.Second, Err: cause}
+	if !message.IsPermanent(p) || message.IsPermanent(q) || message.IsPermanent(cause) || message.IsPermanent(nil) {
+		t.Error("IsPermanent")
+	}
+	if !errors.Is(p, cause) || !errors.Is(q, cause) {
+		t.Error("the cause is lost")
+	}
+	if p.Error() != "outer: not deliverable: cause" || q.Error() != "not delivered for now: cause" {
+		t.Errorf("%v; %v", p, q)
+	}
+}
+
+func TestExpireInWords(t *testing.T) {
+	b := book(t)
+	for _, lang := range languages {
+		words := map[string]string{}
+		for seconds, forms := range map[string][3]string{
+			"0":      {"0 saniye", "0 seconds", "0 ثانية"},
+			"1":      {"1 saniye", "1 second", "ثانية واحدة"},
+			"2":      {"2 saniye", "2 seconds", "ثانيتين"},
+			"5":      {"5 saniye", "5 seconds", "5 ثوانٍ"},
+			"45":     {"45 saniye", "45 seconds", "45 ثانية"},
+			"60":     {"1 dakika", "1 minute", "دقيقة واحدة"},
+			"119":    {"119 saniye", "119 seconds", "119 ثانية"},
+			"120":    {"2 dakika", "2 minutes", "دقيقتين"},
+			"179":    {"179 saniye", "179 seconds", "179 ثانية"},
+			"180":    {"3 dakika", "3 minutes", "3 دقائق"},
+			"239":    {"3 dakika", "3 minutes", "3 دقائق"},
+			"600":    {"10 dakika", "10 minutes", "10 دقائق"},
+			"660":    {"11 dakika", "11 minutes", "11 دقيقة"},
+			"6000":   {"100 dakika", "100 minutes", "100 دقيقة"},
+			"6180":   {"103 dakika", "103 minutes", "103 دقائق"},
+			"86400":  {"1440 dakika", "1440 minutes", "1440 دقيقة"},
+			"86401":  {"86401", "86401", "86401"},
+			"999999": {"999999", "999999", "999999"},
+			"12:30":  {"12:30", "12:30", "12:30"},
+			"-60":    {"-60", "-60", "-60"},
+			"":       {"", "", ""},
+		} {
+			words[seconds] = forms[map[string]int{"tr": 0, "en": 1, "ar": 2}[lang]]
+		}
+		for seconds, want := range words {
+			m := b.Render(message.MAIL, message.OTP, lang, "", message.Values{"otp": "1", "expire": seconds})
+			frame := map[string]string{"tr": "Kod %s geçerlidir.", "en": "It is valid for %s.",
+				"ar": "الرمز صالح لمدة %s."}[lang]
+			if !strings.Contains(m.Text, fmt.Sprintf(frame, want)) {
+				t.Errorf("%s %q: want %q in %q", lang, seconds, want, m.Text)
+			}
+		}
+	}
+}
+
+func TestRenderIsCheap(t *testing.T) {
+	b := book(t)
+	v := code("Giriş")
+	for _, ch := range []message.Channel{message.SMS, message.MAIL} {
+		if n := testing.AllocsPerRun(100, func() { b.Render(ch, message.OTP, "tr", "x", v) }); n > 1 {
+			t.Errorf("%s: %v allocations", ch, n)
+		}
+	}
+}
+
+func BenchmarkRender(b *testing.B) {
+	bk := book(b)
+	for _, ch := range []message.Channel{message.SMS, message.MAIL} {
+		for _, lang := range languages {
+			b.Run(string(ch)+"/"+lang, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					bk.Render(ch, message.OTP, lang, "+905321234567", message.Values{"otp": "012345", "action": "Giriş",
+						"expire": "120"})
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkStoredForm(b *testing.B) {
+	m := book(b).Render(message.MAIL, message.OTP, "tr", "a@example.com", code("Giriş"))
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		buf, _ = m.AppendBinary(buf[:0])
+	}
+	b.ReportMetric(float64(len(buf)), "bytes")
+}

@@ -1,0 +1,96 @@
+// Package notificationtest is the suite of notification.Store.
+package notificationtest
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+)
+
+// Run checks an implementation of notification.Store.
+func Run(t *testing.T, open storetest.Open[notification.Store]) {
+	storetest.Run(t, open, storetest.Cases[notification.Store]{
+		"Pages": pages,
+		"Read":  read,
+	})
+}
+
+var start = time.UnixMilli(1_700_000_000_000)
+
+// add gives a user n notifications, the oldest first.
+func add(t *testing.T, c commit.Committer, user string, n int) (all []notification.Notification) {
+	t.Helper()
+	for i := range n {
+		one := notification.New(start.Add(time.Duration(i)*time.Second), user, notification.Message{Topic: "news",
+			Title: fmt.Sprint("title ", i), Body: "body", ImageURL: "https://example.com/a.png", ClickAction: "open"})
+		storetest.Must(t, c.Commit(t.Context(), notification.Add{Notification: one}))
+		all = append(all, one)
+	}
+	return all
+}
+
+func list(t *testing.T, s notification.Store, q notification.Query,
+	p page.Query[notification.Place]) page.Of[notification.Notification] {
+	t.Helper()
+	got, err := s.List(t.Context(), q, p)
+	storetest.Must(t, err)
+	return got
+}
+
+func pages(t *testing.T, s notification.Store, c commit.Committer) {
+	mine := add(t, c, "u1", 5)
+	add(t, c, "u2", 2)
+	first := list(t, s, notification.Query{UserID: "u1"}, page.Query[notification.Place]{Limit: 3, Count: true})
+	if len(first.Records) != 3 || !first.More || first.Total != 5 || first.Records[0].ID != mine[4].ID ||
+		first.Records[0].Message != mine[4].Message || !first.Records[0].CreatedAt.Equal(mine[4].CreatedAt) ||
+		!first.Records[0].ReadAt.IsZero() {
+		t.Errorf("%+v", first)
+	}
+	place := first.Records[2].Mark()
+	rest := list(t, s, notification.Query{UserID: "u1"}, page.Query[notification.Place]{Limit: 3, After: &place})
+	if len(rest.Records) != 2 || rest.More || rest.Records[1].ID != mine[0].ID {
+		t.Errorf("%+v", rest)
+	}
+}
+
+func read(t *testing.T, s notification.Store, c commit.Committer) {
+	mine, other := add(t, c, "u1", 3), add(t, c, "u2", 1)
+	for _, step := range []struct {
+		ids  []string
+		want int
+	}{
+		{[]string{}, 0},
+		{[]string{mine[0].ID, mine[0].ID, other[0].ID, "nobody's"}, 1},
+		{[]string{mine[0].ID}, 0},
+		{nil, 2},
+		{nil, 0},
+	} {
+		if n, err := s.Read(t.Context(), "u1", step.ids); n != step.want || err != nil {
+			t.Errorf("%v: %d, %v, want %d", step.ids, n, err, step.want)
+		}
+	}
+	got1 := list(t, s, notification.Query{UserID: "u1", Unread: true}, page.Query[notification.Place]{})
+	if len(got1.Records) != 0 {
+		t.Errorf("%+v", got1)
+	}
+	got2 := list(t, s, notification.Query{UserID: "u2", Unread: true}, page.Query[notification.Place]{})
+	if len(got2.Records) != 1 {
+		t.Errorf("another user: %+v", got2)
+	}
+	var once atomic.Int64
+	add(t, c, "u3", 1)
+	storetest.Race(t, 6, "", func(int) error {
+		n, err := s.Read(t.Context(), "u3", nil)
+		once.Add(int64(n))
+		return err
+	})
+	if once.Load() != 1 {
+		t.Errorf("a notification was read %d times", once.Load())
+	}
+}

@@ -1,0 +1,60 @@
+package firewall
+
+import (
+	"slices"
+
+	"castellan/domain/kit/fault"
+)
+
+// Change is a partial update of a rule (section 4.5 of the interface). A nil
+// field stays as it is; a change without fields is allowed (D-WAF-14).
+type Change struct {
+	Label         string // of the rule
+	Period, Limit Number
+	ExpireAt      *int64
+	Entities      *[]string
+	Resources     *[]string
+	AllEntities   *bool
+	AllResources  *bool
+	Status        *Status
+	DryRun        *bool
+}
+
+// Number is a new value of a nullable field: set to nil, it is cleared.
+type Number struct {
+	Sent  bool
+	Value *int64
+}
+
+// Apply returns the changed rule, judged whole. INVALID_FIELD when it is not
+// valid, which is also what clearing a number of a rate limit comes to.
+func (c Change) Apply(r Rule, known Resources) (Rule, error) {
+	if c.Period.Sent {
+		r.PeriodMs = c.Period.Value
+	}
+	if c.Limit.Sent {
+		r.Limit = c.Limit.Value
+	}
+	set(&r.ExpireAt, c.ExpireAt)
+	set(&r.AllEntities, c.AllEntities)
+	set(&r.AllResources, c.AllResources)
+	set(&r.Status, c.Status)
+	set(&r.DryRun, c.DryRun)
+	set(&r.Entities, c.Entities)
+	set(&r.Resources, c.Resources)
+	r.Entities, r.Resources = slices.Clone(r.Entities), slices.Clone(r.Resources)
+	r.Canonical(known)
+	return r, r.Check()
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// lockedOut is the refusal of a write that would shut its author out (D-WAF-12).
+func lockedOut() error {
+	return fault.Invalid("force", "you could not reach the rules any more after this; send force: true if that is "+
+		"what you want")
+}

@@ -1,0 +1,146 @@
+package firewall
+
+import (
+	"context"
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"castellan/domain/guard/ratelimit"
+)
+
+// Evaluator judges requests: by the snapshot of the rules, and, where that says so,
+// by the counters.
+type Evaluator struct {
+	Rules   func() *Snapshot
+	Limiter ratelimit.Limiter
+	// Bypass are the networks that no rule applies to (D-WAF-12).
+	Bypass []netip.Prefix
+	Now    func() time.Time
+
+	// What became of requests, for the metrics: Unsure are those of which the
+	// counters could not tell, Tried those that only a rule on trial would have
+	// refused, which are counted among the others too.
+	Allowed, Denied, Limited, Unsure, Tried atomic.Int64
+}
+
+// Ruling is what becomes of a request. It is filled in by Check, which uses its
+// memory again: a caller who keeps one for many requests allocates nothing.
+type Ruling struct {
+	// Verdict is Allow, Deny, or Count where a rate limit refuses the request.
+	Verdict Verdict
+	// RetryAfter is how long a rate limit refuses.
+	RetryAfter time.Duration
+	// Policy and State are the values of the headers RateLimit-Policy and
+	// RateLimit; empty where no rate limit applied (D-WAF-10). They are valid until
+	// the next Check.
+	Policy, State []byte
+
+	rates   []*Rate
+	demands []ratelimit.Demand
+	stands  []ratelimit.Standing
+}
+
+// Needs returns what must be known of a client to judge a request for the resource.
+func (e *Evaluator) Needs(resource string) Needs { return e.Rules().Needs(resource) }
+
+// Bypassed reports whether no rule applies to an address.
+func (e *Evaluator) Bypassed(ip netip.Addr) bool {
+	for _, p := range e.Bypass {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// Blacklisted reports whether a blacklist keeps a client out, whatever other rules say
+// but one that lets it in.
+func (e *Evaluator) Blacklisted(resource string, c Client) bool {
+	if e.Bypassed(c.IP) || !e.Rules().Blacklisted(resource, c, e.Now().UnixMilli()) {
+		return false
+	}
+	e.Denied.Add(1)
+	return true
+}
+
+// Check judges a request and counts it where it is to be counted. Its error is
+// the counter's.
+func (e *Evaluator) Check(ctx context.Context, resource string, c Client, k *Ruling) (err error) {
+	k.Verdict, k.RetryAfter, k.Policy, k.State, k.rates = Allow, 0, k.Policy[:0], k.State[:0], k.rates[:0]
+	if e.Bypassed(c.IP) {
+		return nil
+	}
+	s, nowMs := e.Rules(), e.Now().UnixMilli()
+	var verdict Verdict
+	verdict, k.rates = s.Judge(resource, c, nowMs, k.rates)
+	if verdict != Deny && s.trial != nil {
+		if would, _ := s.trial.Judge(resource, c, nowMs, nil); would == Deny {
+			e.Tried.Add(1)
+		}
+	}
+	switch verdict {
+	case Deny:
+		k.Verdict = Deny
+		e.Denied.Add(1)
+	case Count:
+		return e.count(ctx, k, c)
+	}
+	return nil
+}
+
+// count asks the counters. Rules on trial are counted after the others, each by
+// itself, so that they change nothing.
+func (e *Evaluator) count(ctx context.Context, k *Ruling, c Client) error {
+	live := 0
+	for i, r := range k.rates {
+		if !r.DryRun {
+			k.rates[i], k.rates[live] = k.rates[live], r
+			live++
+		}
+	}
+	k.demands, k.stands = k.demands[:0], k.stands[:0]
+	for _, r := range k.rates {
+		k.demands = append(k.demands, ratelimit.Demand{Key: r.Key(c), Limit: r.Limit, Period: r.Period})
+		k.stands = append(k.stands, ratelimit.Standing{})
+	}
+	if live > 0 {
+		admitted, err := e.Limiter.Allow(ctx, k.demands[:live], k.stands[:live])
+		if err != nil {
+			return err
+		}
+		k.headers(live)
+		if !admitted {
+			e.Limited.Add(1)
+			k.Verdict = Count
+			for _, s := range k.stands[:live] {
+				k.RetryAfter = max(k.RetryAfter, time.Duration(s.Retry))
+			}
+			return nil
+		}
+	}
+	for i := live; i < len(k.rates); i++ {
+		admitted, err := e.Limiter.Allow(ctx, k.demands[i:i+1], k.stands[i:i+1])
+		if err == nil && !admitted {
+			e.Tried.Add(1)
+		}
+	}
+	return nil
+}
+
+// headers tells the client of the rates it was counted under: what they allow,
+// what is left, and in how many seconds, rounded up, there will be more: when
+// the oldest counted request leaves, or when the next one may come.
+func (k *Ruling) headers(live int) {
+	for i, rate := range k.rates[:live] {
+		if i > 0 {
+			k.Policy, k.State = append(k.Policy, ", "...), append(k.State, ", "...)
+		}
+		k.Policy, k.State = append(k.Policy, rate.policy...), append(k.State, rate.item...)
+		s := k.stands[i]
+		k.State = strconv.AppendInt(k.State, max(0, rate.Limit-s.Used), 10)
+		k.State = append(k.State, ";t="...)
+		k.State = strconv.AppendInt(k.State, seconds(time.Duration(max(s.Reset, s.Retry))), 10)
+	}
+}

@@ -1,0 +1,35 @@
+package firewall
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"castellan/domain/kit/change"
+)
+
+// Live is the snapshot that a node judges by. A writer of a rule has it follow
+// before the caller is answered, and every node does when the change feed brings
+// a note of topic change.Firewall, whose key is the label of the rule: then that
+// rule alone is read. It is safe for concurrent use.
+type Live struct{ *change.Snapshot[Snapshot] }
+
+// NewLive returns a Live over the rules of an application. Until the first
+// Reload it holds none.
+func NewLive(store Store, app string, now func() time.Time) *Live {
+	load := func(ctx context.Context) (*Snapshot, error) {
+		rules, err := store.Rules(ctx, Query{})
+		if err != nil {
+			return nil, fmt.Errorf("reload the firewall rules: %w", err)
+		}
+		return Compile(rules, app, now().UnixMilli()), nil
+	}
+	apply := func(ctx context.Context, present *Snapshot, labels []string) (*Snapshot, error) {
+		changed, err := store.Rules(ctx, Query{Labels: labels})
+		if err != nil {
+			return nil, fmt.Errorf("follow the firewall rules: %w", err)
+		}
+		return present.With(changed, now().UnixMilli()), nil
+	}
+	return &Live{change.NewSnapshot(Compile(nil, app, now().UnixMilli()), load, apply)}
+}

@@ -1,0 +1,153 @@
+package firewall
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+)
+
+// RulesPath is where the rules are administered; being kept from it is being
+// locked out (D-WAF-12).
+const RulesPath = "/admin/system/waf/rules"
+
+// Author is who makes a change, as the rules see the author's requests: a change
+// must not shut its author out.
+type Author struct {
+	audit.By
+	Client
+	// Force lets a change shut its author out. The command line always forces: no
+	// rule applies to it.
+	Force bool
+}
+
+// Admin carries out the writes of section 4.5 of the interface. Besides the errors named at
+// each method all return UNAVAILABLE when the database, or the reading back, fails.
+type Admin struct {
+	Store   Store
+	Changes admin.Changes // of topic change.Firewall
+	// App is the application whose rules apply here, Bypass the networks to which
+	// they do not.
+	App    string
+	Bypass []netip.Prefix
+	Known  Resources
+	// InForce are the rules that were written before the call, on any node. They
+	// report whether a write shuts its author out, and are not asked for where no
+	// rule applies to the author.
+	InForce func(ctx context.Context) ([]Rule, error)
+}
+
+// Add adds a rule. INVALID_FIELD, also for field force (D-WAF-12);
+// RECORD_ALREADY_EXIST.
+func (a *Admin) Add(ctx context.Context, by Author, r Rule) error {
+	r.Canonical(a.Known)
+	if err := r.Check(); err != nil {
+		return err
+	}
+	before, err := a.before(ctx, by)
+	if err != nil {
+		return err
+	}
+	return a.Changes.Do(ctx, by.By, "FIREWALL_RULE_ADD", func(ctx context.Context) (admin.Done, error) {
+		err := a.Store.Add(ctx, r)
+		if err == nil {
+			err = a.admits(by, before, append(before[:len(before):len(before)], r))
+		}
+		return admin.Done{Target: r.Label, Detail: r.describe()}, err
+	})
+}
+
+// Change changes a rule. INVALID_FIELD, also for field force; RECORD_NOT_FOUND.
+// What changes nothing is done all the same (D-WAF-14).
+func (a *Admin) Change(ctx context.Context, by Author, c Change) error {
+	before, err := a.before(ctx, by)
+	if err != nil {
+		return err
+	}
+	return a.Changes.Do(ctx, by.By, "FIREWALL_RULE_UPDATE", func(ctx context.Context) (admin.Done, error) {
+		done := admin.Done{Target: c.Label}
+		err := a.Store.Change(ctx, c.Label, func(r Rule) (Rule, error) {
+			next, err := c.Apply(r, a.Known)
+			if err != nil {
+				return r, err
+			}
+			done.Detail = r.describe() + " -> " + next.describe()
+			after := append([]Rule(nil), before...)
+			for i := range after {
+				if after[i].Label == r.Label {
+					after[i] = next
+				}
+			}
+			return next, a.admits(by, before, after)
+		})
+		return done, err
+	})
+}
+
+// before is what a write is compared with, where it could shut its author out. It
+// is asked for outside the transaction, which others wait for.
+func (a *Admin) before(ctx context.Context, by Author) ([]Rule, error) {
+	if by.Force || a.bypasses(by.Client.IP) {
+		return nil, nil
+	}
+	return a.InForce(ctx)
+}
+
+func (a *Admin) bypasses(ip netip.Addr) bool {
+	for _, p := range a.Bypass {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// admits refuses a change that shuts its author out of an endpoint that the author
+// can reach now.
+func (a *Admin) admits(by Author, before, after []Rule) error {
+	if by.Force || a.bypasses(by.Client.IP) {
+		return nil
+	}
+	now := a.Changes.Now().UnixMilli()
+	for _, method := range []string{"GET ", "POST ", "PATCH "} {
+		if shutOut(after, a.App, method+RulesPath, by.Client, now) &&
+			!shutOut(before, a.App, method+RulesPath, by.Client, now) {
+			return lockedOut()
+		}
+	}
+	return nil
+}
+
+// describe says what a rule does, for the audit, in bounded length.
+func (r Rule) describe() string {
+	s := fmt.Sprintf("%s %s %s for %s of %s on %s", r.AppID, r.Status, r.Type, scope(r.AllEntities, r.Entities),
+		r.EntityType, scope(r.AllResources, r.Resources))
+	if r.PeriodMs != nil && r.Limit != nil {
+		s += fmt.Sprintf(", %d in %d ms", *r.Limit, *r.PeriodMs)
+	}
+	if r.ExpireAt != 0 {
+		s += fmt.Sprintf(", expireAt %d", r.ExpireAt)
+	}
+	if r.DryRun {
+		s += ", dryRun"
+	}
+	return s
+}
+
+// maxDetailBytes keeps an audit row short where lists are long.
+const maxDetailBytes = 300
+
+func scope(all bool, list []string) string {
+	if all {
+		return "all"
+	}
+	b, _ := json.Marshal(list) // texts always encode
+	if len(b) > maxDetailBytes {
+		return strings.ToValidUTF8(string(b[:maxDetailBytes]), "") + "…"
+	}
+	return string(b)
+}

@@ -1,0 +1,242 @@
+package firewall
+
+import (
+	"math"
+	"net/netip"
+	"time"
+
+	"castellan/domain/guard/ratelimit"
+)
+
+// Client is who makes a request, as far as that is known: the address in normal
+// form (not IPv4-mapped, without a zone), the user of a valid session, the
+// country of the address, the name of a service client with a valid key.
+type Client struct {
+	IP      netip.Addr
+	UserID  string
+	Country string
+	Service string
+}
+
+// Needs are the parts of a Client that cost something to establish and that some rule for a
+// resource looks at.
+type Needs struct{ User, Service bool }
+
+// Verdict is what the rules say of a request before anything is counted.
+type Verdict byte
+
+// The verdicts. A request that Count is said of is admitted when its rate limits
+// admit it.
+const (
+	Allow Verdict = iota
+	Deny
+	Count
+)
+
+// Rate is a rate limit that a request is counted under.
+type Rate struct {
+	Label  string
+	Limit  int64
+	Period time.Duration
+	DryRun bool
+
+	until int64 // ms
+	kind  EntityType
+	// policy and item begin what its headers say (D-WAF-10).
+	policy, item string
+}
+
+// Key is the counter of the rate for a client.
+func (r *Rate) Key(c Client) ratelimit.Key {
+	switch r.kind {
+	case UserID:
+		return ratelimit.Key{Rule: r.Label, Name: c.UserID}
+	case CountryCode:
+		return ratelimit.Key{Rule: r.Label, Name: c.Country}
+	case AppID:
+		return ratelimit.Key{Rule: r.Label, Name: c.Service}
+	}
+	return ratelimit.Key{Rule: r.Label, IP: rateAddr(c.IP)}
+}
+
+// rateAddr is the address that a client is counted as.
+func rateAddr(a netip.Addr) netip.Addr {
+	if !a.Is6() {
+		return a
+	}
+	p, _ := a.Prefix(ratelimit.SubscriberBits) // of an address that is longer
+	return p.Addr()
+}
+
+// The kinds of a hit that decide, in order of precedence.
+const (
+	forced = iota
+	blocked
+	listed
+	kinds
+)
+
+var kindOf = map[Type]int{WhitelistForce: forced, Blacklist: blocked, Whitelist: listed}
+
+const never = math.MaxInt64
+
+// hit is what rules say of one entity: until when it is targeted by a rule of
+// each kind, in epoch ms, and the rates that count it.
+type hit struct {
+	until [kinds]int64
+	rates []*Rate
+}
+
+// with is h and what is said of the networks around it.
+func (h *hit) with(around *hit) *hit {
+	sum := *h
+	for k := range sum.until {
+		sum.until[k] = max(sum.until[k], around.until[k])
+	}
+	sum.rates = append([]*Rate(nil), h.rates...)
+	for _, r := range around.rates {
+		once := true
+		for _, own := range h.rates {
+			once = once && own != r
+		}
+		if once {
+			sum.rates = append(sum.rates, r)
+		}
+	}
+	return &sum
+}
+
+// group is all that is said of one resource by the rules that name it, or of
+// everything by those that target all.
+type group struct {
+	of         []int // its rules, as positions in Snapshot.rules
+	forceUntil int64 // until when some rule lets in only whom it targets
+	needs      Needs
+	all        [4]hit
+	users      map[string]*hit
+	services   map[string]*hit
+	countries  map[string]*hit
+	ips        *networks
+}
+
+var kindIndex = map[EntityType]int{UserID: 0, IP: 1, CountryCode: 2, AppID: 3}
+
+// Snapshot is the rules of this application, compiled. It is never changed, and
+// safe for concurrent use.
+type Snapshot struct {
+	rules     []Rule         // all that is stored, for listing and explaining
+	at        map[string]int // label → position in rules
+	rates     []*Rate        // of the rules that are rate limits, by position
+	app       string
+	always    *group
+	resources map[string]*group
+	// trial holds in addition what only pretends to keep out; nil where no rule
+	// does.
+	trial *Snapshot
+}
+
+// Rules are all rules that it was made of.
+func (s *Snapshot) Rules() []Rule { return s.rules }
+
+// hits are what concerns one request: at most eight answers of each group.
+type hits struct {
+	list  [16]*hit
+	n     int
+	force bool
+}
+
+func (m *hits) take(h *hit) {
+	if h != nil {
+		m.list[m.n] = h
+		m.n++
+	}
+}
+
+func (m *hits) gather(g *group, c *Client, nowMs int64) {
+	if g == nil {
+		return
+	}
+	m.force = m.force || g.forceUntil > nowMs
+	if c.IP.IsValid() {
+		m.take(&g.all[1])
+		m.take(g.ips.find(c.IP))
+	}
+	if c.UserID != "" {
+		m.take(&g.all[0])
+		m.take(g.users[c.UserID])
+	}
+	if c.Country != "" {
+		m.take(&g.all[2])
+		m.take(g.countries[c.Country])
+	}
+	if c.Service != "" {
+		m.take(&g.all[3])
+		m.take(g.services[c.Service])
+	}
+}
+
+// of gathers what all rules say of a request, and tells which kinds of them target its
+// client.
+func (m *hits) of(s *Snapshot, resource string, c *Client, nowMs int64) (targeted [kinds]bool) {
+	m.gather(s.always, c, nowMs)
+	m.gather(s.resources[resource], c, nowMs)
+	for _, h := range m.list[:m.n] {
+		for k := range targeted {
+			targeted[k] = targeted[k] || h.until[k] > nowMs
+		}
+	}
+	return targeted
+}
+
+// Blacklisted reports whether a blacklist targets a client whom no whitelist_force does.
+func (s *Snapshot) Blacklisted(resource string, c Client, nowMs int64) bool {
+	var m hits
+	targeted := m.of(s, resource, &c, nowMs)
+	return targeted[blocked] && !targeted[forced]
+}
+
+// Judge applies the precedence (D-WAF-05, 07, 15, 16): the first of these that
+// holds decides. Somebody targeted by a whitelist_force may enter; where there
+// is one, nobody else may; whom a blacklist targets may not; whom a whitelist
+// targets may, and is not counted; all others are counted under every rate that
+// is appended to rates. An unknown user or country is targeted by no rule.
+func (s *Snapshot) Judge(resource string, c Client, nowMs int64, rates []*Rate) (Verdict, []*Rate) {
+	var m hits
+	targeted := m.of(s, resource, &c, nowMs)
+	switch {
+	case targeted[forced]:
+		return Allow, rates
+	case m.force, targeted[blocked]:
+		return Deny, rates
+	case targeted[listed]:
+		return Allow, rates
+	}
+	before := len(rates)
+	for _, h := range m.list[:m.n] {
+		for _, r := range h.rates {
+			if r.until > nowMs {
+				rates = append(rates, r)
+			}
+		}
+	}
+	if len(rates) == before {
+		return Allow, rates
+	}
+	return Count, rates
+}
+
+// Needs returns what must be known of a client to judge a request for the resource
+// (D-GEN-19). A rule that expired since the rules were compiled still counts here.
+func (s *Snapshot) Needs(resource string) (n Needs) {
+	add := func(more Needs) { n.User, n.Service = n.User || more.User, n.Service || more.Service }
+	if s.always != nil {
+		add(s.always.needs)
+	}
+	if g := s.resources[resource]; g != nil {
+		add(g.needs)
+	}
+	if s.trial != nil {
+		add(s.trial.Needs(resource))
+	}
+	return n
+}

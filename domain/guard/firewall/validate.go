@@ -1,0 +1,175 @@
+package firewall
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"castellan/domain/kit/clientkey"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
+)
+
+// Bounds of a rule (D-WAF-14, and of ours where the interface has none).
+const (
+	MaxPeriodMs  = 31 * 86_400_000
+	MaxLimit     = 1_000_000_000
+	MaxInstantMs = 1<<53 - 1
+	maxAppBytes  = 64
+	maxLabel     = 200 // characters
+	maxUserBytes = 128
+	maxPath      = 2048 // bytes
+)
+
+// Canonical puts every value into the one spelling that is stored, compared and
+// listed, and drops repeated values. A value without such a spelling stays as it
+// is, and Check refuses it.
+func (r *Rule) Canonical(known Resources) {
+	for i, e := range r.Entities {
+		if r.EntityType == IP {
+			if p, single, err := parseIP(e); err == nil {
+				r.Entities[i] = ipText(p, single)
+			}
+		}
+	}
+	for i, e := range r.Resources {
+		if c, err := known.Canonical(e); err == nil {
+			r.Resources[i] = c
+		}
+	}
+	r.Entities, r.Resources = distinct(r.Entities), distinct(r.Resources)
+}
+
+// distinct keeps the order and the first of equals; never nil.
+func distinct(list []string) []string {
+	out := make([]string, 0, len(list))
+	seen := make(map[string]bool, len(list))
+	for _, s := range list {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Check judges a rule whole: INVALID_FIELD with every faulty field.
+func (r Rule) Check() error {
+	var ps []fault.Problem
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, fault.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	if r.AppID == "" || strings.TrimSpace(r.AppID) != r.AppID || len(r.AppID) > maxAppBytes || !printable(r.AppID) {
+		bad("appId", "must be 1 to %d bytes of printable text", maxAppBytes)
+	}
+	if strings.TrimSpace(r.Label) == "" || utf8.RuneCountInString(r.Label) > maxLabel || !printable(r.Label) {
+		bad("label", "must be 1 to %d printable characters", maxLabel)
+	}
+	if !slices.Contains([]Type{RateLimit, Whitelist, Blacklist, WhitelistForce}, r.Type) {
+		bad("type", "must be rate_limit, whitelist, blacklist or whitelist_force")
+	}
+	for _, n := range []struct {
+		field string
+		value *int64
+		most  int64
+	}{{"period", r.PeriodMs, MaxPeriodMs}, {"limit", r.Limit, MaxLimit}} {
+		switch {
+		case n.value == nil && r.Type == RateLimit:
+			bad(n.field, "is required for a rate_limit")
+		case n.value != nil && (*n.value < 1 || *n.value > n.most):
+			bad(n.field, "must be a whole number from 1 to %d", n.most)
+		}
+	}
+	if r.ExpireAt < 0 || r.ExpireAt > MaxInstantMs {
+		bad("expireAt", "must be an instant in epoch milliseconds; 0: never")
+	}
+	switch r.EntityType {
+	case UserID, IP, CountryCode, AppID:
+		for _, e := range r.Entities {
+			if why := entityProblem(r.EntityType, e); why != "" {
+				bad("targetEntities", "%q %s", shorten(e), why)
+				break
+			}
+		}
+	default:
+		bad("targetEntityType", "must be USER_ID, IP, COUNTRY_CODE or APP_ID")
+	}
+	for _, e := range r.Resources {
+		if _, err := (Resources{}).Canonical(e); err != nil {
+			bad("targetResources", "%q %s", shorten(e), err)
+			break
+		}
+	}
+	if r.Status != Active && r.Status != Inactive {
+		bad("status", "must be ACTIVE or INACTIVE")
+	}
+	return fault.All(ps)
+}
+
+func entityProblem(t EntityType, e string) string {
+	switch t {
+	case IP:
+		if _, _, err := parseIP(e); err != nil {
+			return "is neither an IP address nor a network such as 192.0.2.0/24"
+		}
+	case CountryCode:
+		if !geo.Assigned(e) {
+			return "is not a country's code (ISO 3166-1 alpha-2, capital letters)"
+		}
+	case AppID:
+		if clientkey.CheckName(e) != nil {
+			return "is not the name of a service client"
+		}
+	case UserID:
+		if strings.TrimSpace(e) == "" || len(e) > maxUserBytes || !printable(e) {
+			return "is not a user id"
+		}
+	}
+	return ""
+}
+
+// parseIP reads an address or a network. Both are in normal form then: IPv4
+// written as IPv6 is IPv4, there is no zone, and a network starts at its first
+// address. An address is a network of its full length, marked single.
+func parseIP(s string) (p netip.Prefix, single bool, err error) {
+	if !strings.Contains(s, "/") {
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			return p, false, err
+		}
+		a = a.WithZone("").Unmap()
+		return netip.PrefixFrom(a, a.BitLen()), true, nil
+	}
+	if p, err = netip.ParsePrefix(s); err != nil {
+		return p, false, err
+	}
+	if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+	}
+	p = p.Masked()
+	return p, p.Addr().Is4() && p.IsSingleIP(), nil
+}
+
+// ipText spells an entity. A network of one IPv6 address keeps its length: that
+// is how a rate limit is told not to take the whole /64 (D-WAF-08).
+func ipText(p netip.Prefix, single bool) string {
+	if single {
+		return p.Addr().String()
+	}
+	return p.String()
+}
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+func shorten(s string) string {
+	const most = 60
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,139 @@
+package firewall_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"castellan/domain/guard/firewall"
+	"castellan/domain/kit/fault"
+)
+
+func valid() firewall.Rule {
+	return firewall.Rule{AppID: "API", Label: "l", Type: firewall.RateLimit, PeriodMs: new(int64(1)),
+		Limit: new(int64(1)), EntityType: firewall.IP, Status: firewall.Active}
+}
+
+// The bounds of D-WAF-03, 09, 14 and the forms of D-WAF-08, SEC-30: which fields
+// are at fault.
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		change func(*firewall.Rule)
+		fields string
+	}{
+		{func(*firewall.Rule) {}, ""},
+		{func(r *firewall.Rule) { *r.PeriodMs, *r.Limit = firewall.MaxPeriodMs, firewall.MaxLimit }, ""},
+		{func(r *firewall.Rule) { *r.PeriodMs, *r.Limit = firewall.MaxPeriodMs+1, firewall.MaxLimit+1 },
+			"period limit"},
+		{func(r *firewall.Rule) { *r.PeriodMs, *r.Limit = 0, 0 }, "period limit"},
+		{func(r *firewall.Rule) { r.PeriodMs, r.Limit = nil, nil }, "period limit"},
+		{func(r *firewall.Rule) { r.PeriodMs, r.Limit, r.Type = nil, nil, firewall.Whitelist }, ""},
+		{func(r *firewall.Rule) { r.Type = firewall.Blacklist }, ""},
+		{func(r *firewall.Rule) { r.Type, *r.Limit = firewall.Blacklist, -1 }, "limit"},
+		{func(r *firewall.Rule) { r.ExpireAt = firewall.MaxInstantMs }, ""},
+		{func(r *firewall.Rule) { r.ExpireAt = firewall.MaxInstantMs + 1 }, "expireAt"},
+		{func(r *firewall.Rule) { r.ExpireAt = -1 }, "expireAt"},
+		{func(r *firewall.Rule) { r.Label = strings.Repeat("ğ", 200) }, ""},
+		{func(r *firewall.Rule) { r.Label = strings.Repeat("ğ", 201) }, "label"},
+		{func(r *firewall.Rule) { r.Label = "a\nb" }, "label"},
+		{func(r *firewall.Rule) { r.Label = "a\x00" }, "label"},
+		{func(r *firewall.Rule) { r.Label, r.AppID = "", "" }, "appId label"},
+		{func(r *firewall.Rule) { r.Type, r.Status, r.EntityType = "x", "x", "x" }, "type targetEntityType status"},
+		{func(r *firewall.Rule) { r.Entities = []string{"::1", "0.0.0.0/0", "::/0", "1.2.3.4"} }, ""},
+		{func(r *firewall.Rule) { r.Entities = []string{"1.2.3"} }, "targetEntities"},
+		{func(r *firewall.Rule) { r.Entities = []string{"1.2.3.4/-1"} }, "targetEntities"},
+		{func(r *firewall.Rule) { r.Entities = []string{"fe80::%eth0/64"} }, "targetEntities"},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.CountryCode, []string{"TR", "AX"} }, ""},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.CountryCode, []string{"T1"} }, "targetEntities"},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.CountryCode, []string{"Tr"} }, "targetEntities"},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{"any id", "7"} }, ""},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{""} }, "targetEntities"},
+		{func(r *firewall.Rule) { r.Resources = []string{"GET /a", "x"} }, "targetResources"},
+	} {
+		r := valid()
+		c.change(&r)
+		r.Canonical(firewall.Resources{})
+		err := r.Check()
+		var f *fault.Error
+		var fields []string
+		if errors.As(err, &f) {
+			for _, p := range f.Fields {
+				fields = append(fields, p.Field)
+			}
+		}
+		if got := strings.Join(fields, " "); got != c.fields || (err == nil) != (c.fields == "") {
+			t.Errorf("%+v: %v, want faults in %q", r, err, c.fields)
+		}
+	}
+}
+
+// One spelling for one thing, and each thing once (D-WAF-08, SEC-32).
+func TestCanonicalEntities(t *testing.T) {
+	r := valid()
+	r.Entities = []string{"::ffff:1.2.3.4", "1.2.3.4", "::ffff:1.2.3.0/120", "1.2.3.9/24", "2001:DB8:0::1",
+		"2001:db8::1", "2001:db8::1/128", "2001:db8::5/64", "fe80::1%lo", "1.2.3.4/32"}
+	r.Canonical(firewall.Resources{})
+	if got := strings.Join(r.Entities, " "); got != "1.2.3.4 1.2.3.0/24 2001:db8::1 2001:db8::1/128 2001:db8::/64 "+
+		"fe80::1" {
+		t.Errorf("got %s", got)
+	}
+}
+
+var served = []string{"GET /a", "POST /a/b", "GET /p/{id}", "GET /api/x"}
+
+func TestCanonicalResources(t *testing.T) {
+	known := firewall.NewResources("/api/", served)
+	for entry, want := range map[string]string{
+		"GET /a": "GET /a", "get /a": "GET /a", "HEAD /a": "GET /a", " GET  /a/ ": "GET /a", "GET //a//": "GET /a",
+		"GET /./a": "GET /a", "GET /x/../a": "GET /a",
+		"GET /A": "GET /a", "GET /%61": "GET /a", "GET /a?b=c": "GET /a", "GET /a#b": "GET /a", "GET /api/a": "GET /a",
+		"post /API/../A/B": "POST /a/b",
+		"GET /p/{id}":      "GET /p/{id}", "GET /p/%7Bid%7D": "GET /p/{id}", "GET /p/{ID}": "GET /p/{id}",
+		"GET /p/7":   "GET /p/7",
+		"GET /api/x": "GET /api/x", "GET /api/y": "GET /y", "GET /": "GET /", "PUT /Other/Path/": "PUT /Other/Path",
+		"GET /a%2fb": "GET /a/b", "GET /a%3b": "GET /a%3B",
+		"GET /a;x=1": "GET /a;x=1", "OPTIONS /a": "OPTIONS /a", "GET /apiary": "GET /apiary",
+	} {
+		if got, err := known.Canonical(entry); err != nil || got != want {
+			t.Errorf("%q: %q, %v, want %q", entry, got, err, want)
+		}
+	}
+	for _, entry := range []string{"", "GET", "/a", "GET a", "GET *", "* /a", "FETCH /a", "GET /a b", "GET /%",
+		"GET /%2", "GET /%zz", "GET /\x7f", "GET /ğ", "GET /a\\b",
+		"GET http://x/a", "GET " + "/" + strings.Repeat("a", 2048), "GET\x00 /a"} {
+		if got, err := known.Canonical(entry); err == nil {
+			t.Errorf("%q is taken for %q", entry, got)
+		}
+	}
+}
+
+// FuzzPathRule: an entry has one spelling, which is its own, and every route that
+// is served is called by its key.
+func FuzzPathRule(f *testing.F) {
+	for _, seed := range []string{"GET /a", "get /A/", "HEAD /api//p/{id}?x", "POST /%61/./b/..", "GET /%2e%2E/%25",
+		"GET /api/api/x", "PUT /a%2fb#c", "GET *"} {
+		f.Add(seed)
+	}
+	known := firewall.NewResources("/api", served)
+	f.Fuzz(func(t *testing.T, entry string) {
+		got, err := known.Canonical(entry)
+		if err != nil {
+			return
+		}
+		method, path, ok := strings.Cut(got, " ")
+		if !ok || method != strings.ToUpper(method) || method == "HEAD" || path == "" || path[0] != '/' ||
+			strings.Contains(path, "//") || strings.ContainsAny(path, " ?#\\") {
+			t.Fatalf("%q became %q", entry, got)
+		}
+		// Without a base path, which may be stripped once more, nothing changes again.
+		plain := firewall.NewResources("", served)
+		if once, err := plain.Canonical(got); err != nil || once != got {
+			t.Fatalf("%q became %q and then %q, %v", entry, got, once, err)
+		}
+		for _, key := range served {
+			if strings.EqualFold(got, key) && got != key {
+				t.Fatalf("%q is called %q", key, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,260 @@
+package ratelimit_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/guard/ratelimit"
+)
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// bounded is a table that keeps so many keys of a rule.
+func bounded(most int) (*ratelimit.Bounded, *ratelimit.Table, *clock) {
+	c := new(clock)
+	c.ns.Store(int64(time.Hour))
+	table := ratelimit.NewTable(c.now)
+	table.Bound(most)
+	return ratelimit.NewBounded(table, hash, c.now, slog.New(slog.DiscardHandler)), table, c
+}
+
+func ask(t testing.TB, l ratelimit.Limiter, k ratelimit.Key, limit int64, period time.Duration) (bool,
+	ratelimit.Standing) {
+	stands := make([]ratelimit.Standing, 1)
+	ok, err := l.Allow(context.Background(), []ratelimit.Demand{{Key: k, Limit: limit, Period: period}}, stands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok, stands[0]
+}
+
+func ipKey(text string) ratelimit.Key {
+	return ratelimit.Key{Rule: "r", IP: netip.MustParseAddr(text)}
+}
+
+// subscriber is the n-th network of a stranger who has many.
+func subscriber(n uint32) ratelimit.Key {
+	a := [16]byte{0x2a, 0x00}
+	binary.BigEndian.PutUint32(a[4:], n)
+	return ratelimit.Key{Rule: "r", IP: netip.AddrFrom16(a)}
+}
+
+// A million strangers take the room of the bound.
+func TestStrangersStayWithinBound(t *testing.T) {
+	const most = 4000
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	b, table, c := bounded(most)
+	r := rand.New(rand.NewPCG(1, 1))
+	for n := range uint32(1_000_000) {
+		key := subscriber(n)
+		switch n % 4 {
+		case 1:
+			key = subscriber(r.Uint32()) // from everywhere
+		case 2:
+			a := r.Uint32()
+			key.IP = netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)})
+		}
+		ask(t, b, key, 5, time.Hour)
+		c.ns.Add(100)
+	}
+	// IPv4 and IPv6 exactly, five widths of a quarter each, and the key of all.
+	if n := table.Keys(); n < 2*most || n > 2*most+5*most/4+1 {
+		t.Errorf("%d keys", n)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if n := int64(after.HeapAlloc) - int64(before.HeapAlloc); n > 8<<20 {
+		t.Errorf("%d bytes", n)
+	}
+	runtime.KeepAlive(b)
+}
+
+// Below the bound, every answer is that of a table without one.
+func TestBelowBoundNothingIsShared(t *testing.T) {
+	b, _, c := bounded(50)
+	plain := ratelimit.NewTable(c.now)
+	r := rand.New(rand.NewPCG(2, 2))
+	for range 20_000 {
+		c.ns.Add(r.Int64N(int64(time.Second)))
+		key := ratelimit.Key{Rule: fmt.Sprint("rule ", r.IntN(3)), IP: netip.AddrFrom4([4]byte{192, 0, 2, byte(r.IntN(50))})}
+		ok, at := ask(t, b, key, 4, time.Minute)
+		if want, stand := ask(t, plain, key, 4, time.Minute); ok != want || at != stand {
+			t.Fatalf("%v: %v %+v, not %v %+v", key, ok, at, want, stand)
+		}
+	}
+	for rule := range b.SharedByRule() {
+		t.Errorf("%s shares", rule)
+	}
+}
+
+// At the bound, while keys come and go, nobody gets more than the limit in any window, a
+// key that is kept is exact, and who is refused is told when to come again.
+func TestNobodyGetsMore(t *testing.T) {
+	const limit, period = 3, time.Minute
+	shared, alone := 0, 0
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		b, table, c := bounded(8)
+		admitted := map[ratelimit.Key][]int64{}
+		for n := range 4000 {
+			c.ns.Add(r.Int64N(int64(period / 40)))
+			if n%1000 > 800 { // a calm, in which keys become free
+				c.ns.Add(r.Int64N(int64(period / 2)))
+			}
+			if r.IntN(20) == 0 {
+				table.Sweep()
+			}
+			var key ratelimit.Key
+			switch v := r.IntN(3); v {
+			case 0:
+				key = ratelimit.Key{Rule: "r", IP: netip.AddrFrom4([4]byte{10, byte(r.IntN(3)), byte(r.IntN(2)), byte(r.IntN(3))})}
+			case 1:
+				key = subscriber(uint32(r.IntN(3)<<16 | r.IntN(2)<<8 | r.IntN(3)))
+			default:
+				key = ratelimit.Key{Rule: "users", Name: fmt.Sprint("u", r.IntN(20))}
+			}
+			now := c.ns.Load()
+			within := 0
+			for _, at := range admitted[key] {
+				if at > now-int64(period) {
+					within++
+				}
+			}
+			stands := make([]ratelimit.Standing, 1)
+			if err := table.Look(t.Context(), []ratelimit.Demand{{Key: key, Limit: limit, Period: period}}, stands); err != nil {
+				t.Fatal(err)
+			}
+			keptExact := stands[0].Sharing == ratelimit.Alone
+			ok, at := ask(t, b, key, limit, period)
+			switch {
+			case ok && within >= limit:
+				t.Fatalf("seed %d, request %d of %v: admitted beside %d", seed, n, key, within)
+			case keptExact && ok != (within < limit):
+				t.Fatalf("seed %d, request %d of %v: %v beside %d, though the key is kept", seed, n, key, ok, within)
+			case !ok && at.Retry <= 0:
+				t.Fatalf("refused, and may come at once: %+v", at)
+			}
+			if keptExact {
+				alone++
+			} else {
+				shared++
+			}
+			if ok {
+				admitted[key] = append(admitted[key], now)
+			}
+		}
+	}
+	if shared < 10_000 || alone < 10_000 {
+		t.Errorf("%d shared, %d alone", shared, alone)
+	}
+}
+
+// Strangers with many networks have IPv6 clients share with their neighbours, the
+// nearest first, and others not at all. When their keys are gone, so is the sharing.
+func TestSharing(t *testing.T) {
+	b, table, c := bounded(8)
+	for n := range uint32(8) {
+		ask(t, b, subscriber(n), 2, time.Minute)
+	}
+	used := func(ip string) int64 {
+		ok, at := ask(t, b, ipKey(ip), 2, time.Minute)
+		if !ok {
+			return -1
+		}
+		return at.Used
+	}
+	for _, step := range []struct {
+		ip   string
+		used int64
+	}{
+		{"2001:db8:0:100::", 1}, {"2001:db8:0:101::", 2}, {"2001:db8:0:102::", -1}, // one /56
+		{"2001:db8:0:200::", 1}, // another
+		{"2a00::", 2},           // a key that is kept
+		{"192.0.2.1", 1}, {"192.0.2.2", 1},
+		{"2001:db8:1::", 1}, {"2001:db8:1:100::", 2}, {"2001:db8:1:200::", -1}, // no more /56: one /48
+	} {
+		if n := used(step.ip); n != step.used {
+			t.Errorf("%s: %d, not %d", step.ip, n, step.used)
+		}
+	}
+	c.ns.Add(int64(time.Minute))
+	table.Sweep()
+	for _, step := range []struct {
+		ip   string
+		used int64
+	}{
+		{"2001:db8:0:100::", 1}, {"2001:db8:0:101::", 2}, {"2001:db8:0:102::", -1}, // counted both ways
+	} {
+		if n := used(step.ip); n != step.used {
+			t.Errorf("just after: %s: %d, not %d", step.ip, n, step.used)
+		}
+	}
+	c.ns.Add(int64(2 * time.Minute))
+	table.Sweep()
+	for _, ip := range []string{"2001:db8:0:100::", "2001:db8:0:101::", "2001:db8:0:102::"} {
+		if n := used(ip); n != 1 {
+			t.Errorf("later: %s: %d", ip, n)
+		}
+	}
+}
+
+// Users and countries are dealt out to keys that nobody can choose.
+func TestUsersShare(t *testing.T) {
+	b, table, _ := bounded(10)
+	for n := range 100_000 {
+		ask(t, b, ratelimit.Key{Rule: "r", Name: fmt.Sprint("user", n)}, 3, time.Hour)
+	}
+	if n := table.Keys(); n < 4000 || n > 10+4096 {
+		t.Errorf("%d keys", n)
+	}
+}
+
+// What is told of it: the requests, by rule, and a line a minute.
+func TestSharingIsTold(t *testing.T) {
+	c, lines := new(clock), new(bytes.Buffer)
+	table := ratelimit.NewTable(c.now)
+	table.Bound(1)
+	b := ratelimit.NewBounded(table, hash, c.now, slog.New(slog.NewTextHandler(lines, nil)))
+	for n := range 100 {
+		c.ns.Add(int64(time.Second))
+		ask(t, b, ratelimit.Key{Rule: "login", IP: netip.AddrFrom4([4]byte{1, byte(n), 2, 3})}, 100, 24*time.Hour)
+	}
+	for rule, n := range b.SharedByRule() {
+		if rule != "login" || n != 99 {
+			t.Errorf("%s: %d", rule, n)
+		}
+	}
+	if n := strings.Count(lines.String(), "keys_per_rule"); n != 2 {
+		t.Errorf("%d lines:\n%s", n, lines)
+	}
+}
+
+// Look says what the next request would meet.
+func TestLookShares(t *testing.T) {
+	b, _, _ := bounded(1)
+	ask(t, b, ipKey("192.0.2.1"), 2, time.Hour)
+	for want := range int64(3) {
+		stands := make([]ratelimit.Standing, 1)
+		d := ratelimit.Demand{Key: ipKey("198.51.100.9"), Limit: 2, Period: time.Hour}
+		if err := b.Look(t.Context(), []ratelimit.Demand{d}, stands); err != nil || stands[0].Used != want {
+			t.Errorf("%+v, %v; want %d", stands[0], err, want)
+		}
+		ask(t, b, ipKey(fmt.Sprint("198.51.100.", want)), 2, time.Hour)
+	}
+}

@@ -1,0 +1,141 @@
+package ratelimit
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"castellan/domain/kit/fault"
+)
+
+// Bounded is a Limiter that counts clients under a wider key where the Limiter below
+// keeps no more keys of a rule (see Tally).
+//
+// The one idea: who keeps a key decides about it, so all nodes count a client in the
+// same way. Only a request that is told to share asks again, so that others pay nothing.
+type Bounded struct {
+	Limiter
+	hash func(string) string
+	log  *slog.Logger
+	now  func() time.Time
+
+	shared sync.Map     // label → *atomic.Int64
+	warned atomic.Int64 // when it logged last, in ns
+}
+
+var _ Limiter = (*Bounded)(nil)
+
+// NewBounded returns a Bounded above a Limiter. hash deals out what is no address; it is
+// the same on all nodes, and nobody else knows it.
+func NewBounded(below Limiter, hash func(string) string, now func() time.Time, log *slog.Logger) *Bounded {
+	return &Bounded{Limiter: below, hash: hash, now: now, log: log}
+}
+
+func (b *Bounded) Allow(ctx context.Context, demands []Demand, stands []Standing) (bool, error) {
+	admitted, err := b.Limiter.Allow(ctx, demands, stands)
+	if admitted || err != nil || !toldToShare(stands) {
+		return admitted, err
+	}
+	for i, s := range stands {
+		if s.Sharing == Instead {
+			b.note(demands[i].Key.Rule)
+		}
+	}
+	return b.share(ctx, b.Limiter.Allow, demands, stands)
+}
+
+func (b *Bounded) Look(ctx context.Context, demands []Demand, stands []Standing) error {
+	look := func(ctx context.Context, demands []Demand, stands []Standing) (bool, error) {
+		return false, b.Limiter.Look(ctx, demands, stands)
+	}
+	if _, err := look(ctx, demands, stands); err != nil || !toldToShare(stands) {
+		return err
+	}
+	_, err := b.share(ctx, look, demands, stands)
+	return err
+}
+
+// toldToShare reports whether a request is to be counted otherwise, and not refused.
+func toldToShare(stands []Standing) (told bool) {
+	for _, s := range stands {
+		if s.Retry > 0 {
+			return false
+		}
+		told = told || s.Sharing != Alone
+	}
+	return told
+}
+
+// maxTurns is more than a request can be told to share: each time widens a key or adds
+// one, and the widest is never told so.
+const maxTurns = 16
+
+// share asks again, under wider keys, until none is told to share.
+func (b *Bounded) share(ctx context.Context, ask func(context.Context, []Demand, []Standing) (bool, error),
+	demands []Demand, stands []Standing) (admitted bool, err error) {
+	all := append([]Demand(nil), demands...)
+	told := append([]Standing(nil), stands...)
+	of := make([]int, len(all)) // which of demands each is for
+	for i := range of {
+		of[i] = i
+	}
+	for turn := 0; toldToShare(told); turn++ {
+		if turn == maxTurns {
+			return false, fault.New(fault.Unavailable, "the request cannot be counted at the moment; try again").
+				After(time.Second)
+		}
+		next, nextOf := make([]Demand, 0, len(all)+1), make([]int, 0, len(all)+1)
+		for i, d := range all {
+			wide := Demand{Key: d.Key.wider(b.hash), Limit: d.Limit, Period: d.Period}
+			switch told[i].Sharing {
+			case Alone:
+				next, nextOf = append(next, d), append(nextOf, of[i])
+			case Together:
+				d.Shared = true
+				next, nextOf = append(next, d, wide), append(nextOf, of[i], of[i])
+			case Instead:
+				if !d.Shared { // else its wider key is there already
+					next, nextOf = append(next, wide), append(nextOf, of[i])
+				}
+			}
+		}
+		all, of, told = next, nextOf, make([]Standing, len(next))
+		if admitted, err = ask(ctx, all, told); err != nil {
+			return false, err
+		}
+	}
+	clear(stands)
+	for i, s := range told {
+		at := &stands[of[i]]
+		at.Used, at.Reset, at.Retry = max(at.Used, s.Used), max(at.Reset, s.Reset), max(at.Retry, s.Retry)
+	}
+	return admitted, nil
+}
+
+// warnPause is the least time between two log lines.
+const warnPause = time.Minute
+
+// note counts a request under a key that clients share.
+func (b *Bounded) note(rule string) {
+	n, known := b.shared.Load(rule)
+	if !known {
+		n, _ = b.shared.LoadOrStore(rule, new(atomic.Int64))
+	}
+	n.(*atomic.Int64).Add(1)
+	now, last := b.now().UnixNano(), b.warned.Load()
+	if (last == 0 || now-last >= int64(warnPause)) && b.warned.CompareAndSwap(last, now) {
+		b.log.Warn("a rate limit has all the keys that firewall.keys_per_rule allows: new clients share one by prefix",
+			"rule", rule)
+	}
+}
+
+// SharedByRule is how many requests of each rule were counted under a key that clients
+// share.
+func (b *Bounded) SharedByRule() iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		b.shared.Range(func(rule, n any) bool { return yield(rule.(string), n.(*atomic.Int64).Load()) })
+	}
+}

@@ -1,0 +1,81 @@
+package ratelimit
+
+// Forget takes back an admission at exactly that instant: another key has refused
+// the request. It reports whether there was one.
+func (w *Window) Forget(instant int64) bool {
+	if w.coarse != nil {
+		for i := w.n - 1; i >= 0; i-- {
+			if b := w.bucket(i); b.first <= instant && instant <= b.last && b.count > 0 {
+				b.count--
+				w.total--
+				return true
+			}
+		}
+		return false
+	}
+	for i := w.n - 1; i >= 0 && w.at(i) >= instant; i-- {
+		if w.at(i) > instant {
+			continue
+		}
+		for ; i+1 < w.n; i++ {
+			w.ring[w.slot(i)] = w.ring[w.slot(i+1)]
+		}
+		w.n--
+		return true
+	}
+	return false
+}
+
+// ForgetNewest takes back the latest admission.
+func (w *Window) ForgetNewest() bool {
+	switch {
+	case w.n == 0:
+		return false
+	case w.coarse != nil:
+		return w.Forget(w.bucket(w.n - 1).last)
+	}
+	return w.Forget(w.at(w.n - 1))
+}
+
+// Runs calls yield with the remembered admissions, oldest first: an instant, and
+// how many admissions it has.
+func (w *Window) Runs(yield func(instant, count int64)) {
+	for i := range w.n {
+		if w.coarse != nil {
+			if b := w.bucket(i); b.count > 0 {
+				yield(b.last, b.count)
+			}
+			continue
+		}
+		yield(w.at(i), 1)
+	}
+}
+
+// Coarse reports whether admissions share buckets.
+func (w *Window) Coarse() bool { return w.coarse != nil }
+
+// Period is that of the rule of the last admission, in nanoseconds.
+func (w *Window) Period() int64 { return w.period }
+
+// Add remembers count admissions at now + ahead, which may be negative, or at the
+// instant of the last admission if that is later. It returns the instant.
+func (w *Window) Add(now, ahead, count int64, r Quota) int64 {
+	instant := now + ahead
+	if w.some {
+		instant = max(instant, w.newest)
+	}
+	if count <= 0 {
+		return instant
+	}
+	w.lead = max(w.lead, instant-now)
+	if r.Limit > MaxExact {
+		w.Admit(instant, r)
+		w.bucket(w.n - 1).count += count - 1
+		w.total += count - 1
+		return instant
+	}
+	for range count {
+		w.Admit(instant, r)
+	}
+	return instant
+}

@@ -1,0 +1,92 @@
+package ratelimit_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"castellan/domain/guard/ratelimit"
+)
+
+// What is taken back does not count, and what is left counts as before.
+func TestForget(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, rule := range []ratelimit.Quota{{Limit: 5, Period: 1000}, {Limit: 50, Period: 1000}} {
+		var w ratelimit.Window
+		var o oracle
+		now := int64(0)
+		for range 20_000 {
+			now += r.Int64N(40)
+			if got, want := w.Look(now, rule), o.judge(now, rule); got != want {
+				t.Fatalf("at %d: %+v, not %+v", now, got, want)
+			} else if got.Retry == 0 {
+				w.Admit(now, rule)
+				o.admitted = append(o.admitted, now)
+			}
+			if n := len(o.admitted); r.IntN(4) == 0 && n > 0 {
+				i := n - 1 - r.IntN(min(n, 3))
+				if at := o.admitted[i]; at > now-rule.Period {
+					if !w.Forget(at) {
+						t.Fatalf("at %d nothing is known of %d", now, at)
+					}
+					o.admitted = append(o.admitted[:i], o.admitted[i+1:]...)
+				}
+			}
+			if w.Forget(now + 1) {
+				t.Fatal("forgot what was not")
+			}
+		}
+	}
+}
+
+// A window that is made of another's runs stands as that one does; a coarse one
+// never lets in more.
+func TestRuns(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, rule := range []ratelimit.Quota{{Limit: 7, Period: 1000}, {Limit: ratelimit.MaxExact, Period: 50_000},
+		{Limit: 20_000, Period: 100_000}} {
+		var w ratelimit.Window
+		now := int64(0)
+		for range 30_000 {
+			if now += r.Int64N(9); w.Look(now, rule).Retry == 0 {
+				w.Admit(now, rule)
+			}
+			if r.IntN(1000) == 0 {
+				w.ForgetNewest()
+			}
+		}
+		var copied ratelimit.Window
+		w.Runs(func(instant, count int64) { copied.Add(now, instant-now, count, rule) })
+		for range 50 {
+			got, want := copied.Look(now, rule), w.Look(now, rule)
+			if w.Coarse() && got.Used >= want.Used && got.Used-want.Used <= rule.Limit/100 && got.Retry >= want.Retry {
+				now += rule.Period / 40
+				continue
+			}
+			if got != want {
+				t.Fatalf("limit %d at %d: %+v, not %+v", rule.Limit, now, got, want)
+			}
+			now += rule.Period / 40
+		}
+		if !copied.Idle(now) || w.Period() != rule.Period || w.Coarse() != (rule.Limit > ratelimit.MaxExact) {
+			t.Errorf("limit %d: it is not idle, or not what it was", rule.Limit)
+		}
+	}
+}
+
+// What is booked ahead counts at once, and for a period from then.
+func TestAddAhead(t *testing.T) {
+	for _, rule := range []ratelimit.Quota{{Limit: 10, Period: 1000}, {Limit: 5000, Period: 1000}} {
+		var w ratelimit.Window
+		w.Admit(0, rule)
+		if at := w.Add(10, 50, 4, rule); at != 60 {
+			t.Errorf("booked as of %d", at)
+		}
+		w.Admit(20, rule) // as of 60, too: nothing comes before what is there
+		for at, used := range map[int64]int64{20: 6, 999: 6, 1000: 5, 1059: 5, 1060: 0} {
+			probe := w
+			if got := probe.Look(at, rule).Used; got != used {
+				t.Errorf("limit %d: %d count at %d, not %d", rule.Limit, got, at, used)
+			}
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package ratelimit
+
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Table is the Limiter of one node: windows in memory, dealt out to partitions
+// that have a lock each. A request under several keys holds the locks of all of
+// them while it is decided.
+type Table struct {
+	// instant reads the clock, in nanoseconds since the start. It is read inside
+	// the locks, so that windows see time in order.
+	instant    func() int64
+	partitions [Partitions]Partition
+	tally      Tally
+}
+
+// Partitions is how many partitions the keys are dealt out to. Every process deals
+// them out in the same way, so that each partition can have one owner (D-WAF-13).
+const Partitions = 1024
+
+// Partition has the windows of one partition.
+type Partition struct {
+	mu      sync.Mutex
+	windows map[Key]*Window
+	tally   *Tally
+	_       [40]byte // neighbours do not share a line of the cache
+}
+
+// Gate says whether a Table may decide, and learns what it has counted. Its
+// methods are called with the partition locked.
+type Gate interface {
+	// MayDecide reports whether the windows of a partition may be used.
+	MayDecide(partition int) bool
+	// Counted learns that demand i was counted, count times, at an instant.
+	Counted(i, partition int, instant, count int64)
+}
+
+var _ Limiter = (*Table)(nil)
+
+// NewTable returns an empty Table. A nil now is the monotonic clock of the machine,
+// which is also the cheaper one to read.
+func NewTable(now func() time.Time) *Table {
+	t := &Table{}
+	for i := range t.partitions {
+		t.partitions[i].tally = &t.tally
+	}
+	if now == nil {
+		origin := time.Now()
+		t.instant = func() int64 { return int64(time.Since(origin)) }
+	} else {
+		origin := now()
+		t.instant = func() int64 { return int64(now().Sub(origin)) }
+	}
+	return t
+}
+
+// Bound sets how many keys of a rule are kept (see Tally).
+func (t *Table) Bound(most int) { t.tally.Bound(most) }
+
+// Instant reads the clock of the windows: nanoseconds since some instant of this
+// process.
+func (t *Table) Instant() int64 { return t.instant() }
+
+// Partition is the number of the partition that the key belongs to.
+func (k Key) Partition() int {
+	h := uint64(14695981039346656037)
+	for i := range len(k.Rule) {
+		h = (h ^ uint64(k.Rule[i])) * 1099511628211
+	}
+	h = mix(h)
+	if k.IP.IsValid() {
+		a := k.IP.As16()
+		h = mix(mix(h^binary.LittleEndian.Uint64(a[:8])) ^ binary.LittleEndian.Uint64(a[8:]))
+	}
+	for i := range len(k.Name) {
+		h = (h ^ uint64(k.Name[i])) * 1099511628211
+	}
+	return int(mix(h) % Partitions)
+}
+
+// mix spreads every bit over all others.
+func mix(h uint64) uint64 {
+	h ^= h >> 30
+	h *= 0xbf58476d1ce4e5b9
+	h ^= h >> 27
+	h *= 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+func (t *Table) Allow(_ context.Context, demands []Demand, stands []Standing) (admitted bool, err error) {
+	admitted, _ = t.Decide(demands, stands, nil)
+	return admitted, nil
+}
+
+// Decide is Allow through a gate, which may be nil. When the gate forbids a
+// partition, nothing is counted and open is false.
+func (t *Table) Decide(demands []Demand, stands []Standing, gate Gate) (admitted, open bool) {
+	var room [8]int
+	var found [8]*Window
+	at, windows := room[:0], found[:0]
+	for i := range demands {
+		at = append(at, demands[i].Key.Partition())
+	}
+	t.lock(at)
+	defer t.unlock(at)
+	if gate != nil {
+		for _, n := range at {
+			if !gate.MayDecide(n) {
+				return false, false
+			}
+		}
+	}
+	now := t.instant()
+	admitted = true
+	for i, n := range at {
+		w := t.partitions[n].windows[demands[i].Key]
+		windows = append(windows, w)
+		stands[i] = look(w, &demands[i], now)
+		if stands[i].Retry == 0 {
+			stands[i].Sharing = t.tally.sharing(w, &demands[i], now, false)
+		}
+		admitted = admitted && stands[i].Retry == 0 && stands[i].Sharing == Alone
+	}
+	if !admitted {
+		return false, true
+	}
+	for i, n := range at {
+		if windows[i] == nil {
+			windows[i] = t.partitions[n].add(demands[i].Key)
+			if demands[i].Shared {
+				windows[i].ShareFor(now, demands[i].Period)
+			}
+		}
+		windows[i].Admit(now, demands[i].quota())
+		if stands[i].Used++; stands[i].Used == 1 {
+			stands[i].Reset = int64(demands[i].Period)
+		}
+		if gate != nil {
+			gate.Counted(i, n, now, 1)
+		}
+	}
+	return true, true
+}
+
+// Reserve counts admissions under a key beforehand, at an instant that lies ahead
+// by that many nanoseconds: the receiver must use them before. It counts at most
+// most, and at most the room of the key divided by share. It returns how many.
+func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, gate Gate) (reserved int64, open bool) {
+	n := d.Key.Partition()
+	part := &t.partitions[n]
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	if !gate.MayDecide(n) {
+		return 0, false
+	}
+	now := t.instant()
+	w := part.windows[d.Key]
+	if *stand = look(w, d, now); t.tally.sharing(w, d, now, true) != Alone {
+		return 0, true
+	}
+	if reserved = min(most, (d.Limit-stand.Used)/share); reserved <= 0 {
+		return 0, true
+	}
+	if w == nil {
+		w = part.add(d.Key)
+	}
+	gate.Counted(0, n, w.Add(now, ahead, reserved, d.quota()), reserved)
+	stand.Used += reserved
+	return reserved, true
+}
+
+func (t *Table) Look(_ context.Context, demands []Demand, stands []Standing) error {
+	for i := range demands {
+		p := &t.partitions[demands[i].Key.Partition()]
+		p.mu.Lock()
+		now, w := t.instant(), p.windows[demands[i].Key]
+		stands[i] = look(w, &demands[i], now)
+		if stands[i].Retry == 0 {
+			stands[i].Sharing = t.tally.sharing(w, &demands[i], now, true)
+		}
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+// lock takes the locks of some partitions, each once. All callers use one order, so
+// that none waits for another for ever.
+func (t *Table) lock(at []int) {
+	if len(at) == 1 { // the common case
+		t.partitions[at[0]].mu.Lock()
+		return
+	}
+	for previous := -1; ; {
+		next := Partitions
+		for _, n := range at {
+			if n > previous {
+				next = min(next, n)
+			}
+		}
+		if next == Partitions {
+			return
+		}
+		t.partitions[next].mu.Lock()
+		previous = next
+	}
+}
+
+func (t *Table) unlock(at []int) {
+	for i, n := range at {
+		if !slices.Contains(at[:i], n) {
+			t.partitions[n].mu.Unlock()
+		}
+	}
+}
+
+// look is how a demand stands in its window; a nil window has no admission.
+func look(w *Window, d *Demand, now int64) (at Standing) {
+	if w != nil {
+		at = w.Look(now, d.quota())
+	}
+	return at
+}
+
+// add makes the window of a key, for its first admission. A question makes none.
+func (p *Partition) add(k Key) *Window {
+	if p.windows == nil {
+		p.windows = map[Key]*Window{}
+	}
+	w := new(Window)
+	p.windows[k] = w
+	p.tally.Add(k, 1)
+	return w
+}
+
+// Sweep forgets the windows in which nothing counts any more. It holds one
+// partition at a time.
+func (t *Table) Sweep() {
+	for i := range t.partitions {
+		p := &t.partitions[i]
+		p.mu.Lock()
+		now := t.instant()
+		for k, w := range p.windows {
+			if w.Idle(now) {
+				delete(p.windows, k)
+				p.tally.Add(k, -1)
+			}
+		}
+		if len(p.windows) == 0 {
+			p.windows = nil // a map that was large stays large
+		}
+		p.mu.Unlock()
+	}
+}
+
+// Keys is how many windows are kept.
+func (t *Table) Keys() (n int) {
+	for i := range t.partitions {
+		p := &t.partitions[i]
+		p.mu.Lock()
+		n += len(p.windows)
+		p.mu.Unlock()
+	}
+	return n
+}
+
+// WithPartition runs do with a partition locked. do must not keep it.
+func (t *Table) WithPartition(partition int, do func(p *Partition)) {
+	p := &t.partitions[partition]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	do(p)
+}
+
+// Len is how many windows the partition has.
+func (p *Partition) Len() int { return len(p.windows) }
+
+// Get is the window of a key; nil when it has no admission.
+func (p *Partition) Get(k Key) *Window { return p.windows[k] }
+
+// GetOrCreate is the window of a key, a new one when there was none.
+func (p *Partition) GetOrCreate(k Key) *Window {
+	if w := p.windows[k]; w != nil {
+		return w
+	}
+	return p.add(k)
+}
+
+// Clear forgets everything.
+func (p *Partition) Clear() {
+	for k := range p.windows {
+		p.tally.Add(k, -1)
+	}
+	p.windows = nil
+}
+
+// Keys are the keys that have a window.
+func (p *Partition) Keys() iter.Seq[Key] { return maps.Keys(p.windows) }

@@ -1,0 +1,192 @@
+package ratelimit_test
+
+import (
+	"castellan/domain/guard/ratelimit"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+type clock struct{ ns atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Unix(0, c.ns.Load()) }
+
+// Under many callers at once, with their keys in any order, no window holds more than
+// its limit, and no decision waits for another for ever.
+func TestManyAtOnce(t *testing.T) {
+	table := ratelimit.NewTable(nil)
+	keys := make([]ratelimit.Key, 12)
+	for i := range keys {
+		keys[i] = ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}
+	}
+	var counted [12]atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 1))
+			for range 2000 {
+				var ds []ratelimit.Demand
+				for _, i := range r.Perm(len(keys))[:1+r.IntN(4)] {
+					ds = append(ds, ratelimit.Demand{Key: keys[i], Limit: int64(100 * (i + 1)), Period: time.Hour})
+				}
+				ok, err := table.Allow(context.Background(), ds, make([]ratelimit.Standing, len(ds)))
+				if err != nil {
+					t.Error(err)
+				}
+				for _, d := range ds {
+					var i int
+					fmt.Sscan(d.Key.Name, &i)
+					if ok {
+						counted[i].Add(1)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	full := 0
+	for i, k := range keys {
+		s := make([]ratelimit.Standing, 1)
+		d := ratelimit.Demand{Key: k, Limit: int64(100 * (i + 1)), Period: time.Hour}
+		if err := table.Look(t.Context(), []ratelimit.Demand{d}, s); err != nil {
+			t.Fatal(err)
+		}
+		if s[0].Used != counted[i].Load() || s[0].Used > int64(100*(i+1)) {
+			t.Errorf("key %d: %d counted of %d admitted, limit %d", i, s[0].Used, counted[i].Load(), 100*(i+1))
+		}
+		if s[0].Retry > 0 {
+			full++
+		}
+	}
+	if full == 0 {
+		t.Error("no limit was reached")
+	}
+}
+
+// A window without an admission that counts is forgotten; a question makes none.
+func TestSweep(t *testing.T) {
+	c := new(clock)
+	l := ratelimit.NewTable(c.now)
+	s := make([]ratelimit.Standing, 1)
+	demand := func(i int, period time.Duration) []ratelimit.Demand {
+		return []ratelimit.Demand{{Key: ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}, Limit: 1, Period: period}}
+	}
+	for i := range 1000 {
+		if _, err := l.Allow(t.Context(), demand(i, time.Duration(i+1)*time.Second), s); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Look(t.Context(), demand(-i-1, time.Second), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, at := range []time.Duration{0, time.Second - 1, time.Second, 500 * time.Second, 1000 * time.Second} {
+		c.ns.Store(int64(at))
+		l.Sweep()
+		if want := 1000 - int(at/time.Second); l.Keys() != want {
+			t.Errorf("after %v: %d keys, want %d", at, l.Keys(), want)
+		}
+	}
+}
+
+// gate lets a table decide about all partitions but one.
+type gate struct {
+	closed  int
+	instant int64
+	counted int64
+}
+
+func (g *gate) MayDecide(p int) bool { return p != g.closed }
+func (g *gate) Counted(_, _ int, instant, count int64) {
+	g.instant, g.counted = instant, g.counted+count
+}
+
+// A table decides and reserves only where its gate allows it, and tells the gate what
+// it counted. A reservation counts at the instant at which it ends.
+func TestGate(t *testing.T) {
+	c := new(clock)
+	table := ratelimit.NewTable(c.now)
+	d := ratelimit.Demand{Key: ratelimit.Key{Rule: "r", Name: "a"}, Limit: 100, Period: time.Second}
+	g, s := &gate{closed: d.Key.Partition()}, make([]ratelimit.Standing, 1)
+	if admitted, open := table.Decide([]ratelimit.Demand{d}, s, g); admitted || open {
+		t.Error("it decides behind a closed gate")
+	}
+	if n, open := table.Reserve(&d, 10, 2, 50, &s[0], g); n != 0 || open || table.Keys() != 0 || g.counted != 0 {
+		t.Error("it reserves behind a closed gate")
+	}
+	g.closed = -1
+	admitted, open := table.Decide([]ratelimit.Demand{d}, s, g)
+	if !admitted || !open || g.counted != 1 || s[0].Used != 1 {
+		t.Errorf("%v %v: %+v, %d counted", admitted, open, s[0], g.counted)
+	}
+	c.ns.Store(1000)
+	if n, _ := table.Reserve(&d, 30, 2, 50, &s[0], g); n != 30 || s[0].Used != 31 || g.counted != 31 || g.instant != 1050 {
+		t.Errorf("%d reserved: %+v, %d counted at %d", n, s[0], g.counted, g.instant)
+	}
+	if n, _ := table.Reserve(&d, 60, 2, 50, &s[0], g); n != 34 { // half of the 69 that are left
+		t.Errorf("%d reserved", n)
+	}
+	for at, used := range map[time.Duration]int64{time.Second: 64, time.Second + 1049: 64, time.Second + 1050: 0} {
+		c.ns.Store(int64(at))
+		if err := table.Look(t.Context(), []ratelimit.Demand{d}, s); err != nil || s[0].Used != used {
+			t.Errorf("at %v: %+v, %v; want %d", at, s[0], err, used)
+		}
+	}
+}
+
+// BenchmarkTable: one decision of a table.
+func BenchmarkTable(b *testing.B) {
+	for _, n := range []int{1, 3} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			l := ratelimit.NewTable(nil)
+			demands := make([]ratelimit.Demand, n)
+			for i := range demands {
+				key := ratelimit.Key{Rule: fmt.Sprint("rule", i), IP: netip.MustParseAddr("192.0.2.1")}
+				demands[i] = ratelimit.Demand{Key: key, Limit: 1000, Period: time.Millisecond}
+			}
+			stands := make([]ratelimit.Standing, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := l.Allow(context.Background(), demands, stands); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkMillionKeys: what a key costs while it counts, and that all are
+// forgotten when none does.
+func BenchmarkMillionKeys(b *testing.B) {
+	const keys = 1_000_000
+	for b.Loop() {
+		c := new(clock)
+		l := ratelimit.NewTable(c.now)
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		stands := make([]ratelimit.Standing, 1)
+		for i := range keys {
+			ip := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+			demand := []ratelimit.Demand{{Key: ratelimit.Key{Rule: "rule", IP: ip}, Limit: 100, Period: time.Minute}}
+			if _, err := l.Allow(context.Background(), demand, stands); err != nil {
+				b.Fatal(err)
+			}
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/keys, "B/key")
+		c.ns.Store(int64(time.Minute))
+		start := time.Now()
+		l.Sweep()
+		b.ReportMetric(float64(time.Since(start).Microseconds()), "µs/sweep")
+		if l.Keys() != 0 {
+			b.Fatal("keys are left")
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package amount_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"castellan/domain/kit/amount"
+)
+
+const (
+	most  = "999999999999999999.999999999999999999"
+	least = "-999999999999999999"
+	tiny  = "0.000000000000000001"
+)
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		in, out string
+		err     error
+	}{
+		{"0", "0", nil}, {"-0", "0", nil}, {"-0.000", "0", nil}, {"007.50", "7.5", nil}, {"-0.5", "-0.5", nil},
+		{"-1.5", "-1.5", nil}, {tiny, tiny, nil}, {"-" + tiny, "-" + tiny, nil}, {most, most, nil}, {least, least, nil},
+		{"1.0000000000000000000000", "1", nil}, {"123456789012.123456789012345678", "123456789012.123456789012345678", nil},
+		{"1000000000000000000", "", amount.ErrRange}, {"-1000000000000000000", "", amount.ErrRange},
+		{least + ".1", "", amount.ErrRange}, // its units are -10¹⁸
+		{"0.0000000000000000001", "", amount.ErrPrecision},
+		{"1e400", "", amount.ErrNumber}, {"1" + strings.Repeat("0", 400), "", amount.ErrRange},
+		{"0." + strings.Repeat("0", 400), "", amount.ErrRange},
+		{"", "", amount.ErrNumber}, {"-", "", amount.ErrNumber}, {"--1", "", amount.ErrNumber},
+		{"+1", "", amount.ErrNumber}, {".5", "", amount.ErrNumber}, {"5.", "", amount.ErrNumber},
+		{"1.2.3", "", amount.ErrNumber}, {"1.-2", "", amount.ErrNumber}, {"NaN", "", amount.ErrNumber},
+		{"Infinity", "", amount.ErrNumber}, {"0x10", "", amount.ErrNumber}, {"1_0", "", amount.ErrNumber},
+		{"1,5", "", amount.ErrNumber}, {" 1", "", amount.ErrNumber}, {"١", "", amount.ErrNumber},
+		{"1\x00", "", amount.ErrNumber},
+	} {
+		a, err := amount.Parse(c.in)
+		if !errors.Is(err, c.err) || err == nil && a.String() != c.out || err != nil && a != (amount.Amount{}) {
+			t.Errorf("%.40q: %v, %v; want %q, %v", c.in, a, err, c.out, c.err)
+		}
+	}
+}
+
+// What binary floating point gets wrong.
+func TestExact(t *testing.T) {
+	for _, c := range []struct{ a, b, sum string }{
+		{"0.1", "0.2", "0.3"},
+		{"999999999999999999", tiny, "999999999999999999.000000000000000001"},
+		{"999999999999999999", "1", ""},
+		{most, tiny, ""},                   // 10¹⁸
+		{most, "0.000000000000000002", ""}, // 10¹⁸ + 10⁻¹⁸
+		{"9007199254740993", tiny, "9007199254740993.000000000000000001"},
+		{"-0.5", "-0.5", "-1"},
+		{"-0.5", "0.75", "0.25"},
+		{least, "-" + tiny, ""},
+	} {
+		sum, err := amount.Must(c.a).Add(amount.Must(c.b))
+		if (err == nil) != (c.sum != "") || err == nil && sum.String() != c.sum || err != nil && err != amount.ErrRange {
+			t.Errorf("%s + %s = %v, %v; want %s", c.a, c.b, sum, err, c.sum)
+		}
+	}
+	if _, err := amount.Must(most).Neg(); err != amount.ErrRange {
+		t.Errorf("the opposite of the largest amount: %v", err)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	type payment struct{ A, B amount.Amount }
+	var p payment
+	if err := json.Unmarshal([]byte(`{"A":9007199254740993.000000000000000001,"B":"-0.10"}`), &p); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"A":9007199254740993.000000000000000001,"B":-0.1}`
+	if out, err := json.Marshal(p); err != nil || string(out) != want {
+		t.Errorf("%s, %v", out, err)
+	}
+	for _, wrong := range []string{`null`, `true`, `{}`, `"x"`, `1e400`, `1000000000000000000.000000000000000001`} {
+		if err := json.Unmarshal([]byte(`{"A":`+wrong+`}`), &p); err == nil {
+			t.Errorf("%s was read as %v", wrong, p.A)
+		}
+	}
+}
+
+func TestColumns(t *testing.T) {
+	for _, c := range []struct {
+		hi, lo int64
+		text   string
+	}{
+		{0, 0, "0"}, {-1, 5e17, "-0.5"}, {1, 5e17, "1.5"}, {-1, 0, "-1"}, {1e18 - 1, 1e18 - 1, most}, {1 - 1e18, 0, least},
+		{1e18, 0, ""}, {-1e18, 0, ""}, {0, 1e18, ""}, {0, -1, ""}, {1 << 62, 0, ""},
+	} {
+		a, err := amount.Of(c.hi, c.lo)
+		if err != nil {
+			if c.text != "" || err != amount.ErrRange {
+				t.Errorf("%d, %d: %v", c.hi, c.lo, err)
+			}
+			continue
+		}
+		if hi, lo := a.Parts(); a.String() != c.text || hi != c.hi || lo != c.lo {
+			t.Errorf("%d, %d is %v, and %d, %d", c.hi, c.lo, a, hi, lo)
+		}
+	}
+}
+
+func TestFits(t *testing.T) {
+	for _, c := range []struct {
+		text     string
+		decimals int
+	}{{"5", 0}, {"-0.5", 1}, {"0.25", 2}, {"1.00000001", 8}, {"-1." + tiny[2:], 18}} {
+		a := amount.Must(c.text)
+		if !a.Fits(c.decimals) || c.decimals > 0 && a.Fits(c.decimals-1) || !a.Fits(amount.Decimals) {
+			t.Errorf("%s has not exactly %d decimals", c.text, c.decimals)
+		}
+	}
+	if amount.Unit(18) != 1 || amount.Unit(0) != 1e18 {
+		t.Error("the smallest amount is wrong")
+	}
+}
+
+// any amount, those at the ends and around zero as likely as others.
+var anyAmount = rapid.Custom(func(t *rapid.T) amount.Amount {
+	hi := rapid.OneOf(rapid.Int64Range(1-1e18, 1e18-1), rapid.Int64Range(-2, 2)).Draw(t, "hi")
+	lo := rapid.OneOf(rapid.Int64Range(0, 1e18-1), rapid.SampledFrom([]int64{0, 1, 5e17, 1e18 - 1})).Draw(t, "lo")
+	a, err := amount.Of(hi, lo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+})
+
+// Every operation is what shopspring/decimal makes of the same numbers, and is
+// refused exactly where the columns cannot hold it.
+func TestAgainstDecimal(t *testing.T) {
+	bound := decimal.New(1, 18)
+	number := func(a amount.Amount) decimal.Decimal { return decimal.RequireFromString(a.String()) }
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := anyAmount.Draw(t, "a"), anyAmount.Draw(t, "b")
+		x, y := number(a), number(b)
+		same := func(op string, got amount.Amount, err error, want decimal.Decimal) {
+			holds := want.Floor().Abs().LessThan(bound)
+			if holds != (err == nil) || holds && !number(got).Equal(want) {
+				t.Fatalf("%s of %v and %v: %v, %v; want %v", op, a, b, got, err, want)
+			}
+		}
+		if hi, lo := a.Parts(); !decimal.New(hi, 0).Add(decimal.New(lo, -18)).Equal(x) {
+			t.Fatalf("%v is not its columns %d, %d", a, hi, lo)
+		}
+		sum, err := a.Add(b)
+		same("sum", sum, err, x.Add(y))
+		difference, err := a.Sub(b)
+		same("difference", difference, err, x.Sub(y))
+		opposite, err := a.Neg()
+		same("opposite", opposite, err, x.Neg())
+		again, err := amount.Parse(x.StringFixed(18))
+		same("text", again, err, x)
+		if a.Cmp(b) != x.Cmp(y) || a.Sign() != x.Sign() || (a == b) != x.Equal(y) {
+			t.Fatalf("%v and %v compare as %d", a, b, a.Cmp(b))
+		}
+		if d := rapid.IntRange(0, 18).Draw(t, "decimals"); a.Fits(d) != x.Equal(x.Truncate(int32(d))) {
+			t.Fatalf("%v fits %d decimals: %v", a, d, a.Fits(d))
+		}
+	})
+}
+
+// Parse never panics, takes nothing that shopspring/decimal reads as another
+// number, and what it takes is written in one way.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"0", "-0.5", most, least, "1e400", "1e-7", "00.00", "-", ".", "NaN", "१"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		a, err := amount.Parse(s)
+		if err != nil {
+			return
+		}
+		want, err := decimal.NewFromString(s)
+		if err != nil || want.String() != a.String() {
+			t.Fatalf("%q is read as %v and is %v, %v", s, a, want, err)
+		}
+		if again, err := amount.Parse(a.String()); err != nil || again != a {
+			t.Fatalf("%v is read again as %v, %v", a, again, err)
+		}
+	})
+}
+
+// Figures that people read stop at the largest amount.
+func TestCapped(t *testing.T) {
+	small, large := amount.Must("0.5"), amount.Must("999999999999999999.6")
+	if got := small.Capped(small); got != amount.Must("1") {
+		t.Error(got)
+	}
+	if got := large.Capped(small); got != amount.Most {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,156 @@
+// Package blob owns how files are kept: bytes under a key, in a folder or in a bucket (docs/operations.md, "Files").
+// What a file means stands in a row of the slice that it belongs to.
+//
+// The one idea: bytes come first and the row commits after them. A process that is killed in between leaves bytes that
+// nobody names; the sweeper (Sweep) removes them after an hour. So a row never names bytes that are not there.
+//
+// How a slice keeps files:
+//
+//	key := blob.NewKey("agreement", ".pdf", now) // agreement/7K/QX/01JD….pdf
+//	err := files.Put(ctx, key, content)          // before the transaction
+//	… commit the row that holds the key
+//
+// Its area (the first segment of its keys) gets an Owner, by which the sweeper asks which keys have rows; the part of
+// the slice declares it (cmd/app/part.go). To replace a file, put the new bytes under a new key and let the row name
+// that: nothing is ever overwritten under a reader, and the sweeper removes the old bytes.
+//
+// What everybody may fetch from {cdn_url}/<path> is kept below the area Public, at the key PublicKey(path), and only a
+// picture that picture.Decoder.Clean made belongs there.
+//
+// Start reading at Store; blobtest holds its promises.
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"strings"
+	"time"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+)
+
+// ErrNotFound is returned for a key that holds nothing, and for what is no key.
+var ErrNotFound = errors.New("there is no such file")
+
+// Store keeps files. It is safe for concurrent use and passes blobtest.Run. Besides the errors named at each method all
+// return UNAVAILABLE when the disk or the other side fails.
+type Store interface {
+	// Put keeps content under a key, in the place of what is there. When it returns, the bytes survive a crash; before
+	// that a reader sees the old bytes or the new ones, never a part. What is no key is an error of the program.
+	Put(ctx context.Context, key string, content []byte) error
+	// Get opens a file; the caller closes it. ErrNotFound.
+	Get(ctx context.Context, key string) (File, error)
+	// Stat tells about a file without opening it. ErrNotFound.
+	Stat(ctx context.Context, key string) (Info, error)
+	// Delete removes a file; one that is not there is no error.
+	Delete(ctx context.Context, key string) error
+	// List gives every file of an area, in no order. It ends with the first error.
+	List(ctx context.Context, area string) iter.Seq2[Info, error]
+}
+
+// Info is what is known of a file without reading it.
+type Info struct {
+	Key      string
+	Size     int64 // in bytes
+	Modified time.Time
+	// Version is another text whenever the bytes are others: the base of an ETag.
+	Version string
+}
+
+// File is an open file.
+type File struct {
+	Info
+	io.ReadSeekCloser
+}
+
+// Read returns the whole of a file of at most limit bytes. ErrNotFound.
+func Read(ctx context.Context, s Store, key string, limit int64) ([]byte, error) {
+	f, err := s.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.Size > limit {
+		return nil, errors.New("the file is larger than it may be")
+	}
+	content := make([]byte, f.Size)
+	_, err = io.ReadFull(f, content)
+	return content, err
+}
+
+const (
+	maxKeyBytes = 512
+	// maxNameBytes is what file systems take for one segment.
+	maxNameBytes = 200
+)
+
+// Public is the area of the files that everybody may fetch.
+const Public = "public"
+
+// PublicKey is the key of the file at {cdn_url}/<path>.
+func PublicKey(path string) string { return Public + "/" + path }
+
+// PublicPath is the path below {cdn_url} of a key of PublicKey.
+func PublicPath(key string) string { return strings.TrimPrefix(key, Public+"/") }
+
+// NewKey makes a key that nobody had and nobody can guess: <area>/aa/bb/<id><ext>. The two folders between spread the
+// files evenly. Ext is "" or begins with a dot.
+func NewKey(area, ext string, now time.Time) string {
+	name := id.New(now)
+	return path.Join(area, name[id.Len-2:], name[id.Len-4:id.Len-2], name+ext)
+}
+
+// Generated reports whether a key was made by NewKey, so that its bytes never change.
+func Generated(key string) bool {
+	dir, name := path.Split(key)
+	stem, _, _ := strings.Cut(name, ".")
+	return len(stem) == id.Len && strings.HasSuffix(dir, "/"+stem[id.Len-2:]+"/"+stem[id.Len-4:id.Len-2]+"/")
+}
+
+// Valid reports whether key is a key: segments of letters, digits and . _ - that do not begin with a dot, joined by
+// single // slashes, and none of the names that stand for a device somewhere. Every Store refuses what is not valid.
+func Valid(key string) bool {
+	if len(key) > maxKeyBytes {
+		return false
+	}
+	for name := range strings.SplitSeq(key, "/") {
+		if !ValidName(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidName reports whether a key may have the segment.
+func ValidName(name string) bool {
+	if name == "" || name[0] == '.' || name[len(name)-1] == '.' || len(name) > maxNameBytes {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	stem, _, _ := strings.Cut(name, ".")
+	return !device(strings.ToUpper(stem))
+}
+
+// device reports whether a name stands for a device on some system, with any extension.
+func device(stem string) bool {
+	switch stem {
+	case "CON", "PRN", "AUX", "NUL":
+		return true
+	}
+	return len(stem) == 4 && (stem[:3] == "COM" || stem[:3] == "LPT") && '0' <= stem[3] && stem[3] <= '9'
+}
+
+// Failed is the error of an adapter whose disk or other side fails: UNAVAILABLE, with the cause for the log.
+func Failed(doing string, err error) error {
+	return fmt.Errorf("%s a file: %w: %w", doing,
+		fault.New(fault.Unavailable, "files cannot be kept or read at the moment").After(time.Second), err)
+}

@@ -1,0 +1,227 @@
+// Package blobtest is the contract of blob.Store as tests. Every adapter runs it.
+package blobtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/storetest"
+)
+
+// Run checks an implementation; open returns an empty store that ends with the test.
+func Run(t *testing.T, open func(t *testing.T) blob.Store) {
+	for name, test := range map[string]func(t *testing.T, s blob.Store){
+		"RoundTrip": roundTrip, "List": list, "NoKeys": noKeys, "Seek": seek, "Overwrite": overwrite,
+		"Race": race, "Sweep": sweep,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+func put(t *testing.T, s blob.Store, key, content string) {
+	t.Helper()
+	storetest.Must(t, s.Put(t.Context(), key, []byte(content)))
+}
+
+func get(t *testing.T, s blob.Store, key string) string {
+	t.Helper()
+	content, err := blob.Read(t.Context(), s, key, 1<<20)
+	storetest.Must(t, err)
+	return string(content)
+}
+
+func gone(t *testing.T, s blob.Store, key string) {
+	t.Helper()
+	if f, err := s.Get(t.Context(), key); err != blob.ErrNotFound {
+		t.Errorf("get %.60q: %v %v", key, f.Info, err)
+	}
+	if info, err := s.Stat(t.Context(), key); err != blob.ErrNotFound {
+		t.Errorf("stat %.60q: %v %v", key, info, err)
+	}
+}
+
+func roundTrip(t *testing.T, s blob.Store) {
+	began := time.Now()
+	key := blob.NewKey("document", ".bin", began)
+	gone(t, s, key)
+	put(t, s, key, "bytes\x00\xff")
+	if got := get(t, s, key); got != "bytes\x00\xff" {
+		t.Errorf("got %q", got)
+	}
+	info, err := s.Stat(t.Context(), key)
+	storetest.Must(t, err)
+	// Another machine's clock, in whole seconds, may have stamped it.
+	if info.Key != key || info.Size != 7 || info.Modified.Sub(began).Abs() > time.Minute || info.Version == "" {
+		t.Errorf("%+v", info)
+	}
+	f, err := s.Get(t.Context(), key)
+	storetest.Must(t, err)
+	storetest.Must(t, f.Close())
+	if f.Info.Version != info.Version || f.Info.Size != 7 || f.Info.Key != key {
+		t.Errorf("got %+v, stat %+v", f.Info, info)
+	}
+	if _, err := blob.Read(t.Context(), s, key, 6); err == nil {
+		t.Error("a file beyond the limit was read")
+	}
+	gone(t, s, "document")           // a folder is no file
+	gone(t, s, key+"/further")       // and a file no folder
+	gone(t, s, key[:len(key)-1])     // a part of a name
+	gone(t, s, strings.ToLower(key)) // names are exact
+	for range 2 {
+		storetest.Must(t, s.Delete(t.Context(), key))
+		gone(t, s, key)
+	}
+	put(t, s, "document/empty", "")
+	if got := get(t, s, "document/empty"); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func list(t *testing.T, s blob.Store) {
+	want := map[string]int64{}
+	for i := range 30 {
+		key := blob.NewKey("document", "", time.Now())
+		put(t, s, key, strings.Repeat("x", i))
+		want[key] = int64(i)
+	}
+	put(t, s, "documents/other", "o")
+	put(t, s, "other/document/x", "o")
+	got := map[string]int64{}
+	for info, err := range s.List(t.Context(), "document") {
+		storetest.Must(t, err)
+		if got[info.Key] = info.Size; info.Modified.IsZero() || info.Version == "" {
+			t.Errorf("%+v", info)
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	for range s.List(t.Context(), "document") {
+		break // the rest is not asked for
+	}
+	for info, err := range s.List(t.Context(), "nothing") {
+		t.Errorf("%v %v", info, err)
+	}
+}
+
+// noKeys are refused everywhere, and nothing is reached by them.
+func noKeys(t *testing.T, s blob.Store) {
+	put(t, s, "document/x", "x")
+	for _, key := range Hostile {
+		if blob.Valid(key) {
+			t.Errorf("%.60q is valid", key)
+		}
+		if err := s.Put(t.Context(), key, []byte("y")); err == nil {
+			t.Errorf("%.60q was put", key)
+		}
+		gone(t, s, key)
+		storetest.Must(t, s.Delete(t.Context(), key))
+		for info, err := range s.List(t.Context(), key) {
+			t.Errorf("%.60q lists %v %v", key, info, err)
+		}
+	}
+	if got := get(t, s, "document/x"); got != "x" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Hostile are texts that are no keys.
+var Hostile = []string{
+	"", "/", ".", "..", "../x", "../../etc/passwd", "/etc/passwd", "document/../document/x", "document//x", "document/",
+	"/document/x", "document/./x", "document/..", "document/.x", ".tmp/x", "document\\x", "document/x\x00", "\x00",
+	"document/%2e%2e/x", "%2e%2e/x", "document/x%00", "document/ü", "document/a b", "document/x\n", "document/x:y",
+	"CON", "document/nul", "document/NUL.txt", "document/com1", "document/LPT9.png", "aux.h", "document/x.",
+	strings.Repeat("x", 4096), "document/" + strings.Repeat("x", 201), strings.Repeat("a/", 300) + "x",
+	"document/\u202egnp.exe", "~/x", "document/$(x)", "C:/x", `\\host\share`, "document/x?y", "document/*",
+}
+
+func seek(t *testing.T, s blob.Store) {
+	put(t, s, "document/x", "0123456789")
+	f, err := s.Get(t.Context(), "document/x")
+	storetest.Must(t, err)
+	defer f.Close()
+	_, err = f.Seek(4, io.SeekStart)
+	storetest.Must(t, err)
+	part := make([]byte, 3)
+	_, err = io.ReadFull(f, part)
+	storetest.Must(t, err)
+	if string(part) != "456" {
+		t.Errorf("got %q", part)
+	}
+}
+
+func overwrite(t *testing.T, s blob.Store) {
+	put(t, s, "public/upload/logo.png", "old")
+	before, err := s.Stat(t.Context(), "public/upload/logo.png")
+	storetest.Must(t, err)
+	put(t, s, "public/upload/logo.png", "new")
+	after, err := s.Stat(t.Context(), "public/upload/logo.png")
+	storetest.Must(t, err)
+	if got := get(t, s, "public/upload/logo.png"); got != "new" || before.Version == after.Version {
+		t.Errorf("got %q, versions %s and %s", got, before.Version, after.Version)
+	}
+}
+
+// race writes one key from eight places: readers see one whole text.
+func race(t *testing.T, s blob.Store) {
+	text := func(i int) string { return strings.Repeat(fmt.Sprint(i), 10_000) }
+	put(t, s, "document/x", text(0))
+	whole := map[string]bool{text(0): true}
+	for i := range 8 {
+		whole[text(i)] = true
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			if err := s.Put(t.Context(), "document/x", []byte(text(i))); err != nil {
+				t.Error(err)
+			}
+			f, err := s.Get(t.Context(), "document/x")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer f.Close()
+			if got, err := io.ReadAll(f); err != nil || !whole[string(got)] {
+				t.Errorf("%d bytes that nobody wrote whole: %.20q, %v", len(got), bytes.TrimSpace(got), err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// sweep removes what no row names, and nothing else.
+func sweep(t *testing.T, s blob.Store) {
+	keys := make([]string, 5)
+	for i := range keys {
+		keys[i] = blob.NewKey("document", "", time.Now())
+		put(t, s, keys[i], "x")
+	}
+	put(t, s, blob.Temporary+"/left", "x")
+	put(t, s, "public/upload/logo.png", "x")
+	owners := []blob.Owner{{Area: "document", Named: func(_ context.Context, asked []string) ([]string, error) {
+		return slices.DeleteFunc(slices.Clone(asked), func(k string) bool { return k == keys[1] }), nil
+	}}}
+	n, err := blob.Sweep(t.Context(), s, owners, time.Now())
+	if n != 0 || err != nil {
+		t.Errorf("removed %d young files: %v", n, err)
+	}
+	n, err = blob.Sweep(t.Context(), s, owners, time.Now().Add(blob.SweepAfter+time.Minute))
+	if n != 2 || err != nil {
+		t.Errorf("removed %d: %v", n, err)
+	}
+	gone(t, s, keys[1])
+	gone(t, s, blob.Temporary+"/left")
+	for _, key := range append(slices.Delete(keys, 1, 2), "public/upload/logo.png") {
+		get(t, s, key)
+	}
+}

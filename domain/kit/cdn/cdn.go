@@ -1,0 +1,108 @@
+// Package cdn owns the pictures that administrators upload under a name of theirs, for pages and apps to show (section
+// 4.10 of the interface, decision D-ADM-06).
+//
+// The one idea: only pixels are public. A picture is encoded again before it is kept (domain/kit/picture), and its
+// address is made of a folder of the parameter CDN and of what is harmless in the name that was sent.
+//
+// Start reading at Service.Upload.
+package cdn
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/picture"
+)
+
+// ActionUpload is the audit name of an upload.
+const ActionUpload = "CDN_UPLOAD"
+
+const (
+	// folder holds what is uploaded by name, so that no name meets a file that a slice made.
+	folder       = "upload"
+	maxNameChars = 100
+)
+
+// Service carries out uploads.
+type Service struct {
+	Files    blob.Store
+	Pictures *picture.Decoder
+	Changes  admin.Changes         // of no topic
+	Values   func() *parameter.Set // with the folders
+	URL      string                // in front of the path of a public file
+}
+
+// Upload is what is asked of Service.Upload.
+type Upload struct {
+	Content        []byte
+	Name, FolderOf string
+	Suffix         bool // the name gets _<epoch ms>
+}
+
+// Upload keeps a picture and returns its address. Without Suffix it takes the place of the one that has the name.
+// Errors: INVALID_FIELD with every faulty field, OVERLOADED, UNAVAILABLE when the storage fails.
+func (s *Service) Upload(ctx context.Context, by audit.By, in Upload) (address string, err error) {
+	stem, ext := split(in.Name)
+	var problems []fault.Problem
+	if stem == "" || len(stem) > maxNameChars || !blob.ValidName(stem) {
+		problems = append(problems, fault.Problem{Field: "imageName",
+			Message: "must hold 1 to 100 letters, digits, dots, dashes or underscores"})
+	}
+	if !slices.Contains(parameter.CDN.In(s.Values()).FolderTypes, in.FolderOf) {
+		problems = append(problems, fault.Problem{Field: "folderType", Message: "is no folder of the parameter CDN"})
+	}
+	format := picture.Sniff(in.Content)
+	if ext != "" && format != "" && !slices.Contains(extensions[format], strings.ToLower(ext)) {
+		problems = append(problems, fault.Problem{Field: "imageName", Message: "has the extension of another sort of file"})
+	}
+	if err := fault.All(problems); err != nil {
+		return "", err
+	}
+	p, err := s.Pictures.Clean(ctx, "imageData", in.Content)
+	if err != nil {
+		return "", err
+	}
+	if ext == "" {
+		ext = p.Format.Ext()[1:]
+	}
+	if in.Suffix {
+		stem += "_" + strconv.FormatInt(s.Changes.Now().UnixMilli(), 10)
+	}
+	path := folder + "/" + in.FolderOf + "/" + stem + "." + ext
+	if err := s.Files.Put(ctx, blob.PublicKey(path), p.Bytes); err != nil {
+		return "", err
+	}
+	err = s.Changes.Do(ctx, by, ActionUpload, func(context.Context) (admin.Done, error) {
+		return admin.Done{Target: path}, nil
+	})
+	return s.URL + "/" + path, err
+}
+
+// extensions are those that the name of a picture may have, by what it came as. What is kept is a PNG or a JPEG
+// whatever its name says; it is served by its bytes.
+var extensions = map[picture.Format][]string{picture.PNG: {"png"}, picture.JPEG: {"jpg", "jpeg"},
+	picture.WebP: {"webp"}, picture.GIF: {"gif"}}
+
+// split reduces a name to what an address may hold, and parts its extension.
+func split(name string) (stem, ext string) {
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	name = strings.Map(func(r rune) rune {
+		if r < 0x80 && blob.ValidName("a"+string(r)+"a") {
+			return r
+		}
+		return -1
+	}, name)
+	name = strings.TrimRight(name, ".")
+	if picture.Extension(name) != "" {
+		dot := strings.LastIndexByte(name, '.')
+		name, ext = name[:dot], name[dot+1:]
+	}
+	return strings.Trim(name, "."), ext
+}

@@ -1,0 +1,386 @@
+package change_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/kit/change"
+)
+
+// feed is a Store in memory. A read takes as long as the test says, also when its
+// caller has stopped waiting.
+type feed struct {
+	mu      sync.Mutex
+	entries []change.Entry
+	broken  bool
+	takes   time.Duration
+	reads   int
+}
+
+func (f *feed) note(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entries = append(f.entries, change.Entry{ID: int64(len(f.entries) + 1), Note: change.Note{Topic: change.Sessions,
+		Key: key}, At: time.Now()})
+}
+
+func (f *feed) set(broken bool, takes time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken, f.takes = broken, takes
+}
+
+func (f *feed) Since(ctx context.Context, from time.Time) ([]change.Entry, error) {
+	f.mu.Lock()
+	f.reads++
+	broken, takes := f.broken, f.takes
+	all := slices.Clone(f.entries)
+	f.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if broken {
+		return nil, errors.New("no connection")
+	}
+	return slices.DeleteFunc(all, func(e change.Entry) bool { return e.At.Before(from) }), nil
+}
+
+func (f *feed) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reads
+}
+
+func (f *feed) Purge(context.Context, time.Time) error { return nil }
+
+// follower is a reader that remembers what it was told.
+func follower(f *feed) (*change.Reader, map[string]int) {
+	told := map[string]int{}
+	r := change.NewReader(f, time.Now)
+	r.On(change.Sessions, func(_ context.Context, keys ...string) error {
+		for _, key := range keys {
+			told[key]++
+		}
+		return nil
+	})
+	return r, told
+}
+
+// A node whose last read is older than the bound is not fresh. It is fresh again
+// once it has caught up.
+func TestFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r, told := follower(f)
+		if r.Fresh() || r.Holds(r.Mark()) {
+			t.Error("before the first read")
+		}
+		ok(t, r.Poll(t.Context()))
+		time.Sleep(change.Bound - time.Millisecond)
+		if !r.Fresh() {
+			t.Error("within the bound")
+		}
+		ok(t, r.CatchUp(t.Context()))
+		if f.reads != 1 {
+			t.Errorf("%d reads by one who knows enough", f.reads)
+		}
+		f.note("a")
+		time.Sleep(time.Millisecond)
+		if r.Fresh() {
+			t.Error("a second after the last read")
+		}
+		ok(t, r.CatchUp(t.Context()))
+		if !r.Fresh() || told["a"] != 1 {
+			t.Errorf("told of %v", told)
+		}
+	})
+}
+
+// A read counts from its beginning: it may miss a note that is written while it is
+// under way.
+func TestSlowRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{takes: change.Bound}
+		r, _ := follower(f)
+		ok(t, r.Poll(t.Context()))
+		if r.Fresh() {
+			t.Error("a read that took as long as the bound")
+		}
+	})
+}
+
+// A decision made before a pause of the process does not hold because of a read
+// that came after the pause.
+func TestHoldsOfAMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r, _ := follower(f)
+		ok(t, r.Poll(t.Context()))
+		mark := r.Mark()
+		time.Sleep(6 * time.Second) // stopped in the middle of a request
+		ok(t, r.Poll(t.Context()))  // the poller was quicker
+		if r.Holds(mark) || !r.Fresh() {
+			t.Error("what was decided before the stop holds")
+		}
+	})
+}
+
+// Nothing is missed however long the feed could not be read, or the process was
+// stopped; after very long everything is read anew, for notes do not stay.
+func TestNothingIsMissed(t *testing.T) {
+	for _, gap := range []time.Duration{3 * time.Second, 11 * time.Second, 25 * time.Second, 20 * time.Minute,
+		2 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &feed{}
+			r, told := follower(f)
+			anew := 0
+			r.OnGap(func(context.Context) error { anew++; return nil })
+			ok(t, r.Poll(t.Context()))
+			f.note("first")
+			time.Sleep(gap / 2)
+			f.set(true, 0)
+			if r.Poll(t.Context()) == nil || r.CatchUp(t.Context()) == nil || r.Fresh() {
+				t.Error("a feed that cannot be read")
+			}
+			time.Sleep(gap / 2)
+			f.note("last")
+			f.set(false, 0)
+			ok(t, r.Poll(t.Context()))
+			if told["first"] != 1 || told["last"] != 1 || anew > 0 != (gap > change.Kept) {
+				t.Errorf("after %v told of %v, read anew %d times", gap, told, anew)
+			}
+			for range 100 {
+				time.Sleep(change.Every)
+				ok(t, r.Poll(t.Context()))
+			}
+			if told["last"] != 1 {
+				t.Errorf("told %d times", told["last"])
+			}
+		})
+	}
+}
+
+// Callers that come while the database is silent share one read and none of them
+// waits longer than that; one that answers again serves the next.
+func TestCatchUpIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{takes: time.Hour}
+		r, _ := follower(f)
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if r.CatchUp(t.Context()) == nil {
+					t.Error("caught up with a silent database")
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > change.Patience || f.reads > 1 {
+			t.Errorf("%v and %d reads", took, f.reads)
+		}
+		f.set(false, 0)
+		if r.CatchUp(t.Context()) == nil || time.Since(began) > change.Patience {
+			t.Error("waited although it just failed")
+		}
+		time.Sleep(2 * change.Patience)
+		ok(t, r.CatchUp(t.Context()))
+	})
+}
+
+// What a handler could not apply is applied later, and the node knows that it
+// does not know until then.
+func TestHandlerFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r := change.NewReader(f, time.Now)
+		fails, applied := true, 0
+		r.On(change.Sessions, func(context.Context, ...string) error {
+			if fails {
+				return errors.New("not now")
+			}
+			applied++
+			return nil
+		})
+		f.note("a")
+		if r.Poll(t.Context()) == nil || r.Fresh() {
+			t.Error("a note that was not applied")
+		}
+		fails = false
+		ok(t, r.Poll(t.Context()))
+		ok(t, r.Poll(t.Context()))
+		if applied != 1 || !r.Fresh() {
+			t.Errorf("applied %d times", applied)
+		}
+	})
+}
+
+// A cache that waits for a database which says nothing does not keep the feed from
+// being read, for that is how it is noticed.
+func TestStalledHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r := change.NewReader(f, time.Now)
+		r.On(change.Sessions, func(ctx context.Context, _ ...string) error { <-ctx.Done(); return ctx.Err() })
+		f.note("a")
+		go r.Poll(t.Context())
+		time.Sleep(change.Every - time.Millisecond)
+		synctest.Wait()
+		if n := f.count(); n != 1 {
+			t.Errorf("%d reads", n)
+		}
+		time.Sleep(2 * time.Millisecond)
+		if n := f.count(); n != 2 {
+			t.Errorf("%d reads, one of them while the cache waits", n)
+		}
+		time.Sleep(2 * change.ReadTime) // the cache gives up
+	})
+}
+
+// Run keeps a node within the bound, and says once that it cannot.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r, told := follower(f)
+		ctx, stop := context.WithCancel(t.Context())
+		complaints := 0
+		go r.Run(ctx, func(error) { complaints++ })
+		for i := range 40 {
+			time.Sleep(change.Every / 2)
+			synctest.Wait()
+			if i > 4 && !r.Fresh() {
+				t.Errorf("not known after %d reads", f.reads)
+			}
+		}
+		f.set(true, 0)
+		time.Sleep(5 * time.Second)
+		f.note("a")
+		f.set(false, 0)
+		time.Sleep(change.Every)
+		synctest.Wait()
+		if complaints != 1 || told["a"] != 1 {
+			t.Errorf("%d complaints, told of %v", complaints, told)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+// Notes of one topic in one read are one call.
+func TestNotesOfATopicAreOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r := change.NewReader(f, time.Now)
+		var calls [][]string
+		r.On(change.Sessions, func(_ context.Context, keys ...string) error { calls = append(calls, keys); return nil })
+		for _, key := range []string{"a", "b", "a"} {
+			f.note(key)
+		}
+		ok(t, r.Poll(t.Context()))
+		f.note("c")
+		ok(t, r.Poll(t.Context()))
+		if len(calls) != 2 || !slices.Equal(calls[0], []string{"a", "b", "a"}) || !slices.Equal(calls[1], []string{"c"}) {
+			t.Errorf("%d calls: %v", len(calls), calls)
+		}
+	})
+}
+
+// One slow read, of the feed or by a cache, refuses nobody: what is known serves
+// while it is younger than the bound, and then the callers wait.
+func TestSlowReadRefusesNobody(t *testing.T) {
+	for _, takes := range []time.Duration{change.Bound - time.Millisecond, change.Patience - time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &feed{}
+			r, _ := follower(f)
+			ctx, stop := context.WithCancel(t.Context())
+			go r.Run(ctx, func(err error) { t.Error(err) })
+			time.Sleep(2*change.Every + time.Millisecond)
+			f.set(false, takes)
+			time.AfterFunc(change.Every, func() { f.set(false, 0) }) // the next read has begun
+			for range 40 {
+				time.Sleep(change.Every / 4)
+				ok(t, r.CatchUp(t.Context()))
+				if !r.Fresh() {
+					t.Error("served by what is older than the bound")
+				}
+			}
+			stop()
+			synctest.Wait()
+		})
+	}
+}
+
+// After a read that failed, as one does when the database is away for a moment,
+// the next request after a tenth of a second is served.
+func TestBackAfterAFailedRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r, _ := follower(f)
+		ctx, stop := context.WithCancel(t.Context())
+		go r.Run(ctx, func(error) {})
+		time.Sleep(3 * change.Every)
+		f.set(false, time.Hour)
+		time.Sleep(change.Every + change.Patience + time.Millisecond)
+		if r.CatchUp(t.Context()) == nil {
+			t.Error("caught up with a silent database")
+		}
+		f.set(true, 0)
+		time.Sleep(change.Patience) // for the read that is under way
+		began := time.Now()
+		if r.CatchUp(t.Context()) == nil || time.Since(began) > 0 {
+			t.Errorf("told after %v that the feed cannot be read", time.Since(began))
+		}
+		f.set(false, 0)
+		time.Sleep(100 * time.Millisecond)
+		ok(t, r.CatchUp(t.Context()))
+		stop()
+		synctest.Wait()
+	})
+}
+
+// The first read may take as long as a slow database needs.
+func TestFirstReadIsPatient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{takes: 20 * time.Second}
+		r, told := follower(f)
+		f.note("a")
+		ok(t, r.First(t.Context()))
+		if told["a"] != 1 || r.Fresh() {
+			t.Errorf("told of %v, fresh %v", told, r.Fresh())
+		}
+		if err := r.Poll(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the second read: %v", err)
+		}
+	})
+}
+
+// A caller who goes away takes no read along.
+func TestCallerGoesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{takes: time.Second / 2}
+		r, _ := follower(f)
+		gone, leave := context.WithTimeout(t.Context(), time.Second/4)
+		defer leave()
+		if err := r.CatchUp(gone); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a caller who is gone: %v", err)
+		}
+		ok(t, r.CatchUp(t.Context()))
+		if n := f.count(); n != 1 {
+			t.Errorf("%d reads", n)
+		}
+	})
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,149 @@
+package change_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/kit/change"
+)
+
+// table is rows that a snapshot is made of, and counts how they are read. A
+// reading takes as long as is said.
+type table struct {
+	mu      sync.Mutex
+	rows    map[string]int
+	takes   time.Duration
+	fails   error
+	loads   int
+	applied []string // keys of each call, joined
+}
+
+func (t *table) set(key string, value int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows[key] = value
+}
+
+func (t *table) load(context.Context) (*map[string]int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.loads++
+	all := maps.Clone(t.rows)
+	t.mu.Unlock()
+	time.Sleep(t.takes)
+	t.mu.Lock()
+	return &all, t.fails
+}
+
+func (t *table) apply(_ context.Context, present *map[string]int, keys []string) (*map[string]int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.applied = append(t.applied, strings.Join(keys, ","))
+	next := maps.Clone(*present)
+	for _, k := range keys {
+		next[k] = t.rows[k]
+	}
+	t.mu.Unlock()
+	time.Sleep(t.takes)
+	t.mu.Lock()
+	return &next, t.fails
+}
+
+func TestSnapshot(t *testing.T) {
+	rows := &table{rows: map[string]int{"a": 1}}
+	first := map[string]int{}
+	s := change.NewSnapshot(&first, rows.load, rows.apply)
+	rows.fails = errors.New("the rows cannot be read")
+	for _, err := range []error{s.Reload(t.Context()), s.Follow(t.Context(), "a")} {
+		if !errors.Is(err, rows.fails) || s.Current() != &first {
+			t.Errorf("after a failure %v, %v", *s.Current(), err)
+		}
+	}
+	rows.fails = nil
+	ok(t, s.Reload(t.Context()))
+	rows.set("a", 2)
+	rows.set("b", 3)
+	ok(t, s.Follow(t.Context(), "a"))
+	if got := *s.Current(); !maps.Equal(got, map[string]int{"a": 2}) || len(first) != 0 {
+		t.Errorf("after a change of a: %v", got)
+	}
+	ok(t, s.Follow(t.Context(), "a", "")) // a note that does not say what changed
+	if got := *s.Current(); !maps.Equal(got, rows.rows) {
+		t.Errorf("after a note without a key: %v", got)
+	}
+	whole := change.NewSnapshot(&first, rows.load, nil)
+	ok(t, whole.Follow(t.Context(), "a"))
+	if got := *whole.Current(); !maps.Equal(got, rows.rows) {
+		t.Errorf("what reads no single rows: %v", got)
+	}
+}
+
+// What was committed before a call is in the snapshot when the call returns,
+// however many call at one time; and all that wait for a reading share it.
+func TestWritersShareReadings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := &table{rows: map[string]int{}, takes: 10 * time.Millisecond}
+		s := change.NewSnapshot(&map[string]int{}, rows.load, rows.apply)
+		const writers, writes = 8, 50
+		var all sync.WaitGroup
+		for w := range writers {
+			all.Go(func() {
+				for i := range writes {
+					key := fmt.Sprintf("%d-%d", w, i)
+					rows.set(key, i+1)
+					ok(t, s.Follow(t.Context(), key))
+					if got := (*s.Current())[key]; got != i+1 {
+						t.Errorf("%s is %d after its writer was told that it holds", key, got)
+					}
+				}
+			})
+		}
+		all.Wait()
+		// A writer that comes during a reading waits for the next: two take turns.
+		if n := len(rows.applied); n > 2*writes+1 {
+			t.Errorf("%d readings for %d changes of %d writers", n, writers*writes, writers)
+		}
+		if rows.loads != 0 {
+			t.Errorf("all rows were read %d times", rows.loads)
+		}
+	})
+}
+
+// A reading that began before a call does not serve it, and one whose caller has
+// gone away serves those that wait.
+func TestReadingBeganBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := &table{rows: map[string]int{"a": 1}, takes: time.Second}
+		s := change.NewSnapshot(&map[string]int{}, rows.load, rows.apply)
+		impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			rows.set("a", 2)
+			ok(t, s.Follow(t.Context(), "a"))
+			if got := (*s.Current())["a"]; got != 2 {
+				t.Errorf("a is %d by a reading that began before", got)
+			}
+		}()
+		if err := s.Reload(impatient); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a caller without patience: %v", err)
+		}
+		time.Sleep(900 * time.Millisecond)
+		synctest.Wait()
+		if got := (*s.Current())["a"]; got != 1 {
+			t.Errorf("a is %d: the reading ended with its caller", got)
+		}
+		time.Sleep(2 * time.Second)
+		if want := []string{"a"}; !slices.Equal(rows.applied, want) {
+			t.Errorf("read %v, want %v", rows.applied, want)
+		}
+	})
+}

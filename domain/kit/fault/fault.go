@@ -1,0 +1,162 @@
+// Package fault is the one error type of the service: a stable code of the
+// interface (section 7 and decision D-GEN-09), the field at fault and a text
+// that is safe to show. Every layer returns it; only http/rest and
+// http/edge turn it into an answer. An error that is not an *Error is internal: it is logged and its
+// text never leaves the process.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code is a stable error code of the wire.
+type Code string
+
+// The codes, in the order of their HTTP status (D-GEN-09).
+const (
+	InvalidField      Code = "INVALID_FIELD"
+	CharLimitExceeded Code = "CHAR_LIMIT_EXCEEDED"
+
+	Unauthenticated         Code = "UNAUTHENTICATED"
+	TokenExpired            Code = "TOKEN_EXPIRED"
+	TokenRevoked            Code = "TOKEN_REVOKED"
+	InvalidCredentials      Code = "INVALID_CREDENTIALS" // #nosec G101: a code; no credential
+	DeviceSignatureRequired Code = "DEVICE_SIGNATURE_REQUIRED"
+	DeviceSignatureInvalid  Code = "DEVICE_SIGNATURE_INVALID"
+
+	Forbidden      Code = "FORBIDDEN"
+	TenantMismatch Code = "TENANT_MISMATCH"
+	AccessDenied   Code = "ACCESS_DENIED"
+	GeoBlocked     Code = "GEO_BLOCKED"
+	IPNotAllowed   Code = "IP_NOT_ALLOWED"
+	OTPRequired    Code = "OTP_REQUIRED"
+
+	RecordNotFound    Code = "RECORD_NOT_FOUND"
+	ChallengeNotFound Code = "CHALLENGE_NOT_FOUND"
+	MethodNotFound    Code = "METHOD_NOT_FOUND"
+	NotFound          Code = "NOT_FOUND" // no such route
+
+	MethodNotAllowed Code = "METHOD_NOT_ALLOWED"
+
+	RecordAlreadyExist     Code = "RECORD_ALREADY_EXIST"
+	RecordLimitReached     Code = "RECORD_LIMIT_REACHED"
+	InvalidState           Code = "INVALID_STATE"
+	ChallengeNotCompleted  Code = "CHALLENGE_NOT_COMPLETED"
+	ChallengeClosed        Code = "CHALLENGE_CLOSED"
+	MethodAlreadyCompleted Code = "METHOD_ALREADY_COMPLETED"
+	MFANotAvailable        Code = "MFA_NOT_AVAILABLE"
+	TOTPAlreadyDefined     Code = "TOTP_ALREADY_DEFINED"
+	TOTPNotDefined         Code = "TOTP_NOT_DEFINED"
+	RenewNotSupported      Code = "RENEW_NOT_SUPPORTED"
+	RenewClosed            Code = "RENEW_CLOSED"
+	IdempotencyConflict    Code = "IDEMPOTENCY_CONFLICT"
+
+	ChallengeExpired Code = "CHALLENGE_EXPIRED"
+	MethodExpired    Code = "METHOD_EXPIRED"
+
+	RequestTimeout   Code = "REQUEST_TIMEOUT"
+	PayloadTooLarge  Code = "PAYLOAD_TOO_LARGE"
+	UnsupportedMedia Code = "UNSUPPORTED_MEDIA"
+
+	WDNetworkAssetMismatch Code = "WD_NETWORK_ASSET_MISMATCH"
+	OTPInvalid             Code = "OTP_INVALID"
+	RecoveryCodeInvalid    Code = "RECOVERY_CODE_INVALID"
+	PasswordReused         Code = "PASSWORD_REUSED"
+	PasswordWrong          Code = "PASSWORD_WRONG"
+	IdempotencyMismatch    Code = "IDEMPOTENCY_MISMATCH"
+
+	AccountNotActive     Code = "ACCOUNT_NOT_ACTIVE"
+	WithdrawalProhibited Code = "WITHDRAWAL_PROHIBITED"
+	AMLRisky             Code = "AML_RISKY"
+	PairDisabled         Code = "PAIR_DISABLED"
+	BelowMinimum         Code = "BELOW_MINIMUM"
+	LimitExceeded        Code = "LIMIT_EXCEEDED"
+	AddressNotAllowed    Code = "ADDRESS_NOT_ALLOWED"
+	InsufficientBalance  Code = "INSUFFICIENT_BALANCE"
+
+	MethodLocked Code = "METHOD_LOCKED"
+
+	RateLimited   Code = "RATE_LIMITED"
+	RenewTooEarly Code = "RENEW_TOO_EARLY"
+
+	HeadersTooLarge Code = "HEADERS_TOO_LARGE"
+
+	Internal Code = "INTERNAL"
+
+	Unavailable Code = "UNAVAILABLE"
+	Overloaded  Code = "OVERLOADED"
+	Draining    Code = "DRAINING"
+)
+
+// Problem is one faulty field of a request.
+type Problem struct{ Field, Message string }
+
+// Error is a refusal that a caller may see. The zero value of every optional
+// part means "not stated".
+type Error struct {
+	Code    Code
+	Message string // English; shown as the problem's detail
+	Field   string // the first faulty field
+	Fields  []Problem
+	// RetryAfter is how long to wait before trying again; it becomes the
+	// Retry-After header, in whole seconds rounded up.
+	RetryAfter time.Duration
+	// AttemptsLeft accompanies OTPInvalid; nil elsewhere.
+	AttemptsLeft *int
+	// ResetAt accompanies LimitExceeded: when the limit that is exceeded starts again; zero
+	// elsewhere.
+	ResetAt time.Time
+	// Nonce accompanies DeviceSignatureInvalid where only the age of the signature
+	// is wrong: the client signs again with it.
+	Nonce string
+}
+
+func (e *Error) Error() string {
+	if e.Field != "" {
+		return string(e.Code) + ": " + e.Field + ": " + e.Message
+	}
+	return string(e.Code) + ": " + e.Message
+}
+
+// New returns an error with a code and a text.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Invalid returns INVALID_FIELD for one field.
+func Invalid(field, format string, args ...any) *Error {
+	m := fmt.Sprintf(format, args...)
+	return &Error{Code: InvalidField, Field: field, Message: field + ": " + m, Fields: []Problem{{field, m}}}
+}
+
+// All joins the problems of several fields into one INVALID_FIELD; nil when
+// there is none.
+func All(problems []Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	p := problems[0]
+	return &Error{Code: InvalidField, Field: p.Field, Message: p.Field + ": " + p.Message, Fields: problems}
+}
+
+// After returns a copy of e that asks the caller to wait d.
+func (e *Error) After(d time.Duration) *Error {
+	c := *e
+	c.RetryAfter = d
+	return &c
+}
+
+// CodeOf is the code of err: Internal for an error of any other type and ""
+// for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return Internal
+}

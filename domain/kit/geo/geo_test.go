@@ -1,0 +1,99 @@
+package geo
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"castellan/domain/kit/fault"
+)
+
+// The table holds every assigned code once, with a name in each language.
+func TestTable(t *testing.T) {
+	if len(codes) != 249 || !slices.IsSorted(codes) || len(slices.Compact(slices.Clone(codes))) != 249 {
+		t.Errorf("%d codes, sorted %v", len(codes), slices.IsSorted(codes))
+	}
+	for i, code := range codes {
+		if row(code) != i+1 || len(names[i]) != len(languages) {
+			t.Errorf("%s: row %d, names %q", code, row(code), names[i])
+		}
+		for _, n := range names[i] {
+			if strings.TrimSpace(n) != n || n == "" {
+				t.Errorf("%s: name %q", code, n)
+			}
+		}
+	}
+	if got := Codes(); !slices.Equal(got, codes) {
+		t.Error("Codes are others")
+	}
+}
+
+// Every country has a dialling code, in the row of its own.
+func TestDialCodes(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(dialling), "\n")
+	if len(lines) != len(codes) {
+		t.Fatalf("%d rows for %d countries", len(lines), len(codes))
+	}
+	for i, line := range lines {
+		code, dial, _ := strings.Cut(line, "\t")
+		if code != codes[i] || DialCode(code) != dial || len(dial) < 1 || len(dial) > 3 ||
+			strings.Trim(dial, "0123456789") != "" {
+			t.Errorf("row %d is of %s: %q", i, code, dial)
+		}
+	}
+	for code, want := range map[string]string{"TR": "90", "US": "1", "DE": "49", "QA": "974", "XX": "", "": "", "tr": ""} {
+		if got := DialCode(code); got != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}
+
+func TestAssigned(t *testing.T) {
+	for code, want := range map[string]bool{"TR": true, "QA": true, "AQ": true, "BQ": true, "SS": true, "tr": false,
+		"Tr": false, "": false, "T": false, "TUR": false,
+		"T1": false, "XX": false, "XK": false, "ZZ": false, "EU": false, "AP": false, "AN": false, "UK": false,
+		"SU": false, "AA": false, "[\\": false} {
+		if Assigned(code) != want {
+			t.Errorf("%q: %v", code, !want)
+		}
+	}
+}
+
+func TestName(t *testing.T) {
+	for _, c := range []struct{ code, language, want string }{
+		{"DE", "en", "Germany"}, {"DE", "tr", "Almanya"}, {"DE", "ar", "ألمانيا"}, {"DE", "", "Germany"}, {"DE", "fr",
+			"Germany"},
+		{"TR", "tr", "Türkiye"}, {"XK", "en", "XK"}, {"", "en", ""},
+	} {
+		if got := Name(c.code, c.language); got != c.want {
+			t.Errorf("%s in %q: %q, want %q", c.code, c.language, got, c.want)
+		}
+	}
+}
+
+// D-GEO-06. What only becomes a letter by the rules of Unicode is no letter.
+func TestParse(t *testing.T) {
+	for in, want := range map[string]string{"TR": "TR", "tr": "TR", "dE": "DE", "": "", "t": "", "tur": "", "XX": "",
+		"xk": "", "eu": "", " TR": "", "TR ": "", "ıt": "", "ſe": "", "90": "", "T\x00": "", "🇹🇷": ""} {
+		got, err := Parse(in)
+		if got != want || (err != nil) != (want == "") || err != nil && fault.CodeOf(err) != fault.InvalidField {
+			t.Errorf("%q: %q, %v", in, got, err)
+		}
+	}
+}
+
+// The list of dialling codes has each code once, and no empty one.
+func TestDialCodesAreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for _, dial := range DialCodes() {
+		if dial == "" || seen[dial] {
+			t.Errorf("%q is empty or listed twice", dial)
+		}
+		seen[dial] = true
+	}
+	for _, code := range Codes() {
+		if !seen[DialCode(code)] {
+			t.Errorf("%s is missing", DialCode(code))
+		}
+	}
+}

@@ -1,0 +1,260 @@
+// Package integrationtest is the contract of integration.Store as a test: persistence runs
+// it on both databases.
+package integrationtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+)
+
+// Run checks an implementation of integration.Store.
+func Run(t *testing.T, open storetest.Open[integration.Store]) {
+	storetest.Run(t, open, storetest.Cases[integration.Store]{
+		"Claims":       claims,
+		"RacingClaims": racingClaims,
+		"Rebind":       rebind,
+		"Feed":         feed,
+		"NoneSkipped":  noneSkipped,
+	})
+}
+
+var start = time.UnixMilli(1_700_000_000_123).UTC()
+
+func sample(externalID string) integration.Claim {
+	return integration.Claim{Kind: integration.Deposits, ExternalID: externalID, Digest: integration.Digest("body"),
+		RecordID: "record of " + externalID, At: start}
+}
+
+func claims(t *testing.T, s integration.Store, c commit.Committer) {
+	_, err := s.Claim(t.Context(), integration.Deposits, "a")
+	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Must(t, c.Commit(t.Context(), integration.Add{Claim: sample("a")}))
+	got, err := s.Claim(t.Context(), integration.Deposits, "a")
+	storetest.Must(t, err)
+	storetest.Same(t, got, sample("a"))
+	_, err = s.Claim(t.Context(), integration.Withdrawals, "a")
+	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, c.Commit(t.Context(), integration.Add{Claim: sample("a")}), fault.RecordAlreadyExist)
+	other := sample("a")
+	other.Kind = integration.Withdrawals
+	storetest.Must(t, c.Commit(t.Context(), integration.Add{Claim: other}))
+	got, err = s.ClaimOf(t.Context(), integration.Withdrawals, other.RecordID)
+	storetest.Must(t, err)
+	storetest.Same(t, got, other)
+	_, err = s.ClaimOf(t.Context(), integration.Users, other.RecordID)
+	storetest.Wants(t, err, fault.RecordNotFound)
+	_, err = s.ClaimOf(t.Context(), integration.Deposits, "another record")
+	storetest.Wants(t, err, fault.RecordNotFound)
+}
+
+// Of concurrent requests under one external id one makes the record and all get it; another
+// body is refused.
+func racingClaims(t *testing.T, s integration.Store, c commit.Committer) {
+	ctx := t.Context()
+	var made, again int
+	var mu sync.Mutex
+	once := func(body string) (string, error) {
+		claim := integration.Claim{Kind: integration.Deposits, ExternalID: "x", Digest: integration.Digest(body),
+			RecordID: id.New(start), At: start}
+		record, repeated, err := integration.Once(ctx, s, claim,
+			func(_ context.Context, recordID string) (string, error) { return recordID, nil },
+			func(ctx context.Context) (string, error) {
+				return claim.RecordID, c.Commit(ctx, integration.Add{Claim: claim})
+			})
+		mu.Lock()
+		defer mu.Unlock()
+		if repeated {
+			again++
+		} else if err == nil {
+			made++
+		}
+		return record, err
+	}
+	records := make([]string, 8)
+	storetest.Race(t, len(records), fault.InvalidState, func(i int) (err error) {
+		records[i], err = once("body")
+		return err
+	})
+	if made != 1 || again != 7 || len(slices.Compact(slices.Sorted(slices.Values(records)))) != 1 {
+		t.Errorf("made %d, repeated %d: %v", made, again, records)
+	}
+	_, err := once("other body")
+	storetest.Wants(t, err, fault.InvalidState)
+}
+
+// An external id is bound to another record where it is bound to the one that was seen, and
+// by one of several at the same time. Its digest and its kind stay.
+func rebind(t *testing.T, s integration.Store, c commit.Committer) {
+	ctx, first := t.Context(), sample("a")
+	other := first
+	other.Kind = integration.Withdrawals
+	bind := func(externalID, from, to string) error {
+		return c.Commit(ctx, integration.Rebind{Kind: first.Kind, ExternalID: externalID, From: from, To: to})
+	}
+	fenced := func(err error) {
+		t.Helper()
+		if !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("%v, want a fence", err)
+		}
+	}
+	fenced(bind("a", first.RecordID, "second"))
+	storetest.Must(t, c.Commit(ctx, integration.Add{Claim: first}, integration.Add{Claim: other}))
+	fenced(bind("a", "another record", "second"))
+	fenced(bind("b", first.RecordID, "second"))
+	won := make([]bool, 8)
+	storetest.Race(t, len(won), fault.RecordAlreadyExist, func(i int) error {
+		err := bind("a", first.RecordID, fmt.Sprint("second ", i))
+		if errors.Is(err, commit.ErrFenced) {
+			return fault.New(fault.RecordAlreadyExist, "fenced")
+		}
+		won[i] = err == nil
+		return err
+	})
+	i := slices.Index(won, true)
+	if i < 0 || slices.Contains(won[i+1:], true) {
+		t.Fatalf("bound by %v", won)
+	}
+	got, err := s.Claim(ctx, first.Kind, "a")
+	storetest.Must(t, err)
+	first.RecordID = fmt.Sprint("second ", i)
+	storetest.Same(t, got, first)
+	got, err = s.Claim(ctx, other.Kind, "a")
+	storetest.Must(t, err)
+	storetest.Same(t, got, other)
+	// Two in one unit, and with a write that is refused none.
+	storetest.Must(t, c.Commit(ctx, integration.Add{Claim: sample("b")}))
+	storetest.Must(t, c.Commit(ctx,
+		integration.Rebind{Kind: first.Kind, ExternalID: "b", From: sample("b").RecordID, To: "third"},
+		integration.Rebind{Kind: first.Kind, ExternalID: "a", From: first.RecordID, To: "third of a"}))
+	fenced(c.Commit(ctx, integration.Rebind{Kind: first.Kind, ExternalID: "b", From: "third", To: "fourth"},
+		integration.Rebind{Kind: first.Kind, ExternalID: "a", From: "nothing", To: "fourth of a"}))
+	got, err = s.Claim(ctx, first.Kind, "b")
+	storetest.Must(t, err)
+	if got.RecordID != "third" {
+		t.Errorf("bound to %s", got.RecordID)
+	}
+}
+
+func event(n int) integration.Publish {
+	return integration.Publish{Event: integration.Event{ID: id.New(start), Type: integration.WithdrawalQueued,
+		UserID: "u1", Data: map[string]string{"n": fmt.Sprint(n)}, At: start}}
+}
+
+// read reads the feed to its end, some events at a time.
+func read(t *testing.T, s integration.Store, q integration.EventQuery, from *integration.Place,
+	limit int) (all []integration.Event) {
+	t.Helper()
+	for {
+		got, err := s.Events(t.Context(), q, page.Query[integration.Place]{After: from, Limit: limit})
+		storetest.Must(t, err)
+		all = append(all, got.Records...)
+		if !got.More {
+			return all
+		}
+		from = new(got.Records[len(got.Records)-1].Mark())
+	}
+}
+
+// settled waits until so many events are listed: on PostgreSQL those of a transaction appear
+// when no older one is under way, as the tests beside this one may have.
+func settled(t *testing.T, s integration.Store, from *integration.Place, n int) []integration.Event {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		all := read(t, s, integration.EventQuery{}, from, 7)
+		if len(all) >= n || time.Now().After(deadline) {
+			return all
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func feed(t *testing.T, s integration.Store, c commit.Committer) {
+	for n := range 20 {
+		storetest.Must(t, c.Commit(t.Context(), event(n)))
+	}
+	decided := event(20)
+	decided.Type = integration.KYCDecided
+	storetest.Must(t, c.Commit(t.Context(), decided))
+	all := settled(t, s, nil, 21)
+	var order []string
+	for _, e := range all {
+		order = append(order, e.Data["n"])
+	}
+	if got, want := strings.Join(order, " "), "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"; got != want {
+		t.Fatalf("in the order %s", got)
+	}
+	last := all[len(all)-1]
+	last.Tx = 0
+	storetest.Same(t, last, decided.Event)
+	if after := settled(t, s, new(all[17].Mark()), 3); len(after) != 3 {
+		t.Errorf("%d events after the eighteenth", len(after))
+	}
+	decisions := integration.EventQuery{Types: []integration.Type{integration.KYCDecided}}
+	if only := read(t, s, decisions, nil, 5); len(only) != 1 {
+		t.Errorf("%d events of the type", len(only))
+	}
+}
+
+// A reader that follows the feed while many writers commit misses no event and reads none
+// twice, although transactions end in another order than they began.
+func noneSkipped(t *testing.T, s integration.Store, c commit.Committer) {
+	const writers, each = 8, 25
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for n := range each {
+				err := c.InTx(t.Context(), func(ctx context.Context) error {
+					if err := c.Commit(ctx, event(w*each+n)); err != nil {
+						return err
+					}
+					if n%3 == 0 {
+						time.Sleep(time.Duration(w) * time.Millisecond)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	seen := map[string]bool{}
+	var from *integration.Place
+	for ended := false; !ended || len(seen) < writers*each; {
+		select {
+		case <-done:
+			ended = true
+		default:
+		}
+		got := settled(t, s, from, 1)
+		if len(got) == 0 {
+			break
+		}
+		for _, e := range got {
+			if seen[e.ID] {
+				t.Fatalf("the event %s was read twice", e.ID)
+			}
+			seen[e.ID] = true
+		}
+		from = new(got[len(got)-1].Mark())
+	}
+	if len(seen) != writers*each {
+		t.Errorf("%d events were read of %d", len(seen), writers*each)
+	}
+}

@@ -1,0 +1,52 @@
+package job
+
+import (
+	"slices"
+
+	"castellan/domain/kit/fault"
+)
+
+// Failure counts the items of a job that failed for one reason.
+type Failure struct {
+	Reason string   `json:"reason"` // a code of package fault, or OtherReasons
+	Text   string   `json:"text"`   // what says it, in words that a client may see
+	Count  int64    `json:"count"`
+	Refs   []string `json:"refs"` // the first of the items
+}
+
+// A job tells MaxReasons reasons apart and counts the rest as OtherReasons. Of each it
+// keeps the refs of the first few items.
+const (
+	MaxReasons   = 20
+	OtherReasons = "OTHER"
+	firstRefs    = 5
+)
+
+// Fail is j when one more item has failed for good: it is counted, by its reason.
+func (j Job) Fail(ref string, err error) Job {
+	j.Failed++
+	code := fault.CodeOf(err)
+	j.Failures = counted(j.Failures, string(code), public(err), ref)
+	return j
+}
+
+// counted adds one failure. It leaves all as it is: another value of the job has it.
+func counted(all []Failure, reason, text, ref string) []Failure {
+	all = slices.Clone(all)
+	of := func(reason, text string) int {
+		return slices.IndexFunc(all, func(f Failure) bool { return f.Reason == reason && f.Text == text })
+	}
+	at := of(reason, text)
+	if at < 0 && len(all) >= MaxReasons {
+		reason, text = OtherReasons, ""
+		at = of(reason, text)
+	}
+	if at < 0 {
+		return append(all, Failure{reason, text, 1, []string{ref}})
+	}
+	f := &all[at]
+	if f.Count++; len(f.Refs) < firstRefs {
+		f.Refs = append(slices.Clone(f.Refs), ref)
+	}
+	return all
+}

@@ -1,0 +1,212 @@
+package keyring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"castellan/domain/kit/fault"
+)
+
+// Keeper holds the master key, makes keys and keeps a Ring up to date. It is
+// safe for concurrent use.
+type Keeper struct {
+	store Store
+	file  string
+	now   func() time.Time
+	ring  *Ring
+
+	mu     sync.Mutex // guards master, and orders reloads so that a view is never replaced by an older one
+	master Master
+}
+
+// Open reads the keys of store with the master key in file and makes those
+// that are missing: all of them on the first start, one when a later program
+// knows a new purpose. The caller holds the lock under which a deployment is
+// set up; without it nothing breaks, since the store accepts one set only.
+//
+// The master key itself is made only if mayCreate is true, the store has no
+// key and there is no file: a new one never takes the place of one that keys
+// depend on. A file that is missing, or is not the one that wraps the keys,
+// is an error that names a key. A rotation of the master key that did not end
+// is ended here.
+func Open(ctx context.Context, store Store, file string, mayCreate bool, now func() time.Time) (*Keeper, error) {
+	k := &Keeper{store: store, file: file, now: now}
+	k.ring = &Ring{now: now, reload: k.Reload}
+	if err := k.open(ctx, mayCreate); err != nil {
+		return nil, fmt.Errorf("open keys: %w", err)
+	}
+	return k, nil
+}
+
+// Ring returns the ring, which follows every Reload.
+func (k *Keeper) Ring() *Ring { return k.ring }
+
+// Reload reads the keys again. Keys that the ring holds already are not
+// unwrapped again, so a node goes on through a rotation of the master key even
+// before it has got the new file; a new key needs it. On an error the ring
+// stays as it is.
+func (k *Keeper) Reload(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	records, err := k.store.Keys(ctx)
+	if err == nil && !k.ring.view.Load().holds(records) {
+		records, err = k.load(ctx)
+	}
+	if err == nil {
+		err = k.show(records)
+	}
+	if err != nil {
+		return fmt.Errorf("reload keys: %w", err)
+	}
+	return nil
+}
+
+func (k *Keeper) open(ctx context.Context, mayCreate bool) error {
+	records, err := k.store.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 {
+		err = k.first(mayCreate)
+	} else {
+		records, err = k.load(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if missing := k.missing(records); len(missing) > 0 {
+		// Who lost the race to make them takes the winner's.
+		if err := k.store.Add(ctx, missing...); err != nil && fault.CodeOf(err) != fault.RecordAlreadyExist &&
+			fault.CodeOf(err) != fault.InvalidState {
+			return err
+		}
+		if records, err = k.load(ctx); err != nil {
+			return err
+		}
+	}
+	return k.show(records)
+}
+
+// first finds the master key of a store without keys.
+func (k *Keeper) first(mayCreate bool) (err error) {
+	k.master, err = ReadMaster(k.file)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !mayCreate {
+		return fmt.Errorf("there is no master key: make %[1]s once, with (umask 077; openssl rand -base64 32 > %[1]s), "+
+			"keep a copy in a safe place and give every node the same file", k.file)
+	}
+	k.master, err = CreateMaster(k.file)
+	if errors.Is(err, fs.ErrExist) { // another process was first
+		k.master, err = ReadMaster(k.file)
+	}
+	return err
+}
+
+// load reads the keys and finds their master key. When none fits, the master
+// key may have been rotated between the two, so it looks again for as long as
+// the rows name another one.
+func (k *Keeper) load(ctx context.Context) ([]Record, error) {
+	for seen := ""; ; {
+		records, err := k.store.Keys(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(records) == 0 {
+			return nil, errors.New("the store has no keys")
+		}
+		if err = k.fit(records[0]); err == nil || records[0].MasterID == seen {
+			return records, err
+		}
+		seen = records[0].MasterID
+	}
+}
+
+// fit finds the master key that wraps a key, as it wraps all others: in the
+// file, or beside it when a rotation was cut short between rows and file.
+func (k *Keeper) fit(want Record) error {
+	// The file beside is read first: a process that moves it into place meanwhile
+	// leaves it where it is read next.
+	next, errNext := ReadMaster(k.file + nextSuffix)
+	if errNext == nil && next.id == want.MasterID {
+		k.master = next
+		_ = promote(k.file, next) // if it fails, the next start finds it beside the file again
+		return nil
+	}
+	m, err := ReadMaster(k.file)
+	if err == nil && m.id == want.MasterID {
+		k.master = m
+		return nil
+	}
+	if errors.Is(errNext, fs.ErrNotExist) {
+		errNext = nil
+	}
+	needs := fmt.Sprintf("key %s (%s) is wrapped by master key %s", want.ID, want.Purpose, want.MasterID)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%s, and there is no file %s: put it back; no other opens the keys", needs, k.file)
+	case err != nil:
+		err = fmt.Errorf("%s: %w", needs, err)
+	default:
+		err = fmt.Errorf("%s, but %s holds master key %s: put the right one back", needs, k.file, m.id)
+	}
+	return errors.Join(err, errNext) // what was prepared may be the right one, but unreadable
+}
+
+// missing makes a first key for every purpose that has none.
+func (k *Keeper) missing(records []Record) (made []Record) {
+	have := map[Purpose]bool{}
+	for _, r := range records {
+		have[r.Purpose] = true
+	}
+	now := k.now()
+	for _, p := range purposes {
+		if !have[p] {
+			made = append(made, newKey(k.master, p, 1, now, now))
+		}
+	}
+	return made
+}
+
+// show makes records what the ring sees.
+func (k *Keeper) show(records []Record) error {
+	old := k.ring.view.Load()
+	keys := make([]*key, len(records))
+	for i, r := range records {
+		if old != nil {
+			if held := old.find(r.ID, r.Purpose); held != nil {
+				keys[i] = &key{r, held.material}
+				continue
+			}
+		}
+		m, err := k.material(r)
+		if err != nil {
+			return err
+		}
+		keys[i] = &key{r, m}
+	}
+	v, err := newView(keys)
+	if err != nil {
+		return err
+	}
+	k.ring.view.Store(v)
+	return nil
+}
+
+func (k *Keeper) material(r Record) (*material, error) {
+	secret, err := k.master.unwrap(r)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(secret)
+	m, err := newMaterial(r.Purpose, secret)
+	if err != nil {
+		return nil, fmt.Errorf("key %s: %w", r.ID, err)
+	}
+	return m, nil
+}

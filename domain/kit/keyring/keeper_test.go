@@ -1,0 +1,268 @@
+package keyring_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
+)
+
+// clock is a time that only tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func (c *clock) open(t *testing.T, s keyring.Store, file string) *keyring.Keeper {
+	t.Helper()
+	k, err := keyring.Open(t.Context(), s, file, true, c.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func reload(t *testing.T, ks ...*keyring.Keeper) {
+	t.Helper()
+	for _, k := range ks {
+		if err := k.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func rawURL(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func records(t *testing.T, s keyring.Store) []keyring.Record {
+	t.Helper()
+	rs, err := s.Keys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rs
+}
+
+func mode(t *testing.T, file string) fs.FileMode {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode().Perm()
+}
+
+func TestFirstStart(t *testing.T) {
+	dir := t.TempDir()
+	s, file := &keyringtest.Memory{}, filepath.Join(dir, "data", "master.key")
+	if _, err := keyring.Open(t.Context(), s, file, false, time.Now); err == nil ||
+		!strings.Contains(err.Error(), "openssl rand -base64 32") || !strings.Contains(err.Error(), file) {
+		t.Fatalf("without a master key and without leave to make one: %v", err)
+	}
+	if rs := records(t, s); len(rs) != 0 {
+		t.Fatalf("a refused start made keys: %v", rs)
+	}
+	a, err := keyring.Open(t.Context(), s, file, true, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mode(t, file); got != 0o600 {
+		t.Errorf("mode %#o", got)
+	}
+	if names, _ := os.ReadDir(filepath.Dir(file)); len(names) != 1 {
+		t.Errorf("files left behind: %v", names)
+	}
+	rs := records(t, s)
+	if len(rs) != 4 {
+		t.Fatalf("%d keys", len(rs))
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields(string(text))
+	if len(words) != 3 || words[0] != "castellan-master-key" || words[1] != rs[0].MasterID ||
+		strings.Count(string(text), "\n") != 1 {
+		t.Error("the file is not the one line that an operator can recognise")
+	}
+	// Again, with nothing to make.
+	b, err := keyring.Open(t.Context(), s, file, false, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(a.Ring().Audit()) != string(b.Ring().Audit()) || len(records(t, s)) != 4 {
+		t.Error("a second start made other keys")
+	}
+}
+
+// Production puts a file of its own making in place first.
+func TestMasterMadeByHand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "master.key")
+	if err := os.WriteFile(file, []byte("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &keyringtest.Memory{}
+	if _, err := keyring.Open(t.Context(), s, file, false, time.Now); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := keyring.ReadMaster(file); err != nil || m.ID() != records(t, s)[0].MasterID {
+		t.Errorf("master %v, %v", m, err)
+	}
+}
+
+func TestWrongMaster(t *testing.T) {
+	c, s, dir := newClock(), &keyringtest.Memory{}, t.TempDir()
+	file, other := filepath.Join(dir, "master.key"), filepath.Join(dir, "other.key")
+	c.open(t, s, file)
+	if _, err := keyring.CreateMaster(other); err != nil {
+		t.Fatal(err)
+	}
+	id := records(t, s)[0].ID
+	for name, test := range map[string]struct{ file, says string }{
+		"missing": {filepath.Join(dir, "none.key"), "there is no file"},
+		"wrong":   {other, "put the right one back"},
+	} {
+		before := records(t, s)
+		for _, mayCreate := range []bool{true, false} {
+			_, err := keyring.Open(t.Context(), s, test.file, mayCreate, c.Now)
+			if err == nil || !strings.Contains(err.Error(), id) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if len(records(t, s)) != len(before) {
+			t.Errorf("%s: keys were made", name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "none.key")); err == nil {
+		t.Error("a master key was made beside existing keys")
+	}
+}
+
+func TestMasterFile(t *testing.T) {
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good.key")
+	m, err := keyring.CreateMaster(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := strings.Fields(string(text))[2]
+	if _, err := keyring.CreateMaster(good); err == nil {
+		t.Error("a master key was made over another")
+	}
+	if again, err := os.ReadFile(good); err != nil || string(again) != string(text) {
+		t.Error("the file changed")
+	}
+	for name, bad := range map[string]string{
+		"empty":       "",
+		"cut":         string(text[:len(text)-5]),
+		"other id":    strings.Replace(string(text), m.ID(), strings.Repeat("a", len(m.ID())), 1),
+		"other label": strings.Replace(string(text), "castellan", "someone", 1),
+		"two lines":   string(text) + string(text),
+		"short":       "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5\n",
+		"not base64":  "castellan-master-key x " + strings.Repeat("!", 44),
+		"swapped":     strings.Replace(string(text), secret, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", 1),
+	} {
+		file := filepath.Join(dir, "bad.key")
+		if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := keyring.ReadMaster(file)
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		} else if strings.Contains(err.Error(), secret[:8]) || strings.Contains(err.Error(), "MDEyMzQ1") {
+			t.Errorf("%s: the error shows the key", name)
+		}
+	}
+	for _, open := range []fs.FileMode{0o640, 0o604, 0o660, 0o601} {
+		if err := os.Chmod(good, open); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := keyring.ReadMaster(good); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+			t.Errorf("mode %#o: %v", open, err)
+		}
+	}
+	if err := os.Chmod(good, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keyring.ReadMaster(good); err != nil {
+		t.Error(err)
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		if got := fmt.Sprintf(verb, m); got != "master key "+m.ID() {
+			t.Errorf("%s prints %q", verb, got)
+		}
+	}
+}
+
+// Somebody who writes to the database cannot move or change a key.
+func TestChangedRow(t *testing.T) {
+	c := newClock()
+	for name, change := range map[string]func(rs []keyring.Record){
+		"secret":         func(rs []keyring.Record) { rs[0].Wrapped[20] ^= 1 },
+		"cut":            func(rs []keyring.Record) { rs[0].Wrapped = rs[0].Wrapped[:10] },
+		"swapped":        func(rs []keyring.Record) { rs[0].Wrapped, rs[1].Wrapped = rs[1].Wrapped, rs[0].Wrapped },
+		"other purpose":  func(rs []keyring.Record) { rs[0].Purpose, rs[1].Purpose = rs[1].Purpose, rs[0].Purpose },
+		"two masters":    func(rs []keyring.Record) { rs[1].MasterID = "other" },
+		"purpose absent": func(rs []keyring.Record) { rs[1] = rs[0]; rs[1].Seq = 2 },
+	} {
+		good, file := &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
+		c.open(t, good, file)
+		rs := records(t, good)
+		change(rs)
+		if _, err := keyring.Open(t.Context(), fixed(rs), file, true, c.Now); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// fixed is a store whose rows somebody else decides.
+func fixed(rs []keyring.Record) keyring.Store { return &fixedStore{records: rs} }
+
+func TestReloadKeepsTheRingOnErrors(t *testing.T) {
+	c, s := newClock(), &keyringtest.Memory{}
+	k := c.open(t, s, filepath.Join(t.TempDir(), "master.key"))
+	sealed := k.Ring().Seal([]byte("x"), nil)
+	s.Fail(fault.New(fault.Unavailable, "down"))
+	if err := k.Reload(t.Context()); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("reload: %v", err)
+	}
+	if _, err := k.Ring().Open(sealed, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := k.Rotate(t.Context(), keyring.Signing, time.Hour, false); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("rotate: %v", err)
+	}
+}

@@ -1,0 +1,286 @@
+package keyring_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
+)
+
+func TestMemory(t *testing.T) {
+	keyringtest.Run(t, func(*testing.T) (keyring.Store, commit.Committer) { return &keyringtest.Memory{}, nil })
+}
+
+func TestSeal(t *testing.T) {
+	r := keyringtest.Ring(t, nil)
+	plain, ad := []byte("a secret"), []byte("row/1")
+	sealed := r.Seal(plain, ad)
+	if got, err := r.Open(sealed, ad); err != nil || !bytes.Equal(got, plain) {
+		t.Fatalf("opened %q, %v", got, err)
+	}
+	if bytes.Contains(sealed, plain) || bytes.Equal(sealed, r.Seal(plain, ad)) {
+		t.Error("a sealed value shows its content or repeats")
+	}
+	if r.Stale(sealed) {
+		t.Error("a fresh value is stale")
+	}
+	if _, err := r.Open(sealed, []byte("row/2")); !errors.Is(err, keyring.ErrOpen) {
+		t.Errorf("with the data of another row: %v", err)
+	}
+	for n := range sealed {
+		if _, err := r.Open(sealed[:n], ad); !errors.Is(err, keyring.ErrOpen) {
+			t.Fatalf("first %d bytes: %v", n, err)
+		}
+		for bit := range 8 {
+			bad := bytes.Clone(sealed)
+			bad[n] ^= 1 << bit
+			if _, err := r.Open(bad, ad); !errors.Is(err, keyring.ErrOpen) {
+				t.Fatalf("byte %d bit %d flipped: %v", n, bit, err)
+			}
+		}
+	}
+	// A key serves one purpose: the id of the signing key opens nothing.
+	kid, _ := r.Signer(time.Now())
+	if _, err := r.Open(append([]byte(kid), sealed[keyring.IDLen:]...), ad); !errors.Is(err, keyring.ErrOpen) {
+		t.Errorf("under the id of a signing key: %v", err)
+	}
+	if got, err := r.Open(r.Seal(nil, nil), nil); err != nil || len(got) != 0 {
+		t.Errorf("the empty value: %q, %v", got, err)
+	}
+}
+
+func TestHash(t *testing.T) {
+	r := keyringtest.Ring(t, nil)
+	a := r.Hash("otp", "challenge", "method", "123456")
+	if !r.Matches(a, "otp", "challenge", "method", "123456") {
+		t.Error("a hash does not match what it was made of")
+	}
+	// Equal bytes in another cut, order or domain are other values.
+	for _, other := range [][]string{
+		{"otp", "challenge", "method", "123457"}, {"otp", "challenge", "method123456"},
+		{"otp", "challengemethod", "", "123456"},
+		{"otp", "challenge", "method", "123456", ""}, {"otpchallenge", "method", "123456"},
+		{"ot", "pchallenge", "method", "123456"},
+		{"otp", "method", "challenge", "123456"}, {"otp"}, {""},
+	} {
+		if r.Matches(a, other[0], other[1:]...) {
+			t.Errorf("%q has the hash of another", other)
+		}
+	}
+	if r.Matches(keyring.Sum{Key: a.Key, Sum: a.Sum[:31]}, "otp", "challenge", "method", "123456") ||
+		r.Matches(keyring.Sum{}, "otp") {
+		t.Error("a cut or an empty hash matches")
+	}
+	if _, ok := r.HashWith("../../etc/passwd", "otp"); ok {
+		t.Error("a hash under a key that does not exist")
+	}
+	if r2 := keyringtest.Ring(t, nil); bytes.Equal(r2.Hash("otp", "1").Sum, r.Hash("otp", "1").Sum) {
+		t.Error("two services hash alike")
+	}
+	long := strings.Repeat("x", 1<<16)
+	if b := r.Hash("d", long); !r.Matches(b, "d", long) || r.Matches(b, "d", long[1:]) {
+		t.Error("a long value")
+	}
+}
+
+// The states of a key's hash are shared: what one caller hashes must never
+// reach another.
+func TestConcurrentUse(t *testing.T) {
+	k := keyringtest.Keeper(t, nil)
+	r := k.Ring()
+	var done sync.WaitGroup
+	for i := range 8 {
+		done.Go(func() {
+			part := strings.Repeat(string(rune('a'+i)), i*7)
+			first := r.Hash("d", part)
+			for n := range 200 {
+				if !r.Matches(first, "d", part) {
+					t.Error("a hash changed")
+					return
+				}
+				if plain, err := r.Open(r.Seal([]byte(part), nil), nil); err != nil || string(plain) != part {
+					t.Errorf("opened %q, %v", plain, err)
+					return
+				}
+				kid, private := r.Signer(time.Now())
+				if public, ok := r.Verifier(kid); !ok || !public.Equal(private.Public()) {
+					t.Error("the signer's public key is another")
+				}
+				if n%50 == 0 {
+					if err := k.Reload(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+				r.JWKS()
+			}
+		})
+	}
+	done.Wait()
+}
+
+func TestJWKS(t *testing.T) {
+	r := keyringtest.Ring(t, nil)
+	var set struct{ Keys []map[string]string }
+	if err := json.Unmarshal(r.JWKS(), &set); err != nil || len(set.Keys) != 1 {
+		t.Fatalf("%s: %v", r.JWKS(), err)
+	}
+	kid, private := r.Signer(time.Now())
+	got := set.Keys[0]
+	if got["kty"] != "OKP" || got["crv"] != "Ed25519" || got["alg"] != "EdDSA" || got["use"] != "sig" ||
+		got["kid"] != kid || len(got) != 6 {
+		t.Errorf("key %v", got)
+	}
+	if x := rawURL(t, got["x"]); !bytes.Equal(x, private.Public().(ed25519.PublicKey)) {
+		t.Errorf("x = %x", x)
+	}
+}
+
+func TestUnknownKeyRereadsOnceASecond(t *testing.T) {
+	c := newClock()
+	s := &keyringtest.Memory{}
+	k := c.open(t, s, t.TempDir()+"/master.key")
+	reads := func(do func()) int {
+		before := s.Reads()
+		do()
+		return s.Reads() - before
+	}
+	r := k.Ring()
+	unknown := strings.Repeat("a", keyring.IDLen)
+	ask := func() {
+		if _, ok := r.Verifier(unknown); ok {
+			t.Error("a key for an unknown id")
+		}
+		if _, ok := r.HashWith(unknown, "d"); ok {
+			t.Error("a hash for an unknown id")
+		}
+		if _, err := r.Open([]byte(unknown+strings.Repeat("x", 40)), nil); !errors.Is(err, keyring.ErrOpen) {
+			t.Error(err)
+		}
+	}
+	if n := reads(ask); n != 1 {
+		t.Errorf("three unknown ids caused %d reads", n)
+	}
+	c.add(999 * time.Millisecond)
+	if n := reads(ask); n != 0 {
+		t.Errorf("%d reads within the second", n)
+	}
+	c.add(time.Millisecond)
+	if n := reads(ask); n != 1 {
+		t.Errorf("%d reads after a second", n)
+	}
+	c.add(time.Minute)
+	for _, id := range []string{"", "short", strings.Repeat("A", keyring.IDLen), "../../master.key",
+		strings.Repeat("a", keyring.IDLen+1), "aaaaaaaaaaaaaaa\x00"} {
+		if n := reads(func() { r.Verifier(id) }); n != 0 {
+			t.Errorf("the id %q, which cannot be ours, caused a read", id)
+		}
+	}
+	// A store that fails says so where there is somebody to tell.
+	s.Fail(errors.New("store is down"))
+	if _, err := r.Open([]byte(unknown+strings.Repeat("x", 40)), nil); !errors.Is(err, keyring.ErrOpen) ||
+		!strings.Contains(err.Error(), "store is down") {
+		t.Error(err)
+	}
+	if _, err := r.Open(r.Seal(nil, nil), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Another node's new key is found before its note arrives.
+func TestUnknownKeyIsFound(t *testing.T) {
+	c := newClock()
+	s, file := &keyringtest.Memory{}, t.TempDir()+"/master.key"
+	a, b := c.open(t, s, file), c.open(t, s, file)
+	old := a.Ring().Seal([]byte("plain"), nil)
+	if _, err := a.Rotate(t.Context(), keyring.Sealing, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	reload(t, a)
+	sealed := a.Ring().Seal([]byte("plain"), nil)
+	if bytes.Equal(sealed[:keyring.IDLen], old[:keyring.IDLen]) || !a.Ring().Stale(old) || a.Ring().Stale(sealed) {
+		t.Fatal("the new key does not seal")
+	}
+	for _, v := range [][]byte{sealed, old} {
+		if plain, err := b.Ring().Open(v, nil); err != nil || string(plain) != "plain" {
+			t.Errorf("opened %q, %v", plain, err)
+		}
+	}
+}
+
+func TestHashesUnderEveryKey(t *testing.T) {
+	c := newClock()
+	k := c.open(t, &keyringtest.Memory{}, t.TempDir()+"/master.key")
+	r := k.Ring()
+	old := r.Hash("d", "v")
+	done, err := k.Rotate(t.Context(), keyring.Hashing, 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reload(t, k)
+	c.add(keyring.Notice - time.Millisecond)
+	if r.Hash("d", "v").Key != old.Key {
+		t.Error("a hashing key is used before every node knows it")
+	}
+	c.add(time.Millisecond)
+	now := r.Hash("d", "v")
+	if now.Key != done.ID || bytes.Equal(now.Sum, old.Sum) {
+		t.Error("the new hashing key is not used after its notice")
+	}
+	sums := r.Hashes("d", "v")
+	if !slices.EqualFunc(sums, []keyring.Sum{now, old}, func(a, b keyring.Sum) bool {
+		return a.Key == b.Key && bytes.Equal(a.Sum, b.Sum)
+	}) {
+		t.Errorf("sums %v", sums)
+	}
+	c.add(10 * 365 * 24 * time.Hour)
+	if !r.Matches(old, "d", "v") {
+		t.Error("an old hash no longer matches")
+	}
+}
+
+func BenchmarkSeal1KiB(b *testing.B) {
+	r, plain, ad := keyringtest.Ring(b, nil), make([]byte, 1024), []byte("outcome/01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Seal(plain, ad)
+	}
+}
+
+func BenchmarkOpen1KiB(b *testing.B) {
+	r, ad := keyringtest.Ring(b, nil), []byte("outcome/01ARZ3NDEKTSV4RRFFQ69G5FAV")
+	sealed := r.Seal(make([]byte, 1024), ad)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Open(sealed, ad); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkHash(b *testing.B) {
+	r := keyringtest.Ring(b, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Hash("otp", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "123456")
+	}
+}
+
+func BenchmarkVerifier(b *testing.B) {
+	r := keyringtest.Ring(b, nil)
+	kid, _ := r.Signer(time.Now())
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := r.Verifier(kid); !ok {
+			b.Fatal("no key")
+		}
+	}
+}

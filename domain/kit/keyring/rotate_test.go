@@ -1,0 +1,376 @@
+package keyring_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
+)
+
+const life = 30 * time.Minute
+
+// fixedStore reads given rows and lets tests see or break what is written.
+type fixedStore struct {
+	keyringtest.Memory
+	records []keyring.Record
+	read    func()       // runs once, after the next Keys
+	before  func() error // of Rewrap
+	after   func() error
+}
+
+func (s *fixedStore) Keys(ctx context.Context) ([]keyring.Record, error) {
+	if s.records != nil {
+		return s.records, nil
+	}
+	rs, err := s.Memory.Keys(ctx)
+	if then := s.read; then != nil {
+		s.read = nil
+		then()
+	}
+	return rs, err
+}
+
+func (s *fixedStore) Rewrap(ctx context.Context, from string, rs []keyring.Record) error {
+	if s.before != nil {
+		if err := s.before(); err != nil {
+			return err
+		}
+	}
+	err := s.Memory.Rewrap(ctx, from, rs)
+	if err == nil && s.after != nil {
+		err = s.after()
+	}
+	return err
+}
+
+func published(t *testing.T, r *keyring.Ring) (kids []string) {
+	t.Helper()
+	var set struct{ Keys []struct{ Kid string } }
+	if err := json.Unmarshal(r.JWKS(), &set); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range set.Keys {
+		kids = append(kids, k.Kid)
+	}
+	return kids
+}
+
+// state is what a ring says of signing keys at its clock's time.
+func state(t *testing.T, c *clock, r *keyring.Ring, signs string, verify ...string) {
+	t.Helper()
+	if kid, private := r.Signer(c.Now()); kid != signs {
+		t.Errorf("%s signs, want %s", kid, signs)
+	} else if public, ok := r.Verifier(kid); !ok || !public.Equal(private.Public()) {
+		t.Errorf("what %s signs does not verify", kid)
+	}
+	if got := published(t, r); !slices.Equal(got, verify) {
+		t.Errorf("published %v, want %v", got, verify)
+	}
+	for _, kid := range verify {
+		if _, ok := r.Verifier(kid); !ok {
+			t.Errorf("%s does not verify", kid)
+		}
+	}
+}
+
+func TestRotateSigning(t *testing.T) {
+	c, s, file := newClock(), &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
+	k, other := c.open(t, s, file), c.open(t, s, file)
+	first, _ := k.Ring().Signer(c.Now())
+	start := c.Now()
+	done, err := k.Rotate(t.Context(), keyring.Signing, life, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := done.ID
+	if done.Retiring != first || !done.From.Equal(start.Add(keyring.Notice)) || !done.Until.Equal(done.From.Add(life)) ||
+		done.Ended != nil {
+		t.Errorf("rotation %+v", done)
+	}
+	reload(t, k, other)
+	for _, r := range []*keyring.Ring{k.Ring(), other.Ring()} {
+		state(t, c, r, first, second, first) // published at once
+	}
+	c.add(keyring.Notice - time.Millisecond)
+	state(t, c, k.Ring(), first, second, first)
+	c.add(time.Millisecond)
+	state(t, c, k.Ring(), second, second, first)
+
+	refused := func() {
+		t.Helper()
+		if _, err := other.Rotate(t.Context(), keyring.Signing, life, false); fault.CodeOf(err) != fault.InvalidState {
+			t.Errorf("rotating again: %v", err)
+		}
+	}
+	refused()
+	c.add(life - time.Millisecond)
+	refused()
+	state(t, c, k.Ring(), second, second, first)
+	c.add(time.Millisecond) // the last token of the first key has ended
+	state(t, c, k.Ring(), second, second)
+	if _, ok := k.Ring().Verifier(first); ok {
+		t.Error("an ended key verifies")
+	}
+	if _, err := other.Rotate(t.Context(), keyring.Signing, life, false); err != nil {
+		t.Errorf("rotating after the end: %v", err)
+	}
+}
+
+func TestRotateSigningByForce(t *testing.T) {
+	c := newClock()
+	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
+	first, _ := k.Ring().Signer(c.Now())
+	rotate := func() keyring.Rotation {
+		t.Helper()
+		done, err := k.Rotate(t.Context(), keyring.Signing, life, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reload(t, k)
+		return done
+	}
+	one := rotate() // nothing to force yet: as without
+	if one.Ended != nil {
+		t.Errorf("ended %v", one.Ended)
+	}
+	state(t, c, k.Ring(), first, one.ID, first)
+	// Again before the new key has come into use: it must sign early, since
+	// the only other one is gone.
+	c.add(time.Second)
+	two := rotate()
+	if !slices.Equal(two.Ended, []string{first}) || two.Retiring != one.ID {
+		t.Errorf("rotation %+v", two)
+	}
+	state(t, c, k.Ring(), one.ID, two.ID, one.ID)
+	if _, ok := k.Ring().Verifier(first); ok {
+		t.Error("the ended key verifies")
+	}
+	c.add(keyring.Notice)
+	state(t, c, k.Ring(), two.ID, two.ID, one.ID)
+	c.add(life)
+	state(t, c, k.Ring(), two.ID, two.ID)
+}
+
+// A node whose clock is behind signs with a key that the others know.
+func TestSignerOfASlowClock(t *testing.T) {
+	c := newClock()
+	r := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")).Ring()
+	now, _ := r.Signer(c.Now())
+	if early, _ := r.Signer(c.Now().Add(-time.Hour)); early != now {
+		t.Errorf("%s signs, want %s", early, now)
+	}
+}
+
+func TestRotateSealing(t *testing.T) {
+	c := newClock()
+	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
+	for range 3 { // nothing stands in the way of the next
+		done, err := k.Rotate(t.Context(), keyring.Sealing, life, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !done.From.Equal(c.Now()) || done.Retiring != "" || !done.Until.IsZero() {
+			t.Errorf("rotation %+v", done)
+		}
+		reload(t, k)
+		if sealed := k.Ring().Seal(nil, nil); string(sealed[:keyring.IDLen]) != done.ID {
+			t.Error("the new key does not seal at once")
+		}
+	}
+}
+
+func TestRotateRefusesOthers(t *testing.T) {
+	k := keyringtest.Keeper(t, nil)
+	for _, p := range []keyring.Purpose{keyring.Auditing, "", "master"} {
+		if _, err := k.Rotate(t.Context(), p, life, true); fault.CodeOf(err) != fault.InvalidField {
+			t.Errorf("%q: %v", p, err)
+		}
+	}
+}
+
+func TestRotateMaster(t *testing.T) {
+	c, s, file := newClock(), &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
+	k, other := c.open(t, s, file), c.open(t, s, file)
+	sealed, sum := k.Ring().Seal([]byte("x"), nil), k.Ring().Hash("d", "v")
+	before := records(t, s)
+	id, err := k.RotateMaster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := records(t, s)
+	for i, r := range after {
+		if r.MasterID != id || r.ID != before[i].ID || string(r.Wrapped) == string(before[i].Wrapped) {
+			t.Errorf("row %+v", r)
+		}
+	}
+	if m, err := keyring.ReadMaster(file); err != nil || m.ID() != id || mode(t, file) != 0o600 {
+		t.Errorf("master %v, %v", m, err)
+	}
+	if m, err := keyring.ReadMaster(file + "." + before[0].MasterID); err != nil || m.ID() != before[0].MasterID {
+		t.Errorf("the old master key is gone: %v", err)
+	}
+	if _, err := os.Stat(file + ".new"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a prepared key stayed: %v", err)
+	}
+	reload(t, k, other)
+	for _, k := range []*keyring.Keeper{k, other, c.open(t, s, file)} {
+		if _, err := k.Ring().Open(sealed, nil); err != nil || !k.Ring().Matches(sum, "d", "v") {
+			t.Errorf("after the rotation: %v", err)
+		}
+		if _, err := k.Rotate(t.Context(), keyring.Sealing, 0, false); err != nil {
+			t.Error(err)
+		}
+	}
+	reload(t, k, other)
+	if _, err := other.RotateMaster(t.Context()); err != nil { // and once more
+		t.Fatal(err)
+	}
+	c.open(t, s, file)
+}
+
+// A node that has not got the new file yet goes on, until a new key needs it.
+func TestNodeWithoutTheNewMaster(t *testing.T) {
+	c, s, dir := newClock(), &keyringtest.Memory{}, t.TempDir()
+	file, remote := filepath.Join(dir, "a", "master.key"), filepath.Join(dir, "b", "master.key")
+	k := c.open(t, s, file)
+	copyFile(t, file, remote)
+	node := c.open(t, s, remote)
+	if _, err := k.RotateMaster(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reload(t, node)
+	if _, err := k.Rotate(t.Context(), keyring.Sealing, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	sealed := node.Ring().Seal(nil, nil)
+	if err := node.Reload(t.Context()); err == nil {
+		t.Fatal("a key opened without its master key")
+	}
+	if _, err := node.Ring().Open(sealed, nil); err != nil {
+		t.Error(err)
+	}
+	copyFile(t, file, remote+".new")
+	if err := os.Chmod(remote+".new", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("with an open prepared file: %v", err)
+	}
+	if err := os.Chmod(remote+".new", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reload(t, node)
+	if m, err := keyring.ReadMaster(remote); err != nil || m.ID() != records(t, s)[0].MasterID {
+		t.Errorf("the prepared file did not take its place: %v, %v", m, err)
+	}
+}
+
+// A copy of the key in use that lies where a rotation prepares the next one is
+// cleared away, or the next rotation would take it.
+func TestLeftoverOfARotation(t *testing.T) {
+	c, s, file := newClock(), &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
+	k := c.open(t, s, file)
+	before := records(t, s)[0].MasterID
+	copyFile(t, file, file+".new")
+	c.open(t, s, file)
+	if names, err := os.ReadDir(filepath.Dir(file)); err != nil || len(names) != 1 {
+		t.Errorf("files %v, %v", names, err)
+	}
+	copyFile(t, file, file+".new")
+	if id, err := k.RotateMaster(t.Context()); err != nil || id == before {
+		t.Errorf("master %s, %v", id, err)
+	}
+}
+
+// The rows and the file are read one after the other: a rotation between the
+// two is no wrong master key.
+func TestMasterRotatedMeanwhile(t *testing.T) {
+	c, s, file := newClock(), &fixedStore{}, filepath.Join(t.TempDir(), "master.key")
+	k, other := c.open(t, s, file), c.open(t, s, file)
+	meanwhile := func() {
+		if _, err := other.RotateMaster(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	s.read = meanwhile
+	c.open(t, s, file)
+	s.read = meanwhile
+	if _, err := k.Rotate(t.Context(), keyring.Sealing, 0, false); err != nil {
+		t.Error(err)
+	}
+	s.read = meanwhile
+	reload(t, k)
+	s.read = meanwhile
+	if _, err := k.RotateMaster(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whenever a rotation of the master key is cut short, the next start works.
+func TestRotateMasterCutShort(t *testing.T) {
+	crash := errors.New("power is gone")
+	for name, test := range map[string]struct {
+		store   *fixedStore
+		rotated bool
+	}{
+		"before the rows": {&fixedStore{before: func() error { return crash }}, false},
+		"after the rows":  {&fixedStore{after: func() error { return crash }}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s, file := newClock(), test.store, filepath.Join(t.TempDir(), "master.key")
+			k := c.open(t, s, file)
+			old := records(t, s)[0].MasterID
+			sealed := k.Ring().Seal([]byte("x"), nil)
+			if _, err := k.RotateMaster(t.Context()); !errors.Is(err, crash) {
+				t.Fatal(err)
+			}
+			prepared, err := keyring.ReadMaster(file + ".new")
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := c.open(t, s, file)
+			if _, err := again.Ring().Open(sealed, nil); err != nil {
+				t.Error(err)
+			}
+			want := old
+			if test.rotated {
+				want = prepared.ID()
+			}
+			if m, err := keyring.ReadMaster(file); err != nil || m.ID() != want {
+				t.Errorf("master %v, %v; want %s", m, err, want)
+			}
+			s.before, s.after = nil, nil
+			id, err := again.RotateMaster(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !test.rotated && id != prepared.ID() {
+				t.Error("the prepared key was not taken")
+			}
+			c.open(t, s, file)
+		})
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

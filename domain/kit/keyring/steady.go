@@ -1,0 +1,153 @@
+package keyring
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"castellan/domain/kit/fault"
+)
+
+// HashGrace is how long a hashing key that became known goes on beside its
+// successor at least: the longest window in which something is counted or kept by
+// its keyed hash (a day, of the caps of a destination and of idempotency keys), and
+// as long again for clocks and for what was begun at its end.
+const HashGrace = 25 * time.Hour
+
+// Steady hashes parts to what stands for them for long: what is counted, found or
+// derived by its hash must not move when keys rotate. So the oldest hashing key
+// makes it, unless that one became known (Replace): then the new one does from its
+// beginning on.
+func (r *Ring) Steady(domain string, parts ...string) string {
+	return hex.EncodeToString(r.Steadies(domain, parts...)[0])
+}
+
+// Steadies are the sums that may stand for parts now: first that of the steady key,
+// then those of the keys that a known one leaves behind until it ends, and, for
+// nodes whose clock is ahead, of its successor. What is looked up is looked up under
+// all, what is counted is the sum of all. But after Replace it is one.
+func (r *Ring) Steadies(domain string, parts ...string) [][]byte {
+	keys := r.view.Load().steadies(r.now())
+	out := make([][]byte, len(keys))
+	for i, k := range keys {
+		out[i] = k.sum(domain, parts)
+	}
+	return out
+}
+
+// Former are the sums of Steadies but the first, as text.
+func (r *Ring) Former(domain string, parts ...string) (out []string) {
+	for _, sum := range r.Steadies(domain, parts...)[1:] {
+		out = append(out, hex.EncodeToString(sum))
+	}
+	return out
+}
+
+// steadies are the keys of Steadies.
+func (v *view) steadies(now time.Time) []*key {
+	var steady *key
+	for _, k := range slices.Backward(v.hashing) { // from the oldest on
+		switch {
+		case k.ended(now) || now.Before(k.NotBefore):
+		case steady == nil, !steady.RetiredAt.IsZero() && (k.RetiredAt.IsZero() || k.RetiredAt.After(steady.RetiredAt)):
+			steady = k
+		}
+	}
+	if steady == nil { // this clock is behind
+		steady = current(v.hashing, now)
+	}
+	out, ends := []*key{steady}, map[int64]bool{steady.RetiredAt.UnixMilli(): true}
+	for _, k := range slices.Backward(v.hashing) {
+		// Of the keys that were replaced together the oldest alone was steady.
+		if !k.ended(now) && !ends[k.RetiredAt.UnixMilli()] {
+			ends[k.RetiredAt.UnixMilli()] = true
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Replace makes a new key in place of one that became known.
+//
+// The tokens of the older signing keys end when the new one comes into use, after
+// Notice. Older hashing keys make nothing from then on and end after grace, which is
+// HashGrace at least: until then what was made with them is found and counted, and
+// what they stand for is known under both. After it nothing verifies by them: codes
+// and secrets that were stored under them are void.
+//
+// INVALID_FIELD for the other purposes: what is sealed under a known key was
+// readable, which no new key undoes.
+func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (Rotation, error) {
+	if p != Signing && p != Hashing {
+		return Rotation{}, fault.New(fault.InvalidField, "a new key heals nothing of what keys of this purpose made")
+	}
+	if p == Hashing && grace < HashGrace {
+		return Rotation{}, fault.New(fault.InvalidField,
+			"the grace must be %s or more: what is counted for a day would begin anew", HashGrace)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	records, err := k.load(ctx)
+	if err != nil {
+		return Rotation{}, fmt.Errorf("rotate keys: %w", err)
+	}
+	now := k.now().Truncate(time.Millisecond)
+	end := now.Add(Notice)
+	if p == Hashing {
+		end = end.Add(grace)
+	}
+	var seq int64
+	var retired []Record
+	done := Rotation{Until: end}
+	for _, r := range records {
+		if r.Purpose != p {
+			continue
+		}
+		seq = max(seq, r.Seq)
+		if r.RetiredAt.IsZero() || r.RetiredAt.After(end) {
+			r.RetiredAt = end
+			retired = append(retired, r)
+			done.Ended = append(done.Ended, r.ID)
+		}
+	}
+	next := newKey(k.master, p, seq+1, now, now.Add(Notice))
+	done.ID, done.From = next.ID, next.NotBefore
+	return done, k.follow(ctx, next, retired)
+}
+
+// Serves says in words what each key does at now, by its id.
+func (r *Ring) Serves(now time.Time) map[string]string {
+	v, out := r.view.Load(), map[string]string{}
+	signer, hasher, steady := current(v.signing, now), current(v.hashing, now), v.steadies(now)[0]
+	for _, k := range v.byID {
+		switch {
+		case k.Purpose == Auditing:
+			out[k.ID] = "chains the audit trail"
+		case k.ended(now):
+			out[k.ID] = "ended"
+		case now.Before(k.NotBefore):
+			out[k.ID] = "known, not in use yet"
+		case k == v.sealing[0]:
+			out[k.ID] = "seals"
+		case k.Purpose == Sealing:
+			out[k.ID] = "opens"
+		case k == signer:
+			out[k.ID] = "signs"
+		case k.Purpose == Signing:
+			out[k.ID] = "verifies"
+		case k == hasher && k == steady:
+			out[k.ID] = "hashes codes; steady"
+		case k == steady:
+			out[k.ID] = "verifies; steady"
+		case k == hasher:
+			out[k.ID] = "hashes codes"
+		case k.RetiredAt.IsZero():
+			out[k.ID] = "verifies"
+		default:
+			out[k.ID] = "was replaced; counts and verifies what was made before"
+		}
+	}
+	return out
+}

@@ -1,0 +1,39 @@
+package keyring_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
+)
+
+// Subscriptions are bound to the key: every node has the same one, before and
+// after its neighbours rotate, and no other deployment has it.
+func TestVAPIDOutlivesRotation(t *testing.T) {
+	store, file := &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
+	open := func() *keyring.Keeper {
+		k, err := keyring.Open(t.Context(), store, file, true, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	k := open()
+	first := k.Ring().VAPIDs()[0]
+	for range 2 {
+		if _, err := k.Rotate(t.Context(), keyring.Hashing, time.Hour, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := k.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !k.Ring().VAPIDs()[0].Equal(first) || !open().Ring().VAPIDs()[0].Equal(first) {
+		t.Error("the key changed with a rotation")
+	}
+	if keyringtest.Ring(t, nil).VAPIDs()[0].Equal(first) {
+		t.Error("two deployments have one key")
+	}
+}

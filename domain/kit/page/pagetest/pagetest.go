@@ -1,0 +1,46 @@
+// Package pagetest checks that a store reads a growing list as package page
+// promises.
+package pagetest
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"castellan/domain/kit/page"
+)
+
+// Check reads the records that a filter selects, at once and in pages of several
+// sizes, counted and not: no page may lose or repeat a record.
+func Check[F, M any, T page.Marked[M]](t *testing.T,
+	read func(context.Context, F, page.Query[M]) (page.Of[T], error), filter F, want []T) {
+	t.Helper()
+	for _, limit := range []int{0, 1, 2, 3, max(1, len(want)), len(want) + 1} {
+		q := page.Query[M]{Limit: limit, Count: limit%2 == 1}
+		var got []T
+		for more := true; more; {
+			p, err := read(t.Context(), filter, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if limit > 0 && len(p.Records) > limit || p.More && len(p.Records) != limit {
+				t.Fatalf("%+v: a page of %d records for a limit of %d, more: %v", filter, len(p.Records), limit, p.More)
+			}
+			total := 0
+			if q.Count {
+				total = len(want)
+			}
+			if p.Total != total {
+				t.Errorf("%+v: counted %d, want %d", filter, p.Total, total)
+			}
+			got, more = append(got, p.Records...), p.More
+			if more {
+				last := got[len(got)-1].Mark()
+				q.After = &last
+			}
+		}
+		if len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, limit %d:\n got %+v\nwant %+v", filter, limit, got, want)
+		}
+	}
+}

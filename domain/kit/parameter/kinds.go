@@ -1,0 +1,336 @@
+package parameter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+)
+
+// Shape is the Go type of a parameter's object. Check says in a few words what is
+// wrong with the object, or "".
+type Shape interface{ Check() string }
+
+// Kind is a parameter that the service reads, with its shape T.
+type Kind[T Shape] struct {
+	Code, Name string
+	First      T // the object of a new installation
+}
+
+// The parameters that the service reads. A new one is also listed in kinds.
+var (
+	UserStatus     = Kind[List]{"USER_STATUS", "User statuses", List{[]string{"active", "passive", "blocked", "closed"}}}
+	UserType       = Kind[List]{"USER_TYPE", "User types", List{[]string{"bireysel", "kurumsal"}}}
+	DocumentStatus = Kind[List]{"DOCUMENT_STATUS", "Document statuses", List{[]string{"active", "deActive"}}}
+	DocumentReason = Kind[List]{"DOCUMENT_REASON", "Document reasons",
+		List{[]string{"waitingApproval", "approved", "rejected"}}}
+	DocumentType = Kind[List]{"DOCUMENT_TYPE", "Document types", List{[]string{"0", "1", "2", "3", "4", "5"}}}
+	CDN          = Kind[Folders]{"CDN", "Folders of the CDN",
+		Folders{[]string{"announcement", "banner", "currency", "logo", "notification"}}}
+	AMLControl = Kind[Ignored]{"AMLCONTROL", "AML control", Ignored{[]string{}}}
+	Treasury   = Kind[Addresses]{"TREASURY", "Treasury addresses", Addresses{}}
+	Fee        = Kind[Fees]{"WITHDRAWAL_FEE", "Withdrawal fees", Fees{}}
+	Minimum    = Kind[Fees]{"WITHDRAWAL_MINIMUM", "Minimum withdrawals", Fees{}}
+	Explorer   = Kind[Links]{"EXPLORER", "Explorers of networks", Links{}}
+	Topics     = Kind[Channels]{"NOTIFICATION_TOPICS", "Channels of notifications by topic",
+		Channels{Topics: map[string][]string{"campaign": {InApp, Push}, "security": {InApp, Push, Mail}},
+			Other: []string{InApp, Push, Mail}}}
+	Explanation = Kind[Length]{"EXPLANATION", "Explanation of additional information", Length{3}}
+	KYCLevel    = Kind[Reached]{"KYC_LEVEL", "Level of confirmed accounts", Reached{}}
+)
+
+var kinds = []kind{UserStatus, UserType, DocumentStatus, DocumentReason, DocumentType, CDN, AMLControl, Treasury,
+	Fee, Minimum, Explorer, Topics, Explanation, KYCLevel}
+
+// Codes lists the codes of the parameters that the service reads.
+func Codes() []string {
+	codes := make([]string, len(kinds))
+	for i, k := range kinds {
+		codes[i] = k.first().Code
+	}
+	return codes
+}
+
+// List is a list of codes (D-GEN-17).
+type List struct {
+	Values []string `json:"values"`
+}
+
+// Allows reports whether a value is one of the list, which is compared to the letter.
+func (l List) Allows(value string) bool { return slices.Contains(l.Values, value) }
+
+func (l List) Check() string {
+	if len(l.Values) == 0 || !distinct(l.Values) {
+		return "values must be a list of different codes of 1 to 64 characters"
+	}
+	return ""
+}
+
+// Folders are the values that folderType of an upload may have (D-ADM-06).
+type Folders struct {
+	FolderTypes []string `json:"folderTypes"`
+}
+
+var folderName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+func (f Folders) Check() string {
+	bad := func(name string) bool { return !folderName.MatchString(name) }
+	if len(f.FolderTypes) == 0 || !distinct(f.FolderTypes) || slices.ContainsFunc(f.FolderTypes, bad) {
+		return "folderTypes must be a list of different names of 1 to 64 letters, digits, _ and -"
+	}
+	return ""
+}
+
+// Ignored are the users whom the AML control leaves alone (D-KYC-06).
+type Ignored struct {
+	IgnoredUsers []string `json:"ignoredUsers"`
+}
+
+func (i Ignored) Check() string {
+	if i.IgnoredUsers == nil || !distinct(i.IgnoredUsers) {
+		return "ignoredUsers must be a list of different user ids"
+	}
+	return ""
+}
+
+// IgnoredDiffer returns the users that one of two objects of AMLControl ignores and the
+// other does not, in the order of their ids.
+func IgnoredDiffer(before, after json.RawMessage) (users []string) {
+	was, is := ignoredIn(before), ignoredIn(after)
+	for id := range was {
+		if !is[id] {
+			users = append(users, id)
+		}
+	}
+	for id := range is {
+		if !was[id] {
+			users = append(users, id)
+		}
+	}
+	slices.Sort(users)
+	return users
+}
+
+// ignoredIn returns the users that an object of AMLControl ignores. The service decodes
+// the name of a member in any case and a query matches it exactly, so both readings count.
+func ignoredIn(object json.RawMessage) map[string]bool {
+	var decoded Ignored
+	var members map[string]json.RawMessage
+	var exact []string
+	_ = json.Unmarshal(object, &decoded) // an object of another shape ignores no user
+	_ = json.Unmarshal(object, &members)
+	_ = json.Unmarshal(members["ignoredUsers"], &exact)
+	users := map[string]bool{}
+	for _, id := range append(decoded.IgnoredUsers, exact...) {
+		users[id] = true
+	}
+	return users
+}
+
+// Addresses are the treasury's addresses by currency code and network code
+// (D-TX-10).
+type Addresses map[string]map[string]string
+
+func (a Addresses) Check() string {
+	for currency, networks := range a {
+		for network, address := range networks {
+			if currency == "" || network == "" || !text(address, 256) {
+				return "must hold an address of 1 to 256 characters by currency code and network code"
+			}
+		}
+	}
+	return ""
+}
+
+// Fees are what a withdrawal costs unless it has a fee of its own, by currency code
+// (section 4.14 of the interface). A currency that is not there costs nothing.
+type Fees map[string]amount.Amount
+
+func (f Fees) Check() string {
+	for currency, fee := range f {
+		if currency == "" || fee.Sign() < 0 {
+			return "must hold an amount of at least 0 by currency code"
+		}
+	}
+	return ""
+}
+
+// Links are where a transaction of a network is shown, by network code, with {txId}
+// in the place of its id (D-PRC-04).
+type Links map[string]string
+
+// Of is the address of a transaction; "" where it has no id or its network no link.
+func (l Links) Of(network, txID string) string {
+	if txID == "" {
+		return ""
+	}
+	return strings.ReplaceAll(l[network], "{txId}", url.PathEscape(txID))
+}
+
+func (l Links) Check() string {
+	for network, link := range l {
+		u, err := url.Parse(strings.ReplaceAll(link, "{txId}", "x"))
+		if network == "" || !text(link, 512) || !strings.Contains(link, "{txId}") || err != nil || u.Host == "" ||
+			u.Scheme != "https" && u.Scheme != "http" {
+			return "must hold an address on the web with {txId} by network code"
+		}
+	}
+	return ""
+}
+
+// The channels of notifications.
+const (
+	InApp = "inApp"
+	Push  = "push"
+	Mail  = "mail"
+)
+
+// Channels are those by which a notification goes out, by its topic (D-ADM-04).
+type Channels struct {
+	Topics map[string][]string `json:"topics"`
+	Other  []string            `json:"other"` // of any other topic
+}
+
+// Of returns the channels of a topic.
+func (c Channels) Of(topic string) []string {
+	if channels, listed := c.Topics[topic]; listed {
+		return channels
+	}
+	return c.Other
+}
+
+func (c Channels) Check() string {
+	lists := append(slices.Collect(maps.Values(c.Topics)), c.Other)
+	for _, list := range lists {
+		for _, channel := range list {
+			if channel != InApp && channel != Push && channel != Mail {
+				return "topics and other must list inApp, push or mail"
+			}
+		}
+	}
+	return ""
+}
+
+// Length is how many characters a text must have at least (D-INF-04).
+type Length struct {
+	MinLength int `json:"minLength"`
+}
+
+func (l Length) Check() string {
+	if l.MinLength < 0 || l.MinLength > 1000 {
+		return "minLength must be 0 to 1000"
+	}
+	return ""
+}
+
+// Reached is the level to which an account is raised; nil: to none (D-INT-11).
+type Reached struct {
+	LevelID *int64 `json:"levelId,omitempty"`
+}
+
+// Check refuses a number that no level can have.
+func (r Reached) Check() string {
+	if r.LevelID != nil && (*r.LevelID < 0 || *r.LevelID > 1_000_000) {
+		return "levelId must be the number of a level"
+	}
+	return ""
+}
+
+func distinct(values []string) bool {
+	seen := map[string]bool{}
+	for _, v := range values {
+		if seen[v] || !text(v, 64) {
+			return false
+		}
+		seen[v] = true
+	}
+	return true
+}
+
+// text reports whether s has 1 to most characters, and none that controls.
+func text(s string, most int) bool {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	return strings.TrimSpace(s) != "" && utf8.RuneCountInString(s) <= most && !strings.ContainsFunc(s, control)
+}
+
+// kind is a Kind of any shape.
+type kind interface {
+	first() Parameter
+	read(object json.RawMessage) (any, string)
+}
+
+func (k Kind[T]) first() Parameter {
+	object, _ := json.Marshal(k.First) // a shape is made of strings and numbers
+	return Parameter{Code: k.Code, Name: k.Name, JSON: object, Editable: true}
+}
+
+// read reads an object, or says what is wrong with it.
+func (k Kind[T]) read(object json.RawMessage) (any, string) {
+	var value T
+	var wrong *json.UnmarshalTypeError
+	if err := json.Unmarshal(object, &value); errors.As(err, &wrong) && wrong.Field != "" {
+		return nil, fmt.Sprintf("%s has the wrong type", wrong.Field)
+	} else if err != nil {
+		return nil, "must be an object"
+	}
+	return value, value.Check()
+}
+
+// In is the value of the parameter in a snapshot.
+func (k Kind[T]) In(s *Set) T {
+	if value, ok := s.values[k.Code].(T); ok {
+		return value
+	}
+	return k.First
+}
+
+// Change gives the value of the parameter to f and saves what f returns, in the
+// transaction of ctx. It is for changes that the service makes itself; the caller
+// commits a note of topic change.Parameters with it. RECORD_NOT_FOUND;
+// INVALID_STATE when another change came between.
+func (k Kind[T]) Change(ctx context.Context, s Store, f func(T) (T, error)) error {
+	p, err := one(ctx, s, Query{Code: &k.Code})
+	if err != nil {
+		return err
+	}
+	var value T
+	if err := json.Unmarshal(p.JSON, &value); err != nil {
+		return fmt.Errorf("the parameter %s: %w", k.Code, err)
+	}
+	if value, err = f(value); err != nil {
+		return err
+	}
+	object, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = s.Save(ctx, p, object)
+	return err
+}
+
+// check judges the object of a parameter by its kind; any object will do where the
+// service does not read it. INVALID_FIELD json.
+func check(code string, object json.RawMessage) error {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) != nil || members == nil {
+		return fault.Invalid("json", "must be an object")
+	}
+	for _, k := range kinds {
+		if k.first().Code != code {
+			continue
+		}
+		if _, wrong := k.read(object); wrong != "" {
+			return fault.All([]fault.Problem{{Field: "json", Message: wrong}})
+		}
+	}
+	return nil
+}

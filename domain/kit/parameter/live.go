@@ -1,0 +1,48 @@
+package parameter
+
+import (
+	"context"
+	"fmt"
+
+	"castellan/domain/kit/change"
+)
+
+// Set is a snapshot of the parameters that the service reads. It is a value that
+// nobody changes.
+type Set struct{ values map[string]any }
+
+// Live is the snapshot that a node works with: Reload reads the parameters, and
+// Follow is for notes of topic change.Parameters. It is safe for concurrent use.
+type Live struct{ *change.Snapshot[Set] }
+
+// NewLive returns a Live over store. Until the first Reload every parameter has
+// its first value.
+func NewLive(store Store) *Live {
+	load := func(ctx context.Context) (*Set, error) {
+		all, err := store.List(ctx, Query{})
+		if err != nil {
+			return nil, fmt.Errorf("reload parameters: %w", err)
+		}
+		stored := map[string]Parameter{}
+		for _, p := range all {
+			stored[p.Code] = p
+		}
+		set := &Set{map[string]any{}}
+		for _, k := range kinds {
+			p, ok := stored[k.first().Code]
+			if !ok {
+				continue
+			}
+			value, wrong := k.read(p.JSON)
+			if wrong != "" {
+				return nil, fmt.Errorf("the parameter %s: %s", p.Code, wrong)
+			}
+			set.values[p.Code] = value
+		}
+		return set, nil
+	}
+	return &Live{change.NewSnapshot(&Set{}, load, nil)}
+}
+
+// Set is the present snapshot.
+func (l *Live) Set() *Set { return l.Current() }

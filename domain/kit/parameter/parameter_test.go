@@ -1,0 +1,287 @@
+package parameter_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/currency"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
+)
+
+type desk struct {
+	*parameter.Service
+	*parameter.Live
+	t  *testing.T
+	db *persistence.DB
+}
+
+var by = audit.By{UserID: "boss"}
+
+func newDesk(t *testing.T) *desk {
+	db := persistencetest.SQLite(t)
+	persistencetest.Exec(t, db, "DELETE FROM parameter")
+	store := kit.NewParameters(db)
+	storetest.Must(t, parameter.Seed(t.Context(), store))
+	d := &desk{t: t, db: db, Live: parameter.NewLive(store)}
+	d.Service = &parameter.Service{Store: store,
+		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: "parameter", Follow: d.Follow}}
+	storetest.Must(t, d.Reload(t.Context()))
+	return d
+}
+
+func (d *desk) get(code string) parameter.Parameter {
+	d.t.Helper()
+	all, err := d.Store.List(d.t.Context(), parameter.Query{Code: &code})
+	if storetest.Must(d.t, err); len(all) != 1 {
+		d.t.Fatalf("%d parameters %s", len(all), code)
+	}
+	return all[0]
+}
+
+func (d *desk) update(code, object string) error {
+	d.t.Helper()
+	_, err := d.Update(d.t.Context(), by, d.get(code).ID, json.RawMessage(object), nil)
+	return err
+}
+
+// Each shape refuses what the service could not work with.
+func TestShapes(t *testing.T) {
+	long := strings.Repeat("ü", 64)
+	link := func(n int) string { return "https://x/{txId}" + strings.Repeat("y", n-16) }
+	for name, c := range map[string]struct{ good, bad []parameter.Shape }{
+		"list": {[]parameter.Shape{parameter.List{Values: []string{"a", long}}},
+			[]parameter.Shape{parameter.List{}, parameter.List{Values: []string{"a", "a"}}, parameter.List{Values: []string{""}},
+				parameter.List{Values: []string{" "}}, parameter.List{Values: []string{long + "x"}},
+				parameter.List{Values: []string{"a\x1f"}}, parameter.List{Values: []string{"a\x7f"}}}},
+		"folders": {[]parameter.Shape{parameter.Folders{FolderTypes: []string{"a", "B-_9"}}},
+			[]parameter.Shape{parameter.Folders{}, parameter.Folders{FolderTypes: []string{"a", "a"}},
+				parameter.Folders{FolderTypes: []string{"a", "b/c"}}}},
+		"ignored": {[]parameter.Shape{parameter.Ignored{IgnoredUsers: []string{}},
+			parameter.Ignored{IgnoredUsers: []string{"u"}}},
+			[]parameter.Shape{parameter.Ignored{}, parameter.Ignored{IgnoredUsers: []string{"u", "u"}}}},
+		"addresses": {[]parameter.Shape{parameter.Addresses{}, parameter.Addresses{"BTC": {"BTC": strings.Repeat("x", 256)}}},
+			[]parameter.Shape{parameter.Addresses{"": {"BTC": "x"}}, parameter.Addresses{"BTC": {"": "x"}},
+				parameter.Addresses{"BTC": {"BTC": ""}}, parameter.Addresses{"BTC": {"BTC": strings.Repeat("x", 257)}}}},
+		"fees": {[]parameter.Shape{parameter.Fees{"BTC": amount.Must("0")}, parameter.Fees{"BTC": amount.Must("0.1")}},
+			[]parameter.Shape{parameter.Fees{"": amount.Must("1")}, parameter.Fees{"BTC": amount.Must("-0.1")}}},
+		"links": {[]parameter.Shape{parameter.Links{"A": link(512), "B": "http://x/?t={txId}"}},
+			[]parameter.Shape{parameter.Links{"": link(20)}, parameter.Links{"A": link(513)}, parameter.Links{"A": "https://x/"},
+				parameter.Links{"A": "ftp://x/{txId}"}, parameter.Links{"A": "https:///{txId}"},
+				parameter.Links{"A": "https://x/%zz{txId}"}, parameter.Links{"A": ""}}},
+		"channels": {[]parameter.Shape{parameter.Channels{}, parameter.Channels{Topics: map[string][]string{"t": {}},
+			Other: []string{parameter.InApp, parameter.Push, parameter.Mail}}},
+			[]parameter.Shape{parameter.Channels{Other: []string{"sms"}},
+				parameter.Channels{Topics: map[string][]string{"t": {parameter.Mail, "x"}}}}},
+		"reached": {[]parameter.Shape{parameter.Reached{}, parameter.Reached{LevelID: new(int64(0))},
+			parameter.Reached{LevelID: new(int64(1_000_000))}},
+			[]parameter.Shape{parameter.Reached{LevelID: new(int64(-1))}, parameter.Reached{LevelID: new(int64(1_000_001))}}},
+		"length": {[]parameter.Shape{parameter.Length{}, parameter.Length{MinLength: 1000}},
+			[]parameter.Shape{parameter.Length{MinLength: -1}, parameter.Length{MinLength: 1001}}},
+	} {
+		for _, s := range c.good {
+			if wrong := s.Check(); wrong != "" {
+				t.Errorf("%s %+v: %s", name, s, wrong)
+			}
+		}
+		for _, s := range c.bad {
+			if s.Check() == "" {
+				t.Errorf("%s %+v is not refused", name, s)
+			}
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	l := parameter.Links{"A": "https://x/{txId}?{txId}"}
+	for _, c := range [][3]string{{"A", "a/b", "https://x/a%2Fb?a%2Fb"}, {"A", "", ""}, {"B", "x", ""}} {
+		if got := l.Of(c[0], c[1]); got != c[2] {
+			t.Errorf("%s %s: %s, want %s", c[0], c[1], got, c[2])
+		}
+	}
+	ch := parameter.Channels{Topics: map[string][]string{"none": {}, "one": {"push"}}, Other: []string{"mail"}}
+	for topic, want := range map[string]string{"none": "[]", "one": "[push]", "x": "[mail]"} {
+		if got := fmt.Sprint(ch.Of(topic)); got != want {
+			t.Errorf("%s: %s", topic, got)
+		}
+	}
+	if list := (parameter.List{Values: []string{"a"}}); !list.Allows("a") || list.Allows("A") || list.Allows("") {
+		t.Error("a list allows what is not in it")
+	}
+}
+
+// Explorers are written to a parameter that was never changed, and to no other.
+func TestSeedExplorers(t *testing.T) {
+	links := parameter.Links(currency.Explorers)
+	if wrong := links.Check(); wrong != "" || len(links) == 0 {
+		t.Errorf("the seeded links: %s", wrong)
+	}
+	for name, c := range map[string]struct {
+		changes []string
+		want    string
+	}{
+		"new":               {nil, links.Of("BTC", "x")},
+		"of an operator":    {[]string{`{"BTC":"https://own.example/{txId}"}`}, "https://own.example/x"},
+		"of other networks": {[]string{`{"ETH":"https://own.example/{txId}"}`}, ""},
+		"emptied":           {[]string{`{"BTC":"https://own.example/{txId}"}`, `{}`}, ""},
+	} {
+		d := newDesk(t)
+		for _, object := range c.changes {
+			storetest.Must(t, d.update("EXPLORER", object))
+		}
+		for range 2 {
+			storetest.Must(t, parameter.SeedExplorers(t.Context(), d.Store, links))
+		}
+		live := parameter.NewLive(d.Store)
+		storetest.Must(t, live.Reload(t.Context()))
+		if got := parameter.Explorer.In(live.Set()).Of("BTC", "x"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Seed adds the missing parameters alone, and a new installation works with the first values.
+func TestSeed(t *testing.T) {
+	d := newDesk(t)
+	before, err := d.Store.List(t.Context(), parameter.Query{})
+	storetest.Must(t, err)
+	if first := d.get("EXPLANATION"); len(before) != 14 || string(first.JSON) != `{"minLength":3}` || !first.Editable ||
+		first.Name == "" {
+		t.Errorf("%d, %+v", len(before), first)
+	}
+	storetest.Must(t, d.update("EXPLANATION", `{"minLength":7}`))
+	persistencetest.Exec(t, d.db, "DELETE FROM parameter WHERE code = 'CDN'")
+	storetest.Must(t, parameter.Seed(t.Context(), d.Store))
+	if after, err := d.Store.List(t.Context(), parameter.Query{}); err != nil || len(after) != 14 ||
+		parameter.Explanation.In(d.Set()).MinLength != 7 {
+		t.Errorf("%d, %v, %+v", len(after), err, parameter.Explanation.In(d.Set()))
+	}
+	persistencetest.Fails(t, d.db, "parameter", func(ctx context.Context) error { return parameter.Seed(ctx, d.Store) })
+	if err := parameter.Seed(t.Context(), full{d.Store}); err == nil {
+		t.Error("no error of a parameter that cannot be added")
+	}
+	empty := parameter.NewLive(d.Store)
+	if got := parameter.UserType.In(empty.Set()); fmt.Sprint(got.Values) != "[bireysel kurumsal]" {
+		t.Errorf("%v", got)
+	}
+}
+
+// full is a store that takes no parameter and forgets those that it has.
+type full struct{ parameter.Store }
+
+func (full) List(context.Context, parameter.Query) ([]parameter.Parameter, error) { return nil, nil }
+func (full) Add(context.Context, parameter.Parameter) (int64, error)              { return 0, errors.New("full") }
+
+// An object replaces another one as a whole, when it has the shape of its kind.
+func TestUpdate(t *testing.T) {
+	d := newDesk(t)
+	for object, want := range map[string]string{`{"minLength":"x"}`: "minLength has the wrong type",
+		`[]`: "must be an object", `1`: "must be an object", `null`: "must be an object", `{`: "must be an object",
+		`{"minLength":1001}`: "minLength must be 0 to 1000"} {
+		err := d.update("EXPLANATION", object)
+		var f *fault.Error
+		if storetest.WantsFields(t, err, "json"); errors.As(err, &f) && f.Fields[0].Message != want {
+			t.Errorf("%s: %s, want %s", object, f.Fields[0].Message, want)
+		}
+	}
+	before := d.get("EXPLANATION")
+	p, err := d.Update(t.Context(), by, before.ID, json.RawMessage(`{ "minLength" : 7 }`), &before.UpdatedAt)
+	storetest.Must(t, err)
+	if string(p.JSON) != `{"minLength":7}` || !p.UpdatedAt.After(before.UpdatedAt) ||
+		parameter.Explanation.In(d.Set()).MinLength != 7 {
+		t.Errorf("%+v, %+v", p, parameter.Explanation.In(d.Set()))
+	}
+	storetest.Same(t, d.get("EXPLANATION"), p)
+	_, err = d.Update(t.Context(), by, before.ID, json.RawMessage(`{"minLength":8}`), &before.UpdatedAt)
+	storetest.Wants(t, err, fault.InvalidState)
+	storetest.Must(t, d.update("EXPLANATION", `{"minLength":7}`)) // the same again changes nothing
+	storetest.Same(t, d.get("EXPLANATION"), p)
+	persistencetest.Exec(t, d.db, "UPDATE parameter SET editable = false WHERE code = 'CDN'")
+	storetest.Wants(t, d.update("CDN", `{"folderTypes":["a"]}`), fault.InvalidState)
+	_, err = d.Update(t.Context(), by, 999, json.RawMessage(`{}`), nil)
+	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Same(t, persistencetest.Acts(t, d.db),
+		[]string{`PARAMETER_UPDATE|boss||EXPLANATION|{"minLength":[3,7]}`})
+	persistencetest.Fails(t, d.db, "parameter audit", func(context.Context) error {
+		_, err := d.Update(t.Context(), by, before.ID, json.RawMessage(`{"minLength":9}`), nil)
+		return err
+	})
+}
+
+// The audit tells the old and the new value of each member that changed, and no secret.
+func TestDetail(t *testing.T) {
+	d := newDesk(t)
+	_, err := d.Store.Add(t.Context(), parameter.Parameter{Code: "OWN", Name: "n", Editable: true,
+		JSON: json.RawMessage(`{"a":1,"b":{"apiKey":"x","c":[{"token":"y"}]},"d":2,"secret":null}`)})
+	storetest.Must(t, err)
+	storetest.Must(t, d.update("OWN", `{"a":1,"b":{"apiKey":"x","c":[{"token":"z"}]},"e":3,"secret":"s"}`))
+	storetest.Must(t, d.update("OWN", `{"long":"`+strings.Repeat("x", 16<<10)+`"}`))
+	acts := persistencetest.Acts(t, d.db)
+	if want := `PARAMETER_UPDATE|boss||OWN|{"b":[{"apiKey":"(hidden)","c":[{"token":"(hidden)"}]},` +
+		`{"apiKey":"(hidden)","c":[{"token":"(hidden)"}]}],"d":[2,null],"e":[null,3],"secret":[null,"(hidden)"]}`; acts[0] !=
+		want {
+		t.Errorf("%s", acts[0])
+	}
+	if !strings.Contains(acts[1], " bytes of old and new, SHA-256 ") || len(acts[1]) > 200 {
+		t.Errorf("%.200s", acts[1])
+	}
+	_, err = d.Store.Add(t.Context(), parameter.Parameter{Code: "OTHER", Name: "n", Editable: true,
+		JSON: json.RawMessage(`{}`)})
+	storetest.Must(t, err)
+	for n, whole := range map[int]bool{16<<10 - 15: true, 16<<10 - 14: false} { // {"a":[null,"xx…"]}
+		storetest.Must(t, d.update("OTHER", `{"a":"`+strings.Repeat("x", n)+`"}`))
+		acts := persistencetest.Acts(t, d.db)
+		if last := acts[len(acts)-1]; strings.Contains(last, "SHA-256") == whole {
+			t.Errorf("%d bytes: %.80s", n, last)
+		}
+		storetest.Must(t, d.update("OTHER", `{}`))
+	}
+}
+
+// A change of the service itself joins the caller's transaction.
+func TestChange(t *testing.T) {
+	d := newDesk(t)
+	ignore := func(i parameter.Ignored) (parameter.Ignored, error) {
+		i.IgnoredUsers = append(i.IgnoredUsers, "u1")
+		return i, nil
+	}
+	storetest.Must(t, parameter.AMLControl.Change(t.Context(), d.Store, ignore))
+	if got := d.get("AMLCONTROL"); string(got.JSON) != `{"ignoredUsers":["u1"]}` {
+		t.Errorf("%s", got.JSON)
+	}
+	no := errors.New("no")
+	err := parameter.AMLControl.Change(t.Context(), d.Store, func(i parameter.Ignored) (parameter.Ignored, error) {
+		return i, no
+	})
+	if !errors.Is(err, no) {
+		t.Error(err)
+	}
+	persistencetest.Fails(t, d.db, "parameter", func(ctx context.Context) error {
+		return parameter.AMLControl.Change(ctx, d.Store, ignore)
+	})
+	persistencetest.Exec(t, d.db, `UPDATE parameter SET json = '[]' WHERE code = 'AMLCONTROL'`)
+	if err := parameter.AMLControl.Change(t.Context(), d.Store, ignore); err == nil {
+		t.Error("no error of an object that has another shape")
+	}
+	if err := d.Reload(t.Context()); err == nil {
+		t.Error("loaded an object that has another shape")
+	}
+	persistencetest.Exec(t, d.db, `DELETE FROM parameter WHERE code = 'AMLCONTROL'`)
+	storetest.Wants(t, parameter.AMLControl.Change(t.Context(), d.Store, ignore), fault.RecordNotFound)
+	persistencetest.Fails(t, d.db, "parameter", func(ctx context.Context) error { return d.Reload(ctx) })
+	if got := parameter.AMLControl.In(d.Set()); got.IgnoredUsers == nil {
+		t.Error("a parameter that is not there has no first value")
+	}
+}

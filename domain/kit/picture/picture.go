@@ -1,0 +1,307 @@
+// Package picture judges the pictures that clients upload and makes clean ones of them (D-GEN-12, D-ADM-06).
+//
+// The one idea: a picture of a stranger costs nothing before its size is known, and what is shown to others is never
+// the stranger's bytes. The order is fixed: magic bytes, the outline of the file (outline.go), width and height, the
+// memory that decoding takes, a share of the memory that all pictures of the process have, then decoding under a time
+// limit. Clean writes the pixels anew, so no metadata, no place where it was taken and no second file inside survives.
+//
+// A slice that shows pictures to others keeps what Clean returns:
+//
+//	p, err := pictures.Clean(ctx, "imageData", in.ImageData)         // INVALID_FIELD imageData, OVERLOADED
+//	key := blob.NewKey("public/announcement", p.Format.Ext(), now)   // domain/kit/blob
+//	err = files.Put(ctx, key, p.Bytes)
+//
+// One that keeps the bytes as they came, to look at in evidence, asks Check and never serves them inline. One Decoder
+// serves the whole process; cmd/app makes it.
+//
+// TIFF, BMP and SVG are never read. Start reading at Decoder.
+package picture
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/image/webp"
+	"golang.org/x/sync/semaphore"
+
+	"castellan/domain/kit/fault"
+)
+
+// The bounds of a picture.
+const (
+	MaxSidePixels = 8192
+	MaxPixels     = 24 << 20
+	// MaxBytes is the largest file, and the largest that Clean writes.
+	MaxBytes = 15 << 20
+
+	// memoryBytes is what all pictures take that are decoded at one time: one of MaxPixels with four bytes each.
+	memoryBytes = 4 * MaxPixels
+	// collectBytes is the least memory after which the garbage is collected at once.
+	collectBytes = memoryBytes / 4
+	// A file that is far smaller than its picture is made to cost and not to be looked at.
+	sparsePixels        = 4 << 20 // smaller pictures may be of one colour
+	sparsePixelsPerByte = 1000
+
+	waitForMemory = 3 * time.Second
+	timeLimit     = 10 * time.Second
+	jpegQuality   = 90 // of 100
+)
+
+// Format is a format of pictures, as a media type.
+type Format string
+
+// The formats that are read.
+const (
+	PNG  Format = "image/png"
+	JPEG Format = "image/jpeg"
+	GIF  Format = "image/gif" // its first frame
+	WebP Format = "image/webp"
+)
+
+// Ext is the extension of a file of the format, with its dot.
+func (f Format) Ext() string {
+	switch f {
+	case PNG:
+		return ".png"
+	case JPEG:
+		return ".jpg"
+	case GIF:
+		return ".gif"
+	case WebP:
+		return ".webp"
+	}
+	return ""
+}
+
+// Sniff tells the format by the first bytes of a file; "" for every other.
+func Sniff(data []byte) Format {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return PNG
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return JPEG
+	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
+		return GIF
+	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return WebP
+	}
+	return ""
+}
+
+// Picture is a clean picture.
+type Picture struct {
+	Bytes         []byte
+	Format        Format // JPEG, or PNG where the source may be transparent or is drawn
+	Width, Height int
+}
+
+// Decoder reads pictures within the memory of one process. It is safe for concurrent use.
+type Decoder struct{ memory *semaphore.Weighted }
+
+// NewDecoder returns a decoder with its own memory.
+func NewDecoder() *Decoder { return &Decoder{semaphore.NewWeighted(memoryBytes)} }
+
+// Check decodes a picture, and returns its format where all of it can be read. Field is the one that an INVALID_FIELD
+// names. OVERLOADED when too many pictures are being decoded.
+func (d *Decoder) Check(ctx context.Context, field string, data []byte) (Format, error) {
+	return d.read(ctx, field, data, func(image.Image, Format) error { return nil })
+}
+
+// Clean decodes a picture, turns it upright and writes it anew: JPEG where it came as JPEG or as WebP without
+// transparency, else PNG. Field is the one that an INVALID_FIELD names. OVERLOADED as in Check.
+func (d *Decoder) Clean(ctx context.Context, field string, data []byte) (Picture, error) {
+	var p Picture
+	_, err := d.read(ctx, field, data, func(m image.Image, f Format) error {
+		out := &limited{ctx: ctx}
+		_, lossy := m.(*image.YCbCr)
+		p.Width, p.Height = m.Bounds().Dx(), m.Bounds().Dy()
+		if lossy || f == JPEG {
+			p.Format = JPEG
+			err := jpeg.Encode(out, m, &jpeg.Options{Quality: jpegQuality})
+			p.Bytes = out.Bytes()
+			return err
+		}
+		p.Format = PNG
+		err := png.Encode(out, m)
+		p.Bytes = out.Bytes()
+		return err
+	})
+	if err != nil {
+		return Picture{}, err
+	}
+	return p, nil
+}
+
+// read decodes a picture and hands it to use while its share of the memory is held.
+func (d *Decoder) read(ctx context.Context, field string, data []byte,
+	use func(image.Image, Format) error) (Format, error) {
+	format := Sniff(data)
+	switch {
+	case len(data) > MaxBytes:
+		return "", fault.Invalid(field, "is larger than 15 MiB")
+	case format == "":
+		return "", fault.Invalid(field, "must be a PNG, JPEG, WebP or GIF picture")
+	}
+	shape, err := outlineOf(format, data)
+	if err != nil {
+		return "", fault.Invalid(field, "%v", err)
+	}
+	config, err := codecs[format].config(bytes.NewReader(data))
+	if err != nil {
+		return "", fault.Invalid(field, "%v", errDamaged)
+	}
+	memory, err := shape.memory(format, config, len(data))
+	if err != nil {
+		return "", fault.Invalid(field, "%v", err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, waitForMemory)
+	defer cancel()
+	if d.memory.Acquire(waiting, memory) != nil {
+		return "", fault.New(fault.Overloaded, "too many pictures are being read").After(waitForMemory)
+	}
+	defer d.memory.Release(memory)
+	ctx, cancel = context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	err = decode(ctx, format, data, func(m image.Image) error {
+		if m.Bounds().Dx() > config.Width || m.Bounds().Dy() > config.Height {
+			return errDamaged
+		}
+		return use(upright(m, shape.orientation), format)
+	})
+	if memory >= collectBytes {
+		runtime.GC() // or the next large picture would be allocated beside the garbage of this one
+	}
+	switch {
+	case err == nil:
+		return format, nil
+	case errors.Is(err, errLarge):
+		return "", fault.Invalid(field, "%v", err)
+	case ctx.Err() != nil:
+		return "", fault.Invalid(field, "takes too long to read")
+	}
+	return "", fault.Invalid(field, "%v", errDamaged)
+}
+
+func decode(ctx context.Context, f Format, data []byte, use func(image.Image) error) error {
+	m, err := codecs[f].decode(&timed{ctx, bytes.NewReader(data)})
+	if err != nil {
+		return err
+	}
+	return use(m)
+}
+
+var (
+	errDamaged  = errors.New("is damaged or incomplete")
+	errTrailing = errors.New("has bytes behind its end")
+	errLarge    = errors.New("has too many pixels")
+)
+
+// codec reads the head of a picture, and all of it.
+type codec struct {
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+}
+
+var codecs = map[Format]codec{
+	PNG:  {png.DecodeConfig, png.Decode},
+	JPEG: {jpeg.DecodeConfig, jpeg.Decode},
+	GIF:  {gif.DecodeConfig, gif.Decode},
+	WebP: {webp.DecodeConfig, webp.Decode},
+}
+
+// memory is how many bytes decoding takes at most, or why the picture is not decoded.
+func (o outline) memory(f Format, c image.Config, size int) (int64, error) {
+	pixels := int64(c.Width) * int64(c.Height)
+	switch {
+	case c.Width < 1 || c.Height < 1:
+		return 0, errDamaged
+	case c.Width > MaxSidePixels || c.Height > MaxSidePixels || pixels > MaxPixels,
+		pixels > sparsePixels && pixels/sparsePixelsPerByte > int64(size):
+		return 0, errLarge
+	}
+	perPixel := int64(4)
+	switch {
+	case f == JPEG:
+		perPixel = o.perPixel
+	case f == GIF:
+		perPixel = 2 // and its copy, row by row in another order
+	case f == WebP && c.ColorModel == color.YCbCrModel:
+		perPixel = 2
+	case f == WebP && c.ColorModel == color.NYCbCrAModel:
+		perPixel = 12 // the transparency is a picture of its own
+	case f == WebP: // lossless: its tables do not depend on its pixels, so none is decoded beside it
+		if 8*pixels > memoryBytes {
+			return 0, errLarge
+		}
+		return memoryBytes, nil
+	case c.ColorModel == color.RGBA64Model || c.ColorModel == color.NRGBA64Model || c.ColorModel == color.Gray16Model:
+		perPixel = 8
+	}
+	need := perPixel * pixels
+	if o.interlaced {
+		need += need / 2
+	}
+	if need > memoryBytes {
+		return 0, errLarge
+	}
+	return need, nil
+}
+
+// timed ends the reading of a decoder with its context.
+type timed struct {
+	ctx context.Context
+	*bytes.Reader
+}
+
+func (t *timed) Read(p []byte) (int, error) {
+	if err := t.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return t.Reader.Read(p)
+}
+
+func (t *timed) ReadByte() (byte, error) {
+	if err := t.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return t.Reader.ReadByte()
+}
+
+// limited takes at most MaxBytes, until its context ends.
+type limited struct {
+	ctx context.Context
+	bytes.Buffer
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if err := l.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if l.Len()+len(p) > MaxBytes {
+		return 0, errLarge
+	}
+	return l.Buffer.Write(p)
+}
+
+// Extension is the extension of a file name in lower case, without its dot: "png" of logo.PNG. "" where what follows
+// the last dot is none: it has 2 to 5 letters and digits and begins with a letter.
+func Extension(name string) string {
+	dot := strings.LastIndexByte(name, '.')
+	ext := strings.ToLower(name[dot+1:])
+	if dot < 0 || len(ext) < 2 || len(ext) > 5 || ext[0] < 'a' || ext[0] > 'z' || strings.Trim(ext, letters) != "" {
+		return ""
+	}
+	return ext
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyz0123456789"

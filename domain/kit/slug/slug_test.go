@@ -1,0 +1,27 @@
+package slug_test
+
+import (
+	"strings"
+	"testing"
+
+	"castellan/domain/kit/slug"
+)
+
+// D-ANN-01: Turkish letters are folded; a slug that is taken gets a number.
+func TestSlugs(t *testing.T) {
+	for title, want := range map[string]string{
+		"Yeni Şube": "yeni-sube", "ÇĞİÖŞÜ çğıöşü Iı": "cgiosu-cgiosu-ii", "S\u0327ube": "sube", "  --A.b__c!  ": "a-b-c",
+		"Rüzgâr": "ruzgar", "İstanbul'da %50_": "istanbul-da-50", "فرع جديد": "فرع-جديد", "!?": "",
+		strings.Repeat("ab ", 60): strings.Repeat("ab-", 39) + "ab", "<script>": "script", "../../x": "x",
+	} {
+		if got := slug.Of(title); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
+	}
+	taken := []string{"a", "a-2", "a-4", "a-b"}
+	for title, want := range map[string]string{"A": "a-3", "b": "b", "a b": "a-b-2"} {
+		if got := slug.Free(slug.Of(title), taken); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
+	}
+}

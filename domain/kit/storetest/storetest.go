@@ -1,0 +1,101 @@
+// Package storetest is the frame in which every store's contract is tested: a
+// suite stands beside its contract as a table of named cases, and persistence
+// runs it on both databases.
+//
+// Start reading at Run; Race has callers meet at one moment.
+package storetest
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+)
+
+// Open returns an empty store S, alone or in a struct with the stores beside it,
+// and the committer whose transactions it joins. Both end with the test.
+type Open[S any] func(t *testing.T) (S, commit.Committer)
+
+// Cases are the promises of a contract by name. A case gets what Open returns, for
+// itself alone.
+type Cases[S any] map[string]func(t *testing.T, s S, c commit.Committer)
+
+// Run runs the cases of a suite, each as a test of its own.
+func Run[S any](t *testing.T, open Open[S], cases Cases[S]) {
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		t.Run(name, func(t *testing.T) {
+			s, c := open(t)
+			cases[name](t, s, c)
+		})
+	}
+}
+
+// Must ends the test on an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Wants checks the code of a refusal.
+func Wants(t testing.TB, err error, code fault.Code) {
+	t.Helper()
+	if fault.CodeOf(err) != code {
+		t.Errorf("got %v, want %s", err, code)
+	}
+}
+
+// WantsFields checks which fields a refusal names, separated by spaces; "" for no field.
+func WantsFields(t testing.TB, err error, fields string) {
+	t.Helper()
+	var got []string
+	var f *fault.Error
+	if errors.As(err, &f) {
+		for _, p := range f.Fields {
+			got = append(got, p.Field)
+		}
+	}
+	if strings.Join(got, " ") != fields || fields == "" && err != nil {
+		t.Errorf("got %v, want a refusal of %q", err, fields)
+	}
+}
+
+// Same compares values, also nil and empty ones.
+func Same(t testing.TB, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("\n got %+v\nwant %+v", got, want)
+	}
+}
+
+// Race runs do n times at once and returns how often it succeeded; every failure
+// must have the code.
+func Race(t testing.TB, n int, code fault.Code, do func(i int) error) (won int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	start := make(chan struct{})
+	for i := range n {
+		wg.Go(func() {
+			<-start
+			err := do(i)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				won++
+			} else {
+				Wants(t, err, code)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	return won
+}

@@ -1,0 +1,83 @@
+package token_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/token"
+)
+
+func session(now time.Time) token.Claims {
+	return token.Claims{Class: token.XAuth, ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Subject: "01BX5ZZKBKACTAV9WEVGEMMVRZ",
+		SessionID: "01BX5ZZKBKACTAV9WEVGEMMVS0", SV: 3,
+		Roles: []string{"user"}, AMR: []string{"pwd", "sms", "mfa"}, AuthTime: now, IssuedAt: now,
+		ExpiresAt: now.Add(30 * time.Minute)}
+}
+
+func benchIssuer(b *testing.B, capacity int) (*token.Issuer, string) {
+	i := token.NewIssuer(keyringtest.Ring(b, nil), "https://accounts.example.com", "default", time.Now, capacity)
+	raw, err := i.Sign(session(time.Now()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	return i, raw
+}
+
+func BenchmarkSign(b *testing.B) {
+	i, _ := benchIssuer(b, 1<<14)
+	c := session(time.Now())
+	n := 0
+	for b.Loop() {
+		n++
+		c.ID = strconv.Itoa(n) // as in service, every token enters the memory
+		if _, err := i.Sign(c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkVerifyHit(b *testing.B) {
+	i, raw := benchIssuer(b, 1<<10)
+	for b.Loop() {
+		if _, err := i.Verify(token.XAuth, raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkVerifyMiss(b *testing.B) {
+	i, raw := benchIssuer(b, 0)
+	for b.Loop() {
+		if _, err := i.Verify(token.XAuth, raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkVerifyLibrary verifies the same token with the library that the tests read tokens with. It is the measure
+// for docs/decisions/0007-tokens-without-a-library.md.
+func BenchmarkVerifyLibrary(b *testing.B) {
+	ring := keyringtest.Ring(b, nil)
+	raw, err := token.NewIssuer(ring, "https://accounts.example.com", "default", time.Now, 0).Sign(session(time.Now()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithAudience(string(token.XAuth)),
+		jwt.WithExpirationRequired(), jwt.WithStrictDecoding())
+	key := func(t *jwt.Token) (any, error) {
+		public, _ := ring.Verifier(t.Header["kid"].(string))
+		return public, nil
+	}
+	for b.Loop() {
+		_, err := parser.ParseWithClaims(raw, &jwt.MapClaims{}, key)
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package token
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+)
+
+// MaxLen is the length of the longest token, in bytes, that is looked at.
+const MaxLen = 4 << 10
+
+// The header of a token is headA, the id of its key, headB, its class, headC.
+const (
+	headA = `{"alg":"EdDSA","kid":"`
+	headB = `","typ":"`
+	headC = `+jwt"}`
+)
+
+// encoding refuses trailing bits; segment refuses the line breaks that it
+// would skip.
+var encoding = base64.RawURLEncoding.Strict()
+
+// Issuer signs and verifies the tokens of one issuer and tenant. It remembers
+// tokens that were good, so that the signature of one that comes with every
+// request is checked once. It is safe for concurrent use.
+type Issuer struct {
+	ring           *keyring.Ring
+	issuer, tenant string
+	now            func() time.Time
+	memory         *memory
+}
+
+// NewIssuer returns an issuer that remembers at most capacity tokens, about 400
+// bytes each; 0 remembers none.
+func NewIssuer(ring *keyring.Ring, issuer, tenant string, now func() time.Time, capacity int) *Issuer {
+	return &Issuer{ring, issuer, tenant, now, newMemory(capacity)}
+}
+
+// Sign makes a token of c.Class with the key in use and remembers it. The
+// tenant is the issuer's; fields that the class does not carry are left out;
+// instants are cut to the second, so a token may end up to a second early. The
+// error is a fault of the caller: claims that are missing, or too many.
+func (i *Issuer) Sign(c Claims) (string, error) {
+	if err := c.complete(); err != nil {
+		return "", err
+	}
+	c = c.normal(i.tenant)
+	payload, err := encode(i.issuer, c)
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	now := i.now()
+	kid, key := i.ring.Signer(now)
+	b := make([]byte, 0, MaxLen/8)
+	b = encoding.AppendEncode(b, []byte(headA+kid+headB+string(c.Class)+headC))
+	b = append(b, '.')
+	b = encoding.AppendEncode(b, payload)
+	sig := ed25519.Sign(key, b)
+	b = append(b, '.')
+	b = encoding.AppendEncode(b, sig)
+	if len(b) > MaxLen {
+		return "", fmt.Errorf("sign token: %d bytes are too many", len(b))
+	}
+	e := newEntry(kid, c)
+	e.sum = sha256.Sum256(b)
+	i.memory.put(e, now)
+	return string(b), nil
+}
+
+// Verify returns the claims of a token that was signed here, is of the class,
+// and has not ended. UNAUTHENTICATED when it is absent, of another class,
+// issuer or tenant, not exactly as it was signed, or signed with a key that has
+// ended; TOKEN_EXPIRED when all is well but its time. It never blocks, but for
+// the read that an unknown key may cause once a second (keyring.Ring.Verifier).
+func (i *Issuer) Verify(class Class, raw string) (Claims, error) {
+	switch {
+	case raw == "":
+		return Claims{}, fault.New(fault.Unauthenticated, "the %s token is missing", class)
+	case len(raw) > MaxLen:
+		return Claims{}, refused(class)
+	}
+	now, sum := i.now(), digest(raw)
+	if e := i.memory.get(sum); e != nil {
+		if _, live := i.ring.Verifier(e.kid); !live || e.class != class {
+			return Claims{}, refused(class)
+		}
+		if e.ended(now) {
+			i.memory.drop(sum)
+			return Claims{}, expired(class)
+		}
+		return e.read(i.tenant), nil
+	}
+	kid, c, ok := i.parse(class, raw)
+	if !ok {
+		return Claims{}, refused(class)
+	}
+	if c.ended(now) {
+		return Claims{}, expired(class)
+	}
+	e := newEntry(kid, c)
+	e.sum = sum
+	i.memory.put(e, now)
+	return c, nil
+}
+
+func expired(class Class) error {
+	return fault.New(fault.TokenExpired, "the %s token has expired", class)
+}
+
+func refused(class Class) error {
+	return fault.New(fault.Unauthenticated, "the %s token is not valid", class)
+}
+
+// parse checks everything about a token but its time.
+func (i *Issuer) parse(class Class, raw string) (kid string, c Claims, ok bool) {
+	head, rest, _ := strings.Cut(raw, ".")
+	body, tail, _ := strings.Cut(rest, ".")
+	header, ok1 := segment(head)
+	payload, ok2 := segment(body)
+	sig, ok3 := segment(tail) // a further dot is no base64
+	if !ok1 || !ok2 || !ok3 || len(sig) != ed25519.SignatureSize {
+		return "", c, false
+	}
+	header, ok1 = bytes.CutPrefix(header, []byte(headA))
+	name, ok2 := bytes.CutSuffix(header, []byte(headB+string(class)+headC))
+	if !ok1 || !ok2 {
+		return "", c, false
+	}
+	kid = string(name)
+	key, ok := i.ring.Verifier(kid) // knows ids of its own form only: a quote or a path in it is none
+	if !ok || !ed25519.Verify(key, []byte(raw[:len(head)+1+len(body)]), sig) {
+		return "", c, false
+	}
+	issuer, c, err := decode(class, payload)
+	if err != nil || issuer != i.issuer || c.Tenant != i.tenant || c.Class != class {
+		return "", c, false
+	}
+	return kid, c, true
+}
+
+// segment decodes a part of a token that is encoded in the one right way.
+func segment(s string) ([]byte, bool) {
+	b, err := encoding.DecodeString(s)
+	return b, err == nil && len(b) == encoding.DecodedLen(len(s))
+}
+
+// digest is the SHA-256 of a whole token. The copy stays on the stack for the
+// tokens that are made here.
+func digest(raw string) [sha256.Size]byte {
+	var b [1 << 10]byte
+	if len(raw) <= len(b) {
+		return sha256.Sum256(b[:copy(b[:], raw)])
+	}
+	return sha256.Sum256([]byte(raw))
+}

@@ -1,0 +1,139 @@
+package accounting
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/money/ledger"
+)
+
+// journal is the entries of a period. Of each day and currency the debits are equal
+// to the credits.
+type journal struct {
+	StartDate   string `json:"startDate"`
+	EndDate     string `json:"endDate"` // exclusive
+	InvoiceDate string `json:"invoiceDate"`
+	Lines       []line `json:"lines"`
+}
+
+// line is one side of what was booked.
+type line struct {
+	Date     string        `json:"date"`
+	Currency string        `json:"currency"`
+	Network  string        `json:"network"`
+	Entry    string        `json:"entry"`   // deposit, withdrawal, fee, adjustment, reversal or transfer
+	Account  string        `json:"account"` // kind of account
+	Debit    amount.Amount `json:"debit"`
+	Credit   amount.Amount `json:"credit"`
+	Count    int64         `json:"count"` // of transfers
+}
+
+// entry says what a total is to a bookkeeper.
+func entry(t Total) string {
+	touches := func(k ledger.Kind) bool { return t.Debit == k || t.Credit == k }
+	switch {
+	case t.Kind == ledger.KindReversal:
+		return "reversal"
+	case touches(ledger.Fee):
+		return "fee"
+	case touches(ledger.Adjustment):
+		return "adjustment"
+	case t.Credit == ledger.User && t.Debit != ledger.User:
+		return "deposit"
+	case t.Debit == ledger.User && t.Credit != ledger.User:
+		return "withdrawal"
+	}
+	return "transfer"
+}
+
+func newJournal(p Period, totals []Total, codes func(int64) (string, string, error)) (out journal, err error) {
+	out = journal{p.From.UTC().Format(time.RFC3339), p.To.UTC().Format(time.RFC3339),
+		p.Invoice.UTC().Format(time.DateOnly), []line{}}
+	sums := map[line]line{} // by everything but the amounts
+	for _, t := range totals {
+		l := line{Date: t.Day.UTC().Format(time.DateOnly), Entry: entry(t)}
+		if l.Currency, l.Network, err = codes(t.Asset); err != nil {
+			return out, err
+		}
+		for side, kind := range map[string]ledger.Kind{"debit": t.Debit, "credit": t.Credit} {
+			l.Account = string(kind)
+			sum, known := sums[l]
+			if !known {
+				sum = l
+			}
+			to := &sum.Debit
+			if side == "credit" {
+				to = &sum.Credit
+			}
+			total, err := to.Add(t.Sum)
+			if err != nil {
+				return out, fmt.Errorf("a journal of %s: %w", l.Currency, err)
+			}
+			*to, sum.Count = total, sum.Count+t.Count
+			sums[l] = sum
+		}
+	}
+	for _, l := range sums {
+		out.Lines = append(out.Lines, l)
+	}
+	slices.SortFunc(out.Lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.Currency, b.Currency), cmp.Compare(a.Network, b.Network),
+			cmp.Compare(a.Entry, b.Entry), cmp.Compare(a.Account, b.Account))
+	})
+	return out, out.balanced()
+}
+
+// balanced is an error where the debits of a day and currency are not its credits.
+func (j journal) balanced() error {
+	open := map[[2]string]amount.Amount{}
+	for _, l := range j.Lines {
+		key := [2]string{l.Date, l.Currency}
+		sum, err := open[key].Add(l.Debit)
+		if err == nil {
+			sum, err = sum.Sub(l.Credit)
+		}
+		if err != nil {
+			return err
+		}
+		open[key] = sum
+	}
+	for key, sum := range open {
+		if sum.Sign() != 0 {
+			return fmt.Errorf("the journal of %s on %s is out of balance", key[1], key[0])
+		}
+	}
+	return nil
+}
+
+func (j journal) json() []byte {
+	text, _ := json.MarshalIndent(j, "", "  ") // texts and amounts
+	return append(text, '\n')
+}
+
+func (j journal) csv() []byte {
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	rows := [][]string{{"date", "currency", "network", "entry", "account", "debit", "credit", "count", "invoiceDate"}}
+	for _, l := range j.Lines {
+		rows = append(rows, []string{l.Date, cell(l.Currency), cell(l.Network), l.Entry, l.Account, l.Debit.String(),
+			l.Credit.String(), strconv.FormatInt(l.Count, 10), j.InvoiceDate})
+	}
+	_ = w.WriteAll(rows) // a buffer takes everything
+	return out.Bytes()
+}
+
+// cell keeps a spreadsheet from reading a text as a formula.
+func cell(s string) string {
+	if strings.ContainsAny(s[:min(1, len(s))], "=+-@\t\r") {
+		return "'" + s
+	}
+	return s
+}

@@ -1,0 +1,78 @@
+package balance
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/job"
+)
+
+// SumKind is the kind of the jobs that sum days.
+const SumKind = "sum-days"
+
+// sumAfter is how long after its end a day is summed: by then every movement that
+// began in it is durable, as the ledger has it.
+const sumAfter = time.Hour
+
+// Summing is the job that sums the days that are over, the oldest first, and its
+// schedule. It goes on where the last day that is summed says, so it can be repeated,
+// cut off, and run twice at once.
+func Summing(s Store, now func() time.Time) (job.Kind, job.Schedule) {
+	step := func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
+		spans, err := s.Spans(ctx)
+		if err != nil {
+			return j, nil, err
+		}
+		day, ok, err := s.Next(ctx, Start(last(spans)+1))
+		if err != nil {
+			return j, nil, err
+		}
+		if !ok || day >= DayOf(now().Add(-sumAfter)) {
+			return j.Finish(""), nil, nil
+		}
+		days, err := summed(ctx, s, day)
+		if err != nil {
+			return j, nil, err
+		}
+		j.Done++
+		j.Total = j.Done
+		return j, []commit.Write{Summed{days}}, nil
+	}
+	return job.Kind{Name: SumKind, Step: step}, job.Schedule{Kind: SumKind, Every: time.Hour}
+}
+
+func summed(ctx context.Context, s Store, day int64) ([]Day, error) {
+	days, err := s.Moved(ctx, Start(day), Start(day+1))
+	if err != nil {
+		return nil, err
+	}
+	before, err := s.Before(ctx, day)
+	if err != nil {
+		return nil, err
+	}
+	at := byAsset(before)
+	for i, moved := range days {
+		if days[i], err = at[moved.Asset].grown(moved); err != nil {
+			return nil, err
+		}
+	}
+	return days, nil
+}
+
+func byAsset(days []Day) map[int64]Day {
+	at := map[int64]Day{}
+	for _, d := range days {
+		at[d.Asset] = d
+	}
+	return at
+}
+
+// last is the last day that is summed; the one before 1970 where there is none.
+func last(spans []Span) int64 {
+	day := int64(-1)
+	for _, s := range spans {
+		day = max(day, s.Last)
+	}
+	return day
+}

@@ -1,0 +1,177 @@
+package blockage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+)
+
+// The audit names of what is done with blockages.
+const (
+	ActionInsert = "BLOCKAGE_ADD"
+	ActionUpdate = "BLOCKAGE_UPDATE"
+	ActionDelete = "BLOCKAGE_DELETE"
+)
+
+// Query selects blockages that are not deleted; nil: any.
+type Query struct {
+	UserID     *string
+	CurrencyID *int64
+	TypeIDs    []int64 // any of them
+	Status     *Status
+}
+
+// Store reads blockages. Every method joins the transaction that its context
+// carries. It is safe for concurrent use and passes blockagetest.Run.
+type Store interface {
+	// Get reads a blockage that is not deleted. RECORD_NOT_FOUND.
+	Get(ctx context.Context, id int64) (Blockage, error)
+	// List returns a page of the selected blockages, newest first.
+	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Blockage], error)
+	// Closures are the active closures of a user, one for each currency.
+	Closures(ctx context.Context, userID string) ([]Blockage, error)
+}
+
+// Service carries out what administrators do with blockages. All fields are needed.
+type Service struct {
+	Store      Store
+	Ledger     *ledger.Ledger
+	Users      user.Store
+	Currencies *currency.Live
+	Now        func() time.Time
+}
+
+// Currency finds a currency by its code, which may be written in any case.
+func (s *Service) Currency(code string) (id int64, known bool) {
+	p, known := s.Currencies.Catalog().Info(&code, nil)
+	return p.CurrencyID, known
+}
+
+// Request asks for a blockage.
+type Request struct {
+	UserID, CurrencyCode string
+	TypeID               int64
+	SourceID             int64
+	Amount               amount.Amount
+	Description          string
+	DescriptionJSON      json.RawMessage
+}
+
+// Insert blocks an amount, which may exceed what there is (D-BLK-03). A user
+// without an account of the currency gets one.
+//
+// Errors: INVALID_FIELD amount; RECORD_NOT_FOUND for a user or a currency.
+func (s *Service) Insert(ctx context.Context, by audit.By, r Request) (b Blockage, err error) {
+	if r.Amount.Sign() <= 0 {
+		return b, ledger.ErrAmount
+	}
+	if _, err := s.Users.Get(ctx, r.UserID); err != nil {
+		return b, err
+	}
+	currencyID, known := s.Currency(r.CurrencyCode)
+	if !known {
+		return b, fault.New(fault.RecordNotFound, "there is no such currency on any network")
+	}
+	pairs := s.pairs(currencyID)
+	accounts, err := s.accounts(ctx, r.UserID, r.Amount, pairs)
+	if err != nil {
+		return b, err
+	}
+	_, err = s.Ledger.Decide(ctx, by, accounts, func(_ context.Context, has []ledger.Balance) (m ledger.Movement,
+		err error) {
+		now := s.Now().Truncate(time.Millisecond)
+		b = Blockage{ID: newID(now), UserID: r.UserID, CurrencyID: currencyID, TypeID: r.TypeID,
+			SourceID: r.SourceID, Amount: r.Amount, Status: Active, Description: r.Description,
+			DescriptionJSON: r.DescriptionJSON, CreatedAt: now, CurrencyCode: pairs[0].Currency.Code}
+		if m.Take, err = b.lock(now, r.Amount, has); err != nil {
+			return m, err
+		}
+		m.With = []commit.Write{Add{b}, s.did(by, now, ActionInsert, b, "")}
+		return m, nil
+	})
+	return b, err
+}
+
+// Update moves a blockage to a status and keeps a comment. Released, it locks
+// nothing; active again, it locks its amount again. What an administrator makes
+// active again is no closure any more, so that no opening of the account releases
+// it. Of a status that it has nothing changes; nil leaves the comment as it is.
+//
+// Errors: RECORD_NOT_FOUND.
+func (s *Service) Update(ctx context.Context, by audit.By, id int64, to Status, comment *string) (Blockage, error) {
+	return s.move(ctx, by, id, func(now time.Time, b *Blockage) (action, detail string) {
+		if b.Status == to && (comment == nil || b.Comment == *comment) {
+			return "", ""
+		}
+		if comment != nil {
+			b.Comment = *comment
+		}
+		if detail = fmt.Sprintf("%s -> %s", b.Status, to); b.Status == Released && to == Active {
+			b.Closure = false
+		}
+		b.Status, b.UpdatedAt = to, now
+		return ActionUpdate, detail
+	})
+}
+
+// Delete hides a blockage and releases what it locks (D-BLK-04). RECORD_NOT_FOUND,
+// also for one that was deleted before.
+func (s *Service) Delete(ctx context.Context, by audit.By, id int64) (Blockage, error) {
+	return s.move(ctx, by, id, func(now time.Time, b *Blockage) (action, detail string) {
+		detail = string(b.Status)
+		b.Status, b.DeletedAt = Released, now
+		return ActionDelete, detail
+	})
+}
+
+// move changes a blockage, and its holds where the status changes. change returns
+// no action where there is nothing to do.
+func (s *Service) move(ctx context.Context, by audit.By, id int64,
+	change func(now time.Time, b *Blockage) (action, detail string)) (b Blockage, err error) {
+	first, err := s.Store.Get(ctx, id)
+	if err != nil {
+		return b, err
+	}
+	accounts, err := s.accounts(ctx, first.UserID, first.Amount, s.pairs(first.CurrencyID))
+	if err != nil {
+		return b, err
+	}
+	_, err = s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, has []ledger.Balance) (m ledger.Movement,
+		err error) {
+		if b, err = s.Store.Get(ctx, id); err != nil {
+			return m, err
+		}
+		was, now := b.Status, s.Now().Truncate(time.Millisecond)
+		action, detail := change(now, &b)
+		switch {
+		case action == "":
+			return m, nil
+		case was == Active && b.Status == Released:
+			m.End, err = s.unlock(ctx, b)
+		case was == Released && b.Status == Active:
+			m.Take, err = b.lock(now, b.Amount, has)
+		}
+		m.With = []commit.Write{Save{b}, s.did(by, now, action, b, detail)}
+		return m, err
+	})
+	return b, err
+}
+
+func (s *Service) did(by audit.By, now time.Time, action string, b Blockage, detail string) commit.Write {
+	if detail != "" {
+		detail = ", " + detail
+	}
+	return by.Did(audit.Record{At: now, Action: action, UserID: b.UserID, Target: b.key(),
+		Detail: b.Amount.String() + " " + b.CurrencyCode + ", type " + strconv.FormatInt(b.TypeID, 10) + detail})
+}

@@ -1,0 +1,137 @@
+package currency
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"castellan/domain/kit/fault"
+)
+
+// Catalog is a snapshot of the reference data. It is a value that nobody
+// changes.
+type Catalog struct {
+	currencies map[int64]Currency
+	networks   map[int64]Network
+	byCode     map[string]int64 // of currencies
+	netByCode  map[string]int64
+	pairs      map[[2]int64]Pair // currency id, network id
+	listed     []Listed          // by currency, then in order of creation
+}
+
+// Listed is a pair with what it links.
+type Listed struct {
+	Pair
+	Currency Currency
+	Network  Network
+}
+
+// NewCatalog returns the catalog of some records.
+func NewCatalog(currencies []Currency, networks []Network, pairs []Pair) *Catalog {
+	c := &Catalog{map[int64]Currency{}, map[int64]Network{}, map[string]int64{}, map[string]int64{},
+		map[[2]int64]Pair{}, nil}
+	for _, x := range currencies {
+		c.currencies[x.ID], c.byCode[x.Code] = x, x.ID
+	}
+	for _, n := range networks {
+		c.networks[n.ID], c.netByCode[n.Code] = n, n.ID
+	}
+	for _, p := range pairs {
+		c.pairs[[2]int64{p.CurrencyID, p.NetworkID}] = p
+		c.listed = append(c.listed, Listed{p, c.currencies[p.CurrencyID], c.networks[p.NetworkID]})
+	}
+	slices.SortFunc(c.listed, func(a, b Listed) int {
+		return cmp.Or(cmp.Compare(a.CurrencyID, b.CurrencyID), cmp.Compare(a.ID, b.ID))
+	})
+	return c
+}
+
+// Load reads the whole reference data. Pairs come first, because what they
+// link exists before them.
+func Load(ctx context.Context, s Store) (*Catalog, error) {
+	pairs, err := s.Pairs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	networks, err := s.Networks(ctx, Query{})
+	if err != nil {
+		return nil, err
+	}
+	currencies, err := s.Currencies(ctx, Query{})
+	if err != nil {
+		return nil, err
+	}
+	return NewCatalog(currencies, networks, pairs), nil
+}
+
+// Pairs lists every pair, or those that are active or not, by currency. The
+// caller must not change the list.
+func (c *Catalog) Pairs(active *bool) []Listed {
+	if active == nil {
+		return c.listed
+	}
+	return slices.DeleteFunc(slices.Clone(c.listed), func(l Listed) bool { return l.Active != *active })
+}
+
+// Pair finds a pair by its id.
+func (c *Catalog) Pair(id int64) (Listed, bool) {
+	i := slices.IndexFunc(c.listed, func(l Listed) bool { return l.ID == id })
+	if i < 0 {
+		return Listed{}, false
+	}
+	return c.listed[i], true
+}
+
+// Info finds the first pair of a currency and a network, whose codes may be
+// written in any case; nil: of any. Without both it is the first one that is
+// active (D-CUR-01).
+func (c *Catalog) Info(symbol, network *string) (Listed, bool) {
+	is := func(want *string, code string) bool { return want == nil || strings.EqualFold(*want, code) }
+	i := slices.IndexFunc(c.listed, func(l Listed) bool {
+		return is(symbol, l.Currency.Code) && is(network, l.Network.Code) &&
+			(symbol != nil || network != nil || l.Active && l.Currency.Active)
+	})
+	if i < 0 {
+		return Listed{}, false
+	}
+	return c.listed[i], true
+}
+
+// Named finds a currency and a network by their ids, usable or not.
+func (c *Catalog) Named(currencyID, networkID int64) (Currency, Network, bool) {
+	cur, ok := c.currencies[currencyID]
+	net, known := c.networks[networkID]
+	return cur, net, ok && known
+}
+
+// Decimals tells how many decimals amounts of a pair have. RECORD_NOT_FOUND.
+func (c *Catalog) Decimals(pairID int64) (int, error) {
+	for _, l := range c.listed {
+		if l.ID == pairID {
+			return l.Decimals(), nil
+		}
+	}
+	return 0, fault.New(fault.RecordNotFound, "there is no such pair")
+}
+
+// Withdrawal finds, by their codes, a currency and a network on which it may be
+// withdrawn. INVALID_FIELD for what is unknown, inactive, not linked or not
+// enabled for withdrawals.
+func (c *Catalog) Withdrawal(currencyCode, networkCode string) (Currency, Network, error) {
+	cur, net := c.currencies[c.byCode[currencyCode]], c.networks[c.netByCode[networkCode]]
+	var ps []fault.Problem
+	if !cur.Active || !cur.Withdraw {
+		ps = append(ps, fault.Problem{Field: "currencyCode", Message: "is no currency that can be withdrawn"})
+	}
+	if !net.Active {
+		ps = append(ps, fault.Problem{Field: "networkCode", Message: "is no network to withdraw on"})
+	}
+	if len(ps) == 0 {
+		if p := c.pairs[[2]int64{cur.ID, net.ID}]; !p.Active || !p.Withdraw {
+			ps = append(ps, fault.Problem{Field: "networkCode",
+				Message: "is no network on which this currency can be withdrawn"})
+		}
+	}
+	return cur, net, fault.All(ps)
+}

@@ -1,0 +1,196 @@
+// Package currency owns what can be moved and where: the currencies, the
+// networks, and the pairs of both on which something may be deposited or
+// withdrawn (sections 2.5, 2.10 and 4.7 of the interface; decisions D-CUR-01 to
+// D-CUR-06, D-CUR-10, D-CUR-11, D-WAD-05).
+//
+// Requests are judged by a snapshot and never read the tables. Start reading at
+// Currency and Catalog; Service is how administrators change the records; Live
+// holds the snapshot that a node works with.
+package currency
+
+import (
+	"context"
+	"math"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+)
+
+// Currency is a currency or token. Its Code is unique; ID is internal and is
+// what other records refer to.
+type Currency struct {
+	ID                int64
+	Code              string
+	Name              string
+	Network           string // where it is at home, as clients show it
+	Image             string // URL
+	PNGImage          string // path or URL
+	MarketDataID      string // its name at the provider of market data
+	MarketListingSlug string
+	PriceFormat       amount.Amount // formatassetprice
+	QuantityFormat    amount.Amount // formatorderquantity
+	Threshold         amount.Amount
+	Deposit, Withdraw bool // depositEnable, withdrawEnable
+	Active            bool
+}
+
+// Network is a blockchain. Its Code is unique.
+type Network struct {
+	ID      int64
+	Code    string
+	Name    string
+	KYTName string // its name where transactions are screened
+	Active  bool
+}
+
+// Pair links a currency to a network on which it exists; the interface calls
+// it currencyOfNetwork. There is one per currency and network.
+type Pair struct {
+	ID                    int64
+	CurrencyID, NetworkID int64
+	FormatPrecision       string
+	ScreeningSymbol       string
+	MintAddress           string // "" of a coin that is no token
+	DepositAddress        bool   // depositAddressAvailable
+	// WalletProviderID, WalletCurrencyID and ProviderNetworkID are numbers of the
+	// wallet provider, which mean nothing here (D-CUR-03).
+	WalletProviderID, WalletCurrencyID, ProviderNetworkID int64
+	Deposit, Withdraw                                     bool // depositEnable, withdrawEnable
+	Active                                                bool
+}
+
+// Decimals is how many decimals an amount of the pair may have (D-CUR-11): the
+// number that FormatPrecision is, else its digits behind the point.
+func (p Pair) Decimals() int {
+	if strings.Trim(p.FormatPrecision, "0123456789") == "" {
+		n, err := strconv.Atoi(p.FormatPrecision)
+		if err != nil {
+			return math.MaxInt
+		}
+		return n
+	}
+	_, fraction, _ := strings.Cut(p.FormatPrecision, ".")
+	n := 0
+	for _, r := range fraction {
+		if r >= '0' && r <= '9' {
+			n++
+		}
+	}
+	return n
+}
+
+// Bounds of texts, in characters.
+const (
+	MaxText   = 200
+	MaxURL    = 2048
+	maxFormat = 64
+)
+
+var code = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
+
+// faults gathers what is wrong with the fields of a section.
+type faults struct {
+	section  string
+	problems []fault.Problem
+}
+
+func (f *faults) wants(ok bool, field, message string) {
+	if !ok {
+		f.problems = append(f.problems, fault.Problem{Field: f.section + "." + field, Message: message})
+	}
+}
+
+func (f *faults) code(text, field string) {
+	f.wants(code.MatchString(text), field, "must be 1 to 32 letters, digits, dots, dashes and underscores")
+}
+
+func (f *faults) text(text, field string) {
+	plain := utf8.RuneCountInString(text) <= MaxText && strings.IndexFunc(text, unicode.IsControl) < 0
+	f.wants(plain, field, "must be text of at most 200 characters, without control characters")
+}
+
+func (f *faults) address(text, field string, path bool) {
+	u, err := url.Parse(text)
+	ok := err == nil && len(text) <= MaxURL && strings.IndexFunc(text, unicode.IsSpace) < 0
+	if path && ok && u.Scheme == "" && u.Host == "" {
+		return
+	}
+	f.wants(ok && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "", field, "must be an address on the web")
+}
+
+func (f *faults) positive(a amount.Amount, field string) {
+	f.wants(a.Sign() >= 0, field, "must not be negative")
+}
+
+// check names every faulty field, as the setup of assets calls it.
+func (c Currency) check() []fault.Problem {
+	f := faults{section: "currency"}
+	f.code(c.Code, "code")
+	f.text(c.Network, "network")
+	f.text(c.Name, "name")
+	f.text(c.MarketDataID, "marketdataid")
+	f.text(c.MarketListingSlug, "marketlistingslug")
+	f.address(c.Image, "image", false)
+	f.address(c.PNGImage, "pngimage", true)
+	f.positive(c.PriceFormat, "formatassetprice")
+	f.positive(c.QuantityFormat, "formatorderquantity")
+	f.positive(c.Threshold, "threshold")
+	return f.problems
+}
+
+func (n Network) check() []fault.Problem {
+	f := faults{section: "currencyNetwork"}
+	f.code(n.Code, "networkCode")
+	f.text(n.Name, "networkName")
+	f.text(n.KYTName, "kytNetworkName")
+	return f.problems
+}
+
+func (p Pair) check() []fault.Problem {
+	f := faults{section: "currencyOfNetwork"}
+	f.text(p.ScreeningSymbol, "screeningSymbol")
+	f.text(p.MintAddress, "mintAddress")
+	d := p.Decimals()
+	f.wants(d <= amount.Decimals && len(p.FormatPrecision) <= maxFormat, "formatPrecision",
+		"must be 0 to 18, or a pattern with at most 18 digits behind the point")
+	return f.problems
+}
+
+// Query selects records; nil: any.
+type Query struct {
+	Code   *string
+	Active *bool
+}
+
+// Store keeps the reference data. Every method joins the transaction that its
+// context carries and else runs in one of its own. It is safe for concurrent
+// use and passes currencytest.Run. A change of the data commits a
+// change.Note of topic change.Currencies with it.
+type Store interface {
+	// Currencies and Networks list the selected records, Pairs all, in order of
+	// creation.
+	Currencies(ctx context.Context, q Query) ([]Currency, error)
+	Networks(ctx context.Context, q Query) ([]Network, error)
+	Pairs(ctx context.Context) ([]Pair, error)
+
+	// AddCurrency, AddNetwork and AddPair insert a record and return its id; the
+	// id of the argument is ignored. RECORD_ALREADY_EXIST when the code, or the
+	// pair of currency and network, is taken, also under concurrent calls. A
+	// pair of something unknown is refused with an internal error.
+	AddCurrency(ctx context.Context, c Currency) (int64, error)
+	AddNetwork(ctx context.Context, n Network) (int64, error)
+	AddPair(ctx context.Context, p Pair) (int64, error)
+
+	// ChangeCurrency, ChangeNetwork and ChangePair give the record to f and save
+	// what f returns, as one step; the ids, and those of a pair's currency and
+	// network, stay. RECORD_NOT_FOUND; RECORD_ALREADY_EXIST when the code is taken.
+	ChangeCurrency(ctx context.Context, id int64, f func(Currency) (Currency, error)) error
+	ChangeNetwork(ctx context.Context, id int64, f func(Network) (Network, error)) error
+	ChangePair(ctx context.Context, id int64, f func(Pair) (Pair, error)) error
+}

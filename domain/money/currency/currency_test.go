@@ -1,0 +1,158 @@
+package currency_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/currency"
+)
+
+// D-WAD-05: unknown, inactive, not linked, not enabled are INVALID_FIELD of the
+// field that is at fault.
+func TestWithdrawal(t *testing.T) {
+	c := currency.NewCatalog(
+		[]currency.Currency{{ID: 1, Code: "AAA", Active: true, Withdraw: true}, {ID: 2, Code: "OFF", Withdraw: true},
+			{ID: 3, Code: "KEPT", Active: true}},
+		[]currency.Network{{ID: 1, Code: "ON", Active: true}, {ID: 2, Code: "OFF"}, {ID: 3, Code: "FAR", Active: true},
+			{ID: 4, Code: "SHUT", Active: true}, {ID: 5, Code: "DEAD", Active: true}},
+		[]currency.Pair{
+			{ID: 1, CurrencyID: 1, NetworkID: 1, Active: true, Withdraw: true},
+			{ID: 2, CurrencyID: 2, NetworkID: 1, Active: true, Withdraw: true},
+			{ID: 3, CurrencyID: 1, NetworkID: 2, Active: true, Withdraw: true},
+			{ID: 4, CurrencyID: 1, NetworkID: 4, Active: true},
+			{ID: 5, CurrencyID: 1, NetworkID: 5, Withdraw: true},
+		})
+	for _, tc := range []struct{ currency, network, field string }{
+		{"AAA", "ON", ""},
+		{"aaa", "ON", "currencyCode"},
+		{"BBB", "ON", "currencyCode"},
+		{"", "ON", "currencyCode"},
+		{"OFF", "ON", "currencyCode"},
+		{"KEPT", "ON", "currencyCode"},
+		{"AAA", "on", "networkCode"},
+		{"AAA", "", "networkCode"},
+		{"AAA", "OFF", "networkCode"},
+		{"AAA", "FAR", "networkCode"},
+		{"AAA", "SHUT", "networkCode"},
+		{"AAA", "DEAD", "networkCode"},
+		{"BBB", "OFF", "currencyCode networkCode"},
+	} {
+		cur, net, err := c.Withdrawal(tc.currency, tc.network)
+		var f *fault.Error
+		got := ""
+		if errors.As(err, &f) {
+			for i, p := range f.Fields {
+				if i > 0 {
+					got += " "
+				}
+				got += p.Field
+			}
+		}
+		if got != tc.field || (err == nil) != (tc.field == "") || err == nil && (cur.ID != 1 || net.ID != 1) ||
+			err != nil && fault.CodeOf(err) != fault.InvalidField {
+			t.Errorf("%s on %s: %+v %+v %v", tc.currency, tc.network, cur, net, err)
+		}
+	}
+}
+
+// source is a store of which only reading matters.
+type source struct {
+	currency.Store
+	currencies []currency.Currency
+	reads      int
+	err        error
+}
+
+func (s *source) Currencies(context.Context, currency.Query) ([]currency.Currency, error) {
+	s.reads++
+	return s.currencies, s.err
+}
+func (s *source) Networks(context.Context, currency.Query) ([]currency.Network, error) {
+	return []currency.Network{{ID: 1, Code: "N", Active: true}}, nil
+}
+func (s *source) Pairs(context.Context) ([]currency.Pair, error) { return nil, nil }
+
+// The snapshot is read when it is loaded and when it misses something, and
+// never otherwise; a failed reload leaves it as it was.
+func TestLive(t *testing.T) {
+	s := &source{currencies: []currency.Currency{{ID: 1, Code: "AAA", Active: true}}}
+	l := currency.NewLive(s)
+	if _, _, ok := l.Catalog().Named(1, 1); ok {
+		t.Error("knows something before it was loaded")
+	}
+	if err := l.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if c, n, err := l.Named(1, 1); err != nil || c.Code != "AAA" || n.Code != "N" {
+			t.Errorf("%+v %+v %v", c, n, err)
+		}
+	}
+	if s.reads != 1 {
+		t.Errorf("%d reads", s.reads)
+	}
+	s.currencies = append(s.currencies, currency.Currency{ID: 2, Code: "BBB"})
+	if c, _, err := l.Named(2, 1); err != nil || c.Code != "BBB" || s.reads != 2 {
+		t.Errorf("%+v %v after %d reads", c, err, s.reads)
+	}
+	if _, err := l.Pair(7); fault.CodeOf(err) != fault.RecordNotFound {
+		t.Errorf("an unknown pair: %v", err)
+	}
+	if _, _, err := l.Named(3, 1); err == nil || fault.CodeOf(err) != fault.Internal {
+		t.Errorf("an unknown currency: %v", err)
+	}
+	s.err, s.currencies = errors.New("away"), nil
+	if err := l.Reload(t.Context()); !errors.Is(err, s.err) {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := l.Named(9, 9); !errors.Is(err, s.err) {
+		t.Errorf("got %v", err)
+	}
+	if _, _, ok := l.Catalog().Named(2, 1); !ok {
+		t.Error("a failed reload emptied the snapshot")
+	}
+}
+
+// D-CUR-11: a number is itself; of a pattern the digits behind its point count.
+func TestDecimals(t *testing.T) {
+	for format, want := range map[string]int{"0": 0, "8": 8, "18": 18, "08": 8, "0.00": 2, "#,##0.000": 3, "#.##": 0,
+		"1.0.5": 2, "none": 0, "-5": 0, "+5": 0} {
+		if got := (currency.Pair{FormatPrecision: format}).Decimals(); got != want {
+			t.Errorf("%q has %d decimals, want %d", format, got, want)
+		}
+	}
+}
+
+// D-CUR-01: the lowest id of what matches, in any case; without filters the first active one.
+func TestInfo(t *testing.T) {
+	c := currency.NewCatalog(
+		[]currency.Currency{{ID: 1, Code: "OFF"}, {ID: 2, Code: "USDT", Active: true}, {ID: 3, Code: "BTC", Active: true}},
+		[]currency.Network{{ID: 1, Code: "ETH"}, {ID: 2, Code: "TRX"}},
+		[]currency.Pair{{ID: 1, CurrencyID: 3, NetworkID: 1, Active: true}, {ID: 2, CurrencyID: 2, NetworkID: 2},
+			{ID: 3, CurrencyID: 2, NetworkID: 1, Active: true}, {ID: 4, CurrencyID: 1, NetworkID: 1, Active: true}})
+	text := func(s string) *string {
+		if s == "-" {
+			return nil
+		}
+		return &s
+	}
+	for _, tc := range []struct {
+		symbol, network string
+		pair            int64
+	}{{"-", "-", 3}, {"usdt", "-", 2}, {"USDT", "eth", 3}, {"-", "ETH", 4}, {"off", "-", 4}, {"-", "trx", 2},
+		{"BTC", "TRX", 0}, {"ETH", "-", 0}, {"", "-", 0}} {
+		got, ok := c.Info(text(tc.symbol), text(tc.network))
+		if got.ID != tc.pair || ok != (tc.pair > 0) {
+			t.Errorf("%s on %s: pair %d, %v; want %d", tc.symbol, tc.network, got.ID, ok, tc.pair)
+		}
+	}
+	if p, ok := c.Pair(4); !ok || p.Currency.Code != "OFF" || p.Network.Code != "ETH" {
+		t.Errorf("%+v", p)
+	}
+	active := true
+	if all, some := c.Pairs(nil), c.Pairs(&active); len(all) != 4 || len(some) != 3 || all[0].ID != 4 {
+		t.Errorf("%+v\n%+v", all, some)
+	}
+}

@@ -1,0 +1,78 @@
+package currency
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+)
+
+// Live is the snapshot that a node works with: Reload reads the reference data,
+// and Follow is for notes of topic change.Currencies. It is safe for concurrent
+// use.
+type Live struct{ *change.Snapshot[Catalog] }
+
+// NewLive returns a Live over store. Until the first Reload it knows nothing.
+func NewLive(store Store) *Live {
+	load := func(ctx context.Context) (*Catalog, error) {
+		c, err := Load(ctx, store)
+		if err != nil {
+			return nil, fmt.Errorf("reload currencies: %w", err)
+		}
+		return c, nil
+	}
+	return &Live{change.NewSnapshot(NewCatalog(nil, nil, nil), load, nil)}
+}
+
+// Catalog is the present snapshot.
+func (l *Live) Catalog() *Catalog { return l.Current() }
+
+// reloadTimeout bounds the reading of what the snapshot does not know yet.
+const reloadTimeout = 5 * time.Second
+
+// Named finds the currency and the network that a stored record refers to.
+func (l *Live) Named(currencyID, networkID int64) (cur Currency, net Network, err error) {
+	ok, err := l.find(func(c *Catalog) (ok bool) { cur, net, ok = c.Named(currencyID, networkID); return ok })
+	if err == nil && !ok {
+		err = fmt.Errorf("there is no currency %d or no network %d", currencyID, networkID)
+	}
+	return cur, net, err
+}
+
+// Pair finds a pair with what it links. RECORD_NOT_FOUND.
+func (l *Live) Pair(id int64) (p Listed, err error) {
+	ok, err := l.find(func(c *Catalog) (ok bool) { p, ok = c.Pair(id); return ok })
+	if err == nil && !ok {
+		err = fault.New(fault.RecordNotFound, "no such currency of a network")
+	}
+	return p, err
+}
+
+// Asset tells what a balance is of: the pair with the id of the asset. Where the
+// catalogue has it no more, the number of the asset stands for the code of its
+// currency, so that no money is hidden.
+func (l *Live) Asset(id int64) (Listed, error) {
+	p, err := l.Pair(id)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return Listed{Pair: Pair{ID: id}, Currency: Currency{Code: strconv.FormatInt(id, 10)}}, nil
+	}
+	return p, err
+}
+
+// find looks for a stored record. Another node may have added it a moment ago, so
+// a snapshot that does not know it is read again, outside the caller's
+// transaction: only what is committed may enter the snapshot.
+func (l *Live) find(known func(*Catalog) bool) (bool, error) {
+	if known(l.Catalog()) {
+		return true, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), reloadTimeout)
+	defer cancel()
+	if err := l.Reload(ctx); err != nil {
+		return false, err
+	}
+	return known(l.Catalog()), nil
+}

@@ -1,0 +1,92 @@
+package ledger
+
+import (
+	"context"
+
+	"castellan/domain/kit/amount"
+)
+
+// Books is the whole ledger as it is read for verification. Each method returns
+// the next page behind a row, in the order of its key; an empty page is the end.
+// The zero value of the key is before everything. It passes ledgertest.Books.
+type Books interface {
+	// Snapshot runs fn with a context in which the other methods read one state.
+	Snapshot(ctx context.Context, fn func(ctx context.Context) error) error
+	// Transfers are all transfers, by id.
+	Transfers(ctx context.Context, after Sealed) ([]Sealed, error)
+	// Audited are the audit rows of transfers, by the id of the transfer.
+	Audited(ctx context.Context, after Seal) ([]Seal, error)
+	// Debits and Credits are the sides of all transfers, by account and id.
+	Debits(ctx context.Context, after Entry) ([]Entry, error)
+	Credits(ctx context.Context, after Entry) ([]Entry, error)
+	// Lines are the balances of all accounts, by the id of the account.
+	Lines(ctx context.Context, after Line) ([]Line, error)
+	// Active are the active holds, by account and id.
+	Active(ctx context.Context, after Entry) ([]Entry, error)
+	// Days are the closed days, by account and day.
+	Days(ctx context.Context, after Day) ([]Day, error)
+	// Endings are all holds, by id.
+	Endings(ctx context.Context, after Ending) ([]Ending, error)
+	// LastDay is the last closed day of any account; ok is false where none is.
+	LastDay(ctx context.Context) (day int64, ok bool, err error)
+}
+
+// Sealed is a transfer with the digest that stands beside it.
+type Sealed struct {
+	Content
+	Sum []byte
+}
+
+// Seal is the digest of a transfer in the audit.
+type Seal struct{ ID, Digest string }
+
+// Entry is a transfer, or a hold, seen from one account.
+type Entry struct {
+	Account, ID string
+	Seq         int64
+	Amount      amount.Amount
+}
+
+// Ending is what a hold came to.
+type Ending struct {
+	ID, Account string
+	State       State
+	Debited     string // the account that its transfer debits; "" where it has none
+}
+
+// Line is a balance with the id of its account; Unit is not read.
+type Line struct {
+	ID string
+	Balance
+}
+
+// stream is a sequence of rows that is read page by page, so that memory stays the
+// same however long it is.
+type stream[T any] struct {
+	next  func(ctx context.Context, after T) ([]T, error)
+	page  []T
+	last  T
+	ended bool
+}
+
+// peek returns the row that is next; nil at the end.
+func (s *stream[T]) peek(ctx context.Context) (*T, error) {
+	if len(s.page) == 0 && !s.ended {
+		if err := ctx.Err(); err != nil { // a node that leaves waits for no verification
+			return nil, err
+		}
+		page, err := s.next(ctx, s.last)
+		if err != nil {
+			return nil, err
+		}
+		if s.page, s.ended = page, len(page) == 0; !s.ended {
+			s.last = page[len(page)-1]
+		}
+	}
+	if s.ended {
+		return nil, nil
+	}
+	return &s.page[0], nil
+}
+
+func (s *stream[T]) take() { s.page = s.page[1:] }

@@ -1,0 +1,174 @@
+package ledgertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
+)
+
+// sorted orders ids, newest first: within a millisecond their order is free.
+func sorted(ids []string) []string {
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids
+}
+
+// holds locks, releases, settles, and blocks more than there is.
+func holds(w *world) {
+	w.must(w.in("1", "10"))
+	h, err := w.hold("1", "4", false)
+	storetest.Must(w, err)
+	w.has("10", "4", "6")
+	again, err := w.hold("1", "4", false)
+	storetest.Must(w, err)
+	storetest.Same(w, again, h)
+	_, err = w.hold("1", "5", false)
+	w.refused(err, ledger.ErrConflict)
+	_, err = w.hold("2", "6.01", false)
+	w.refused(err, ledger.ErrInsufficient)
+	_, err = w.do(w.l, w.out("1", "6.01"))
+	w.refused(err, ledger.ErrInsufficient)
+
+	// A settlement takes what is locked, at most; the rest is free again.
+	other := w.out("2", "4")
+	other.Debit, other.Credit = other.Credit, other.Debit
+	if _, err := w.l.Settle(w.ctx, by, h.ID, other); err == nil {
+		w.Error("settled by a transfer of another account")
+	}
+	r, err := w.l.Settle(w.ctx, by, h.ID, w.out("3", "3"))
+	storetest.Must(w, err)
+	w.has("7", "0", "7")
+	h, err = w.s.Hold(w.ctx, h.ID)
+	storetest.Must(w, err)
+	if h.State != ledger.Settled || h.Transfer != r.Transfers[0].ID || h.Version != 2 {
+		w.Errorf("settled: %+v", h)
+	}
+	w.refused(w.l.Release(w.ctx, by, h.ID), ledger.ErrEnded)
+	_, err = w.l.Settle(w.ctx, by, h.ID, w.out("4", "1"))
+	w.refused(err, ledger.ErrEnded)
+	storetest.Wants(w, w.l.Release(w.ctx, by, "nobody"), fault.RecordNotFound)
+
+	// A blockage may exceed the balance and also holds future funds (D-BLK-03).
+	b, err := w.hold("5", "100", true)
+	storetest.Must(w, err)
+	w.has("7", "100", "0")
+	w.must(w.in("2", "50"))
+	w.has("57", "100", "0")
+	_, err = w.do(w.l, w.out("5", "0.01"))
+	w.refused(err, ledger.ErrInsufficient)
+	storetest.Must(w, w.l.Release(w.ctx, by, b.ID))
+	storetest.Must(w, w.l.Release(w.ctx, by, b.ID)) // the same again
+	w.has("57", "0", "57")
+}
+
+// stale is a store that still shows a hold as it was, so many times.
+type stale struct {
+	ledger.Store
+	was  ledger.Hold
+	left int
+}
+
+func (s *stale) Hold(ctx context.Context, id string) (ledger.Hold, error) {
+	if s.left--; s.left >= 0 {
+		return s.was, nil
+	}
+	return s.Store.Hold(ctx, id)
+}
+
+// endedMeanwhile ends a hold that another node has ended between the reading of the
+// hold and of the balance.
+func endedMeanwhile(w *world) {
+	w.must(w.in("1", "10"))
+	h, err := w.hold("1", "4", false)
+	storetest.Must(w, err)
+	storetest.Must(w, w.l.Release(w.ctx, by, h.ID))
+	late := New(&stale{w.s, h, 2}, w.c)
+	storetest.Must(w, late.Release(w.ctx, by, h.ID))
+	late = New(&stale{w.s, h, 1}, w.c)
+	_, err = late.Settle(w.ctx, by, h.ID, w.out("1", "4"))
+	w.refused(err, ledger.ErrEnded)
+	w.has("10", "0", "10")
+}
+
+// decides takes all that is available while it comes and goes: what a plan was made of
+// is what it meets, on every node.
+func decides(w *world) {
+	w.must(w.in("0", "100"))
+	whole := func(_ context.Context, has []ledger.Balance) (m ledger.Movement, err error) {
+		if free := has[0].Available(); free.Sign() > 0 {
+			m.Take = []ledger.Hold{ledger.NewHold(time.Now(), "all", id.New(time.Now()), "", w.user, free)}
+		}
+		return m, nil
+	}
+	nodes := w.nodes()
+	held := make([]ledger.Result, 12)
+	storetest.Race(w, 36, fault.InvalidState, func(i int) (err error) {
+		l, ref := nodes[i%3], fmt.Sprint(i)
+		switch n := i / 3; n % 3 {
+		case 0:
+			held[n/3*3+i%3], err = l.Decide(w.ctx, by, []ledger.Account{w.user}, whole)
+		case 1:
+			_, err = w.do(l, w.in(ref, "7"))
+		default:
+			_, err = w.do(l, w.out(ref, "3"))
+		}
+		return err
+	})
+	last, err := w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole)
+	storetest.Must(w, err)
+	var sum amount.Amount
+	for _, r := range append(held, last) {
+		for _, h := range r.Holds {
+			sum, err = sum.Add(h.Amount)
+			storetest.Must(w, err)
+		}
+	}
+	b, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset)
+	storetest.Must(w, err)
+	if b.Available().Sign() != 0 || b.Locked != sum || b.Posted != sum {
+		w.Errorf("%+v, held %s", b, sum)
+	}
+	// Where there is nothing to do nothing is written.
+	r, err := w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole)
+	storetest.Must(w, err)
+	if again, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset); len(r.Holds) > 0 || again != b {
+		w.Errorf("%+v, %+v, %v", r, again, err)
+	}
+}
+
+// reverses takes transfers back.
+func reverses(w *world) {
+	in := w.must(w.in("1", "10")).Transfers[0]
+	back, err := w.l.Reverse(w.ctx, by, in.ID, "booked twice")
+	storetest.Must(w, err)
+	w.has("0", "0", "0")
+	t := back.Transfers[0]
+	if t.Reverses != in.ID || t.Debit != in.Credit || t.Credit != in.Debit || t.Reason != "booked twice" {
+		w.Errorf("the reversal is %+v", t)
+	}
+	again, err := w.l.Reverse(w.ctx, by, in.ID, "booked twice")
+	storetest.Must(w, err)
+	if !again.Repeated || again.Transfers[0].ID != t.ID {
+		w.Errorf("reversed again: %+v", again)
+	}
+	_, err = w.l.Reverse(w.ctx, by, "nobody", "")
+	storetest.Wants(w, err, fault.RecordNotFound)
+
+	in = w.must(w.in("2", "10")).Transfers[0]
+	w.must(w.out("2", "1"))
+	_, err = w.l.Reverse(w.ctx, by, in.ID, "")
+	w.refused(err, ledger.ErrInsufficient) // part of it is spent
+	second := ledger.New(time.Now(), "correction", w.user.Owner, w.user, w.treasury, in.Amount)
+	second.Reverses = in.ID
+	second.Amount = must("9")
+	if _, err := w.do(w.l, second); err == nil {
+		w.Error("a reversal of a part")
+	}
+}

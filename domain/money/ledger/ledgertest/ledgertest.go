@@ -1,0 +1,322 @@
+// Package ledgertest is the contract of ledger.Store, and what Ledger promises on
+// it, as tests: persistence runs them on both databases.
+package ledgertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
+)
+
+// New is a ledger as one node has it, of assets with 2 decimals.
+func New(s ledger.Store, c commit.Committer) *ledger.Ledger {
+	return &ledger.Ledger{Store: s, Commit: c, Now: time.Now,
+		Decimals: func(context.Context, int64) (int, error) { return 2, nil }}
+}
+
+// world is a user, a treasury and a node; every case has a user of its own.
+type world struct {
+	*testing.T
+	ctx      context.Context
+	l        *ledger.Ledger
+	s        ledger.Store
+	c        commit.Committer
+	user     ledger.Account
+	treasury ledger.Account
+}
+
+var (
+	by     = audit.By{UserID: "op"}
+	must   = amount.Must
+	assets atomic.Int64
+)
+
+func with(test func(w *world)) func(*testing.T, ledger.Store, commit.Committer) {
+	return func(t *testing.T, s ledger.Store, c commit.Committer) {
+		asset := assets.Add(1)
+		test(&world{T: t, ctx: t.Context(), l: New(s, c), s: s, c: c,
+			user:     ledger.Account{Kind: ledger.User, Owner: id.New(time.Now()), Asset: asset},
+			treasury: ledger.Account{Kind: ledger.Treasury, Asset: asset}})
+	}
+}
+
+func (w *world) in(ref, sum string) ledger.Transfer {
+	return ledger.New(time.Now(), "deposit", w.user.Owner+ref, w.treasury, w.user, must(sum))
+}
+
+func (w *world) out(ref, sum string) ledger.Transfer {
+	return ledger.New(time.Now(), "withdrawal", w.user.Owner+ref, w.user, w.treasury, must(sum))
+}
+
+func (w *world) do(l *ledger.Ledger, ts ...ledger.Transfer) (ledger.Result, error) {
+	return l.Do(w.ctx, by, ledger.Movement{Transfers: ts})
+}
+
+func (w *world) must(ts ...ledger.Transfer) ledger.Result {
+	w.Helper()
+	r, err := w.do(w.l, ts...)
+	storetest.Must(w, err)
+	return r
+}
+
+func (w *world) refused(err, want error) {
+	w.Helper()
+	if !errors.Is(err, want) {
+		w.Errorf("got %v, want %v", err, want)
+	}
+}
+
+// has checks posted, locked and available of the user, and that the treasury has
+// the opposite.
+func (w *world) has(posted, locked, available string) {
+	w.Helper()
+	b, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset)
+	storetest.Must(w, err)
+	storetest.Same(w, []string{b.Posted.String(), b.Locked.String(), b.Available().String()},
+		[]string{posted, locked, available})
+	all, err := w.s.Balances(w.ctx, w.treasury)
+	storetest.Must(w, err)
+	opposite, err := b.Posted.Neg()
+	storetest.Must(w, err)
+	if all[0].Posted != opposite {
+		w.Errorf("the treasury has %s beside %s", all[0].Posted, b.Posted)
+	}
+}
+
+func (w *world) hold(ref, sum string, beyond bool) (ledger.Hold, error) {
+	h := ledger.NewHold(time.Now(), "queue", w.user.Owner+ref, "withdrawal", w.user, must(sum))
+	h.Beyond = beyond
+	r, err := w.l.Do(w.ctx, by, ledger.Movement{Take: []ledger.Hold{h}})
+	if err != nil {
+		return h, err
+	}
+	return r.Holds[0], nil
+}
+
+// nodes are several nodes, which do not know each other's turns.
+func (w *world) nodes() [3]*ledger.Ledger {
+	return [3]*ledger.Ledger{w.l, New(w.s, w.c), New(w.s, w.c)}
+}
+
+// Run runs the suite. The store need not be empty.
+func Run(t *testing.T, open storetest.Open[ledger.Store]) {
+	storetest.Run(t, open, storetest.Cases[ledger.Store]{
+		"Moves": with(func(w *world) {
+			b, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset)
+			storetest.Must(w, err)
+			storetest.Same(w, b, ledger.Balance{Account: w.user})
+			first := w.must(w.in("1", "10.5")).Transfers[0]
+			w.must(w.out("1", "0.51"))
+			w.has("9.99", "0", "9.99")
+			read, err := w.s.Transfer(w.ctx, first.ID)
+			storetest.Must(w, err)
+			storetest.Same(w, read, first)
+			_, err = w.s.Transfer(w.ctx, "nobody")
+			storetest.Wants(w, err, fault.RecordNotFound)
+			owned, err := w.s.Owned(w.ctx, w.user.Owner)
+			storetest.Must(w, err)
+			if len(owned) != 1 || owned[0].Seq != 2 || owned[0].Unit != 1e16 {
+				w.Errorf("owned: %+v", owned)
+			}
+		}),
+		"Refuses": with(func(w *world) {
+			w.must(w.in("1", "1"))
+			for _, c := range []struct {
+				t    ledger.Transfer
+				want error
+			}{
+				{w.out("1", "1.01"), ledger.ErrInsufficient},
+				{w.out("2", "0"), ledger.ErrAmount},
+				{w.out("3", "-1"), ledger.ErrAmount},
+				{w.out("4", "0.001"), ledger.ErrPrecision},
+				{w.in("5", "999999999999999999"), ledger.ErrTooLarge},
+			} {
+				_, err := w.do(w.l, c.t)
+				w.refused(err, c.want)
+			}
+			other := w.treasury
+			other.Asset += 1e6
+			if _, err := w.do(w.l, ledger.New(time.Now(), "x", w.user.Owner, w.user, other, must("1"))); err == nil {
+				w.Error("a transfer between two assets")
+			}
+			w.has("1", "0", "1")
+		}),
+		"CountsAReferenceOnce": with(func(w *world) {
+			first := w.must(w.in("1", "5"))
+			again := w.must(w.in("1", "5"))
+			storetest.Same(w, again.Transfers, first.Transfers)
+			if first.Repeated || !again.Repeated {
+				w.Errorf("repeated: %v, %v", first.Repeated, again.Repeated)
+			}
+			_, err := w.do(w.l, w.in("1", "6"))
+			w.refused(err, ledger.ErrConflict)
+			w.must(w.out("1", "5"))
+			w.must(w.out("1", "5")) // a repeat is no question of funds
+			w.has("0", "0", "0")
+		}),
+		"CountsAReferenceOnceInARace": with(func(w *world) {
+			nodes := w.nodes()
+			var made atomic.Int64
+			won := storetest.Race(w, 64, "", func(i int) error {
+				r, err := w.do(nodes[i%3], w.in("1", "5"))
+				if err == nil && !r.Repeated {
+					made.Add(1)
+				}
+				return err
+			})
+			if won != 64 || made.Load() != 1 {
+				w.Errorf("%d answers, %d made it", won, made.Load())
+			}
+			w.has("5", "0", "5")
+			won = storetest.Race(w, 64, fault.RecordAlreadyExist, func(i int) error {
+				_, err := w.do(nodes[i%3], w.in("2", fmt.Sprint(i+1)))
+				return err
+			})
+			if won != 1 {
+				w.Errorf("%d movements of one reference", won)
+			}
+		}),
+		"NeverTakesMoreThanThereIsInARace": with(func(w *world) {
+			w.must(w.in("0", "10"))
+			nodes := w.nodes()
+			won := storetest.Race(w, 30, fault.InvalidState, func(i int) error {
+				_, err := w.do(nodes[i%3], w.out(fmt.Sprint(i), "1"))
+				return err
+			})
+			if won != 10 {
+				w.Errorf("%d of 10 were taken", won)
+			}
+			w.has("0", "0", "0")
+		}),
+		"AddsUpAHotAccountInARace": with(func(w *world) {
+			storetest.Race(w, 100, "", func(i int) error {
+				u := w.user
+				u.Owner += fmt.Sprint(i)
+				_, err := w.do(w.l, ledger.New(time.Now(), "deposit", u.Owner, w.treasury, u, must("0.37")))
+				return err
+			})
+			all, err := w.s.Balances(w.ctx, w.treasury)
+			storetest.Must(w, err)
+			if all[0].Posted != must("-37") || all[0].Seq != 100 {
+				w.Errorf("the treasury has %s after %d", all[0].Posted, all[0].Seq)
+			}
+		}),
+		"IsAllOrNothing": with(func(w *world) {
+			w.must(w.in("1", "10"))
+			fee := ledger.Account{Kind: ledger.Fee, Asset: w.user.Asset}
+			feeOf := func(sum string) ledger.Transfer {
+				return ledger.New(time.Now(), "fee", w.user.Owner+sum, w.user, fee, must(sum))
+			}
+			_, err := w.do(w.l, w.out("1", "9.5"), feeOf("0.51"))
+			w.refused(err, ledger.ErrInsufficient)
+			_, err = w.s.ByRef(w.ctx, "withdrawal", w.user.Owner+"1")
+			storetest.Wants(w, err, fault.RecordNotFound)
+			r := w.must(w.out("1", "9.5"), feeOf("0.5"))
+			if r.Transfers[0].Group != r.Transfers[1].Group || r.Transfers[1].DebitSeq != 3 {
+				w.Errorf("group: %+v", r.Transfers)
+			}
+			_, err = w.do(w.l, w.out("2", "1"), feeOf("0.5"))
+			if err == nil {
+				w.Error("a new movement with an old part")
+			}
+		}),
+		"Holds":                        with(holds),
+		"Reverses":                     with(reverses),
+		"EndsAHoldThatWasReadTooEarly": with(endedMeanwhile),
+		"Decides":                      with(decides),
+		"EndsAHoldOnceInARace": with(func(w *world) {
+			w.must(w.in("1", "10"))
+			h, err := w.hold("1", "4", false)
+			storetest.Must(w, err)
+			nodes := w.nodes()
+			won := storetest.Race(w, 12, fault.InvalidState, func(i int) error {
+				_, err := nodes[i%3].Settle(w.ctx, by, h.ID, w.out(fmt.Sprint(i), "4"))
+				return err
+			})
+			if won != 1 {
+				w.Errorf("settled %d times", won)
+			}
+			w.has("6", "0", "6")
+		}),
+		"TakesAFinerPrecision": with(func(w *world) {
+			w.must(w.in("1", "1"))
+			w.l.Decimals = func(context.Context, int64) (int, error) { return 4, nil }
+			w.must(w.in("2", "0.0001"))
+			w.has("1.0001", "0", "1.0001")
+			w.l.Decimals = func(context.Context, int64) (int, error) { return 0, fault.New(fault.RecordNotFound, "") }
+			w.treasury.Asset, w.user.Asset = w.treasury.Asset+1e6, w.user.Asset+1e6
+			_, err := w.do(w.l, w.in("3", "1"))
+			w.refused(err, ledger.ErrNoAsset)
+		}),
+		"CommitsWhatBelongsToIt": with(func(w *world) {
+			row := ledger.Open{Account: ledger.Account{Kind: ledger.Suspense, Owner: w.user.Owner, Asset: w.user.Asset}}
+			_, err := w.l.Do(w.ctx, by, ledger.Movement{
+				Transfers: []ledger.Transfer{w.out("1", "1")}, With: []commit.Write{row}})
+			w.refused(err, ledger.ErrInsufficient)
+			opened := func() int {
+				all, err := w.s.Balances(w.ctx, row.Account)
+				storetest.Must(w, err)
+				return len(all)
+			}
+			if opened() != 0 {
+				w.Error("a row of a movement that was refused")
+			}
+			_, err = w.l.Do(w.ctx, by, ledger.Movement{
+				Transfers: []ledger.Transfer{w.in("1", "1")}, With: []commit.Write{row}})
+			storetest.Must(w, err)
+			if opened() != 1 {
+				w.Error("the row of a movement is missing")
+			}
+		}),
+		"JoinsATransaction": with(func(w *world) {
+			boom := errors.New("boom")
+			w.refused(w.c.InTx(w.ctx, func(ctx context.Context) error {
+				if _, err := w.l.Do(ctx, by, ledger.Movement{Transfers: []ledger.Transfer{w.in("1", "1")}}); err != nil {
+					return err
+				}
+				return boom
+			}), boom)
+			_, err := w.s.ByRef(w.ctx, "deposit", w.user.Owner+"1")
+			storetest.Wants(w, err, fault.RecordNotFound)
+		}),
+		"Statement": with(func(w *world) {
+			var want []string
+			for i := range 7 {
+				t := w.in(fmt.Sprint(i), "1")
+				if i%3 == 2 {
+					t = w.out(fmt.Sprint(i), "1")
+				}
+				want = append([]string{w.must(t).Transfers[0].ID}, want...)
+			}
+			var got []string
+			q := page.Query[ledger.Place]{Limit: 3, Count: true}
+			for more := true; more; {
+				p, err := w.s.Statement(w.ctx, w.user, q)
+				storetest.Must(w, err)
+				if p.Total != 7 {
+					w.Errorf("counted %d", p.Total)
+				}
+				for _, t := range p.Records {
+					got = append(got, t.ID)
+				}
+				last := p.Records[len(p.Records)-1].Mark()
+				q.After, more = &last, p.More
+			}
+			if fmt.Sprint(got) != fmt.Sprint(sorted(want)) {
+				w.Errorf("the statement is %v, want %v", got, want)
+			}
+		}),
+	})
+}

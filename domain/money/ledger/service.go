@@ -1,0 +1,360 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/turn"
+)
+
+// Ledger carries out movements. It is safe for concurrent use. All fields are
+// needed.
+type Ledger struct {
+	Store  Store
+	Commit commit.Committer
+	// Decimals tells how many decimals an asset has now, 0 to amount.Decimals.
+	// RECORD_NOT_FOUND for an asset that is not there. It is asked when an account
+	// is opened, or when an amount is too fine for what the ledger knows.
+	Decimals func(ctx context.Context, asset int64) (int, error)
+	Now      func() time.Time
+
+	turns turn.Turns // of bounded accounts
+}
+
+// Result tells what stands after Do.
+type Result struct {
+	Transfers []Transfer // as they were first made
+	Holds     []Hold     // taken, as they were first made
+	Repeated  bool       // the movement had been made before; nothing was done now
+}
+
+// maxTries bounds how often a movement is decided again because another node
+// moved one of its balances. Within one process the movements of an account take
+// turns.
+const maxTries = 50
+
+// Do makes a movement durable, once: the same references again get the first
+// answer, also under concurrent calls and after a crash. The first reference of m,
+// of its transfers or else of its holds, names the movement; a movement that only
+// ends holds is named by them. An account that is not open is opened.
+//
+// A fence that fails is decided again and is never an answer about funds.
+// Errors: ErrInsufficient, ErrConflict, ErrEnded, ErrAmount, ErrPrecision,
+// ErrTooLarge, ErrNoAsset, RECORD_NOT_FOUND for a hold; RECORD_ALREADY_EXIST of a
+// row of m.With; UNAVAILABLE where, inside the caller's transaction, another node
+// was first; OVERLOADED after many tries; those of the commit. After ErrUnknown the caller repeats the call.
+func (l *Ledger) Do(ctx context.Context, by audit.By, m Movement) (Result, error) {
+	return l.again(ctx, m.accounts(nil), func() (Result, error) { return l.attempt(ctx, by, m, nil) })
+}
+
+// Plan says what a movement is, from the balances of some accounts. What else it
+// reads for that, it fences by a write of the movement. It may be asked again.
+type Plan func(ctx context.Context, balances []Balance) (Movement, error)
+
+// Decide is Do for a movement that follows from the balances of accounts, such as a
+// hold on all that is available. The movement is made of exactly those balances, or
+// planned anew; its references are new with every plan. Where the plan is empty,
+// nothing is written. Errors: those of plan and of Do.
+func (l *Ledger) Decide(ctx context.Context, by audit.By, accounts []Account, plan Plan) (Result, error) {
+	return l.again(ctx, accounts, func() (Result, error) {
+		seen, err := l.balances(ctx, accounts)
+		if err != nil {
+			return Result{}, err
+		}
+		m, err := plan(ctx, seen)
+		if err != nil || len(m.Transfers)+len(m.Take)+len(m.End)+len(m.With) == 0 {
+			return Result{}, err
+		}
+		r, err := l.attempt(ctx, by, m, seen)
+		if errors.Is(err, ErrEnded) || r.Repeated { // somebody has ended a hold since the plan was made
+			err = commit.ErrFenced
+		}
+		return r, err
+	})
+}
+
+// again repeats an attempt until nothing it was decided on has moved.
+func (l *Ledger) again(ctx context.Context, accounts []Account, attempt func() (Result, error)) (Result, error) {
+	leave, err := l.wait(ctx, accounts)
+	if err != nil {
+		return Result{}, err
+	}
+	defer leave()
+	exists := 0
+	for try := range maxTries {
+		var r Result
+		if r, err = attempt(); err == nil {
+			return r, nil
+		}
+		fenced := errors.Is(err, commit.ErrFenced)
+		switch {
+		case !fenced && (fault.CodeOf(err) != fault.RecordAlreadyExist || errors.Is(err, ErrConflict) || exists > 0):
+			return Result{}, err
+		case commit.Inside(ctx) && !errors.Is(err, errFiner):
+			// A part may stand already, and only the caller can take that back.
+			return Result{}, fault.New(fault.Unavailable, "the account is moved by another; try again").After(time.Second)
+		case !fenced:
+			exists++ // another node was first: the next try reads what it made
+		}
+		if err := pause(ctx, try); err != nil {
+			return Result{}, err
+		}
+	}
+	return Result{}, fault.New(fault.Overloaded, "the account is moved by too many at once").After(time.Second)
+}
+
+// errFiner asks for another decision, because the ledger has just learned that an
+// asset has more decimals. Nothing was written.
+var errFiner = fmt.Errorf("%w: the asset is finer now", commit.ErrFenced)
+
+// pause lets other nodes get ahead, from the second try on.
+func pause(ctx context.Context, try int) error {
+	if try == 0 {
+		return nil
+	}
+	select {
+	// #nosec G404: how long a repeat waits is no secret.
+	case <-time.After(time.Duration(rand.Int64N(int64(min(try, 10)) * int64(time.Millisecond)))):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// wait takes the turns of bounded accounts. Inside a transaction of
+// the caller nobody waits: who has the turn may be waiting for that transaction.
+func (l *Ledger) wait(ctx context.Context, accounts []Account) (leave func(), err error) {
+	var leaves []func()
+	leave = func() {
+		for _, f := range leaves {
+			f()
+		}
+	}
+	if commit.Inside(ctx) {
+		return leave, nil
+	}
+	var keys []string
+	for _, a := range accounts {
+		if a.Bounded() {
+			keys = append(keys, a.ID())
+		}
+	}
+	slices.Sort(keys) // so that two movements never wait for each other
+	for _, key := range keys {
+		one, err := l.turns.Take(ctx, key)
+		if err != nil {
+			leave()
+			return nil, err
+		}
+		leaves = append(leaves, one)
+	}
+	return leave, nil
+}
+
+// attempt reads, decides and commits once. seen are balances that it must not read
+// anew, because m was made of them.
+func (l *Ledger) attempt(ctx context.Context, by audit.By, m Movement, seen []Balance) (Result, error) {
+	for i := range m.Transfers {
+		m.Transfers[i].Group = m.Transfers[0].ID
+	}
+	first, repeated, err := l.first(ctx, m)
+	if err != nil || repeated {
+		return first, err
+	}
+	holds := make([]Hold, len(m.End))
+	for i, e := range m.End {
+		if holds[i], err = l.Store.Hold(ctx, e.Hold); err != nil {
+			return Result{}, err
+		}
+	}
+	balances, err := l.balances(ctx, slices.DeleteFunc(m.accounts(holds), func(a Account) bool {
+		return slices.ContainsFunc(seen, func(b Balance) bool { return b.Account == a })
+	}))
+	if err != nil {
+		return Result{}, err
+	}
+	balances = append(balances, seen...)
+	writes, err := decide(m, balances, holds, by)
+	if errors.Is(err, ErrPrecision) {
+		var finer bool
+		if finer, err = l.refine(ctx, balances); err == nil && finer {
+			return Result{}, errFiner
+		} else if err == nil {
+			err = ErrPrecision
+		}
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if err := l.Commit.Commit(ctx, writes...); err != nil {
+		return Result{}, err
+	}
+	return made(writes), nil
+}
+
+// made is what writes made.
+func made(writes []commit.Write) (r Result) {
+	for _, w := range writes {
+		switch w := w.(type) {
+		case Post:
+			r.Transfers = append(r.Transfers, w.Transfer)
+		case Take:
+			r.Holds = append(r.Holds, w.Hold)
+		}
+	}
+	return r
+}
+
+// first reports whether the movement was made before, and returns that answer.
+// ErrConflict when its reference belongs to another movement.
+func (l *Ledger) first(ctx context.Context, m Movement) (r Result, repeated bool, err error) {
+	for i, t := range m.Transfers {
+		was, err := l.Store.ByRef(ctx, t.Kind, t.Ref)
+		if known, err := found(err, i, t.same(was)); !known {
+			return r, false, err
+		}
+		r.Transfers = append(r.Transfers, was)
+	}
+	for i, h := range m.Take {
+		was, err := l.Store.HoldByRef(ctx, h.Source, h.Ref)
+		if known, err := found(err, len(m.Transfers)+i, h.same(was)); !known {
+			return r, false, err
+		}
+		r.Holds = append(r.Holds, was)
+	}
+	r.Repeated = len(m.Transfers)+len(m.Take) > 0
+	if r.Repeated || len(m.End) == 0 {
+		return r, r.Repeated, nil
+	}
+	for _, e := range m.End { // a release, named by its holds
+		h, err := l.Store.Hold(ctx, e.Hold)
+		if err != nil || h.State != Released {
+			return r, false, err
+		}
+	}
+	r.Repeated = true
+	return r, true, nil
+}
+
+// found judges the i-th reference of a movement: where the first one is new, all
+// are; where it stands, so does all the rest, with the same content.
+func found(err error, i int, same bool) (known bool, _ error) {
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		if i == 0 {
+			return false, nil
+		}
+		return false, ErrConflict
+	}
+	if err == nil && !same {
+		err = ErrConflict
+	}
+	return err == nil, err
+}
+
+// balances are those of accounts, each of which is open afterwards.
+func (l *Ledger) balances(ctx context.Context, accounts []Account) ([]Balance, error) {
+	for range 2 {
+		all, err := l.Store.Balances(ctx, accounts...)
+		if err != nil || len(all) == len(accounts) {
+			return all, err
+		}
+		for _, a := range accounts {
+			if slices.ContainsFunc(all, func(b Balance) bool { return b.Account == a }) {
+				continue
+			}
+			if err := l.open(ctx, a); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, commit.ErrFenced // unreachable while accounts never end
+}
+
+// open opens an account in a unit of its own: without movements it changes
+// nothing for anybody. RECORD_ALREADY_EXIST of another node that did the same is
+// no error.
+func (l *Ledger) open(ctx context.Context, a Account) error {
+	unit, err := l.Store.Unit(ctx, a.Asset)
+	if err == nil && unit == 0 {
+		err = l.addAsset(ctx, a.Asset)
+	}
+	if err == nil {
+		err = l.Commit.Commit(ctx, Open{a})
+	}
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		err = nil
+	}
+	return err
+}
+
+// addAsset makes an asset known as precise as it is now.
+func (l *Ledger) addAsset(ctx context.Context, asset int64) error {
+	decimals, err := l.Decimals(ctx, asset)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return ErrNoAsset
+	}
+	if err == nil {
+		err = l.Commit.Commit(ctx, AddAsset{asset, int64(amount.Unit(decimals))})
+	}
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		err = nil
+	}
+	return err
+}
+
+// refine reports whether an asset of the balances has become finer, and makes that
+// known.
+func (l *Ledger) refine(ctx context.Context, balances []Balance) (finer bool, err error) {
+	for _, b := range balances {
+		decimals, err := l.Decimals(ctx, b.Asset)
+		if err != nil {
+			return false, err
+		}
+		if int64(amount.Unit(decimals)) < b.Unit {
+			err := l.addAsset(ctx, b.Asset)
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// Reverse takes a transfer back, exactly and once. RECORD_NOT_FOUND, and the
+// errors of Do.
+func (l *Ledger) Reverse(ctx context.Context, by audit.By, id, reason string, with ...commit.Write) (Result, error) {
+	t, err := l.Store.Transfer(ctx, id)
+	if err != nil {
+		return Result{}, err
+	}
+	return l.Do(ctx, by, Movement{Transfers: []Transfer{Reversal(l.Now(), t, reason)}, With: with})
+}
+
+// Release frees what a hold locks. ErrEnded when it was settled; the errors of Do.
+func (l *Ledger) Release(ctx context.Context, by audit.By, hold string, with ...commit.Write) error {
+	_, err := l.Do(ctx, by, Movement{End: []End{{Hold: hold}}, With: with})
+	return err
+}
+
+// Settle moves what a hold locks: t is of the hold's account and takes at most its
+// amount; the rest is free again. ErrEnded, and the errors of Do.
+func (l *Ledger) Settle(ctx context.Context, by audit.By, hold string, t Transfer, with ...commit.Write) (Result,
+	error) {
+	return l.Do(ctx, by, Movement{Transfers: []Transfer{t}, End: []End{{Hold: hold, Transfer: t.ID}}, With: with})
+}
+
+// Balance returns what a user has of an asset; 0 where the account is not open.
+func (l *Ledger) Balance(ctx context.Context, userID string, asset int64) (Balance, error) {
+	a := Account{User, userID, asset}
+	all, err := l.Store.Balances(ctx, a)
+	if err != nil || len(all) == 0 {
+		return Balance{Account: a}, err
+	}
+	return all[0], nil
+}

@@ -1,0 +1,342 @@
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/id"
+)
+
+// ErrBroken is what Verify finds; the text names the first fault with its id.
+var ErrBroken = errors.New("ledger: broken")
+
+func broken(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrBroken}, args...)...)
+}
+
+// Totals are the figures of one asset.
+type Totals struct {
+	Asset               int64
+	Accounts, Transfers int64
+	Owned, Locked       amount.Amount // of the users
+	Unexplained         amount.Amount // what the suspense account has
+}
+
+// Verify proves the ledger, with constant memory (docs/ledger.md): every transfer
+// is as it was made and stands in the audit, and the audit has none that is gone;
+// every balance, number, lock and closed day is what the transfers and holds say;
+// the balances of an asset add up to nothing. It returns the totals of each asset
+// or ErrBroken, whose text names the first fault.
+func Verify(ctx context.Context, b Books) (totals []Totals, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	sealed := make(chan error, 1)
+	go func() { sealed <- b.Snapshot(ctx, func(ctx context.Context) error { return verifySeals(ctx, b) }) }()
+	err = b.Snapshot(ctx, func(ctx context.Context) (err error) {
+		totals, err = verifyAccounts(ctx, b)
+		return err
+	})
+	if err != nil && !errors.Is(err, ErrBroken) {
+		cancel()
+		<-sealed
+		return nil, err
+	}
+	if first := <-sealed; first != nil { // a transfer is named before its account
+		return nil, first
+	}
+	return totals, err
+}
+
+// verifySeals compares transfers, their digests and the audit.
+func verifySeals(ctx context.Context, b Books) error {
+	transfers, seals := stream[Sealed]{next: b.Transfers}, stream[Seal]{next: b.Audited}
+	var text [2 * sha256.Size]byte
+	for last := ""; ; {
+		t, err := transfers.peek(ctx)
+		if err != nil {
+			return err
+		}
+		s, err := seals.peek(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case t == nil && s == nil:
+			return nil
+		case s != nil && s.ID == last:
+			return broken("transfer %s is in the audit twice", s.ID)
+		case t == nil || s != nil && s.ID < t.ID:
+			return broken("transfer %s is in the audit and not in the ledger", s.ID)
+		}
+		sum := t.Digest()
+		hex.Encode(text[:], sum[:])
+		switch {
+		case !slices.Equal(t.Sum, sum[:]):
+			return broken("transfer %s is not what its digest says", t.ID)
+		case s == nil || t.ID < s.ID:
+			return broken("transfer %s is not in the audit", t.ID)
+		case s.Digest != string(text[:]):
+			return broken("transfer %s is not what the audit says", t.ID)
+		}
+		last = t.ID
+		transfers.take()
+		seals.take()
+	}
+}
+
+// accounts verifies one account after the other, from streams in the same order.
+type accounts struct {
+	debits, credits, holds stream[Entry]
+	days                   stream[Day]
+	closed                 int64 // the last closed day of all, where anyClosed
+	anyClosed              bool
+	totals                 map[int64]*Totals
+	sums                   map[int64]amount.Amount // of the balances of an asset
+}
+
+// verifyEndings finds a settled hold whose transfer is of another account, or is not
+// there.
+func verifyEndings(ctx context.Context, b Books) error {
+	for holds := (stream[Ending]{next: b.Endings}); ; holds.take() {
+		h, err := holds.peek(ctx)
+		if err != nil || h == nil {
+			return err
+		}
+		if h.State == Settled && h.Debited != h.Account {
+			return broken("hold %s is settled by no transfer of its account", h.ID)
+		}
+	}
+}
+
+func verifyAccounts(ctx context.Context, b Books) ([]Totals, error) {
+	err := verifyEndings(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	v := accounts{debits: stream[Entry]{next: b.Debits}, credits: stream[Entry]{next: b.Credits},
+		holds: stream[Entry]{next: b.Active}, days: stream[Day]{next: b.Days},
+		totals: map[int64]*Totals{}, sums: map[int64]amount.Amount{}}
+	if v.closed, v.anyClosed, err = b.LastDay(ctx); err != nil {
+		return nil, err
+	}
+	lines := stream[Line]{next: b.Lines}
+	for {
+		l, err := lines.peek(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if l == nil {
+			break
+		}
+		if err := v.account(ctx, *l); err != nil {
+			return nil, err
+		}
+		lines.take()
+	}
+	for _, s := range []*stream[Entry]{&v.debits, &v.credits, &v.holds} {
+		if e, err := s.peek(ctx); err != nil || e != nil {
+			if err == nil {
+				err = broken("%s is of account %s, which has no balance", e.ID, e.Account)
+			}
+			return nil, err
+		}
+	}
+	return v.result()
+}
+
+// running is what the transfers of an account come to.
+type running struct {
+	Day
+	moved         bool   // the day has transfers
+	seqs, squares uint64 // sums of the numbers and of their squares
+}
+
+// account verifies a balance against the transfers, holds and days of its account.
+func (v *accounts) account(ctx context.Context, l Line) error {
+	r := running{Day: Day{Account: l.ID}}
+	for {
+		e, in, err := v.entry(ctx, l.ID)
+		if err != nil {
+			return err
+		}
+		if e == nil {
+			break
+		}
+		if err := v.passDays(ctx, &r, dayOf(e.ID)); err != nil {
+			return err
+		}
+		if err := r.add(*e, in); err != nil {
+			return err
+		}
+	}
+	if err := v.passDays(ctx, &r, 1<<40); err != nil {
+		return err
+	}
+	switch n := uint64(l.Seq); {
+	case r.Posted != l.Posted:
+		return broken("account %s has %s, its transfers come to %s", l.ID, l.Posted, r.Posted)
+	case r.Seq != l.Seq:
+		return broken("account %s counts %d transfers and has %d", l.ID, l.Seq, r.Seq)
+	case l.Bounded() && (r.seqs != n*(n+1)/2 || r.squares != n*(n+1)*(2*n+1)/6):
+		return broken("account %s does not number its transfers from 1 to %d", l.ID, n)
+	case l.Account.ID() != l.ID:
+		return broken("account %s is called %s", l.Account.ID(), l.ID)
+	}
+	return v.locks(ctx, l)
+}
+
+// entry takes the next transfer of an account, by id; nil when there is no more.
+// in tells that it is a credit.
+func (v *accounts) entry(ctx context.Context, account string) (e *Entry, in bool, err error) {
+	d, err := v.debits.peek(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := v.credits.peek(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, e := range []*Entry{d, c} {
+		if e != nil && e.Account < account {
+			return nil, false, broken("transfer %s is of account %s, which has no balance", e.ID, e.Account)
+		}
+	}
+	ours := func(e *Entry) bool { return e != nil && e.Account == account }
+	switch {
+	case ours(d) && (!ours(c) || d.ID < c.ID):
+		v.debits.take()
+		return d, false, nil
+	case ours(c):
+		v.credits.take()
+		return c, true, nil
+	}
+	return nil, false, nil
+}
+
+func (r *running) add(e Entry, in bool) (err error) {
+	if in {
+		if r.Posted, err = r.Posted.Add(e.Amount); err == nil {
+			r.In, err = r.In.Add(e.Amount)
+		}
+	} else if r.Posted, err = r.Posted.Sub(e.Amount); err == nil {
+		r.Out, err = r.Out.Add(e.Amount)
+	}
+	if err != nil {
+		return broken("account %s comes to more than an amount at transfer %s", e.Account, e.ID)
+	}
+	r.Seq++
+	n := uint64(e.Seq)
+	r.seqs, r.squares, r.moved = r.seqs+n, r.squares+n*n, true
+	r.Day.Day = dayOf(e.ID)
+	return nil
+}
+
+// passDays compares the closed days of the account that end before a day.
+func (v *accounts) passDays(ctx context.Context, r *running, day int64) error {
+	if !r.moved || r.Day.Day == day {
+		return nil
+	}
+	if v.anyClosed && r.Day.Day <= v.closed {
+		d, err := v.days.peek(ctx)
+		if err != nil {
+			return err
+		}
+		if d == nil || d.Account != r.Account || d.Day != r.Day.Day {
+			return broken("day %d of account %s is not closed as its transfers say", r.Day.Day, r.Account)
+		}
+		v.days.take()
+		if is := r.Day; d.Posted != is.Posted || d.In != is.In || d.Out != is.Out || d.Seq != is.Seq {
+			return broken("day %d of account %s is not what its transfers come to", d.Day, d.Account)
+		}
+	}
+	r.In, r.Out, r.moved = amount.Amount{}, amount.Amount{}, false
+	return nil
+}
+
+// locks compares what is locked with the active holds, and adds to the totals.
+func (v *accounts) locks(ctx context.Context, l Line) error {
+	var locked amount.Amount
+	for {
+		h, err := v.holds.peek(ctx)
+		if err != nil {
+			return err
+		}
+		if h == nil || h.Account > l.ID {
+			break
+		}
+		if h.Account < l.ID {
+			return broken("hold %s is of account %s, which has no balance", h.ID, h.Account)
+		}
+		if locked, err = locked.Add(h.Amount); err != nil {
+			return broken("account %s locks more than an amount at hold %s", l.ID, h.ID)
+		}
+		v.holds.take()
+	}
+	if locked != l.Locked {
+		return broken("account %s locks %s, its holds come to %s", l.ID, l.Locked, locked)
+	}
+	if d, err := v.days.peek(ctx); err != nil {
+		return err
+	} else if d != nil && d.Account <= l.ID {
+		return broken("day %d of account %s has no transfers", d.Day, d.Account)
+	}
+	return v.total(l)
+}
+
+// total adds an account to the figures of its asset.
+func (v *accounts) total(l Line) (err error) {
+	t := v.totals[l.Asset]
+	if t == nil {
+		t = &Totals{Asset: l.Asset}
+		v.totals[l.Asset] = t
+	}
+	t.Accounts++
+	t.Transfers += l.Seq                 // each counts twice: once on either side
+	t.Locked = t.Locked.Capped(l.Locked) // holds beyond what is there may come to any sum
+	if l.Kind == Suspense {
+		t.Unexplained, err = t.Unexplained.Add(l.Posted)
+	}
+	if err == nil && l.Kind == User {
+		t.Owned, err = t.Owned.Add(l.Posted)
+	}
+	if err == nil {
+		v.sums[l.Asset], err = v.sums[l.Asset].Add(l.Posted)
+	}
+	if err != nil {
+		return broken("asset %d comes to more than an amount at account %s", l.Asset, l.ID)
+	}
+	return nil
+}
+
+func (v *accounts) result() (all []Totals, err error) {
+	for asset, t := range v.totals {
+		if v.sums[asset].Sign() != 0 {
+			return nil, broken("asset %d: its balances come to %s and not to 0", asset, v.sums[asset])
+		}
+		t.Transfers /= 2
+		all = append(all, *t)
+	}
+	slices.SortFunc(all, func(a, b Totals) int { return int(a.Asset - b.Asset) })
+	return all, nil
+}
+
+// String is the line of the asset that castellan ledger verify prints.
+func (t Totals) String() string {
+	text := fmt.Sprintf("asset %d: %d transfers between %d accounts come to 0; users have %s, of which %s is locked",
+		t.Asset, t.Transfers, t.Accounts, t.Owned, t.Locked)
+	if t.Unexplained.Sign() != 0 {
+		text += fmt.Sprintf("; %s is unexplained", t.Unexplained)
+	}
+	return text
+}
+
+const msOfDay = int64(24 * time.Hour / time.Millisecond)
+
+// dayOf is the day, in UTC, of the instant with which an id begins.
+func dayOf(text string) int64 { return id.Millis(text) / msOfDay }

@@ -1,0 +1,273 @@
+// Package limit owns how much an account may still receive and send today and this
+// month (section 2.7 of the interface, decision D-USR-09).
+//
+// The one idea: what counts is what the ledger moved, and what it will move: a withdrawal
+// that waits in the queue counts as sent now. A deposit that waits, or a movement that was
+// refused or taken back, moved nothing.
+//
+// Start reading at Service.Of; Service.Exceeded judges a withdrawal.
+package limit
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/level"
+	"castellan/domain/money/rate"
+)
+
+// tryCode is the currency of the limits, whose smallest part is a hundredth.
+const (
+	tryCode     = "TRY"
+	tryDecimals = 2
+)
+
+// monthOfDays makes a limit of a month where a level has none.
+const monthOfDays = 30
+
+// Moved is what an account received or sent of an asset.
+type Moved struct {
+	Asset    int64
+	Received bool // otherwise sent
+	// Today and Month are the sums of the day and of the month up to now. Over tells
+	// that no amount can hold them.
+	Today, Month amount.Amount
+	Over         bool
+}
+
+// Store reads what an account received and sent. It joins the transaction that its
+// context carries, is safe for concurrent use, and passes limittest.Run.
+type Store interface {
+	// Moved sums by asset what deposits brought and withdrawals took since month. What
+	// has no transfer, or one that was reversed, is left out. A withdrawal that waits in the
+	// queue counts as sent today. All of it is read at one instant.
+	Moved(ctx context.Context, userID string, month, day time.Time) ([]Moved, error)
+}
+
+// Info is what the interface tells of an account's limits.
+type Info struct {
+	UserID string
+	Level  level.Level
+	// Credit is what the account may still receive, Debit what it may still send.
+	CreditDaily, DebitDaily, CreditMonthly, DebitMonthly amount.Amount
+}
+
+// Levels lists the levels of accounts, which have the limits.
+type Levels interface {
+	List(ctx context.Context, q level.Query) ([]level.Level, error)
+}
+
+// Service tells limits. All fields are needed. It is safe for concurrent use.
+type Service struct {
+	Users   user.Store
+	Levels  Levels
+	Store   Store
+	Rates   rate.Store
+	Catalog func() *currency.Catalog
+	Now     func() time.Time
+}
+
+// Of tells the limits of an account and what is left of them. There are two of each,
+// for TRY and for all other currencies together; the smaller rest is told, so that
+// no currency can be refused for an amount that was said to be left. Amounts are
+// valued in TRY by the last rates. Where one has no value nothing is left.
+//
+// Errors: RECORD_NOT_FOUND when there is no such account.
+func (s *Service) Of(ctx context.Context, userID string) (info Info, err error) {
+	u, err := s.Users.Get(ctx, userID)
+	if err != nil {
+		return info, err
+	}
+	info = Info{UserID: u.ID}
+	if info.Level, err = s.level(ctx, u); err != nil {
+		return info, err
+	}
+	now := s.Now().UTC()
+	month := monthOf(now)
+	moved, err := s.Store.Moved(ctx, u.ID, month, user.Day(now))
+	if err != nil {
+		return info, err
+	}
+	used, err := s.value(ctx, now, moved)
+	l := info.Level.Limits
+	info.CreditDaily = least(used[tryIn].today.rest(l.ReceiveTryDaily), used[otherIn].today.rest(l.ReceiveCryptoDaily))
+	info.DebitDaily = least(used[tryOut].today.rest(l.SendTryDaily), used[otherOut].today.rest(l.SendCryptoDaily))
+	info.CreditMonthly = least(used[tryIn].month.rest(monthly(l.ReceiveTryMonthly, l.ReceiveTryDaily)),
+		used[otherIn].month.rest(monthly(l.ReceiveCryptoMonthly, l.ReceiveCryptoDaily)))
+	info.DebitMonthly = least(used[tryOut].month.rest(l.SendTryMonthly), used[otherOut].month.rest(l.SendCryptoMonthly))
+	return info, err
+}
+
+// level is the level of an account; one without limits where there is no such level.
+func (s *Service) level(ctx context.Context, u user.User) (level.Level, error) {
+	all, err := s.Levels.List(ctx, level.Query{})
+	for _, l := range all {
+		if l.ID == int64(u.Level) {
+			return l, err
+		}
+	}
+	return level.Level{ID: int64(u.Level)}, err
+}
+
+// monthOf is the first instant of the month (UTC) of an instant in UTC.
+func monthOf(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
+
+// Exceeded judges an amount that an account wants to send, beside what it sent and what
+// waits to be sent. resetAt is zero where the limits permit the amount; otherwise it is when
+// the exceeded limit starts again, that of the month where both are exceeded. An asset whose
+// value is unknown exceeds every limit.
+func (s *Service) Exceeded(ctx context.Context, u user.User, asset int64, a amount.Amount) (resetAt time.Time,
+	err error) {
+	l, err := s.level(ctx, u)
+	if err != nil {
+		return resetAt, err
+	}
+	now := s.Now().UTC()
+	month, day := monthOf(now), user.Day(now)
+	moved, err := s.Store.Moved(ctx, u.ID, month, day)
+	if err != nil {
+		return resetAt, err
+	}
+	used, err := s.value(ctx, now, sending(moved, asset, a))
+	if err != nil {
+		return resetAt, err
+	}
+	sent, daily, monthly := used[otherOut], l.SendCryptoDaily, l.SendCryptoMonthly
+	if listed, _ := s.Catalog().Pair(asset); listed.Currency.Code == tryCode {
+		sent, daily, monthly = used[tryOut], l.SendTryDaily, l.SendTryMonthly
+	}
+	switch {
+	case sent.month.exceeds(monthly):
+		return month.AddDate(0, 1, 0), nil
+	case sent.today.exceeds(daily):
+		return day.AddDate(0, 0, 1), nil
+	}
+	return resetAt, nil
+}
+
+// sending adds an amount to what is sent of an asset.
+func sending(moved []Moved, asset int64, a amount.Amount) []Moved {
+	all := append([]Moved{{Asset: asset, Today: a, Month: a}}, moved...)
+	for i, m := range all[1:] {
+		if m.Asset != asset || m.Received {
+			continue
+		}
+		first := &all[0]
+		var today, month error
+		first.Today, today = m.Today.Add(a)
+		first.Month, month = m.Month.Add(a)
+		first.Over = m.Over || today != nil || month != nil
+		return append(all[:i+1], all[i+2:]...)
+	}
+	return all
+}
+
+// What is limited: TRY and all other currencies, in and out.
+const (
+	tryIn = iota
+	tryOut
+	otherIn
+	otherOut
+	kinds
+)
+
+// used is what a limit was used up by.
+type used struct{ today, month sum }
+
+// sum is an amount of TRY. Over tells that it is unknown: too large, or of an asset
+// without a rate.
+type sum struct {
+	amount.Amount
+	over bool
+}
+
+func (s *sum) add(a amount.Amount, err error) {
+	total, tooLarge := s.Add(a)
+	if err != nil || tooLarge != nil {
+		s.over = true
+		return
+	}
+	s.Amount = total
+}
+
+// exceeds reports whether a sum is more than a limit.
+func (s sum) exceeds(limit amount.Amount) bool { return s.over || s.Cmp(limit) > 0 }
+
+// rest is what a sum leaves of a limit, 0 at least.
+func (s sum) rest(limit amount.Amount) amount.Amount {
+	left, err := limit.Sub(s.Amount)
+	if s.over || err != nil || left.Sign() < 0 {
+		return amount.Amount{}
+	}
+	return left
+}
+
+// value adds up in TRY what was moved. Each sum of an asset is rounded once.
+func (s *Service) value(ctx context.Context, now time.Time, moved []Moved) (all [kinds]used, err error) {
+	catalog := s.Catalog()
+	codes := map[int64]string{}
+	var pairs []rate.Pair
+	for _, m := range moved {
+		listed, _ := catalog.Pair(m.Asset) // "" for one that is gone
+		code, ok := rate.Code(listed.Currency.Code)
+		if codes[m.Asset] = code; ok && code != tryCode {
+			pairs = append(pairs, rate.Needed(rate.Pair{Base: code, Quote: tryCode})...)
+		}
+	}
+	var last []rate.Quote
+	if len(pairs) > 0 { // without any the store would list all
+		if last, err = s.Rates.Last(ctx, now, pairs...); err != nil {
+			return all, err
+		}
+	}
+	for _, m := range moved {
+		kind := otherIn
+		if codes[m.Asset] == tryCode {
+			kind = tryIn
+		}
+		if !m.Received {
+			kind++
+		}
+		price, known := rate.Find(rate.Pair{Base: codes[m.Asset], Quote: tryCode}, last)
+		for _, p := range []struct {
+			to    *sum
+			moved amount.Amount
+		}{{&all[kind].today, m.Today}, {&all[kind].month, m.Month}} {
+			switch {
+			case p.moved.Sign() == 0 && !m.Over:
+			case m.Over, kind >= otherIn && !known:
+				p.to.over = true
+			case kind >= otherIn:
+				p.to.add(price.Of(p.moved, tryDecimals))
+			default:
+				p.to.add(p.moved, nil)
+			}
+		}
+	}
+	return all, nil
+}
+
+// monthly is the limit of a month that a level sets, otherwise that of thirty days.
+func monthly(set *amount.Amount, daily amount.Amount) (of amount.Amount) {
+	if set != nil {
+		return *set
+	}
+	for range monthOfDays {
+		sum, err := of.Add(daily)
+		if err != nil { // it limits nothing
+			return of
+		}
+		of = sum
+	}
+	return of
+}
+
+func least(a, b amount.Amount) amount.Amount {
+	if b.Cmp(a) < 0 {
+		return b
+	}
+	return a
+}

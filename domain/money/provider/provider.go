@@ -1,0 +1,161 @@
+// Package provider owns what the house has at other platforms: spot exchanges and
+// whoever else keeps money for it (section 4.9 of the interface; decisions D-PRC-01
+// to D-PRC-03). The accounts there are read every five minutes, and each reading is
+// kept as a snapshot.
+//
+// The one idea: endpoints never ask a provider. A job asks, once for each slot on
+// all nodes, and a snapshot is of the beginning of its slot, so what runs again
+// stores nothing twice. Start reading at Fetching, then Service.
+package provider
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/page"
+)
+
+// Every is how often providers are read: the interval of the interface (D-PRC-03).
+const Every = 5 * time.Minute
+
+// AllAccounts selects all accounts of a provider. No account is called so.
+const AllAccounts = "AllAccounts"
+
+// Balance is what an account has of one asset, at a provider.
+type Balance struct {
+	Asset        string // its code, in upper case
+	Free, Locked amount.Amount
+}
+
+// Empty reports whether nothing is there.
+func (b Balance) Empty() bool { return b.Free.Sign() == 0 && b.Locked.Sign() == 0 }
+
+// Account is one reading of an account at a provider.
+type Account struct {
+	Name     string
+	Balances []Balance
+	LeftOut  int // what was told and is no balance
+}
+
+// Source reads accounts of one provider. It is safe for concurrent use.
+type Source interface {
+	// Fetch reads the accounts. An error says nothing of queries and keys.
+	Fetch(ctx context.Context) ([]Account, error)
+}
+
+// Arrived is the write of the snapshot of an account. The first one of an account
+// and a slot holds; a later one changes nothing.
+type Arrived struct {
+	Provider, Account string
+	At                time.Time // the beginning of the slot
+	Balances          []Balance // of each asset one, and none that is empty
+}
+
+func (Arrived) Table() string { return "provider_snapshot" }
+
+var _ commit.Write = Arrived{}
+
+var (
+	code = regexp.MustCompile(`^[A-Z0-9._-]{1,32}$`)
+	name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+)
+
+// Code is the code of an asset as snapshots have it. ok reports whether the text can
+// be one.
+func Code(text string) (_ string, ok bool) {
+	text = strings.ToUpper(strings.TrimSpace(text))
+	return text, code.MatchString(text)
+}
+
+// Named reports whether a provider or an account may be called so.
+func Named(text string) bool { return name.MatchString(text) && text != AllAccounts }
+
+// Read makes a balance of what a provider tells: a code and two exact amounts that
+// are not negative.
+func Read(asset, free, locked string) (b Balance, ok bool) {
+	b.Asset, ok = Code(asset)
+	var errFree, errLocked error
+	b.Free, errFree = amount.Parse(free)
+	b.Locked, errLocked = amount.Parse(locked)
+	return b, ok && errFree == nil && errLocked == nil && b.Free.Sign() >= 0 && b.Locked.Sign() >= 0
+}
+
+// Entry is a balance in a snapshot.
+type Entry struct {
+	Account string
+	At      time.Time
+	Balance
+}
+
+// Place is where an entry of one asset stands in a list, newest first.
+type Place struct {
+	At      time.Time
+	Account string
+}
+
+func (e Entry) Mark() Place { return Place{e.At, e.Account} }
+
+// History selects the entries of one asset at a provider.
+type History struct {
+	Provider string
+	Account  string // "": all
+	Asset    string
+	From, To time.Time // both included; zero: no bound
+}
+
+// Total is what all accounts of a provider have of an asset, by the snapshots of one
+// slot.
+type Total struct {
+	Asset               string
+	Total, Free, Locked amount.Amount
+}
+
+// Store keeps snapshots. It is safe for concurrent use and passes providertest.Run.
+// Snapshots are written by Arrived.
+type Store interface {
+	// Latest lists the balances of the last snapshot of each account of a provider,
+	// by account and asset. account "": of all accounts; asset "": of all assets.
+	Latest(ctx context.Context, provider, account, asset string) ([]Entry, error)
+	// History lists the entries of an asset, newest first, then by account backwards.
+	History(ctx context.Context, q History, p page.Query[Place]) (page.Of[Entry], error)
+	// At lists the balances of the snapshots of an instant by account and asset.
+	// found reports whether there is a snapshot of the provider.
+	At(ctx context.Context, provider string, at time.Time) (all []Entry, found bool, err error)
+	// Purge removes snapshots that are older.
+	Purge(ctx context.Context, before time.Time) error
+}
+
+// Sum adds up what accounts have, by asset.
+func Sum(all []Entry) ([]Total, error) {
+	sums := map[string]Total{}
+	for _, e := range all {
+		t, err := sums[e.Asset].and(e.Balance)
+		if err != nil {
+			return nil, err
+		}
+		sums[e.Asset] = t
+	}
+	out := make([]Total, 0, len(sums))
+	for _, t := range sums {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b Total) int { return cmp.Compare(a.Asset, b.Asset) })
+	return out, nil
+}
+
+func (t Total) and(b Balance) (_ Total, err error) {
+	t.Asset = b.Asset
+	if t.Free, err = t.Free.Add(b.Free); err == nil {
+		t.Locked, err = t.Locked.Add(b.Locked)
+	}
+	if err == nil {
+		t.Total, err = t.Free.Add(t.Locked)
+	}
+	return t, err
+}

@@ -1,0 +1,75 @@
+package rate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/money/rate"
+)
+
+var today = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+
+func TestReadCSV(t *testing.T) {
+	const text = "\ufeffdate,source,base,quote,rate\r\n2026-01-31,x,usd,TRY,41.7352\r\n" +
+		"2026-01-31T10:00:00+03:00,\"a\nb\"\"\",EUR,USD, 1.1874 \n2026-02-01T00:00:00Z,,EUR,USD,1.2\n"
+	quotes, err := rate.ReadCSV(strings.NewReader(text), today, func(int) {})
+	var got []string
+	for _, q := range quotes {
+		got = append(got, fmt.Sprint(q.Base, q.Quote, " ", q.Rate, " ", q.At.Format(time.RFC3339)))
+	}
+	const want = "USDTRY 41.7352 2026-01-31T00:00:00Z, EURUSD 1.1874 2026-01-31T07:00:00Z, EURUSD 1.2 2026-02-01T00:00:00Z"
+	if err != nil || strings.Join(got, ", ") != want {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestFaultyLines(t *testing.T) {
+	const head = "base,quote,rate,date\n"
+	const good = head + "USD,TRY,1,2026-01-31\n"
+	for text, want := range map[string]string{
+		"":                                      "first line",
+		"base,quote,rate\n":                     "line 1 names no column date",
+		"USD,TRY,1,2026-01-31\n":                "line 1 names no column base",
+		good + "USD,TRY,1\n":                    "line 3: wrong number of fields",
+		good + "USD,\"TRY,1,2026-01-31\n":       "line 3",
+		good + "USD,TR\"Y,1,2026-01-31\n":       "line 3",
+		good + "\n\nUSD,USD,1,2026-01-31\n":     "line 5: base and quote",
+		good + "US D,TRY,1,2026-01-31\n":        "line 3: base and quote",
+		good + ",TRY,1,2026-01-31\n":            "line 3: base and quote",
+		good + "USD,TRY,0,2026-01-30\n":         "line 3: rate must be",
+		good + "USD,TRY,\"1,5\",2026-01-30\n":   "line 3: rate must be",
+		good + "USD,TRY,1e400,2026-01-30\n":     "line 3: rate must be",
+		good + "USD,TRY,1,31.01.2026\n":         "line 3: date must be",
+		good + "USD,TRY,1,2026-02-02\n":         "line 3: date lies in the future",
+		good + "usd,try,2,2026-01-31T00:00:00Z": "line 3: line 2 has a rate of that pair and date",
+		good + "=cmd|' /C calc'!A0,TRY,1,x\n":   "line 3: base and quote",
+		good + "USD,TRY,1\x00,2026-01-30\n":     "line 3: rate must be",
+		good + "USD,TRY,\xff,2026-01-30\n":      "line 3: rate must be",
+	} {
+		quotes, err := rate.ReadCSV(strings.NewReader(text), today, func(int) {})
+		if err == nil || quotes != nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v; want %s", text, quotes, err, want)
+		}
+	}
+}
+
+// A file is bounded, and tells how far it is read.
+func TestLargeFile(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("base,quote,rate,date\n")
+	for i := range 100_000 {
+		fmt.Fprintf(&text, "USD,TRY,1,%s\n", today.Add(-time.Duration(i)*time.Second).Format(time.RFC3339))
+	}
+	var told []int
+	quotes, err := rate.ReadCSV(strings.NewReader(text.String()), today, func(n int) { told = append(told, n) })
+	if err != nil || len(quotes) != 100_000 || len(told) != 10 || told[9] != 100_000 {
+		t.Errorf("%d rates, %v, %v", len(quotes), told, err)
+	}
+	text.WriteString("USD,EUR,1,2026-01-01\n")
+	_, err = rate.ReadCSV(strings.NewReader(text.String()), today, func(int) {})
+	if err == nil || !strings.Contains(err.Error(), "line 100002: a file has at most 100000 rates") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,125 @@
+// Package rate owns exchange rates (section 4.7 of the interface; decisions
+// D-CUR-07, D-CUR-08) and the one place where money is multiplied: a rate or a
+// percentage of an amount, rounded half-even.
+//
+// The one idea: a rate is an exact decimal, and a rounding happens in one step at
+// the end. The library behind it stays in this package. Start reading at Rate,
+// then Find.
+package rate
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/shopspring/decimal"
+
+	"castellan/domain/kit/amount"
+)
+
+// Bounds of a rate that is read, in digits before and behind the point.
+const (
+	maxWhole    = 18
+	maxDecimals = 24
+)
+
+// notation is that of JSON, and bounds how much a text can ask for.
+var notation = regexp.MustCompile(`^[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?$`)
+
+// significant is how many digits a rate has that was computed from others.
+const significant = 18
+
+// Rate is an exact number above zero. It is safe for concurrent use.
+type Rate struct{ d decimal.Decimal }
+
+var errRate = fmt.Errorf("must be a number above 0 with at most %d digits before and %d behind the point",
+	maxWhole, maxDecimals)
+
+// Parse reads a rate as JSON writes a number.
+func Parse(s string) (Rate, error) {
+	if !notation.MatchString(s) {
+		return Rate{}, errRate
+	}
+	d, err := decimal.NewFromString(s)
+	if err != nil || !d.IsPositive() || d.Cmp(tooLarge) >= 0 || !d.Equal(d.Truncate(maxDecimals)) {
+		return Rate{}, errRate
+	}
+	return Rate{d}, nil
+}
+
+var tooLarge = decimal.New(1, maxWhole)
+
+// Must is Parse for a constant of the program; it panics on a wrong one.
+func Must(s string) Rate {
+	r, err := Parse(s)
+	if err != nil {
+		panic("rate " + s + " " + err.Error())
+	}
+	return r
+}
+
+// String is the rate in plain notation, without superfluous zeros.
+func (r Rate) String() string { return r.d.String() }
+
+// Equal reports whether two rates are the same number.
+func (r Rate) Equal(other Rate) bool { return r.d.Equal(other.d) }
+
+// MarshalJSON implements json.Marshaler: a number in plain notation.
+func (r Rate) MarshalJSON() ([]byte, error) { return []byte(r.String()), nil }
+
+// Of returns the amount times the rate, rounded half-even to so many decimals, 0
+// to amount.Decimals. An error when the result is too large for an amount.
+func (r Rate) Of(a amount.Amount, decimals int) (amount.Amount, error) {
+	return rounded(number(a).Mul(r.d), decimals)
+}
+
+// Percentage is a part of an amount, such as a fee: 0 to 100 percent.
+type Percentage struct{ d decimal.Decimal }
+
+var errPercentage = errors.New("must be a percentage from 0 to 100")
+
+// ParsePercentage reads the number in front of the percent sign, in plain notation.
+func ParsePercentage(s string) (Percentage, error) {
+	a, err := amount.Parse(s)
+	if err != nil || a.Sign() < 0 || a.Cmp(amount.Must("100")) > 0 {
+		return Percentage{}, errPercentage
+	}
+	return Percentage{number(a).Shift(-2)}, nil
+}
+
+// Of returns the part of the amount, rounded half-even to so many decimals, 0 to
+// amount.Decimals, and the rest; both together are the amount.
+func (p Percentage) Of(a amount.Amount, decimals int) (part, rest amount.Amount, err error) {
+	if part, err = rounded(number(a).Mul(p.d), decimals); err == nil {
+		rest, err = a.Sub(part)
+	}
+	return part, rest, err
+}
+
+func number(a amount.Amount) decimal.Decimal {
+	hi, lo := a.Parts()
+	return decimal.New(hi, 0).Add(decimal.New(lo, -amount.Decimals))
+}
+
+func rounded(d decimal.Decimal, decimals int) (amount.Amount, error) {
+	return amount.Parse(d.RoundBank(int32(decimals)).String())
+}
+
+// quotient is a/b for positive numbers, rounded half-even to the significant
+// digits in one step.
+func quotient(a, b decimal.Decimal) decimal.Decimal {
+	// so many digits before the point, or one more
+	whole := a.NumDigits() + int(a.Exponent()) - b.NumDigits() - int(b.Exponent())
+	places := int32(significant - whole)
+	q, rest := a.QuoRem(b, places)
+	if q.NumDigits() > significant {
+		places--
+		q, rest = a.QuoRem(b, places)
+	}
+	step := decimal.New(1, -places)
+	switch twice := rest.Mul(decimal.NewFromInt(2)).Cmp(b.Mul(step)); {
+	case twice > 0, twice == 0 && q.Shift(places).BigInt().Bit(0) == 1:
+		q = q.Add(step)
+	}
+	return q
+}

@@ -1,0 +1,199 @@
+package transaction
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/integration"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+)
+
+// ActionWithdraw is the action of the challenge by which an owner approves a withdrawal.
+const ActionWithdraw = mfa.Withdraw
+
+// Approvals has owners approve the withdrawals that other services request for them
+// (D-INT-10). Nothing is held before the owner has approved. All fields are needed. It is
+// safe for concurrent use.
+type Approvals struct {
+	*Withdrawals
+	Engine interface {
+		challenge.Starts
+		// Again returns a challenge with another token. CHALLENGE_NOT_FOUND.
+		Again(ctx context.Context, challengeID string) (challenge.Started, error)
+	}
+	// Account reads an account that may be used. RECORD_NOT_FOUND.
+	Account func(ctx context.Context, userID string) (challenge.Account, error)
+}
+
+// Approval is what a request that its owner approves has come to.
+type Approval struct {
+	Made *Outgoing // nil before the owner has approved
+	// Challenge waits for the owner where Made is nil. Repeated reports that an equal request
+	// had started it.
+	Challenge challenge.Started
+	Repeated  bool
+}
+
+// order is the command of the action.
+type order struct {
+	Request WithdrawalRequest `json:"request"`
+	Fee     amount.Amount     `json:"fee"`
+	To      string            `json:"to"`
+}
+
+// pending begins what an external id is bound to while the owner has not approved; the id of
+// the challenge follows.
+const pending = "challenge/"
+
+// maxFenced bounds how often a start is decided again.
+const maxFenced = 5
+
+// Start judges a request of r.UserID and starts the challenge of its owner, who is known by
+// from. The external id is bound to the challenge until Execute binds it to the withdrawal. An
+// equal request gets the open challenge, or the withdrawal; where the challenge ended without
+// a withdrawal, another one is started. A refusal keeps nothing.
+//
+// Errors: those of Withdrawals.Request; MFA_NOT_AVAILABLE, RATE_LIMITED, UNAVAILABLE and
+// OVERLOADED of the engine.
+func (s *Approvals) Start(ctx context.Context, by audit.By, r WithdrawalRequest,
+	from challenge.Starter) (a Approval, err error) {
+	if r.Amount.Sign() <= 0 {
+		return a, ledger.ErrAmount
+	}
+	for range maxFenced {
+		a, err = s.start(ctx, by, r, from)
+		if !errors.Is(err, commit.ErrFenced) && fault.CodeOf(err) != fault.RecordAlreadyExist {
+			return a, err
+		}
+	}
+	return a, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+}
+
+func (s *Approvals) start(ctx context.Context, by audit.By, r WithdrawalRequest,
+	from challenge.Starter) (none Approval, err error) {
+	// A request that the owner approves is another one than the same without an owner.
+	c := integration.Claim{Kind: integration.Withdrawals, ExternalID: r.ExternalID, At: s.Now(),
+		Digest: integration.Digest(struct {
+			Request  WithdrawalRequest
+			Approved bool
+		}{r, true})}
+	first, err := integration.Find(ctx, s.Claims, c)
+	if err != nil {
+		return none, err
+	}
+	if first.RecordID != "" {
+		if a, settled, err := s.follow(ctx, first.RecordID); settled || err != nil {
+			return a, err
+		}
+	}
+	o, pair, err := s.judged(ctx, r)
+	if err != nil {
+		return none, err
+	}
+	command, err := json.Marshal(o)
+	if err != nil {
+		return none, fmt.Errorf("withdrawal: %w", err)
+	}
+	account, err := s.Account(ctx, r.UserID)
+	if err != nil {
+		return none, err
+	}
+	bind := func(challengeID string) []commit.Write {
+		row := by.Did(audit.Record{At: c.At, Action: "WITHDRAWAL_START", UserID: r.UserID, Target: challengeID,
+			Detail: r.detail(pair, o.Fee)})
+		c.RecordID = pending + challengeID
+		if first.RecordID == "" {
+			return []commit.Write{integration.Add{Claim: c}, row}
+		}
+		return []commit.Write{integration.Rebind{Kind: c.Kind, ExternalID: c.ExternalID, From: first.RecordID,
+			To: c.RecordID}, row}
+	}
+	started, err := s.Engine.Start(ctx, challenge.StartRequest{Action: ActionWithdraw, Account: account, Starter: from,
+		Proven: true, Command: command, Bind: bind})
+	return Approval{Challenge: started}, err
+}
+
+// follow returns what an external id is bound to: a withdrawal, or a challenge that can still
+// become one. settled is false for a challenge that cannot.
+func (s *Approvals) follow(ctx context.Context, recordID string) (a Approval, settled bool, err error) {
+	challengeID, waits := strings.CutPrefix(recordID, pending)
+	if !waits {
+		o, err := s.Get(ctx, recordID)
+		return Approval{Made: &o}, true, err
+	}
+	a = Approval{Repeated: true}
+	a.Challenge, err = s.Engine.Again(ctx, challengeID)
+	if fault.CodeOf(err) == fault.ChallengeNotFound { // it was removed after its end
+		return a, false, nil
+	}
+	return a, err == nil && !a.Challenge.Challenge.Ended(s.Now()), err
+}
+
+// judged judges a request as it is now, without a trace, and returns the order for it.
+func (s *Approvals) judged(ctx context.Context, r WithdrawalRequest) (o order, pair currency.Listed, err error) {
+	if pair, err = s.pair(ctx, r); err != nil {
+		return o, pair, err
+	}
+	fee, err := feeOf(s.Parameters, Queued{}, pair)
+	if err != nil {
+		return o, pair, err
+	}
+	has, err := s.Ledger.Balance(ctx, r.UserID, pair.ID)
+	if err != nil {
+		return o, pair, err
+	}
+	to, err := s.judge(ctx, r, pair, fee, has)
+	return order{Request: r, Fee: fee, To: to}, pair, err
+}
+
+// Describe returns what the owner is shown of an order before approving it.
+func (s *Approvals) Describe(command []byte) map[string]string {
+	var o order
+	if json.Unmarshal(command, &o) != nil {
+		return nil
+	}
+	r := o.Request
+	return map[string]string{mfa.HeaderAmount: r.Amount.String() + " " + r.CurrencyCode + " (" + r.NetworkCode + ")",
+		mfa.HeaderFee: o.Fee.String() + " " + r.CurrencyCode, mfa.HeaderAddress: strings.TrimSpace(o.To + " " + r.AddressTag)}
+}
+
+// Execute carries out the order of a challenge that its owner has completed, in the
+// transaction of ctx. It judges the request again, with the fee and the address that the owner
+// approved, and puts it into the queue.
+//
+// Errors: INVALID_STATE where the external id is no longer bound to the challenge; those of
+// Withdrawals.Request.
+func (s *Approvals) Execute(ctx context.Context, x challenge.Execution) (Outgoing, error) {
+	var o order
+	if err := json.Unmarshal(x.Command, &o); err != nil {
+		return Outgoing{}, fmt.Errorf("withdrawal: command: %w", err)
+	}
+	// Orders of one user are carried out one after the other, and the address stays as it is.
+	if _, err := s.Books.Hold(ctx, o.Request.UserID); err != nil {
+		return Outgoing{}, err
+	}
+	from := pending + x.Challenge.ID
+	first, err := s.Claims.Claim(ctx, integration.Withdrawals, o.Request.ExternalID)
+	if err != nil {
+		return Outgoing{}, err
+	}
+	if first.RecordID != from || o.Request.UserID != x.Challenge.UserID {
+		return Outgoing{}, fault.New(fault.InvalidState, "the withdrawal waits for another challenge, or was requested")
+	}
+	starter := x.Challenge.Starter
+	by := audit.By{UserID: x.Challenge.UserID, IP: starter.IP, RequestID: starter.RequestID}
+	return s.enqueue(ctx, by, o.Request, terms{&o.Fee, o.To}, func(recordID string, _ time.Time) commit.Write {
+		return integration.Rebind{Kind: first.Kind, ExternalID: first.ExternalID, From: from, To: recordID}
+	})
+}

@@ -1,0 +1,339 @@
+package transaction
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/integration"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+)
+
+// The audit names of reports about deposits.
+const (
+	ActionReceive  = "DEPOSIT_RECEIVE"
+	ActionSender   = "DEPOSIT_SENDER"
+	ActionFinalize = "DEPOSIT_FINALIZE"
+)
+
+// Report is a deposit as a wallet reports it (D-INT-05).
+type Report struct {
+	ExternalID            string
+	UserID, ToAddress     string // one of them may be ""
+	CurrencyCode, Network string
+	Amount                amount.Amount
+	TxID, FromAddress     string
+	SenderInfo            string // a JSON object; "" where it is not known
+	Final                 bool   // the deposit is to be credited
+}
+
+// fixed is what a later report of a deposit must not change.
+type fixed struct {
+	UserID                       string
+	Asset                        int64
+	Amount                       string
+	TxID, ToAddress, FromAddress string
+}
+
+// received is the kind of the claims that keep a transfer on a blockchain from being
+// reported under two external ids. Their external ids are made by receivedKey.
+const received integration.Kind = "deposit-received"
+
+// receivedKey names a transfer on a blockchain. Networks write hashes and addresses in
+// either case, so the case does not count.
+func receivedKey(d Deposit) string {
+	sum := sha256.Sum256([]byte(strings.ToLower(fmt.Sprintf("%d\n%q\n%q", d.Asset, d.TxID, d.ToAddress))))
+	return hex.EncodeToString(sum[:])
+}
+
+// maxSenderInfo bounds the information about a sender, in bytes.
+const maxSenderInfo = 8 << 10
+
+// The refusals of a report.
+var (
+	errNoAddress = fault.New(fault.RecordNotFound, "no user has this address for this currency and network")
+	errReceived  = fault.New(fault.RecordAlreadyExist,
+		"the transaction to this address was reported under another externalId")
+	errDeciding = fault.New(fault.InvalidState, "the treasury is deciding on the deposit")
+	errDecided  = fault.New(fault.InvalidState, "the deposit is credited already")
+	errSenderIs = &fault.Error{Code: fault.InvalidState, Field: "senderInfo",
+		Message: "the deposit does not wait for information about its sender",
+		Fields:  []fault.Problem{{Field: "senderInfo", Message: "is known already"}}}
+	errNoDeposit = fault.New(fault.RecordNotFound, "there is no such deposit")
+)
+
+// check judges a report alone and writes SenderInfo in its one spelling. INVALID_FIELD.
+func (r *Report) check() error {
+	var ps []fault.Problem
+	say := func(bad bool, field, message string) {
+		if bad {
+			ps = append(ps, fault.Problem{Field: field, Message: message})
+		}
+	}
+	say(len(r.ExternalID) > integration.MaxExternalID, "externalId", "must be at most 128 bytes")
+	say(strings.TrimSpace(r.UserID) == "" && strings.TrimSpace(r.ToAddress) == "", "userId",
+		"is required without toAddress")
+	say(r.Amount.Sign() <= 0, "amount", "must be greater than 0")
+	info, ok := canonical(r.SenderInfo)
+	say(!ok, "senderInfo", "must be an object that is not empty")
+	say(len(info) > maxSenderInfo, "senderInfo", "must be at most 8192 bytes")
+	r.SenderInfo = info
+	return fault.All(ps)
+}
+
+// canonical is a JSON object with its members in order and without spaces; false where
+// the text is no object or an empty one. "" stays "".
+func canonical(text string) (string, bool) {
+	if text == "" {
+		return "", true
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var members map[string]any
+	if err := d.Decode(&members); err != nil || len(members) == 0 {
+		return "", false
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := e.Encode(members)
+	return strings.TrimSpace(out.String()), err == nil
+}
+
+// Report makes a deposit known, once for each external id, or moves the deposit that was
+// reported under it (D-INT-05). A new one waits for its sender, waits for the treasury
+// where its sender is known, or is credited. A later report with the same fields supplies
+// the sender or credits the deposit, which happens once. A report that changes nothing
+// returns the deposit as it is. Deposit, transfer, external id, audit row, event and the
+// message to the user commit together.
+//
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network, user or address;
+// INVALID_STATE for other fields than before, and for a deposit that the treasury is
+// deciding on or has decided on; RECORD_ALREADY_EXIST where the transfer on the
+// blockchain was reported under another external id.
+func (s *Service) Report(ctx context.Context, by audit.By, r Report) (d Deposit, err error) {
+	if d, err = s.reported(ctx, r); err != nil {
+		return d, err
+	}
+	r.SenderInfo = d.SenderInfo
+	claim := integration.Claim{Kind: integration.Deposits, ExternalID: r.ExternalID, RecordID: d.ID, At: d.At,
+		Digest: integration.Digest(fixed{d.UserID, d.Asset, d.Amount.String(), d.TxID, d.ToAddress, d.FromAddress})}
+	d, repeated, err := integration.Once(ctx, s.Claims, claim, s.Deposit, func(ctx context.Context) (Deposit, error) {
+		return s.receive(ctx, by, d, claim)
+	})
+	switch {
+	case repeated && err == nil:
+		return s.advance(ctx, by, d, r)
+	case fault.CodeOf(err) == fault.RecordAlreadyExist:
+		return d, errReceived // a race for the transfer on the blockchain
+	}
+	return d, err
+}
+
+// reported is the deposit that a report would make, with SenderInfo in its one spelling.
+func (s *Service) reported(ctx context.Context, r Report) (d Deposit, err error) {
+	if err := r.check(); err != nil {
+		return d, err
+	}
+	pair, ok := s.pair(r.CurrencyCode, r.Network)
+	if !ok {
+		return d, fault.New(fault.RecordNotFound, "there is no such currency on this network")
+	}
+	if !r.Amount.Fits(pair.Decimals()) {
+		return d, ledger.ErrPrecision
+	}
+	now := s.Now().Truncate(time.Millisecond)
+	d = Deposit{ID: id.New(now), Asset: pair.ID, Amount: r.Amount, Status: WaitingSender, TxID: r.TxID,
+		SenderInfo: r.SenderInfo, ExternalID: r.ExternalID, FromAddress: r.FromAddress, At: now}
+	switch {
+	case r.Final:
+		d.Status = Finalized
+	case r.SenderInfo != "":
+		d.Status = WaitingTreasury
+	}
+	d.UserID, d.ToAddress, err = s.receiver(ctx, r, pair.ID)
+	return d, err
+}
+
+// pair finds a currency on a network, also one that is not active: a deposit that has
+// come in is never turned away for that.
+func (s *Service) pair(currencyCode, network string) (currency.Listed, bool) {
+	for _, l := range s.Currencies.Catalog().Pairs(nil) {
+		if strings.EqualFold(l.Currency.Code, currencyCode) && strings.EqualFold(l.Network.Code, network) {
+			return l, true
+		}
+	}
+	return currency.Listed{}, false
+}
+
+// receiver is the user whom a report names, and the address. The address may be unknown
+// to this service where the report names the user; it is never that of another account.
+func (s *Service) receiver(ctx context.Context, r Report, asset int64) (userID, address string, err error) {
+	var holder ledger.Account
+	if r.ToAddress != "" {
+		holder, err = s.Holder(ctx, r.ToAddress)
+		switch known := err == nil; {
+		case !known && fault.CodeOf(err) != fault.RecordNotFound:
+			return "", "", err
+		case r.UserID == "" && (!known || holder.Asset != asset):
+			return "", "", errNoAddress
+		case r.UserID != "" && known && holder != account(r.UserID, asset):
+			return "", "", fault.Invalid("toAddress", "is the address of another account")
+		}
+	}
+	userID, address = r.UserID, r.ToAddress
+	if userID == "" {
+		userID = holder.Owner
+	}
+	if address == "" {
+		address = Address(account(userID, asset))
+	}
+	if _, err = s.Users.Get(ctx, userID); fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.RecordNotFound, "there is no such user")
+	}
+	return userID, address, err
+}
+
+// Holder is the user's account to which an address belongs: that of an account of this
+// system (Address), or one that was given to an account. RECORD_NOT_FOUND.
+func (s *Service) Holder(ctx context.Context, address string) (ledger.Account, error) {
+	if text, is := strings.CutPrefix(address, addressPrefix); is {
+		number, owner, _ := strings.Cut(text, ":")
+		asset, err := strconv.ParseInt(number, 10, 64)
+		if a := account(owner, asset); err == nil && owner != "" && Address(a) == address {
+			return a, nil
+		}
+		return ledger.Account{}, errNoAddress
+	}
+	a, err := s.Store.Holder(ctx, address)
+	if err == nil && a.Kind != ledger.User {
+		err = errNoAddress
+	}
+	return a, err
+}
+
+// Deposit reads a deposit. RECORD_NOT_FOUND.
+func (s *Service) Deposit(ctx context.Context, depositID string) (Deposit, error) {
+	all, err := s.Store.Deposits(ctx, depositID)
+	if err == nil && len(all) == 0 {
+		err = errNoDeposit
+	}
+	if err != nil {
+		return Deposit{}, err
+	}
+	return all[0], nil
+}
+
+// receive makes a deposit known, with its claims.
+func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integration.Claim) (Deposit, error) {
+	once := integration.Claim{Kind: received, ExternalID: receivedKey(d), RecordID: d.ID, At: d.At, Digest: c.Digest}
+	if _, err := s.Claims.Claim(ctx, once.Kind, once.ExternalID); fault.CodeOf(err) != fault.RecordNotFound {
+		if err == nil {
+			err = errReceived
+		}
+		return d, err
+	}
+	m := Receive(d)
+	d = m.With[0].(AddDeposit).Deposit
+	m.With = append(m.With, integration.Add{Claim: c}, integration.Add{Claim: once},
+		by.Did(audit.Record{At: d.At, Action: ActionReceive, UserID: d.UserID, Target: d.ID,
+			Detail: fmt.Sprintf("%s: %s %s", d.Status, d.Amount, s.code(d.Asset))}))
+	if d.Status > 0 {
+		m.With = append(m.With, s.decided(d, d.At))
+	}
+	if d.Status != WaitingTreasury { // which asks nothing of the user
+		told, err := s.told(ctx, d, by)
+		if err != nil {
+			return d, err
+		}
+		m.With = append(m.With, told...)
+	}
+	_, err := s.Ledger.Do(ctx, by, m)
+	return d, err
+}
+
+// advanced is a deposit after a later report, with the audit name of what that changed;
+// "" where it changed nothing.
+func (d Deposit) advanced(r Report) (next Deposit, action string, err error) {
+	informs := r.SenderInfo != "" && r.SenderInfo != d.SenderInfo
+	switch {
+	case d.Status > 0 && (informs || r.Final && d.Status != Finalized):
+		return d, "", errDecided
+	case informs && d.Status != WaitingSender:
+		return d, "", errSenderIs
+	case d.Status > 0 || !informs && !r.Final:
+		return d, "", nil
+	}
+	next, action = d, ActionSender
+	if informs {
+		next.SenderInfo, next.Status = r.SenderInfo, WaitingTreasury
+	}
+	if r.Final {
+		next.Status, action = Finalized, ActionFinalize
+	}
+	return next, action, nil
+}
+
+// advance applies a later report to a deposit, as often as another change was faster.
+func (s *Service) advance(ctx context.Context, by audit.By, d Deposit, r Report) (Deposit, error) {
+	var accounts []ledger.Account
+	if r.Final {
+		accounts = []ledger.Account{account(d.UserID, d.Asset)}
+	}
+	_, err := s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement,
+		err error) {
+		was, err := s.Deposit(ctx, d.ID)
+		if err != nil {
+			return m, err
+		}
+		next, action, err := was.advanced(r)
+		if d = was; err != nil || action == "" {
+			return m, err
+		}
+		if err := s.unclaimed(ctx, []Deposit{was}); err == errNotWaiting {
+			return m, errDeciding
+		} else if err != nil {
+			return m, err
+		}
+		now := s.Now().Truncate(time.Millisecond)
+		var with []commit.Write
+		if next.Status > 0 {
+			m.Transfers = []ledger.Transfer{next.credit(now)}
+			next.TransferID = m.Transfers[0].ID
+			if with, err = s.told(ctx, next, by); err != nil {
+				return m, err
+			}
+			with = append(with, s.decided(next, now))
+		}
+		m.With = append(with, SetDeposit{next}, by.Did(audit.Record{At: now, Action: action, UserID: next.UserID,
+			Target: next.ID, Detail: fmt.Sprintf("%s to %s: %s %s", was.Status, next.Status, next.Amount,
+				s.code(next.Asset))}))
+		d = next
+		return m, nil
+	})
+	return d, err
+}
+
+// decided is the event of a deposit that was credited, or sent back for its sender.
+func (s *Service) decided(d Deposit, now time.Time) integration.Publish {
+	pair, _ := s.Currencies.Catalog().Pair(d.Asset)
+	data := map[string]string{"depositId": d.ID, "status": d.Status.String(), "amount": d.Amount.String(),
+		"currencyCode": pair.Currency.Code, "network": pair.Network.Code}
+	if d.ExternalID != "" {
+		data["externalId"] = d.ExternalID
+	}
+	return integration.Publish{Event: integration.Event{ID: id.New(now), Type: integration.DepositDecided,
+		UserID: d.UserID, Data: data, At: now}}
+}

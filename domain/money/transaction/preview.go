@@ -1,0 +1,47 @@
+package transaction
+
+import (
+	"context"
+
+	"castellan/domain/money/ledger"
+)
+
+// Side is an account that an adjustment moves, as it is and as it would be.
+type Side struct{ Before, After ledger.Balance }
+
+// Preview tells how both accounts of an adjustment stand and what it would make of
+// them. It books nothing, and another movement may be faster than the adjustment
+// itself (D-TX-12). The errors are those of Adjust, but that of a unique id.
+func (s *Service) Preview(ctx context.Context, a Adjustment) (user, treasury Side, err error) {
+	p, err := s.plan(ctx, a)
+	if err != nil {
+		return user, treasury, err
+	}
+	user.Before.Account, treasury.Before.Account = p.account, p.treasury
+	found, err := s.Ledger.Store.Balances(ctx, p.account, p.treasury)
+	if err != nil {
+		return user, treasury, err
+	}
+	for _, b := range found {
+		if b.Account == p.account {
+			user.Before = b
+		} else {
+			treasury.Before = b
+		}
+	}
+	user.After, treasury.After = user.Before, treasury.Before
+	gains, pays := &user.After, &treasury.After
+	if a.Direction == Debit {
+		if user.Before.Available().Cmp(a.Amount) < 0 {
+			return user, treasury, ledger.ErrInsufficient
+		}
+		gains, pays = pays, gains
+	}
+	if gains.Posted, err = gains.Posted.Add(a.Amount); err == nil {
+		pays.Posted, err = pays.Posted.Sub(a.Amount)
+	}
+	if err != nil {
+		err = ledger.ErrTooLarge
+	}
+	return user, treasury, err
+}

@@ -1,0 +1,145 @@
+package transaction
+
+import (
+	"strings"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/id"
+	"castellan/domain/money/ledger"
+)
+
+// QueueStatus is a status in the queue of withdrawals, which is not that of a
+// transaction (D-TX-09).
+type QueueStatus int
+
+// The statuses of the queue. These numbers are stored; what clients see of HotWalletIsEmpty
+// and TimeOut is configured (D-TX-02). moves.go lists the moves between them.
+const (
+	QueueSuccess     QueueStatus = 4 // it has gone out
+	QueueWaiting     QueueStatus = 5 // waitingApproval
+	HotWalletIsEmpty QueueStatus = 6 // hotWalletInsufficientBalance
+	TimeOut          QueueStatus = 7
+	QueueReady       QueueStatus = 8  // queued: it waits for the wallet
+	QueueProcessing  QueueStatus = 9  // processing: the wallet has claimed it and may send it
+	QueueSent        QueueStatus = 10 // sent: its transaction is on the network
+	QueueFailed      QueueStatus = 11 // failed: the wallet did not send it; final
+	QueueCancelled   QueueStatus = 12 // cancelled by an administrator; final
+)
+
+// String is the name of the status in the interface.
+func (s QueueStatus) String() string {
+	switch s {
+	case QueueSuccess:
+		return "success"
+	case QueueWaiting:
+		return "waitingApproval"
+	case HotWalletIsEmpty:
+		return "hotWalletInsufficientBalance"
+	case TimeOut:
+		return "timeOut"
+	case QueueReady:
+		return "queued"
+	case QueueProcessing:
+		return "processing"
+	case QueueSent:
+		return "sent"
+	case QueueFailed:
+		return "failed"
+	case QueueCancelled:
+		return "cancelled"
+	}
+	return "unknown"
+}
+
+// Queued is a withdrawal that waits for the hot wallet, or has done so. It has the
+// id of its withdrawal.
+//
+// In QueueSuccess the withdrawal is booked and has a Process: Service.UpdateQueue makes its
+// status Processing, Withdrawals.Move makes it Finalized. In QueueFailed and QueueCancelled
+// its hold is released. In any other status it is held and not booked (Withdrawal).
+type Queued struct {
+	ID                                             string
+	UserID                                         string
+	Asset                                          int64
+	Status                                         QueueStatus
+	Address, AddressTag, ExternalID, Attempt, TxID string         // "" where there is none
+	Fee                                            *amount.Amount // of this withdrawal; nil: that of its currency
+	// Reason is what the wallet or an administrator last said of it; "" for nothing.
+	Reason  string
+	At      time.Time
+	Version int64 // of the row; set by what reads it
+}
+
+// AddQueued inserts an entry of the queue.
+type AddQueued struct{ Queued Queued }
+
+func (AddQueued) Table() string { return "withdrawal_queue" }
+
+// SetQueued sets status, transaction and reason of an entry.
+type SetQueued struct{ Queued Queued }
+
+func (SetQueued) Table() string { return "withdrawal_queue" }
+
+func (w SetQueued) Fence() (key string, version int64) { return w.Queued.ID, w.Queued.Version }
+
+// SetWithdrawal sets status, fee and transfer of a withdrawal.
+type SetWithdrawal struct{ Withdrawal Withdrawal }
+
+func (SetWithdrawal) Table() string { return "withdrawal" }
+
+func (w SetWithdrawal) Fence() (key string, version int64) {
+	return w.Withdrawal.ID, w.Withdrawal.Version
+}
+
+// Process is what happened to a transaction on its network.
+type Process struct {
+	ID            string // begins with At
+	TransactionID string // a transaction has one process at most
+	UserID        string
+	Asset         int64
+	TxID          string
+	Internal      bool // it stays within this system
+	Status        Status
+	At            time.Time
+}
+
+// AddProcess inserts a process.
+type AddProcess struct{ Process Process }
+
+func (AddProcess) Table() string { return "process" }
+
+// holdSource is the source of the holds of withdrawals, and the kind of the
+// transfers that settle them; feeKind is that of their fees. The reference of each
+// is the id of the withdrawal.
+const (
+	holdSource = "withdrawal"
+	feeKind    = "withdrawal-fee"
+)
+
+// Enqueue is the movement that puts a withdrawal into the queue: it holds the amount
+// and the fee, so that what is asked for later is there. fee is what the withdrawal
+// will cost as far as it is known now: q.Fee, else that of the currency. Ids, user,
+// asset and time of q, and the hold of w, are set here; w.ID begins with w.At or is
+// "".
+func Enqueue(w Withdrawal, q Queued, fee amount.Amount) (ledger.Movement, error) {
+	held, err := w.Amount.Add(fee)
+	if err != nil {
+		return ledger.Movement{}, ledger.ErrTooLarge
+	}
+	if w.ID == "" {
+		w.ID = id.New(w.At)
+	}
+	hold := ledger.NewHold(w.At, holdSource, w.ID, "withdrawal", account(w.UserID, w.Asset), held)
+	w.HoldID, w.Status = hold.ID, WaitingQueue
+	q.ID, q.UserID, q.Asset, q.Address, q.At = w.ID, w.UserID, w.Asset, w.ToAddress, w.At
+	return ledger.Movement{Take: []ledger.Hold{hold}, With: []commit.Write{AddWithdrawal{w}, AddQueued{q}}}, nil
+}
+
+func account(userID string, asset int64) ledger.Account {
+	return ledger.Account{Kind: ledger.User, Owner: userID, Asset: asset}
+}
+
+// internal reports whether an address is that of an account of this system (Address).
+func internal(address string) bool { return strings.HasPrefix(address, addressPrefix) }

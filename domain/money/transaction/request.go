@@ -1,0 +1,266 @@
+package transaction
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/money/addressbook"
+	"castellan/domain/money/addressbook/address"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/limit"
+)
+
+// Withdrawals takes in withdrawals and moves them through the queue (D-INT-04). All fields
+// but Waiting are needed. It is safe for concurrent use.
+type Withdrawals struct {
+	Ledger     *ledger.Ledger
+	Store      Store
+	Users      user.Store
+	Currencies *currency.Live
+	Parameters *parameter.Live
+	Limits     *limit.Service
+	Books      addressbook.Store
+	Rules      address.Rules
+	// Waiting is how long an address of a book waits before its first use. Where it is set,
+	// only addresses of the user's book are allowed.
+	Waiting time.Duration
+	Claims  integration.Store
+	Now     func() time.Time
+}
+
+// Outgoing is a withdrawal with its entry of the queue.
+type Outgoing struct {
+	Withdrawal Withdrawal
+	Queued     Queued
+}
+
+// Fee is what the withdrawal costs: booked, or else held.
+func (o Outgoing) Fee() amount.Amount {
+	if o.Withdrawal.TransferID == "" && o.Queued.Fee != nil {
+		return *o.Queued.Fee
+	}
+	return o.Withdrawal.Fee
+}
+
+// Entry is an entry of the queue in a list: with its withdrawal and its user, whose fields are
+// "" where the account is gone or has none.
+type Entry struct {
+	Outgoing
+	FullName, Email, Phone string
+}
+
+func (e Entry) Mark() Place { return e.Queued.Mark() }
+
+// WithdrawalRequest asks for a withdrawal, to Address or to the entry AddressID of the user's
+// address book.
+type WithdrawalRequest struct {
+	ExternalID                        string
+	UserID, CurrencyCode, NetworkCode string
+	Amount                            amount.Amount
+	Address, AddressTag               string
+	AddressID                         int64 // 0: Address counts
+}
+
+// detail is what the audit says of a request.
+func (r WithdrawalRequest) detail(pair currency.Listed, fee amount.Amount) string {
+	return r.Amount.String() + " " + pair.Currency.Code + " on " + pair.Network.Code + ", fee " + fee.String()
+}
+
+// SetDesk counts a request of a user. Requests of one user are decided one after the other:
+// each names the version of the desk that it was decided on.
+type SetDesk struct {
+	UserID  string
+	Version int64
+	At      time.Time
+}
+
+// Table names the table of the row.
+func (SetDesk) Table() string { return "withdrawal_desk" }
+
+// Fence returns the user and the version that the request was decided on.
+func (w SetDesk) Fence() (key string, version int64) { return w.UserID, w.Version }
+
+// Get reads a withdrawal of the queue. RECORD_NOT_FOUND.
+func (s *Withdrawals) Get(ctx context.Context, id string) (o Outgoing, err error) {
+	if o.Queued, err = s.Store.Queued(ctx, id); err != nil {
+		return o, err
+	}
+	o.Withdrawal, err = s.Store.Withdrawal(ctx, id)
+	return o, err
+}
+
+// Request puts a withdrawal into the queue, once for each external id. Withdrawal, queue
+// entry, hold, external id, audit row and event commit together. The fee is that of the
+// currency now; it is held beside the amount and does not change later.
+//
+// Errors, the first that applies: INVALID_FIELD; INVALID_STATE for an external id of another
+// request; RECORD_NOT_FOUND for the user; ACCOUNT_NOT_ACTIVE, WITHDRAWAL_PROHIBITED,
+// AML_RISKY, PAIR_DISABLED, BELOW_MINIMUM, LIMIT_EXCEEDED, ADDRESS_NOT_ALLOWED,
+// INSUFFICIENT_BALANCE.
+func (s *Withdrawals) Request(ctx context.Context, by audit.By, r WithdrawalRequest) (Outgoing, error) {
+	if r.Amount.Sign() <= 0 {
+		return Outgoing{}, ledger.ErrAmount
+	}
+	c := integration.Claim{Kind: integration.Withdrawals, ExternalID: r.ExternalID, Digest: integration.Digest(r)}
+	o, _, err := integration.Once(ctx, s.Claims, c, s.Get, func(ctx context.Context) (Outgoing, error) {
+		return s.enqueue(ctx, by, r, terms{}, func(recordID string, at time.Time) commit.Write {
+			c.RecordID, c.At = recordID, at
+			return integration.Add{Claim: c}
+		})
+	})
+	return o, err
+}
+
+// pair judges what can be judged of a request before an account is opened, and returns its
+// currency and network.
+func (s *Withdrawals) pair(ctx context.Context, r WithdrawalRequest) (currency.Listed, error) {
+	pair, known := s.Currencies.Catalog().Info(&r.CurrencyCode, &r.NetworkCode)
+	switch {
+	case !known:
+		return pair, fault.Invalid("currencyCode", "is no currency of this network")
+	case !r.Amount.Fits(pair.Decimals()):
+		return pair, ledger.ErrPrecision
+	}
+	_, err := s.Users.Get(ctx, r.UserID)
+	return pair, err
+}
+
+// terms are what the owner has approved: the fee, and the address to send to. The zero value
+// leaves both to the judgement.
+type terms struct {
+	Fee *amount.Amount
+	To  string
+}
+
+// enqueue judges a request and puts it into the queue. claim makes the write that binds the
+// external id to the new withdrawal.
+func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequest, approved terms,
+	claim func(recordID string, at time.Time) commit.Write) (o Outgoing, err error) {
+	pair, err := s.pair(ctx, r)
+	if err != nil {
+		return o, err
+	}
+	recordID := ""
+	plan := func(ctx context.Context, has []ledger.Balance) (m ledger.Movement, err error) {
+		desk, err := s.Store.Desk(ctx, r.UserID)
+		if err != nil {
+			return m, err
+		}
+		fee, err := feeOf(s.Parameters, Queued{Fee: approved.Fee}, pair)
+		if err != nil {
+			return m, err
+		}
+		to, err := s.judge(ctx, r, pair, fee, has[0])
+		if err != nil {
+			return m, err
+		}
+		if approved.To != "" && to != approved.To { // the entry of the address book was changed
+			return m, errAddress
+		}
+		now := s.Now().UTC().Truncate(time.Millisecond)
+		recordID = id.New(now)
+		w := Withdrawal{ID: recordID, UserID: r.UserID, Asset: pair.ID, Amount: r.Amount, ToAddress: to, At: now}
+		q := Queued{Status: QueueReady, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Fee: &fee}
+		if m, err = Enqueue(w, q, fee); err != nil {
+			return m, err
+		}
+		q.ID, q.UserID, q.Asset, q.Address = w.ID, w.UserID, w.Asset, to
+		m.With = append(m.With, SetDesk{r.UserID, desk, now}, claim(recordID, now),
+			by.Did(audit.Record{At: now, Action: "WITHDRAWAL_REQUEST", UserID: w.UserID, Target: w.ID,
+				Detail: r.detail(pair, fee)}),
+			s.event(integration.WithdrawalQueued, Outgoing{w, q}, now))
+		return m, nil
+	}
+	if _, err := s.Ledger.Decide(ctx, by, []ledger.Account{account(r.UserID, pair.ID)}, plan); err != nil {
+		return o, err
+	}
+	return s.Get(ctx, recordID)
+}
+
+// judge judges a request in the documented order, and returns the address to send to.
+func (s *Withdrawals) judge(ctx context.Context, r WithdrawalRequest, pair currency.Listed, fee amount.Amount,
+	has ledger.Balance) (to string, err error) {
+	u, err := s.Users.Get(ctx, r.UserID)
+	if err != nil {
+		return "", err
+	}
+	ignored := parameter.AMLControl.In(s.Parameters.Set()).IgnoredUsers
+	minimum := parameter.Minimum.In(s.Parameters.Set())[pair.Currency.Code]
+	switch {
+	case !u.Active():
+		return "", fault.New(fault.AccountNotActive, "the account is not active")
+	case u.WithdrawProhibited:
+		return "", fault.New(fault.WithdrawalProhibited, "the account must not withdraw")
+	case u.AMLStatus != user.NotRisky && !slices.Contains(ignored, u.ID):
+		return "", fault.New(fault.AMLRisky, "the AML status of the account does not permit withdrawals")
+	case !pair.Active || !pair.Withdraw || !pair.Currency.Active || !pair.Currency.Withdraw || !pair.Network.Active:
+		return "", fault.New(fault.PairDisabled, "the currency cannot be withdrawn on this network now")
+	case r.Amount.Cmp(minimum) < 0:
+		return "", fault.New(fault.BelowMinimum, "the smallest withdrawal is %s %s", minimum, pair.Currency.Code)
+	}
+	resetAt, err := s.Limits.Exceeded(ctx, u, pair.ID, r.Amount)
+	if err == nil && !resetAt.IsZero() {
+		refusal := fault.New(fault.LimitExceeded, "the amount is more than the level of the account permits now")
+		refusal.ResetAt = resetAt
+		err = refusal
+	}
+	if err == nil {
+		to, err = s.address(ctx, r, pair)
+	}
+	if err != nil {
+		return "", err
+	}
+	total, err := r.Amount.Add(fee)
+	if err != nil || has.Available().Cmp(total) < 0 {
+		return "", fault.New(fault.InsufficientBalance, "the available balance does not cover the amount and the fee")
+	}
+	return to, nil
+}
+
+var errAddress = fault.New(fault.AddressNotAllowed, "the address must not be used for this withdrawal")
+
+// address returns the address of a request. One of the book must be an entry of the user, of
+// the same currency and network, that has waited long enough; any must fit its network.
+func (s *Withdrawals) address(ctx context.Context, r WithdrawalRequest, pair currency.Listed) (string, error) {
+	to := strings.TrimSpace(r.Address)
+	if r.AddressID != 0 || s.Waiting > 0 {
+		book, err := s.Books.Book(ctx, r.UserID)
+		if err != nil {
+			return "", err
+		}
+		i := slices.IndexFunc(book, func(e addressbook.Entry) bool {
+			fits := e.CurrencyID == pair.CurrencyID && e.NetworkID == pair.NetworkID
+			return fits && (e.ID == r.AddressID || r.AddressID == 0 && e.Key() == address.Key(to))
+		})
+		if i < 0 || book[i].AddressAt.Add(s.Waiting).After(s.Now()) {
+			return "", errAddress
+		}
+		to = book[i].Address
+	}
+	if !address.WellFormed(to) || !s.Rules.Fits(pair.Network.Code, to) {
+		return "", errAddress
+	}
+	return to, nil
+}
+
+// event is what the wallet must know of a withdrawal.
+func (s *Withdrawals) event(t integration.Type, o Outgoing, now time.Time) integration.Publish {
+	pair, _ := s.Currencies.Catalog().Pair(o.Queued.Asset)
+	return integration.Publish{Event: integration.Event{ID: id.New(now), Type: t, UserID: o.Queued.UserID, At: now,
+		Data: map[string]string{"withdrawalId": o.Queued.ID, "externalId": o.Queued.ExternalID,
+			"currencyCode": pair.Currency.Code, "network": pair.Network.Code, "amount": o.Withdrawal.Amount.String(),
+			"fee": o.Fee().String(), "address": o.Queued.Address, "addressTag": o.Queued.AddressTag,
+			"status": cmp.Or(o.Queued.Status, QueueReady).String()}}}
+}

@@ -1,0 +1,169 @@
+package transaction
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+)
+
+// Service carries out transactions. All fields are needed.
+type Service struct {
+	Ledger     *ledger.Ledger
+	Users      user.Store
+	Currencies *currency.Live
+	Parameters *parameter.Live
+	Now        func() time.Time
+
+	Store   Store
+	Changes admin.Changes // of no topic: no node caches transactions
+	Jobs    *job.Service
+	// Await returns a job when it is over, or after a time in which an update that is
+	// answered when it is done must be over.
+	Await     func(ctx context.Context, jobID string) (job.Job, error)
+	Messenger Messenger
+	// MayMove judges whether a caller may decide on money of a user (D-AUTH-03). A row of
+	// an update is judged when it moves.
+	MayMove func(caller, userID string) error
+	// Claims are the external ids of deposits that other services report.
+	Claims integration.Store
+}
+
+// Messenger makes what tells a user of something, on each channel that the account
+// has (stepup.Messenger).
+type Messenger interface {
+	Tell(to challenge.Account, topic, template string, v message.Values, ip string, on ...challenge.Name) []commit.Write
+}
+
+// Adjustment asks to correct a user's balance.
+type Adjustment struct {
+	UserID                    string
+	CurrencyCode, NetworkCode string
+	Amount                    amount.Amount
+	Direction                 Direction
+	UniqueID                  string
+	At                        time.Time // when it counts from; zero: now
+	// Reason goes to the audit, and tells no adjustment from another.
+	Reason string
+}
+
+// Adjusted is an adjustment as it was first made.
+type Adjusted struct {
+	Adjustment
+	TransactionID      string
+	Address, ToAddress string // of the user, and where the amount goes
+	Status             Status
+	CreatedAt          time.Time
+}
+
+const maxUniqueID = 128
+
+// check judges what can be judged without the records. INVALID_FIELD.
+func (a Adjustment) check() error {
+	var ps []fault.Problem
+	if a.Amount.Sign() <= 0 {
+		ps = append(ps, fault.Problem{Field: "amount", Message: "must be greater than 0"})
+	}
+	if utf8.RuneCountInString(a.UniqueID) > maxUniqueID {
+		ps = append(ps, fault.Problem{Field: "uniqueId", Message: "must be at most 128 characters"})
+	}
+	return fault.All(ps)
+}
+
+// planned is what an adjustment moves, and between whom.
+type planned struct {
+	pair              currency.Listed
+	account, treasury ledger.Account
+	transfer          ledger.Transfer
+	to                string // the address where the amount goes
+}
+
+// plan judges what can be judged before the ledger is asked. The errors are those of
+// Adjust.
+func (s *Service) plan(ctx context.Context, a Adjustment) (p planned, err error) {
+	if err := a.check(); err != nil {
+		return p, err
+	}
+	pair, ok := s.Currencies.Catalog().Info(&a.CurrencyCode, &a.NetworkCode)
+	if !ok {
+		return p, fault.New(fault.RecordNotFound, "there is no such currency on this network")
+	}
+	if !a.Amount.Fits(pair.Decimals()) {
+		return p, ledger.ErrPrecision
+	}
+	if _, err := s.Users.Get(ctx, a.UserID); err != nil {
+		if fault.CodeOf(err) == fault.RecordNotFound {
+			err = fault.New(fault.RecordNotFound, "there is no such user")
+		}
+		return p, err
+	}
+	p.pair = pair
+	p.account = ledger.Account{Kind: ledger.User, Owner: a.UserID, Asset: pair.ID}
+	p.treasury = ledger.Account{Kind: ledger.Treasury, Asset: pair.ID}
+	p.transfer = ledger.New(s.Now(), kindAdjustment, a.UniqueID, p.treasury, p.account, a.Amount)
+	p.transfer.EffectiveAt = a.At
+	p.to = Address(p.account)
+	if a.Direction == Debit {
+		p.transfer.Debit, p.transfer.Credit = p.account, p.treasury
+		p.to = parameter.Treasury.In(s.Parameters.Set())[pair.Currency.Code][pair.Network.Code]
+		if p.to == "" {
+			return p, fault.New(fault.InvalidState, "the treasury has no address for this currency and network")
+		}
+	}
+	return p, nil
+}
+
+// Adjust corrects a user's balance, once for each unique id: a deposit from the
+// treasury, or a withdrawal to its address (D-TX-10). The movement, its row, the
+// user's coin address and the audit row commit together. The same adjustment again
+// gets the first answer (D-TX-06).
+//
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network or user;
+// INVALID_STATE where the treasury has no address or the balance does not suffice;
+// RECORD_ALREADY_EXIST where the unique id belongs to another adjustment.
+func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjusted, error) {
+	p, err := s.plan(ctx, a)
+	if err != nil {
+		return Adjusted{}, err
+	}
+	t := p.transfer
+	with := []commit.Write{AddAddress{Account: p.account, At: t.At}}
+	if a.Direction == Credit {
+		with = append(with, AddDeposit{Deposit{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
+			Status: Finalized, TxID: a.UniqueID, ToAddress: p.to, TransferID: t.ID, At: t.At}})
+	} else {
+		with = append(with, AddWithdrawal{Withdrawal{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
+			Status: Finalized, ToAddress: p.to, TransferID: t.ID, At: t.At}})
+	}
+	with = append(with, by.Did(audit.Record{At: t.At, Action: "ADJUST_BALANCE", UserID: a.UserID, Target: t.ID,
+		Detail: because(string(a.Direction)+" "+a.Amount.String()+" "+p.pair.Currency.Code, a.Reason)}))
+	r, err := s.Ledger.Do(ctx, by, ledger.Movement{Transfers: []ledger.Transfer{t}, With: with})
+	if err != nil {
+		return Adjusted{}, err
+	}
+	first := r.Transfers[0]
+	a.CurrencyCode, a.NetworkCode, a.At = p.pair.Currency.Code, p.pair.Network.Code, first.EffectiveAt
+	return Adjusted{Adjustment: a, TransactionID: first.ID, Address: Address(p.account), ToAddress: p.to,
+		Status: Finalized, CreatedAt: first.At}, nil
+}
+
+// because is what an audit row tells of a change, with the reason where one was given.
+func because(detail, reason string) string {
+	if reason == "" {
+		return detail
+	}
+	return detail + "; " + reason
+}

@@ -1,0 +1,220 @@
+package transaction_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/transaction"
+	"castellan/persistence"
+)
+
+// Random orders, alone and in races, against the plain model: never over a limit, never a
+// negative available balance, and what is held is the sum of the open withdrawals.
+func TestWithdrawalModel(t *testing.T) {
+	onBoth(t, func(t *testing.T, db *persistence.DB) {
+		names := []string{"a", "b", "c"}
+		m := newModel(t, db, names)
+		for m.n < *orders {
+			name := names[m.r.IntN(len(names))]
+			m.round(name, 1+3*m.r.IntN(2)) // alone, or four at once
+			m.check(name)
+			if t.Failed() {
+				t.Fatalf("after %d orders, -orders.seed %d", m.n, *seed)
+			}
+		}
+		t.Logf("%d orders: %d withdrawals, refusals %v", m.n, m.made, m.refusals)
+		if *orders >= 10_000 {
+			for _, code := range known {
+				if m.refusals[code] == 0 {
+					t.Errorf("no request was refused with %s", code)
+				}
+			}
+		}
+	})
+}
+
+// round gives some orders at once, all about one user.
+func (m *model) round(name string, size int) {
+	o, alone := m.owners[name], size == 1
+	var wait sync.WaitGroup
+	var asked []*sent
+	flagged := false
+	for range size {
+		m.n++
+		switch k := m.r.IntN(24); {
+		case k < 9:
+			s := m.requested(name)
+			want := m.refusal(s)
+			if !alone {
+				want = "?"
+			}
+			asked = append(asked, s)
+			approved := alone && m.r.IntN(4) == 0
+			wait.Go(func() { m.order(s, want, approved) })
+		case k < 11:
+			if len(o.waits) > 0 {
+				s := o.waits[0]
+				o.waits = o.waits[1:]
+				asked = append(asked, s)
+				wait.Go(func() { m.approve(s, alone) })
+			}
+		case k == 11 && alone:
+			m.again(o)
+		case k < 14 && alone:
+			code, sum := codes[m.r.IntN(2)], 1+m.r.Int64N(150)
+			storetest.Must(m.t, m.m.Pay(name, code+"/"+code, hundredths(sum)))
+			o.posted[code] += sum
+		case k == 14 && alone:
+			m.advance(time.Duration(m.r.IntN(30*60)) * time.Minute)
+		case k == 15 && alone:
+			if code := codes[m.r.IntN(2)]; o.book[code].id == 0 || m.r.IntN(3) == 0 {
+				m.book(name, code)
+			}
+		case k == 16 && !flagged:
+			flagged = true
+			write := m.flag(name)
+			wait.Go(func() { storetest.Must(m.t, write()) })
+		case k == 17 && alone:
+			if code := codes[m.r.IntN(2)]; m.disabled[code] || m.r.IntN(8) == 0 {
+				m.toggle(code)
+			}
+		case len(o.open) > 0:
+			s, by := o.open[m.r.IntN(len(o.open))], m.r.IntN(6)
+			to := targets[m.r.IntN(len(targets))]
+			wait.Go(func() { m.step(s, to, by, alone) })
+		}
+	}
+	wait.Wait()
+	for _, s := range asked {
+		if s.id != "" {
+			m.made++
+			o.all, o.open = append(o.all, s), append(o.open, s)
+		}
+	}
+}
+
+// order requests a withdrawal, or starts the approval of its owner.
+func (m *model) order(s *sent, want fault.Code, approved bool) {
+	by := audit.By{UserID: "service:wallet"}
+	if !approved {
+		o, err := m.Request(m.t.Context(), by, s.ask)
+		s.id = o.Queued.ID
+		m.judged(s, err, want)
+		return
+	}
+	a, err := m.service.Start(m.t.Context(), by, s.ask, challenge.Starter{})
+	m.judged(s, err, want)
+	if err == nil {
+		s.challengeID = a.Challenge.Challenge.ID
+		m.owners[s.user].waits = append(m.owners[s.user].waits, s)
+	}
+}
+
+// approve carries out a request that its owner approves, where the challenge has not expired.
+func (m *model) approve(s *sent, alone bool) {
+	m.mu.Lock()
+	expired := m.started[s.challengeID].Ended(m.now())
+	m.mu.Unlock()
+	if expired {
+		return
+	}
+	want := fault.Code("?")
+	if alone {
+		want = m.refusal(s)
+	}
+	o, err := m.execute(s)
+	m.judged(s, err, want)
+	s.id = o.Queued.ID
+	if err != nil {
+		s.id = ""
+	}
+}
+
+// again repeats a request: it gets its record, or its challenge.
+func (m *model) again(o *owner) {
+	by := audit.By{UserID: "service:wallet"}
+	if len(o.waits) > 0 {
+		s := o.waits[0]
+		if a, err := m.service.Start(m.t.Context(), by, s.ask, challenge.Starter{}); err == nil {
+			if open := !m.started[s.challengeID].Ended(m.now()); a.Repeated != open || a.Made != nil ||
+				open && a.Challenge.Challenge.ID != s.challengeID {
+				m.t.Errorf("%s again: %+v", s.external, a)
+			}
+			s.challengeID = a.Challenge.Challenge.ID
+		} else if !slices.Contains(known, fault.CodeOf(err)) || !m.started[s.challengeID].Ended(m.now()) {
+			m.t.Errorf("%s again: %v", s.external, err)
+		}
+	}
+	if len(o.open) == 0 {
+		return
+	}
+	s := o.open[len(o.open)-1]
+	var made transaction.Outgoing
+	var err error
+	if s.challengeID == "" {
+		made, err = m.Request(m.t.Context(), by, s.ask)
+	} else if a, failed := m.service.Start(m.t.Context(), by, s.ask, challenge.Starter{}); a.Made != nil {
+		made, err = *a.Made, failed
+	}
+	if err != nil || made.Queued.ID != s.id {
+		m.t.Errorf("%s again: %s, %v, want %s", s.external, made.Queued.ID, err, s.id)
+	}
+}
+
+var targets = []transaction.QueueStatus{transaction.QueueProcessing, transaction.QueueSent, transaction.QueueSuccess,
+	transaction.QueueFailed, transaction.TimeOut, transaction.HotWalletIsEmpty}
+
+// step moves a withdrawal; alone: as the table says.
+func (m *model) step(s *sent, to transaction.QueueStatus, by int, alone bool) {
+	mover, err := transaction.Wallet, error(nil)
+	switch by {
+	case 0:
+		mover, to = transaction.Resume, transaction.QueueReady
+		_, err = m.Resume(m.t.Context(), audit.By{UserID: "op"}, s.id, "")
+	case 1:
+		mover, to = transaction.Cancel, transaction.QueueCancelled
+		_, err = m.Cancel(m.t.Context(), audit.By{UserID: "op"}, s.id, "")
+	default:
+		err = m.move(s.id, to)
+	}
+	allowed := transaction.Allowed(mover, s.status, to) || mover == transaction.Wallet && s.status == to
+	if code := fault.CodeOf(err); code != "" && code != fault.InvalidState || alone && allowed != (code == "") {
+		m.t.Errorf("%s from %s to %s: %v", mover, s.status, to, err)
+	}
+}
+
+// check reads the withdrawals of a user into the model, and compares what must hold.
+func (m *model) check(name string) {
+	o, now := m.owners[name], m.now()
+	for _, s := range o.open {
+		made, err := m.Get(m.t.Context(), s.id)
+		storetest.Must(m.t, err)
+		if s.status = made.Queued.Status; s.status == transaction.QueueSuccess {
+			s.at = now
+			o.posted[s.code] -= s.n + s.fee
+		}
+	}
+	o.open = slices.DeleteFunc(o.open, func(s *sent) bool { return s.status.Final() })
+	o.all = slices.DeleteFunc(o.all, func(s *sent) bool { // nothing is asked of it any more
+		return s.status.Final() && (s.status != transaction.QueueSuccess || now.Sub(s.at) > 32*24*time.Hour)
+	})
+	for _, code := range codes {
+		b, err := m.m.Balance(m.t.Context(), name, m.m.Pair(code+"/"+code).ID)
+		storetest.Must(m.t, err)
+		posted, locked := o.posted[code], o.locked(code)
+		if b.Posted.Cmp(amount.Must(hundredths(posted))) != 0 || b.Locked.Cmp(amount.Must(hundredths(locked))) != 0 ||
+			posted < locked {
+			m.t.Errorf("%s has %s %s of which %s is held, want %d and %d", name, b.Posted, code, b.Locked, posted, locked)
+		}
+	}
+	if day, month := o.used(now); day > 10_000 || month > 25_000 {
+		m.t.Errorf("%s sent %d of a day, %d of a month", name, day, month)
+	}
+}

@@ -1,0 +1,211 @@
+package transaction_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/addressbook/address"
+	"castellan/domain/money/level"
+	"castellan/domain/money/limit"
+	"castellan/domain/money/rate"
+	"castellan/domain/money/transaction"
+	"castellan/internal/pgtest"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
+)
+
+type (
+	levels struct {
+		level.Store
+		all []level.Level
+	}
+	quotes struct{ rate.Store }
+)
+
+func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, nil }
+
+func (quotes) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
+	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100")},
+		{Pair: rate.Pair{Base: "ETH", Quote: "TRY"}, Rate: rate.Must("10")}}, nil
+}
+
+// Addresses that fit their networks.
+var addresses = map[string]string{"BTC": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+	"ETH": "0xde0b295669a9fd93d5f28d9ec85e40f4cb697bae"}
+
+// desk takes in withdrawals of users of level 0, who may send 100 TRY a day and 250 a month.
+// The fee is 0.01 BTC and 0.02 ETH.
+type desk struct {
+	*transaction.Withdrawals
+	m  *persistencetest.Money
+	t  *testing.T
+	mu sync.Mutex
+	at time.Time
+}
+
+func (d *desk) now() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.at }
+
+func (d *desk) advance(by time.Duration) { d.mu.Lock(); defer d.mu.Unlock(); d.at = d.at.Add(by) }
+
+// onBoth runs a test on both databases.
+func onBoth(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, persistencetest.SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) {
+		db, err := persistence.Open(t.Context(), pgtest.DSN(t), persistence.Options{Timeout: time.Minute})
+		storetest.Must(t, err)
+		t.Cleanup(func() { storetest.Must(t, db.Close()) })
+		storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+			_, err := persistence.Migrate(ctx, db)
+			return err
+		}))
+		persistence.Start(db, []byte(persistencetest.AuditKey), "test")
+		test(t, db)
+	})
+}
+
+func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
+	t.Helper()
+	d := &desk{t: t, at: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)}
+	d.m = persistencetest.MoneyIn(t, db, d.now)
+	parameters := kit.NewParameters(d.m.DB)
+	storetest.Must(t, d.m.DB.InTx(t.Context(), func(ctx context.Context) error {
+		if err := parameter.Seed(ctx, parameters); err != nil {
+			return err
+		}
+		return parameter.Fee.Change(ctx, parameters, func(parameter.Fees) (parameter.Fees, error) {
+			return parameter.Fees{"BTC": amount.Must("0.01"), "ETH": amount.Must("0.02")}, nil
+		})
+	}))
+	live := parameter.NewLive(parameters)
+	storetest.Must(t, live.Reload(t.Context()))
+	rules, err := address.NewRules(nil)
+	storetest.Must(t, err)
+	limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("250")}
+	store := access.NewUsers(d.m.DB)
+	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: money.NewTransactions(d.m.DB), Users: store,
+		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: money.NewAddressBooks(d.m.DB),
+		Claims: kit.NewIntegration(d.m.DB), Now: d.now,
+		Limits: &limit.Service{Users: store, Levels: levels{all: []level.Level{{Limits: limits}}},
+			Store: money.NewLimits(d.m.DB),
+			Rates: quotes{}, Catalog: d.m.Currencies.Catalog, Now: d.now}}
+	for _, u := range users {
+		d.m.User(u, func(*user.User) {})
+	}
+	return d
+}
+
+func hundredths(n int64) string { return fmt.Sprintf("%d.%02d", n/100, n%100) }
+
+// ask requests n hundredths of a currency.
+func (d *desk) ask(user, code string, n int64, externalID string) (transaction.Outgoing, error) {
+	return d.Request(d.t.Context(), audit.By{UserID: "service:wallet"}, transaction.WithdrawalRequest{
+		ExternalID: externalID, UserID: user, CurrencyCode: code, NetworkCode: code,
+		Amount: amount.Must(hundredths(n)), Address: addresses[code]})
+}
+
+func (d *desk) move(id string, to transaction.QueueStatus) error {
+	_, err := d.Move(d.t.Context(), audit.By{UserID: "service:wallet"},
+		transaction.WalletMove{ID: id, To: to, TxID: map[bool]string{true: "0xabc"}[to == transaction.QueueSent], Reason: ""})
+	return err
+}
+
+func TestWithdrawalRaces(t *testing.T) {
+	onBoth(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "limited", "poor", "same", "u")
+		d.requestRaces(t)
+		d.resumeAgainstCancel(t)
+	})
+}
+
+// Concurrent requests never exceed a limit or the balance together, over several currencies.
+func (d *desk) requestRaces(t *testing.T) {
+	for _, pay := range [][3]string{{"limited", "BTC/BTC", "100"}, {"limited", "ETH/ETH", "100"},
+		{"poor", "BTC/BTC", "0.5"},
+		{"same", "BTC/BTC", "100"}} {
+		storetest.Must(t, d.m.Pay(pay[0], pay[1], pay[2]))
+	}
+	won := storetest.Race(t, 8, fault.LimitExceeded, func(i int) error { // 60 TRY each
+		code, n := "BTC", int64(60)
+		if i%2 == 1 {
+			code, n = "ETH", 600
+		}
+		_, err := d.ask("limited", code, n, fmt.Sprint("l", i))
+		return err
+	})
+	if won != 1 {
+		t.Errorf("%d of 8 within the limit, want 1", won)
+	}
+	won = storetest.Race(t, 8, fault.InsufficientBalance, func(i int) error {
+		_, err := d.ask("poor", "BTC", 12, fmt.Sprint("p", i))
+		return err
+	})
+	if got := d.m.Has("poor", "BTC/BTC"); won != 3 || got != "0.5 0.39 0.11" {
+		t.Errorf("%d of 8 within the balance: %s", won, got)
+	}
+	var mu sync.Mutex
+	ids := map[string]int{}
+	storetest.Race(t, 8, fault.InvalidState, func(int) error {
+		o, err := d.ask("same", "BTC", 10, "one")
+		mu.Lock()
+		defer mu.Unlock()
+		ids[o.Queued.ID]++
+		return err
+	})
+	if got := d.m.Has("same", "BTC/BTC"); len(ids) != 1 || got != "100 0.11 99.89" {
+		t.Errorf("one external id made %v: %s", ids, got)
+	}
+	if _, err := d.ask("same", "BTC", 11, "one"); fault.CodeOf(err) != fault.InvalidState {
+		t.Errorf("another body: %v", err)
+	}
+}
+
+// Of a resume and the moves that compete with it, the end result is one of the table, and the
+// hold is released once.
+func (d *desk) resumeAgainstCancel(t *testing.T) {
+	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1"))
+	for i := range 10 {
+		o, err := d.ask("u", "BTC", 5, fmt.Sprint(i))
+		storetest.Must(t, err)
+		id := o.Queued.ID
+		storetest.Must(t, d.move(id, transaction.TimeOut))
+		storetest.Race(t, 3, fault.InvalidState, func(i int) (err error) {
+			switch i {
+			case 0:
+				_, err = d.Resume(t.Context(), audit.By{UserID: "op"}, id, "")
+			case 1:
+				_, err = d.Cancel(t.Context(), audit.By{UserID: "op"}, id, "")
+			default:
+				err = d.move(id, transaction.QueueProcessing)
+			}
+			return err
+		})
+		o, err = d.Get(t.Context(), id)
+		storetest.Must(t, err)
+		want := "1 0.06 0.94"
+		if o.Queued.Status == transaction.QueueCancelled {
+			want = "1 0 1"
+		}
+		if got := d.m.Has("u", "BTC/BTC"); got != want {
+			t.Fatalf("%s: %s, want %s", o.Queued.Status, got, want)
+		}
+		if o.Queued.Status == transaction.QueueProcessing {
+			storetest.Must(t, d.move(id, transaction.QueueFailed))
+		} else if !o.Queued.Status.Final() {
+			_, err := d.Cancel(t.Context(), audit.By{UserID: "op"}, id, "")
+			storetest.Must(t, err)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+// Package announcement owns what the platform tells its users: texts in several
+// languages with a time, a place in the list and pictures for a slider (sections
+// 2.11 and 4.19 of the interface; decisions D-ANN-01 to D-ANN-06).
+//
+// Start reading at Announcement, then Service.
+package announcement
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/richtext"
+)
+
+// The platforms that have a slider picture of their own.
+const (
+	Android = iota
+	IOS
+	Web
+	platforms
+)
+
+// pictureFields are the fields of the request that carry the pictures.
+var pictureFields = [platforms]string{"sliderImageData", "iosSliderImageData", "webSliderImageData"}
+
+// Announcement is one text with its time and its place in the list. What is a
+// pointer may be absent.
+type Announcement struct {
+	ID   int64
+	Slug string // unique; made of the first title and never changed
+	// Title, Message and HTML stand in where Titles, Messages and HTMLs are empty.
+	Title, Message           string
+	HTML                     *string
+	Titles, Messages, HTMLs  Texts
+	Policy                   string // by which HTML and HTMLs were cleaned
+	Route                    json.RawMessage
+	Routes                   Routes
+	StartAt, EndAt           time.Time
+	Active                   bool
+	Priority                 int64 // the highest comes first
+	OrderNo                  *int64
+	Expanded, Pinned, Slider *bool
+	SliderName               string
+	Type                     *int64
+	ClientType               *string
+	Pictures                 [platforms]string // keys of files, "" for none
+	CreatedBy, UpdatedBy     string            // user ids
+}
+
+// languages of the interface, in the order in which they stand in for each other.
+var languages = []string{"en", "tr", "ar"}
+
+// Texts is a text by language: tr, en, ar.
+type Texts map[string]string
+
+// Routes is where a client goes, a JSON object by language.
+type Routes map[string]json.RawMessage
+
+// In is the text in a language, else in the first one that there is (D-GEN-16);
+// plain where there is none (D-ANN-06).
+func (t Texts) In(language string, plain *string) *string {
+	for _, l := range append([]string{language}, languages...) {
+		if text := t[l]; strings.TrimSpace(text) != "" {
+			return &text
+		}
+	}
+	return plain
+}
+
+// HTMLIn is the HTML in a language as policy p lets it be shown; nil for none.
+func (a Announcement) HTMLIn(language string, p *richtext.Policy) *string {
+	html := a.HTMLs.In(language, a.HTML)
+	if html == nil {
+		return nil
+	}
+	shown := p.Shown(*html, a.Policy)
+	return &shown
+}
+
+// RouteIn is the route in a language, else the one for all (D-ANN-05).
+func (a Announcement) RouteIn(language string) json.RawMessage {
+	if r, ok := a.Routes[language]; ok {
+		return r
+	}
+	return a.Route
+}
+
+// The bounds of texts, in characters, and of a route, in bytes.
+const (
+	maxTitleChars   = 200
+	maxMessageChars = 4000
+	maxHTMLChars    = 200_000
+	maxNameChars    = 200
+	maxRouteBytes   = 16 << 10
+)
+
+// The instants that a date may have: an answer writes years of four digits.
+var earliest, latest = time.UnixMilli(1), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
+
+// Check judges an announcement as a whole. One that is added needs a route of its
+// own for the slider, a changed one may have routes by language (D-ANN-03).
+// INVALID_FIELD with every faulty field.
+func (a Announcement) Check(added bool) error {
+	var ps []fault.Problem
+	say := func(good bool, field, format string, args ...any) {
+		if !good {
+			ps = append(ps, fault.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+		}
+	}
+	text := func(field, s string, most int) {
+		good := strings.TrimSpace(s) != "" && utf8.RuneCountInString(s) <= most
+		say(good, field, "must be text of at most %d characters", most)
+	}
+	texts := func(field string, t Texts, most int) {
+		good := true
+		for l, s := range t {
+			good = good && slices.Contains(languages, l) && utf8.RuneCountInString(s) <= most
+		}
+		say(good, field, "must have the keys tr, en or ar, and texts of at most %d characters", most)
+	}
+	text("title", a.Title, maxTitleChars)
+	texts("titleJson", a.Titles, maxTitleChars)
+	text("message", a.Message, maxMessageChars)
+	texts("messageJson", a.Messages, maxMessageChars)
+	say(a.HTML == nil || utf8.RuneCountInString(*a.HTML) <= maxHTMLChars, "htmlContent",
+		"is longer than %d characters", maxHTMLChars)
+	texts("htmlContentJson", a.HTMLs, maxHTMLChars)
+	if a.SliderName != "" {
+		text("sliderName", a.SliderName, maxNameChars)
+	}
+	if a.ClientType != nil {
+		text("sliderClientType", *a.ClientType, maxNameChars)
+	}
+	say(a.Route == nil || object(a.Route), "routeContent", "must be an object of at most %d bytes", maxRouteBytes)
+	good := true
+	for l, r := range a.Routes {
+		good = good && slices.Contains(languages, l) && object(r)
+	}
+	say(good, "routeContentJson", "must have the keys tr, en or ar, and objects of at most %d bytes", maxRouteBytes)
+	say(!a.StartAt.Before(earliest) && !a.StartAt.After(latest), "startDate", "must be from %d to %d", 1970, 9999)
+	say(!a.EndAt.Before(earliest) && !a.EndAt.After(latest), "endDate", "must be from %d to %d", 1970, 9999)
+	say(!a.EndAt.Before(a.StartAt), "endDate", "is before startDate")
+	if a.Slider != nil && *a.Slider {
+		const missing = "is required for the slider"
+		for i, field := range pictureFields {
+			say(a.Pictures[i] != "", field, missing)
+		}
+		say(a.SliderName != "", "sliderName", missing)
+		say(a.Route != nil || !added && len(a.Routes) > 0, "routeContent", missing)
+		say(a.Type != nil, "type", missing)
+	}
+	return fault.All(ps)
+}
+
+// object reports whether JSON is an object that may be kept.
+func object(r json.RawMessage) bool {
+	return bytes.HasPrefix(bytes.TrimSpace(r), []byte("{")) && len(r) <= maxRouteBytes
+}

@@ -1,0 +1,268 @@
+// Package broadcast owns messages to many: notifications by topic and SMS to the
+// customers (section 4.10 of the interface; decisions D-ADM-04, D-ADM-05). Each is a
+// job whose items are the recipients; mail and SMS go out at most once.
+//
+// The one idea: a request is answered when its job is durable, and the list of
+// those that it is for is read once, by the job.
+//
+// Start reading at Service.Notify; outcome.go says what becomes of a recipient.
+package broadcast
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"castellan/domain/access/device"
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/parameter"
+)
+
+// The kinds of jobs.
+const (
+	NotificationKind = "send-notification"
+	SMSKind          = "send-bulk-sms"
+)
+
+// MaxRecipients bounds the ids that one request names.
+const MaxRecipients = 10_000
+
+// Turkey is the only country code to which SMS for many go (section 4.10 of the
+// interface).
+const Turkey = "90"
+
+// Service sends to many. It is safe for concurrent use.
+type Service struct {
+	Users interface {
+		Get(ctx context.Context, id string) (user.User, error)
+		user.Audiences
+	}
+	Devices interface {
+		List(ctx context.Context, userID string) ([]device.Device, error)
+	}
+	Jobs       *job.Service
+	Changes    admin.Changes // of no topic: no node caches what was sent
+	Parameters *parameter.Live
+	Post       Post
+	// Open opens the push target of a device; it is that of the keyring.
+	Open func(sealed, ad []byte) ([]byte, error)
+	// MayTell judges whether a caller may send to a user (D-AUTH-03), when it is the
+	// turn of that recipient.
+	MayTell func(caller, userID string) error
+}
+
+// Started tells of a job that was started.
+type Started struct {
+	JobID   string
+	Count   int      // recipients
+	Unknown []string // ids that nobody has
+	LeftOut LeftOut  // of an SMS
+}
+
+// LeftOut counts by reason those named who get no SMS. Several reasons: the first counts.
+type LeftOut struct{ Unknown, Filter, NoTurkishNumber, CampaignsOff int }
+
+// Notice is a notification for some users. Its topic decides about the channels
+// (parameter.Topics).
+type Notice struct {
+	notification.Message
+	UserIDs  []string
+	System   string // operating system of the devices to wake; "" for all
+	Language string // of the text; "" where it is not said
+}
+
+// sending is the parameters of a job. IDs are sorted.
+type sending struct {
+	IDs      []string             `json:"ids,omitempty"`
+	All      *user.Audience       `json:"all,omitempty"` // instead of IDs
+	Message  notification.Message `json:"message"`
+	Channels []string             `json:"channels,omitempty"`
+	System   string               `json:"system,omitempty"`
+	Language string               `json:"language,omitempty"`
+}
+
+// Notify starts the job that delivers a notice. INVALID_FIELD.
+func (s *Service) Notify(ctx context.Context, by audit.By, n Notice) (out Started, err error) {
+	if err := n.Check(); err != nil {
+		return out, err
+	}
+	ids := slices.Compact(slices.Sorted(slices.Values(n.UserIDs)))
+	if len(ids) > MaxRecipients {
+		return out, fault.Invalid("memberId", "has too many elements, at most %d", MaxRecipients)
+	}
+	known, err := s.known(ctx, user.Audience{IDs: ids})
+	if err != nil {
+		return out, err
+	}
+	for _, id := range ids {
+		if _, found := slices.BinarySearch(known, id); !found {
+			out.Unknown = append(out.Unknown, id)
+		}
+	}
+	out.Count = len(known)
+	p := sending{IDs: known, Message: n.Message, Channels: parameter.Topics.In(s.Parameters.Set()).Of(n.Topic),
+		System: n.System, Language: n.Language}
+	out.JobID, err = s.start(ctx, by, NotificationKind, "NOTIFICATION_SEND",
+		fmt.Sprintf("topic %s, %d recipients", n.Topic, out.Count), p)
+	return out, err
+}
+
+// SMS is a text for many.
+type SMS struct {
+	UserIDs []string // nil: everybody
+	Text    string
+	Filter  user.Audience // narrows both
+}
+
+// Text starts the job that sends an SMS to those who have a Turkish number.
+// INVALID_FIELD.
+func (s *Service) Text(ctx context.Context, by audit.By, m SMS) (out Started, err error) {
+	if err := s.judge(m.Filter); err != nil {
+		return out, err
+	}
+	to := m.Filter
+	to.Dial, to.SMS = Turkey, true
+	p := sending{Message: notification.Message{Body: m.Text}}
+	if m.UserIDs == nil {
+		p.All = &to
+		out.Count, out.LeftOut, err = s.countSMS(ctx, to, false)
+	} else {
+		if to.IDs = slices.Compact(slices.Sorted(slices.Values(m.UserIDs))); len(to.IDs) > MaxRecipients {
+			return out, fault.Invalid("userIds", "has too many elements, at most %d", MaxRecipients)
+		}
+		if _, out.LeftOut, err = s.countSMS(ctx, to, true); err == nil {
+			p.IDs, err = s.known(ctx, to)
+		}
+		out.Count = len(p.IDs)
+	}
+	if err != nil {
+		return out, err
+	}
+	out.JobID, err = s.start(ctx, by, SMSKind, "BULK_SMS_SEND", fmt.Sprintf("%d recipients", out.Count), p)
+	return out, err
+}
+
+// judge refuses a filter by a value that no account can have (D-GEN-17).
+func (s *Service) judge(a user.Audience) error {
+	set := s.Parameters.Set()
+	for _, f := range []struct {
+		values []string
+		list   parameter.List
+	}{{a.Statuses, parameter.UserStatus.In(set)}, {a.Types, parameter.UserType.In(set)}} {
+		for _, v := range f.values {
+			if !f.list.Allows(v) {
+				return fault.Invalid("filter", "has a status or type that does not exist")
+			}
+		}
+	}
+	return nil
+}
+
+// knownAtOnce is how many ids are looked up in one statement.
+const knownAtOnce = 500
+
+// known returns the ids of a that an account has, sorted.
+func (s *Service) known(ctx context.Context, a user.Audience) (ids []string, err error) {
+	for some := range slices.Chunk(a.IDs, knownAtOnce) {
+		a.IDs = some
+		found, err := s.Users.Audience(ctx, a, "", 0)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, found...)
+	}
+	return ids, nil
+}
+
+// countSMS counts those of an audience that get an SMS, and the others by reason. named: the
+// ids of the audience are all that are meant, even where there are none.
+func (s *Service) countSMS(ctx context.Context, a user.Audience, named bool) (recipients int, out LeftOut, err error) {
+	parts := slices.Collect(slices.Chunk(a.IDs, knownAtOnce))
+	if !named {
+		parts = [][]string{nil}
+	}
+	for _, a.IDs = range parts {
+		n, err := s.Users.CountSMS(ctx, a)
+		if err != nil {
+			return 0, LeftOut{}, err
+		}
+		recipients += n.Recipients
+		if named {
+			out.Unknown += len(a.IDs) - n.Known()
+		}
+		out.Filter += n.Filtered
+		out.NoTurkishNumber += n.NoNumber
+		out.CampaignsOff += n.NoCampaign
+	}
+	return recipients, out, nil
+}
+
+func (s *Service) start(ctx context.Context, by audit.By, kind, action, detail string,
+	p sending) (id string, err error) {
+	err = s.Changes.Do(ctx, by, action, func(ctx context.Context) (admin.Done, error) {
+		j, _, err := s.Jobs.Start(ctx, by, job.Request{Kind: kind, Params: p})
+		id = j.ID
+		return admin.Done{Target: j.ID, Detail: detail}, err
+	})
+	return id, err
+}
+
+// Kinds are the kinds of jobs of the service.
+func (s *Service) Kinds() []job.Kind {
+	return []job.Kind{
+		{Name: NotificationKind, Items: &job.Items{Snapshot: s.recipients, Send: s.notify, Parallel: parallel}},
+		{Name: SMSKind, Items: &job.Items{Snapshot: s.recipients, Send: s.text, Parallel: parallel}},
+	}
+}
+
+// parallel is how many recipients are served at the same time.
+const parallel = 4
+
+// recipients is a page of those that a job is for.
+func (s *Service) recipients(ctx context.Context, j job.Job, after string, limit int) ([]string, error) {
+	var p sending
+	if err := j.Into(&p); err != nil {
+		return nil, err
+	}
+	if p.All != nil {
+		return s.Users.Audience(ctx, *p.All, after, limit)
+	}
+	from, found := slices.BinarySearch(p.IDs, after)
+	if found {
+		from++
+	}
+	return p.IDs[from:min(from+limit, len(p.IDs))], nil
+}
+
+// text sends the SMS of a job to one user.
+func (s *Service) text(ctx context.Context, j job.Job, userID string) ([]commit.Write, error) {
+	var p sending
+	if err := j.Into(&p); err != nil {
+		return nil, err
+	}
+	if err := s.MayTell(j.ActorID, userID); err != nil {
+		return nil, err
+	}
+	u, err := s.Users.Get(ctx, userID)
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return nil, job.Skip
+	case err != nil:
+		return nil, job.Later(err)
+	case !u.TakesSMS(Turkey):
+		return nil, job.Skip
+	}
+	return s.Post.Send(ctx, j.ID+"-"+userID, u.ID,
+		message.Rendered{Channel: message.SMS, To: u.Phone, Text: p.Message.Body, Language: u.Language})
+}
+
+// now is the time of the changes.
+func (s *Service) now() time.Time { return s.Changes.Now() }

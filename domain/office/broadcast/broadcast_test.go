@@ -1,0 +1,400 @@
+package broadcast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/access/device"
+	"castellan/domain/access/device/devicetest"
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/job/jobtest"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/broadcast"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
+)
+
+// world is the service over a database, with senders that note what they get. The jobs move its clock.
+type world struct {
+	*broadcast.Service
+	t       *testing.T
+	db      *persistence.DB
+	run     *job.Runner
+	seal    func(plain, ad []byte) []byte
+	now     time.Time
+	mu      sync.Mutex
+	sent    map[string]message.Rendered // by recipient
+	answers map[string][]error          // of a sender to a recipient, in turn
+	keys    map[string]bool
+	higher  string // the account that no caller may write to (D-AUTH-03)
+}
+
+func (w *world) Send(_ context.Context, key string, m message.Rendered) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.keys[key] = true; len(w.answers[m.To]) > 0 {
+		err := w.answers[m.To][0]
+		if w.answers[m.To] = w.answers[m.To][1:]; err != nil {
+			return err
+		}
+	}
+	w.sent[m.To] = m
+	return nil
+}
+
+func newWorld(t *testing.T) *world {
+	db := persistencetest.SQLite(t)
+	w := &world{t: t, db: db, now: time.UnixMilli(1_700_000_000_000), sent: map[string]message.Rendered{},
+		answers: map[string][]error{}, keys: map[string]bool{}}
+	clock := func() time.Time { return w.now }
+	ring := keyringtest.Ring(t, time.Now)
+	w.seal = ring.Seal
+	jobs, kinds := kit.NewJobs(db), map[string]job.Kind{}
+	live := parameter.NewLive(kit.NewParameters(db))
+	storetest.Must(t, live.Reload(t.Context()))
+	changes := admin.Changes{Commit: db, Now: clock}
+	w.Service = &broadcast.Service{Users: access.NewUsers(db), Devices: access.NewDevices(db),
+		Jobs:    &job.Service{Store: jobs, Changes: changes, Seal: ring.Seal},
+		Changes: changes, Parameters: live, Open: ring.Open, MayTell: w.mayTell,
+		Post: broadcast.Post{Senders: map[message.Channel]message.Sender{message.MAIL: w, message.SMS: w, message.Push: w}}}
+	for _, k := range w.Kinds() {
+		kinds[k.Name] = k
+	}
+	w.run = &job.Runner{Store: jobs, Commit: db, Kinds: kinds, Open: ring.Open, Now: clock,
+		Log: slog.New(slog.DiscardHandler), Name: "test", Leaving: t.Context()}
+	w.add("ada", func(u *user.User) { u.Language = "tr" })
+	w.add("ben", func(u *user.User) { u.Email = "" })
+	w.add("cem", func(u *user.User) { u.Status = user.Passive })
+	w.add("dan", func(u *user.User) { u.CountryCode, u.Phone, u.Level = "49", "+49dan", 2 })
+	return w
+}
+
+func (w *world) add(id string, edit func(*user.User)) {
+	w.t.Helper()
+	u := user.New(id, w.now)
+	u.CountryCode, u.Phone, u.Email = "90", "+90"+id, id+"@example.com"
+	edit(&u)
+	storetest.Must(w.t, w.db.Commit(w.t.Context(), user.Add{User: u}))
+}
+
+// device registers a device whose push target is its id.
+func (w *world) device(userID, id string, edit func(*device.Device)) {
+	w.t.Helper()
+	_, key := devicetest.Signer(w.t, device.ES256)
+	d := device.Device{ID: id, UserID: userID, Key: key, Platform: "iOS", Status: device.Active, CreatedAt: w.now}
+	d.Target = w.seal([]byte(id), device.TargetData(userID, id))
+	edit(&d)
+	storetest.Must(w.t, w.db.Commit(w.t.Context(), device.Add{Device: d}))
+}
+
+// finish runs a job and returns the outcome of each recipient.
+func (w *world) finish(id string) string {
+	w.t.Helper()
+	_, items := jobtest.Finish(w.t, w.run, id, func(until time.Time) { w.now = until })
+	var out []string
+	for _, i := range items {
+		out = append(out, strings.TrimSuffix(fmt.Sprintf("%s:%s(%s)", i.Ref, job.ItemStates[i.State], i.Error), "()"))
+	}
+	return strings.Join(out, " ")
+}
+
+// took returns who got something, and forgets it.
+func (w *world) took() string {
+	defer clear(w.sent)
+	return strings.Join(slices.Sorted(maps.Keys(w.sent)), " ")
+}
+
+func (w *world) inApp(userID string) int {
+	w.t.Helper()
+	got, err := delivery.NewNotifications(w.db).List(w.t.Context(), notification.Query{UserID: userID},
+		page.Query[notification.Place]{})
+	storetest.Must(w.t, err)
+	return len(got.Records)
+}
+
+func (w *world) notify(n broadcast.Notice) broadcast.Started {
+	w.t.Helper()
+	if n.Topic == "" {
+		n.Topic = "news"
+	}
+	out, err := w.Notify(w.t.Context(), audit.By{UserID: "boss"}, n)
+	storetest.Must(w.t, err)
+	return out
+}
+
+func (w *world) text(m broadcast.SMS) broadcast.Started {
+	w.t.Helper()
+	m.Text = "hello"
+	out, err := w.Text(w.t.Context(), audit.By{UserID: "boss"}, m)
+	storetest.Must(w.t, err)
+	return out
+}
+
+// allow sets the channels of campaigns of an account.
+func (w *world) allow(id string, c user.Campaigns) {
+	w.t.Helper()
+	persistencetest.Exec(w.t, w.db, "UPDATE users SET campaign_sms = ?, campaign_mail = ?, campaign_push = ? WHERE id = ?",
+		c.SMS, c.Mail, c.Push, id)
+}
+
+// A campaign by SMS is not sent to an account that does not permit it, also when the permission ends after the start.
+func TestSMSNeedsPermission(t *testing.T) {
+	w := newWorld(t)
+	w.add("eva", func(u *user.User) { u.Campaigns = user.Campaigns{Mail: true, Push: true} })
+	started := w.text(broadcast.SMS{UserIDs: []string{"eva", "ben", "ada"}})
+	if started.Count != 2 {
+		t.Errorf("%d recipients, want ada and ben", started.Count)
+	}
+	w.allow("ada", user.Campaigns{Mail: true, Push: true})
+	if got := w.finish(started.JobID); got != "ada:skipped ben:done" {
+		t.Error(got)
+	}
+	if got := w.took(); got != "+90ben" {
+		t.Errorf("sent to %s", got)
+	}
+}
+
+// An SMS is sent to an account only while it has a Turkish number.
+func TestSMSNeedsATurkishNumber(t *testing.T) {
+	w := newWorld(t)
+	w.add("eva", func(u *user.User) { u.SetPlaceholder(1) })
+	for want, m := range map[string]broadcast.SMS{
+		"ada:done ben:done cem:done": {},
+		"ada:done cem:done":          {UserIDs: []string{"dan", "cem", "ada", "eva", "cem", "none"}},
+		"cem:done":                   {Filter: user.Audience{Statuses: []string{"passive"}}},
+	} {
+		started := w.text(m)
+		if got := w.finish(started.JobID); got != want || started.Count != len(strings.Fields(want)) {
+			t.Errorf("%+v: %s, %+v", m, got, started)
+		}
+		for to, got := range w.sent {
+			if got.Text != "hello" || got.Channel != message.SMS || to == "+90ada" && got.Language != "tr" {
+				t.Errorf("%s: %+v", to, got)
+			}
+		}
+		w.took()
+	}
+	started := w.text(broadcast.SMS{UserIDs: []string{"ada", "ben", "cem"}})
+	storetest.Must(t, w.db.InTx(t.Context(), func(ctx context.Context) error {
+		_, err := w.db.Conn(ctx).ExecContext(ctx, "UPDATE users SET country_code = '49' WHERE id = 'ada'")
+		if err == nil {
+			_, err = w.db.Conn(ctx).ExecContext(ctx, "UPDATE users SET phone = NULL WHERE id = 'ben'")
+		}
+		return err
+	}))
+	if got := w.finish(started.JobID); got != "ada:skipped ben:skipped cem:done" {
+		t.Error(got)
+	}
+	if _, err := w.Text(t.Context(), audit.By{}, broadcast.SMS{Filter: user.Audience{Types: []string{"x"}}}); fault.CodeOf(
+		err) != fault.InvalidField {
+		t.Errorf("an unknown type: %v", err)
+	}
+}
+
+// A notice goes once to each active recipient over the channels of its topic, and names the unknown ids.
+func TestNotice(t *testing.T) {
+	w := newWorld(t)
+	w.device("ben", "ben-phone", func(*device.Device) {})
+	w.device("dan", "dan-phone", func(d *device.Device) { d.Platform = "android" })
+	w.device("dan", "dan-old", func(d *device.Device) { d.Status = "REMOVED" })
+	w.device("dan", "dan-mute", func(d *device.Device) { d.Target = nil })
+	n := broadcast.Notice{Message: notification.Message{Title: "T\n\u00851", Body: "B"}, System: "IOS",
+		UserIDs: []string{"dan", "ben", "ada", "cem", "none", "ada"}}
+	got := w.notify(n)
+	if got.Count != 4 || fmt.Sprint(got.Unknown) != "[none]" {
+		t.Errorf("%+v", got)
+	}
+	if got := w.finish(got.JobID); got != "ada:done ben:done cem:skipped dan:done" {
+		t.Error(got)
+	}
+	if m := w.sent["ada@example.com"]; m.Subject != "T  1" || m.Text != "B" || m.Language != "tr" {
+		t.Errorf("%+v", m)
+	}
+	if m := w.sent["ben-phone"]; m.Channel != message.Push || m.Text !=
+		`{"notice":{"topic":"news","title":"T\n`+"\u0085"+`1","body":"B"}}` {
+		t.Errorf("%+v", m)
+	}
+	if got := w.took(); got != "ada@example.com ben-phone dan@example.com" {
+		t.Errorf("sent to %s", got)
+	}
+	for id, want := range map[string]int{"ada": 1, "ben": 1, "cem": 0, "dan": 1, "none": 0} {
+		if got := w.inApp(id); got != want {
+			t.Errorf("%s has %d notifications, want %d", id, got, want)
+		}
+	}
+	n.System, n.Language, n.UserIDs = "", "ar", []string{"dan"}
+	w.finish(w.notify(n).JobID)
+	if mail, push := w.sent["dan@example.com"], w.sent["dan-phone"]; mail.Language != "ar" || push.Language != "ar" {
+		t.Errorf("%+v, %+v", mail, push)
+	}
+	if got := w.took(); got != "dan-phone dan@example.com" {
+		t.Errorf("to every system: %s", got)
+	}
+}
+
+// A campaign uses mail and push only as far as the account permits them; the account itself always gets it.
+func TestCampaignNeedsPermission(t *testing.T) {
+	w := newWorld(t)
+	w.device("ada", "ada-phone", func(*device.Device) {})
+	campaign := broadcast.Notice{Message: notification.Message{Topic: "campaign", Title: "T", Body: "B"},
+		UserIDs: []string{"ada"}}
+	news := campaign
+	news.Topic = "news"
+	for _, allowed := range []user.Campaigns{{}, {Mail: true}, {Push: true}, {Mail: true, Push: true}} {
+		w.allow("ada", allowed)
+		before := w.inApp("ada")
+		got := w.finish(w.notify(campaign).JobID)
+		_, mail := w.sent["ada@example.com"]
+		_, push := w.sent["ada-phone"]
+		w.took()
+		topic := parameter.Topics.In(w.Parameters.Set()).Of("campaign")
+		if mail != (allowed.Mail && slices.Contains(topic, parameter.Mail)) ||
+			push != (allowed.Push && slices.Contains(topic, parameter.Push)) {
+			t.Errorf("%+v: mail %t, push %t", allowed, mail, push)
+		}
+		if inApp := w.inApp("ada") > before; inApp != slices.Contains(topic, parameter.InApp) {
+			t.Errorf("%+v: %s, in the account %t", allowed, got, inApp)
+		}
+		w.finish(w.notify(news).JobID)
+		if got := w.took(); got != "ada-phone ada@example.com" {
+			t.Errorf("%+v: news went to %s", allowed, got)
+		}
+	}
+}
+
+// The answer of a sender decides about one recipient alone, and a repeat has the key of the first attempt.
+func TestOutcomesOfSenders(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range []string{"lost", "late", "gone"} {
+		w.add(id, func(*user.User) {})
+	}
+	away := &message.DeliveryError{Unsent: true, Err: errors.New("away")}
+	w.answers["+90gone"] = []error{&message.DeliveryError{Permanent: true, Err: errors.New("no such number")}}
+	w.answers["+90lost"] = []error{&message.DeliveryError{Err: errors.New("cut off")}}
+	w.answers["+90late"] = []error{away, away}
+	got := w.finish(w.text(broadcast.SMS{UserIDs: []string{"lost", "late", "gone", "ada"}}).JobID)
+	if want := "ada:done gone:failed(refused by the other side (SMS)) late:done " +
+		"lost:unknown(the other side did not answer (SMS))"; got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	if len(w.keys) != 4 {
+		t.Errorf("%d keys of 4 messages", len(w.keys))
+	}
+	w.took()
+	w.device("ben", "ben-phone", func(*device.Device) {})
+	w.device("ben", "ben-other", func(*device.Device) {})
+	w.answers["ben-phone"] = []error{&message.DeliveryError{Err: errors.New("cut off")}}
+	notice := broadcast.Notice{Message: notification.Message{Title: "T", Body: "B"}, UserIDs: []string{"ben"}}
+	if got := w.finish(w.notify(notice).JobID); got != "ben:done" || w.took() != "ben-other" {
+		t.Errorf("one of two devices: %s", got)
+	}
+	w.answers["ben-phone"], w.answers["ben-other"] = []error{away}, []error{away}
+	if got := w.finish(w.notify(notice).JobID); got != "ben:failed(no device could be woken)" || w.inApp("ben") != 2 {
+		t.Errorf("no device: %s, %d notifications", got, w.inApp("ben"))
+	}
+	delete(w.Post.Senders, message.SMS)
+	if got := w.finish(w.text(broadcast.SMS{UserIDs: []string{"ada"}}).JobID); got !=
+		"ada:failed(the channel SMS is not configured)" {
+		t.Error(got)
+	}
+}
+
+// A sent message may be kept for the outbox of development mode.
+func TestSentMessagesAreKept(t *testing.T) {
+	w := newWorld(t)
+	var kept []string
+	w.Post.Keep = func(userID string, m message.Rendered) []commit.Write {
+		kept = append(kept, userID+" "+m.To)
+		return []commit.Write{audit.Record{At: w.now, Action: "KEPT"}}
+	}
+	writes, err := w.Post.Send(t.Context(), "k", "ada", message.Rendered{Channel: message.SMS, To: "+90ada"})
+	if err != nil || len(writes) != 1 || fmt.Sprint(kept) != "[ada +90ada]" {
+		t.Errorf("%v, %v, %v", writes, kept, err)
+	}
+}
+
+// A text that is too long for a push service is cut; the account keeps all of it.
+func TestLongPush(t *testing.T) {
+	w := newWorld(t)
+	w.device("ada", "ada-phone", func(*device.Device) {})
+	long := notification.Message{Title: "T", Body: strings.Repeat("<", notification.MaxBody), ImageURL: "https://e.test"}
+	w.finish(w.notify(broadcast.Notice{Message: long, UserIDs: []string{"ada"}}).JobID)
+	if text := w.sent["ada-phone"].Text; len(text) > 3000 || len(text) < 1500 || !strings.Contains(text, "…") ||
+		!strings.Contains(text, "e.test") {
+		t.Errorf("%d bytes: %.100s", len(text), text)
+	}
+	long.Title, long.Body = strings.Repeat("<", notification.MaxTitle), "B"
+	long.Topic, long.ImageURL = strings.Repeat("&", notification.MaxTopic), "https://e.test/"+strings.Repeat("&", 1000)
+	w.finish(w.notify(broadcast.Notice{Message: long, UserIDs: []string{"ada"}}).JobID)
+	if text := w.sent["ada-phone"].Text; len(text) > 3000 || strings.Contains(text, "e.test") ||
+		!strings.Contains(text, `"body":"B"`) {
+		t.Errorf("%d bytes: %.100s", len(text), text)
+	}
+}
+
+// At most 10,000 recipients are named in one request. They are looked up and noted in pages.
+func TestManyRecipients(t *testing.T) {
+	w := newWorld(t)
+	ids := []string{"ada", "ben"}
+	for n := len(ids); n < broadcast.MaxRecipients; n++ {
+		ids = append(ids, fmt.Sprint("x", n))
+	}
+	if got := w.text(broadcast.SMS{UserIDs: ids}); got.Count != 2 {
+		t.Errorf("%+v", got)
+	}
+	if got := w.notify(broadcast.Notice{UserIDs: ids}); got.Count != 2 || len(got.Unknown) != broadcast.MaxRecipients-2 {
+		t.Errorf("%d known, %d unknown", got.Count, len(got.Unknown))
+	}
+	ids = append(ids, "y")
+	_, err := w.Text(t.Context(), audit.By{}, broadcast.SMS{UserIDs: ids})
+	storetest.Wants(t, err, fault.InvalidField)
+	_, err = w.Notify(t.Context(), audit.By{}, broadcast.Notice{UserIDs: ids})
+	storetest.Wants(t, err, fault.InvalidField)
+	_, err = w.Notify(t.Context(), audit.By{}, broadcast.Notice{UserIDs: []string{"ada"},
+		Message: notification.Message{Title: strings.Repeat("t", notification.MaxTitle+1)}})
+	storetest.Wants(t, err, fault.InvalidField)
+
+	j := job.Job{Params: []byte(`{"ids":["a","b","c","d"]}`)}
+	snapshot := w.Kinds()[0].Items.Snapshot
+	for after, want := range map[string]string{"": "[a b]", "a": "[b c]", "b": "[c d]", "c": "[d]", "d": "[]"} {
+		if got, err := snapshot(t.Context(), j, after, 2); fmt.Sprint(got) != want || err != nil {
+			t.Errorf("after %q: %v, %v", after, got, err)
+		}
+	}
+}
+
+// Each start writes one row to the audit, without the text.
+func TestBroadcastsAreAudited(t *testing.T) {
+	w := newWorld(t)
+	first := w.notify(broadcast.Notice{Message: notification.Message{Title: "T", Body: "B"}, UserIDs: []string{"ada"}})
+	second := w.text(broadcast.SMS{UserIDs: []string{"ada", "ben"}})
+	for id, want := range map[string]string{first.JobID: "NOTIFICATION_SEND topic news, 1 recipients",
+		second.JobID: "BULK_SMS_SEND 2 recipients"} {
+		rows, err := kit.NewAudit(w.db).List(t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
+		storetest.Must(t, err)
+		if r := rows.Records; len(r) != 1 || r[0].Action+" "+r[0].Detail != want || r[0].ActorID != "boss" {
+			t.Errorf("%+v, want %s", r, want)
+		}
+	}
+}

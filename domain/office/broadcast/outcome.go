@@ -1,0 +1,39 @@
+package broadcast
+
+import (
+	"context"
+
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+)
+
+// Post sends one message of a job, at once and at most once.
+type Post struct {
+	Senders map[message.Channel]message.Sender
+	// Keep returns the writes by which a sent message is shown in the outbox of
+	// development mode; nil: none is kept.
+	Keep func(userID string, m message.Rendered) []commit.Write
+}
+
+// Send sends a message. Its errors are those of job.Items.Send: a message that the
+// other side refused has failed, one that it may have is unsure, and when it was
+// not reached the item is tried again.
+func (p Post) Send(ctx context.Context, key, userID string, m message.Rendered) (kept []commit.Write, err error) {
+	sender := p.Senders[m.Channel]
+	if sender == nil {
+		return nil, fault.New(fault.Unavailable, "the channel %s is not configured", m.Channel)
+	}
+	switch err = sender.Send(ctx, key, m); {
+	case err == nil && p.Keep != nil:
+		return p.Keep(userID, m), nil
+	case err == nil:
+		return nil, nil
+	case message.IsPermanent(err):
+		return nil, fault.New(fault.InvalidState, "refused by the other side (%s)", m.Channel)
+	case message.IsUnsent(err):
+		return nil, job.Later(fault.New(fault.Unavailable, "the other side does not take messages (%s)", m.Channel))
+	}
+	return nil, job.Unsure(fault.New(fault.Unavailable, "the other side did not answer (%s)", m.Channel))
+}

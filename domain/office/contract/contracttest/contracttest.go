@@ -1,0 +1,192 @@
+// Package contracttest is the suite of the contract contract.Store.
+package contracttest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/contract"
+)
+
+// Run checks an implementation of contract.Store.
+func Run(t *testing.T, open storetest.Open[contract.Store]) {
+	storetest.Run(t, open, storetest.Cases[contract.Store]{
+		"Contracts":         contracts,
+		"UniqueCode":        uniqueCode,
+		"Details":           details,
+		"SaveAndRemove":     saveAndRemove,
+		"NoContract":        noContract,
+		"JoinsTransactions": joinsTransactions,
+		"OneAtATime":        oneAtATime,
+		"Accepted":          accepted,
+	})
+}
+
+// What a user accepted is listed in the order of the contracts, and a contract once.
+func accepted(t *testing.T, s contract.Store, c commit.Committer) {
+	at := time.UnixMilli(1_700_000_000_123).UTC()
+	all := []contract.Accept{{UserID: "u1", ContractID: 2, Version: "2026-1", At: at},
+		{UserID: "u1", ContractID: 7, At: at}}
+	storetest.Must(t, c.Commit(t.Context(), all[1], contract.Accept{UserID: "u2", ContractID: 2, At: at}, all[0]))
+	got, err := s.Accepted(t.Context(), "u1")
+	storetest.Must(t, err)
+	storetest.Same(t, got, all)
+	storetest.Wants(t, c.Commit(t.Context(), all[0]), fault.RecordAlreadyExist)
+	if got, err := s.Accepted(t.Context(), "u3"); err != nil || len(got) != 0 {
+		t.Errorf("of another user %v, %v", got, err)
+	}
+}
+
+func add(t *testing.T, s contract.Store, code string) int64 {
+	t.Helper()
+	id, err := s.Add(t.Context(), contract.Contract{Code: code, Name: "N " + code, Active: true})
+	storetest.Must(t, err)
+	return id
+}
+
+func addDetail(t *testing.T, s contract.Store, d contract.Detail) int64 {
+	t.Helper()
+	id, err := s.AddDetail(t.Context(), d)
+	storetest.Must(t, err)
+	return id
+}
+
+func listed(t *testing.T, s contract.Store, contractID int64) []contract.Detail {
+	t.Helper()
+	all, err := s.Details(t.Context(), contractID)
+	storetest.Must(t, err)
+	return all
+}
+
+func contracts(t *testing.T, s contract.Store, _ commit.Committer) {
+	want := []contract.Contract{{Code: "A", Name: "a ?'\"", Version: "2.1", Active: true}, {Code: "B", Name: "b"}}
+	before := time.Now().Add(-time.Minute)
+	for i := range want {
+		var err error
+		want[i].ID, err = s.Add(t.Context(), want[i])
+		storetest.Must(t, err)
+	}
+	for _, c := range []struct {
+		q    contract.Query
+		want []contract.Contract
+	}{
+		{contract.Query{}, want},
+		{contract.Query{ID: &want[1].ID}, want[1:]},
+		{contract.Query{Code: new("A")}, want[:1]},
+		{contract.Query{Code: new("a")}, []contract.Contract{}},
+		{contract.Query{ID: &want[0].ID, Code: new("B")}, []contract.Contract{}},
+	} {
+		got, err := s.Contracts(t.Context(), c.q)
+		storetest.Must(t, err)
+		for i := range got {
+			if got[i].CreatedAt.Before(before) {
+				t.Errorf("made at %v", got[i].CreatedAt)
+			}
+			got[i].CreatedAt = time.Time{}
+		}
+		storetest.Same(t, got, c.want)
+	}
+}
+
+func uniqueCode(t *testing.T, s contract.Store, _ commit.Committer) {
+	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
+		_, err := s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x"})
+		return err
+	})
+	if won != 1 {
+		t.Errorf("%d of 8 were added", won)
+	}
+}
+
+func details(t *testing.T, s contract.Store, _ commit.Committer) {
+	a, b := add(t, s, "A"), add(t, s, "B")
+	made := []contract.Detail{
+		{ContractID: a, Title: "t ?'", Content: "<p>1</p>", Policy: "1", OrderNo: 2},
+		{ContractID: b, Title: "t", OrderNo: 1},
+		{ContractID: a, OrderNo: contract.MaxOrderNo},
+		{ContractID: a, OrderNo: 0},
+		{ContractID: a, Title: "same place", OrderNo: 2},
+	}
+	for i := range made {
+		made[i].ID = addDetail(t, s, made[i])
+	}
+	storetest.Same(t, listed(t, s, a), []contract.Detail{made[3], made[0], made[4], made[2]})
+	storetest.Same(t, listed(t, s, b), made[1:2])
+	storetest.Same(t, listed(t, s, b+1), []contract.Detail{})
+	got, err := s.DetailsOf(t.Context(), []int64{made[4].ID, made[1].ID, made[4].ID + 1})
+	storetest.Must(t, err)
+	storetest.Same(t, got, []contract.Detail{made[1], made[4]})
+}
+
+func saveAndRemove(t *testing.T, s contract.Store, _ commit.Committer) {
+	a, b := add(t, s, "A"), add(t, s, "B")
+	d := contract.Detail{ContractID: a, Title: "t", Content: "c", Policy: "1", OrderNo: 1}
+	d.ID = addDetail(t, s, d)
+	other := contract.Detail{ContractID: a, Title: "other", OrderNo: 2}
+	other.ID = addDetail(t, s, other)
+	d = contract.Detail{ID: d.ID, ContractID: b, Title: "u", Content: "e", Policy: "2", OrderNo: 7}
+	storetest.Must(t, s.SaveDetail(t.Context(), d))
+	storetest.Same(t, listed(t, s, b), []contract.Detail{d})
+	storetest.Same(t, listed(t, s, a), []contract.Detail{other})
+	storetest.Must(t, s.RemoveDetails(t.Context(), []int64{d.ID, other.ID + 1}))
+	storetest.Same(t, listed(t, s, b), []contract.Detail{})
+	storetest.Same(t, listed(t, s, a), []contract.Detail{other})
+	storetest.Wants(t, s.SaveDetail(t.Context(), d), fault.RecordNotFound)
+	for _, none := range [][]int64{{d.ID}, {}} {
+		storetest.Wants(t, s.RemoveDetails(t.Context(), none), fault.RecordNotFound)
+	}
+	storetest.Same(t, listed(t, s, a), []contract.Detail{other})
+}
+
+// No detail is without its contract, whatever the caller forgets to ask.
+func noContract(t *testing.T, s contract.Store, _ commit.Committer) {
+	id := add(t, s, "A")
+	if _, err := s.AddDetail(t.Context(), contract.Detail{ContractID: id + 1}); err == nil {
+		t.Error("a detail of no contract was added")
+	}
+}
+
+func joinsTransactions(t *testing.T, s contract.Store, tx commit.Committer) {
+	undone := errors.New("undone")
+	var id int64
+	err := tx.InTx(t.Context(), func(ctx context.Context) (err error) {
+		id, err = s.Add(ctx, contract.Contract{Code: "A", Name: "a"})
+		storetest.Must(t, err)
+		_, err = s.AddDetail(ctx, contract.Detail{ContractID: id})
+		storetest.Must(t, err)
+		return undone
+	})
+	all, failed := s.Contracts(t.Context(), contract.Query{})
+	storetest.Must(t, failed)
+	if !errors.Is(err, undone) || len(all) != 0 || len(listed(t, s, id)) != 0 {
+		t.Errorf("after: %+v, %v", all, err)
+	}
+}
+
+// Between Lock and the end of the transaction nobody else writes what was read.
+func oneAtATime(t *testing.T, s contract.Store, tx commit.Committer) {
+	const callers = 8
+	id := add(t, s, "A")
+	storetest.Race(t, callers, "", func(int) error {
+		return tx.InTx(t.Context(), func(ctx context.Context) error {
+			if err := s.Lock(ctx); err != nil {
+				return err
+			}
+			there, err := s.Details(ctx, id)
+			if err == nil {
+				_, err = s.AddDetail(ctx, contract.Detail{ContractID: id, OrderNo: int64(len(there))})
+			}
+			return err
+		})
+	})
+	for i, d := range listed(t, s, id) {
+		if d.OrderNo != int64(i) {
+			t.Errorf("the detail %d has the place %d", i, d.OrderNo)
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/richtext"
+)
+
+// Service carries out what administrators change, and shows it.
+type Service struct {
+	Store   Store
+	Changes admin.Changes // of no topic: no node caches contracts; its Lock is that of Store
+	HTML    *richtext.Policy
+}
+
+// Add adds a contract, which only the command line does (D-CON-01), and returns
+// its id. INVALID_FIELD, RECORD_ALREADY_EXIST.
+func (s *Service) Add(ctx context.Context, by audit.By, c Contract) (id int64, err error) {
+	if err := c.Check(); err != nil {
+		return 0, err
+	}
+	err = s.Changes.Do(ctx, by, "CONTRACT_ADD", func(ctx context.Context) (_ admin.Done, err error) {
+		id, err = s.Store.Add(ctx, c)
+		return admin.Done{Target: c.Code}, err
+	})
+	return id, err
+}
+
+// Details lists the details of a contract in their order; none where there is no
+// such contract.
+func (s *Service) Details(ctx context.Context, contractID int64) ([]Detail, error) {
+	all, err := s.Store.Details(ctx, contractID)
+	for i := range all {
+		all[i] = s.shown(all[i])
+	}
+	return all, err
+}
+
+func (s *Service) shown(d Detail) Detail {
+	d.Content = s.HTML.Shown(d.Content, d.Policy)
+	return d
+}
+
+func (s *Service) written(d *Detail, content string) {
+	d.Content, d.Policy = s.HTML.Clean(content), s.HTML.ID
+}
+
+// AddDetails adds details to a contract and returns them. INVALID_FIELD for an
+// empty list or more than MaxDetails; RECORD_NOT_FOUND for the contract.
+func (s *Service) AddDetails(ctx context.Context, by audit.By, contractID int64, drafts []Draft) ([]Detail, error) {
+	if err := bounded("details", len(drafts)); err != nil {
+		return nil, err
+	}
+	added := make([]Detail, len(drafts))
+	for i, d := range drafts {
+		added[i] = Detail{ContractID: contractID, Title: d.Title}
+		s.written(&added[i], d.Content)
+	}
+	err := s.Changes.Do(ctx, by, "CONTRACT_DETAIL_ADD", func(ctx context.Context) (done admin.Done, err error) {
+		if err := s.exists(ctx, contractID); err != nil {
+			return done, err
+		}
+		present, err := s.Store.Details(ctx, contractID)
+		if err != nil {
+			return done, err
+		}
+		last := int64(0)
+		for _, d := range present {
+			last = max(last, d.OrderNo)
+		}
+		ids := make([]int64, len(drafts))
+		for i := range added {
+			d := &added[i]
+			d.OrderNo = min(last+1, MaxOrderNo)
+			if n := drafts[i].OrderNo; n != nil {
+				d.OrderNo = *n
+			}
+			last = max(last, d.OrderNo)
+			if d.ID, err = s.Store.AddDetail(ctx, *d); err != nil {
+				return done, err
+			}
+			ids[i] = d.ID
+		}
+		return admin.Done{Target: few(ids), Detail: fmt.Sprintf("contract %d", contractID)}, nil
+	})
+	return added, err
+}
+
+// ChangeDetails changes details and returns them in the order of the changes.
+// INVALID_FIELD for an empty list, more than MaxDetails and an id that is there
+// twice; RECORD_NOT_FOUND for a detail and for the contract that one moves to.
+func (s *Service) ChangeDetails(ctx context.Context, by audit.By, changes []Change) ([]Detail, error) {
+	ids := make([]int64, len(changes))
+	for i, c := range changes {
+		ids[i] = c.ID
+	}
+	if err := distinct("details", ".id", ids); err != nil {
+		return nil, err
+	}
+	changed := make([]Detail, len(changes))
+	err := s.Changes.Do(ctx, by, "CONTRACT_DETAIL_UPDATE", func(ctx context.Context) (done admin.Done, err error) {
+		before, err := s.details(ctx, ids)
+		if err != nil {
+			return done, err
+		}
+		var did []string
+		for i, c := range changes {
+			d := before[c.ID]
+			if c.ContractID != nil && *c.ContractID != d.ContractID {
+				if err := s.exists(ctx, *c.ContractID); err != nil {
+					return done, err
+				}
+			}
+			did = append(did, s.apply(c, &d))
+			if err := s.Store.SaveDetail(ctx, d); err != nil {
+				return done, err
+			}
+			changed[i] = s.shown(d)
+		}
+		return admin.Done{Target: few(ids), Detail: few(did)}, nil
+	})
+	return changed, err
+}
+
+// apply makes the change and says what it changed, without the texts.
+func (s *Service) apply(c Change, d *Detail) string {
+	did := strconv.FormatInt(d.ID, 10)
+	if c.Title != nil {
+		d.Title = *c.Title
+		did += " title"
+	}
+	if c.Content != nil {
+		s.written(d, *c.Content)
+		did += " content"
+	}
+	if c.OrderNo != nil {
+		did += fmt.Sprintf(" orderNo %d -> %d", d.OrderNo, *c.OrderNo)
+		d.OrderNo = *c.OrderNo
+	}
+	if c.ContractID != nil {
+		did += fmt.Sprintf(" contractId %d -> %d", d.ContractID, *c.ContractID)
+		d.ContractID = *c.ContractID
+	}
+	return did
+}
+
+// RemoveDetails deletes details. INVALID_FIELD for an empty list, more than
+// MaxDetails and an id that is there twice; RECORD_NOT_FOUND, and then none is
+// deleted.
+func (s *Service) RemoveDetails(ctx context.Context, by audit.By, ids []int64) error {
+	if err := distinct("ids", "", ids); err != nil {
+		return err
+	}
+	return s.Changes.Do(ctx, by, "CONTRACT_DETAIL_DELETE", func(ctx context.Context) (done admin.Done, err error) {
+		if _, err := s.details(ctx, ids); err != nil {
+			return done, err
+		}
+		return admin.Done{Target: few(ids)}, s.Store.RemoveDetails(ctx, ids)
+	})
+}
+
+// Reorder gives details of a contract their places and returns all of its details
+// in their new order. INVALID_FIELD for an empty list, more than MaxDetails, an id
+// that is there twice and one of another contract; RECORD_NOT_FOUND for the
+// contract and for a detail.
+func (s *Service) Reorder(ctx context.Context, by audit.By, contractID int64, places []Place) ([]Detail, error) {
+	ids := make([]int64, len(places))
+	for i, p := range places {
+		ids[i] = p.ID
+	}
+	if err := distinct("details", ".id", ids); err != nil {
+		return nil, err
+	}
+	var after []Detail
+	err := s.Changes.Do(ctx, by, "CONTRACT_DETAIL_REORDER", func(ctx context.Context) (done admin.Done, err error) {
+		if err := s.exists(ctx, contractID); err != nil {
+			return done, err
+		}
+		before, err := s.details(ctx, ids)
+		if err != nil {
+			return done, err
+		}
+		var did []string
+		for i, p := range places {
+			d := before[p.ID]
+			if d.ContractID != contractID {
+				return done, fault.Invalid(fmt.Sprintf("details[%d].id", i), "is a detail of another contract")
+			}
+			did = append(did, s.apply(Change{OrderNo: &p.OrderNo}, &d))
+			if err := s.Store.SaveDetail(ctx, d); err != nil {
+				return done, err
+			}
+		}
+		after, err = s.Details(ctx, contractID)
+		return admin.Done{Target: few(ids), Detail: few(did)}, err
+	})
+	return after, err
+}
+
+// exists is RECORD_NOT_FOUND where there is no such contract.
+func (s *Service) exists(ctx context.Context, contractID int64) error {
+	found, err := s.Store.Contracts(ctx, Query{ID: &contractID})
+	if err == nil && len(found) == 0 {
+		err = fault.New(fault.RecordNotFound, "no such contract")
+	}
+	return err
+}
+
+// details are those of the ids, all of which there must be. RECORD_NOT_FOUND.
+func (s *Service) details(ctx context.Context, ids []int64) (map[int64]Detail, error) {
+	found, err := s.Store.DetailsOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[int64]Detail, len(found))
+	for _, d := range found {
+		byID[d.ID] = d
+	}
+	if len(byID) < len(ids) {
+		return nil, fault.New(fault.RecordNotFound, "no such contract detail")
+	}
+	return byID, nil
+}
+
+// bounded refuses an empty list and one that is too long.
+func bounded(field string, n int) error {
+	switch {
+	case n == 0:
+		return fault.Invalid(field, "must not be empty")
+	case n > MaxDetails:
+		return fault.Invalid(field, "has too many elements, at most %d", MaxDetails)
+	}
+	return nil
+}
+
+// distinct is bounded for a list that names each detail once, at the path at of
+// its elements.
+func distinct(field, at string, ids []int64) error {
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			return fault.Invalid(fmt.Sprintf("%s[%d]%s", field, i, at), "is given more than once")
+		}
+	}
+	return bounded(field, len(ids))
+}
+
+// shownInAudit is how many details an audit row names.
+const shownInAudit = 20
+
+// few writes a list for the audit, in bounded length.
+func few[T any](list []T) string {
+	var b strings.Builder
+	for i, x := range list {
+		if i == shownInAudit {
+			fmt.Fprintf(&b, " … %d in all", len(list))
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, x)
+	}
+	return b.String()
+}

@@ -1,0 +1,167 @@
+// Package approval owns what staff asks an administrator for: the deployment of a
+// service, and access to the VPN (section 4.13 of the interface; D-DVP-01 to
+// D-DVP-05).
+//
+// The one idea: both are a Request with facts of their own, and every update is a
+// verdict of the caller, whatever it changes.
+//
+// Start reading at Request; Service carries out what administrators do.
+package staffrequest
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"castellan/domain/kit/fault"
+)
+
+// Status says what became of a request. Every move between two is allowed
+// (D-DVP-04).
+type Status string
+
+// The statuses.
+const (
+	Pending  Status = "PENDING"
+	Approved Status = "APPROVED"
+	Rejected Status = "REJECTED"
+)
+
+// The longest texts, in characters, and the longest deployment, in minutes.
+const (
+	maxNameChars    = 200
+	maxCommentChars = 2000
+	maxMinutes      = 365 * 24 * 60
+)
+
+// Request is what both sorts of requests have.
+type Request struct {
+	ID      int64
+	Status  Status
+	Comment string
+	Type    string
+	// RequestorID is the user who asks, DeciderID the one of the last update; ""
+	// before the first.
+	RequestorID, DeciderID string
+	CreatedAt, UpdatedAt   time.Time // of whole milliseconds
+}
+
+func (r Request) Mark() Place { return Place{r.ID} }
+
+// Place is where a request stands in its list, newest first.
+type Place struct{ ID int64 }
+
+// Deploy asks for the deployment of a build.
+type Deploy struct {
+	Request
+	ServiceName, OriginalServiceName, BuildNumber string
+	Minutes                                       int64 // estimated duration
+}
+
+// VPN asks for access to the VPN. Name and Surname are those of the account when
+// it was asked. Type is in upper case (D-DVP-02).
+type VPN struct {
+	Request
+	UserName, Name, Surname string
+}
+
+// Check judges a request as a whole. INVALID_FIELD with every faulty field.
+func (d Deploy) Check() error {
+	ps := append(names("service_name", d.ServiceName, "original_service_name", d.OriginalServiceName,
+		"build_number", d.BuildNumber, "type", d.Type), d.check()...)
+	if d.Minutes < 1 || d.Minutes > maxMinutes {
+		ps = append(ps, fault.Problem{Field: "duration_minutes", Message: "must be 1 to 525600"})
+	}
+	return fault.All(ps)
+}
+
+// Check judges a request as a whole. INVALID_FIELD with every faulty field.
+func (v VPN) Check() error {
+	return fault.All(append(names("user_name", v.UserName, "type", v.Type), v.check()...))
+}
+
+func (r Request) check() (ps []fault.Problem) {
+	if r.Status != Pending && r.Status != Approved && r.Status != Rejected {
+		ps = append(ps, fault.Problem{Field: "status", Message: "must be one of PENDING, APPROVED, REJECTED"})
+	}
+	if utf8.RuneCountInString(r.Comment) > maxCommentChars {
+		ps = append(ps, fault.Problem{Field: "comment", Message: "must have at most 2000 characters"})
+	}
+	return ps
+}
+
+// names judges texts that must be there; each comes after its field.
+func names(pairs ...string) (ps []fault.Problem) {
+	for i := 0; i < len(pairs); i += 2 {
+		// #nosec G602: the caller gives pairs.
+		if n := utf8.RuneCountInString(strings.TrimSpace(pairs[i+1])); n == 0 || n > maxNameChars {
+			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must be 1 to 200 characters"})
+		}
+	}
+	return ps
+}
+
+// DeployChange is a partial update; nil: as it is.
+type DeployChange struct {
+	ServiceName, OriginalServiceName, BuildNumber, Comment *string
+	Status                                                 *Status
+	Minutes                                                *int64
+}
+
+// Apply returns the changed request. INVALID_FIELD when it is not valid.
+func (c DeployChange) Apply(d Deploy) (Deploy, error) {
+	set(&d.ServiceName, c.ServiceName)
+	set(&d.OriginalServiceName, c.OriginalServiceName)
+	set(&d.BuildNumber, c.BuildNumber)
+	set(&d.Comment, c.Comment)
+	set(&d.Status, c.Status)
+	set(&d.Minutes, c.Minutes)
+	return d, d.Check()
+}
+
+// Check asks for something to change, and judges it alone: before it is known
+// whether there is such a request.
+func (c DeployChange) Check() error {
+	if c == (DeployChange{}) {
+		return nothing("service_name", "original_service_name", "build_number", "status", "duration_minutes", "comment")
+	}
+	_, err := c.Apply(Deploy{Request{Status: Pending, Type: "x"}, "x", "x", "x", 1})
+	return err
+}
+
+// VPNChange is a partial update; nil: as it is.
+type VPNChange struct {
+	UserName, Comment *string
+	Status            *Status
+}
+
+// Apply returns the changed request. INVALID_FIELD when it is not valid.
+func (c VPNChange) Apply(v VPN) (VPN, error) {
+	set(&v.UserName, c.UserName)
+	set(&v.Comment, c.Comment)
+	set(&v.Status, c.Status)
+	return v, v.Check()
+}
+
+// Check is that of DeployChange.
+func (c VPNChange) Check() error {
+	if c == (VPNChange{}) {
+		return nothing("user_name", "status", "comment")
+	}
+	_, err := c.Apply(VPN{Request: Request{Status: Pending, Type: "X"}, UserName: "x"})
+	return err
+}
+
+func nothing(fields ...string) error {
+	ps := make([]fault.Problem, len(fields))
+	for i, f := range fields {
+		ps[i] = fault.Problem{Field: f, Message: "is required where nothing else is changed"}
+	}
+	return fault.All(ps)
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}

@@ -1,0 +1,126 @@
+// Package approvaltest is the contract of approval.Store as tests.
+package staffrequesttest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/page/pagetest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/staffrequest"
+)
+
+// Stores are those of both sorts.
+type Stores struct {
+	Deploys staffrequest.Deploys
+	VPNs    staffrequest.VPNs
+}
+
+// Run checks implementations of approval.Store.
+func Run(t *testing.T, open storetest.Open[Stores]) {
+	storetest.Run(t, open, storetest.Cases[Stores]{
+		"Deploys":        deploys,
+		"VPNs":           vpns,
+		"ChangesInOrder": changesInOrder,
+	})
+}
+
+var at = time.UnixMilli(1_700_000_000_000).UTC()
+
+func asked(n int) staffrequest.Request {
+	return staffrequest.Request{Status: staffrequest.Pending, Comment: fmt.Sprint("comment ", n), Type: "A",
+		RequestorID: "u1", CreatedAt: at, UpdatedAt: at.Add(time.Minute)}
+}
+
+func deploy(n int) staffrequest.Deploy {
+	return staffrequest.Deploy{Request: asked(n), ServiceName: fmt.Sprint("s", n%2), OriginalServiceName: "o",
+		BuildNumber: "1.2", Minutes: int64(n)}
+}
+
+func deploys(t *testing.T, s Stores, _ commit.Committer) {
+	ctx := t.Context()
+	var all []staffrequest.Deploy // newest first
+	for n := range 5 {
+		d := deploy(n)
+		if n == 3 {
+			d.Status, d.Type, d.OriginalServiceName, d.DeciderID = staffrequest.Approved, "b", "p", "u2"
+		}
+		id, err := s.Deploys.Add(ctx, d)
+		storetest.Must(t, err)
+		d.ID = id
+		all = append([]staffrequest.Deploy{d}, all...)
+	}
+	rejected := staffrequest.Rejected
+	for _, c := range []struct {
+		q    staffrequest.DeployQuery
+		want []staffrequest.Deploy
+	}{
+		{staffrequest.DeployQuery{}, all},
+		{staffrequest.DeployQuery{ID: &all[2].ID}, all[2:3]},
+		{staffrequest.DeployQuery{Status: &all[1].Status}, all[1:2]},
+		{staffrequest.DeployQuery{Status: &rejected}, []staffrequest.Deploy{}},
+		{staffrequest.DeployQuery{ServiceName: new("s1")}, []staffrequest.Deploy{all[1], all[3]}},
+		{staffrequest.DeployQuery{OriginalServiceName: new("p"), Type: new("b")}, all[1:2]},
+		{staffrequest.DeployQuery{Type: new("B")}, []staffrequest.Deploy{}},
+	} {
+		pagetest.Check(t, s.Deploys.List, c.q, c.want)
+	}
+
+	next := all[4]
+	next.ServiceName, next.Status, next.DeciderID, next.UpdatedAt = "s9", staffrequest.Rejected, "u3", at.Add(time.Hour)
+	storetest.Must(t, s.Deploys.Change(ctx, next.ID, func(d staffrequest.Deploy) (staffrequest.Deploy, error) {
+		storetest.Same(t, d.ServiceName, "s0")
+		return next, nil
+	}))
+	storetest.Wants(t, s.Deploys.Change(ctx, next.ID, func(d staffrequest.Deploy) (staffrequest.Deploy, error) {
+		return deploy(7), fault.Invalid("type", "no")
+	}), fault.InvalidField)
+	pagetest.Check(t, s.Deploys.List, staffrequest.DeployQuery{ID: &next.ID}, []staffrequest.Deploy{next})
+	storetest.Wants(t, s.Deploys.Change(ctx, 1<<40, nil), fault.RecordNotFound)
+}
+
+func vpns(t *testing.T, s Stores, _ commit.Committer) {
+	ctx := t.Context()
+	var all []staffrequest.VPN
+	for n := range 3 {
+		v := staffrequest.VPN{Request: asked(n), UserName: fmt.Sprint("vpn", n), Name: "Ayşe", Surname: "Öz"}
+		id, err := s.VPNs.Add(ctx, v)
+		storetest.Must(t, err)
+		v.ID = id
+		all = append([]staffrequest.VPN{v}, all...)
+	}
+	pending := staffrequest.Pending
+	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{Status: &pending, Type: new("A")}, all)
+	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{UserName: new("vpn1")}, all[1:2])
+	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{ID: &all[0].ID}, all[:1])
+	storetest.Wants(t, s.VPNs.Change(ctx, 1<<40, nil), fault.RecordNotFound)
+}
+
+// No change is lost where several meet.
+func changesInOrder(t *testing.T, s Stores, _ commit.Committer) {
+	ctx := t.Context()
+	id, err := s.Deploys.Add(ctx, deploy(0))
+	storetest.Must(t, err)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := s.Deploys.Change(ctx, id, func(d staffrequest.Deploy) (staffrequest.Deploy, error) {
+				d.Minutes++
+				return d, nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	got, err := s.Deploys.List(ctx, staffrequest.DeployQuery{ID: &id}, page.Query[staffrequest.Place]{})
+	storetest.Must(t, err)
+	if n := got.Records[0].Minutes; n != 8 {
+		t.Errorf("%d of 8 changes are there", n)
+	}
+}

@@ -1,0 +1,92 @@
+// Package agreement owns the terms that users are given: files under a name, each
+// in versions, who accepted which, and the mailing of a new one (section 4.10 of the
+// interface; decisions D-ADM-03, D-ADM-07).
+//
+// The one idea: a version never changes. Other terms are another version.
+//
+// Start reading at Service.Publish; mailing.go is the job that sends it.
+package agreement
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"castellan/domain/kit/fault"
+)
+
+// Agreement is one version of some terms. Name and Version together are unique.
+type Agreement struct {
+	ID             int64
+	Name           string
+	Description    string
+	Version        string
+	AcceptRequired bool
+	FilePath       string // key of the file
+	CreatedBy      string
+	CreatedAt      time.Time
+	AcceptedAt     time.Time // by the user of the query; zero: not accepted
+}
+
+// Bounds of the texts, in characters.
+const (
+	MaxName        = 200
+	MaxDescription = 4000
+	MaxVersion     = 32
+)
+
+// Check judges an agreement. INVALID_FIELD with every faulty field.
+func (a Agreement) Check() error {
+	var ps []fault.Problem
+	for _, f := range []struct {
+		field, text string
+		most        int
+	}{{"name", a.Name, MaxName}, {"description", a.Description, MaxDescription}, {"version", a.Version, MaxVersion}} {
+		if utf8.RuneCountInString(f.text) > f.most {
+			ps = append(ps, fault.Problem{Field: f.field, Message: "is too long"})
+		}
+	}
+	if strings.TrimSpace(a.Version) == "" || strings.ContainsFunc(a.Version, func(r rune) bool { return r < ' ' }) {
+		ps = append(ps, fault.Problem{Field: "version", Message: "must be a number or a text such as 2.1"})
+	}
+	return fault.All(ps)
+}
+
+// next is the version after v: the number at its end, one higher.
+func next(v string) string {
+	stem := strings.TrimRight(v, "0123456789")
+	n, err := strconv.ParseInt(v[len(stem):], 10, 32)
+	if err != nil { // no number at the end, or one beyond counting
+		return v + ".1"
+	}
+	return stem + strconv.FormatInt(n+1, 10)
+}
+
+// Query selects agreements as a user sees them.
+type Query struct {
+	UserID  string
+	Version *string // nil: any
+}
+
+// Store keeps agreements. Every method joins the transaction that its context
+// carries. It is safe for concurrent use and passes agreementtest.Run.
+type Store interface {
+	// Lock makes other changes wait until the transaction of ctx ends.
+	Lock(ctx context.Context) error
+	// List lists the selected agreements in order of creation.
+	List(ctx context.Context, q Query) ([]Agreement, error)
+	// Get reads an agreement, without AcceptedAt. RECORD_NOT_FOUND.
+	Get(ctx context.Context, id int64) (Agreement, error)
+	// Last reads the newest version under a name. RECORD_NOT_FOUND.
+	Last(ctx context.Context, name string) (Agreement, error)
+	// Add inserts an agreement and returns its id; RECORD_ALREADY_EXIST when the
+	// name has that version, also under concurrent calls.
+	Add(ctx context.Context, a Agreement) (int64, error)
+	// Accept notes that a user accepted an agreement, once: a repeat changes
+	// nothing. RECORD_NOT_FOUND when there is no such agreement.
+	Accept(ctx context.Context, id int64, userID string) error
+	// Named returns those of some keys that an agreement names as its file.
+	Named(ctx context.Context, keys []string) ([]string, error)
+}

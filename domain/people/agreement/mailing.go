@@ -1,0 +1,132 @@
+package agreement
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+	"castellan/domain/office/broadcast"
+)
+
+// MailingKind is the kind of the job that mails an agreement to every active user
+// with a mail address (D-ADM-03).
+const MailingKind = "terms-of-service"
+
+const (
+	mailGroup = 800         // recipients between two pauses (section 8 of the interface)
+	mailPause = time.Second // between two groups
+	// MaxFile bounds the file, in bytes. As base64 it fits a request of 20 MiB.
+	MaxFile = 15 << 20
+	// parallel is how many mails are sent at the same time.
+	parallel = 4
+)
+
+// mailing is the parameters of the job.
+type mailing struct {
+	AgreementID int64 `json:"agreementId"`
+}
+
+// everybody is whom an agreement is mailed to.
+var everybody = user.Audience{Statuses: []string{string(user.Active)}, Mail: true}
+
+// Mailing is the kind of job that mails an agreement.
+func (s *Service) Mailing(post broadcast.Post) job.Kind {
+	m := &mailer{service: s, post: post}
+	return job.Kind{Name: MailingKind, Items: &job.Items{Snapshot: m.recipients, Send: m.send, Group: mailGroup,
+		Pause: mailPause, Parallel: parallel}}
+}
+
+// mailer sends agreements. It keeps the file of the last one, which never changes.
+type mailer struct {
+	service *Service
+	post    broadcast.Post
+
+	mu   sync.Mutex
+	last letter
+}
+
+// letter is an agreement with its file.
+type letter struct {
+	Agreement
+	file *message.Attachment
+}
+
+func (m *mailer) recipients(ctx context.Context, _ job.Job, after string, limit int) ([]string, error) {
+	return m.service.Users.Audience(ctx, everybody, after, limit)
+}
+
+func (m *mailer) send(ctx context.Context, j job.Job, userID string) ([]commit.Write, error) {
+	var p mailing
+	if err := j.Into(&p); err != nil {
+		return nil, err
+	}
+	u, err := m.service.Users.Get(ctx, userID)
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound, err == nil && (!u.Active() || u.Email == ""):
+		return nil, job.Skip
+	case err != nil:
+		return nil, job.Later(err)
+	}
+	l, err := m.letter(ctx, p.AgreementID)
+	if err != nil {
+		return nil, job.Later(err)
+	}
+	w := wordsIn(u.Language)
+	return m.post.Send(ctx, j.ID+"-"+u.ID, u.ID, message.Rendered{Channel: message.MAIL, To: u.Email,
+		Subject: broadcast.Line(l.Name), Language: w.language, Attachment: l.file,
+		Text: l.Name + " (" + w.version + " " + l.Version + ")\n\n" + l.Description + "\n\n" + w.attached + "\n"})
+}
+
+func (m *mailer) letter(ctx context.Context, id int64) (l letter, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last.ID == id {
+		return m.last, nil
+	}
+	if l.Agreement, err = m.service.Store.Get(ctx, id); err != nil {
+		return l, err
+	}
+	content, err := blob.Read(ctx, m.service.Files, l.FilePath, MaxFile)
+	if err != nil {
+		return l, err
+	}
+	ext, media := fileType(content)
+	l.file = &message.Attachment{Name: "agreement-" + fileName(l.Version) + ext, Type: media, Content: content}
+	m.last = l
+	return l, nil
+}
+
+// fileName is a version as it can stand in the name of a file.
+func fileName(version string) string {
+	name := []rune(version)
+	for i, r := range name {
+		if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '-') {
+			name[i] = '_'
+		}
+	}
+	return string(name)
+}
+
+// words are those of the mail in one language.
+type words struct{ language, version, attached string }
+
+var mailWords = []words{
+	{"en", "version", "The agreement is attached to this mail."},
+	{"tr", "sürüm", "Sözleşme bu e-postanın ekindedir."},
+	{"ar", "الإصدار", "الاتفاقية مرفقة بهذه الرسالة."},
+}
+
+func wordsIn(language string) words {
+	for _, w := range mailWords {
+		if w.language == language {
+			return w
+		}
+	}
+	return mailWords[0]
+}

@@ -1,0 +1,158 @@
+// Package corporatetest is the contract of corporate.Store as tests.
+package corporatetest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/page/pagetest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/people/corporate"
+)
+
+// Run checks an implementation of corporate.Store.
+func Run(t *testing.T, open storetest.Open[corporate.Store]) {
+	storetest.Run(t, open, storetest.Cases[corporate.Store]{
+		"Applications": applications,
+		"Status":       status,
+		"Users":        users,
+		"Once":         once,
+		"Change":       change,
+	})
+}
+
+func applications(t *testing.T, s corporate.Store, _ commit.Committer) {
+	for n, name := range []string{"Işık Ticaret A.Ş.", "100%_Acme", "Acme"} {
+		id, err := s.AddApplication(t.Context(), corporate.Application{CompanyName: name,
+			TaxNumber: fmt.Sprint("tax", n), Status: []string{"PENDING", "APPROVED"}[n%2]})
+		storetest.Must(t, err)
+		storetest.Same(t, id, int64(n+1))
+	}
+	got, err := s.Applications(t.Context(), corporate.ApplicationQuery{}, page.Query[corporate.Place]{})
+	storetest.Must(t, err)
+	all := got.Records
+	if a := all[2]; a.CreatedAt.IsZero() || a.CompanyName != "Işık Ticaret A.Ş." || a.TaxNumber != "tax0" {
+		t.Errorf("the first one is %+v", a)
+	}
+	for _, c := range []struct {
+		q    corporate.ApplicationQuery
+		want []corporate.Application
+	}{
+		{corporate.ApplicationQuery{}, all},
+		{corporate.ApplicationQuery{ID: new(int64(2))}, all[1:2]},
+		{corporate.ApplicationQuery{CompanyName: new("IŞIK TİC")}, all[2:]},
+		{corporate.ApplicationQuery{CompanyName: new("acme")}, all[:2]},
+		{corporate.ApplicationQuery{CompanyName: new("0%_A")}, all[1:2]},
+		{corporate.ApplicationQuery{CompanyName: new("A%e")}, []corporate.Application{}},
+		{corporate.ApplicationQuery{TaxNumber: new("tax2"), Status: new("PENDING")}, all[:1]},
+		{corporate.ApplicationQuery{TaxNumber: new("tax")}, []corporate.Application{}},
+	} {
+		pagetest.Check(t, s.Applications, c.q, c.want)
+	}
+}
+
+// A change of the status returns the application as it was, also to callers who race.
+func status(t *testing.T, s corporate.Store, _ commit.Committer) {
+	a := corporate.Application{ExternalID: "x1", CompanyName: "Acme", TaxNumber: "1", Status: "0"}
+	id, err := s.AddApplication(t.Context(), a)
+	storetest.Must(t, err)
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	storetest.Race(t, 8, "", func(n int) error {
+		was, err := s.SetApplicationStatus(t.Context(), id, fmt.Sprint(n+1))
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[was.Status] || was.ID != id || was.ExternalID != "x1" || was.CompanyName != "Acme" {
+			t.Errorf("%+v after %v", was, seen)
+		}
+		seen[was.Status] = true
+		return err
+	})
+	got, err := s.Applications(t.Context(), corporate.ApplicationQuery{ID: &id}, page.Query[corporate.Place]{})
+	storetest.Must(t, err)
+	if !seen["0"] || seen[got.Records[0].Status] {
+		t.Errorf("%+v after %v", got.Records, seen)
+	}
+	_, err = s.SetApplicationStatus(t.Context(), 1<<40, "x")
+	storetest.Wants(t, err, fault.RecordNotFound)
+}
+
+func sample(n int) corporate.User {
+	return corporate.User{UserID: fmt.Sprint("u", n), CorporateUserID: "acme", Role: "owner", Status: "active",
+		CountryCode: "90", PhoneNumber: fmt.Sprint("532000000", n), Email: new(fmt.Sprintf("u%d@acme.example", n))}
+}
+
+func users(t *testing.T, s corporate.Store, _ commit.Committer) {
+	var all []corporate.User // newest first
+	for n := range 4 {
+		u := sample(n)
+		if n == 2 {
+			u.CorporateUserID, u.Status, u.Email, u.Made = "other", "passive", nil, true
+		}
+		id, err := s.AddUser(t.Context(), u)
+		storetest.Must(t, err)
+		u.ID = id
+		all = append([]corporate.User{u}, all...)
+	}
+	pagetest.Check(t, s.Users, corporate.UserQuery{}, all)
+	pagetest.Check(t, s.Users, corporate.UserQuery{UserID: new("u1")}, all[2:3])
+	pagetest.Check(t, s.Users, corporate.UserQuery{CorporateUserID: new("other"), Status: new("passive")}, all[1:2])
+	pagetest.Check(t, s.Users, corporate.UserQuery{Status: new("PASSIVE")}, []corporate.User{})
+}
+
+// Callers race for an account, and for a mail address of accounts that are made.
+func once(t *testing.T, s corporate.Store, _ commit.Committer) {
+	for name, edit := range map[string]func(*corporate.User, int){
+		"account": func(u *corporate.User, n int) { u.Email = new(fmt.Sprintf("x%d@acme.example", n)) },
+		"address": func(u *corporate.User, n int) { u.UserID, u.Made = fmt.Sprint("made", n), true },
+	} {
+		won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(n int) error {
+			u := sample(1)
+			edit(&u, n)
+			_, err := s.AddUser(t.Context(), u)
+			return err
+		})
+		if won != 1 {
+			t.Errorf("%s: %d of 8 were added", name, won)
+		}
+	}
+	like := sample(1)
+	got, err := s.Like(t.Context(), like)
+	storetest.Must(t, err)
+	if got.Made || got.UserID != "u1" {
+		t.Errorf("like an account: %+v", got)
+	}
+	like.UserID = ""
+	made, err := s.Like(t.Context(), like)
+	storetest.Must(t, err)
+	if !made.Made || made.ID == got.ID {
+		t.Errorf("like an address: %+v", made)
+	}
+	like.CorporateUserID = "other"
+	_, err = s.Like(t.Context(), like)
+	storetest.Wants(t, err, fault.RecordNotFound)
+}
+
+func change(t *testing.T, s corporate.Store, _ commit.Committer) {
+	first, err := s.AddUser(t.Context(), sample(1))
+	storetest.Must(t, err)
+	_, err = s.AddUser(t.Context(), sample(2))
+	storetest.Must(t, err)
+	next := sample(3)
+	next.ID, next.Email, next.Status = first, nil, "passive"
+	storetest.Must(t, s.ChangeUser(t.Context(), first, func(u corporate.User) (corporate.User, error) {
+		storetest.Same(t, u.UserID, "u1")
+		made := next
+		made.Made = true // stays
+		return made, nil
+	}))
+	pagetest.Check(t, s.Users, corporate.UserQuery{UserID: new("u3")}, []corporate.User{next})
+	storetest.Wants(t, s.ChangeUser(t.Context(), first, func(u corporate.User) (corporate.User, error) {
+		return sample(2), nil
+	}), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.ChangeUser(t.Context(), 1<<40, nil), fault.RecordNotFound)
+}

@@ -1,0 +1,251 @@
+package document
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/picture"
+)
+
+// The audit names of what is done with documents.
+const (
+	ActionUpload = "DOCUMENT_UPLOAD"
+	ActionUpdate = "DOCUMENT_UPDATE"
+	ActionRead   = "DOCUMENT_READ"
+)
+
+// Query selects documents; nil: any.
+type Query struct {
+	UserID *string
+	Type   *int64
+	Status *string
+	Reason *string
+	// OwnerKYC is what is decided on the identity of whose it is.
+	OwnerKYC *string
+	Pictures bool // only
+	Oldest   bool // first; else the newest
+}
+
+// Store keeps the rows of documents. Every method joins the transaction that its context carries. It is safe for
+// concurrent use and passes documenttest.Run.
+type Store interface {
+	// Add inserts a document and takes charge bytes of its user's quota. RECORD_LIMIT_REACHED when the quota, in
+	// bytes, would be exceeded, also under concurrent calls.
+	Add(ctx context.Context, d Document, charge, quota int64) error
+	// Used is how many bytes of the quota a user's documents take.
+	Used(ctx context.Context, userID string) (int64, error)
+	// Get reads a document. RECORD_NOT_FOUND.
+	Get(ctx context.Context, id string) (Document, error)
+	// ByPath reads the document whose bytes are at a path. RECORD_NOT_FOUND.
+	ByPath(ctx context.Context, path string) (Document, error)
+	// Change gives the document to f and saves what f returns, as one step. RECORD_NOT_FOUND.
+	Change(ctx context.Context, id string, f func(Document) (Document, error)) error
+	// List returns a page of the selected documents, newest first.
+	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Document], error)
+	// Owned returns those of the ids that are documents of a user.
+	Owned(ctx context.Context, userID string, ids []string) ([]string, error)
+	// Decide gives documents of one user a status and a reason, and returns the ids of those that were not so before.
+	Decide(ctx context.Context, d Decision) (changed []string, err error)
+	// Named returns those of the paths at which a row has its bytes.
+	Named(ctx context.Context, paths []string) ([]string, error)
+}
+
+// Users tells about accounts.
+type Users interface {
+	// Get reads an account. RECORD_NOT_FOUND.
+	Get(ctx context.Context, id string) (user.User, error)
+}
+
+// Service carries out what users and administrators do with documents. Besides the errors named at each method all
+// return UNAVAILABLE when the database or the storage fails.
+type Service struct {
+	Store    Store
+	Users    Users
+	Files    blob.Store
+	Pictures *picture.Decoder
+	Ring     *keyring.Ring
+	Changes  admin.Changes         // of no topic
+	Values   func() *parameter.Set // the codes that documents may have (D-GEN-17)
+	Quota    int64                 // of a user, in bytes
+	// Follows is what is written with a document that was added, in the transaction of ctx; nil: nothing.
+	Follows func(ctx context.Context, by audit.By, d Document) ([]commit.Write, error)
+}
+
+// Fields name the fields of a request, for its refusals.
+type Fields struct{ Name, NameTexts, Content string }
+
+// Add keeps a document: its bytes first, then its row. Of d the id, the path and what the bytes tell are made here;
+// status and reason are those after an upload (D-DOC-03). Errors: INVALID_FIELD with every faulty field,
+// RECORD_NOT_FOUND for a user whom nobody knows, RECORD_LIMIT_REACHED for a full quota, OVERLOADED.
+func (s *Service) Add(ctx context.Context, by audit.By, d Document, content []byte, f Fields) (Document, error) {
+	d.Name, d.Status, d.Reason, d.Size = baseName(d.Name), Active, new(WaitingApproval), int64(len(content))
+	problems := append(d.check(f.Name), checkTexts(f.NameTexts, d.NameTexts)...)
+	problems = append(problems, s.checkType(d.Type)...)
+	if err := fault.All(problems); err != nil {
+		return Document{}, err
+	}
+	var err error
+	if d.MimeType, err = s.judge(ctx, d.Name, content, f); err != nil {
+		return Document{}, err
+	}
+	if _, err := s.Users.Get(ctx, d.UserID); err != nil {
+		return Document{}, err
+	}
+	used, err := s.Store.Used(ctx, d.UserID)
+	if err != nil {
+		return Document{}, err
+	}
+	if used+d.charge() > s.Quota {
+		return Document{}, full()
+	}
+	d.CreatedAt = s.Changes.Now().Truncate(time.Millisecond)
+	d.ID, d.Path = id.New(d.CreatedAt), blob.NewKey(Area, "", d.CreatedAt)
+	if err := s.Files.Put(ctx, d.Path, s.Ring.Seal(content, []byte(d.ID))); err != nil {
+		return Document{}, err
+	}
+	// Where the row does not come to be, the sweeper removes the bytes: it is not known here whether it has.
+	err = s.Changes.Do(ctx, by, ActionUpload, func(ctx context.Context) (done admin.Done, err error) {
+		done = admin.Done{Target: d.ID, UserID: d.UserID, Detail: d.MimeType}
+		if s.Follows != nil {
+			done.Writes, err = s.Follows(ctx, by, d)
+		}
+		if err != nil {
+			return done, err
+		}
+		return done, s.Store.Add(ctx, d, d.charge(), s.Quota)
+	})
+	if err != nil {
+		return Document{}, err
+	}
+	return d, nil
+}
+
+func full() error {
+	return fault.New(fault.RecordLimitReached, "the documents of the user take all of the room that there is for them")
+}
+
+// judge tells the media type of bytes by the bytes alone.
+func (s *Service) judge(ctx context.Context, name string, content []byte, f Fields) (mimeType string, err error) {
+	switch {
+	case isPDF(content):
+		mimeType = PDF
+	case picture.Sniff(content) == "":
+		return "", fault.Invalid(f.Content, "must be a PNG, JPEG, WebP or GIF picture or a PDF")
+	default:
+		format, err := s.Pictures.Check(ctx, f.Content, content)
+		if err != nil {
+			return "", err
+		}
+		mimeType = string(format)
+	}
+	if !fits(name, mimeType) {
+		return "", fault.Invalid(f.Name, "has the extension of another sort of file")
+	}
+	return mimeType, nil
+}
+
+func (s *Service) checkType(kind int64) []fault.Problem {
+	if kind == Unclassified || s.values(parameter.DocumentType, strconv.FormatInt(kind, 10)) {
+		return nil
+	}
+	return []fault.Problem{{Field: "type", Message: "is no type of documents"}}
+}
+
+func (s *Service) values(list parameter.Kind[parameter.List], value string) bool {
+	return list.In(s.Values()).Allows(value)
+}
+
+// Change changes a document and returns it. asAdmin: by acts for others; otherwise for the own documents alone, and
+// changes no more than their description (D-DOC-04). Errors: INVALID_FIELD, FORBIDDEN, RECORD_NOT_FOUND, also for
+// another's document.
+func (s *Service) Change(ctx context.Context, by audit.By, asAdmin bool, c Change) (d Document, err error) {
+	problems := c.apply(Document{Name: "-"}).check("")
+	if c.Status != nil && !s.values(parameter.DocumentStatus, *c.Status) {
+		problems = append(problems, fault.Problem{Field: "status", Message: "is no status of documents"})
+	}
+	if c.Type != nil {
+		problems = append(problems, s.checkType(*c.Type)...)
+	}
+	if err := fault.All(problems); err != nil {
+		return d, err
+	}
+	if !asAdmin && (c.decides() || c.UserID != nil && *c.UserID != by.UserID) {
+		return d, fault.New(fault.Forbidden, "an administrator alone may do this")
+	}
+	err = s.Changes.Do(ctx, by, ActionUpdate, func(ctx context.Context) (done admin.Done, err error) {
+		err = s.Store.Change(ctx, c.ID, func(old Document) (Document, error) {
+			if !asAdmin && old.UserID != by.UserID || c.UserID != nil && *c.UserID != old.UserID {
+				return old, fault.New(fault.RecordNotFound, "no such document")
+			}
+			d = c.apply(old)
+			done = admin.Done{Target: d.ID, UserID: d.UserID, Detail: difference(old, d)}
+			return d, nil
+		})
+		return done, err
+	})
+	return d, err
+}
+
+// difference tells an investigator the status and the type. Reason and description are texts of people and stay out.
+func difference(old, next Document) string {
+	detail := "status=" + next.Status
+	if old.Status != next.Status {
+		detail = "status=" + old.Status + " -> " + next.Status
+	}
+	if old.Type != next.Type {
+		detail += fmt.Sprintf(", type=%d -> %d", old.Type, next.Type)
+	}
+	return detail
+}
+
+// Reference names a document by its id, its path or both.
+type Reference struct{ ID, Path string }
+
+// File opens the bytes of a document, as they came. Each opening is in the audit. RECORD_NOT_FOUND.
+func (s *Service) File(ctx context.Context, by audit.By, r Reference) (d Document, content []byte, err error) {
+	if r.ID != "" {
+		d, err = s.Store.Get(ctx, r.ID)
+	} else {
+		d, err = s.Store.ByPath(ctx, r.Path)
+	}
+	if err == nil && r.Path != "" && d.Path != r.Path {
+		err = fault.New(fault.RecordNotFound, "no such document")
+	}
+	if err != nil {
+		return d, nil, err
+	}
+	if content, err = s.Content(ctx, d); err != nil {
+		return d, nil, err
+	}
+	err = s.Changes.Do(ctx, by, ActionRead, func(context.Context) (admin.Done, error) {
+		return admin.Done{Target: d.ID, UserID: d.UserID}, nil
+	})
+	return d, content, err
+}
+
+// Content opens the bytes of a document, as they came. It leaves no audit row; who shows them to others writes one.
+func (s *Service) Content(ctx context.Context, d Document) ([]byte, error) {
+	content, err := blob.Read(ctx, s.Files, d.Path, d.Size+sealOverhead)
+	if err == nil {
+		content, err = s.Ring.Open(content, []byte(d.ID))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("document %s: %w", d.ID, err)
+	}
+	return content, nil
+}
+
+// sealOverhead is more than sealing adds to the bytes.
+const sealOverhead = 1 << 10

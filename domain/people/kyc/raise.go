@@ -1,0 +1,40 @@
+package kyc
+
+import (
+	"context"
+	"strconv"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/money/level"
+)
+
+// raise returns the writes that give an account the level of the parameter KYC_LEVEL, where its
+// identity and its address are both approved. u is the account as the decision leaves it, and
+// is held. A level is never lowered, and an account of a special level keeps it. Where the
+// parameter names no level, one that does not exist, or a special one, nothing is written.
+func (s *Service) raise(ctx context.Context, by audit.By, u user.User) ([]commit.Write, error) {
+	to := parameter.KYCLevel.In(s.Values()).LevelID
+	if to == nil || !u.KYCApproved() || u.AddressConfirmed != user.ManuelApproved || int64(u.Level) >= *to {
+		return nil, nil
+	}
+	all, err := s.Levels.List(ctx, level.Query{})
+	if err != nil {
+		return nil, err
+	}
+	found := false
+	for _, l := range all {
+		if l.Special && (l.ID == int64(u.Level) || l.ID == *to) {
+			return nil, nil
+		}
+		found = found || l.ID == *to
+	}
+	if !found {
+		return nil, nil
+	}
+	return []commit.Write{user.SetLevel{UserID: u.ID, Level: int(*to)},
+		by.Did(audit.Record{At: s.Changes.Now(), UserID: u.ID, Action: level.ActionGive, Target: u.ID,
+			Detail: strconv.Itoa(u.Level) + " -> " + strconv.FormatInt(*to, 10)})}, nil
+}

@@ -1,0 +1,209 @@
+package kyc
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/picture"
+	"castellan/domain/money/level"
+	"castellan/domain/people/document"
+	"castellan/domain/people/identity"
+)
+
+// The audit names of what is done here, and the topic of what the user is told.
+const (
+	ActionKYC     = "KYC_UPDATE"
+	ActionAddress = "ADDRESS_CONFIRM"
+	ActionImages  = "KYC_IMAGES_READ"
+	topic         = "kyc"
+)
+
+// Types are the codes of documents (D-GEN-17) that mean something here.
+type Types struct{ Front, Back, Selfie, Address int64 }
+
+// Service carries out the decisions. All fields are needed.
+type Service struct {
+	Store     Store
+	Users     user.Store
+	Documents document.Store
+	Originals interface {
+		Content(ctx context.Context, d document.Document) ([]byte, error)
+	}
+	Pictures *picture.Decoder
+	Changes  admin.Changes // of no topic
+	Types    Types
+	Levels   level.Store
+	Values   func() *parameter.Set // of the parameters
+	// Checks are what the service found out about an account (identity.Service).
+	Checks   func(ctx context.Context, u user.User) (identity.Checks, error)
+	Language string // of users who have none
+	// Tell makes what tells an account of a decision (stepup.Messenger).
+	Tell func(to challenge.Account, topic, template string, v message.Values, ip string,
+		on ...challenge.Name) []commit.Write
+}
+
+// Decide decides who an account belongs to, once: of two administrators one wins, and a repeat after a lost answer is
+// refused like any second decision (D-KYC-01).
+//
+// Errors: INVALID_FIELD, also for documents that are not the user's; RECORD_NOT_FOUND for an unknown user;
+// INVALID_STATE where it is decided already.
+func (s *Service) Decide(ctx context.Context, by audit.By, v Verdict) error {
+	if err := v.check(); err != nil {
+		return err
+	}
+	return s.Changes.Do(ctx, by, ActionKYC, func(ctx context.Context) (done admin.Done, err error) {
+		u, err := s.Users.Hold(ctx, v.UserID)
+		if err == nil {
+			err = s.owned(ctx, v)
+		}
+		if err != nil {
+			return done, err
+		}
+		if u.KYCConfirm != user.WaitingApproval {
+			return done, fault.New(fault.InvalidState, "the identity of the user was decided on already")
+		}
+		d := Decision{UserID: u.ID, Kind: Identity, Value: v.KYCConfirm, DocumentID: v.DocumentID, DecidedBy: by.UserID,
+			At: s.Changes.Now()}
+		told := message.KYCApproved
+		documents := document.Decision{UserID: u.ID, IDs: v.DocumentIDs, Status: document.Active, Reason: document.Approved}
+		if v.rejects() {
+			d.Reason, d.Reasons, told = *v.Reason, v.Reasons, message.KYCRejected
+			documents.Status, documents.Reason = document.DeActive, document.Rejected
+		}
+		if _, err := s.Documents.Decide(ctx, documents); err != nil {
+			return done, err
+		}
+		writes := append(s.tell(u, told, d, by, challenge.MAIL), user.SetKYC{UserID: u.ID, KYCConfirm: v.KYCConfirm},
+			integration.Publish{Event: integration.Event{ID: id.New(d.At), Type: integration.KYCDecided, UserID: u.ID,
+				At: d.At, Data: map[string]string{"kycConfirm": v.KYCConfirm, "previousKycConfirm": u.KYCConfirm,
+					"documentId": v.DocumentID}}})
+		detail := "kycConfirm=" + u.KYCConfirm + " -> " + v.KYCConfirm
+		u.KYCConfirm = v.KYCConfirm
+		raised, err := s.raise(ctx, by, u)
+		if err != nil {
+			return done, err
+		}
+		return admin.Done{Target: u.ID, UserID: u.ID, Detail: detail, Writes: append(writes, raised...)},
+			s.Store.Add(ctx, d)
+	})
+}
+
+// owned refuses documents that are not the user's (D-KYC-09).
+func (s *Service) owned(ctx context.Context, v Verdict) error {
+	owned, err := s.Documents.Owned(ctx, v.UserID, append([]string{v.DocumentID}, v.DocumentIDs...))
+	if err != nil {
+		return err
+	}
+	foreign := func(id string) bool { return !slices.Contains(owned, id) }
+	var problems []fault.Problem
+	if slices.ContainsFunc(v.DocumentIDs, foreign) {
+		problems = append(problems, fault.Problem{Field: "userDocumentId", Message: notOwned})
+	}
+	if foreign(v.DocumentID) {
+		problems = append(problems, fault.Problem{Field: "documentId", Message: notOwned})
+	}
+	return fault.All(problems)
+}
+
+const notOwned = "is no document of the user"
+
+func (s *Service) tell(u user.User, template string, d Decision, by audit.By, on ...challenge.Name) []commit.Write {
+	language := u.Language
+	if language == "" {
+		language = s.Language
+	}
+	return s.Tell(u.Account(), topic, template, message.Values{"reason": reason(language, d.Reasons, d.Reason)}, by.IP,
+		on...)
+}
+
+// Confirm decides on the address of an account; value may be any, whatever it is now (section 3.5). The documents that
+// prove an address follow, and the user is told, unless value is waitingApproval. The same decision again does nothing,
+// unless such a document came in between (D-KYC-05).
+//
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown user.
+func (s *Service) Confirm(ctx context.Context, by audit.By, userID, value, description string) error {
+	if !short(description) {
+		return fault.Invalid("addressDescription", "must be at most 2000 characters")
+	}
+	description = strings.TrimSpace(description)
+	return s.Changes.Do(ctx, by, ActionAddress, func(ctx context.Context) (done admin.Done, err error) {
+		u, err := s.Users.Hold(ctx, userID)
+		if err != nil {
+			return done, err
+		}
+		last, err := s.Store.Last(ctx, userID, Address)
+		if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
+			return done, err
+		}
+		d := Decision{UserID: u.ID, Kind: Address, Value: value, Reason: description, DecidedBy: by.UserID,
+			At: s.Changes.Now()}
+		changed, told, err := s.addressDocuments(ctx, d)
+		if err != nil || u.AddressConfirmed == value && last.Reason == description && len(changed) == 0 {
+			return done, err
+		}
+		writes := []commit.Write{user.SetAddressConfirmed{UserID: u.ID, AddressConfirmed: value}}
+		if told != "" {
+			writes = append(writes, s.tell(u, told, d, by, challenge.MAIL, challenge.SMS)...)
+		}
+		detail := "addressConfirmed=" + u.AddressConfirmed + " -> " + value
+		u.AddressConfirmed = value
+		raised, err := s.raise(ctx, by, u)
+		if err != nil {
+			return done, err
+		}
+		return admin.Done{Target: u.ID, UserID: u.ID, Detail: detail, Writes: append(writes, raised...)},
+			s.Store.Add(ctx, d)
+	})
+}
+
+// addressDocuments gives the documents that prove an address the status of a decision, and says by which template the
+// user is told; none: the decision is that there is none yet.
+func (s *Service) addressDocuments(ctx context.Context, d Decision) (changed []string, template string, err error) {
+	documents := document.Decision{UserID: d.UserID, Type: s.Types.Address}
+	switch d.Value {
+	case user.ManuelApproved:
+		documents.Status, documents.Reason, template = document.Active, document.Approved, message.AddressApproved
+	case user.Rejected:
+		documents.Status, documents.Reason, template = document.DeActive, document.Rejected, message.AddressRejected
+		if d.Reason != "" {
+			documents.Reason = d.Reason
+		}
+	default:
+		return nil, "", nil
+	}
+	if err = s.addressProof(ctx, d.UserID); err == nil {
+		changed, err = s.Documents.Decide(ctx, documents)
+	}
+	return changed, template, err
+}
+
+// addressProof makes the newest picture of no type that waits the proof of an address, where the user has none. It has
+// that type from then on, so that the same decision again takes no further picture.
+func (s *Service) addressProof(ctx context.Context, userID string) error {
+	_, err := s.newest(ctx, userID, s.Types.Address)
+	if fault.CodeOf(err) != fault.RecordNotFound {
+		return err
+	}
+	d, err := s.waiting(userID)(ctx)
+	if err == nil {
+		err = s.Documents.Change(ctx, d.ID, func(d document.Document) (document.Document, error) {
+			d.Type = s.Types.Address
+			return d, nil
+		})
+	}
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return nil
+	}
+	return err
+}

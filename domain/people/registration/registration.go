@@ -1,0 +1,203 @@
+// Package registration owns how accounts come into being: another service brings them in,
+// one by one or in bulk, or a user signs up (decision D-INT-07).
+//
+// The one idea: an account is complete when it exists. It commits with what it is made of
+// (its external id, or the contracts that its owner accepted), and a phone number or a mail
+// address has at most one account.
+//
+// Start reading at Service.Add; bulk.go is the job, signup.go the user's own way.
+package registration
+
+import (
+	"context"
+	"strings"
+	"unicode"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/job"
+)
+
+// The names of what is done here in the audit.
+const (
+	ActionAdd  = "USER_ADD"
+	ActionBulk = "USER_ADD_BULK"
+)
+
+// Newcomer describes an account that another service brings in. Texts are as they were sent;
+// Canonical returns their one spelling.
+type Newcomer struct {
+	ExternalID  string    `json:"externalId"`
+	CountryCode string    `json:"countryCode"`
+	Phone       string    `json:"phoneNumber"` // without the dialling code; canonical: with it
+	Email       string    `json:"email"`       // "" for none
+	Name        string    `json:"name"`
+	Surname     string    `json:"surname"`
+	Language    string    `json:"language"` // "" for the installation's default
+	Type        user.Type `json:"type"`     // "" for a person
+}
+
+// Canonical returns the newcomer in one spelling, so that equal requests are equal values.
+//
+// Errors: INVALID_FIELD with every faulty field.
+func (n Newcomer) Canonical() (Newcomer, error) {
+	var problems []fault.Problem
+	if p := n.checkExternalID(); p != nil {
+		problems = append(problems, *p)
+	}
+	var mail *string
+	if n.Email != "" {
+		mail = &n.Email
+	}
+	is, more := user.Identify(&n.CountryCode, &n.Phone, mail)
+	problems = append(problems, more...)
+	if is.Phone != "" && (user.User{Phone: is.Phone}).Reachable() == "" { // the form of a placeholder
+		problems = append(problems, fault.Problem{Field: "phoneNumber",
+			Message: "must be digits, without the country code"})
+	}
+	problems = append(problems, named(&n.Name, &n.Surname)...)
+	if n.Type == "" {
+		n.Type = user.Individual
+	}
+	if err := fault.All(problems); err != nil {
+		return n, err
+	}
+	n.CountryCode, _ = user.DialCode(n.CountryCode) // judged by Identify
+	n.Phone, n.Email = is.Phone, is.Mail
+	return n, nil
+}
+
+// checkExternalID judges the external id; nil: it is good.
+func (n Newcomer) checkExternalID() *fault.Problem {
+	switch {
+	case strings.TrimSpace(n.ExternalID) == "":
+		return &fault.Problem{Field: "externalId", Message: "must not be blank"}
+	case len(n.ExternalID) > integration.MaxExternalID:
+		return &fault.Problem{Field: "externalId", Message: "is too long"}
+	case strings.ContainsFunc(n.ExternalID, unicode.IsControl):
+		return &fault.Problem{Field: "externalId", Message: "must not contain control characters"}
+	}
+	return nil
+}
+
+// named trims a name and a surname and judges them.
+func named(name, surname *string) (problems []fault.Problem) {
+	*name, *surname = strings.Join(strings.Fields(*name), " "), strings.Join(strings.Fields(*surname), " ")
+	if *name == "" {
+		problems = append(problems, fault.Problem{Field: "name", Message: "must not be blank"})
+	}
+	for i, text := range []string{*name, *surname} {
+		if strings.ContainsFunc(text, hidden) {
+			problems = append(problems, fault.Problem{Field: []string{"name", "surname"}[i],
+				Message: "must not contain control characters"})
+		}
+	}
+	return problems
+}
+
+// hidden reports whether a character is invisible or turns the direction of those behind it.
+func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+
+// account is the new account of a newcomer in canonical form.
+func (n Newcomer) account(u user.User) user.User {
+	u.CountryCode, u.Phone, u.Email = n.CountryCode, n.Phone, n.Email
+	u.Name, u.Surname, u.Language, u.Type = n.Name, n.Surname, n.Language, n.Type
+	return u
+}
+
+// Record is an account as other services see it. ExternalID is "" for an account that no
+// service brought in.
+type Record struct {
+	user.User
+	ExternalID string
+}
+
+// Service brings accounts in for other services. All fields are needed.
+type Service struct {
+	Users    user.Store
+	External integration.Store
+	Jobs     *job.Service
+	Changes  admin.Changes // of no topic: no node caches accounts
+}
+
+// taken is the refusal of a phone number or a mail address that has an account.
+func taken() error {
+	return fault.New(fault.RecordAlreadyExist, "the phone number or the mail address has an account")
+}
+
+// Add makes the account of a newcomer, or returns the one that was made under its external
+// id. The account is active and has no password: a password reset sets the first one.
+//
+// Errors: INVALID_FIELD with every faulty field; RECORD_ALREADY_EXIST where the phone number
+// or the mail address has another account, also under concurrent calls; INVALID_STATE where
+// the external id was used with another body.
+func (s *Service) Add(ctx context.Context, by audit.By, n Newcomer) (Record, error) {
+	n, err := n.Canonical()
+	if err != nil {
+		return Record{}, err
+	}
+	now := s.Changes.Now()
+	made := n.account(user.New(id.New(now), now))
+	claim := n.claim(made)
+	record, _, err := integration.Once(ctx, s.External, claim,
+		func(ctx context.Context, userID string) (Record, error) {
+			u, err := s.Users.Get(ctx, userID)
+			return Record{u, n.ExternalID}, err
+		},
+		func(ctx context.Context) (Record, error) {
+			err := s.Changes.Do(ctx, by, ActionAdd, func(context.Context) (admin.Done, error) {
+				return admin.Done{Target: made.ID, UserID: made.ID,
+					Writes: n.writes(made)}, nil
+			})
+			return Record{made, n.ExternalID}, err
+		})
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		err = taken()
+	}
+	return record, err
+}
+
+// claim is the claim of a newcomer in canonical form on its account.
+func (n Newcomer) claim(made user.User) integration.Claim {
+	return integration.Claim{Kind: integration.Users, ExternalID: n.ExternalID, Digest: integration.Digest(n),
+		RecordID: made.ID, At: made.CreatedAt}
+}
+
+// writes are what an account comes into being by.
+func (n Newcomer) writes(made user.User) []commit.Write {
+	return []commit.Write{integration.Add{Claim: n.claim(made)}, user.Add{User: made}}
+}
+
+// Import returns the account of a newcomer who was a user of a platform before, and the writes
+// that Add makes of it, for an import that commits many accounts at once. made has the id, the
+// time and what that platform knows of the account, such as its level; the fields of the
+// newcomer replace its own. The import sees to it that each account counts once.
+//
+// Errors: INVALID_FIELD with every faulty field.
+func (n Newcomer) Import(by audit.By, made user.User) (user.User, []commit.Write, error) {
+	n, err := n.Canonical()
+	if err != nil {
+		return made, nil, err
+	}
+	made = n.account(made)
+	return made, append(n.writes(made), by.Did(audit.Record{At: made.CreatedAt, UserID: made.ID, Action: ActionAdd,
+		Target: made.ID})), nil
+}
+
+// Get returns an account with its external id. RECORD_NOT_FOUND.
+func (s *Service) Get(ctx context.Context, userID string) (Record, error) {
+	u, err := s.Users.Get(ctx, userID)
+	if err != nil {
+		return Record{}, err
+	}
+	claim, err := s.External.ClaimOf(ctx, integration.Users, userID)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = nil
+	}
+	return Record{u, claim.ExternalID}, err
+}

@@ -1,0 +1,69 @@
+// Package standingtest is the contract of standing.Store and of its write as tests:
+// persistence runs them on both databases.
+package standingtest
+
+import (
+	"testing"
+
+	"castellan/domain/access/user"
+	"castellan/domain/access/user/usertest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/people/standing"
+)
+
+// Run checks an implementation of standing.Store.
+func Run(t *testing.T, open storetest.Open[standing.Store]) {
+	storetest.Run(t, open, storetest.Cases[standing.Store]{"RoundTrip": roundTrip, "Risky": risky, "Findings": findings})
+}
+
+func roundTrip(t *testing.T, s standing.Store, c commit.Committer) {
+	got, err := s.Get(t.Context(), "u1")
+	storetest.Must(t, err)
+	storetest.Same(t, got, standing.Standing{})
+	for _, want := range []standing.Standing{
+		{UserID: "u1", Status: user.Closed, Description: "as asked '", Reason: "moves", By: "op", At: usertest.Now},
+		{UserID: "u1", Status: user.Active, By: "other", At: usertest.Now},
+	} {
+		storetest.Must(t, c.Commit(t.Context(), standing.Put{Standing: want}))
+		got, err := s.Get(t.Context(), "u1")
+		storetest.Must(t, err)
+		storetest.Same(t, got, want)
+	}
+}
+
+func findings(t *testing.T, s standing.Store, c commit.Committer) {
+	_, err := s.Finding(t.Context(), "f1")
+	storetest.Wants(t, err, fault.RecordNotFound)
+	f := standing.Finding{ID: "f1", ExternalID: "x", UserID: "u1", Status: standing.HighRisk, Source: "screening",
+		Reference: "case 7", Detail: "on a list'", At: usertest.Now}
+	storetest.Must(t, c.Commit(t.Context(), standing.AddFinding{Finding: f}))
+	got, err := s.Finding(t.Context(), "f1")
+	storetest.Must(t, err)
+	storetest.Same(t, got, f)
+	storetest.Wants(t, c.Commit(t.Context(), standing.AddFinding{Finding: f}), fault.RecordAlreadyExist)
+}
+
+func risky(t *testing.T, s standing.Store, c commit.Committer) {
+	for n := range 4 {
+		u := usertest.Sample(n + 1)
+		if n > 0 {
+			u.AMLStatus = "risky"
+		}
+		storetest.Must(t, c.Commit(t.Context(), u))
+	}
+	p := page.Query[user.Place]{Limit: 2, Count: true}
+	got, err := s.Risky(t.Context(), struct{}{}, p)
+	storetest.Must(t, err)
+	if len(got.Records) != 2 || got.Records[0].ID != usertest.Sample(4).ID || !got.More || got.Total != 3 {
+		t.Fatalf("%+v", got)
+	}
+	p.After = new(got.Records[1].Mark())
+	got, err = s.Risky(t.Context(), struct{}{}, p)
+	storetest.Must(t, err)
+	if len(got.Records) != 1 || got.Records[0].ID != usertest.Sample(2).ID || got.More {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,190 @@
+// Package challenge serves section 4.1 of the interface: the endpoints by which a client works
+// through a challenge. The socket of the section is in http/socket.
+package challenge
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/http/auth"
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+const (
+	section   = "4.1 2FA"
+	extension = "Extensions: challenges"
+)
+
+// Answers is what the section needs of stepup.Answerer.
+type Answers interface {
+	Complete(ctx context.Context, a stepup.Answer) (stepup.Completion, error)
+	Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
+		by audit.By) (challenge.Challenge, error)
+	Result(ctx context.Context, challengeID string, wait time.Duration) (stepup.Completion, error)
+	Ongoing(ctx context.Context, userID, language string, country func(code,
+		language string) string) ([]stepup.Approval, error)
+}
+
+// Group serves the section. CountryName, where it is set, turns a country's code
+// into its name in a language; Zone is that of written times, UTC where it is nil.
+type Group struct {
+	Answers     Answers
+	Now         func() time.Time
+	CountryName func(code, language string) string
+	Zone        *time.Location
+}
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Post("/auth/2fa/challenge/complete", "Answer a method of a challenge", rest.PAuthOrDevice, g.complete,
+			fault.InvalidField, fault.ChallengeNotFound, fault.MethodNotFound,
+			fault.MethodAlreadyCompleted, fault.ChallengeClosed,
+			fault.ChallengeExpired, fault.MethodExpired, fault.OTPInvalid, fault.MethodLocked, fault.RateLimited,
+			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Gives("x-auth", "ot-auth").
+			Try(`{"methodId":"${challenge.method}","method":"SMS","value":"${challenge.code}"}`).
+			Doc("completeChallenge",
+				"Send the code, or the decision about a push. A wrong code gives 422 OTP_INVALID with "+
+					"attemptsLeft. When the last required method is complete the action runs, and its outcome is "+
+					"in execResult, its tokens in headers. A push is also answered by the device that received "+
+					"it, with device-signature in the place of p-auth."),
+		rest.Post("/auth/2fa/challenge/renew", "Send a new code", rest.PAuth, g.renew,
+			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted,
+			fault.ChallengeClosed, fault.ChallengeExpired,
+			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly, fault.RateLimited).
+			Try(`{"methodId":"${challenge.method}","method":"SMS"}`, fault.RenewTooEarly).
+			Doc("renewMethod",
+				"The old code is worth nothing from then on. Only SMS and MAIL have codes that are sent. 429 "+
+					"RENEW_TOO_EARLY says in Retry-After when it becomes possible, and RATE_LIMITED that too many codes "+
+					"were sent; the old code stays then."),
+		rest.Get("/auth/2fa/challenge/result", "Read the outcome, or wait for it with Prefer: wait=N", rest.PAuth, g.result,
+			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired,
+			fault.ChallengeNotFound).Gives("x-auth", "ot-auth").Holds().
+			Doc("getChallengeResult",
+				"Answers once the action has run, also to a client that lost the answer of completeChallenge. "+
+					"Without Prefer, or when its time is over, 409 CHALLENGE_NOT_COMPLETED says in Retry-After "+
+					"when to ask again."),
+		rest.Start2FAOf("POST", "/auth/2fa/challenge/start",
+			"Start the challenge of an action that has no endpoint of its own", rest.User,
+			[]string{user.ActionVerifyEmail, user.ActionVideoKYC}, g.start, fault.InvalidField, fault.MFANotAvailable,
+			fault.RateLimited).Of(extension).Extended().
+			Doc("startChallenge",
+				"For actions that change nothing by themselves but prove something: VERIFY_EMAIL marks the "+
+					"mail address as verified, DURING_VIDEO_KYC proves the presence of the owner."),
+		rest.Get("/auth/2fa/challenge/ongoing", "List the pushes that wait for the device's answer, newest first",
+			rest.Device, g.ongoing,
+			fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().
+			Try("deviceId=${phone.id}").
+			Doc("listPendingPushes",
+				"A device polls it where no push service reaches it. The request is signed by the device."),
+	)
+}
+
+// startRequest names one of two actions: VERIFY_EMAIL asks for the code that is
+// sent to the account's address, and marks it verified.
+type startRequest struct {
+	ActionCode string `json:"actionCode" enum:"VERIFY_EMAIL,DURING_VIDEO_KYC"`
+}
+
+func (g Group) start(_ context.Context, _ rest.Caller, in startRequest) (string, rest.None, error) {
+	return in.ActionCode, rest.None{}, nil
+}
+
+type completeRequest struct {
+	ChallengeID *string `json:"challengeId" doc:"needed only when answering a push without p-auth"`
+	MethodID    string  `json:"methodId"`
+	Method      string  `json:"method" doc.enum:"TOTP,PUSH,MAIL,SMS"`
+	Value       string  `json:"value" doc:"the code; of a push APPROVED or DENIED, with number matching APPROVED:<number>"`
+	DeviceID    *string `json:"deviceId" doc:"of a push"`
+}
+
+type completeAnswer struct {
+	Action string `json:"action"`
+
+	ExecResult  *wire.ExecResult `json:"execResult,omitempty" doc:"present once the action of the challenge has reported"`
+	ChallengeID string           `json:"challengeId,omitempty" doc:"present on the final answer"`
+}
+
+func (completeAnswer) SchemaName() string { return "ChallengeCompletion" }
+
+func (g Group) complete(ctx context.Context, who rest.Caller, in completeRequest) (rest.Reply[completeAnswer], error) {
+	var none rest.Reply[completeAnswer]
+	name, ok := challenge.ParseName(in.Method)
+	if !ok {
+		return none, fault.Invalid("method", "must be TOTP, PUSH, MAIL or SMS")
+	}
+	a := stepup.Answer{ChallengeID: who.ChallengeID, UserID: who.ChallengeUser, MethodID: in.MethodID, Method: name,
+		Value: in.Value, Signed: auth.Signed(who), By: who.By()}
+	if in.DeviceID != nil {
+		a.DeviceID = *in.DeviceID
+	}
+	starter := who.ChallengeID != ""
+	switch {
+	case starter && in.ChallengeID != nil && *in.ChallengeID != who.ChallengeID:
+		return none, fault.Invalid("challengeId", "is not the challenge of the token")
+	case !starter && name != challenge.PUSH:
+		return none, fault.New(fault.Unauthenticated, "p-auth is needed for this method")
+	case !starter && in.ChallengeID == nil:
+		return none, fault.Invalid("challengeId", "is required without p-auth")
+	case !starter && in.DeviceID == nil:
+		return none, fault.Invalid("deviceId", "is required without p-auth")
+	case !starter:
+		a.ChallengeID = *in.ChallengeID
+	}
+	c, err := g.Answers.Complete(ctx, a)
+	if err != nil {
+		return none, err
+	}
+	r := rest.Reply[completeAnswer]{Body: completeAnswer{Action: c.Action}}
+	if c.Final {
+		r.Body.ChallengeID = c.ChallengeID
+	}
+	if c.Result != nil {
+		r.Body.ExecResult = wire.Exec(*c.Result, starter)
+		if starter {
+			r.Headers = wire.Tokens(*c.Result)
+		}
+	}
+	return r, nil
+}
+
+type renewRequest struct {
+	MethodID string `json:"methodId"`
+	Method   string `json:"method" doc.enum:"SMS,MAIL"`
+}
+
+func (g Group) renew(ctx context.Context, who rest.Caller, in renewRequest) (wire.ChallengeAnswer, error) {
+	name, ok := challenge.ParseName(in.Method)
+	if !ok {
+		return wire.ChallengeAnswer{}, fault.Invalid("method", "must be SMS or MAIL")
+	}
+	c, err := g.Answers.Renew(ctx, who.ChallengeID, in.MethodID, name, who.By())
+	if err != nil {
+		return wire.ChallengeAnswer{}, err
+	}
+	return wire.Renewed(c, in.MethodID, g.Now()), nil
+}
+
+type resultAnswer struct {
+	Action      string          `json:"action"`
+	ChallengeID string          `json:"challengeId"`
+	ExecResult  wire.ExecResult `json:"execResult"`
+}
+
+func (resultAnswer) SchemaName() string { return "ChallengeResult" }
+
+func (g Group) result(ctx context.Context, who rest.Caller, _ rest.None) (rest.Reply[resultAnswer], error) {
+	c, err := g.Answers.Result(ctx, who.ChallengeID, who.Wait)
+	if err != nil {
+		return rest.Reply[resultAnswer]{}, err
+	}
+	return rest.Reply[resultAnswer]{
+		Body:    resultAnswer{Action: c.Action, ChallengeID: c.ChallengeID, ExecResult: *wire.Exec(*c.Result, true)},
+		Headers: wire.Tokens(*c.Result),
+	}, nil
+}

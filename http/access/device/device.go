@@ -1,0 +1,103 @@
+// Package device serves the extension endpoints by which an account holder
+// registers, lists and removes the devices that answer pushes (D-AUTH-06,
+// D-EXT-01).
+//
+// Start reading at Endpoints. Every rule is in domain/access/device.
+package device
+
+import (
+	"context"
+
+	"castellan/domain/access/device"
+	"castellan/domain/kit/fault"
+	"castellan/http/auth"
+	"castellan/http/rest"
+)
+
+const section = "Extensions: devices"
+
+// Group serves the endpoints.
+type Group struct{ Service *device.Service }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	const devices = "/auth/devices"
+	return rest.Section(section,
+		rest.Start2FA("POST", devices,
+			"Register a device once the challenge is complete; execResult.data has its deviceId. "+
+				"The request itself is signed with the new key",
+			rest.User, device.ActionAdd, g.add, fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid,
+			fault.RecordAlreadyExist,
+			fault.RecordLimitReached).HashBody().
+			Try(`{"publicKey":${tablet.jwk},"brand":"Google","model":"Pixel Tablet","description":"My tablet",
+				"platform":"android"}`).
+			Doc("addDevice",
+				"Starts a challenge. The request is signed with the new key, in the header device-signature "+
+					"beside x-auth, which proves that the device holds it. When the challenge is complete "+
+					"execResult.data holds the deviceId."),
+		rest.Get(devices, "List the caller's devices, newest first", rest.User, g.list).
+			Doc("listDevices", "Only devices of the caller are listed."),
+		rest.Start2FA("DELETE", devices, "Remove one of the caller's devices once the challenge is complete", rest.User,
+			device.ActionRemove, g.remove,
+			fault.InvalidField, fault.RecordNotFound).
+			Try(`{"deviceId":"${addDevice.result.execResult.data.deviceId}"}`).
+			Doc("deleteDevice",
+				"Starts a challenge. When it is complete the device can sign nothing any more."),
+	).Extended()
+}
+
+type addRequest struct {
+	PublicKey   rest.JSON  `json:"publicKey" schema:"Jwk"`
+	Brand       string     `json:"brand" doc.maxLength:"128"`
+	Model       string     `json:"model" doc.maxLength:"128"`
+	Description string     `json:"description" blank:"ok" doc.maxLength:"128"`
+	Platform    string     `json:"platform" example:"android" doc.maxLength:"128"`
+	PushTarget  *rest.JSON `json:"pushTarget" schema:"PushTarget"`
+}
+
+func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (device.Registration, error) {
+	r := device.Registration{Brand: in.Brand, Model: in.Model, Description: in.Description, Platform: in.Platform}
+	var err error
+	if r.Key, err = device.ParseKey(in.PublicKey); err != nil {
+		return r, err
+	}
+	if in.PushTarget != nil {
+		if r.Target, err = device.ParseTarget(*in.PushTarget, g.Service.Loopback); err != nil {
+			return r, err
+		}
+	}
+	return g.Service.Register(ctx, who.UserID, auth.Signed(who), r)
+}
+
+// record is a device as D-EXT-01 shows it.
+type record struct {
+	DeviceID    string     `json:"deviceId"`
+	Brand       string     `json:"brand"`
+	Model       string     `json:"model"`
+	Description string     `json:"description"`
+	Platform    string     `json:"platform"`
+	Status      string     `json:"status" enum:"ACTIVE"`
+	CreatedAt   rest.Time  `json:"createdAt"`
+	LastUsedAt  *rest.Time `json:"lastUsedAt" doc:"null when it has signed nothing yet"`
+}
+
+func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
+	all, err := g.Service.Store.List(ctx, who.UserID)
+	out := make([]record, len(all))
+	for i, d := range all {
+		out[i] = record{DeviceID: d.ID, Brand: d.Brand, Model: d.Model, Description: d.Description, Platform: d.Platform,
+			Status:    string(d.Status),
+			CreatedAt: rest.Time{Time: d.CreatedAt}}
+		if !d.LastUsedAt.IsZero() {
+			out[i].LastUsedAt = &rest.Time{Time: d.LastUsedAt}
+		}
+	}
+	return out, err
+}
+
+type removeRequest struct {
+	DeviceID string `json:"deviceId"`
+}
+
+func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (device.Removal, error) {
+	return g.Service.Removable(ctx, who.UserID, in.DeviceID)
+}

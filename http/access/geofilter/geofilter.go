@@ -1,0 +1,96 @@
+// Package geofilter serves section 4.21 of the interface, the countries from which the
+// caller's account may be used. Adding and removing one start a challenge; every rule
+// is in domain/access/geofilter, and requests are judged in http/auth.
+//
+// Start reading at Endpoints.
+package geofilter
+
+import (
+	"cmp"
+	"context"
+
+	"castellan/domain/access/geofilter"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
+	"castellan/http/rest"
+)
+
+const section = "4.21 Geographic filter"
+
+// Group serves the section.
+type Group struct {
+	Service *geofilter.Service
+	// CDN is the address in front of /flags (D-GEO-03).
+	CDN string
+}
+
+func (g Group) Endpoints() []rest.Endpoint {
+	const path = "/user/geofilter/countries"
+	return rest.Section(section,
+		rest.Get(path, "List the countries from which the account may be used, oldest first; none means all",
+			rest.User, g.list).
+			Doc("listAllowedCountries", "Names and flags are for display; countryCode is what counts."),
+		rest.Start2FA("POST", path, "Add a country once the challenge is complete; every session of the account ends "+
+			"then", rest.User, geofilter.ActionAdd, g.add,
+			fault.InvalidField, fault.RecordAlreadyExist).
+			Doc("addAllowedCountry",
+				"Starts a challenge. From its completion on the account can be used from the listed countries "+
+					"only."),
+		rest.Start2FA("DELETE", path, "Remove a country once the challenge is complete; every session of the account "+
+			"ends then", rest.User, geofilter.ActionRemove, g.remove,
+			fault.InvalidField, fault.RecordNotFound).
+			Doc("removeAllowedCountry",
+				"Starts a challenge. When the last country is removed the account can be used from everywhere "+
+					"again."),
+	)
+}
+
+// record is the geo-filter country of section 2.7 of the interface.
+type record struct {
+	ID           int64  `json:"id"`
+	UserID       string `json:"userId"`
+	CountryCode  string `json:"countryCode" doc:"ISO 3166-1 alpha-2"`
+	CountryName  string `json:"countryName" doc:"in the language asked for, else the user's"`
+	CreatedAt    int64  `json:"createDateTimeStamp" doc:"epoch ms"`
+	UpdatedAt    int64  `json:"updateDateTimeStamp" doc:"epoch ms"`
+	FlagImage    string `json:"flagImage" doc:"address of an SVG"`
+	IOSFlagImage string `json:"iosFlagImage" doc:"address of a PNG"`
+	PNGFlagImage string `json:"pngFlagImage" doc:"address of a PNG"`
+}
+
+func (record) SchemaName() string { return "AllowedCountry" }
+
+func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
+	all, err := g.Service.List(ctx, who.UserID)
+	if err != nil {
+		return nil, err
+	}
+	language := who.Language
+	if !who.LanguageAsked && len(all) > 0 { // the user's own comes before the default (D-GEN-16)
+		u, err := g.Service.Users.Get(ctx, who.UserID)
+		if err != nil {
+			return nil, err
+		}
+		language = cmp.Or(u.Language, language)
+	}
+	out := make([]record, len(all))
+	for i, c := range all {
+		flag := g.CDN + "/flags/" + c.Code
+		out[i] = record{ID: c.ID, UserID: c.UserID, CountryCode: c.Code, CountryName: geo.Name(c.Code, language),
+			CreatedAt: c.CreatedAt.UnixMilli(), UpdatedAt: c.UpdatedAt.UnixMilli(), FlagImage: flag + ".svg",
+			IOSFlagImage: flag + ".ios.png", PNGFlagImage: flag + ".png"}
+	}
+	return out, nil
+}
+
+type request struct {
+	CountryCode string `json:"countryCode" doc:"ISO 3166-1 alpha-2, in either case" doc.pattern:"^[A-Za-z]{2}$"`
+}
+
+func (g Group) add(ctx context.Context, who rest.Caller, in request) (geofilter.Command, error) {
+	return g.Service.PrepareAdd(ctx, who.UserID, in.CountryCode)
+}
+
+func (g Group) remove(ctx context.Context, who rest.Caller, in request) (geofilter.Command, error) {
+	return g.Service.PrepareRemove(ctx, who.UserID, in.CountryCode)
+}

@@ -1,0 +1,140 @@
+package mfa
+
+import (
+	"context"
+	"net/netip"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/access/mfa"
+	"castellan/domain/kit/fault"
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+const extension = "Extensions: multi-factor administration"
+
+// Explain serves the extension: Start tells how the start of a challenge would be
+// decided.
+type Explain struct {
+	Start func(ctx context.Context, action, userID, ip string) (stepup.Explanation, error)
+	// Rehearse judges a policy and tells what it would have come to.
+	Rehearse func(ctx context.Context, p mfa.Policy) (stepup.Rehearsal, error)
+}
+
+func (g Explain) Endpoints() []rest.Endpoint {
+	return rest.Section(extension,
+		rest.Post("/admin/system/mfa/explain", "Tell which policy would guard an action, and which methods would be "+
+			"offered", rest.Tenant, g.explain,
+			fault.InvalidField, fault.RecordNotFound).
+			Doc("explainMfa",
+				"Nothing is started and nothing is sent. The answer follows the same rules as a real start.").
+			NamesNoUser("it changes nothing"),
+		rest.Post("/admin/system/mfa/rehearse", "Tell what a policy would have changed in the last 24 hours",
+			rest.Tenant, g.rehearse, fault.InvalidField).
+			Try(`{"actionCode":"DURING_VIDEO_KYC","name":"Both","expireAt":0,"required":2,
+				"methods":[["SMS"],["MAIL"]]}`).
+			Doc("rehearseMfaPolicy",
+				"Nothing is saved. The policy is judged as when it is added, and taken to hold for everybody who has no "+
+					"policy of their own. The challenges are those that the audit knows; what an account owns is what "+
+					"it owns now."),
+	).For(rest.Admin).Extended()
+}
+
+type explainRequest struct {
+	ActionCode string  `json:"actionCode"`
+	UserID     *string `json:"userId" doc:"for this account; otherwise for one that owns every method"`
+	IP         *string `json:"ip" doc:"for a request from this address"`
+}
+
+// Validate names both faulty fields at once.
+func (in explainRequest) Validate() error {
+	var problems []fault.Problem
+	if mfa.CheckCode("actionCode", in.ActionCode) != nil {
+		problems = append(problems, fault.Problem{Field: "actionCode", Message: "is not the code of an action"})
+	}
+	if in.UserID != nil && *in.UserID == "" {
+		problems = append(problems, fault.Problem{Field: "userId", Message: "must not be blank"})
+	}
+	if in.IP != nil {
+		if _, err := netip.ParseAddr(*in.IP); err != nil {
+			problems = append(problems, fault.Problem{Field: "ip", Message: "is not an IP address"})
+		}
+	}
+	return fault.All(problems)
+}
+
+type explanation struct {
+	PolicyID   *int64      `json:"policyId" doc:"the policy that was chosen; null: the built-in default"`
+	EntityType *string     `json:"entityType" enum:"GENERAL,USER_ID,IP" doc:"of that policy"`
+	Required   int         `json:"required" doc:"methods to complete; with fewer offered the start is refused"`
+	Offered    []string    `json:"offered" doc:"methods that the challenge would list, in its order"`
+	Missing    []string    `json:"missing" doc:"methods that the account lacks, or that nothing can deliver"`
+	Candidates []candidate `json:"candidates" doc:"every policy of the action, the most specific first"`
+}
+
+type candidate struct {
+	PolicyID   int64   `json:"policyId"`
+	Name       string  `json:"name" example:"Login by SMS"`
+	EntityType string  `json:"entityType" enum:"GENERAL,USER_ID,IP"`
+	EntityID   *string `json:"entityId" doc:"the user or the address; null for GENERAL"`
+	ExpireAt   int64   `json:"expireAt" doc:"epoch ms; 0: never"`
+	Verdict    string  `json:"verdict" enum:"CHOSEN,OUTRANKED,EXPIRED,OTHER_ENTITY,UNKNOWN_TYPE" doc:"why, or why not"`
+}
+
+func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) (explanation, error) {
+	x, err := g.Start(ctx, in.ActionCode, text(in.UserID), text(in.IP))
+	if err != nil {
+		return explanation{}, err
+	}
+	out := explanation{Required: x.Plan.Required, Offered: names(x.Offered), Missing: names(x.Missing),
+		Candidates: make([]candidate, len(x.Candidates))}
+	if x.Plan.PolicyID != 0 {
+		entity := string(x.Plan.EntityType)
+		out.PolicyID, out.EntityType = &x.Plan.PolicyID, &entity
+	}
+	for i, c := range x.Candidates {
+		p := c.Policy
+		out.Candidates[i] = candidate{PolicyID: p.ID, Name: p.Name, EntityType: string(p.EntityType),
+			ExpireAt: p.ExpireAt, Verdict: string(c.Verdict)}
+		if p.EntityID != "" {
+			out.Candidates[i].EntityID = &p.EntityID
+		}
+	}
+	return out, nil
+}
+
+func names(list []challenge.Name) []string {
+	out := make([]string, len(list))
+	for i, n := range list {
+		out[i] = string(n)
+	}
+	return out
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+type rehearsal struct {
+	Considered int            `json:"considered" example:"312" doc:"challenges of the action that the audit knows"`
+	Changed    int            `json:"changed" example:"41" doc:"those that would have asked for something else"`
+	Stopped    int            `json:"stopped" example:"12" doc:"those of them for which the account lacks methods now"`
+	Users      int            `json:"users" example:"3" doc:"accounts among those changed"`
+	Truncated  bool           `json:"truncated" doc:"the audit has more than was read: the newest 1000 rows"`
+	Examples   []wire.Example `json:"examples" doc:"at most 5 of those stopped, else of those changed"`
+}
+
+func (rehearsal) SchemaName() string { return "MfaRehearsal" }
+
+func (g Explain) rehearse(ctx context.Context, _ rest.Caller, in addCommonRequest) (out rehearsal, err error) {
+	p, err := in.policy()
+	if err != nil {
+		return out, err
+	}
+	x, err := g.Rehearse(ctx, p)
+	return rehearsal{x.Considered, x.Changed, x.Stopped, x.Users, x.Truncated, wire.Examples(x.Examples)}, err
+}

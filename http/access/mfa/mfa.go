@@ -1,0 +1,198 @@
+// Package mfa serves section 4.4 of the interface, the administration of the second
+// factor: nine endpoints over methods, actions and policies, and beside them an
+// extension that tells which policy applies. It reads and writes the wire shapes of
+// section 2.2 of the interface and leaves every rule to domain/access/mfa.
+//
+// Start reading at Endpoints, then request.go for what a body may say.
+package mfa
+
+import (
+	"context"
+
+	"castellan/domain/access/mfa"
+	"castellan/domain/kit/fault"
+	"castellan/http/rest"
+)
+
+const section = "4.4 MFA administration"
+
+// Group serves the section. Lists show what is stored, not this node's
+// snapshot of it, so that an administrator reads what another node wrote.
+type Group struct{ Admin *mfa.Admin }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	const (
+		methods  = "/admin/system/mfa/methods"
+		actions  = "/admin/system/mfa/actions"
+		policies = "/admin/system/mfa/policies"
+		common   = policies + "/common"
+	)
+	return rest.Section(section,
+		rest.Get(methods, "List the methods, or one of them", rest.Tenant, g.methods, fault.InvalidField).
+			Doc("listMfaMethods", "A methodCode that no method has gives an empty list."),
+		rest.Post(methods, "Add a method", rest.Tenant, g.addMethod, fault.InvalidField, fault.RecordAlreadyExist).
+			Try(`{"methodCode":"VOICE","expireMs":180000,"renewStartMs":60000}`).
+			Doc("addMfaMethod",
+				"A method says how long its codes are valid and when they can be renewed."),
+		rest.Patch(methods, "Change a method", rest.Tenant, g.changeMethod, fault.InvalidField, fault.RecordNotFound).
+			Try(`{"methodCode":"VOICE","expireMs":120000}`).
+			Doc("updateMfaMethod",
+				"Fields that are not sent stay as they are. Challenges under way keep the old values."),
+		rest.Get(actions, "List the actions, or one of them", rest.Tenant, g.actions, fault.InvalidField).
+			Doc("listMfaActions", "An actionCode that no action has gives an empty list."),
+		rest.Post(actions, "Add an action", rest.Tenant, g.addAction, fault.InvalidField, fault.RecordAlreadyExist).
+			Body(rest.LargeBody).
+			Try(`{"actionCode":"EXPORT","title":{"en":"Export","tr":"Dışa aktarma"},"infoTableHeaders":{}}`).
+			Doc("addMfaAction",
+				"An action is an operation that a challenge guards. Its texts are shown to the owner who "+
+					"approves it."),
+		rest.Patch(actions, "Change the texts of an action", rest.Tenant, g.changeAction, fault.InvalidField,
+			fault.RecordNotFound).
+			Body(rest.LargeBody).
+			Try(`{"actionCode":"EXPORT","title":{"en":"Export of data"}}`).
+			Doc("updateMfaAction", "Fields that are not sent stay as they are."),
+		rest.Get(policies, "List the policies", rest.Tenant, g.policies, fault.InvalidField).
+			Doc("listMfaPolicies",
+				"A policy says which methods guard an action, for everybody, for one user or for one address."),
+		rest.Post(common, "Add the COMMON policy of an action", rest.Tenant, g.addCommon, fault.InvalidField,
+			fault.RecordAlreadyExist).
+			Try(`{"actionCode":"EXPORT","name":"SMS or mail","expireAt":0,"required":1,"methods":[["SMS","MAIL"]]}`).
+			Doc("addMfaPolicy",
+				"The policy holds for everybody for whom no more specific one exists. An action has at most "+
+					"one policy of this kind."),
+		rest.Patch(common, "Change a COMMON policy", rest.Tenant, g.changeCommon, fault.InvalidField,
+			fault.RecordNotFound).
+			Try(`{"id":${listMfaPolicies.0.id},"name":"Login by SMS"}`).
+			NamesNoUser("a COMMON policy holds for every account").
+			Doc("updateMfaPolicy",
+				"Fields that are not sent stay as they are. Challenges under way keep the policy that they "+
+					"were started with."),
+	).For(rest.Admin).MarkSensitive()
+}
+
+type method struct {
+	MethodCode   string `json:"methodCode"`
+	ExpireMs     int64  `json:"expireMs" doc:"validity in ms; 0: as long as the challenge"`
+	RenewStartMs int64  `json:"renewStartMs" doc:"ms after creation before a renewal is possible; 0: never"`
+}
+
+func (g Group) methods(ctx context.Context, _ rest.Caller, in methodFilter) ([]method, error) {
+	codes, err := filter("methodCode", in.MethodCode)
+	if err != nil {
+		return nil, err
+	}
+	all, err := g.Admin.Store.Methods(ctx, codes...)
+	return rest.Each(all, func(m mfa.Method) method { return method{m.Code, m.ExpireMs, m.RenewStartMs} }), err
+}
+
+type methodCode struct {
+	MethodCode string `json:"methodCode"`
+}
+
+func (g Group) addMethod(ctx context.Context, who rest.Caller, in addMethodRequest) (methodCode, error) {
+	m := mfa.Method{Code: in.MethodCode, ExpireMs: in.ExpireMs, RenewStartMs: in.RenewStartMs}
+	return methodCode{m.Code}, g.Admin.AddMethod(ctx, who.By(), m)
+}
+
+func (g Group) changeMethod(ctx context.Context, who rest.Caller, in changeMethodRequest) (rest.None, error) {
+	c := mfa.MethodChange{Code: in.MethodCode, ExpireMs: in.ExpireMs, RenewStartMs: in.RenewStartMs}
+	return rest.None{}, g.Admin.ChangeMethod(ctx, who.By(), c)
+}
+
+type action struct {
+	ActionCode       string      `json:"actionCode"`
+	Title            mfa.Text    `json:"title" schema:"LocalizedText"`
+	InfoTableHeaders mfa.Headers `json:"infoTableHeaders" schema:"InfoTableHeaders"`
+}
+
+func (g Group) actions(ctx context.Context, _ rest.Caller, in actionFilter) ([]action, error) {
+	codes, err := filter("actionCode", in.ActionCode)
+	if err != nil {
+		return nil, err
+	}
+	all, err := g.Admin.Store.Actions(ctx, codes...)
+	return rest.Each(all, func(a mfa.Action) action { return action{a.Code, a.Title, a.Headers} }), err
+}
+
+type actionCode struct {
+	ActionCode string `json:"actionCode"`
+}
+
+func (g Group) addAction(ctx context.Context, who rest.Caller, in addActionRequest) (actionCode, error) {
+	a, err := in.action()
+	if err != nil {
+		return actionCode{}, err
+	}
+	return actionCode{a.Code}, g.Admin.AddAction(ctx, who.By(), a)
+}
+
+func (g Group) changeAction(ctx context.Context, who rest.Caller, in changeActionRequest) (rest.None, error) {
+	c, err := in.change()
+	if err != nil {
+		return rest.None{}, err
+	}
+	return rest.None{}, g.Admin.ChangeAction(ctx, who.By(), c)
+}
+
+type policy struct {
+	ID         int64  `json:"id"`
+	ActionCode string `json:"actionCode"`
+	Name       string `json:"name" example:"Login by SMS"`
+	EntityType string `json:"entityType" enum:"GENERAL,USER_ID,IP"`
+	ExpireAt   int64  `json:"expireAt" doc:"epoch ms; 0: never"`
+	Type       string `json:"type"`
+	Detail     detail `json:"detail"`
+}
+
+// detail of a COMMON policy. The interface spells the last one "preffered"
+// and shows it in requests only; it is listed so that it can be read back.
+type detail struct {
+	Methods   [][]string `json:"methods" schema:"MethodChoices"`
+	Required  int        `json:"required" doc:"how many methods must be completed"`
+	Preferred int        `json:"preffered" doc:"no effect"`
+	// NumberMatching is an option of ours, shown where it is on.
+	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: approve a push with the starter's number"`
+}
+
+func (detail) SchemaName() string { return "MfaPolicyDetail" }
+
+func (g Group) policies(ctx context.Context, _ rest.Caller, _ rest.None) ([]policy, error) {
+	all, err := g.Admin.Store.Policies(ctx)
+	return rest.Each(all, showPolicy), err
+}
+
+func showPolicy(p mfa.Policy) policy {
+	d := detail{Methods: rest.Each(p.Methods, mfa.Choice.Tuple), Required: p.Required, Preferred: p.Preference(),
+		NumberMatching: p.NumberMatching}
+	return policy{p.ID, p.ActionCode, p.Name, string(p.EntityType), p.ExpireAt, p.Type, d}
+}
+
+type policyID struct {
+	ID int64 `json:"id"`
+}
+
+func (g Group) addCommon(ctx context.Context, who rest.Caller, in addCommonRequest) (policyID, error) {
+	p, err := in.policy()
+	if err != nil {
+		return policyID{}, err
+	}
+	id, err := g.Admin.AddCommon(ctx, who.By(), p)
+	return policyID{id}, err
+}
+
+func (g Group) changeCommon(ctx context.Context, who rest.Caller, in changeCommonRequest) (rest.None, error) {
+	c, err := in.change()
+	if err != nil {
+		return rest.None{}, err
+	}
+	return rest.None{}, g.Admin.ChangeCommon(ctx, who.By(), c)
+}
+
+// filter is the optional code of a list: one that nobody has matches nothing
+// (D-MFA-10). INVALID_FIELD for a value that cannot be a code.
+func filter(field string, code *string) ([]string, error) {
+	if code == nil {
+		return nil, nil
+	}
+	return []string{*code}, mfa.CheckCode(field, *code)
+}

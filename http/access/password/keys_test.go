@@ -1,0 +1,139 @@
+package password_test
+
+import (
+	"testing"
+	"time"
+
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
+)
+
+// replaceKey has a new hashing key take over from one that became known.
+func (w *world) replaceKey() {
+	w.t.Helper()
+	keyringtest.Replace(w.t, w.keys)
+	w.skip(keyring.Notice)
+}
+
+// A hashing key that became known is replaced in the middle of everything. Nobody
+// gets new tries by it, nothing under way is lost, and what is made afterwards comes
+// from the new key alone.
+func TestStartsOutliveAReplacedKey(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.add(1, nil)
+		for _, n := range []int{1, 2} { // known, unknown
+			for range 4 {
+				w.post("/auth/password/reset", phone(n)).is(t, 200, "")
+			}
+		}
+		w.skip(keyring.HashGrace) // far from these, so that the windows below are their own
+		for _, n := range []int{1, 2} {
+			for range 4 {
+				w.post("/auth/password/reset", phone(n)).is(t, 200, "")
+			}
+		}
+		w.replaceKey()
+		w.start()
+		for _, n := range []int{1, 2} {
+			w.post("/auth/password/reset", phone(n)).is(t, 200, "")
+			w.post("/auth/password/reset", phone(n)).is(t, 429, "RATE_LIMITED")
+		}
+		w.skip(keyring.HashGrace) // the old key ends
+		if w.ring.Former("d") != nil {
+			t.Fatal("the old key lives on")
+		}
+		w.post("/auth/password/reset", phone(2)).is(t, 200, "")
+	})
+}
+
+// A phone that nobody has keeps the wrong values that were counted for it, as an
+// account does, and gets a new subject once they count no more.
+func TestDecoysOutliveAReplacedKey(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.add(1, nil)
+		w.svc.Phones, w.svc.Networks = nil, nil
+		w.replaceKey() // a second replacement below finds two keys that are leaving
+		before := w.starter.Conceal("+905320000002")
+		spend := func(n int) {
+			for range 4 { // 20 wrong values, five for a method
+				f := w.reset(n)
+				for range 5 {
+					w.wrong(f, "SMS")
+				}
+			}
+		}
+		spend(1)
+		spend(2)
+		w.skip(11 * time.Minute) // nothing is open
+		for range 2 {
+			for _, n := range []int{1, 2} {
+				w.wrong(w.reset(n), "SMS").is(t, 429, "RATE_LIMITED")
+			}
+			w.replaceKey()
+		}
+		if w.starter.Conceal("+905320000002") == before {
+			t.Error("new decoys come from the old key")
+		}
+		subject, former, err := w.starter.Subject(t.Context(), "+905320000009")
+		if err != nil || subject != w.starter.Conceal("+905320000009") || len(former) < 2 {
+			t.Errorf("a phone nobody asked for has subject %q, %d former, %v", subject, len(former), err)
+		}
+		w.skip(keyring.HashGrace)
+		subject, former, err = w.starter.Subject(t.Context(), "+905320000002")
+		if err != nil || subject != w.starter.Conceal("+905320000002") || len(former) != 0 {
+			t.Errorf("subject %q, %d former, %v", subject, len(former), err)
+		}
+	})
+}
+
+// The caps of a destination count what was sent under both keys, in memory and from
+// rows.
+func TestCapsOutliveAReplacedKey(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.add(1, nil)
+		w.svc.Phones, w.svc.Networks = nil, nil
+		sent := func() bool {
+			f := w.reset(1)
+			return w.code(f, "SMS") != ""
+		}
+		n := 0
+		for sent() {
+			n++
+		}
+		if n != 10 { // half of 20, for starts that proved nothing
+			t.Fatalf("%d were sent", n)
+		}
+		w.replaceKey()
+		for _, restart := range []bool{false, true} {
+			if restart {
+				w.start()
+				w.svc.Phones, w.svc.Networks = nil, nil
+			}
+			if sent() {
+				t.Errorf("a new key of hashes gave a new budget (restart %v)", restart)
+			}
+		}
+		w.skip(time.Hour)
+		for n = 0; sent(); n++ {
+		}
+		if n != 5 { // the user's 30 a day: ten starts of two, and five
+			t.Errorf("%d were sent an hour later", n)
+		}
+	})
+}
+
+// A one-time token that is under way when the key is replaced works, once.
+func TestOneTimeTokenOutlivesAReplacedKey(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		early := w.otauth(1)
+		w.replaceKey()
+		w.update(early, passwordB).is(t, 200, "")
+		w.update(early, passwordC).is(t, 401, "TOKEN_REVOKED")
+		late := w.otauth(1)
+		w.update(late, passwordC).is(t, 200, "")
+		if !w.has(u, passwordC) {
+			t.Error("the password is another one")
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package resource
+
+import (
+	"context"
+
+	"castellan/http/rest"
+)
+
+// Own tells callers what they may ask for, so that a client shows no button that
+// cannot work.
+type Own struct {
+	// Table lists the endpoints of the program.
+	Table func() []rest.Endpoint
+	// Permits says what the guards would; asAdmin: the caller may also act for others there.
+	Permits func(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin bool)
+	// Action is the code of the challenge that a call starts, "" for none.
+	Action func(e *rest.Endpoint) string
+}
+
+func (g Own) Endpoints() []rest.Endpoint {
+	return rest.Section("Extensions: login and sessions",
+		rest.Get("/auth/permissions", "List the endpoints that the caller may ask for", rest.User, g.list).
+			Doc("listOwnPermissions",
+				"Those that want the token of a session, in the order of the interface. asAdmin: the caller may act "+
+					"for others there. The answer may be a second older than a change of a role; each endpoint "+
+					"judges for itself."),
+	).Extended()
+}
+
+type ownPermission struct {
+	Method  string `json:"method" example:"GET"`
+	Path    string `json:"path" doc:"as in the description of the interface" example:"/admin/list-users"`
+	AsAdmin bool   `json:"asAdmin" doc:"the caller may act for others"`
+	Action  string `json:"action,omitempty" doc:"of the challenge that a call starts, if any" example:"LOGIN"`
+}
+
+func (ownPermission) SchemaName() string { return "OwnPermission" }
+
+func (g Own) list(_ context.Context, who rest.Caller, _ rest.None) ([]ownPermission, error) {
+	table := g.Table()
+	may := make([]ownPermission, 0, len(table))
+	for i := range table {
+		e := &table[i]
+		switch e.Audience {
+		case rest.SelfUser, rest.SelfOrAdmin, rest.Admin:
+			if permitted, asAdmin := g.Permits(who, e); permitted {
+				may = append(may, ownPermission{e.Method, e.Path, asAdmin, g.Action(e)})
+			}
+		}
+	}
+	return may, nil
+}

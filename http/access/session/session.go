@@ -1,0 +1,186 @@
+// Package session serves the extension endpoints around the session: logging
+// in with a password and a second factor, logging out, and the list of where
+// one is logged in (decisions D-AUTH-01, D-EXT-01).
+//
+// Start reading at Endpoints. Every rule is in domain/access/session.
+package session
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"castellan/domain/access/session"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/fault"
+	"castellan/http/auth"
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+const section = "Extensions: login and sessions"
+
+// Group serves the endpoints. Service is needed; CountryName, where it is set,
+// turns a country's code into its name in a language.
+type Group struct {
+	Service     *session.Service
+	CountryName func(code, language string) string
+}
+
+func (g Group) Endpoints() []rest.Endpoint {
+	const sessions = "/auth/sessions"
+	return rest.Section(section,
+		rest.Post("/auth/login", "Log in with a password; the session begins when the challenge is complete",
+			rest.NoAuth, g.login,
+			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited,
+			fault.Overloaded).Gives("p-auth").
+			Try(`{"countryCode":"90","phoneNumber":"${user.phone}","password":"${user.password}"}`).
+			Doc("login",
+				"Send a phone number with its country code, or a mail address. The answer is a challenge and "+
+					"its token in the header p-auth. The session token x-auth comes with the answer of "+
+					"completeChallenge. An unknown account and a wrong password give the same 401."),
+		rest.Post("/auth/logout", "End the session of the token", rest.User, g.logout).
+			TryLast("").
+			Doc("logout", "The token is refused from then on, on every node."),
+		rest.Get(sessions, "List where the caller is logged in, newest first", rest.User, g.list).
+			Doc("listSessions", "current marks the session of this request."),
+		rest.Delete(sessions, "End one of the caller's sessions, or all of them, the present one included", rest.User, g.end,
+			fault.InvalidField, fault.RecordNotFound).
+			Try(`{"sessionId":"${listSessions.0.sessionId}"}`).
+			Doc("endSessions", "Send sessionId to end one session, or all: true to end each of them."),
+	).Extended()
+}
+
+type loginRequest struct {
+	CountryCode *string `json:"countryCode" doc:"dialling code; with phoneNumber" example:"90"`
+	PhoneNumber *string `json:"phoneNumber" doc:"or email" example:"5321234567"`
+	Email       *string `json:"email" doc:"or countryCode and phoneNumber"`
+	Password    string  `json:"password" blank:"ok" maxLength:"1024"`
+	DeviceID    *string `json:"deviceId" doc:"registered device that logs in; kept with the session" maxLength:"64"`
+
+	who user.Identifier // read by Lacks, once
+}
+
+// Lacks asks for one way to say who logs in, well spelled, and for a password
+// that is not empty. It keeps the identifier that it reads.
+func (in *loginRequest) Lacks() (missing []fault.Problem) {
+	add := func(field, message string) {
+		missing = append(missing, fault.Problem{Field: field, Message: message})
+	}
+	in.who, missing = user.Identify(in.CountryCode, in.PhoneNumber, in.Email)
+	if in.Email == nil && in.CountryCode == nil {
+		add("countryCode", "is required without email")
+	}
+	if in.Email == nil && in.PhoneNumber == nil {
+		add("phoneNumber", "is required without email")
+	}
+	if in.Email == nil && in.CountryCode == nil && in.PhoneNumber == nil {
+		add("email", "is required without countryCode and phoneNumber")
+	}
+	if in.Password == "" {
+		add("password", "is required")
+	}
+	return missing
+}
+
+// Validate refuses two ways to say who logs in.
+func (in *loginRequest) Validate() error {
+	if in.Email != nil && (in.CountryCode != nil || in.PhoneNumber != nil) {
+		return fault.Invalid("email", "give either a phone number or a mail address")
+	}
+	return nil
+}
+
+func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[wire.ChallengeAnswer], error) {
+	r := session.LoginRequest{Who: in.who, Password: in.Password, IP: who.IP, Starter: auth.From(who)}
+	if in.DeviceID != nil {
+		r.DeviceID = *in.DeviceID
+	}
+	started, err := g.Service.Login(ctx, r)
+	if err != nil {
+		return rest.Reply[wire.ChallengeAnswer]{}, err
+	}
+	return wire.Started(started), nil
+}
+
+func (g Group) logout(ctx context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
+	return rest.None{}, g.Service.Logout(ctx, caller(who))
+}
+
+// record is a session as D-EXT-01 shows it.
+type record struct {
+	SessionID   string    `json:"sessionId"`
+	CreatedAt   rest.Time `json:"createdAt"`
+	LastSeenAt  rest.Time `json:"lastSeenAt"`
+	IP          string    `json:"ip"`
+	CountryName *string   `json:"countryName" doc:"null when unknown"`
+	DeviceBrand string    `json:"deviceBrand"`
+	DeviceModel string    `json:"deviceModel"`
+	DeviceDesc  string    `json:"deviceDesc"`
+	Current     bool      `json:"current" doc:"the session of this request"`
+}
+
+func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
+	all, err := g.Service.List(ctx, caller(who))
+	if err != nil {
+		return nil, err
+	}
+	language := who.Language
+	// the user's own comes before the default (D-GEN-16)
+	if !who.LanguageAsked && slices.ContainsFunc(all, func(s session.Session) bool { return s.Country != "" }) {
+		u, err := g.Service.Users.Get(ctx, who.UserID)
+		if err != nil {
+			return nil, err
+		}
+		language = cmp.Or(u.Language, language)
+	}
+	out := make([]record, len(all))
+	for i, s := range all {
+		out[i] = record{SessionID: s.ID, CreatedAt: rest.Time{Time: s.CreatedAt}, LastSeenAt: rest.Time{Time: s.LastSeenAt},
+			IP: s.IP, CountryName: g.country(s.Country, language),
+			DeviceBrand: s.Brand, DeviceModel: s.Model, DeviceDesc: s.Description, Current: s.ID == who.SessionID}
+	}
+	return out, nil
+}
+
+func (g Group) country(code, language string) *string {
+	if code != "" && g.CountryName != nil {
+		code = g.CountryName(code, language)
+	}
+	if code == "" {
+		return nil
+	}
+	return &code
+}
+
+type endRequest struct {
+	SessionID *string `json:"sessionId" doc:"or all"`
+	All       *bool   `json:"all" doc:"true ends every session, the caller's own too"`
+}
+
+// Validate asks for exactly one of the two.
+func (in endRequest) Validate() error {
+	switch all := in.All != nil && *in.All; {
+	case all && in.SessionID != nil:
+		return fault.Invalid("sessionId", "give either sessionId or all")
+	case !all && in.SessionID == nil:
+		return fault.Invalid("sessionId", "is required unless all is true")
+	}
+	return nil
+}
+
+type ended struct {
+	Ended int `json:"ended"`
+}
+
+func (g Group) end(ctx context.Context, who rest.Caller, in endRequest) (rest.Data[ended], error) {
+	if in.SessionID == nil {
+		n, err := g.Service.EndAll(ctx, caller(who))
+		return rest.Data[ended]{Data: ended{n}}, err
+	}
+	return rest.Data[ended]{Data: ended{1}}, g.Service.End(ctx, caller(who), *in.SessionID)
+}
+
+func caller(who rest.Caller) session.Caller {
+	return session.Caller{By: who.By(), SessionID: who.SessionID}
+}

@@ -1,0 +1,74 @@
+// Package totp serves section 4.2 of the interface: setting an authenticator up, deactivating it,
+// and recovering its secret. Every rule is in domain/access/totp.
+package totp
+
+import (
+	"context"
+
+	"castellan/domain/access/totp"
+	"castellan/domain/kit/fault"
+	"castellan/http/rest"
+)
+
+const section = "4.2 TOTP"
+
+// Group serves the section.
+type Group struct{ Service *totp.Service }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Start2FA("POST", "/auth/totp/setup",
+			"Define an authenticator once the challenge is complete; its secret and recovery codes are in execResult.data",
+			rest.User, totp.ActionSetup, g.setup, fault.TOTPAlreadyDefined).
+			Doc("setupTotp",
+				"Starts a challenge. The authenticator is defined when it is complete: execResult.data then "+
+					"holds the secret, its QR code and five recovery codes, shown this once. An account has one "+
+					"authenticator."),
+		rest.Start2FA("POST", "/auth/totp/deactivate",
+			"Remove the authenticator once the challenge is complete; its recovery codes expire",
+			rest.User, totp.ActionDeactivate, g.deactivate, fault.TOTPNotDefined).
+			TryLast("").
+			Doc("deactivateTotp",
+				"Starts a challenge. When it is complete the authenticator and its recovery codes are gone."),
+		rest.Post("/auth/totp/recover", "Read the authenticator's secret again with a recovery code, which is used up",
+			rest.User, g.recover,
+			fault.InvalidField, fault.TOTPNotDefined, fault.RecoveryCodeInvalid, fault.RateLimited).
+			Try(`{"recoveryCode":"${setupTotp.result.execResult.data.recoveryCodes.0}"}`).
+			Doc("recoverTotp",
+				"For an owner who lost the authenticator app and still has a session. Case, spaces "+
+					"and dashes of the code do not matter. Five wrong codes in 15 minutes close the endpoint for "+
+					"the account for a while."),
+	)
+}
+
+// Neither action needs to remember anything of its request.
+
+func (g Group) setup(ctx context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
+	return rest.None{}, g.Service.Definable(ctx, who.UserID)
+}
+
+func (g Group) deactivate(ctx context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
+	return rest.None{}, g.Service.Removable(ctx, who.UserID)
+}
+
+type recoverRequest struct {
+	// Code is read in any spelling: case, spaces and dashes do not matter.
+	Code string `json:"recoveryCode" alias:"recovery_code" maxLength:"64" doc:"of the setup" example:"abcde-fghij"`
+}
+
+// recoverAnswer spells two of its fields both ways (D-TOTP-01).
+type recoverAnswer struct {
+	Base32      string `json:"base32" doc:"the secret"`
+	OTPAuthURL  string `json:"otpAuthUrl" doc:"the secret as otpauth://totp/…"`
+	QRDataURL   string `json:"qrDataUrl" doc:"the URL as a QR code: a PNG as data:image/png;base64,…"`
+	OTPAuthURL2 string `json:"otp_auth_url" alias:"otpAuthUrl"`
+	QRDataURL2  string `json:"qr_data_url" alias:"qrDataUrl"`
+}
+
+func (recoverAnswer) SchemaName() string { return "RecoveredTotp" }
+
+func (g Group) recover(ctx context.Context, who rest.Caller, in recoverRequest) (recoverAnswer, error) {
+	a, err := g.Service.Recover(ctx, who.By(), in.Code)
+	return recoverAnswer{Base32: a.Base32, OTPAuthURL: a.URL, QRDataURL: a.QRDataURL, OTPAuthURL2: a.URL,
+		QRDataURL2: a.QRDataURL}, err
+}

@@ -1,0 +1,66 @@
+package user
+
+import (
+	"context"
+	"net/netip"
+
+	"castellan/domain/access/session"
+	"castellan/domain/kit/fault"
+	"castellan/http/rest"
+)
+
+// login is a line of the login history (D-USR-04).
+type login struct {
+	ID          string    `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	UserID      *string   `json:"userId" doc:"null where nobody has the identifier that was tried"`
+	IPAddress   string    `json:"ipaddress" example:"203.0.113.9"`
+	DeviceBrand string    `json:"deviceBrand" example:"Apple"`
+	DeviceModel string    `json:"deviceModel" example:"iPhone 16"`
+	DeviceDesc  string    `json:"deviceDesc" example:"iOS 18.1"`
+	CountryName *string   `json:"countryName" doc:"null when unknown"`
+	Success     bool      `json:"success"`
+	CreatedAt   rest.Time `json:"createdAt"`
+}
+
+// SchemaName names the schema in the published document.
+func (login) SchemaName() string { return "Login" }
+
+// showLogin shows a line in a language.
+func (g Group) showLogin(language string) func(session.Login) login {
+	return func(l session.Login) login {
+		out := login{ID: l.ID, IPAddress: l.IP, DeviceBrand: l.Brand, DeviceModel: l.Model, DeviceDesc: l.Description,
+			Success: l.Success, CreatedAt: rest.Time{Time: l.At}}
+		if l.UserID != "" {
+			out.UserID = &l.UserID
+		}
+		if l.Country != "" {
+			out.CountryName = new(g.CountryName(l.Country, language))
+		}
+		return out
+	}
+}
+
+type loginsRequest struct {
+	UserID string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	rest.Recent
+}
+
+func (g Group) logins(ctx context.Context, who rest.Caller, in loginsRequest) (rest.Reply[[]login], error) {
+	return rest.List(ctx, who, rest.Paging(in.Recent), in.UserID, g.Sessions.Logins, g.showLogin(who.Language))
+}
+
+// maxLogins bounds the history of an address.
+const maxLogins = 1000
+
+type loginsFromRequest struct {
+	IPAddress string `json:"ipaddress" example:"203.0.113.9" doc:"an IPv4 or IPv6 address"`
+}
+
+func (g Group) loginsFrom(ctx context.Context, who rest.Caller, in loginsFromRequest) ([]login, error) {
+	ip, err := netip.ParseAddr(in.IPAddress)
+	if err != nil {
+		return nil, fault.Invalid("ipaddress", "must be an IP address")
+	}
+	all, err := g.Sessions.LoginsFrom(ctx, ip.Unmap().String(), maxLogins)
+	return rest.Each(all, g.showLogin(who.Language)), err
+}

@@ -1,0 +1,102 @@
+package user
+
+import (
+	"context"
+	"strings"
+
+	"castellan/domain/access/profile"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/fault"
+	"castellan/http/rest"
+)
+
+// answered is the account after a change.
+func answered(u user.User, err error) (rest.Data[item], error) {
+	return rest.Data[item]{Data: show(u)}, err
+}
+
+type nameRequest struct {
+	UserID  string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64"`
+	Name    string `json:"name" example:"Ayşe" maxLength:"100"`
+	Surname string `json:"surname" example:"Yılmaz" maxLength:"100"`
+}
+
+func (g Group) setName(ctx context.Context, who rest.Caller, in nameRequest) (rest.Data[item], error) {
+	name, surname := strings.TrimSpace(in.Name), strings.TrimSpace(in.Surname)
+	return answered(g.Profiles.SetName(ctx, who.By(), in.UserID, name, surname))
+}
+
+type phoneRequest struct {
+	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64"`
+	PhoneNum    string `json:"phoneNum" example:"5321234567" maxLength:"40" doc:"without the country code"`
+	CountryCode string `json:"countryCode" example:"90" maxLength:"16" doc:"dialling code"`
+}
+
+func (g Group) setPhone(ctx context.Context, who rest.Caller, in phoneRequest) (rest.Data[item], error) {
+	is, problems := user.Identify(&in.CountryCode, &in.PhoneNum, nil)
+	if is.Phone != "" && (user.User{Phone: is.Phone}).Reachable() == "" { // the form of a placeholder
+		problems = append(problems, fault.Problem{Field: "phoneNum", Message: "must be digits, without the country code"})
+	}
+	if err := renamed(problems, "phoneNumber", "phoneNum"); err != nil {
+		return rest.Data[item]{}, err
+	}
+	dial, err := user.DialCode(in.CountryCode)
+	if err != nil {
+		return rest.Data[item]{}, err
+	}
+	return answered(g.Profiles.SetPhone(ctx, who.By(), in.UserID, dial, is.Phone))
+}
+
+type mailRequest struct {
+	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64"`
+	MailAddress string `json:"mailAddress" example:"ayse@example.com" maxLength:"320"`
+}
+
+func (g Group) setMail(ctx context.Context, who rest.Caller, in mailRequest) (rest.Data[item], error) {
+	is, problems := user.Identify(nil, nil, &in.MailAddress)
+	if err := renamed(problems, "email", "mailAddress"); err != nil {
+		return rest.Data[item]{}, err
+	}
+	return answered(g.Profiles.SetMail(ctx, who.By(), in.UserID, is.Mail))
+}
+
+// renamed is INVALID_FIELD with the name that a field has here.
+func renamed(problems []fault.Problem, from, to string) error {
+	for i, p := range problems {
+		if p.Field == from {
+			problems[i].Field = to
+		}
+	}
+	return fault.All(problems)
+}
+
+type historyRequest struct {
+	UserID    string     `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64"`
+	StartDate *rest.Time `json:"startDate" example:"2020-01-01"`
+	EndDate   *rest.Time `json:"endDate" example:"2099-12-31" doc:"inclusive; a date includes that whole day"`
+	rest.Paging
+}
+
+type change struct {
+	ID        rest.ID   `json:"id" example:"1"`
+	UserID    string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	OldEmail  string    `json:"oldEmail" example:"ayse@example.com" doc:"empty where the account had none"`
+	NewEmail  string    `json:"newEmail" example:"ayse.yilmaz@example.com"`
+	ChangedBy string    `json:"changedBy" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKB" doc:"the administrator"`
+	CreatedAt rest.Time `json:"createdAt"`
+}
+
+// SchemaName names the schema in the published document.
+func (change) SchemaName() string { return "EmailChange" }
+
+func showChange(c profile.MailChange) change {
+	return change{rest.ID(c.ID), c.UserID, c.Old, c.New, c.ChangedBy, rest.Time{Time: c.At}}
+}
+
+func (g Group) history(ctx context.Context, who rest.Caller, in historyRequest) (out rest.Reply[[]change], err error) {
+	q := profile.Query{UserID: in.UserID}
+	if q.From, q.To, err = rest.Span("startDate", in.StartDate, in.EndDate); err != nil {
+		return out, err
+	}
+	return rest.List(ctx, who, in.Paging, q, g.Profiles.Store.MailChanges, showChange)
+}

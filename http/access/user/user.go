@@ -1,0 +1,100 @@
+// Package user serves section 4.12 of the interface: the caller's own profile, and
+// what administrators see and change of accounts.
+package user
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/access/profile"
+	"castellan/domain/access/session"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/fault"
+	"castellan/http/rest"
+)
+
+const section = "4.12 Users"
+
+// Group serves the section.
+type Group struct {
+	Users     user.Store
+	Directory user.Directory
+	// Statuses are the known statuses of accounts (D-GEN-17).
+	Statuses func() []string
+	// HashesIdentity are the keyed hashes under which an identity number is found.
+	HashesIdentity func(number string) []string
+	Now            func() time.Time
+	Sessions       session.Store // has the history of logins
+	CountryName    func(code, language string) string
+	Levels         func(context.Context) ([]LevelName, error)
+	Profiles       *profile.Service
+}
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return append(rest.Section(section,
+		rest.Get("/admin/list-users", "List accounts", rest.Tenant, g.list, fault.InvalidField).
+			Try("email=demo@demo.castellan.test").
+			Doc("listUsers", "An account is listed where it has everything that is asked for."),
+		rest.Get("/user/user-profile", "Read the caller's profile", rest.Tenant, g.profile).
+			For(rest.SelfUser).
+			Doc("getProfile", "The facts of the account that a client shows or hides functions by."),
+		rest.Get("/admin/login-history", "List the logins of an account, newest first", rest.Tenant, g.logins,
+			fault.InvalidField).
+			Try("userId=${user.id}&limit=1").
+			Doc("listLogins", "Those that were completed and those that were refused."),
+		rest.Get("/admin/login-history-v2", "List the logins from an address, newest first", rest.Tenant, g.loginsFrom,
+			fault.InvalidField).
+			Doc("listLoginsFromAddress", "Over all accounts; at most the last 1000."),
+		rest.Get("/admin/get-users-by-register-date", "List accounts by registration, newest first", rest.Tenant,
+			g.registered, fault.InvalidField).
+			Try("beginDate=2020-01-01&endDate=2020-12-31&limit=10").
+			Doc("listUsersByRegisterDate", "Both ends of the range are included."),
+		rest.Get("/admin/get-user-counts-by-register-date", "Count registrations by day", rest.Tenant,
+			g.countsBetween, fault.InvalidField).
+			Doc("countUsersByRegisterDate", "Days (UTC) in ascending order; a day without a registration is left out."),
+		rest.Get("/admin/get-active-users", "List accounts that were used", rest.Tenant, g.active, fault.InvalidField).
+			Try("pastMonths=3&limit=1").
+			Doc("listActiveUsers", "Those with a login since that day so many months ago (UTC), the latest first."),
+		rest.Get("/user/total-count-by-status", "Count accounts by status", rest.Tenant, g.byStatus, fault.InvalidField).
+			For(rest.Admin).
+			Doc("countUsersByStatus", "Every known status is there, also one that no account has."),
+		rest.Get("/user/last-month-user-count-day-by-day", "Count the registrations of the last 30 days", rest.Tenant,
+			g.lastMonth).
+			For(rest.Admin).
+			Doc("countUsersOfLastMonth", "One item for each day (UTC) in ascending order; today is the last one."),
+		rest.Get("/admin/get-count-of-users-by-level", "Count accounts by level", rest.Tenant, g.byLevel).
+			Doc("countUsersByLevel", "Every level is there, also one that no account has."),
+		rest.Post("/admin/user/update-fullname", "Change the name of an account", rest.Tenant, g.setName,
+			fault.InvalidField, fault.RecordNotFound).
+			Try(`{"userId":"${user.id}","name":"Ayşe","surname":"Yılmaz"}`).
+			Names(rest.General, "userId").
+			Doc("updateFullName", "Sessions go on."),
+		rest.Post("/admin/user/update-phonenumber", "Change the phone number of an account", rest.Tenant, g.setPhone,
+			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
+			Try(`{"userId":"${user.id}","phoneNum":"${user.phone}","countryCode":"90"}`).
+			Names(rest.Contact, "userId").
+			Doc("updatePhoneNumber", "Another number ends all sessions of the account and what was begun in them, and "+
+				"both numbers and the mail address are told. The same number changes nothing."),
+		rest.Post("/admin/user/update-email", "Change the mail address of an account", rest.Tenant, g.setMail,
+			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
+			Try(`{"userId":"${user.id}","mailAddress":"demo@demo.castellan.test"}`).
+			Names(rest.Contact, "userId").
+			Doc("updateEmail", "Another address ends all sessions of the account and what was begun in them, and both "+
+				"addresses are told; the old one is kept in the history. The same address changes nothing."),
+		rest.Get("/admin/get-email-change-history", "List the mail addresses that an account had, newest first",
+			rest.Tenant, g.history, fault.InvalidField).
+			Try("userId=${user.id}").
+			Doc("listEmailChanges", "startDate and endDate bound when the change was made; both are included."),
+	), g.preferences()...)
+}
+
+// facts is all that the interface shows of an account to its owner.
+type facts struct {
+	TOTP                 bool `json:"totp" doc:"an authenticator is active"`
+	IsWithdrawProhibited bool `json:"isWithdrawProhibited"`
+}
+
+func (g Group) profile(ctx context.Context, who rest.Caller, _ rest.None) (facts, error) {
+	u, err := g.Users.Get(ctx, who.UserID)
+	return facts{u.TOTP, u.WithdrawProhibited}, err
+}

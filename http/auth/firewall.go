@@ -1,0 +1,118 @@
+package auth
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+
+	"castellan/domain/access/servicekey"
+	"castellan/domain/guard/firewall"
+	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/token"
+	"castellan/http/edge"
+)
+
+// Firewall judges requests at the edge (edge.Options.Firewall), before any
+// credential: by the resource that is served, the resolved address, its country
+// and, only where some rule for the resource targets users, the user of a valid
+// session (D-GEN-19).
+type Firewall struct {
+	Evaluator *firewall.Evaluator
+	Tokens    interface {
+		Verify(class token.Class, raw string) (token.Claims, error)
+	}
+	// Service returns the service client whose header this is.
+	Service func(header string, from netip.Addr) (servicekey.Client, error)
+	// Live reports whether a session may still be used, and leaves no trace of
+	// having asked; Feed whether that can be relied on.
+	Live func(userID, sessionID string, sv int64) bool
+	Feed Feed
+}
+
+// rulings are used again.
+var rulings = sync.Pool{New: func() any { return new(firewall.Ruling) }}
+
+// Judge is the hook. Errors: ACCESS_DENIED, which names no rule; RATE_LIMITED
+// with the exact time to wait; UNAVAILABLE when a counter cannot tell.
+func (f Firewall) Judge(ctx context.Context, r *edge.Request, key string) error {
+	c := firewall.Client{IP: r.Caller.IP, Country: r.Caller.Country}
+	if edge.HealthCheck(key) {
+		return f.health(key, c)
+	}
+	if f.Feed != nil && !f.Feed.Holds(f.Feed.Mark()) {
+		// The rules may be others by now. Those that are known are better than none.
+		_ = f.Feed.CatchUp(ctx)
+	}
+	needs := f.Evaluator.Needs(key)
+	if needs.User {
+		c.UserID = f.user(ctx, r)
+	}
+	if needs.Service {
+		c.Service = f.service(ctx, r)
+	}
+	ruling := rulings.Get().(*firewall.Ruling)
+	defer rulings.Put(ruling)
+	if err := f.Evaluator.Check(ratelimit.WithClient(ctx, r), key, c, ruling); err != nil {
+		f.Evaluator.Unsure.Add(1)
+		return err
+	}
+	if len(ruling.State) > 0 {
+		r.SetHeaderBytes("RateLimit-Policy", ruling.Policy)
+		r.SetHeaderBytes("RateLimit", ruling.State)
+	}
+	switch ruling.Verdict {
+	case firewall.Deny:
+		r.Caller.UserID = c.UserID // for the audit; the request ends here
+		return fault.New(fault.AccessDenied, "access is denied")
+	case firewall.Count:
+		return fault.New(fault.RateLimited, "too many requests; try again later").After(ruling.RetryAfter)
+	}
+	f.Evaluator.Allowed.Add(1)
+	return nil
+}
+
+// health judges a health check by blacklists alone, and never one that comes from this
+// machine. No rate limit and no list of who may enter stops it, and no feed that is
+// late: an orchestrator must not end a process because of a rule (D-WAF-08).
+func (f Firewall) health(key string, c firewall.Client) error {
+	if !c.IP.IsLoopback() && f.Evaluator.Blacklisted(key, c) {
+		return fault.New(fault.AccessDenied, "access is denied")
+	}
+	return nil
+}
+
+// user is whose session it is: nobody's when the token is invalid, revoked, or
+// cannot be judged at the moment.
+func (f Firewall) user(ctx context.Context, r *edge.Request) string {
+	raw := r.Header("x-auth")
+	if raw == "" {
+		return ""
+	}
+	var c token.Claims
+	if withFreshSnapshot(ctx, f.Feed, func() (err error) {
+		if c, err = f.Tokens.Verify(token.XAuth, raw); err == nil && !f.Live(c.Subject, c.SessionID, c.SV) {
+			err = errNobody
+		}
+		return err
+	}) != nil {
+		return ""
+	}
+	return c.Subject
+}
+
+// service is the name of the service client with a valid key, and "" otherwise.
+func (f Firewall) service(ctx context.Context, r *edge.Request) string {
+	raw := r.Header("service-auth")
+	if raw == "" || f.Service == nil {
+		return ""
+	}
+	var client servicekey.Client
+	if withFreshSnapshot(ctx, f.Feed, func() (err error) {
+		client, err = f.Service(raw, r.Caller.IP)
+		return err
+	}) != nil {
+		return ""
+	}
+	return client.Name
+}

@@ -1,0 +1,189 @@
+package auth_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"castellan/domain/guard/firewall"
+	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/change/changetest"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/http/apitest"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	"castellan/http/rest"
+)
+
+// meter is a limiter whose demands are those of one rate.
+type meter struct {
+	full bool
+	no   error
+	keys []ratelimit.Key
+}
+
+func (m *meter) Allow(_ context.Context, demands []ratelimit.Demand, stands []ratelimit.Standing) (bool, error) {
+	for i, d := range demands {
+		m.keys = append(m.keys, d.Key)
+		if stands[i].Used = 1; m.full {
+			stands[i].Used, stands[i].Retry = 4, int64(90*time.Second)
+		}
+	}
+	return !m.full, m.no
+}
+
+func (m *meter) Look(context.Context, []ratelimit.Demand, []ratelimit.Standing) error { return nil }
+
+// wall is a firewall in front of an open endpoint and the health checks.
+type wall struct {
+	*firewall.Evaluator
+	*meter
+	t     *testing.T
+	srv   *edge.Server
+	feed  *countedFeed
+	ended bool
+	seen  edge.Answered
+}
+
+// countedFeed counts how often it is caught up.
+type countedFeed struct {
+	changetest.Feed
+	caught int
+}
+
+func (f *countedFeed) CatchUp(ctx context.Context) error { f.caught++; return f.Feed.CatchUp(ctx) }
+
+func newWall(t *testing.T, rules ...firewall.Rule) *wall {
+	for i := range rules {
+		rules[i].AppID, rules[i].Status, rules[i].AllResources = "API", firewall.Active, true
+	}
+	snapshot := firewall.Compile(rules, "API", time.Now().UnixMilli())
+	w := &wall{t: t, meter: &meter{}, feed: &countedFeed{}}
+	w.Evaluator = &firewall.Evaluator{Rules: func() *firewall.Snapshot { return snapshot }, Limiter: w.meter,
+		Now: time.Now}
+	f := auth.Firewall{Evaluator: w.Evaluator, Tokens: apitest.Tokens{}, Feed: w.feed,
+		Live: func(string, string, int64) bool { return !w.ended }}
+	var err error
+	w.srv, err = edge.New(edge.Options{Firewall: f.Judge,
+		Observe: func(_ context.Context, a edge.Answered) { w.seen = a }, CountryHeader: "x-country",
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}},
+		[]rest.Endpoint{rest.Get("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+			return rest.None{}, nil
+		}).For(rest.Public)})
+	storetest.Must(t, err)
+	w.srv.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
+	return w
+}
+
+// ask sends a request of a user from an address and checks the status.
+func (w *wall) ask(path, user, ip string, want int) http.Header {
+	w.t.Helper()
+	r := httptest.NewRequest("GET", path, nil)
+	r.Header.Set("X-Forwarded-For", ip)
+	r.Header.Set("x-country", "TR")
+	if user != "" {
+		r.Header.Set("x-auth", user)
+	}
+	res, err := w.srv.App.Test(r, -1)
+	storetest.Must(w.t, err)
+	if res.Body.Close(); res.StatusCode != want {
+		w.t.Errorf("%s of %q from %s: %d, want %d", path, user, ip, res.StatusCode, want)
+	}
+	return res.Header
+}
+
+// A rule about users judges the user of a session that may still be used, and nobody else.
+func TestFirewallKnowsTheUser(t *testing.T) {
+	w := newWall(t, firewall.Rule{Label: "u1", Type: firewall.Blacklist, EntityType: firewall.UserID,
+		Entities: []string{"u1"}})
+	w.ask("/x", "u1", "192.0.2.7", 403)
+	if w.seen.Caller.UserID != "u1" || w.Denied.Load() != 1 || w.Allowed.Load() != 0 {
+		t.Errorf("the audit would see %q; %d denied, %d allowed", w.seen.Caller.UserID, w.Denied.Load(), w.Allowed.Load())
+	}
+	w.ask("/x", "u2", "192.0.2.7", 200)
+	w.ask("/x", "", "192.0.2.7", 200)
+	w.ask("/x", "nonsense", "192.0.2.7", 200)
+	w.ended = true
+	if w.ask("/x", "u1", "192.0.2.7", 200); w.Allowed.Load() != 4 || w.Unsure.Load() != 0 {
+		t.Errorf("%d allowed, %d unsure", w.Allowed.Load(), w.Unsure.Load())
+	}
+}
+
+// Without a rule about users no token is looked at.
+func TestFirewallLeavesTokensAlone(t *testing.T) {
+	w := newWall(t, firewall.Rule{Label: "ip", Type: firewall.Blacklist, EntityType: firewall.IP,
+		Entities: []string{"192.0.2.0/24"}})
+	if w.ask("/x", "u1", "192.0.2.7", 403); w.seen.Caller.UserID != "" {
+		t.Errorf("the user %q was established", w.seen.Caller.UserID)
+	}
+	w.ask("/x", "u1", "198.51.100.7", 200)
+	country := newWall(t, firewall.Rule{Label: "tr", Type: firewall.Blacklist, EntityType: firewall.CountryCode,
+		Entities: []string{"TR"}})
+	country.ask("/x", "u1", "198.51.100.7", 403)
+}
+
+// A rate limit answers with the exact time to wait and with its headers. A limiter that cannot tell refuses.
+func TestFirewallLimits(t *testing.T) {
+	w := newWall(t, firewall.Rule{Label: "rate", Type: firewall.RateLimit, EntityType: firewall.IP, AllEntities: true,
+		PeriodMs: new(int64(60_000)), Limit: new(int64(4))})
+	if h := w.ask("/x", "", "192.0.2.7", 200); h.Get("RateLimit") == "" || h.Get("RateLimit-Policy") == "" ||
+		len(w.keys) != 1 {
+		t.Errorf("%v, %v", h, w.keys)
+	}
+	w.full = true
+	if h := w.ask("/x", "", "192.0.2.7", 429); h.Get("Retry-After") != "90" || h.Get("RateLimit") == "" ||
+		w.Limited.Load() != 1 || w.Allowed.Load() != 1 {
+		t.Errorf("%v, %d limited, %d allowed", h, w.Limited.Load(), w.Allowed.Load())
+	}
+	w.no = fault.New(fault.Unavailable, "the counters are away")
+	if h := w.ask("/x", "", "192.0.2.7", 503); h.Get("RateLimit") != "" || w.Unsure.Load() != 1 || w.Allowed.Load() != 1 {
+		t.Errorf("%v, %d unsure, %d allowed", h, w.Unsure.Load(), w.Allowed.Load())
+	}
+	open := newWall(t)
+	if h := open.ask("/x", "", "192.0.2.7", 200); h.Get("RateLimit") != "" || h.Get("RateLimit-Policy") != "" {
+		t.Errorf("headers without a rate: %v", h)
+	}
+}
+
+// A health check passes a late feed, a rate limit and a whitelist; only a blacklist stops it, and never from this
+// machine.
+func TestFirewallOfHealthChecks(t *testing.T) {
+	w := newWall(t, firewall.Rule{Label: "rate", Type: firewall.RateLimit, EntityType: firewall.IP, AllEntities: true,
+		PeriodMs: new(int64(60_000)), Limit: new(int64(4))},
+		firewall.Rule{Label: "bad", Type: firewall.Blacklist, EntityType: firewall.IP,
+			Entities: []string{"192.0.2.0/24", "127.0.0.0/8"}})
+	w.full, w.feed.Stale = true, true
+	w.ask("/health/live", "", "198.51.100.7", 200)
+	w.ask("/health/live", "", "192.0.2.7", 403)
+	w.ask("/health/live", "", "127.0.0.1", 200)
+	if len(w.keys) != 0 || w.feed.caught != 0 {
+		t.Errorf("counted %v, caught up %d times", w.keys, w.feed.caught)
+	}
+}
+
+// Rules that may be stale are brought up to date first; where that fails the known ones judge.
+func TestFirewallCatchesUp(t *testing.T) {
+	w := newWall(t, firewall.Rule{Label: "u1", Type: firewall.Blacklist, EntityType: firewall.UserID,
+		Entities: []string{"u1"}})
+	if w.ask("/x", "", "192.0.2.7", 200); w.feed.caught != 0 {
+		t.Errorf("a fresh feed was caught up %d times", w.feed.caught)
+	}
+	w.feed.Stale = true
+	if w.ask("/x", "", "192.0.2.7", 200); w.feed.caught != 1 {
+		t.Errorf("a stale feed was caught up %d times", w.feed.caught)
+	}
+	w.ask("/x", "u1", "192.0.2.7", 200) // whose session it is cannot be judged
+	f := auth.Firewall{Evaluator: w.Evaluator, Tokens: apitest.Tokens{}}
+	srv, err := edge.New(edge.Options{Firewall: f.Judge}, nil)
+	storetest.Must(t, err)
+	res, err := srv.App.Test(httptest.NewRequest("GET", "/none", nil), -1)
+	if err != nil || res.StatusCode != 404 {
+		t.Errorf("without a feed: %v, %v", res, err)
+	}
+}

@@ -1,0 +1,118 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/idempotency"
+	"castellan/domain/kit/keyring"
+	"castellan/http/edge"
+	"castellan/http/rest"
+)
+
+// Idempotent runs an operation at most once per caller and key, and replays
+// its answer (D-EXT-02). The key's row commits with the effect; that one is
+// running is known in this process only, so that a crash leaves nothing stuck.
+type Idempotent struct {
+	Store  idempotency.Store
+	Commit commit.Committer
+	Ring   *keyring.Ring
+	Now    func() time.Time
+
+	running sync.Map
+}
+
+var _ edge.Idempotency = (*Idempotent)(nil)
+
+// answer is what is sealed of an answer.
+type answer struct {
+	Status  int           `json:"s"`
+	Body    []byte        `json:"b"`
+	Headers []rest.Header `json:"h,omitempty"`
+}
+
+// errRefused rolls the effects of a refused operation back.
+var errRefused = errors.New("guard: the operation was refused")
+
+func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, template string, bodyHash [32]byte,
+	admit func(context.Context) error,
+	fn func(context.Context) (int, []byte, []rest.Header, error),
+) (status int, body []byte, headers []rest.Header, replayed bool, err error) {
+	// Under the steady key, so that a rotation does not lose the answer.
+	parts := []string{who.By().UserID, who.Cron, method, template, key}
+	id := i.Ring.Steady("idempotency", parts...)
+	if _, busy := i.running.LoadOrStore(id, struct{}{}); busy {
+		return 0, nil, nil, false, conflict()
+	}
+	defer i.running.Delete(id)
+
+	a, err := i.find(ctx, id, bodyHash)
+	for _, former := range i.Ring.Former("idempotency", parts...) {
+		if fault.CodeOf(err) == fault.RecordNotFound {
+			a, err = i.find(ctx, former, bodyHash)
+		}
+	}
+	switch {
+	case err == nil:
+		return a.Status, a.Body, a.Headers, true, nil
+	case fault.CodeOf(err) != fault.RecordNotFound:
+		return 0, nil, nil, false, err
+	}
+	if err := admit(ctx); err != nil {
+		return 0, nil, nil, false, err
+	}
+	var unkept error
+	err = i.Commit.InTx(ctx, func(ctx context.Context) error {
+		if status, body, headers, unkept = fn(ctx); unkept != nil {
+			return unkept
+		}
+		if status >= 400 {
+			return errRefused
+		}
+		return i.save(ctx, id, bodyHash, answer{status, body, headers})
+	})
+	switch {
+	case unkept != nil:
+		return status, body, headers, false, unkept
+	case errors.Is(err, errRefused):
+		err = i.save(ctx, id, bodyHash, answer{status, body, headers})
+	}
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		err = conflict() // another node has just answered this key
+	}
+	return status, body, headers, false, err
+}
+
+func (i *Idempotent) find(ctx context.Context, id string, bodyHash [32]byte) (a answer, err error) {
+	r, err := i.Store.Find(ctx, id, i.Now().Add(-idempotency.Retention))
+	if err != nil {
+		return a, err
+	}
+	if r.BodyHash != bodyHash {
+		return a, fault.New(fault.IdempotencyMismatch, "the key was used with another body")
+	}
+	plain, err := i.Ring.Open(r.Sealed, idempotency.Data(id))
+	if err != nil {
+		return a, fmt.Errorf("open stored answer: %w", err)
+	}
+	return a, json.Unmarshal(plain, &a)
+}
+
+func (i *Idempotent) save(ctx context.Context, id string, bodyHash [32]byte, a answer) error {
+	plain, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return i.Commit.Commit(ctx, idempotency.Save{Record: idempotency.Record{ID: id, BodyHash: bodyHash, At: i.Now(),
+		Sealed: i.Ring.Seal(plain, idempotency.Data(id))}})
+}
+
+func conflict() error {
+	return fault.New(fault.IdempotencyConflict, "a request with this key is still running").After(time.Second)
+}

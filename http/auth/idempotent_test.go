@@ -1,0 +1,189 @@
+package auth_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/http/auth"
+	"castellan/http/rest"
+	"castellan/internal/pgtest"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+)
+
+// eachDatabase runs a test on a fresh database of each kind.
+func eachDatabase(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
+	for name, dsn := range map[string]func(t *testing.T) string{
+		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
+		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := persistence.Open(t.Context(), dsn(t), persistence.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
+				_, err := persistence.Migrate(ctx, db)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			persistence.Start(db, []byte("key"), "test"+time.Now().Format("150405.000000"))
+			test(t, db)
+		})
+	}
+}
+
+func TestIdempotencyOnADatabase(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
+		ring := keyringtest.Ring(t, time.Now)
+		keeper := func() *auth.Idempotent {
+			return &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
+		}
+		i, who := keeper(), rest.Caller{UserID: "u1"}
+		var runs atomic.Int64
+		effect := func(ctx context.Context) (int, []byte, []rest.Header, error) {
+			runs.Add(1)
+			err := db.Commit(ctx, audit.Record{At: time.Now(), Action: "EFFECT"})
+			return 200, []byte(`{"n":1}`), []rest.Header{{Name: "x-a", Value: "b"}}, err
+		}
+		run := func(i *auth.Idempotent, key string, body byte, fn func(context.Context) (int, []byte, []rest.Header,
+			error)) (int, string, bool, error) {
+			status, b, _, replayed, err := i.Run(t.Context(), who, key, "POST", "/x", [32]byte{body},
+				func(context.Context) error { return nil }, fn)
+			return status, string(b), replayed, err
+		}
+		rows := func() int64 {
+			n, err := kit.NewAudit(db).Verify(t.Context(), []byte("key"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+
+		var wg sync.WaitGroup
+		var conflicts atomic.Int64
+		for range 50 {
+			wg.Go(func() {
+				switch status, body, _, err := run(i, "k1", 1, effect); {
+				case fault.CodeOf(err) == fault.IdempotencyConflict:
+					conflicts.Add(1)
+				case err != nil || status != 200 || body != `{"n":1}`:
+					t.Errorf("%d %s %v", status, body, err)
+				}
+			})
+		}
+		wg.Wait()
+		if runs.Load() != 1 || rows() != 1 {
+			t.Fatalf("%d runs, %d effects; %d callers were told to wait", runs.Load(), rows(), conflicts.Load())
+		}
+		if status, body, replayed, err := run(keeper(), "k1", 1, effect); status != 200 || body != `{"n":1}` || !replayed ||
+			err != nil {
+			t.Errorf("after a restart: %d %s %v %v", status, body, replayed, err)
+		}
+		if _, _, _, err := run(i, "k1", 2, effect); fault.CodeOf(err) != fault.IdempotencyMismatch {
+			t.Errorf("another body: %v", err)
+		}
+
+		// A refusal is kept, its effects are not.
+		refusal := func(ctx context.Context) (int, []byte, []rest.Header, error) {
+			status, _, _, err := effect(ctx)
+			_ = status
+			return 409, []byte(`{"code":"INVALID_STATE"}`), nil, err
+		}
+		for n := range 2 {
+			if status, _, replayed, err := run(i, "k2", 1, refusal); status != 409 || replayed != (n == 1) || err != nil {
+				t.Errorf("refusal %d: %d %v %v", n, status, replayed, err)
+			}
+		}
+		// A failure is neither kept nor effective: the next try runs.
+		failure := func(ctx context.Context) (int, []byte, []rest.Header, error) {
+			effect(ctx)
+			return 500, nil, nil, errors.New("trouble")
+		}
+		if _, _, _, err := run(i, "k3", 1, failure); err == nil {
+			t.Error("a failure was taken for an answer")
+		}
+		if rows() != 1 {
+			t.Errorf("%d effects, want the first one alone", rows())
+		}
+		if status, _, replayed, err := run(i, "k3", 1, effect); status != 200 || replayed || err != nil {
+			t.Errorf("after the failure: %d %v %v", status, replayed, err)
+		}
+	})
+}
+
+// A key belongs to its caller and to the operation: the same key of another user, of a scheduled client or at another
+// endpoint is another key, and its answer is never shown.
+func TestIdempotencyKeysAreNotShared(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
+		i := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: keyringtest.Ring(t, time.Now),
+			Now: time.Now}
+		for _, c := range []struct {
+			who          rest.Caller
+			method, path string
+		}{
+			{rest.Caller{UserID: "u1"}, "POST", "/x"}, {rest.Caller{UserID: "u2"}, "POST", "/x"},
+			{rest.Caller{Cron: "u1"}, "POST", "/x"}, {rest.Caller{UserID: "u1"}, "POST", "/y"},
+			{rest.Caller{UserID: "u1"}, "PUT", "/x"},
+		} {
+			mine := c.who.UserID + c.who.Cron + c.method + c.path
+			for n := range 2 {
+				ran := false
+				_, body, _, replayed, err := i.Run(t.Context(), c.who, "k", c.method, c.path, [32]byte{1},
+					func(context.Context) error { return nil },
+					func(context.Context) (int, []byte, []rest.Header, error) {
+						ran = true
+						return 200, []byte(mine), nil, nil
+					})
+				if err != nil || ran != (n == 0) || replayed != (n == 1) || string(body) != mine {
+					t.Errorf("%s, call %d: ran %t, replayed %t, %s, %v", mine, n, ran, replayed, body, err)
+				}
+			}
+		}
+	})
+}
+
+// An answer is found again after the hashing key was replaced, and one that is kept
+// afterwards when the old key has ended.
+func TestIdempotencyOutlivesAReplacedKey(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
+		var ahead atomic.Int64
+		start := time.Now()
+		now := func() time.Time { return start.Add(time.Duration(ahead.Load())) }
+		keys := keyringtest.Keeper(t, now)
+		i := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: keys.Ring(), Now: now}
+		run := func(key string) (replayed bool) {
+			t.Helper()
+			_, _, _, replayed, err := i.Run(t.Context(), rest.Caller{UserID: "u1"}, key, "POST", "/x", [32]byte{1},
+				func(context.Context) error { return nil },
+				func(context.Context) (int, []byte, []rest.Header, error) { return 200, []byte("{}"), nil, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return replayed
+		}
+		run("before")
+		keyringtest.Replace(t, keys)
+		ahead.Add(int64(keyring.Notice))
+		if !run("before") || run("after") || !run("after") {
+			t.Error("an operation ran twice, or not at all")
+		}
+		ahead.Add(int64(keyring.HashGrace) - int64(time.Hour) - int64(keyring.Notice))
+		run("late")
+		ahead.Add(int64(2 * time.Hour))
+		if !run("late") {
+			t.Error("an answer was lost with the old key")
+		}
+	})
+}

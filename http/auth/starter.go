@@ -1,0 +1,109 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/http/edge"
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+// Starter begins the challenge in front of an endpoint, whether the endpoint
+// starts one by itself or was put behind one by configuration (D-2FA-28).
+type Starter struct {
+	Starts   challenge.Starts
+	Accounts stepup.Accounts
+	// Public starts the challenges of the actions that need no session, by their
+	// code. It gets what prepare returned, and must not tell whom it found.
+	Public map[string]func(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error)
+}
+
+var _ edge.Starter = Starter{}
+
+func (s Starter) Start(ctx context.Context, who rest.Caller, action string,
+	command []byte) (any, []rest.Header, error) {
+	if start := s.Public[action]; start != nil {
+		started, err := start(ctx, From(who), command)
+		if err != nil {
+			return nil, nil, err
+		}
+		r := wire.Started(started)
+		return r.Body, r.Headers, nil
+	}
+	for range 3 {
+		account, err := s.Accounts.Account(ctx, who.UserID)
+		if err != nil {
+			return nil, nil, err
+		}
+		started, err := s.Starts.Start(ctx, challenge.StartRequest{Action: action, Account: account, Starter: From(who),
+			Proven: true, Command: command})
+		if errors.Is(err, commit.ErrFenced) {
+			continue // the account changed while it was decided
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		r := wire.Started(started)
+		return r.Body, r.Headers, nil
+	}
+	return nil, nil, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+}
+
+// From is what a challenge keeps of its starter.
+func From(who rest.Caller) challenge.Starter {
+	s := challenge.Starter{SessionID: who.SessionID, Country: who.Country, Brand: who.Device.Brand,
+		Model: who.Device.Model, Description: who.Device.Description, RequestID: who.RequestID}
+	if who.LanguageAsked { // else the user's own comes first (D-GEN-16)
+		s.Language = who.Language
+	}
+	if s.Description == "" {
+		s.Description = who.Device.UserAgent
+	}
+	if who.IP.IsValid() {
+		s.IP = who.IP.String()
+	}
+	return s
+}
+
+// Runner runs captured requests; edge.Server is one.
+type Runner interface {
+	RehearseCaptured(ctx context.Context, c edge.Captured) (*edge.Rehearsal, error)
+	RunRehearsed(ctx context.Context, c edge.Captured, h *edge.Rehearsal) (json.RawMessage, error)
+}
+
+// Captured is the action that runs a captured request once its challenge is
+// completed: every guard but the second factor judges the caller again, with
+// the state of that moment, and the handler's answer becomes the data. Started
+// for no request, by the endpoint that names actions, it succeeds at that.
+func Captured(code string, run Runner) challenge.Action {
+	return challenge.Action{Code: code, Flow: challenge.FlowSession,
+		Prepare: func(ctx context.Context, x challenge.Execution) (any, error) {
+			var c edge.Captured
+			if err := json.Unmarshal(x.Command, &c); err != nil {
+				return nil, err
+			}
+			return run.RehearseCaptured(ctx, c)
+		},
+		Exec: func(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
+			var c edge.Captured
+			if err := json.Unmarshal(x.Command, &c); err != nil {
+				return challenge.Result{}, err
+			}
+			if c.Method == "" {
+				return challenge.Result{Success: true}, nil
+			}
+			rehearsed, _ := x.Prepared.(*edge.Rehearsal)
+			data, err := run.RunRehearsed(ctx, c, rehearsed)
+			if err != nil {
+				return challenge.Result{}, err
+			}
+			return challenge.Result{Success: true, Data: data}, nil
+		}}
+}

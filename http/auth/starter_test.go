@@ -1,0 +1,165 @@
+package auth_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"reflect"
+	"testing"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	"castellan/http/rest"
+)
+
+// engine notes what is started. Its first starts answer with refuse, in turn.
+type engine struct {
+	asked  []challenge.StartRequest
+	refuse []error
+	gone   error // of the account
+}
+
+func (e *engine) Start(_ context.Context, r challenge.StartRequest) (challenge.Started, error) {
+	e.asked = append(e.asked, r)
+	if len(e.refuse) > 0 {
+		err := e.refuse[0]
+		e.refuse = e.refuse[1:]
+		return challenge.Started{}, err
+	}
+	return challenge.Started{PAuth: "token", Challenge: challenge.Challenge{ID: "c1"}}, nil
+}
+
+func (e *engine) Account(_ context.Context, userID string) (challenge.Account, error) {
+	return challenge.Account{UserID: userID, CV: 7}, e.gone
+}
+
+var caller = rest.Caller{UserID: "u1", SessionID: "s1", IP: netip.MustParseAddr("192.0.2.7"), Country: "TR",
+	Language: "ar", RequestID: "r1", Device: rest.DeviceInfo{Brand: "Acme", Model: "X", UserAgent: "agent"}}
+
+// What a challenge keeps of its starter: the language only where the request asked for it, and the user agent only
+// where the client described no device.
+func TestStarterOfACaller(t *testing.T) {
+	want := challenge.Starter{SessionID: "s1", IP: "192.0.2.7", Country: "TR", Brand: "Acme", Model: "X",
+		Description: "agent", RequestID: "r1"}
+	storetest.Same(t, auth.From(caller), want)
+	asked := caller
+	asked.LanguageAsked, asked.Device.Description, asked.IP = true, "my phone", netip.Addr{}
+	want.Language, want.Description, want.IP = "ar", "my phone", ""
+	storetest.Same(t, auth.From(asked), want)
+}
+
+// A caller's challenge starts for the account as it is, and again where the account changed meanwhile.
+func TestStart(t *testing.T) {
+	e := &engine{}
+	s := auth.Starter{Starts: e, Accounts: e}
+	body, headers, err := s.Start(t.Context(), caller, "PAY", []byte("command"))
+	storetest.Must(t, err)
+	if len(headers) != 1 || headers[0] != (rest.Header{Name: "p-auth", Value: "token"}) || body == nil {
+		t.Errorf("%+v, %v", body, headers)
+	}
+	storetest.Same(t, e.asked, []challenge.StartRequest{{Action: "PAY", Account: challenge.Account{UserID: "u1", CV: 7},
+		Starter: auth.From(caller), Proven: true, Command: []byte("command")}})
+	e.refuse = []error{commit.ErrFenced, commit.ErrFenced}
+	_, _, err = s.Start(t.Context(), caller, "PAY", nil)
+	storetest.Must(t, err)
+	e.refuse = []error{commit.ErrFenced, commit.ErrFenced, commit.ErrFenced}
+	_, _, err = s.Start(t.Context(), caller, "PAY", nil)
+	var f *fault.Error
+	if storetest.Wants(t, err, fault.Unavailable); errors.As(err, &f) && f.RetryAfter != time.Second {
+		t.Errorf("retry after %v", f.RetryAfter)
+	}
+	started := len(e.asked)
+	e.refuse = []error{fault.New(fault.MFANotAvailable, "no method")}
+	body, headers, err = s.Start(t.Context(), caller, "PAY", nil)
+	if storetest.Wants(t, err, fault.MFANotAvailable); body != nil || headers != nil || len(e.asked) != started+1 {
+		t.Errorf("%v, %v, %d starts", body, headers, len(e.asked)-started)
+	}
+	e.gone = fault.New(fault.RecordNotFound, "no such account")
+	body, headers, err = s.Start(t.Context(), caller, "PAY", nil)
+	if storetest.Wants(t, err, fault.RecordNotFound); body != nil || headers != nil || len(e.asked) != started+1 {
+		t.Errorf("%v, %v, %d starts", body, headers, len(e.asked)-started)
+	}
+}
+
+// An action without a session starts in its own way.
+func TestPublicStart(t *testing.T) {
+	var from challenge.Starter
+	var no error
+	s := auth.Starter{Public: map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error){
+		"RESET": func(_ context.Context, f challenge.Starter, command []byte) (challenge.Started, error) {
+			from = f
+			return challenge.Started{PAuth: "token of " + string(command)}, no
+		}}}
+	_, headers, err := s.Start(t.Context(), caller, "RESET", []byte("x"))
+	if err != nil || len(headers) != 1 || headers[0].Value != "token of x" || from != auth.From(caller) {
+		t.Errorf("%v, %v, %+v", headers, err, from)
+	}
+	no = errors.New("no")
+	if body, headers, err := s.Start(t.Context(), caller, "RESET", nil); !errors.Is(err, no) || body != nil ||
+		headers != nil {
+		t.Errorf("%v, %v, %v", body, headers, err)
+	}
+}
+
+// runner carries out captured requests.
+type runner struct {
+	rehearsed, ran []edge.Captured
+	with           *edge.Rehearsal
+	no             error
+}
+
+func (r *runner) RehearseCaptured(_ context.Context, c edge.Captured) (*edge.Rehearsal, error) {
+	r.rehearsed = append(r.rehearsed, c)
+	return &edge.Rehearsal{}, r.no
+}
+
+func (r *runner) RunRehearsed(_ context.Context, c edge.Captured, h *edge.Rehearsal) (json.RawMessage, error) {
+	r.ran, r.with = append(r.ran, c), h
+	return json.RawMessage(`{"id":7}`), r.no
+}
+
+// A captured request is rehearsed before the transaction and carried out in it, with what the rehearsal found.
+func TestCaptured(t *testing.T) {
+	r := &runner{}
+	a := auth.Captured("PAY", r)
+	if a.Code != "PAY" || a.Flow != challenge.FlowSession {
+		t.Errorf("%+v", a)
+	}
+	want := edge.Captured{Method: "POST", Path: "/x", Caller: rest.Caller{UserID: "u1"}}
+	command, err := json.Marshal(want)
+	storetest.Must(t, err)
+	x := challenge.Execution{Command: command}
+	x.Prepared, err = a.Prepare(t.Context(), x)
+	storetest.Must(t, err)
+	got, err := a.Exec(t.Context(), x)
+	storetest.Must(t, err)
+	if !got.Success || string(got.Data) != `{"id":7}` || len(r.rehearsed) != 1 || len(r.ran) != 1 ||
+		r.ran[0].Path != "/x" || r.rehearsed[0].Caller.UserID != "u1" || r.with == nil || x.Prepared != any(r.with) {
+		t.Errorf("%+v, %+v", got, r)
+	}
+	empty, err := a.Exec(t.Context(), challenge.Execution{Command: []byte("{}")})
+	if err != nil || !reflect.DeepEqual(empty, challenge.Result{Success: true}) || len(r.ran) != 1 {
+		t.Errorf("no request: %+v, %v, ran %d", empty, err, len(r.ran))
+	}
+	r.no = errors.New("refused")
+	if got, err := a.Exec(t.Context(), x); !errors.Is(err, r.no) || got.Success {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := a.Prepare(t.Context(), x); !errors.Is(err, r.no) {
+		t.Error(err)
+	}
+	for _, text := range []string{"{", "", `{"method":7}`} {
+		broken := challenge.Execution{Command: []byte(text)}
+		_, err1 := a.Prepare(t.Context(), broken)
+		_, err2 := a.Exec(t.Context(), broken)
+		if err1 == nil || err2 == nil || errors.Is(err1, r.no) || errors.Is(err2, r.no) {
+			t.Errorf("%q was read: %v, %v", text, err1, err2)
+		}
+	}
+}

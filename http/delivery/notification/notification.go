@@ -1,0 +1,80 @@
+// Package notification serves what a user is told inside the account: two
+// extension endpoints beside send-notification of section 4.10 of the interface.
+package notification
+
+import (
+	"context"
+
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/fault"
+	"castellan/http/rest"
+)
+
+// Group serves the notifications of the caller.
+type Group struct{ Store notification.Store }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section("Extensions: notifications",
+		rest.Get("/user/notifications", "List the caller's notifications, newest first", rest.User, g.list,
+			fault.InvalidField).
+			Doc("listNotifications", "unread=true leaves out those that were marked as read."),
+		rest.Post("/user/notifications/read", "Mark notifications of the caller as read", rest.User, g.read,
+			fault.InvalidField).
+			Try(`{"ids":["01JD3X4Q7V0S8D4T2M6B9N1ZKA"]}`).
+			Doc("readNotifications", "Send ids, or all: true. Ids that the caller does not have are passed over."),
+	).Extended()
+}
+
+type listRequest struct {
+	Unread *bool `json:"unread"`
+	rest.Paging
+}
+
+type record struct {
+	ID              string     `json:"id"`
+	Topic           string     `json:"topic" example:"campaign"`
+	Title           string     `json:"title" example:"New currency"`
+	Body            string     `json:"body" example:"SOL can be traded from today."`
+	ImageURL        *string    `json:"imageUrl" example:"https://cdn.example.com/banner/sol.png"`
+	ClickActionType *string    `json:"clickActionType" example:"OPEN_MARKET"`
+	CreatedAt       rest.Time  `json:"createdAt"`
+	ReadAt          *rest.Time `json:"readAt" doc:"null: not read" example:"2026-11-22T10:00:00.000Z"`
+}
+
+func (record) SchemaName() string { return "Notification" }
+
+func show(n notification.Notification) record {
+	return record{n.ID, n.Topic, n.Title, n.Body, rest.Filled(n.ImageURL), rest.Filled(n.ClickAction),
+		rest.Time{Time: n.CreatedAt}, rest.At(n.ReadAt)}
+}
+
+func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.Reply[[]record], error) {
+	q := notification.Query{UserID: who.UserID, Unread: rest.Or(in.Unread, false)}
+	return rest.List(ctx, who, in.Paging, q, g.Store.List, show)
+}
+
+type readRequest struct {
+	IDs *rest.Strings `json:"ids" maxItems:"1000" doc:"or all"`
+	All *bool         `json:"all" doc:"true marks every notification"`
+}
+
+// Validate asks for exactly one of the two.
+func (in readRequest) Validate() error {
+	if all := rest.Or(in.All, false); all == (in.IDs != nil) {
+		return fault.Invalid("ids", "send either ids or all: true")
+	}
+	return nil
+}
+
+type marked struct {
+	Read int `json:"read" doc:"how many were not read before" example:"1"`
+}
+
+func (g Group) read(ctx context.Context, who rest.Caller, in readRequest) (out rest.Data[marked], err error) {
+	var ids []string
+	if in.IDs != nil {
+		ids = append([]string{}, *in.IDs...)
+	}
+	out.Data.Read, err = g.Store.Read(ctx, who.UserID, ids)
+	return out, err
+}

@@ -1,0 +1,150 @@
+package firewall
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"castellan/domain/guard/firewall"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+const extension = "Extensions: firewall"
+
+// Explain serves the extension: what the rules come to for one request. It looks
+// at the counters and counts nothing.
+type Explain struct {
+	Evaluator *firewall.Evaluator
+	Known     firewall.Resources
+	// CountryOf tells where an address is, for requests that do not say.
+	CountryOf func(netip.Addr) string
+	// Audit is what a rule is rehearsed on.
+	Audit audit.Store
+	App   string
+}
+
+func (g Explain) Endpoints() []rest.Endpoint {
+	return rest.Section(extension,
+		rest.Post("/admin/system/waf/explain", "Tell which rules a request would meet, and which would decide",
+			rest.Tenant, g.explain,
+			fault.InvalidField).
+			Doc("explainFirewall",
+				"Nothing is counted. The answer follows the same rules as a real request at this moment.").
+			NamesNoUser("it changes nothing"),
+		rest.Post("/admin/system/waf/rehearse", "Tell what a rule would have refused in the last 24 hours",
+			rest.Tenant, g.rehearse, fault.InvalidField).
+			Body(rest.LargeBody).
+			Try(`{"label":"no-deletions","type":"blacklist","expireAt":0,"targetEntityType":"COUNTRY_CODE",
+				"targetEntities":["AQ"],"targetResources":["DELETE /asset/withdrawal-addresses"]}`).
+			Doc("rehearseFirewallRule",
+				"Nothing is saved. The rule is judged as when it is added, and taken to be active, without a trial and "+
+					"without an end. What it would have refused is found in the audit: reads, and acts that come by "+
+					"more than one endpoint, are not known there.").
+			NamesNoUser("it changes nothing"),
+	).For(rest.Admin).Extended()
+}
+
+type explainRequest struct {
+	UserID      *string `json:"userId" maxLength:"128" doc:"user of a valid session; without it nobody's"`
+	Service     *string `json:"service" maxLength:"64" doc:"service client whose key is valid" example:"wallet"`
+	IP          *string `json:"ip" doc:"address of the client"`
+	CountryCode *string `json:"countryCode" doc:"country of the client; where it is missing, that of the address"`
+	Resource    string  `json:"resource" doc:"'<METHOD> <path>'; '<METHOD> *': no route" example:"POST /auth/login"`
+}
+
+type explanation struct {
+	Decision  string       `json:"decision" enum:"ALLOW,DENY,RATE_LIMITED"`
+	Rules     []considered `json:"rules" doc:"every rule, in order of creation"`
+	DecidedBy *string      `json:"decidedBy" doc:"label of the rule that decided; null where none did"`
+}
+
+type considered struct {
+	Label   string `json:"label"`
+	Type    string `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
+	Matched bool   `json:"matched" doc:"it applies to the resource and targets the client"`
+	Reason  string `json:"reason" schema:"FirewallReason"`
+	Used    *int64 `json:"used" doc:"requests that count at the moment; null where the rule does not count this one"`
+	Limit   *int64 `json:"limit" doc:"of the rule"`
+	ResetMs *int64 `json:"resetMs" doc:"until there will be more room; null where the rule does not count this one"`
+}
+
+func (considered) SchemaName() string { return "FirewallRuleVerdict" }
+
+func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) (explanation, error) {
+	resource, c, err := g.read(in)
+	if err != nil {
+		return explanation{}, err
+	}
+	x, err := g.Evaluator.Explain(ctx, resource, c)
+	if err != nil {
+		return explanation{}, err
+	}
+	out := explanation{Decision: string(x.Decision), Rules: make([]considered, len(x.Rules))}
+	if x.DecidedBy != "" {
+		out.DecidedBy = &x.DecidedBy
+	}
+	for i, k := range x.Rules {
+		out.Rules[i] = considered{Label: k.Rule.Label, Type: string(k.Rule.Type), Matched: k.Matched,
+			Reason: string(k.Reason), Limit: k.Rule.Limit}
+		if k.Counted {
+			out.Rules[i].Used, out.Rules[i].ResetMs = &k.Used, &k.ResetMs
+		}
+	}
+	return out, nil
+}
+
+// read names every faulty field at once.
+func (g Explain) read(in explainRequest) (resource string, c firewall.Client, err error) {
+	var ps []fault.Problem
+	if method, all := strings.CutSuffix(in.Resource, " *"); all && method != "" && !strings.ContainsAny(method, " \t") {
+		resource = in.Resource
+	} else if resource, err = g.Known.Canonical(in.Resource); err != nil {
+		ps = append(ps, fault.Problem{Field: "resource", Message: err.Error()})
+	}
+	if in.UserID != nil {
+		c.UserID = *in.UserID
+	}
+	c.Service = rest.Or(in.Service, "")
+	if in.IP != nil {
+		if c.IP, err = netip.ParseAddr(*in.IP); err != nil {
+			ps = append(ps, fault.Problem{Field: "ip", Message: "is not an IP address"})
+		}
+		c.IP = c.IP.Unmap().WithZone("")
+	}
+	switch {
+	case in.CountryCode != nil && !geo.Assigned(*in.CountryCode):
+		ps = append(ps, fault.Problem{Field: "countryCode",
+			Message: "is not a country's code (ISO 3166-1 alpha-2, capital letters)"})
+	case in.CountryCode != nil:
+		c.Country = *in.CountryCode
+	case c.IP.IsValid() && g.CountryOf != nil:
+		if code := g.CountryOf(c.IP); geo.Assigned(code) {
+			c.Country = code
+		}
+	}
+	return resource, c, fault.All(ps)
+}
+
+type rehearsal struct {
+	Considered int            `json:"considered" example:"312" doc:"requests at the rule's resources that the audit knows"`
+	Stopped    int            `json:"stopped" example:"12" doc:"those of them that the rule would have refused"`
+	Users      int            `json:"users" example:"3" doc:"accounts among those stopped"`
+	Truncated  bool           `json:"truncated" doc:"there is more than the newest 5000 rows, which were read"`
+	Examples   []wire.Example `json:"examples" doc:"at most 5 of those stopped, newest first"`
+}
+
+func (rehearsal) SchemaName() string { return "FirewallRehearsal" }
+
+func (g Explain) rehearse(ctx context.Context, _ rest.Caller, in addRequest) (out rehearsal, err error) {
+	countryOf := g.CountryOf
+	if countryOf == nil {
+		countryOf = func(netip.Addr) string { return "" }
+	}
+	x, err := firewall.Rehearser{Evaluator: g.Evaluator, Audit: g.Audit, App: g.App, Known: g.Known,
+		CountryOf: countryOf}.Rehearse(ctx, in.rule())
+	return rehearsal{x.Considered, x.Stopped, x.Users, x.Truncated, wire.Examples(x.Examples)}, err
+}

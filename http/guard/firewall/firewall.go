@@ -1,0 +1,109 @@
+// Package firewall serves section 4.5 of the interface, the administration of request
+// rules: three endpoints, and beside them an extension that tells how the rules
+// decide about one request. It reads and writes the wire shape of section 2.3 of the
+// interface and leaves every rule about rules to domain/guard/firewall.
+//
+// Start reading at Endpoints, then request.go for what a body may say.
+package firewall
+
+import (
+	"context"
+
+	"castellan/domain/guard/firewall"
+	"castellan/domain/kit/fault"
+	"castellan/http/rest"
+)
+
+const section = "4.5 Firewall rules"
+
+// Group serves the section. The list shows what is stored, not this node's
+// snapshot of it, so that an administrator reads what another node wrote.
+type Group struct{ Admin *firewall.Admin }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Get(firewall.RulesPath, "List the rules of the firewall", rest.Tenant, g.list, fault.InvalidField).
+			Doc("listFirewallRules", "The rules as they are stored, in order of creation."),
+		rest.NamesBy(rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField,
+			fault.RecordAlreadyExist).
+			Body(rest.LargeBody).
+			Try(`{"label":"audit-user","type":"rate_limit","period":60000,"limit":100,"expireAt":0,
+				"targetEntityType":"USER_ID","targetResources":["GET /admin/audit"],"status":"ACTIVE"}`).
+			Doc("addFirewallRule",
+				"A rule counts (rate_limit) or decides (whitelist, blacklist, whitelist_force) for entities "+
+					"and resources. It holds on every node within a second."), g.targets),
+		rest.NamesBy(rest.Patch(firewall.RulesPath, "Change a rule", rest.Tenant, g.change, fault.InvalidField,
+			fault.RecordNotFound).
+			Body(rest.LargeBody).
+			Try(`{"label":"audit-user","limit":200}`).
+			Doc("updateFirewallRule",
+				"The label names the rule. Fields that are not sent stay as they are; null clears limit and "+
+					"period."), g.retargets),
+	).For(rest.Admin).MarkSensitive()
+}
+
+type record struct {
+	AppID              string   `json:"appId"`
+	Label              string   `json:"label"`
+	Type               string   `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
+	Period             *int64   `json:"period" doc:"rolling window in ms"`
+	Limit              *int64   `json:"limit" doc:"requests allowed within period"`
+	ExpireAt           int64    `json:"expireAt" doc:"epoch ms; 0: never"`
+	TargetEntityType   string   `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE,APP_ID"`
+	TargetEntities     []string `json:"targetEntities" doc:"user ids, addresses and networks, or country codes"`
+	TargetResources    []string `json:"targetResources" doc:"entries of the form '<METHOD> <path>'"`
+	TargetAllEntities  bool     `json:"targetAllEntities"`
+	TargetAllResources bool     `json:"targetAllResources"`
+	Status             string   `json:"status" enum:"ACTIVE,INACTIVE"`
+	DryRun             bool     `json:"dryRun,omitempty" doc:"extension, listed when true: the rule refuses nothing"`
+}
+
+func (record) SchemaName() string { return "FirewallRule" }
+
+func (g Group) list(ctx context.Context, _ rest.Caller, in filter) ([]record, error) {
+	all, err := g.Admin.Store.Rules(ctx, firewall.Query{AppID: in.AppID, Status: (*firewall.Status)(in.Status)})
+	return rest.Each(all, show), err
+}
+
+func show(r firewall.Rule) record {
+	return record{AppID: r.AppID, Label: r.Label, Type: string(r.Type), Period: r.PeriodMs, Limit: r.Limit,
+		ExpireAt: r.ExpireAt, TargetEntityType: string(r.EntityType), TargetEntities: r.Entities,
+		TargetResources: r.Resources, TargetAllEntities: r.AllEntities, TargetAllResources: r.AllResources,
+		Status: string(r.Status), DryRun: r.DryRun}
+}
+
+func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.None, error) {
+	return rest.None{}, g.Admin.Add(ctx, author(who, in.Force), in.rule())
+}
+
+// targets names the users that a new rule is about.
+func (g Group) targets(_ context.Context, _ rest.Caller, in addRequest) (rest.Named, error) {
+	return usersOf(in.rule()), nil
+}
+
+// retargets names the users that a rule is about before and after a change.
+func (g Group) retargets(ctx context.Context, _ rest.Caller, in changeRequest) (n rest.Named, err error) {
+	found, err := g.Admin.Store.Rules(ctx, firewall.Query{Labels: []string{in.Label}})
+	for _, r := range found {
+		r.Entities = append(r.Entities, rest.Or(in.TargetEntities, nil)...)
+		n = usersOf(r)
+	}
+	return n, err
+}
+
+func usersOf(r firewall.Rule) rest.Named {
+	n := rest.Named{Matter: rest.General}
+	if r.EntityType == firewall.UserID {
+		n.Users = r.Entities
+	}
+	return n
+}
+
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.None, error) {
+	return rest.None{}, g.Admin.Change(ctx, author(who, in.Force), in.change())
+}
+
+func author(who rest.Caller, force *bool) firewall.Author {
+	client := firewall.Client{UserID: who.UserID, IP: who.IP, Country: who.Country}
+	return firewall.Author{By: who.By(), Client: client, Force: yes(force)}
+}

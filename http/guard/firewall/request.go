@@ -1,0 +1,99 @@
+package firewall
+
+import (
+	"castellan/domain/guard/firewall"
+	"castellan/http/rest"
+)
+
+type filter struct {
+	AppID  *string `json:"appId" doc:"rules of this application; without it of all"`
+	Status *string `json:"status" enum:"ACTIVE,INACTIVE"`
+}
+
+// The fields of both writes. A list that is sent replaces the list of the rule.
+type addRequest struct {
+	// AppID is marked required and has a default (D-WAF-01).
+	AppID *string `json:"appId" doc:"application; API where missing" example:"API" doc.minLength:"1" doc.maxLength:"64"`
+
+	Label string `json:"label" doc:"unique over all applications" example:"login-ip" doc.maxLength:"200"`
+	Type  string `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
+
+	// Period is a rolling window in ms. It and Limit are required for rate_limit.
+	Period *int64 `json:"period" doc:"ms; rate_limit needs it" doc.minimum:"1" doc.maximum:"2678400000" example:"60000"`
+	Limit  *int64 `json:"limit" doc:"requests in a period" doc.minimum:"1" doc.maximum:"1000000000" example:"10"`
+
+	ExpireAt           rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
+	TargetEntityType   string    `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE,APP_ID"`
+	TargetEntities     *[]string `json:"targetEntities" doc:"user ids; addresses, networks; or country codes"`
+	TargetResources    *[]string `json:"targetResources" doc:"'<METHOD> <path template>'" example:"[\"POST /auth/login\"]"`
+	TargetAllEntities  *bool     `json:"targetAllEntities" doc:"true where it is missing and there is no list"`
+	TargetAllResources *bool     `json:"targetAllResources" doc:"false where it is missing"`
+	Status             *string   `json:"status" enum:"ACTIVE,INACTIVE" doc:"INACTIVE where it is missing"`
+	// The rest are options of ours.
+	DryRun *bool `json:"dryRun" doc:"extension: the rule counts and reports, and refuses nothing"`
+	Force  *bool `json:"force" doc:"extension: the write may shut its own author out of these endpoints"`
+}
+
+func (in addRequest) rule() firewall.Rule {
+	r := firewall.Rule{AppID: firewall.DefaultApp, Label: in.Label, Type: firewall.Type(in.Type), PeriodMs: in.Period,
+		Limit: in.Limit, ExpireAt: in.ExpireAt.UnixMilli(),
+		EntityType: firewall.EntityType(in.TargetEntityType), Status: firewall.Inactive,
+		AllResources: yes(in.TargetAllResources), DryRun: yes(in.DryRun)}
+	if in.AppID != nil {
+		r.AppID = *in.AppID
+	}
+	if in.TargetEntities != nil {
+		r.Entities = *in.TargetEntities
+	}
+	if in.TargetResources != nil {
+		r.Resources = *in.TargetResources
+	}
+	if in.Status != nil {
+		r.Status = firewall.Status(*in.Status)
+	}
+	// A literal default would turn "keep this address out" into "keep everybody
+	// out" (D-WAF-02).
+	r.AllEntities = len(r.Entities) == 0
+	if in.TargetAllEntities != nil {
+		r.AllEntities = *in.TargetAllEntities
+	}
+	return r
+}
+
+func yes(b *bool) bool { return b != nil && *b }
+
+type changeRequest struct {
+	Label string `json:"label" doc:"of the rule" example:"login-ip"`
+
+	Period rest.Nullable[int64] `json:"period" doc:"rolling window in ms" doc.minimum:"1" doc.maximum:"2678400000"`
+	Limit  rest.Nullable[int64] `json:"limit" doc:"requests in a period" doc.minimum:"1" doc.maximum:"1000000000"`
+
+	ExpireAt           *rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
+	TargetEntities     *[]string  `json:"targetEntities" doc:"replaces the list"`
+	TargetResources    *[]string  `json:"targetResources" doc:"replaces the list"`
+	TargetAllEntities  *bool      `json:"targetAllEntities"`
+	TargetAllResources *bool      `json:"targetAllResources"`
+	Status             *string    `json:"status" enum:"ACTIVE,INACTIVE"`
+	// The rest are options of ours.
+	DryRun *bool `json:"dryRun" doc:"extension: the rule counts and reports, and refuses nothing"`
+	Force  *bool `json:"force" doc:"extension: the write may shut its own author out of these endpoints"`
+}
+
+func (in changeRequest) change() firewall.Change {
+	c := firewall.Change{Label: in.Label, Period: number(in.Period), Limit: number(in.Limit),
+		Entities: in.TargetEntities, Resources: in.TargetResources,
+		AllEntities: in.TargetAllEntities, AllResources: in.TargetAllResources, DryRun: in.DryRun}
+	if in.ExpireAt != nil {
+		at := in.ExpireAt.UnixMilli()
+		c.ExpireAt = &at
+	}
+	if in.Status != nil {
+		status := firewall.Status(*in.Status)
+		c.Status = &status
+	}
+	return c
+}
+
+func number(n rest.Nullable[int64]) firewall.Number {
+	return firewall.Number{Sent: n.Sent, Value: n.Pointer()}
+}

@@ -1,0 +1,133 @@
+// Package audit serves the extension by which an administrator reads the audit:
+// who did what to whom, from where, when, with what outcome (D-EXT-01, D-EXT-03).
+package audit
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/http/rest"
+)
+
+const section = "Extensions: audit"
+
+// Group serves the endpoints.
+type Group struct {
+	Store audit.Store
+	// State proves the last checkpoint.
+	State func(context.Context) (audit.State, error)
+}
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Get("/admin/audit", "List the audit, newest first", rest.Tenant, g.list, fault.InvalidField).
+			Try("action=ROLE_ADD&limit=1").
+			Doc("listAudit",
+				"One row for each act that matters for security. The rows of one chain are linked by their "+
+					"hashes, so that a removed or changed row is noticed by castellan audit verify."),
+		rest.Get("/admin/audit/chain", "Tell how the trail stands", rest.Tenant, g.chain).
+			Doc("getAuditChain",
+				"The last checkpoint is proved: its own MAC, the one before it, and that no chain is shorter than it "+
+					"says. Every row is proved by castellan audit verify."),
+	).For(rest.Admin).Extended()
+}
+
+type listRequest struct {
+	UserID  *string    `json:"userId" doc:"whose account it concerns"`
+	ActorID *string    `json:"actorId" doc:"who did it: a user id, or operator for the command line"`
+	Action  *string    `json:"action" example:"LOGIN"`
+	Request *string    `json:"requestId" doc:"what one request did" example:"01JD3XE5GNQ0V8X7C3W5T2B6RE"`
+	IP      *string    `json:"ip" doc:"what came from an address" example:"203.0.113.7"`
+	Target  *string    `json:"target" doc:"what concerns a record: a challenge, a transfer, a rule"`
+	From    *rest.Time `json:"from" doc:"inclusive"`
+	To      *rest.Time `json:"to" doc:"inclusive; a date includes that whole day"`
+	rest.Paging
+}
+
+func (in listRequest) query() (q audit.Query, err error) {
+	var problems []fault.Problem
+	text := func(field string, s *string) string {
+		switch {
+		case s == nil:
+			return ""
+		case *s == "":
+			problems = append(problems, fault.Problem{Field: field, Message: "must not be blank"})
+		}
+		return *s
+	}
+	q = audit.Query{UserID: text("userId", in.UserID), ActorID: text("actorId", in.ActorID),
+		Action: text("action", in.Action), RequestID: text("requestId", in.Request), Target: text("target", in.Target)}
+	if in.IP != nil {
+		ip, err := netip.ParseAddr(*in.IP)
+		if err != nil {
+			problems = append(problems, fault.Problem{Field: "ip", Message: "is not an IP address"})
+		}
+		q.IP = ip.Unmap().WithZone("").String() // as the audit writes it
+	}
+	if err := fault.All(problems); err != nil {
+		return q, err
+	}
+	q.From, q.To, err = rest.Span("from", in.From, in.To)
+	return q, err
+}
+
+// record is a row. Neither its id nor its hash is a secret: without the key of
+// the audit nobody can make another hash.
+type record struct {
+	ID        string    `json:"id" doc:"the chain and the number within it"`
+	At        rest.Time `json:"at"`
+	ActorID   string    `json:"actorId" doc:"empty without a login"`
+	UserID    string    `json:"userId" doc:"empty where no account is concerned"`
+	Action    string    `json:"action"`
+	Target    string    `json:"target" doc:"the record concerned"`
+	Outcome   string    `json:"outcome" enum:"success,refused"`
+	IP        string    `json:"ip"`
+	RequestID string    `json:"requestId"`
+	Detail    string    `json:"detail"`
+	Hash      string    `json:"hash" doc:"HMAC-SHA256 over the row and the one before it in its chain, in hexadecimal"`
+}
+
+func (record) SchemaName() string { return "AuditEntry" }
+
+func show(r audit.Stored) record {
+	return record{fmt.Sprintf("%s:%d", r.Chain, r.Seq), rest.Time{Time: r.At}, r.ActorID, r.UserID, r.Action, r.Target,
+		string(r.Outcome),
+		r.IP, r.RequestID, r.Detail, hex.EncodeToString(r.Hash)}
+}
+
+func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out rest.Reply[[]record], err error) {
+	q, err := in.query()
+	if err != nil {
+		return out, err
+	}
+	return rest.List(ctx, who, in.Paging, q, g.Store.List, show)
+}
+
+type chain struct {
+	Counter int64      `json:"counter" doc:"of the last checkpoint; 0: none yet" example:"1440"`
+	MAC     string     `json:"mac" doc:"of the last checkpoint, in hexadecimal" example:"9f86d081884c7d65"`
+	At      *rest.Time `json:"at" doc:"when it was made; null: none yet"`
+	Holds   bool       `json:"holds" doc:"whether the trail is what the checkpoint says"`
+	Problem *string    `json:"problem" doc:"what does not hold; null where all holds" example:"checkpoint 7 is missing"`
+}
+
+func (chain) SchemaName() string { return "AuditChain" }
+
+func (g Group) chain(ctx context.Context, _ rest.Caller, _ rest.None) (out chain, err error) {
+	s, err := g.State(ctx)
+	if err != nil {
+		return out, err
+	}
+	out = chain{Counter: s.Last.Counter, MAC: hex.EncodeToString(s.Last.MAC), Holds: s.Broken == ""}
+	if s.Last.Counter > 0 {
+		out.At = &rest.Time{Time: s.At}
+	}
+	if s.Broken != "" {
+		out.Problem = &s.Broken
+	}
+	return out, nil
+}

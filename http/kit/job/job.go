@@ -1,0 +1,148 @@
+// Package job serves the extensions by which an administrator follows and cancels
+// background jobs (D-EXT-01).
+package job
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+	"castellan/http/rest"
+)
+
+const section = "Extensions: jobs"
+
+// Group serves the section.
+type Group struct{ Service *job.Service }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Get("/admin/jobs", "List the background jobs, newest first", rest.Tenant, g.list, fault.InvalidField).
+			Try("type=sweep-files&status=done&limit=1").
+			Doc("listJobs", "Jobs that are over are kept for 30 days."),
+		rest.Get("/admin/jobs/{id}", "Show a background job, or wait for it with Prefer: wait=N", rest.TenantOrService,
+			g.show, fault.RecordNotFound).Holds().Tags().Try("id=${listJobs.type=sweep-files.id}").
+			Doc("getJob", "With Prefer: wait=N the answer comes when the job is over, or when it is no longer as "+
+				"If-None-Match names it, and after N seconds in any case."),
+		rest.NamesBy(rest.Post("/admin/jobs/{id}/cancel", "Cancel a background job", rest.Tenant, g.cancel,
+			fault.RecordNotFound).
+			TryLast(`{"id":"${listJobs.type=sweep-files.id}"}`).
+			Doc("cancelJob", "It ends before its next step; the answer waits up to two seconds for that. What was not "+
+				"come to counts as skipped. A job that is over stays as it is."), g.starter),
+	).For(rest.Admin).Extended()
+}
+
+type listRequest struct {
+	Type   *string `json:"type" example:"accounting"`
+	Status *string `json:"status" enum:"queued,running,paused,cancelled,done,failed"`
+	rest.Paging
+}
+
+func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out rest.Reply[[]record], err error) {
+	if in.Type != nil && *in.Type == "" {
+		return out, fault.Invalid("type", "must not be blank")
+	}
+	q := job.Query{Kind: rest.Or(in.Type, ""), State: job.State(rest.Or(in.Status, ""))}
+	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, show(who))
+}
+
+type record struct {
+	ID         string     `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Type       string     `json:"type" example:"accounting"`
+	Status     string     `json:"status" enum:"queued,running,paused,cancelled,done,failed"`
+	Done       int64      `json:"done" example:"9960"`
+	Total      int64      `json:"total" example:"10000" doc:"grows while recipients are noted"`
+	Failed     int64      `json:"failed" example:"17"`
+	Unknown    int64      `json:"unknown" example:"20" doc:"perhaps sent when a node was lost"`
+	Skipped    int64      `json:"skipped" example:"3"`
+	StartedAt  *rest.Time `json:"startedAt" example:"2026-01-31T10:00:00.000Z" doc:"null before its first step"`
+	FinishedAt *rest.Time `json:"finishedAt" example:"2026-01-31T10:05:00.000Z" doc:"null until it is over"`
+	Error      *string    `json:"error" example:"the mail server is away" doc:"why the last attempt failed"`
+	Failures   []failure  `json:"failures,omitempty" doc:"the failed by reason; left out where none is known"`
+}
+
+func (record) SchemaName() string { return "Job" }
+
+// failure is how many items failed for one reason.
+type failure struct {
+	Reason string   `json:"reason" example:"INVALID_STATE" doc:"a code of errors; OTHER: of further reasons"`
+	Text   string   `json:"text" example:"refused by the other side (MAIL)" doc:"in the language of the caller"`
+	Count  int64    `json:"count" example:"17"`
+	First  []string `json:"first" doc:"ids of the first items" example:"[\"01JD3X4Q7V0S8D4T2M6B9N1ZKA\"]"`
+}
+
+func (failure) SchemaName() string { return "JobFailure" }
+
+// show is a job in the language of a caller.
+func show(who rest.Caller) func(job.Job) record {
+	return func(j job.Job) record {
+		r := shown(j)
+		for i, f := range j.Failures {
+			r.Failures[i] = failure{f.Reason, f.Text, f.Count, f.Refs}
+			if text, ok := rest.Translated(f.Text, who.Language); ok && who.Language != "en" {
+				r.Failures[i].Text = text
+			}
+		}
+		return r
+	}
+}
+
+func shown(j job.Job) record {
+	r := record{ID: j.ID, Type: j.Kind, Status: string(j.State), Done: j.Done, Total: j.Total, Failed: j.Failed,
+		Unknown: j.Unknown, Skipped: j.Skipped, StartedAt: instant(j.StartedAt), FinishedAt: instant(j.FinishedAt),
+		Failures: make([]failure, len(j.Failures))}
+	if j.Error != "" {
+		r.Error = &j.Error
+	}
+	return r
+}
+
+// instant is null for the zero time.
+func instant(t time.Time) *rest.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &rest.Time{Time: t}
+}
+
+// tag names a version of a job.
+func tag(j job.Job) string { return fmt.Sprintf(`"%d"`, j.Version) }
+
+type oneRequest struct {
+	ID string `json:"id"`
+}
+
+func (g Group) show(ctx context.Context, who rest.Caller, in oneRequest) (out rest.Reply[record], err error) {
+	j, err := g.Service.Await(ctx, in.ID, who.Wait, func(j job.Job) bool {
+		return j.State.Over() || who.HasTags != "" && !rest.NamesTag(who.HasTags, tag(j))
+	})
+	if err != nil {
+		return out, err
+	}
+	out = rest.Reply[record]{Body: show(who)(j), Headers: []rest.Header{{Name: "ETag", Value: tag(j)}}}
+	if who.Wait > 0 {
+		out.Headers = append(out.Headers,
+			rest.Header{Name: "Preference-Applied", Value: fmt.Sprintf("wait=%d", int(who.Wait.Seconds()))})
+	}
+	return out, nil
+}
+
+// cancelWait is how long the answer to a cancel waits for the end of the job.
+const cancelWait = 2 * time.Second
+
+// starter names the user who started a job.
+func (g Group) starter(ctx context.Context, _ rest.Caller, in oneRequest) (rest.Named, error) {
+	j, err := g.Service.Store.Get(ctx, in.ID)
+	return rest.Named{Users: []string{j.ActorID}, Matter: rest.General}, err
+}
+
+func (g Group) cancel(ctx context.Context, who rest.Caller, in oneRequest) (rest.Data[record], error) {
+	err := g.Service.Cancel(ctx, who.By(), in.ID)
+	if err != nil {
+		return rest.Data[record]{}, err
+	}
+	j, err := g.Service.Await(ctx, in.ID, cancelWait, func(j job.Job) bool { return j.State.Over() })
+	return rest.Data[record]{Data: show(who)(j)}, err
+}

@@ -1,0 +1,87 @@
+// Package parameter serves the system parameters of section 4.10 of the interface
+// (D-ADM-02): two endpoints, of which the second asks for a code of the
+// administrator's authenticator.
+package parameter
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/parameter"
+	"castellan/http/rest"
+)
+
+const section = "4.10 Admin operations"
+
+// Group serves the endpoints. The list shows what is stored, not this node's
+// snapshot of it.
+type Group struct{ Service *parameter.Service }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Get("/admin/get-parameters", "List the system parameters", rest.Tenant, g.list, fault.InvalidField).
+			Doc("listParameters", "Lists of codes, folders of uploads and other values that the service reads."),
+		rest.NamesBy(rest.Post("/admin/update-parameters", "Change a system parameter", rest.Tenant, g.update,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Body(rest.LargeBody).MarkSensitive().
+			Try(`{"id":${listParameters.0.id},"json":${listParameters.0.json}}`).
+			Doc("updateParameter", "The object is replaced as a whole, on every node. Of two administrators who send "+
+				"the ifUpdatedAt of one version the second is refused."), g.ignored),
+	)
+}
+
+type listRequest struct {
+	ID         *rest.ID `json:"id"`
+	Code       *string  `json:"code" example:"CDN"`
+	IsEditable *bool    `json:"isEditable"`
+}
+
+type record struct {
+	ID         int64           `json:"id"`
+	Code       string          `json:"code" example:"CDN"`
+	Name       string          `json:"name" example:"Folders of the CDN"`
+	JSON       json.RawMessage `json:"json" schema:"ParameterValues"`
+	IsEditable bool            `json:"isEditable"`
+	CreatedAt  rest.Time       `json:"createdAt"`
+	UpdatedAt  rest.Time       `json:"updatedAt" doc:"grows with every change" example:"2026-11-22T10:00:00.000Z"`
+}
+
+func (record) SchemaName() string { return "Parameter" }
+
+func show(p parameter.Parameter) record {
+	return record{p.ID, p.Code, p.Name, p.JSON, p.Editable, rest.Time{Time: p.CreatedAt}, rest.Time{Time: p.UpdatedAt}}
+}
+
+func (g Group) list(ctx context.Context, _ rest.Caller, in listRequest) ([]record, error) {
+	all, err := g.Service.Store.List(ctx,
+		parameter.Query{ID: (*int64)(in.ID), Code: in.Code, Editable: in.IsEditable})
+	return rest.Each(all, show), err
+}
+
+type updateRequest struct {
+	ID   rest.ID   `json:"id"`
+	JSON rest.JSON `json:"json" schema:"ParameterValues"`
+	// IfUpdatedAt is an option of ours.
+	IfUpdatedAt *rest.Time `json:"ifUpdatedAt" doc:"extension: the version to be changed; another is refused"`
+}
+
+// ignored names the users whom a change of AMLCONTROL exempts from the AML control, or no
+// longer exempts.
+func (g Group) ignored(ctx context.Context, _ rest.Caller, in updateRequest) (rest.Named, error) {
+	found, err := g.Service.Store.List(ctx, parameter.Query{ID: (*int64)(&in.ID), Code: &parameter.AMLControl.Code})
+	n := rest.Named{Matter: rest.Standing}
+	for _, p := range found {
+		n.Users = parameter.IgnoredDiffer(p.JSON, json.RawMessage(in.JSON))
+	}
+	return n, err
+}
+
+func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (rest.Data[record], error) {
+	var read *time.Time
+	if in.IfUpdatedAt != nil {
+		read = &in.IfUpdatedAt.Time
+	}
+	p, err := g.Service.Update(ctx, who.By(), int64(in.ID), json.RawMessage(in.JSON), read)
+	return rest.Data[record]{Data: show(p)}, err
+}

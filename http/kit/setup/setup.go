@@ -1,0 +1,77 @@
+// Package setup serves the extension by which administrators see which controls and features are off, and have all
+// that is set checked live (D-INT-09).
+package setup
+
+import (
+	"context"
+	"time"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/setup"
+	"castellan/http/rest"
+)
+
+const section = "Extensions: setup"
+
+// Group serves the endpoint.
+type Group struct {
+	// Report judges settings and parameters; Check also makes the live checks, at most once at a time.
+	Report func(ctx context.Context) setup.Report
+	Check  func(ctx context.Context) (setup.Report, error)
+}
+
+var _ rest.Group = Group{}
+
+// Endpoints lists the line of the table.
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Get("/admin/setup", "List the controls and features that are off", rest.Tenant, g.show, fault.InvalidField,
+			fault.Unavailable).
+			Doc("getSetup", "The findings of castellan doctor, on the node that answers. With check=true all that is set is "+
+				"also checked live, which takes up to ten seconds: servers are reached, an object is written to the files and "+
+				"deleted, and no message is sent. Callers share a run that is under way."),
+	).For(rest.Admin).Extended()
+}
+
+type request struct {
+	Check *bool `json:"check" doc:"true: make the live checks too"`
+}
+
+// report is what is known of the installation.
+type report struct {
+	Mode      string     `json:"mode" enum:"production,development"`
+	CheckedAt *rest.Time `json:"checkedAt" doc:"the time of the live checks; null: none were made"`
+	Findings  []finding  `json:"findings" doc:"the most severe first"`
+}
+
+// finding is one control or feature that is off, or the outcome of a live check.
+type finding struct {
+	Key      string `json:"key" example:"mail.host" doc:"the setting, the parameter, or the name of the check"`
+	Severity string `json:"severity" enum:"control,fault,feature,ok" doc:"control: off; fault: a check failed"`
+	State    string `json:"state" example:"empty"`
+	Effect   string `json:"effect" example:"no mail is sent" doc:"empty for ok"`
+	Mend     string `json:"mend" example:"set mail.host and mail.from" doc:"the change that ends it; empty for ok"`
+}
+
+func (g Group) show(ctx context.Context, _ rest.Caller, in request) (rest.Data[report], error) {
+	var r setup.Report
+	if in.Check == nil || !*in.Check {
+		r = g.Report(ctx)
+	} else {
+		var err error
+		if r, err = g.Check(ctx); err != nil {
+			return rest.Data[report]{}, fault.New(fault.Unavailable, "the checks are still under way").After(time.Second)
+		}
+	}
+	out := report{Mode: "development", Findings: []finding{}}
+	if r.Production {
+		out.Mode = "production"
+	}
+	if !r.CheckedAt.IsZero() {
+		out.CheckedAt = &rest.Time{Time: r.CheckedAt}
+	}
+	for _, f := range r.Findings {
+		out.Findings = append(out.Findings, finding{f.Key, string(f.Severity), f.State, f.Effect, f.Mend})
+	}
+	return rest.Data[report]{Data: out}, nil
+}

@@ -1,0 +1,113 @@
+// Package addressbook serves section 4.18 of the interface, the withdrawal address book of
+// the caller. It reads and writes the wire shapes of its section 2.10 (decisions
+// D-WAD-01, D-WAD-07) and leaves every rule to domain/money/addressbook.
+//
+// Start reading at Endpoints.
+package addressbook
+
+import (
+	"context"
+	"strconv"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/addressbook"
+	"castellan/http/rest"
+)
+
+const section = "4.18 Withdrawal address book"
+
+// Group serves the section.
+type Group struct{ Service *addressbook.Service }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	const path = "/asset/withdrawal-addresses"
+	return rest.Section(section,
+		rest.Get(path, "List the caller's addresses, oldest first", rest.User, g.list).
+			Doc("listWithdrawalAddresses", "Only entries of the caller are listed."),
+		rest.Post(path, "Add an address", rest.User, g.add,
+			fault.InvalidField, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist,
+			fault.RecordLimitReached).
+			Body(rest.LargeBody).
+			Doc("addWithdrawalAddress",
+				"The address must be a valid one of the network; its checksum is checked where the network "+
+					"has one. A name, and an address on a network, stands once in the book of an account."),
+		rest.Patch(path, "Change the name or the address of an entry", rest.User, g.change,
+			fault.InvalidField, fault.RecordNotFound, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded,
+			fault.RecordAlreadyExist).
+			Body(rest.LargeBody).
+			Try(`{"id":${addWithdrawalAddress.data.id},"name":"Warm wallet"}`).
+			Doc("updateWithdrawalAddress",
+				"Send address, name or both. A new address is checked like that of a new entry."),
+		rest.Delete(path, "Remove an entry", rest.User, g.remove, fault.InvalidField, fault.RecordNotFound).
+			Try(`{"id":${addWithdrawalAddress.data.id}}`).
+			Doc("deleteWithdrawalAddress", "Only an entry of the caller can be deleted."),
+	)
+}
+
+// record is the withdrawal address record, and the extension usableFrom.
+type record struct {
+	ID           string `json:"id" doc:"digits" example:"12"`
+	Name         string `json:"name" example:"Cold wallet"`
+	Address      string `json:"address"`
+	CurrencyID   int64  `json:"currencyId"`
+	NetworkID    int64  `json:"networkId"`
+	CurrencyCode string `json:"currencyCode"`
+	NetworkCode  string `json:"networkCode"`
+	// UsableFrom is left out where no waiting time is configured.
+	UsableFrom *rest.Time `json:"usableFrom,omitempty" doc:"withdrawals are possible from then; only with a waiting time"`
+}
+
+func (record) SchemaName() string { return "WithdrawalAddress" }
+
+func shown(r addressbook.Record) record {
+	return record{strconv.FormatInt(r.ID, 10), r.Name, r.Address, r.CurrencyID, r.NetworkID, r.CurrencyCode,
+		r.NetworkCode, rest.At(r.UsableFrom)}
+}
+
+func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
+	all, err := g.Service.List(ctx, who.By())
+	out := make([]record, len(all))
+	for i, r := range all {
+		out[i] = shown(r)
+	}
+	return out, err
+}
+
+type addRequest struct {
+	CurrencyCode string `json:"currencyCode" example:"USDT"`
+	NetworkCode  string `json:"networkCode" example:"TRX"`
+	Address      string `json:"address" doc:"an address of the network" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
+	Name         string `json:"name" doc.maxLength:"32" example:"Cold wallet"`
+}
+
+func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Data[record], error) {
+	r, err := g.Service.Add(ctx, who.By(), addressbook.New{CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode,
+		Address: in.Address, Name: in.Name})
+	return rest.Data[record]{Data: shown(r)}, err
+}
+
+type changeRequest struct {
+	ID      rest.ID `json:"id"`
+	Address *string `json:"address" doc:"or name, or both" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
+	Name    *string `json:"name" doc:"or address, or both" doc.maxLength:"32" example:"Cold wallet"`
+}
+
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {
+	r, err := g.Service.Change(ctx, who.By(), addressbook.Change{ID: int64(in.ID), Address: in.Address, Name: in.Name})
+	return rest.Data[record]{Data: shown(r)}, err
+}
+
+type removeRequest struct {
+	ID rest.ID `json:"id"`
+}
+
+type removed struct {
+	ID string `json:"id" doc:"digits" example:"12"`
+}
+
+func (removed) SchemaName() string { return "WithdrawalAddressRemoved" }
+
+func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {
+	return rest.Data[removed]{Data: removed{strconv.FormatInt(int64(in.ID), 10)}},
+		g.Service.Remove(ctx, who.By(), int64(in.ID))
+}

@@ -1,0 +1,131 @@
+package addressbook_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/addressbook"
+	"castellan/domain/money/addressbook/address"
+	"castellan/domain/money/currency"
+	"castellan/http/apitest"
+	"castellan/http/edge"
+	httpaddressbook "castellan/http/money/addressbook"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+)
+
+// service is the section over a real database and a clock that stands still.
+type service struct {
+	t     *testing.T
+	site  *apitest.Site
+	db    *persistence.DB
+	books *addressbook.Service
+	now   time.Time
+}
+
+// both runs a test on a fresh installation on each database.
+func both(t *testing.T, test func(t *testing.T, s *service)) {
+	t.Helper()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
+}
+
+func serve(t *testing.T, db *persistence.DB) *service {
+	t.Helper()
+	ctx := t.Context()
+	store := money.NewCurrencies(db)
+	storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, store) }))
+	// Beside the seed: pairs that are not usable, and a network without a rule.
+	add := func(id int64, err error) int64 { t.Helper(); storetest.Must(t, err); return id }
+	off := add(store.AddCurrency(ctx, currency.Currency{Code: "OFF"}))
+	doge := add(store.AddCurrency(ctx, currency.Currency{Code: "DOGE", Active: true, Withdraw: true}))
+	free := add(store.AddNetwork(ctx, currency.Network{Code: "DOGE", Active: true}))
+	shut := add(store.AddNetwork(ctx, currency.Network{Code: "SHUT", Active: true}))
+	down := add(store.AddNetwork(ctx, currency.Network{Code: "DOWN"}))
+	dead := add(store.AddNetwork(ctx, currency.Network{Code: "DEAD", Active: true}))
+	for _, p := range []currency.Pair{
+		{CurrencyID: doge, NetworkID: free, Active: true, Withdraw: true},
+		{CurrencyID: off, NetworkID: free, Active: true, Withdraw: true},
+		{CurrencyID: doge, NetworkID: shut, Active: true},
+		{CurrencyID: doge, NetworkID: down, Active: true, Withdraw: true},
+		{CurrencyID: doge, NetworkID: dead, Withdraw: true},
+	} {
+		add(store.AddPair(ctx, p))
+	}
+	live := currency.NewLive(store)
+	storetest.Must(t, live.Reload(ctx))
+	rules, err := address.NewRules(nil)
+	storetest.Must(t, err)
+	s := &service{t: t, db: db, now: time.UnixMilli(1_800_000_000_123)}
+	s.books = &addressbook.Service{Store: money.NewAddressBooks(db), Currencies: live, Rules: rules,
+		Changes: admin.Changes{Commit: db, Now: func() time.Time { return s.now }}}
+	s.site = apitest.Serve(t, edge.Options{}, httpaddressbook.Group{
+		Service: s.books}).Below("/asset/withdrawal-addresses")
+	return s
+}
+
+// as makes a request as a user; the line is a method and what follows the path.
+// A refusal is answered by its code and fields.
+func (s *service) as(user, line, body string) (status int, answer string) {
+	s.t.Helper()
+	if status, answer = s.site.As(user).Call(line, body); status != 200 {
+		answer = apitest.Refusal(answer)
+	}
+	return status, answer
+}
+
+// wants makes a request as a user and checks the answer.
+func (s *service) wants(user, line, body string, status int, want string) {
+	s.t.Helper()
+	s.site.As(user).Wants(line, body, status, want)
+}
+
+// post is the body of an addition.
+func post(currency, network, address, name string) string {
+	b, _ := json.Marshal(map[string]string{"currencyCode": currency, "networkCode": network, "address": address,
+		"name": name})
+	return string(b)
+}
+
+// add adds an address and returns its id.
+func (s *service) add(user, currency, network, address, name string) string {
+	s.t.Helper()
+	status, answer := s.as(user, "POST", post(currency, network, address, name))
+	var got struct{ Data struct{ ID string } }
+	if status != 200 || json.Unmarshal([]byte(answer), &got) != nil || got.Data.ID == "" {
+		s.t.Fatalf("%s on %s, %s: %d %s", currency, network, address, status, answer)
+	}
+	return got.Data.ID
+}
+
+// book is the list of a user: "name=address" in order.
+func (s *service) book(user string) string {
+	s.t.Helper()
+	status, answer := s.as(user, "GET", "")
+	var list []struct{ Name, Address string }
+	if status != 200 || json.Unmarshal([]byte(answer), &list) != nil {
+		s.t.Fatalf("%d %s", status, answer)
+	}
+	out := make([]string, len(list))
+	for i, r := range list {
+		out[i] = r.Name + "=" + r.Address
+	}
+	return strings.Join(out, " ")
+}
+
+// rows is how many audit rows there are; the chain is sound.
+func (s *service) rows() int64 {
+	s.t.Helper()
+	n, err := kit.NewAudit(s.db).Verify(s.t.Context(), []byte(apitest.AuditKey))
+	storetest.Must(s.t, err)
+	return n
+}
+
+// nth is an address of the network without a rule.
+func nth(i int) string { return fmt.Sprintf("Daddress%04d", i) }

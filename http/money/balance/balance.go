@@ -1,0 +1,199 @@
+// Package balance serves what administrators see of the money of users, of section
+// 4.9 of the interface (decision D-PRC-06). domain/money/balance sums it.
+//
+// Start reading at Endpoints.
+package balance
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/balance"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+// Group serves the endpoints.
+type Group struct {
+	Service *balance.Service
+	Ledger  ledger.Store
+	Live    *currency.Live
+	// User finds an account; RECORD_NOT_FOUND.
+	User func(ctx context.Context, id string) (user.User, error)
+}
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section("4.9 Process and balance",
+		rest.Get("/admin/get-member-asset-balances", "List what a user has", rest.Tenant, g.member, fault.InvalidField).
+			Try("userId=${user.id}").
+			Doc("listMemberBalances", "One item for each currency on each network of which the user ever had something. "+
+				"A user that is not there, or is of another type, has none."),
+		rest.Get("/admin/get-member-asset-balances-sum", "Add up what users have", rest.Tenant, g.sum,
+			fault.InvalidField).
+			Doc("sumMemberBalances", "By currency, over all its networks. available is the sum of what each account may "+
+				"use: what is blocked beyond the balance of one takes nothing of others."),
+		rest.Get("/balance/get-daily-position", "List what came in and went out day by day", rest.Tenant, g.positions,
+			fault.InvalidField).
+			Doc("listDailyPositions", "Over the accounts of all users, by day of UTC and currency, newest first, from the "+
+				"first movement of a currency on; quiet days too. Without dates the last 30 days. The dates select whole "+
+				"days. balance is that of the end of the day, or of now."),
+	)
+}
+
+type memberRequest struct {
+	UserID string  `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Type   *string `json:"type" maxLength:"64" example:"bireysel" doc:"type of the user"`
+}
+
+// memberBalance is a user asset and whose it is.
+type memberBalance struct {
+	UserID string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	wire.UserAsset
+}
+
+// SchemaName names the schema in the published document.
+func (memberBalance) SchemaName() string { return "MemberBalance" }
+
+func (g Group) member(ctx context.Context, _ rest.Caller, in memberRequest) ([]memberBalance, error) {
+	if wanted := rest.Or(in.Type, ""); wanted != "" {
+		u, err := g.User(ctx, in.UserID)
+		switch {
+		case fault.CodeOf(err) == fault.RecordNotFound, err == nil && string(u.Type) != wanted:
+			return []memberBalance{}, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	balances, err := g.Ledger.Owned(ctx, in.UserID)
+	if err != nil {
+		return nil, err
+	}
+	assets, err := wire.UserAssets(balances, g.Live.Asset)
+	return rest.Each(assets, func(a wire.UserAsset) memberBalance { return memberBalance{in.UserID, a} }), err
+}
+
+type sumRequest struct {
+	UserID     *string  `json:"userId" maxLength:"64"`
+	Code       *string  `json:"code" maxLength:"64" example:"USDT" doc:"of the currency, in any case"`
+	CurrencyID *rest.ID `json:"currencyId"`
+}
+
+// assets are those that the filters select, nil for all. Of an asset that the
+// catalogue has no more its number is the code.
+func (g Group) assets(code string, id *rest.ID) []int64 {
+	if code == "" && id == nil {
+		return nil
+	}
+	out := []int64{}
+	for _, p := range g.Live.Catalog().Pairs(nil) {
+		if (code == "" || strings.EqualFold(p.Currency.Code, code)) && (id == nil || p.Currency.ID == int64(*id)) {
+			out = append(out, p.ID)
+		}
+	}
+	if asset, err := strconv.ParseInt(code, 10, 64); err == nil && id == nil {
+		if _, known := g.Live.Catalog().Pair(asset); !known {
+			out = append(out, asset)
+		}
+	}
+	return out
+}
+
+// currencySum is what users have of a currency.
+type currencySum struct {
+	CurrencyCode string        `json:"currencyCode" example:"USDT"`
+	CurrencyID   int64         `json:"currencyId" doc:"0: of an asset that is in the catalogue no more"`
+	Balance      amount.Amount `json:"balance" example:"120.5"`
+	Available    amount.Amount `json:"available" example:"100"`
+	Locked       amount.Amount `json:"locked" example:"20.5"`
+}
+
+// SchemaName names the schema in the published document.
+func (currencySum) SchemaName() string { return "CurrencySum" }
+
+func (g Group) sum(ctx context.Context, _ rest.Caller, in sumRequest) ([]currencySum, error) {
+	q := balance.Query{Assets: g.assets(strings.TrimSpace(rest.Or(in.Code, "")), in.CurrencyID)}
+	if rest.Or(in.UserID, "") != "" {
+		q.UserID = in.UserID
+	}
+	sums, err := g.Service.Store.Sums(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	out := []currencySum{}
+	for _, s := range sums {
+		p, err := g.Live.Asset(s.Asset)
+		if err != nil {
+			return nil, err
+		}
+		c := currencySum{CurrencyCode: p.Currency.Code, CurrencyID: p.Currency.ID}
+		i := slices.IndexFunc(out, func(o currencySum) bool {
+			return o.CurrencyCode == c.CurrencyCode && o.CurrencyID == c.CurrencyID
+		})
+		if i < 0 {
+			i, out = len(out), append(out, c)
+		}
+		if err := out[i].add(s); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(out, func(a, b currencySum) int { return strings.Compare(a.CurrencyCode, b.CurrencyCode) })
+	return out, nil
+}
+
+func (c *currencySum) add(s balance.Sum) (err error) {
+	if c.Balance, err = c.Balance.Add(s.Posted); err == nil {
+		c.Available, err = c.Available.Add(s.Available)
+	}
+	c.Locked = c.Locked.Capped(s.Locked)
+	return err
+}
+
+type positionRequest struct {
+	StartDate *rest.Time `json:"startDate"`
+	EndDate   *rest.Time `json:"endDate" doc:"inclusive"`
+	Symbol    *string    `json:"symbol" maxLength:"64" example:"USDT" doc:"code of the currency, in any case"`
+	rest.Paging
+}
+
+type position struct {
+	Date       rest.Time     `json:"date" example:"2026-01-31T00:00:00.000Z"`
+	Symbol     string        `json:"symbol" example:"USDT"`
+	Deposit    amount.Amount `json:"deposit" example:"120.5"`
+	Withdrawal amount.Amount `json:"withdrawal" example:"20.5"`
+	Net        amount.Amount `json:"net" example:"100" doc:"deposit less withdrawal"`
+	Balance    amount.Amount `json:"balance" example:"1100"`
+}
+
+// SchemaName names the schema in the published document.
+func (position) SchemaName() string { return "DailyPosition" }
+
+// days is the default range, today included.
+const days = 30
+
+func (g Group) positions(ctx context.Context, who rest.Caller, in positionRequest) (out rest.Reply[[]position],
+	err error) {
+	from, to, err := rest.Span("startDate", in.StartDate, in.EndDate)
+	if err != nil {
+		return out, err
+	}
+	if in.EndDate == nil {
+		to = g.Service.Now()
+	}
+	symbol := strings.TrimSpace(rest.Or(in.Symbol, ""))
+	r := balance.Range{First: balance.DayOf(from), Last: balance.DayOf(to), Symbol: symbol}
+	if in.StartDate == nil {
+		r.First = min(r.Last, balance.DayOf(g.Service.Now())) - days + 1
+	}
+	return rest.List(ctx, who, in.Paging, r, g.Service.Positions, show)
+}
+
+func show(p balance.Position) position {
+	return position{rest.Time{Time: balance.Start(p.Day)}, p.Symbol, p.Deposit, p.Withdrawal, p.Net, p.Balance}
+}

@@ -1,0 +1,358 @@
+package blockage_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/blockage"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+	"castellan/http/apitest"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	httpblockage "castellan/http/money/blockage"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+)
+
+// site is the section with the users jane, who has money, and mark, who has none.
+type site struct {
+	*apitest.Site
+	*testing.T
+	db    *persistence.DB
+	l     *ledger.Ledger
+	pairs *currency.Catalog
+
+	service *blockage.Service
+}
+
+func both(t *testing.T, test func(s site)) {
+	t.Helper()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store := t.Context(), money.NewCurrencies(db)
+		jane, mark := user.New("jane", time.Now()), user.New("mark", time.Now())
+		jane.Name, jane.Surname, jane.Phone, mark.Phone = "Jane", "Doe", "+905321234567", "+905321234568"
+		storetest.Must(t, db.Commit(ctx, user.Add{User: jane}, user.Add{User: mark}))
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, store) }))
+		live := currency.NewLive(store)
+		storetest.Must(t, live.Reload(ctx))
+		l := &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: time.Now,
+			Decimals: func(_ context.Context, asset int64) (int, error) { return live.Catalog().Decimals(asset) }}
+		service := &blockage.Service{Store: money.NewBlockages(db), Ledger: l, Users: access.NewUsers(db),
+			Currencies: live, Now: time.Now}
+		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db,
+			Ring: keyringtest.Ring(t, time.Now), Now: time.Now}
+		s := site{apitest.Serve(t, edge.Options{Idempotency: repeats}, httpblockage.Group{Service: service}), t, db, l,
+			live.Catalog(), service}
+		for pair, sum := range map[string]string{"BTC/BTC": "10", "USDT/ETH": "5", "USDT/TRX": "3"} {
+			storetest.Must(t, s.pay("jane", pair, sum))
+		}
+		test(s)
+		_, err := ledger.Verify(ctx, money.NewLedger(db))
+		storetest.Must(t, err)
+		s.holdsAreThoseOfTheRows()
+	})
+}
+
+// account is that of a user for "BTC/BTC".
+func (s site) account(of, pair string) ledger.Account {
+	code, network, _ := strings.Cut(pair, "/")
+	p, ok := s.pairs.Info(&code, &network)
+	if !ok {
+		s.Fatal(pair)
+	}
+	return ledger.Account{Kind: ledger.User, Owner: of, Asset: p.ID}
+}
+
+// pay credits an amount to a user, or debits it where the amount is negative.
+func (s site) pay(to, pair, sum string) error {
+	account, of := s.account(to, pair), amount.Must(strings.TrimPrefix(sum, "-"))
+	treasury := ledger.Account{Kind: ledger.Treasury, Asset: account.Asset}
+	t := ledger.New(time.Now(), "test", id.New(time.Now()), treasury, account, of)
+	if sum[0] == '-' {
+		t.Debit, t.Credit = account, treasury
+	}
+	_, err := s.l.Do(s.Context(), audit.By{UserID: "op"}, ledger.Movement{Transfers: []ledger.Transfer{t}})
+	return err
+}
+
+// has checks what is posted, locked and available: "10 4 6".
+func (s site) has(of, pair, want string) {
+	s.Helper()
+	a := s.account(of, pair)
+	b, err := s.l.Balance(s.Context(), of, a.Asset)
+	storetest.Must(s, err)
+	if got := fmt.Sprint(b.Posted, b.Locked, b.Available()); got != want {
+		s.Errorf("%s has %s of %s, want %s", of, got, pair, want)
+	}
+}
+
+// holdsAreThoseOfTheRows checks that the active holds of each blockage are its
+// amount where it is active, and none where it is not.
+func (s site) holdsAreThoseOfTheRows() {
+	s.Helper()
+	var rows []struct {
+		ID, Hi, Lo int64
+		Status     string
+		Holds      int
+	}
+	storetest.Must(s, s.db.Conn(s.Context()).NewSelect().Table("blockage").
+		Column("id", "hi", "lo", "status", "holds").Scan(s.Context(), &rows))
+	for _, r := range rows {
+		var sum amount.Amount
+		for n := 1; n <= r.Holds; n++ {
+			h, err := s.l.Store.HoldByRef(s.Context(), "blockage", fmt.Sprintf("%d/%d", r.ID, n))
+			storetest.Must(s, err)
+			if h.State == ledger.Active {
+				sum, err = sum.Add(h.Amount)
+				storetest.Must(s, err)
+			}
+		}
+		want, err := amount.Of(r.Hi, r.Lo)
+		storetest.Must(s, err)
+		if r.Status != "active" {
+			want = amount.Amount{}
+		}
+		if sum != want {
+			s.Errorf("the blockage %d holds %s, want %s", r.ID, sum, want)
+		}
+	}
+}
+
+const (
+	insert = "POST /blockage/insert-blockage-history"
+	update = "POST /blockage/update-blockage-history"
+	remove = "POST /blockage/delete-blockage-history"
+	list   = "GET /blockage/get-blockage-history"
+	all    = "GET /admin/blockage/get-all-block-histories"
+)
+
+var changing = regexp.MustCompile(`"(id|createdAt|updatedAt)":"[^"]*"`)
+
+// block inserts a blockage and returns its id.
+func (s site) block(of, code, sum string, kind int) string {
+	s.Helper()
+	status, got := s.Call(insert, fmt.Sprintf(`{"userId":%q,"currencyCode":%q,"blockTypeId":%d,"amount":%s}`, of, code,
+		kind, sum))
+	var in struct{ Data struct{ ID string } }
+	if err := json.Unmarshal([]byte(got), &in); err != nil || status != 200 {
+		s.Fatalf("%d %s", status, got)
+	}
+	return in.Data.ID
+}
+
+// answers checks an answer but for ids and instants.
+func (s site) answers(line, body, want string) {
+	s.Helper()
+	status, got := s.Call(line, body)
+	if got = changing.ReplaceAllString(got, `"$1":"?"`); status != 200 || got != want {
+		s.Errorf("%s %s:\n got %d %s\nwant %s", line, body, status, got, want)
+	}
+}
+
+func shape(of, code, kind, sum, status, description, updated string) string {
+	return fmt.Sprintf(`{"id":"?","userId":%q,"currencyCode":%q,"blockTypeId":%s,"amount":%s,"status":%q,`+
+		`"description":%s,"createdAt":"?","updatedAt":%s}`, of, code, kind, sum, status, description, updated)
+}
+
+// REQ-BLK-01 to REQ-BLK-08, D-BLK-02 to D-BLK-04: the shapes to the last key, and what
+// is available after each move.
+func TestLifeOfABlockage(t *testing.T) {
+	both(t, func(s site) {
+		s.answers(insert, `{"userId":"jane","currencyCode":"btc","blockTypeId":"2","amount":"4.00000001",`+
+			`"description":"Court order","blockSourceId":9,"descriptionJson":{"file":7},"status":"released","id":5,`+
+			`"createdAt":"2020-01-01"}`, `{"data":`+shape("jane", "BTC", "2", "4.00000001", "active", `"Court order"`,
+			"null")+`}`)
+		s.has("jane", "BTC/BTC", "10 4.00000001 5.99999999")
+		s.answers(list+"?userId=jane", "", "["+shape("jane", "BTC", "2", "4.00000001", "active", `"Court order"`, "null")+"]")
+		s.answers(all, "", `[{"id":"?","userId":"jane","fullName":"Jane Doe","currencyCode":"BTC","blockTypeId":2,`+
+			`"amount":4.00000001,"status":"active","createdAt":"?"}]`)
+		if err := s.pay("jane", "BTC/BTC", "-6"); err == nil {
+			t.Error("what is blocked was taken")
+		}
+		first := s.block("jane", "BTC", "1", 3)
+		s.has("jane", "BTC/BTC", "10 5.00000001 4.99999999")
+
+		// The same status again changes nothing; a comment is kept and shows in no record.
+		unchanged := `{"data":` + shape("jane", "BTC", "3", "1", "active", "null", "null") + `}`
+		s.answers(update, `{"id":"`+first+`","status":"active"}`, unchanged)
+		released := `{"data":` + shape("jane", "BTC", "3", "1", "released", "null", `"?"`) + `}`
+		s.answers(update, `{"id":`+first+`,"status":"released","comment":"over","amount":5,"userId":"mark"}`, released)
+		s.has("jane", "BTC/BTC", "10 4.00000001 5.99999999")
+		_, before := s.Call(update, `{"id":"`+first+`","status":"released","comment":"over"}`)
+		if _, again := s.Call(update, `{"id":"`+first+`","status":"released"}`); again != before {
+			t.Errorf("the same again: %s, before %s", again, before)
+		}
+		s.has("jane", "BTC/BTC", "10 4.00000001 5.99999999")
+
+		// Active again it locks again.
+		s.answers(update, `{"id":"`+first+`","status":"active"}`, strings.Replace(released, "released", "active", 1))
+		s.has("jane", "BTC/BTC", "10 5.00000001 4.99999999")
+		s.Wants(remove, `{"id":"`+first+`"}`, 200, `{"data":{"id":"`+first+`","deleted":true}}`)
+		s.has("jane", "BTC/BTC", "10 4.00000001 5.99999999")
+		for _, line := range []string{remove, update} {
+			s.Wants(line, `{"id":"`+first+`","status":"active"}`, 404, "RECORD_NOT_FOUND")
+		}
+		s.answers(list+"?blockTypeId=3", "", "[]")
+		// A released one is deleted without a further effect.
+		second := s.block("jane", "BTC", "1", 3)
+		s.Call(update, `{"id":"`+second+`","status":"released"}`)
+		s.Wants(remove, `{"id":`+second+`}`, 200, `{"data":{"id":"`+second+`","deleted":true}}`)
+		s.has("jane", "BTC/BTC", "10 4.00000001 5.99999999")
+		n, err := s.db.Conn(t.Context()).NewSelect().Table("audit").Where("action LIKE 'BLOCKAGE_%'").Count(t.Context())
+		if storetest.Must(t, err); n != 8 {
+			t.Errorf("%d rows in the audit", n)
+		}
+	})
+}
+
+// D-BLK-03, D-CUR-09: over several networks available falls by exactly the amount, and
+// floors at 0; what exceeds it holds future funds.
+func TestBlockedAcrossNetworks(t *testing.T) {
+	both(t, func(s site) {
+		one := s.block("jane", "USDT", "6", 2)
+		s.has("jane", "USDT/TRX", "3 3 0")
+		s.has("jane", "USDT/ETH", "5 3 2")
+		two := s.block("jane", "USDT", "10", 2)
+		s.has("jane", "USDT/TRX", "3 3 0")
+		s.has("jane", "USDT/ETH", "5 13 0")
+		storetest.Must(t, s.pay("jane", "USDT/ETH", "9"))
+		s.has("jane", "USDT/ETH", "14 13 1")
+		if err := s.pay("jane", "USDT/ETH", "-1.01"); err == nil {
+			t.Error("what is blocked was taken")
+		}
+		s.Wants(remove, `{"id":"`+one+`"}`, 200, `{"data":{"id":"`+one+`","deleted":true}}`)
+		s.has("jane", "USDT/TRX", "3 0 3")
+		s.has("jane", "USDT/ETH", "14 10 4")
+		s.Call(update, `{"id":"`+two+`","status":"released"}`)
+		s.has("jane", "USDT/ETH", "14 0 14")
+		// Active again it is spread over what there is now.
+		s.Call(update, `{"id":"`+two+`","status":"active"}`)
+		s.has("jane", "USDT/TRX", "3 3 0")
+		s.has("jane", "USDT/ETH", "14 7 7")
+		// Who has no account gets one.
+		s.block("mark", "USDT", "0.000001", 1)
+		s.has("mark", "USDT/ETH", "0 0.000001 0")
+		storetest.Must(t, s.pay("mark", "USDT/ETH", "1"))
+		s.has("mark", "USDT/ETH", "1 0.000001 0.999999")
+	})
+}
+
+// D-BLK-01, D-BLK-02, D-BLK-05.
+func TestListOfBlockages(t *testing.T) {
+	both(t, func(s site) {
+		for i, b := range []string{"BTC jane", "USDT jane", "BTC mark", "ETH mark"} {
+			code, of, _ := strings.Cut(b, " ")
+			id := s.block(of, code, "1", i+1)
+			if i == 3 {
+				s.Call(update, `{"id":"`+id+`","status":"released"}`)
+			}
+		}
+		p, _ := s.pairs.Info(new("USDT"), nil)
+		usdt := fmt.Sprint(p.CurrencyID)
+		for query, want := range map[string]string{
+			"": "4321", "?userId=jane": "21", "?userId=nobody": "", "?currencyId=" + usdt: "2", "?currencyId=999": "",
+			"?currencyCode=btc": "31", "?currencyCode=XYZ": "", "?currencyCode=BTC&currencyId=" + usdt: "",
+			"?blockTypeId=1": "1", "?blockTypeId=1,4": "41", "?blockTypeId=1&blockTypeId=3": "31",
+			"?blockTypeId[]=2&blockTypeId[]=3": "32", "?blockTypeId=%5B2,4%5D": "42", "?blockTypeId=9": "",
+			"?status=active": "321", "?status=released": "4", "?userId=mark&status=active&blockTypeId=1,3": "3",
+		} {
+			s.lists(list+query, want)
+		}
+		s.lists(all, "4321")
+		s.lists(all+"?currencyCode=BTC", "31")
+		s.lists(all+"?currencyCode=XYZ", "")
+		r, _ := s.Send(list+"?limit=3&count=true", "")
+		next, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Link"), "<"), ">")
+		if s.lists("GET "+next, "1"); r.Header.Get("X-Total-Count") != "4" {
+			t.Errorf("counted %s", r.Header.Get("X-Total-Count"))
+		}
+		_, got := s.Call(all+"?currencyCode=ETH", "")
+		if !strings.Contains(got, `"fullName":null`) {
+			t.Error(got)
+		}
+		s.Wants(list, `{"blockTypeId":["x"],"status":"gone","currencyId":"x","limit":0}`, 400,
+			"INVALID_FIELD blockTypeId[0] status currencyId limit")
+		s.Wants(list+"?blockTypeId=1,x", "", 400, "INVALID_FIELD blockTypeId[1]")
+		for _, line := range []string{list, all, insert, update, remove} {
+			s.As("jane").Wants(line, "", 403, "FORBIDDEN")
+			s.As("nobody").Wants(line, "", 401, "UNAUTHENTICATED")
+		}
+		boss := user.New("admin", time.Now())
+		boss.Phone = "+905321234569"
+		storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: boss}))
+		b, err := s.service.Insert(t.Context(), audit.Operator, blockage.Request{UserID: "admin", CurrencyCode: "BTC",
+			TypeID: 5, Amount: amount.Must("1")})
+		storetest.Must(t, err)
+		theirs := strconv.FormatInt(b.ID, 10)
+		s.WantsBound(insert, `{"userId":"admin","currencyCode":"BTC","blockTypeId":2,"amount":1}`, true)
+		s.WantsBound(update, `{"id":"`+theirs+`","status":"released"}`, true)
+		s.WantsBound(remove, `{"id":"`+theirs+`"}`, true)
+	})
+}
+
+// lists asks for a list and compares the types of the blockages.
+func (s site) lists(line, want string) {
+	s.Helper()
+	status, got := s.Call(line, "")
+	var types strings.Builder
+	for _, m := range regexp.MustCompile(`"blockTypeId":(\d+)`).FindAllStringSubmatch(got, -1) {
+		types.WriteString(m[1])
+	}
+	if status != 200 || types.String() != want {
+		s.Errorf("%s: %d %s, want %s", line, status, got, want)
+	}
+}
+
+func TestBlockageRefuses(t *testing.T) {
+	both(t, func(s site) {
+		body := func(change ...string) string {
+			return strings.NewReplacer(append(change, "$user", `"jane"`, "$code", `"BTC"`, "$type", "1", "$sum", "1",
+				"$more", "")...).Replace(`{"userId":$user,"currencyCode":$code,"blockTypeId":$type,"amount":$sum$more}`)
+		}
+		for in, want := range map[string]string{
+			body("$user", `"nobody"`): "404 RECORD_NOT_FOUND", body("$code", `"XYZ"`): "404 RECORD_NOT_FOUND",
+			body("$sum", "0"): "400 INVALID_FIELD amount", body("$sum", "-1"): "400 INVALID_FIELD amount",
+			body("$sum", `"NaN"`): "400 INVALID_FIELD amount", body("$sum", "null"): "400 INVALID_FIELD amount",
+			body("$sum", "0.000000001"):            "400 INVALID_FIELD amount",
+			body("$sum", "9999999999999999999"):    "400 INVALID_FIELD amount",
+			body("$type", "0"):                     "400 INVALID_FIELD blockTypeId",
+			body("$type", `"x"`):                   "400 INVALID_FIELD blockTypeId",
+			body("$type", "1.5"):                   "400 INVALID_FIELD blockTypeId",
+			body("$user", `" "`):                   "400 INVALID_FIELD userId",
+			body("$code", "7"):                     "400 INVALID_FIELD currencyCode",
+			body("$more", `,"blockSourceId":0`):    "400 INVALID_FIELD blockSourceId",
+			body("$more", `,"descriptionJson":[]`): "400 INVALID_FIELD descriptionJson",
+			body("$more", `,"description":{}`):     "400 INVALID_FIELD description",
+			body("$user", `"nobody"`, "$sum", "0"): "400 INVALID_FIELD amount",
+			`{}`:                                   "400 INVALID_FIELD userId currencyCode blockTypeId amount",
+		} {
+			code, want, _ := strings.Cut(want, " ")
+			s.Wants(insert, in, map[string]int{"400": 400, "404": 404}[code], want)
+		}
+		id := s.block("jane", "BTC", "1", 1)
+		for _, status := range []string{`"gone"`, `"ACTIVE"`, `""`, "null", "1"} {
+			s.Wants(update, `{"id":"`+id+`","status":`+status+`}`, 400, "INVALID_FIELD status")
+		}
+		for _, line := range []string{update, remove} {
+			s.Wants(line, `{"id":99,"status":"released"}`, 404, "RECORD_NOT_FOUND")
+			s.Wants(line, `{"id":"99","status":"released"}`, 404, "RECORD_NOT_FOUND")
+			s.Wants(line, `{"id":"x","status":"released"}`, 400, "INVALID_FIELD id")
+		}
+		s.has("jane", "BTC/BTC", "10 1 9")
+	})
+}

@@ -1,0 +1,326 @@
+package currency_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/rate"
+	"castellan/http/apitest"
+	"castellan/http/edge"
+	httpcurrency "castellan/http/money/currency"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+type service struct {
+	*apitest.Site
+	db    *persistence.DB
+	rates money.Rates
+}
+
+// both serves the section over what a new installation has.
+func both(t *testing.T, test func(t *testing.T, s *service)) {
+	t.Helper()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		store, rates := money.NewCurrencies(db), money.NewRates(db)
+		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) }))
+		live := currency.NewLive(store)
+		storetest.Must(t, live.Reload(t.Context()))
+		changes := admin.Changes{Commit: db, Now: time.Now, Topic: change.Currencies, Follow: live.Follow}
+		group := httpcurrency.Group{Service: &currency.Service{Store: store, Changes: changes}, Live: live,
+			Ledger: money.NewLedger(db),
+			Rates:  &rate.Service{Store: rates, Now: func() time.Time { return now }}}
+		test(t, &service{apitest.Serve(t, edge.Options{}, group).Below("/"), db, rates})
+	})
+}
+
+const (
+	currencyPart = `"enabled":true,"code":"ABC","network":"ABC","image":"https://cdn.test/abc.svg","name":"Abc",` +
+		`"formatassetprice":0.01,"formatorderquantity":"1e-7","depositEnable":true,"withdrawEnable":true,` +
+		`"pngimage":"/coins/abc.png","marketdataid":"77","threshold":9007199254740993.000000000000000001,` +
+		`"marketlistingslug":"abc"`
+	networkPart = `"enabled":true,"networkCode":"NET","networkName":"Net","kytNetworkName":"net"`
+	linkPart    = `"enabled":true,"currencyCode":"ABC","networkCode":"NET","screeningSymbol":"ABC_NET",` +
+		`"depositEnable":true,"withdrawEnable":false,"formatPrecision":"0.00000000","mintAddress":"",` +
+		`"walletProviderId":3,"depositAddressAvailable":true,"walletCurrencyId":"44","networkId":9007199254740991`
+)
+
+// setup is a request of three sections in which every "a":b of change takes the place of a's value.
+func setup(change ...string) string {
+	parts := []string{currencyPart, networkPart, linkPart}
+	for _, c := range change {
+		section, field, _ := strings.Cut(c, ".")
+		name, _, _ := strings.Cut(field, ":")
+		i := map[string]int{"currency": 0, "currencyNetwork": 1, "currencyOfNetwork": 2}[section]
+		at := strings.Index(parts[i], name+":")
+		if at < 0 { // a new field
+			parts[i] = field + "," + parts[i]
+			continue
+		}
+		end := strings.Index(parts[i][at:], `,"`)
+		if end < 0 {
+			end = len(parts[i]) - at
+		}
+		parts[i] = strings.Trim(parts[i][:at]+field+parts[i][at+end:], ",")
+	}
+	return `{"currency":{` + parts[0] + `},"currencyNetwork":{` + parts[1] + `},"currencyOfNetwork":{` + parts[2] + `}}`
+}
+
+// without is a setup that lacks a field.
+func without(section, name string) string {
+	return strings.Replace(setup(section+`."`+name+`":"gone"`), `"`+name+`":"gone"`, `"x":1`, 1)
+}
+
+const done = `{"currency":true,"currencyId":%d,"currencyNetwork":true,"currencyNetworkId":%d,` +
+	`"currencyOfNetwork":true,"currencyOfNetworkId":%d}`
+
+// REQ-CUR-05, 06, D-CUR-02, 03, 10: one transaction; what exists is refused; a section may be left out.
+func TestSetup(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		s.Wants("POST admin/assets/setup", setup(), 200, fmt.Sprintf(done, 8, 6, 9))
+		s.Wants("GET currency/get-currency-info?symbol=abc", "", 200,
+			`{"symbol":"ABC","name":"Abc","network":"NET","decimals":8}`)
+		s.Wants("GET admin/currency/get-all?type=CURRENCY&symbol=ABC", "", 200, `[{"id":8,"isActive":true,"code":"ABC",`+
+			`"network":"ABC","image":"https://cdn.test/abc.svg","name":"Abc","formatassetprice":0.01,`+
+			`"formatorderquantity":0.0000001,"depositEnable":true,"withdrawEnable":true,"pngimage":"/coins/abc.png",`+
+			`"marketdataid":"77","threshold":9007199254740993.000000000000000001,"marketlistingslug":"abc"}]`)
+		s.Wants("GET admin/currency/get-all?type=CURRENCY_NETWORK&networkCode=NET", "", 200,
+			`[{"id":6,"isActive":true,"networkCode":"NET","networkName":"Net","kytNetworkName":"net"}]`)
+
+		// What is left out is found by its codes.
+		s.Wants("POST admin/assets/setup", setup(`currency."enabled":false`, `currencyNetwork."enabled":false`,
+			`currencyOfNetwork."networkCode":"BTC"`), 200, `{"currency":false,"currencyId":8,"currencyNetwork":false,`+
+			`"currencyNetworkId":6,"currencyOfNetwork":true,"currencyOfNetworkId":10}`)
+		for _, taken := range []string{setup(), setup(`currency."code":"XYZ"`), setup(`currencyNetwork."networkCode":"NEU"`),
+			setup(`currency."enabled":false`, `currencyNetwork."enabled":false`)} { // the pair
+			s.Wants("POST admin/assets/setup", taken, 409, "RECORD_ALREADY_EXIST")
+		}
+		s.Wants("GET admin/currency/get-all?type=CURRENCY&symbol=XYZ", "", 200, `[]`)
+
+		off := []string{`currency."enabled":false`, `currencyNetwork."enabled":false`, `currencyOfNetwork."enabled":false`}
+		s.Wants("POST admin/assets/setup", setup(off...), 200, `{"currency":false,"currencyId":8,"currencyNetwork":false,`+
+			`"currencyNetworkId":6,"currencyOfNetwork":false,"currencyOfNetworkId":9}`)
+		s.Wants("POST admin/assets/setup", setup(append(off, `currency."code":"NONE"`, `currencyNetwork."networkCode":"NONE"`,
+			`currencyOfNetwork."networkCode":"NONE"`)...), 200, `{"currency":false,"currencyId":null,"currencyNetwork":false,`+
+			`"currencyNetworkId":null,"currencyOfNetwork":false,"currencyOfNetworkId":null}`)
+		s.Wants("POST admin/assets/setup", setup(`currency."code":"NEW"`, `currencyNetwork."networkCode":"NEW"`,
+			`currencyOfNetwork."currencyCode":"NONE"`, `currencyOfNetwork."networkCode":"abc"`), 400,
+			"INVALID_FIELD currencyOfNetwork.currencyCode currencyOfNetwork.networkCode")
+		s.Wants("GET admin/currency/get-all?type=CURRENCY&symbol=NEW", "", 200, `[]`)
+
+		s.trail(t, "ASSETS_SETUP currency 8 (currency 8, network 6, pair 9)", "ASSETS_SETUP pair 10 (pair 10)")
+	})
+}
+
+// trail checks the audit rows, the oldest first; they hold no text that was sent.
+func (s *service) trail(t *testing.T, want ...string) {
+	t.Helper()
+	rows, err := kit.NewAudit(s.db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{Limit: 20})
+	storetest.Must(t, err)
+	var got []string
+	for _, r := range slices.Backward(rows.Records) {
+		got = append(got, r.Action+" "+r.Target+" ("+r.Detail+")")
+	}
+	storetest.Same(t, got, want)
+}
+
+// REQ-CUR-05, 07: every field is required, and every one is judged.
+func TestFields(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		sections := map[string]string{"currency": currencyPart, "currencyNetwork": networkPart, "currencyOfNetwork": linkPart}
+		fields := 0
+		for section, part := range sections {
+			for pair := range strings.SplitSeq(part, `,"`) {
+				name, _, _ := strings.Cut(strings.Trim(pair, `"`), `"`)
+				fields++
+				s.Wants("POST admin/assets/setup", without(section, name), 400, "INVALID_FIELD "+section+"."+name)
+				for _, wrong := range []string{"null", "[]", `"\u0000"`} {
+					s.Wants("POST admin/assets/setup", setup(section+`."`+name+`":`+wrong), 400,
+						"INVALID_FIELD "+section+"."+name)
+				}
+			}
+		}
+		if fields != 13+4+12 {
+			t.Errorf("%d fields", fields)
+		}
+		long := strings.Repeat("x", 2050)
+		for _, wrong := range []string{`currency."code":"a b"`, `currency."code":"` + long + `"`, `currency."code":""`,
+			`currency."image":"ftp://x/y"`, `currency."image":"/x.png"`, `currency."image":"javascript:alert(1)"`,
+			`currency."image":"https://x/` + long + `"`, `currency."pngimage":"javascript:alert(1)"`,
+			`currency."pngimage":"//host/x"`, `currency."pngimage":"` + long + `"`, `currency."name":" "`,
+			`currency."name":"a\nb"`, `currency."name":"` + long + `"`, `currency."network":"` + long + `"`,
+			`currency."marketdataid":"` + long + `"`, `currency."marketdataid":5`, `currency."marketlistingslug":"` + long + `"`,
+			`currency."formatassetprice":-1`, `currency."formatassetprice":1e400`, `currency."formatassetprice":"NaN"`,
+			`currency."formatorderquantity":-0.5`, `currency."threshold":1000000000000000000`,
+			`currency."threshold":0.0000000000000000001`, `currency."threshold":-1`, `currency."enabled":"true"`,
+			`currencyNetwork."networkCode":"ü"`, `currencyNetwork."networkName":"` + long + `"`,
+			`currencyNetwork."kytNetworkName":"` + long + `"`, `currencyOfNetwork."screeningSymbol":"` + long + `"`,
+			`currencyOfNetwork."mintAddress":"` + long + `"`, `currencyOfNetwork."formatPrecision":"19"`,
+			`currencyOfNetwork."formatPrecision":"99999999999999999999"`, `currencyOfNetwork."formatPrecision":8`,
+			`currencyOfNetwork."formatPrecision":"0.` + strings.Repeat("0", 19) + `"`,
+			`currencyOfNetwork."formatPrecision":"` + long + `"`, `currencyOfNetwork."walletProviderId":-1`,
+			`currencyOfNetwork."walletCurrencyId":9007199254740992`, `currencyOfNetwork."networkId":"x"`,
+		} {
+			field, _, _ := strings.Cut(strings.ReplaceAll(wrong, `"`, ""), ":")
+			s.Wants("POST admin/assets/setup", setup(wrong), 400, "INVALID_FIELD "+field)
+		}
+		s.Wants("POST admin/assets/setup", `{}`, 400, "INVALID_FIELD currency currencyNetwork currencyOfNetwork")
+		s.Wants("POST admin/assets/setup-update", setup(), 400,
+			"INVALID_FIELD currency.id currencyNetwork.id currencyOfNetwork.id")
+		s.Wants("GET admin/currency/get-all?type=CURRENCY&symbol=ABC", "", 200, `[]`)
+		s.trail(t)
+	})
+}
+
+// REQ-CUR-07, D-CUR-04: all or nothing; ids are judged even where a section is left out; isActive and the link stay.
+func TestUpdate(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		ids := []string{`currency."id":8`, `currencyNetwork."id":6`, `currencyOfNetwork."id":9`}
+		with := func(change ...string) string { return setup(append(change, ids...)...) }
+		s.Wants("POST admin/assets/setup-update", with(), 404, "RECORD_NOT_FOUND")
+		s.Wants("POST admin/assets/setup", setup(), 200, fmt.Sprintf(done, 8, 6, 9))
+		s.Wants("POST admin/currency-activate", `{"currency":{"id":8,"isActive":false},"currencyOfNetwork":{"id":"9",`+
+			`"isActive":false}}`, 200, `{"data":{"currency":{"id":8,"isActive":false},"currencyOfNetwork":{"id":9,`+
+			`"isActive":false}}}`)
+
+		s.Wants("POST admin/assets/setup-update", with(`currency."code":"NEW"`, `currency."isActive":true`,
+			`currencyNetwork."networkCode":"NET2"`, `currencyOfNetwork."currencyCode":"NEW"`,
+			`currencyOfNetwork."networkCode":"NET2"`, `currencyOfNetwork."formatPrecision":"9"`), 200,
+			fmt.Sprintf(done, 8, 6, 9))
+		s.Wants("GET get-all-currency-network?currencyOfNetworkIsActive=false", "", 200, `[{"id":9,"currencyCode":"NEW",`+
+			`"currencyName":"Abc","networkCode":"NET2","networkName":"Net","isActive":false,"depositEnable":true,`+
+			`"withdrawEnable":false,"formatPrecision":"9","decimals":9}]`)
+		s.Wants("GET admin/currency/get-all?type=CURRENCY&isActive=false", "", 200, `[{"id":8,"isActive":false,`+
+			strings.NewReplacer(`"enabled":true,`, "", "ABC\",\"net", "NEW\",\"net", `"1e-7"`, "0.0000001").
+				Replace(currencyPart)+`}]`)
+
+		link := []string{`currencyOfNetwork."currencyCode":"NEW"`, `currencyOfNetwork."networkCode":"NET2"`,
+			`currencyOfNetwork."formatPrecision":"9"`}
+		for _, c := range [][2]string{
+			{`currency."code":"BTC"`, "409 RECORD_ALREADY_EXIST"},
+			{`currencyNetwork."networkCode":"BTC"`, "409 RECORD_ALREADY_EXIST"},
+			{`currencyOfNetwork."currencyCode":"BTC"`, "400 INVALID_FIELD currencyOfNetwork.currencyCode"},
+			{`currencyOfNetwork."networkCode":"BTC"`, "400 INVALID_FIELD currencyOfNetwork.networkCode"},
+			{`currencyOfNetwork."formatPrecision":"8"`, "400 INVALID_FIELD currencyOfNetwork.formatPrecision"},
+			{`currencyOfNetwork."formatPrecision":"0.0000000000"`, "200"},
+		} {
+			wrong, want := c[0], c[1]
+			body := with(append([]string{`currency."code":"NEW"`, `currency."name":"` + want[:3] + `"`,
+				`currencyNetwork."networkCode":"NET2"`}, append(link, wrong)...)...)
+			status, answer := s.Call("POST admin/assets/setup-update", body)
+			if got := strings.TrimSpace(fmt.Sprint(status, " ", apitest.Refusal(answer))); got != want {
+				t.Errorf("%s: %s, want %s", wrong, got, want)
+			}
+		}
+		off := []string{`currency."enabled":false`, `currencyNetwork."enabled":false`, `currencyOfNetwork."enabled":false`}
+		s.Wants("POST admin/assets/setup-update", with(off...), 200, `{"currency":false,"currencyId":8,`+
+			`"currencyNetwork":false,"currencyNetworkId":6,"currencyOfNetwork":false,"currencyOfNetworkId":9}`)
+		for i := range ids {
+			wrong := append([]string{}, ids...)
+			wrong[i] = strings.Split(ids[i], ":")[0] + ":99"
+			s.Wants("POST admin/assets/setup-update", setup(append(wrong, off...)...), 404, "RECORD_NOT_FOUND")
+		}
+		s.Wants("GET currency/get-currency-info?symbol=new", "", 200,
+			`{"symbol":"NEW","name":"200","network":"NET2","decimals":10}`)
+		s.trail(t, "ASSETS_SETUP currency 8 (currency 8, network 6, pair 9)",
+			"CURRENCY_ACTIVATE currency 8 (currency 8 active=false, pair 9 active=false)",
+			"ASSETS_UPDATE currency 8 (currency 8, network 6, pair 9)",
+			"ASSETS_UPDATE currency 8 (currency 8, network 6, pair 9)")
+	})
+}
+
+// REQ-CUR-08, D-CUR-05: both or neither.
+func TestActivate(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		body := func(c, p string) string {
+			return `{"currency":{"id":` + c + `,"isActive":false},"currencyOfNetwork":{"id":` + p + `,"isActive":false}}`
+		}
+		s.Wants("POST admin/currency-activate", body("1", "2"), 404, "RECORD_NOT_FOUND") // of ETH
+		s.Wants("POST admin/currency-activate", body("99", "1"), 404, "RECORD_NOT_FOUND")
+		s.Wants("POST admin/currency-activate", body("1", "99"), 404, "RECORD_NOT_FOUND")
+		s.Wants("POST admin/currency-activate", body(`"x"`, `null`), 400, "INVALID_FIELD currency.id currencyOfNetwork.id")
+		s.Wants("POST admin/currency-activate", `{"currency":{},"currencyOfNetwork":{}}`, 400, "INVALID_FIELD "+
+			"currency.id currency.isActive currencyOfNetwork.id currencyOfNetwork.isActive")
+		s.Wants("POST admin/currency-activate", `{"currency":[],"currencyOfNetwork":5}`, 400,
+			"INVALID_FIELD currency currencyOfNetwork")
+		s.Wants("GET currency/get-currency-info", "", 200, `{"symbol":"BTC","name":"Bitcoin","network":"BTC","decimals":8}`)
+		s.Wants("POST admin/currency-activate", body("1", "1"), 200,
+			`{"data":{"currency":{"id":1,"isActive":false},"currencyOfNetwork":{"id":1,"isActive":false}}}`)
+		s.Wants("GET currency/get-currency-info", "", 200, `{"symbol":"ETH","name":"Ether","network":"ETH","decimals":18}`)
+	})
+}
+
+// REQ-CUR-01 to 03, D-CUR-01, D-CUR-06
+func TestLists(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		s.As("nobody").Wants("GET currency/get-currency-info?symbol=Usdt&network=trx", "", 200,
+			`{"symbol":"USDT","name":"Tether USD","network":"TRX","decimals":6}`)
+		s.As("nobody").Wants("GET currency/get-currency-info", `{"network":"SOL"}`, 200,
+			`{"symbol":"SOL","name":"Solana","network":"SOL","decimals":9}`)
+		for _, none := range []string{"symbol=NONE", "symbol=BTC&network=TRX", "symbol=", "symbol=%27%20OR%201=1--"} {
+			s.As("nobody").Wants("GET currency/get-currency-info?"+none, "", 404, "RECORD_NOT_FOUND")
+		}
+		s.As("nobody").Wants("GET currency/get-currency-info?symbol=%00&network=%ff", "", 400,
+			"INVALID_FIELD symbol network")
+
+		count := func(line string, want int) {
+			t.Helper()
+			status, answer := s.Call(line, "")
+			if got := strings.Count(answer, `"id":`); status != 200 || got != want {
+				t.Errorf("%s: %d with %d records, want %d", line, status, got, want)
+			}
+		}
+		s.Wants("GET get-all-currency-network?currencyOfNetworkIsActive=x", "", 400,
+			"INVALID_FIELD currencyOfNetworkIsActive")
+		count("GET get-all-currency-network", 8)
+		count("GET get-all-currency-network?currencyOfNetworkIsActive=1", 8)
+		count("GET get-all-currency-network?currencyOfNetworkIsActive=false", 0)
+		count("GET admin/currency/get-all?type=CURRENCY", 7)
+		count("GET admin/currency/get-all?type=CURRENCY&networkCode=NONE", 7)
+		count("GET admin/currency/get-all?type=CURRENCY&symbol=BTC&isActive=true", 1)
+		count("GET admin/currency/get-all?type=CURRENCY&symbol=BTC&isActive=false", 0)
+		count("GET admin/currency/get-all?type=CURRENCY_NETWORK", 5)
+		count("GET admin/currency/get-all?type=CURRENCY_NETWORK&symbol=NONE&isActive=false", 5)
+		count("GET admin/currency/get-all?type=CURRENCY_NETWORK&networkCode=TRX", 1)
+		count("GET admin/currency/get-all?type=CURRENCY_OF_NETWORK&networkCode=NONE&symbol=NONE&isActive=false", 8)
+		s.Wants("GET admin/currency/get-all", "", 400, "INVALID_FIELD type")
+		s.Wants("GET admin/currency/get-all?type=currency&isActive=2", "", 400, "INVALID_FIELD type isActive")
+	})
+}
+
+// Several administrators at once: one setup, one winner, and nothing of the others, who may cost ids.
+func TestRacingSetups(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		made := make(chan string, 6)
+		won := storetest.Race(t, 6, fault.RecordAlreadyExist, func(int) error {
+			status, answer := s.Call("POST admin/assets/setup", setup())
+			if status == 200 {
+				made <- answer
+				return nil
+			}
+			return fault.New(fault.Code(apitest.Refusal(answer)), "refused")
+		})
+		if won != 1 {
+			t.Fatalf("%d of 6 were set up", won)
+		}
+		var ids struct{ CurrencyID, CurrencyNetworkID, CurrencyOfNetworkID int }
+		storetest.Must(t, json.Unmarshal([]byte(<-made), &ids))
+		s.trail(t, fmt.Sprintf("ASSETS_SETUP currency %d (currency %[1]d, network %d, pair %d)",
+			ids.CurrencyID, ids.CurrencyNetworkID, ids.CurrencyOfNetworkID))
+	})
+}

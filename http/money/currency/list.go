@@ -1,0 +1,70 @@
+package currency
+
+import (
+	"context"
+
+	"castellan/domain/money/currency"
+	"castellan/http/rest"
+)
+
+type allRequest struct {
+	Type        string  `json:"type" enum:"CURRENCY,CURRENCY_NETWORK,CURRENCY_OF_NETWORK"`
+	Symbol      *string `json:"symbol" doc:"of CURRENCY: its code" example:"USDT"`
+	IsActive    *bool   `json:"isActive" doc:"of CURRENCY"`
+	NetworkCode *string `json:"networkCode" doc:"of CURRENCY_NETWORK"`
+}
+
+// stored is what every record has beside the fields of its section.
+type stored struct {
+	ID       int64 `json:"id"`
+	IsActive bool  `json:"isActive"`
+}
+
+type currencyRecord struct {
+	stored
+	currencyFields
+}
+
+type networkRecord struct {
+	stored
+	networkFields
+}
+
+type linkRecord struct {
+	stored
+	linkFields
+}
+
+func (currencyRecord) SchemaName() string { return "CurrencyRecord" }
+func (networkRecord) SchemaName() string  { return "CurrencyNetworkRecord" }
+func (linkRecord) SchemaName() string     { return "CurrencyOfNetworkRecord" }
+
+type anyRecord = rest.OneOf[currencyRecord, networkRecord, linkRecord]
+
+func (g Group) all(ctx context.Context, _ rest.Caller, in allRequest) ([]anyRecord, error) {
+	store := g.Service.Store
+	switch in.Type {
+	case "CURRENCY":
+		all, err := store.Currencies(ctx, currency.Query{Code: in.Symbol, Active: in.IsActive})
+		return rest.Each(all, func(c currency.Currency) anyRecord {
+			return anyRecord{Value: currencyRecord{stored{c.ID, c.Active}, currencyFields{c.Code, c.Network, c.Image, c.Name,
+				c.PriceFormat, c.QuantityFormat, c.Deposit, c.Withdraw, c.PNGImage, c.MarketDataID, c.Threshold,
+				c.MarketListingSlug}}}
+		}), err
+	case "CURRENCY_NETWORK":
+		all, err := store.Networks(ctx, currency.Query{Code: in.NetworkCode})
+		return rest.Each(all, func(n currency.Network) anyRecord {
+			return anyRecord{Value: networkRecord{stored{n.ID, n.Active}, networkFields{n.Code, n.Name, n.KYTName}}}
+		}), err
+	default:
+		catalog, err := currency.Load(ctx, store)
+		if err != nil {
+			return nil, err
+		}
+		return rest.Each(catalog.Pairs(nil), func(l currency.Listed) anyRecord {
+			return anyRecord{Value: linkRecord{stored{l.ID, l.Active}, linkFields{l.Currency.Code, l.Network.Code,
+				l.ScreeningSymbol, l.Deposit, l.Withdraw, l.FormatPrecision, l.MintAddress, rest.ID(l.WalletProviderID),
+				l.DepositAddress, rest.ID(l.WalletCurrencyID), rest.ID(l.ProviderNetworkID)}}}
+		}), nil
+	}
+}

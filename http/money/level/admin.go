@@ -1,0 +1,110 @@
+package level
+
+import (
+	"context"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/level"
+	"castellan/http/rest"
+)
+
+// administration are the endpoints by which administrators keep the levels.
+func (g Group) administration() rest.Endpoints {
+	const path = "/admin/levels"
+	return rest.Section("Extensions: levels",
+		rest.Get(path, "List the levels with all their limits", rest.Tenant, g.listAll).
+			Doc("listAllLevels", "In the order of their numbers. Limits are in TRY. A limit of a month that is null is "+
+				"thirty times that of a day."),
+		rest.Post(path, "Add a level", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
+			Try(`{"levelId":3,"levelLabel":"Premium","sendLimitTRYDaily":750000,"sendLimitCryptoDaily":750000,`+
+				`"sendLimitTRYMonthly":7500000,"sendLimitCryptoMonthly":7500000,"receiveLimitTRYDaily":1500000,`+
+				`"receiveLimitCryptoDaily":1500000}`).
+			Doc("addLevel", "Its number and its label must be free."),
+		rest.Patch(path, "Change a level", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound,
+			fault.RecordAlreadyExist).
+			Try(`{"levelId":${addLevel.data.levelId},"receiveLimitTRYMonthly":20000000}`).
+			Doc("changeLevel", "Fields that are not sent stay as they are. The limits hold at once, for every account of "+
+				"the level."),
+	).For(rest.Admin).MarkSensitive().Extended().NamesNoUser("a level is no account")
+}
+
+// full is a level with the limits that the interface does not name.
+type full struct {
+	record
+	ReceiveTryMonthly    *amount.Amount `json:"receiveLimitTRYMonthly" example:"1000000" doc:"null: 30 daily ones"`
+	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly" example:"1000000" doc:"null: 30 daily ones"`
+}
+
+// SchemaName names the schema in the published document.
+func (full) SchemaName() string { return "FullLevel" }
+
+func showAll(l level.Level) full { return full{show(l), l.ReceiveTryMonthly, l.ReceiveCryptoMonthly} }
+
+func (g Group) listAll(ctx context.Context, _ rest.Caller, _ rest.None) ([]full, error) {
+	all, err := g.Service.Store.List(ctx, level.Query{})
+	return rest.Each(all, showAll), err
+}
+
+// addRequest has a number that the column of an account's level holds.
+type addRequest struct {
+	LevelID              int64          `json:"levelId" minimum:"0" maximum:"1000000" example:"3"`
+	LevelLabel           string         `json:"levelLabel" maxLength:"100" example:"Premium"`
+	IsSpecial            bool           `json:"isSpecial" default:"false" doc:"given by hand, apart from the order"`
+	SendTryDaily         amount.Amount  `json:"sendLimitTRYDaily" example:"750000"`
+	SendCryptoDaily      amount.Amount  `json:"sendLimitCryptoDaily" example:"750000"`
+	SendTryMonthly       amount.Amount  `json:"sendLimitTRYMonthly" example:"7500000"`
+	SendCryptoMonthly    amount.Amount  `json:"sendLimitCryptoMonthly" example:"7500000"`
+	ReceiveTryDaily      amount.Amount  `json:"receiveLimitTRYDaily" example:"1500000"`
+	ReceiveCryptoDaily   amount.Amount  `json:"receiveLimitCryptoDaily" example:"1500000"`
+	ReceiveTryMonthly    *amount.Amount `json:"receiveLimitTRYMonthly" example:"20000000"`
+	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly" example:"20000000"`
+}
+
+func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out rest.Data[full], err error) {
+	l := level.Level{ID: in.LevelID, Label: in.LevelLabel, Special: in.IsSpecial, Limits: level.Limits{
+		SendTryDaily: in.SendTryDaily, SendCryptoDaily: in.SendCryptoDaily, SendTryMonthly: in.SendTryMonthly,
+		SendCryptoMonthly: in.SendCryptoMonthly, ReceiveTryDaily: in.ReceiveTryDaily,
+		ReceiveCryptoDaily: in.ReceiveCryptoDaily, ReceiveTryMonthly: in.ReceiveTryMonthly,
+		ReceiveCryptoMonthly: in.ReceiveCryptoMonthly}}
+	return rest.Data[full]{Data: showAll(l)}, g.Service.Add(ctx, who.By(), l)
+}
+
+type changeRequest struct {
+	LevelID              rest.ID                      `json:"levelId" example:"1"`
+	LevelLabel           *string                      `json:"levelLabel" maxLength:"100" example:"Confirmed"`
+	IsSpecial            *bool                        `json:"isSpecial"`
+	SendTryDaily         *amount.Amount               `json:"sendLimitTRYDaily"`
+	SendCryptoDaily      *amount.Amount               `json:"sendLimitCryptoDaily"`
+	SendTryMonthly       *amount.Amount               `json:"sendLimitTRYMonthly"`
+	SendCryptoMonthly    *amount.Amount               `json:"sendLimitCryptoMonthly"`
+	ReceiveTryDaily      *amount.Amount               `json:"receiveLimitTRYDaily"`
+	ReceiveCryptoDaily   *amount.Amount               `json:"receiveLimitCryptoDaily"`
+	ReceiveTryMonthly    rest.Nullable[amount.Amount] `json:"receiveLimitTRYMonthly"`
+	ReceiveCryptoMonthly rest.Nullable[amount.Amount] `json:"receiveLimitCryptoMonthly"`
+}
+
+func (in changeRequest) edit(l *level.Level) {
+	set(&l.Label, in.LevelLabel)
+	set(&l.Special, in.IsSpecial)
+	set(&l.SendTryDaily, in.SendTryDaily)
+	set(&l.SendCryptoDaily, in.SendCryptoDaily)
+	set(&l.SendTryMonthly, in.SendTryMonthly)
+	set(&l.SendCryptoMonthly, in.SendCryptoMonthly)
+	set(&l.ReceiveTryDaily, in.ReceiveTryDaily)
+	set(&l.ReceiveCryptoDaily, in.ReceiveCryptoDaily)
+	in.ReceiveTryMonthly.Put(&l.ReceiveTryMonthly)
+	in.ReceiveCryptoMonthly.Put(&l.ReceiveCryptoMonthly)
+}
+
+// set sets a field to the value sent; nil leaves it as it is.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (out rest.Data[full], err error) {
+	l, err := g.Service.Change(ctx, who.By(), int64(in.LevelID), in.edit)
+	return rest.Data[full]{Data: showAll(l)}, err
+}

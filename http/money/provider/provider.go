@@ -1,0 +1,159 @@
+// Package provider serves what the house has at other platforms, of section 4.9 of
+// the interface (decisions D-PRC-01 to D-PRC-03): readings of every five minutes,
+// for administrators. domain/money/provider reads and keeps them.
+//
+// Start reading at Endpoints.
+package provider
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/provider"
+	"castellan/http/rest"
+)
+
+// Group serves the endpoints.
+type Group struct{ Store provider.Store }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section("4.9 Process and balance",
+		rest.Get("/process/get-provider-balances-of-asset", "List what a provider's account has of an asset", rest.Tenant,
+			g.ofAsset, fault.InvalidField).
+			Try("provider=spot&account=AllAccounts&asset=BTC").
+			Doc("listProviderBalancesOfAsset", "With from or to every reading of that range, newest first; without them "+
+				"the last one of each account. AllAccounts stands for every account of the provider."),
+		rest.Get("/process/get-provider-balances", "List what a provider's accounts have", rest.Tenant, g.latest,
+			fault.InvalidField).
+			Try("provider=spot").
+			Doc("listProviderBalances", "By the last reading of each account. What is empty is not listed."),
+		rest.Get("/process/get-provider-balances-total", "Tell what all accounts of a provider have", rest.Tenant,
+			g.total, fault.InvalidField).
+			Try("provider=spot&datetime5min=1767225600000").
+			Doc("getProviderBalancesTotal", "By the readings of five minutes. An array of all assets, or one object "+
+				"where an asset is named. An empty array when nothing was read then."),
+	)
+}
+
+// entry is a balance of an account at a provider.
+type entry struct {
+	AccountName string      `json:"accountname" example:"main"`
+	Asset       assetObject `json:"assetObject"`
+}
+
+type assetObject struct {
+	Asset  string        `json:"asset" example:"BTC"`
+	Free   amount.Amount `json:"free" example:"1.5"`
+	Locked amount.Amount `json:"locked" example:"0.25"`
+}
+
+// SchemaName names the schema in the published document.
+func (entry) SchemaName() string { return "ProviderBalance" }
+
+// SchemaName names the schema in the published document.
+func (assetObject) SchemaName() string { return "ProviderAsset" }
+
+func show(e provider.Entry) entry {
+	return entry{e.Account, assetObject{e.Asset, e.Free, e.Locked}}
+}
+
+// accountOf is the account that a store looks for.
+func accountOf(text string) string {
+	if text = strings.TrimSpace(text); text == provider.AllAccounts {
+		return ""
+	}
+	return text
+}
+
+// assetOf is the code of an asset as snapshots have it.
+func assetOf(text string) string { return strings.ToUpper(strings.TrimSpace(text)) }
+
+type ofAssetRequest struct {
+	Account  string     `json:"account" maxLength:"64" example:"main" doc:"AllAccounts: all of the provider"`
+	Provider string     `json:"provider" maxLength:"64" example:"spot"`
+	Asset    string     `json:"asset" maxLength:"32" example:"BTC" doc:"in any case"`
+	From     *rest.Time `json:"from"`
+	To       *rest.Time `json:"to" doc:"inclusive; a date includes that whole day"`
+	rest.Paging
+}
+
+func (g Group) ofAsset(ctx context.Context, who rest.Caller, in ofAssetRequest) (out rest.Reply[[]entry], err error) {
+	q := provider.History{Provider: in.Provider, Account: accountOf(in.Account), Asset: assetOf(in.Asset)}
+	if q.From, q.To, err = rest.Span("from", in.From, in.To); err != nil {
+		return out, err
+	}
+	read := g.Store.History
+	if in.From == nil && in.To == nil {
+		read = func(ctx context.Context, q provider.History, _ page.Query[provider.Place]) (page.Of[provider.Entry], error) {
+			all, err := g.Store.Latest(ctx, q.Provider, q.Account, q.Asset)
+			return page.Of[provider.Entry]{Records: all, Total: len(all)}, err
+		}
+	}
+	return rest.List(ctx, who, in.Paging, q, read, show)
+}
+
+type latestRequest struct {
+	Provider string `json:"provider" maxLength:"64" example:"spot"`
+	Account  string `json:"account" default:"AllAccounts" maxLength:"64" doc:"empty: AllAccounts"`
+}
+
+func (g Group) latest(ctx context.Context, _ rest.Caller, in latestRequest) ([]entry, error) {
+	all, err := g.Store.Latest(ctx, in.Provider, accountOf(in.Account), "")
+	return rest.Each(all, show), err
+}
+
+type totalRequest struct {
+	Provider string    `json:"provider" maxLength:"64" example:"spot"`
+	At       rest.Time `json:"datetime5min" example:"1767225600000" doc:"cut to five minutes"`
+	Asset    *string   `json:"asset" maxLength:"32" example:"BTC" doc:"in any case"`
+}
+
+// total is what all accounts of a provider have of an asset.
+type total struct {
+	Provider string        `json:"provider" example:"spot"`
+	Asset    string        `json:"asset" example:"BTC"`
+	At       int64         `json:"datetime5min" example:"1767225600000"`
+	Total    amount.Amount `json:"total" example:"1.75"`
+	Free     amount.Amount `json:"free" example:"1.5"`
+	Locked   amount.Amount `json:"locked" example:"0.25"`
+}
+
+// SchemaName names the schema in the published document.
+func (total) SchemaName() string { return "ProviderTotal" }
+
+type totals = rest.Either[total, []total]
+
+func (g Group) total(ctx context.Context, _ rest.Caller, in totalRequest) (out totals, err error) {
+	slot := floor(in.At.Time)
+	all, found, err := g.Store.At(ctx, in.Provider, slot)
+	if err != nil {
+		return out, err
+	}
+	sums, err := provider.Sum(all)
+	if err != nil {
+		return out, err
+	}
+	shown := rest.Each(sums, func(t provider.Total) total {
+		return total{in.Provider, t.Asset, slot.UnixMilli(), t.Total, t.Free, t.Locked}
+	})
+	asset := assetOf(rest.Or(in.Asset, ""))
+	if asset == "" || !found {
+		return totals{Value: shown}, nil
+	}
+	i := slices.IndexFunc(shown, func(t total) bool { return t.Asset == asset })
+	if i < 0 { // it was read, and nothing is there
+		return totals{Value: total{Provider: in.Provider, Asset: asset, At: slot.UnixMilli()}}, nil
+	}
+	return totals{Value: shown[i]}, nil
+}
+
+// floor is the beginning of the five minutes that t is in, before 1970 too.
+func floor(t time.Time) time.Time {
+	every, ms := provider.Every.Milliseconds(), t.UnixMilli()
+	return time.UnixMilli(ms - (ms%every+every)%every)
+}

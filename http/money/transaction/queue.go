@@ -1,0 +1,188 @@
+package transaction
+
+import (
+	"context"
+	"strings"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/money/transaction"
+	"castellan/http/rest"
+)
+
+func (n Numbers) queue(s transaction.QueueStatus) int {
+	switch s {
+	case transaction.HotWalletIsEmpty:
+		return n.HotWallet
+	case transaction.TimeOut:
+		return n.TimeOut
+	}
+	return int(s)
+}
+
+// queueStatus is the status of the queue with a number that a client sees; 0, which
+// no row has, where there is none.
+func (n Numbers) queueStatus(number int) transaction.QueueStatus {
+	for s := transaction.QueueSuccess; s <= transaction.QueueCancelled; s++ {
+		if n.queue(s) == number {
+			return s
+		}
+	}
+	return 0
+}
+
+// queued is an entry of the queue of withdrawals.
+type queued struct {
+	ID          string `json:"id" doc:"of the withdrawal" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Code        string `json:"code" example:"BTC"`
+	Address     string `json:"address" example:"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"`
+	Network     string `json:"network" example:"BTC"`
+	ExplorerURL string `json:"explorerUrl" doc:"empty where there is none" example:"https://mempool.space/tx/4a5e1e4b"`
+	Status      int    `json:"transactionStatus" doc:"4: success, 5: waitingApproval" example:"6"`
+	Description string `json:"transactionDescription" example:"hotWalletInsufficientBalance"`
+	// The fields below are an extension (D-INT-13).
+	Amount    amount.Amount `json:"amount" doc:"without the fee" example:"0.25"`
+	Fee       amount.Amount `json:"fee" doc:"booked, or else its own or that of its currency" example:"0.0001"`
+	CreatedAt rest.Time     `json:"createdAt"`
+	Reason    *string       `json:"reason" doc:"of the last move" example:"Refilled"`
+	FullName  *string       `json:"fullName" doc:"of the user" example:"Ayşe Yılmaz"`
+	Email     *string       `json:"email" doc:"of the user, for callers who may list accounts" example:"ayse@example.com"`
+	Phone     *string       `json:"phoneNumber" doc:"as email" example:"+905321234567"`
+}
+
+func (queued) SchemaName() string { return "CryptoWithdrawalQueueEntry" }
+
+// explorer is the address at which a transaction of a network is shown.
+func (g Group) explorer(network, txID string) string {
+	return parameter.Explorer.In(g.Service.Parameters.Set()).Of(network, txID)
+}
+
+// showQueued shows contact data to callers who get it in the list of accounts.
+func (g Group) showQueued(contacts bool) func(transaction.Entry) queued {
+	return func(e transaction.Entry) queued {
+		q := e.Queued
+		pair, _ := g.Service.Currencies.Catalog().Pair(q.Asset)
+		out := queued{q.ID, q.UserID, pair.Currency.Code, q.Address, pair.Network.Code,
+			g.explorer(pair.Network.Code, q.TxID), g.Numbers.queue(q.Status), q.Status.String(),
+			e.Withdrawal.Amount, g.Service.Cost(e), rest.Time{Time: q.At}, orNull(q.Reason), orNull(e.FullName), nil, nil}
+		if contacts {
+			out.Email, out.Phone = orNull(e.Email), orNull(e.Phone)
+		}
+		return out
+	}
+}
+
+// contacts reports whether the caller gets the contact data of users.
+func (g Group) contacts(who rest.Caller) bool {
+	return g.Shows != nil && g.Shows(who, "GET /admin/list-users")
+}
+
+type queueRequest struct {
+	ID                *string    `json:"id" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	UserID            *string    `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Code              *string    `json:"code" maxLength:"64" doc:"of the currency" example:"BTC"`
+	Address           *string    `json:"address" maxLength:"256"`
+	AddressTag        *string    `json:"addressTag" maxLength:"256"`
+	Network           *string    `json:"network" maxLength:"64" example:"BTC"`
+	StartDate         *rest.Time `json:"startDate"`
+	EndDate           *rest.Time `json:"endDate" doc:"inclusive; a date includes that whole day"`
+	IsActive          *bool      `json:"isActive" doc:"true: not in a final status"`
+	StatusCode        *int       `json:"statusCode" doc:"transactionStatus" example:"6"`
+	ExternalID        *string    `json:"externalId" maxLength:"256"`
+	AttemptIdentifier *string    `json:"attemptIdentifier" maxLength:"256"`
+	TxID              *string    `json:"txId" maxLength:"256"`
+	FullName          *string    `json:"fullName" maxLength:"256" doc:"a part of it, in any case" example:"ada"`
+	rest.Paging
+}
+
+func (g Group) queue(ctx context.Context, who rest.Caller, in queueRequest) (out rest.Reply[[]queued], err error) {
+	q := transaction.QueueQuery{ID: in.ID, UserID: in.UserID, Address: in.Address, AddressTag: in.AddressTag,
+		ExternalID: in.ExternalID, Attempt: in.AttemptIdentifier, TxID: in.TxID, Active: in.IsActive, Name: in.FullName,
+		Assets: g.Service.Assets(in.Code, in.Network)}
+	if in.StatusCode != nil {
+		q.Status = new(g.Numbers.queueStatus(*in.StatusCode))
+	}
+	if q.From, q.To, err = rest.Span("startDate", in.StartDate, in.EndDate); err != nil {
+		return out, err
+	}
+	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Queue, g.showQueued(g.contacts(who)))
+}
+
+type decideRequest struct {
+	WithdrawalID string  `json:"withdrawalId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Status       int     `json:"status" doc:"4: success, 5: waitingApproval" example:"4"`
+	CurrencyCode *string `json:"currencyCode" maxLength:"64" doc:"required where status is 4" example:"BTC"`
+	Reason       *string `json:"reason" maxLength:"500" doc:"for the audit" example:"Sent by hand"`
+}
+
+// Validate asks for one of the two statuses, and for the currency of a success.
+func (in decideRequest) Validate() error {
+	success := in.Status == int(transaction.QueueSuccess)
+	var ps []fault.Problem
+	if !success && in.Status != int(transaction.QueueWaiting) {
+		ps = append(ps, fault.Problem{Field: "status", Message: "must be 4 or 5"})
+	}
+	if success && strings.TrimSpace(rest.Or(in.CurrencyCode, "")) == "" {
+		ps = append(ps, fault.Problem{Field: "currencyCode", Message: "is required"})
+	}
+	return fault.All(ps)
+}
+
+// queueOwner names the user of an entry of the queue.
+func (g Group) queueOwner(ctx context.Context, _ rest.Caller, in decideRequest) (rest.Named, error) {
+	q, err := g.Service.Store.Queued(ctx, in.WithdrawalID)
+	return rest.Named{Users: []string{q.UserID}, Matter: rest.Standing}, err
+}
+
+func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (out rest.Data[queued], err error) {
+	q, err := g.Service.UpdateQueue(ctx, who.By(), transaction.QueueUpdate{ID: in.WithdrawalID,
+		To: transaction.QueueStatus(in.Status), CurrencyCode: strings.TrimSpace(rest.Or(in.CurrencyCode, "")),
+		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))})
+	if err != nil {
+		return out, err
+	}
+	all, err := g.Service.Store.Queue(ctx, transaction.QueueQuery{ID: &q.ID}, page.Query[transaction.Place]{})
+	for _, e := range all.Records {
+		out.Data = g.showQueued(g.contacts(who))(e)
+	}
+	return out, err
+}
+
+// process is what happened to a transaction on its network.
+type process struct {
+	TransactionID       string `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	NetworkCode         string `json:"networkCode" example:"BTC"`
+	TxID                string `json:"txId" example:"4a5e1e4b"`
+	ExplorerURL         string `json:"explorerUrl" doc:"may be empty" example:"https://mempool.space/tx/4a5e1e4b"`
+	InternalTransaction bool   `json:"internalTransaction" doc:"it stays within the system"`
+}
+
+func (process) SchemaName() string { return "Process" }
+
+type processRequest struct {
+	UserID    string     `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Code      *string    `json:"code" maxLength:"64" doc:"of the currency" example:"BTC"`
+	StartDate *rest.Time `json:"startDate"`
+	EndDate   *rest.Time `json:"endDate" doc:"inclusive; a date includes that whole day"`
+	Type      *string    `json:"type" maxLength:"64" doc:"the type that the user must have" example:"bireysel"`
+	rest.Paging
+}
+
+func (g Group) processes(ctx context.Context, who rest.Caller,
+	in processRequest) (out rest.Reply[[]process], err error) {
+	q := transaction.ProcessQuery{UserID: in.UserID, Assets: g.Service.Assets(in.Code, nil)}
+	if q.From, q.To, err = rest.Span("startDate", in.StartDate, in.EndDate); err != nil {
+		return out, err
+	}
+	read := func(ctx context.Context, q transaction.ProcessQuery,
+		p page.Query[transaction.Place]) (page.Of[transaction.Process], error) {
+		return g.Service.Processes(ctx, q, in.Type, p)
+	}
+	return rest.List(ctx, who, in.Paging, q, read, func(p transaction.Process) process {
+		pair, _ := g.Service.Currencies.Catalog().Pair(p.Asset)
+		return process{p.TransactionID, pair.Network.Code, p.TxID, g.explorer(pair.Network.Code, p.TxID), p.Internal}
+	})
+}

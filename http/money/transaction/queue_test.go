@@ -1,0 +1,265 @@
+package transaction_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/transaction"
+)
+
+const (
+	decide    = "POST /admin/update-wallet-withdrawal-crypto-queue"
+	queueList = "GET /admin/get-withdrawal-crypto-queue"
+	processes = "GET /process/get-process-admin?userId=jane"
+)
+
+func decision(id, status, code string) string {
+	return `{"withdrawalId":"` + id + `","status":` + status + `,"currencyCode":` + code + `}`
+}
+
+// entry is an entry of jane as it is shown to admin, who may list accounts.
+func (s site) entry(id string, status int, description, sum, cost string) string {
+	q, err := s.service.Store.Queued(s.Context(), id)
+	storetest.Must(s, err)
+	return fmt.Sprintf(`{"id":"%s","userId":"jane","code":"BTC","address":"bc1away","network":"BTC",`+
+		`"explorerUrl":"https://explorer.example/tx/x%%2F1","transactionStatus":%d,"transactionDescription":"%s",`+
+		`"amount":%s,"fee":%s,"createdAt":"%s","reason":null,"fullName":"Jane Işık","email":"jane@example.com",`+
+		`"phoneNumber":null}`, id, status, description, sum, cost, q.At.UTC().Format("2006-01-02T15:04:05.000Z"))
+}
+
+func fee(sum string) func(*transaction.Queued) {
+	return func(q *transaction.Queued) { q.Fee = new(amount.Must(sum)) }
+}
+
+// Section 3.4, rows 3 and 4; D-TX-08: what has gone out is booked once, with the fee of
+// its own or else that of the currency, and has a process.
+func TestQueueDecisions(t *testing.T) {
+	both(t, func(s site) {
+		s.deposit(transaction.Finalized, "10")
+		for _, c := range []struct {
+			from transaction.QueueStatus
+			edit func(*transaction.Queued)
+			has  string // afterwards
+			fees string
+			cost string
+		}{
+			{transaction.HotWalletIsEmpty, func(*transaction.Queued) {}, "8.999", "0.001", "0.001"},
+			{transaction.TimeOut, fee("0.5"), "7.499", "0.501", "0.5"},
+			{transaction.HotWalletIsEmpty, fee("0"), "6.499", "0.501", "0"},
+		} {
+			before := s.count("process")
+			id := s.enqueue(c.from, "1", c.edit)
+			status, got := s.Call(decide, decision(id, "4", `"btc"`))
+			if want := `{"data":` + s.entry(id, 4, "success", "1", c.cost) + `}`; status != 200 || got != want {
+				t.Errorf("%d %s, want %s", status, got, want)
+			}
+			s.has(c.has, "0")
+			s.holds(ledger.Fee, c.fees)
+			w, err := s.service.Store.Withdrawal(t.Context(), id)
+			storetest.Must(t, err)
+			if w.Status != transaction.Processing || w.TransferID == "" || s.count("process") != before+1 ||
+				s.count("process", "transaction_id = '"+id+"' AND status = 1") != 1 {
+				t.Errorf("%+v", w)
+			}
+			s.Wants(decide, decision(id, "4", `"BTC"`), 409, "INVALID_STATE")
+			s.Wants(decide, decision(id, "5", `"BTC"`), 409, "INVALID_STATE")
+			s.has(c.has, "0")
+		}
+		for _, from := range []transaction.QueueStatus{transaction.HotWalletIsEmpty, transaction.TimeOut} {
+			id := s.enqueue(from, "1", fee("0.25"))
+			s.Wants(decide, `{"withdrawalId":"`+id+`","status":"5"}`, 200,
+				`{"data":`+s.entry(id, 5, "waitingApproval", "1", "0.25")+`}`)
+			s.Wants(decide, decision(id, "5", "null"), 409, "INVALID_STATE")
+			s.Wants(decide, decision(id, "4", `"BTC"`), 409, "INVALID_STATE")
+		}
+		s.has("6.499", "2.5") // both are held as before
+		if s.count("process") != 3 {
+			t.Errorf("%d processes", s.count("process"))
+		}
+		if n := s.count("audit", "action = 'WITHDRAWAL_QUEUE_STATUS' AND user_id = 'jane'"); n != 5 {
+			t.Errorf("%d audit rows", n)
+		}
+		const detail = "timeOut to waitingApproval: 1 BTC"
+		if n := s.count("audit", "action = 'WITHDRAWAL_QUEUE_STATUS' AND detail = '"+detail+"'"); n != 1 {
+			t.Errorf("%d audit rows say %q", n, detail)
+		}
+	})
+}
+
+func TestQueueDecisionsRefused(t *testing.T) {
+	both(t, func(s site) {
+		s.deposit(transaction.Finalized, "3")
+		waits := s.enqueue(transaction.TimeOut, "1")
+		tooFine, now := amount.Must("0.000000001"), s.now()
+		fine := id.New(now)
+		s.do(transaction.Enqueue(transaction.Withdrawal{ID: fine, UserID: "jane", Asset: s.asset(),
+			Amount: amount.Must("0.5"), At: now},
+			transaction.Queued{Status: transaction.TimeOut, Fee: &tooFine}, amount.Amount{}))
+		for body, want := range map[string]string{
+			`{"status":4,"currencyCode":"BTC"}`:                          "400 INVALID_FIELD withdrawalId",
+			decision("", "4", `"BTC"`):                                   "400 INVALID_FIELD withdrawalId",
+			decision(waits, "6", `"BTC"`):                                "400 INVALID_FIELD status",
+			decision(waits, "1", `"BTC"`):                                "400 INVALID_FIELD status",
+			decision(waits, `"x"`, `"BTC"`):                              "400 INVALID_FIELD status",
+			decision(waits, "null", `"BTC"`):                             "400 INVALID_FIELD status",
+			decision(waits, "4", "null"):                                 "400 INVALID_FIELD currencyCode",
+			decision(waits, "4", `" "`):                                  "400 INVALID_FIELD currencyCode",
+			decision(waits, "4", `"ETH"`):                                "400 INVALID_FIELD currencyCode",
+			decision(waits, "4", `"XYZ"`):                                "400 INVALID_FIELD currencyCode",
+			decision("nothing", "4", "null"):                             "400 INVALID_FIELD currencyCode",
+			decision("nothing", "4", `"BTC"`):                            "404 RECORD_NOT_FOUND",
+			decision("nothing", "5", "null"):                             "404 RECORD_NOT_FOUND",
+			decision(strings.Repeat("x", 65), "5", "null"):               "400 INVALID_FIELD withdrawalId",
+			decision(fine, "4", `"BTC"`):                                 "409 INVALID_STATE", // too fine for the network
+			decision(s.deposit(transaction.Finalized, "1"), "5", "null"): "404 RECORD_NOT_FOUND",
+		} {
+			if status, got := s.Call(decide, body); fmt.Sprint(status, " ", refusal(got)) != want {
+				t.Errorf("%s: %d %s, want %s", body, status, got, want)
+			}
+		}
+		s.As("jane").Wants(decide, decision(waits, "5", "null"), 403, "FORBIDDEN")
+		s.has("4", "1.501")
+		if s.count("process") != 0 || s.count("transfer") != 2 || s.count("withdrawal_queue", "status <> 7") != 0 {
+			t.Error("something was written")
+		}
+	})
+}
+
+// A fee that is not there any more is not taken, and nothing else is.
+func TestQueueDecisionWithoutFunds(t *testing.T) {
+	both(t, func(s site) {
+		s.deposit(transaction.Finalized, "1")
+		at := s.now()
+		q := transaction.Queued{Status: transaction.TimeOut}
+		w := transaction.Withdrawal{ID: id.New(at), UserID: "jane", Asset: s.asset(), Amount: amount.Must("1"), At: at}
+		s.do(transaction.Enqueue(w, q, amount.Amount{})) // before the currency had a fee
+		s.Wants(decide, decision(w.ID, "4", `"BTC"`), 409, "INVALID_STATE")
+		s.has("1", "1")
+	})
+}
+
+// Of many who decide at once one wins, and one transfer of each sort is made.
+func TestQueueDecisionsInARace(t *testing.T) {
+	both(t, func(s site) {
+		s.deposit(transaction.Finalized, "10")
+		for _, mixed := range []bool{false, true} {
+			id := s.enqueue(transaction.TimeOut, "1")
+			won := storetest.Race(t, 8, fault.InvalidState, func(i int) error {
+				status := "4"
+				if mixed && i%2 == 0 {
+					status = "5"
+				}
+				if code, got := s.Call(decide, decision(id, status, `"BTC"`)); code != 200 {
+					return fault.New(fault.Code(refusal(got)), "refused: %s", got)
+				}
+				return nil
+			})
+			if won != 1 {
+				t.Errorf("%d won", won)
+			}
+		}
+	})
+}
+
+// D-EXT-02.
+func TestQueueDecisionUnderAKey(t *testing.T) {
+	both(t, func(s site) {
+		s.deposit(transaction.Finalized, "10")
+		body := decision(s.enqueue(transaction.TimeOut, "1"), "4", `"BTC"`)
+		_, first := s.Call(decide, body, "Idempotency-Key", "k1")
+		res, again := s.Send(decide, body, "Idempotency-Key", "k1")
+		if res.StatusCode != 200 || again != first || res.Header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("%d %s, want %s", res.StatusCode, again, first)
+		}
+		s.has("8.999", "0")
+	})
+}
+
+// D-PRC-05.
+func TestQueueList(t *testing.T) {
+	both(t, func(s site) {
+		s.deposit(transaction.Finalized, "10")
+		first := s.now()
+		a := s.enqueue(transaction.HotWalletIsEmpty, "1", func(q *transaction.Queued) {
+			q.AddressTag, q.ExternalID, q.Attempt = "tag", "ext", "att"
+		})
+		s.pause(first.Add(25 * time.Hour))
+		b := s.enqueue(transaction.TimeOut, "2", func(q *transaction.Queued) { q.TxID = "" })
+		s.pause(first.Add(50 * time.Hour))
+		c := s.enqueue(transaction.QueueWaiting, "1")
+		s.Call(decide, decision(b, "4", `"BTC"`))
+		s.Wants(queueList+"?id="+a, "", 200, "["+s.entry(a, 6, "hotWalletInsufficientBalance", "1", "0.001")+"]")
+		s.Wants(queueList+"?id="+b, "", 200, "["+strings.Replace(s.entry(b, 4, "success", "2", "0.001"),
+			"https://explorer.example/tx/x%2F1", "", 1)+"]")
+		day := first.Add(25 * time.Hour).Format("2006-01-02")
+		for query, want := range map[string][]string{
+			"": {c, b, a}, "userId=jane": {c, b, a}, "userId=kurt": nil, "code=BTC": {c, b, a}, "code=btc": nil, "code=ETH": nil,
+			"network=BTC": {c, b, a}, "network=ETH": nil, "code=BTC&network=ETH": nil, "address=bc1away": {c, b, a},
+			"address=bc1": nil, "addressTag=tag": {a}, "externalId=ext": {a}, "attemptIdentifier=att": {a}, "txId=x%2F1": {c, a},
+			"isActive=true": {c, a}, "isActive=false": {b}, "statusCode=6": {a}, "statusCode=7": nil, "statusCode=4": {b},
+			"statusCode=5": {c}, "statusCode=99": nil, "fullName=JANE": {c, b, a}, "fullName=ne%20I%C5%9F": {c, b, a},
+			"fullName=kurt": nil, "startDate=" + fmt.Sprint(first.Add(25*time.Hour).UnixMilli()): {c, b},
+			"endDate=" + fmt.Sprint(first.UnixMilli()): {a}, "startDate=" + day + "&endDate=" + day: {b},
+			"statusCode=6&isActive=false": nil, "unknown=1": {c, b, a}, "limit=1": {c},
+		} {
+			status, got := s.Call(queueList+"?"+query, "")
+			var ids []string
+			for part := range strings.SplitSeq(got, `{"id":"`) {
+				if id, _, ok := strings.Cut(part, `"`); ok && part[0] != '[' {
+					ids = append(ids, id)
+				}
+			}
+			if status != 200 || fmt.Sprint(ids) != fmt.Sprint(want) {
+				t.Errorf("%s: %d %s, want %v", query, status, got, want)
+			}
+		}
+		for query, field := range map[string]string{"isActive=maybe": "isActive", "statusCode=x": "statusCode",
+			"startDate=soon": "startDate", "startDate=2&endDate=1": "startDate", "limit=0": "limit"} {
+			s.Wants(queueList+"?"+query, "", 400, "INVALID_FIELD "+field)
+		}
+		s.lists = false // contact data is for callers who may list accounts
+		hidden := s.entry(a, 6, "hotWalletInsufficientBalance", "1", "0.001")
+		hidden = strings.Replace(hidden, `"jane@example.com"`, "null", 1)
+		s.Wants(queueList+"?id="+a, "", 200, "["+hidden+"]")
+		s.As("jane").Wants(queueList, "", 403, "FORBIDDEN")
+	})
+}
+
+// D-PRC-04.
+func TestProcessList(t *testing.T) {
+	both(t, func(s site) {
+		s.deposit(transaction.Finalized, "10")
+		first := s.now()
+		a := s.enqueue(transaction.TimeOut, "1")
+		s.Call(decide, decision(a, "4", `"BTC"`))
+		s.pause(first.Add(time.Hour))
+		at := s.now()
+		inside := transaction.Withdrawal{ID: id.New(at), UserID: "jane", Asset: s.asset(), Amount: amount.Must("1"),
+			ToAddress: "castellan:1:kurt", At: at}
+		s.do(transaction.Enqueue(inside, transaction.Queued{Status: transaction.TimeOut}, amount.Amount{}))
+		s.Call(decide, decision(inside.ID, "4", `"BTC"`))
+		one := `{"transactionId":"` + a + `","networkCode":"BTC","txId":"x/1",` +
+			`"explorerUrl":"https://explorer.example/tx/x%2F1","internalTransaction":false}`
+		two := `{"transactionId":"` + inside.ID + `","networkCode":"BTC","txId":"","explorerUrl":"",` +
+			`"internalTransaction":true}`
+		for query, want := range map[string]string{
+			"": two + "," + one, "&code=BTC": two + "," + one, "&code=ETH": "", "&type=bireysel": two + "," + one,
+			"&type=kurumsal": "", "&type=x": "", "&endDate=" + fmt.Sprint(first.UnixMilli()): one,
+			"&startDate=" + fmt.Sprint(at.UnixMilli()): two, "&limit=1": two,
+		} {
+			s.Wants(processes+query, "", 200, "["+want+"]")
+		}
+		s.Wants("GET /process/get-process-admin?userId=nobody&type=bireysel", "", 200, "[]")
+		s.Wants("GET /process/get-process-admin", "", 400, "INVALID_FIELD userId")
+		s.Wants("GET /process/get-process-admin?userId=%20", "", 400, "INVALID_FIELD userId")
+		s.Wants(processes+"&startDate=2&endDate=1", "", 400, "INVALID_FIELD startDate")
+		s.As("jane").Wants(processes, "", 403, "FORBIDDEN")
+	})
+}

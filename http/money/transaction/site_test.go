@@ -1,0 +1,243 @@
+package transaction_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/access/resource"
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/transaction"
+	"castellan/http/apitest"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	httptransaction "castellan/http/money/transaction"
+	"castellan/http/rest"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+)
+
+// site is the section with a user "jane", who has no phone, and a user "kurt", who has
+// one; with a treasury's address for BTC alone, a fee of 0.001 BTC, and an explorer of
+// its network. Jobs run under a clock that they move, in the request that waits for
+// them.
+type site struct {
+	*apitest.Site
+	*testing.T
+	db      *persistence.DB
+	l       *ledger.Ledger
+	service *transaction.Service
+	jobs    *apitest.Jobs
+	*clock
+}
+
+// clock is the time of the jobs.
+type clock struct {
+	mu     sync.Mutex
+	at     time.Time
+	pauses []time.Duration // of jobs
+	cut    func() bool     // whether the process dies before a job ends
+	lists  bool            // whether the caller may list accounts
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) pause(until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pauses, c.at = append(c.pauses, until.Sub(c.at)), until
+}
+
+// post takes messages and sends none.
+type post struct{}
+
+func (post) Offers(message.Channel) bool              { return true }
+func (post) Deliver(outbox.Message, message.Rendered) {}
+
+// verify stands for the authenticator, whose own tests are those of domain/access/totp.
+func verify(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
+	if who.OTP != "123456" {
+		return fault.New(fault.OTPRequired, "a code is needed")
+	}
+	return nil
+}
+
+func both(t *testing.T, test func(s site)) {
+	t.Helper()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s := site{T: t, db: db, clock: &clock{lists: true, at: time.Now().UTC().Truncate(time.Millisecond)}}
+		ctx, store, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
+		s.people()
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
+			if err := currency.Seed(ctx, store); err != nil {
+				return err
+			}
+			return s.parameters(ctx, parameters)
+		}))
+		currencies, live := currency.NewLive(store), parameter.NewLive(parameters)
+		storetest.Must(t, currencies.Reload(ctx))
+		storetest.Must(t, live.Reload(ctx))
+		s.l = &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: time.Now,
+			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
+		ring := keyringtest.Ring(t, time.Now)
+		s.jobs = apitest.NewJobs(t, db, ring, s.now)
+		book, err := message.NewBook("Castellan", nil)
+		storetest.Must(t, err)
+		s.service = &transaction.Service{Ledger: s.l, Users: access.NewUsers(db), Currencies: currencies,
+			Parameters: live, Now: time.Now, Store: money.NewTransactions(db),
+			Changes: admin.Changes{Commit: db, Now: s.now}, Jobs: s.jobs.Service,
+			Await: func(_ context.Context, id string) (job.Job, error) {
+				if s.cut != nil && s.cut() {
+					return job.Job{State: job.Running}, nil
+				}
+				j, _ := s.jobs.Finish(t, id, s.pause)
+				return j, nil
+			},
+			Messenger: &stepup.Messenger{Config: stepup.Config{Lease: time.Minute, Language: "en"}, Book: book, Ring: ring,
+				Dispatch: post{}, Now: s.now},
+			MayMove: func(caller, userID string) error {
+				return apitest.MayWrite(caller, userID, resource.Standing)
+			}}
+		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
+		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
+		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats, Verify: verify}, httptransaction.Group{
+			Service: s.service, Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7},
+			Shows: func(_ rest.Caller, endpoint string) bool { return endpoint == "GET /admin/list-users" && s.lists }})
+		test(s)
+		_, err = ledger.Verify(ctx, money.NewLedger(db))
+		storetest.Must(t, err)
+	})
+}
+
+func (s site) people() {
+	for name, edit := range map[string]func(*user.User){
+		"jane": func(u *user.User) { u.Name, u.Surname, u.Language = "Jane", "Işık", "tr" },
+		"kurt": func(u *user.User) { u.Phone, u.CountryCode, u.Type = "+905321234567", "90", user.Corporate },
+	} {
+		u := user.New(name, time.Now())
+		u.Email = name + "@example.com"
+		edit(&u)
+		storetest.Must(s, s.db.Commit(s.Context(), user.Add{User: u}))
+	}
+}
+
+func (s site) parameters(ctx context.Context, store parameter.Store) error {
+	if err := parameter.Seed(ctx, store); err != nil {
+		return err
+	}
+	if err := parameter.Treasury.Change(ctx, store, func(parameter.Addresses) (parameter.Addresses, error) {
+		return parameter.Addresses{"BTC": {"BTC": "bc1treasury"}}, nil
+	}); err != nil {
+		return err
+	}
+	if err := parameter.Fee.Change(ctx, store, func(parameter.Fees) (parameter.Fees, error) {
+		return parameter.Fees{"BTC": amount.Must("0.001")}, nil
+	}); err != nil {
+		return err
+	}
+	return parameter.Explorer.Change(ctx, store, func(parameter.Links) (parameter.Links, error) {
+		return parameter.Links{"BTC": "https://explorer.example/tx/{txId}"}, nil
+	})
+}
+
+// asset is the pair of BTC on its own network.
+func (s site) asset() int64 {
+	pair, ok := s.service.Currencies.Catalog().Info(new("BTC"), new("BTC"))
+	if !ok {
+		s.Fatal("there is no BTC")
+	}
+	return pair.ID
+}
+
+func (s site) do(m ledger.Movement, err error) {
+	s.Helper()
+	storetest.Must(s, err)
+	_, err = s.l.Do(s.Context(), audit.By{UserID: "op"}, m)
+	storetest.Must(s, err)
+}
+
+// deposit is a deposit of jane, unless edit says otherwise.
+func (s site) deposit(status transaction.Status, sum string, edit ...func(*transaction.Deposit)) string {
+	s.Helper()
+	at := s.now()
+	d := transaction.Deposit{ID: id.New(at), UserID: "jane", Asset: s.asset(), Amount: amount.Must(sum), Status: status,
+		SenderInfo: `{"name":"Ada"}`, At: at}
+	for _, f := range edit {
+		f(&d)
+	}
+	s.do(transaction.Receive(d), nil)
+	return d.ID
+}
+
+// enqueue puts a withdrawal of jane into the queue.
+func (s site) enqueue(status transaction.QueueStatus, sum string, edit ...func(*transaction.Queued)) string {
+	s.Helper()
+	q := transaction.Queued{Status: status, TxID: "x/1"}
+	for _, f := range edit {
+		f(&q)
+	}
+	fee := amount.Must("0.001")
+	if q.Fee != nil {
+		fee = *q.Fee
+	}
+	at := s.now()
+	w := transaction.Withdrawal{ID: id.New(at), UserID: "jane", Asset: s.asset(), Amount: amount.Must(sum),
+		ToAddress: "bc1away", At: at}
+	s.do(transaction.Enqueue(w, q, fee))
+	return w.ID
+}
+
+// has checks what jane has.
+func (s site) has(want string, locked ...string) {
+	s.Helper()
+	b, err := s.l.Balance(s.Context(), "jane", s.asset())
+	storetest.Must(s, err)
+	if b.Posted.String() != want || len(locked) > 0 && b.Locked.String() != locked[0] {
+		s.Errorf("jane has %s of which %s is locked, want %s %s", b.Posted, b.Locked, want, locked)
+	}
+}
+
+// holds checks what an account of the house has.
+func (s site) holds(kind ledger.Kind, want string) {
+	s.Helper()
+	all, err := s.l.Store.Balances(s.Context(), ledger.Account{Kind: kind, Asset: s.asset()})
+	storetest.Must(s, err)
+	var posted amount.Amount
+	if len(all) > 0 {
+		posted = all[0].Posted
+	}
+	if posted.String() != want {
+		s.Errorf("%s has %s, want %s", kind, posted, want)
+	}
+}
+
+func (s site) count(table string, where ...string) int {
+	q := s.db.Conn(s.Context()).NewSelect().Table(table)
+	for _, w := range where {
+		q = q.Where(w)
+	}
+	n, err := q.Count(s.Context())
+	storetest.Must(s, err)
+	return int(n)
+}

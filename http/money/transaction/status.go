@@ -1,0 +1,185 @@
+package transaction
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/transaction"
+	"castellan/http/rest"
+)
+
+// Numbers are what clients see of statuses whose numbers the interface does not show
+// (D-TX-01, D-TX-02).
+type Numbers struct{ FinalizedDeposit, HotWallet, TimeOut int }
+
+func (n Numbers) status(s transaction.Status) int {
+	if s == transaction.FinalizedDeposit {
+		return n.FinalizedDeposit
+	}
+	return int(s)
+}
+
+// waiting is a deposit as its owner sees it while it waits.
+type waiting struct {
+	TransactionID string        `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	UserID        string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	CurrencyCode  string        `json:"currencyCode" example:"BTC"`
+	Status        int           `json:"status" doc:"-5: waitingSenderInfo, -9: waitingTreasuryApproval" example:"-9"`
+	Value         amount.Amount `json:"value" example:"0.25"`
+	TxID          *string       `json:"txId" example:"4a5e1e4baab89f3a32518a88c31bc87f"`
+	ToAddress     *string       `json:"toAddress" example:"castellan:1:01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+}
+
+func (waiting) SchemaName() string { return "WaitingTransaction" }
+
+// received is a deposit as administrators see it.
+type received struct {
+	TransactionID string        `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	UserID        string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Status        int           `json:"status" example:"-9"`
+	CurrencyCode  string        `json:"currencyCode" example:"BTC"`
+	Value         amount.Amount `json:"value" example:"0.25"`
+	SenderInfo    rest.JSON     `json:"senderInfo" schema:"SenderInfo"`
+	Failed        string        `json:"failed,omitempty" doc:"of an update: why it has not changed" example:"FORBIDDEN"`
+}
+
+func (received) SchemaName() string { return "ReceivedTransaction" }
+
+func (g Group) code(asset int64) string {
+	pair, _ := g.Service.Currencies.Catalog().Pair(asset)
+	return pair.Currency.Code
+}
+
+// orNull is a text of which "" says that there is none.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func (g Group) showReceived(d transaction.Deposit) received {
+	return received{TransactionID: d.ID, UserID: d.UserID, Status: g.Numbers.status(d.Status),
+		CurrencyCode: g.code(d.Asset), Value: d.Amount, SenderInfo: rest.JSON(d.SenderInfo)}
+}
+
+type ownRequest struct{ rest.Paging }
+
+func (g Group) own(ctx context.Context, who rest.Caller, in ownRequest) (rest.Reply[[]waiting], error) {
+	return rest.List(ctx, who, in.Paging, transaction.WaitingQuery{UserID: who.UserID}, g.Service.Store.Waiting,
+		func(d transaction.Deposit) waiting {
+			return waiting{d.ID, d.UserID, g.code(d.Asset), g.Numbers.status(d.Status), d.Amount, orNull(d.TxID),
+				orNull(d.ToAddress)}
+		})
+}
+
+type waitingRequest struct {
+	UserID    *string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	TxID      *string `json:"txId" maxLength:"256" doc:"the hash of the transaction on its network"`
+	ToAddress *string `json:"toAddress" maxLength:"256" doc:"the address that it came to"`
+	rest.Paging
+}
+
+func (g Group) waiting(ctx context.Context, who rest.Caller, in waitingRequest) (rest.Reply[[]received], error) {
+	q := transaction.WaitingQuery{Treasury: true}
+	var ps []fault.Problem
+	for _, sought := range [...]struct {
+		field    string
+		sent, to *string
+	}{{"userId", in.UserID, &q.UserID}, {"txId", in.TxID, &q.TxID}, {"toAddress", in.ToAddress, &q.ToAddress}} {
+		if *sought.to = rest.Or(sought.sent, ""); sought.sent != nil && *sought.to == "" {
+			ps = append(ps, fault.Problem{Field: sought.field, Message: "must not be blank"})
+		}
+	}
+	if err := fault.All(ps); err != nil {
+		return rest.Reply[[]received]{}, err
+	}
+	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Waiting, g.showReceived)
+}
+
+// statusCode is a status of a transaction as a request writes it: its number, the
+// digits of it, or its name (D-TX-01).
+type statusCode string
+
+func (c *statusCode) UnmarshalJSON(b []byte) error {
+	var name string
+	if err := json.Unmarshal(b, &name); err == nil {
+		*c = statusCode(strings.TrimSpace(name))
+		return nil
+	}
+	n, err := strconv.Atoi(string(b))
+	*c = statusCode(strconv.Itoa(n))
+	return err
+}
+
+type updateRequest struct {
+	TransactionIDs []string   `json:"transactionIds" maxItems:"1000" maxLength:"64"`
+	Status         statusCode `json:"status" schema:"TransactionStatusCode"`
+	Reason         *string    `json:"reason" maxLength:"500" doc:"for the audit" example:"The sender is known"`
+
+	to transaction.Status
+}
+
+// check reads the status and looks at the ids, which come first (D-TX-04).
+func (g Group) check(in *updateRequest) error {
+	var ps []fault.Problem
+	ids := slices.Sorted(slices.Values(in.TransactionIDs))
+	switch {
+	case len(ids) == 0:
+		ps = append(ps, fault.Problem{Field: "transactionIds", Message: "must name a transaction"})
+	case strings.TrimSpace(ids[0]) == "":
+		ps = append(ps, fault.Problem{Field: "transactionIds", Message: "must not hold a blank id"})
+	case len(slices.Compact(ids)) < len(in.TransactionIDs):
+		ps = append(ps, fault.Problem{Field: "transactionIds", Message: "must not name a transaction twice"})
+	}
+	for _, s := range []transaction.Status{transaction.WaitingSender, transaction.FinalizedDeposit} {
+		if string(in.Status) == s.String() || string(in.Status) == strconv.Itoa(g.Numbers.status(s)) {
+			in.to = s
+		}
+	}
+	if in.to == 0 {
+		ps = append(ps, fault.Problem{Field: "status", Message: "must be waitingSenderInfo or finalizedDeposit"})
+	}
+	return fault.All(ps)
+}
+
+// owners names the users of the deposits. An id that no deposit has names no user.
+func (g Group) owners(ctx context.Context, _ rest.Caller, in updateRequest) (rest.Named, error) {
+	found, err := g.Service.Store.Deposits(ctx, in.TransactionIDs...)
+	return rest.Named{Matter: rest.Standing,
+		Users: rest.Each(found, func(d transaction.Deposit) string { return d.UserID })}, err
+}
+
+// begun says that a job goes on behind the answer.
+type begun struct {
+	Accepted bool   `json:"accepted"`
+	ID       string `json:"id" doc:"of the job" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Count    int    `json:"count" example:"21"`
+}
+
+func (begun) SchemaName() string { return "TransactionUpdate" }
+
+type updated struct {
+	Data rest.Either[[]received, begun] `json:"data"`
+}
+
+func (updated) SchemaName() string { return "UpdatedTransactions" }
+
+func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (out updated, err error) {
+	u, err := g.Service.UpdateStatus(ctx, who.By(), transaction.Update{IDs: in.TransactionIDs, To: in.to,
+		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))})
+	out.Data.Value = begun{true, u.JobID, len(in.TransactionIDs)}
+	if u.Deposits != nil {
+		out.Data.Value = rest.Each(u.Deposits, func(d transaction.Deposit) received {
+			r := g.showReceived(d)
+			r.Failed = string(u.Failed[d.ID])
+			return r
+		})
+	}
+	return out, err
+}

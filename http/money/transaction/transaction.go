@@ -1,0 +1,168 @@
+// Package transaction serves section 4.14 of the interface, transactions.
+package transaction
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/transaction"
+	"castellan/http/rest"
+)
+
+const (
+	section = "4.14 Transactions"
+	lists   = "4.9 Process and balance"
+	more    = "Extensions: transactions"
+)
+
+// Group serves the section.
+type Group struct {
+	Service *transaction.Service
+	Numbers Numbers
+	// Shows reports whether the caller may ask for an endpoint for other users; nil: never.
+	Shows func(who rest.Caller, endpoint string) bool
+}
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Get("/user/get-waiting-info-transactions", "List your deposits that wait", rest.Tenant, g.own,
+			fault.InvalidField).For(rest.SelfUser).
+			Doc("listOwnWaitingTransactions", "Newest first: those that wait for information about the sender, and those "+
+				"that wait for the treasury."),
+		rest.Get("/admin/get-waiting-info-transactions", "List the deposits that wait for the treasury", rest.Tenant,
+			g.waiting, fault.InvalidField).
+			Doc("listWaitingTransactions", "Newest first. senderInfo is null while it is not known."),
+		rest.Previewed(rest.NamesBy(rest.Checked(rest.Post("/admin/update-status-transaction",
+			"Decide on deposits that wait for the treasury", rest.Tenant, g.update, fault.InvalidField,
+			fault.RecordNotFound, fault.InvalidState).Verified().Idempotent().Body(rest.LargeBody).
+			Try(`{"transactionIds":["${deposit.waiting}"],"status":"finalizedDeposit"}`).
+			Doc("updateTransactionStatus", "All records are checked before the first one changes. One record changes "+
+				"every half a second; finalizedDeposit credits it. Up to 20 records are answered when all have changed, "+
+				"with the records; more are answered at once with the job that goes on. A record of a user whose money "+
+				"the caller may not decide on fails alone, with FORBIDDEN. Owners are told inside "+
+				"their account, by mail and by SMS."), g.check), g.owners).Rows(), g.updating),
+		rest.Previewed(rest.Post("/admin/transaction/adjust-balance", "Correct the balance of a user", rest.Tenant, g.adjust,
+			fault.InvalidField).Idempotent().RefuseWith(malformed).
+			Try(`{"userId":"${user.id}","currencyCode":"BTC","networkCode":"BTC","amount":0.25,"type":"C",`+
+				`"uniqueId":"correction-2026-01"}`).
+			Names(rest.Standing, "userId").
+			Doc("adjustBalance", "Once for each uniqueId: the same request again gets the first answer. C is a deposit, "+
+				"D a withdrawal to the treasury's address. A refusal of the business (an unknown currency, network or "+
+				"user, a balance that does not suffice, a uniqueId of another request) has the status 200 and code 1."),
+			g.adjusting),
+		rest.Get("/admin/transaction/adjust-balance/preview", "Tell what an adjustment would change", rest.Tenant, g.preview,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Of(more).Extended().
+			Try("userId=x&currencyCode=BTC&networkCode=BTC&amount=0.25&type=C", fault.RecordNotFound).
+			Doc("previewAdjustment", "Both accounts, that of the user and that of the treasury, before and after. Nothing "+
+				"is booked. What the adjustment would be refused for this is refused for."),
+		rest.Previewed(rest.NamesBy(rest.Post("/admin/update-wallet-withdrawal-crypto-queue",
+			"Decide on a withdrawal in the queue", rest.Tenant, g.decide, fault.InvalidField, fault.RecordNotFound,
+			fault.InvalidState).Idempotent().
+			Try(`{"withdrawalId":"${withdrawal.queued}","status":4,"currencyCode":"BTC"}`).
+			Doc("updateWithdrawalQueue", "Of a withdrawal that waits for the hot wallet or has timed out. 4 says that it "+
+				"has gone out: the amount and the fee, its own or else that of the currency, are booked. 5 has it wait "+
+				"for approval."), g.queueOwner), g.deciding),
+		rest.Get("/process/get-process-admin", "List the processes of a user", rest.Tenant, g.processes,
+			fault.InvalidField).Of(lists).
+			Try("userId=${user.id}&type=bireysel").
+			Doc("listProcesses", "What happened to transactions on their networks, newest first."),
+		rest.Get("/admin/get-withdrawal-crypto-queue", "List the queue of withdrawals", rest.Tenant, g.queue,
+			fault.InvalidField).Of(lists).
+			Try("isActive=true&statusCode=6").
+			Doc("listWithdrawalQueue", "Newest first. Filters match to the letter, but fullName, which is a part of the "+
+				"name in any case."),
+	)
+}
+
+type adjustRequest struct {
+	UserID       string        `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
+	NetworkCode  string        `json:"networkCode" maxLength:"64" example:"BTC"`
+	Amount       amount.Amount `json:"amount" doc.exclusiveMinimum:"0" example:"0.25"`
+	Type         string        `json:"type" enum:"C,D" doc:"C: credit, a deposit. D: debit, a withdrawal"`
+	UniqueID     string        `json:"uniqueId" doc.maxLength:"128" example:"correction-2026-01"`
+	Timestamp    *int64        `json:"timestamp" minimum:"1" maximum:"253402300799999" doc:"in ms; when it counts from"`
+	Reason       *string       `json:"reason" maxLength:"500" doc:"for the audit" example:"A deposit was booked short"`
+}
+
+// adjusted is the answer: code is null, or 1 beside a message (D-TX-05).
+type adjusted struct {
+	Code    *int    `json:"code" example:"null" doc:"1: refused"`
+	Data    *record `json:"data"`
+	Message string  `json:"message,omitempty" doc:"why it is refused"`
+}
+
+func (a adjusted) Undone() (why string, is bool) { return a.Message, a.Code != nil }
+
+type record struct {
+	TransactionID string        `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	UserID        string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	CurrencyCode  string        `json:"currencyCode" example:"BTC"`
+	NetworkCode   string        `json:"networkCode" example:"BTC"`
+	Amount        amount.Amount `json:"amount" example:"0.25"`
+	Type          string        `json:"type" enum:"C,D"`
+	UniqueID      string        `json:"uniqueId" example:"correction-2026-01"`
+	Status        int           `json:"status" example:"1"`
+	Address       string        `json:"address" example:"castellan:1:01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	ToAddress     string        `json:"toAddress" example:"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"`
+	Timestamp     int64         `json:"timestamp" example:"1767225600000"`
+	CreatedAt     rest.Time     `json:"createdAt"`
+}
+
+// SchemaName names the schema in the published document.
+func (record) SchemaName() string { return "BalanceAdjustment" }
+
+func (g Group) adjust(ctx context.Context, who rest.Caller, in adjustRequest) (adjusted, error) {
+	a := transaction.Adjustment{UserID: in.UserID, CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode,
+		Amount: in.Amount, Direction: transaction.Direction(in.Type), UniqueID: in.UniqueID,
+		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))}
+	if in.Timestamp != nil {
+		a.At = time.UnixMilli(*in.Timestamp).UTC()
+	}
+	made, err := g.Service.Adjust(ctx, who.By(), a)
+	if message, is := ofBusiness(err); is {
+		return adjusted{Code: new(1), Message: message}, nil
+	}
+	if err != nil {
+		return adjusted{}, err
+	}
+	return adjusted{Data: &record{made.TransactionID, made.UserID, made.CurrencyCode, made.NetworkCode, made.Amount,
+		string(made.Direction), made.UniqueID, int(made.Status), made.Address, made.ToAddress, made.At.UnixMilli(),
+		rest.Time{Time: made.CreatedAt}}}, nil
+}
+
+// ofBusiness is the text of a refusal that has the status 200.
+func ofBusiness(err error) (message string, is bool) {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return "", false
+	}
+	switch f.Code {
+	case fault.RecordNotFound, fault.InvalidState, fault.RecordAlreadyExist:
+		return f.Message, true
+	}
+	return "", false
+}
+
+// refusal is the body of a request that cannot be read: the keys of an answer, and
+// the code of the error (D-TX-05).
+type refusal struct {
+	Code    int     `json:"code" example:"1"`
+	Data    *record `json:"data" example:"null"`
+	Message string  `json:"message" example:"amount: must be greater than 0"`
+	Error   string  `json:"error" example:"INVALID_FIELD"`
+}
+
+// SchemaName names the schema in the published document.
+func (refusal) SchemaName() string { return "BalanceAdjustmentRefusal" }
+
+func malformed(_ int, f *fault.Error) any {
+	if f.Code != fault.InvalidField {
+		return nil
+	}
+	return refusal{1, nil, f.Message, string(f.Code)}
+}

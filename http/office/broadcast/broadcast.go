@@ -1,0 +1,165 @@
+// Package broadcast serves the messages to many of section 4.10 of the interface:
+// notifications by topic and SMS (D-ADM-04, D-ADM-05). Each answer names the job
+// that sends; GET /admin/jobs/{id} shows what became of it.
+package broadcast
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/fault"
+	"castellan/domain/office/broadcast"
+	"castellan/http/rest"
+)
+
+const section = "4.10 Admin operations"
+
+// Group serves the endpoints.
+type Group struct{ Service *broadcast.Service }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Post("/admin/send-notification", "Notify users in their account, by push and by mail", rest.Tenant, g.notify,
+			fault.InvalidField).Verified().Idempotent().Body(rest.LargeBody).
+			Try(`{"memberId":["${admin.id}"],"topic":"campaign","title":"New currency","body":"SOL can be traded."}`).
+			Names(rest.General, "memberId").Rows().
+			Doc("sendNotification", "The parameter NOTIFICATION_TOPICS says which channels a topic has. The job that is "+
+				"named sends to each active recipient. unknown lists ids that nobody has."),
+		rest.Post("/send-bulk-sms", "Send an SMS to the users with a Turkish number", rest.Tenant, g.text,
+			fault.InvalidField).Idempotent().Body(rest.LargeBody).
+			Try(`{"userIds":["${user.id}"],"messageBody":"SOL can be traded from today.","filter":{"status":"active"}}`).
+			Names(rest.General, "userIds").Rows().
+			Doc("sendBulkSms", "sendAllUsers: true goes before userIds. The filter narrows either; a key that it does "+
+				"not know is refused. count is the number of recipients, and leftOut counts the others by the first reason "+
+				"that applies to them."),
+	)
+}
+
+type notifyRequest struct {
+	MemberID        rest.Strings `json:"memberId" maxItems:"10000" doc:"one id or an array of them"`
+	Topic           string       `json:"topic" maxLength:"64" example:"campaign"`
+	Title           string       `json:"title" maxLength:"200" example:"New currency"`
+	Body            string       `json:"body" maxLength:"4000" example:"SOL can be traded from today."`
+	ImageURL        *string      `json:"imageUrl" maxLength:"1024" example:"https://cdn.example.com/banner/sol.png"`
+	ClickActionType *string      `json:"clickActionType" maxLength:"64" example:"OPEN_MARKET"`
+	OperatingSystem *string      `json:"operatingSystem" maxLength:"64" doc:"only devices of it are woken" example:"ios"`
+	Language        *string      `json:"language" maxLength:"35" doc:"of the text" example:"tr"`
+}
+
+// Validate asks for a recipient, and for an address of the image.
+func (in notifyRequest) Validate() error {
+	var ps []fault.Problem
+	if len(in.MemberID) == 0 {
+		ps = append(ps, fault.Problem{Field: "memberId", Message: "must name a recipient"})
+	}
+	if u, err := url.Parse(rest.Or(in.ImageURL, "https://example.com")); err != nil || u.Host == "" ||
+		u.Scheme != "https" && u.Scheme != "http" {
+		ps = append(ps, fault.Problem{Field: "imageUrl", Message: "must be a URL"})
+	}
+	return fault.All(ps)
+}
+
+// notified says what was started.
+type notified struct {
+	Accepted bool     `json:"accepted"`
+	ID       string   `json:"id" doc:"of the job"`
+	Count    int      `json:"count" doc:"how many get the message" example:"2"`
+	Unknown  []string `json:"unknown" doc:"ids that nobody has"`
+}
+
+func (g Group) notify(ctx context.Context, who rest.Caller, in notifyRequest) (out rest.Data[notified], err error) {
+	started, err := g.Service.Notify(ctx, who.By(), broadcast.Notice{UserIDs: in.MemberID,
+		Message: notification.Message{Topic: in.Topic, Title: in.Title, Body: in.Body,
+			ImageURL: rest.Or(in.ImageURL, ""), ClickAction: rest.Or(in.ClickActionType, "")},
+		System: rest.Or(in.OperatingSystem, ""), Language: rest.Or(in.Language, "")})
+	out.Data = notified{true, started.JobID, started.Count, append([]string{}, started.Unknown...)}
+	return out, err
+}
+
+type textRequest struct {
+	UserIDs      *rest.Strings `json:"userIds" maxItems:"10000" doc:"or sendAllUsers: true"`
+	SendAllUsers *bool         `json:"sendAllUsers"`
+	MessageBody  string        `json:"messageBody" maxLength:"1500" example:"SOL can be traded from today."`
+	Filter       *rest.JSON    `json:"filter" schema:"SmsFilter"`
+
+	narrowed user.Audience // of the filter
+}
+
+// Validate asks for recipients and reads the filter.
+func (in *textRequest) Validate() error {
+	var ps []fault.Problem
+	if !rest.Or(in.SendAllUsers, false) && len(rest.Or(in.UserIDs, nil)) == 0 {
+		ps = append(ps, fault.Problem{Field: "userIds", Message: "either userIds or sendAllUsers: true is required"})
+	}
+	if in.Filter != nil {
+		var wrong string
+		if in.narrowed, wrong = readFilter(*in.Filter); wrong != "" {
+			ps = append(ps, fault.Problem{Field: "filter", Message: wrong})
+		}
+	}
+	return fault.All(ps)
+}
+
+// readFilter reads a filter, or says what is wrong with it. A key that it does not
+// know would send to the wrong people (D-ADM-05).
+func readFilter(text []byte) (a user.Audience, wrong string) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil || members == nil {
+		return a, "must be an object"
+	}
+	values := map[string]*[]string{"status": &a.Statuses, "type": &a.Types, "kycConfirm": &a.KYC}
+	for key, value := range members {
+		if to, known := values[key]; known {
+			var one string
+			if json.Unmarshal(value, &one) == nil && one != "" {
+				*to = []string{one}
+			} else if json.Unmarshal(value, to) != nil || len(*to) == 0 || len(*to) > 20 {
+				return a, "has a value of the wrong type"
+			}
+			continue
+		}
+		if key != "levelId" {
+			return a, "may have the keys status, type, kycConfirm and levelId"
+		}
+		level, err := strconv.ParseInt(string(bytes.Trim(value, `"`)), 10, 32)
+		if err != nil {
+			return a, "has a value of the wrong type"
+		}
+		a.Level = new(int(level))
+	}
+	return a, ""
+}
+
+// accepted is the job that was started.
+type accepted struct {
+	Accepted bool    `json:"accepted"`
+	ID       string  `json:"id" doc:"of the job"`
+	Count    int     `json:"count" doc:"recipients" example:"2"`
+	LeftOut  leftOut `json:"leftOut" doc:"those who get no SMS, each counted once"`
+}
+
+// leftOut are the reasons in the order in which they are judged.
+type leftOut struct {
+	Unknown         int `json:"unknown" doc:"ids without an account" example:"1"`
+	Filter          int `json:"filter" doc:"accounts that the filter excludes" example:"0"`
+	NoTurkishNumber int `json:"noTurkishNumber" doc:"accounts without a Turkish phone number" example:"3"`
+	CampaignsOff    int `json:"campaignsOff" doc:"accounts that do not permit campaigns by SMS" example:"1"`
+}
+
+// SchemaName names the schema in the published document.
+func (leftOut) SchemaName() string { return "SmsLeftOut" }
+
+func (g Group) text(ctx context.Context, who rest.Caller, in textRequest) (out rest.Data[accepted], err error) {
+	sms := broadcast.SMS{Text: in.MessageBody, Filter: in.narrowed}
+	if !rest.Or(in.SendAllUsers, false) {
+		sms.UserIDs = *in.UserIDs
+	}
+	started, err := g.Service.Text(ctx, who.By(), sms)
+	out.Data = accepted{true, started.JobID, started.Count, leftOut(started.LeftOut)}
+	return out, err
+}

@@ -1,0 +1,277 @@
+// Package foureyes serves the extensions by which a second person decides on requests
+// that mfa.four_eyes has wait for one (D-EXT-08).
+//
+// Start reading at Endpoints. Every rule is in domain/office/foureyes.
+package foureyes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/office/foureyes"
+	"castellan/http/rest"
+)
+
+const (
+	section     = "Extensions: approvals"
+	approvePath = "/admin/approvals/{id}/approve"
+	// judgedByRequest is why the id of a request names no user.
+	judgedByRequest = "the users that the request itself names are judged for its approver too"
+)
+
+// Group serves the section.
+type Group struct {
+	Service *foureyes.Service
+	// Permit judges whether a caller may ask for an endpoint, by its key.
+	Permit func(ctx context.Context, who rest.Caller, key string) error
+	// Judge judges whether a caller may make a request that waits: the users that it names
+	// count too (D-AUTH-03).
+	Judge func(ctx context.Context, who rest.Caller, request json.RawMessage) error
+	// Fresh brings what Permit judges by up to date.
+	Fresh func(ctx context.Context) error
+	// Look tells the fields of a request that waits, without secrets, and what it would
+	// change now. An error beside fields is what it would be refused for.
+	Look func(ctx context.Context, request json.RawMessage) (fields json.RawMessage, all []rest.Change, err error)
+}
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Get("/admin/approvals", "List the requests that wait, or have waited, for a second person", rest.Tenant,
+			g.list, fault.InvalidField).
+			Doc("listApprovals", "Newest first. They are kept for 30 days."),
+		rest.Get("/admin/approvals/{id}", "Show a request that waits, or has waited, for a second person", rest.Tenant,
+			g.show, fault.RecordNotFound).
+			Try("id=01JD3X4Q7V0S8D4T2M6B9N1ZKA", fault.RecordNotFound).
+			Doc("getApproval", "Its status says whether it was approved, and result what it was answered then. While it "+
+				"waits, the requester and who may ask for the endpoint see what was asked for, and, of those that can "+
+				"say it, what it would change as things stand now."),
+		rest.Start2FA("POST", approvePath, "Approve a request of another person once the challenge is complete",
+			rest.Tenant, foureyes.ActionApprove, g.approve, fault.RecordNotFound, fault.InvalidState,
+			fault.MFANotAvailable).
+			Try(`{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA"}`, fault.RecordNotFound).
+			Doc("approveRequest", "Starts a challenge. When it is complete the request is carried out, and "+
+				"execResult.data is its record. It takes another person than the requester, without a device in common, "+
+				"who may ask for the same endpoint. What the requester may no longer do is not done: the status is FAILED "+
+				"then, and execResult says why.").NamesNoUser(judgedByRequest),
+		rest.Post("/admin/approvals/{id}/refuse", "Refuse a request of another person, or take back one's own",
+			rest.Tenant, g.refuse, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Decides().
+			Try(`{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA","reason":"Nobody knows this user"}`, fault.RecordNotFound).
+			Doc("refuseRequest", "It takes the requester, or who may ask for the same endpoint.").
+			NamesNoUser(judgedByRequest),
+	).For(rest.Admin).Extended()
+}
+
+type listRequest struct {
+	Status *string `json:"status" enum:"PENDING,APPROVED,REFUSED,EXPIRED,FAILED"`
+	rest.Paging
+}
+
+type record struct {
+	ID          string     `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Method      string     `json:"method" example:"POST"`
+	Path        string     `json:"path" example:"/admin/transaction/adjust-balance"`
+	Summary     string     `json:"summary" doc:"what it would change, in the words of the audit" example:"ADJUST_BALANCE"`
+	RequestedBy string     `json:"requestedBy" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	RequestedAt rest.Time  `json:"requestedAt" example:"2026-01-31T10:00:00.000Z"`
+	ExpiresAt   rest.Time  `json:"expiresAt" example:"2026-01-31T10:15:00.000Z"`
+	Status      string     `json:"status" enum:"PENDING,APPROVED,REFUSED,EXPIRED,FAILED"`
+	DecidedBy   *string    `json:"decidedBy" doc:"null: nobody has decided" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	DecidedAt   *rest.Time `json:"decidedAt" doc:"null: nobody has decided" example:"2026-01-31T10:05:00.000Z"`
+	Reason      *string    `json:"reason" doc:"of a refusal" example:"Nobody knows this user"`
+	Result      *rest.JSON `json:"result" schema:"ApprovalResult"`
+
+	Request *rest.JSON `json:"request,omitempty" schema:"ApprovalRequest"`
+	Changes []change   `json:"changes,omitempty" doc:"of one request that waits: what it would change now"`
+	Refusal *string    `json:"refusal,omitempty" doc:"why it would be refused now" example:"the balance is too small"`
+}
+
+// change is what a request would make of one record.
+type change struct {
+	Of     string    `json:"of" doc:"what it is" example:"treasury"`
+	ID     string    `json:"id" doc:"empty where of says all" example:""`
+	Before rest.JSON `json:"before" schema:"ApprovalState"`
+	After  rest.JSON `json:"after" schema:"ApprovalState"`
+}
+
+func (change) SchemaName() string { return "ApprovalChange" }
+
+func (record) SchemaName() string { return "Approval" }
+
+// shown is a request with its result.
+type shown struct {
+	foureyes.Request
+	result json.RawMessage
+}
+
+func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out rest.Reply[[]record], err error) {
+	q := foureyes.Query{Status: foureyes.Status(rest.Or(in.Status, "")), Now: g.Service.Changes.Now()}
+	read := func(ctx context.Context, q foureyes.Query,
+		p page.Query[foureyes.Place]) (opened page.Of[shown], err error) {
+		got, err := g.Service.Store.List(ctx, q, p)
+		opened.More, opened.Total = got.More, got.Total
+		for i := 0; i < len(got.Records) && err == nil; i++ {
+			var result json.RawMessage
+			result, err = g.Service.Result(got.Records[i])
+			opened.Records = append(opened.Records, shown{got.Records[i], result})
+		}
+		return opened, err
+	}
+	return rest.List(ctx, who, in.Paging, q, read, shown.record)
+}
+
+func (s shown) record() record {
+	r := record{ID: s.ID, Method: s.Method, Path: s.Path, Summary: s.Summary, RequestedBy: s.RequestedBy,
+		RequestedAt: rest.Time{Time: s.RequestedAt}, ExpiresAt: rest.Time{Time: s.ExpiresAt}, Status: string(s.Status),
+		DecidedBy: rest.Filled(s.DecidedBy), DecidedAt: rest.At(s.DecidedAt), Reason: rest.Filled(s.Reason)}
+	if s.result != nil {
+		r.Result = new(rest.JSON(s.result))
+	}
+	return r
+}
+
+func (g Group) recordOf(r foureyes.Request) (record, error) {
+	result, err := g.Service.Result(r)
+	return shown{r.At(g.Service.Changes.Now()), result}.record(), err
+}
+
+type oneRequest struct {
+	ID string `json:"id" maxLength:"64"`
+}
+
+func (g Group) show(ctx context.Context, who rest.Caller, in oneRequest) (out record, err error) {
+	r, err := g.Service.Store.Get(ctx, in.ID)
+	if err != nil {
+		return out, err
+	}
+	if out, err = g.recordOf(r); err != nil || who.UserID != r.RequestedBy && g.may(ctx, who)(r) != nil {
+		return out, err
+	}
+	return out, g.look(ctx, who, r, &out)
+}
+
+// look adds what a request that waits asks for, and what it would change.
+func (g Group) look(ctx context.Context, who rest.Caller, r foureyes.Request, out *record) error {
+	asked, err := g.Service.Asked(r)
+	if asked == nil || err != nil {
+		return err
+	}
+	fields, all, err := g.Look(ctx, asked)
+	if fields == nil {
+		return err
+	}
+	out.Request = new(rest.JSON(fields))
+	var refusal *fault.Error
+	if errors.As(err, &refusal) && refusal.Code != fault.Internal {
+		text, ok := rest.Translated(refusal.Message, who.Language)
+		if !ok || who.Language == "en" {
+			text = refusal.Message
+		}
+		out.Refusal = &text
+		return nil
+	}
+	for _, c := range all {
+		before, err1 := json.Marshal(c.Before)
+		after, err2 := json.Marshal(c.After)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		out.Changes = append(out.Changes, change{c.Of, c.ID, before, after})
+	}
+	return err
+}
+
+// may judges whether a caller may make a request; of one that no longer waits, whether
+// the caller may use its endpoint.
+func (g Group) may(ctx context.Context, who rest.Caller) func(foureyes.Request) error {
+	return func(r foureyes.Request) error {
+		if err := g.Permit(ctx, who, r.Key()); err != nil {
+			return err
+		}
+		asked, err := g.Service.Asked(r)
+		if asked == nil || err != nil {
+			return err
+		}
+		return g.Judge(ctx, who, asked)
+	}
+}
+
+// approval is the command of the challenge in front of an approval.
+type approval struct {
+	ID       string      `json:"id"`
+	Summary  string      `json:"summary"`
+	Approver rest.Caller `json:"approver"`
+}
+
+func (g Group) approve(ctx context.Context, who rest.Caller, in oneRequest) (approval, error) {
+	r, err := g.Service.Judge(ctx, who.UserID, in.ID, g.may(ctx, who))
+	return approval{r.ID, r.Summary, who}, err
+}
+
+type refuseRequest struct {
+	ID     string `json:"id" maxLength:"64"`
+	Reason string `json:"reason" maxLength:"500" example:"Nobody knows this user"`
+}
+
+func (g Group) refuse(ctx context.Context, who rest.Caller, in refuseRequest) (out rest.Data[record], err error) {
+	r, err := g.Service.Refuse(ctx, who.By(), in.ID, in.Reason, g.may(ctx, who))
+	if err != nil {
+		return out, err
+	}
+	out.Data, err = g.recordOf(r)
+	return out, err
+}
+
+// maxTold bounds what a push tells of a request, in characters.
+const maxTold = 300
+
+// Action is what runs when the challenge of an approval is complete: the request itself,
+// in the transaction of the approval.
+func (g Group) Action() challenge.Action {
+	read := func(command []byte) (a approval, err error) {
+		err = json.Unmarshal(command, &a)
+		return a, err
+	}
+	return challenge.Action{Code: foureyes.ActionApprove, Flow: challenge.FlowSession,
+		Prepare: func(ctx context.Context, _ challenge.Execution) (any, error) { return nil, g.Fresh(ctx) },
+		Exec: func(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
+			a, err := read(x.Command)
+			if err != nil {
+				return challenge.Result{}, err
+			}
+			r, err := g.Service.Approve(ctx, a.Approver.By(), a.ID, func(r foureyes.Request) error {
+				if err := g.Permit(ctx, a.Approver, "POST "+approvePath); err != nil {
+					return err
+				}
+				return g.may(ctx, a.Approver)(r)
+			})
+			if err != nil {
+				return challenge.Result{}, err
+			}
+			out, err := g.recordOf(r)
+			if err != nil {
+				return challenge.Result{}, err
+			}
+			data, err := json.Marshal(out)
+			return challenge.Result{Success: true, Data: data}, err
+		},
+		Refused: func(ctx context.Context, x challenge.Execution, refusal error) error {
+			a, err := read(x.Command)
+			if err != nil {
+				return err
+			}
+			return g.Service.Fail(ctx, a.Approver.By(), a.ID, refusal)
+		},
+		Describe: func(command []byte) map[string]string {
+			a, err := read(command)
+			if err != nil {
+				return nil
+			}
+			told := []rune(a.Summary)
+			return map[string]string{mfa.HeaderRequest: string(told[:min(len(told), maxTold)])}
+		}}
+}

@@ -1,0 +1,283 @@
+package foureyes_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/foureyes"
+	"castellan/http/apitest"
+	"castellan/http/edge"
+	httpfoureyes "castellan/http/office/foureyes"
+	"castellan/http/rest"
+	officestore "castellan/persistence/office"
+	"castellan/persistence/persistencetest"
+)
+
+// office is the section, where "clerk" has asked for POST /things. Accounts in permitted may ask for it too.
+type office struct {
+	*apitest.Site
+	t         *testing.T
+	group     httpfoureyes.Group
+	now       time.Time
+	permitted []string
+	lower     string   // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
+	commands  []string // of the challenges that were started
+	refusal   error    // of what was asked for, by Look and Run
+}
+
+func (o *office) Start(_ context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {
+	o.commands = append(o.commands, action+" "+who.UserID+" "+string(command))
+	return json.RawMessage(`{"success":true}`), nil, nil
+}
+
+func newOffice(t *testing.T) *office {
+	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
+	o := &office{t: t, now: time.UnixMilli(1_700_000_000_000).UTC(), permitted: []string{"boss"}}
+	o.group = httpfoureyes.Group{
+		Service: &foureyes.Service{Store: officestore.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open,
+			TTL: 15 * time.Minute, Changes: admin.Changes{Commit: db, Now: func() time.Time { return o.now }},
+			Account: func(context.Context, string) (challenge.Account, error) { return challenge.Account{}, nil },
+			Live:    func(string, string, int64) bool { return true },
+			Shared:  func(context.Context, string, string) (bool, error) { return false, nil },
+			Run: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+				return json.RawMessage(`{"data":{"id":7}}`), o.refusal
+			}},
+		Permit: func(_ context.Context, who rest.Caller, key string) error {
+			if key == "POST /things" && !slices.Contains(o.permitted, who.UserID) {
+				return fault.New(fault.Forbidden, "no permission")
+			}
+			return nil
+		},
+		Fresh: func(context.Context) error { return nil },
+		Judge: func(_ context.Context, who rest.Caller, request json.RawMessage) error {
+			if who.UserID == o.lower && string(request) == `{"n":2}` {
+				return fault.New(fault.Forbidden, "the request names a user who holds more permissions")
+			}
+			return nil
+		},
+		Look: func(_ context.Context, request json.RawMessage) (json.RawMessage, []rest.Change, error) {
+			return request, []rest.Change{{Of: "thing", ID: "7", Before: map[string]int{"n": 1}, After: nil}}, o.refusal
+		},
+	}
+	guards := apitest.Guards()
+	everybody := func(context.Context, rest.Caller, *rest.Endpoint) error { return nil }
+	o.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: everybody, ActsAsAdmin: guards.ActsAsAdmin,
+		Starter: o}, o.group).Below("/admin/approvals")
+	return o
+}
+
+// stand makes a request of "clerk" and returns its id.
+func (o *office) stand() string {
+	o.t.Helper()
+	r, err := o.group.Service.Stand(o.t.Context(), audit.By{UserID: "clerk"}, foureyes.Draft{Method: "POST",
+		Path: "/things", Summary: "THING_ADD", Request: json.RawMessage(`{"n":2}`), SessionID: "s1"})
+	storetest.Must(o.t, err)
+	o.now = o.now.Add(time.Second)
+	return r.ID
+}
+
+// pending is a request as the list shows it.
+func pending(id string) string {
+	return `"id":"` + id + `","method":"POST","path":"/things","summary":"THING_ADD","requestedBy":"clerk",` +
+		`"requestedAt":"2023-11-14T22:13:20.000Z","expiresAt":"2023-11-14T22:28:20.000Z","status":"PENDING",` +
+		`"decidedBy":null,"decidedAt":null,"reason":null,"result":null`
+}
+
+// The content of a request is shown to its requester and to callers who may ask for its endpoint, to nobody else.
+func TestContentNeedsPermission(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	content := `,"request":{"n":2},"changes":[{"of":"thing","id":"7","before":{"n":1},"after":null}]`
+	for who, want := range map[string]string{"clerk": content, "boss": content, "other": ""} {
+		o.As(who).Wants("GET /"+id, "", 200, "{"+pending(id)+want+"}")
+	}
+	o.lower = "boss"
+	o.As("boss").Wants("GET /"+id, "", 200, "{"+pending(id)+"}")
+	o.permitted, o.lower = nil, ""
+	o.As("boss").Wants("GET /"+id, "", 200, "{"+pending(id)+"}")
+	o.As("boss").Wants("GET /unknown", "", 404, "RECORD_NOT_FOUND")
+	o.As("boss").Wants("GET ", "", 200, "[{"+pending(id)+"}]")
+}
+
+// A request that would be refused now says why, and one that has nothing to show says nothing.
+func TestRefusalIsShown(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	o.refusal = fault.New(fault.InvalidState, "the balance is too small")
+	o.As("boss").Wants("GET /"+id, "", 200,
+		"{"+pending(id)+`,"request":{"n":2},"refusal":"the balance is too small"}`)
+	o.refusal = fault.New(fault.Internal, "a secret of the machine")
+	if status, answer := o.As("boss").Call("GET /"+id, ""); status != 500 || strings.Contains(answer, "secret") {
+		t.Errorf("%d %s", status, answer)
+	}
+	o.now = o.now.Add(time.Hour)
+	o.As("boss").Wants("GET /"+id, "", 200, "{"+strings.Replace(pending(id), "PENDING", "EXPIRED", 1)+"}")
+}
+
+// The list has the statuses of the present instant, newest first.
+func TestList(t *testing.T) {
+	o := newOffice(t)
+	first := o.stand()
+	o.now = o.now.Add(time.Hour)
+	second := o.stand()
+	for query, want := range map[string]string{"": second + " " + first, "?status=PENDING": second,
+		"?status=EXPIRED": first, "?status=APPROVED": "", "?limit=1": second} {
+		status, answer := o.Call("GET "+query, "")
+		var all []struct{ ID string }
+		storetest.Must(t, json.Unmarshal([]byte(answer), &all))
+		var ids []string
+		for _, r := range all {
+			ids = append(ids, r.ID)
+		}
+		if got := strings.Join(ids, " "); status != 200 || got != want {
+			t.Errorf("%q: %d %s, want %s", query, status, got, want)
+		}
+	}
+	o.Wants("GET ?status=pending", "", 400, "INVALID_FIELD status")
+}
+
+// The requester takes a request back; every other caller needs the permission of its endpoint.
+func TestRefuse(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	refused := strings.NewReplacer(`"PENDING","decidedBy":null,"decidedAt":null,"reason":null`,
+		`"REFUSED","decidedBy":"boss","decidedAt":"2023-11-14T22:13:21.000Z","reason":"no"`).Replace(pending(id))
+	o.As("other").Wants("POST /"+id+"/refuse", `{"reason":"no"}`, 403, "FORBIDDEN")
+	o.As("boss").Wants("POST /"+id+"/refuse", `{"reason":"`+strings.Repeat("x", 501)+`"}`, 400, "INVALID_FIELD reason")
+	o.As("boss").Wants("POST /"+id+"/refuse", `{"reason":"no"}`, 200, `{"data":{`+refused+`}}`)
+	o.As("boss").Wants("POST /"+id+"/refuse", `{"reason":"no"}`, 409, "INVALID_STATE")
+	if status, answer := o.As("clerk").Call("POST /"+o.stand()+"/refuse", `{"reason":"my mistake"}`); status != 200 {
+		t.Errorf("the requester: %d %s", status, answer)
+	}
+}
+
+// An approval starts a challenge only for a caller who may approve.
+func TestApproveStartsAChallenge(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	o.permitted = append(o.permitted, "clerk")
+	o.permitted, o.lower = append(o.permitted, "low"), "low"
+	for _, who := range []string{"clerk", "other", "low"} {
+		o.As(who).Wants("POST /"+id+"/approve", "", 403, "FORBIDDEN")
+	}
+	o.As("boss").Wants("POST /unknown/approve", "", 404, "RECORD_NOT_FOUND")
+	if len(o.commands) != 0 {
+		t.Fatalf("started: %v", o.commands)
+	}
+	if status, answer := o.As("boss").Call("POST /"+id+"/approve", ""); status != 200 || len(o.commands) != 1 ||
+		!strings.HasPrefix(o.commands[0], foureyes.ActionApprove+" boss ") || !strings.Contains(o.commands[0], id) {
+		t.Errorf("%d %s, started: %v", status, answer, o.commands)
+	}
+}
+
+// execute completes the challenge of an approval by a person.
+func (o *office) execute(id, who string) (challenge.Result, error) {
+	command, err := json.Marshal(map[string]any{"id": id, "summary": "THING_ADD",
+		"approver": rest.Caller{UserID: who, SessionID: "s2"}})
+	storetest.Must(o.t, err)
+	action, x := o.group.Action(), challenge.Execution{Command: command}
+	var result challenge.Result
+	err = o.group.Service.Changes.Commit.InTx(o.t.Context(), func(ctx context.Context) (err error) {
+		result, err = action.Exec(ctx, x)
+		return err
+	})
+	if err != nil {
+		storetest.Must(o.t, o.group.Service.Changes.Commit.InTx(o.t.Context(), func(ctx context.Context) error {
+			return action.Refused(ctx, x, err)
+		}))
+	}
+	return result, err
+}
+
+// A complete challenge carries the request out, if the approver may still approve.
+func TestApproval(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	_, err := o.execute(id, "other")
+	storetest.Wants(t, err, fault.Forbidden)
+	permit := o.group.Permit
+	o.group.Permit = func(ctx context.Context, who rest.Caller, key string) error {
+		if key == "POST /admin/approvals/{id}/approve" {
+			return fault.New(fault.Forbidden, "no permission to approve")
+		}
+		return permit(ctx, who, key)
+	}
+	_, err = o.execute(id, "boss")
+	storetest.Wants(t, err, fault.Forbidden)
+	o.group.Permit, o.lower = permit, "boss"
+	_, err = o.execute(id, "boss")
+	storetest.Wants(t, err, fault.Forbidden)
+	o.lower = ""
+	got, err := o.execute(id, "boss")
+	storetest.Must(t, err)
+	want := strings.NewReplacer(`"PENDING","decidedBy":null,"decidedAt":null,"reason":null,"result":null`,
+		`"APPROVED","decidedBy":"boss","decidedAt":"2023-11-14T22:13:21.000Z","reason":null,"result":{"data":{"id":7}}`).
+		Replace(pending(id))
+	if !got.Success || string(got.Data) != "{"+want+"}" {
+		t.Errorf("\n got %+v %s\nwant %s", got, got.Data, want)
+	}
+	o.Wants("GET ", "", 200, "[{"+want+"}]")
+
+	failed := o.stand()
+	o.refusal = fault.New(fault.InvalidState, "the balance is too small")
+	if _, err := o.execute(failed, "boss"); fault.CodeOf(err) != fault.InvalidState {
+		t.Error(err)
+	}
+	if _, answer := o.Call("GET ?status=FAILED", ""); !strings.Contains(answer, failed) ||
+		!strings.Contains(answer, `"result":{"code":"INVALID_STATE","message":"the balance is too small"}`) {
+		t.Error(answer)
+	}
+}
+
+// The action reads what it is judged by before it runs, and describes the request in at most 300 characters.
+func TestAction(t *testing.T) {
+	o := newOffice(t)
+	action := o.group.Action()
+	if action.Code != foureyes.ActionApprove || action.Flow != challenge.FlowSession {
+		t.Errorf("%+v", action)
+	}
+	stale := errors.New("the feed cannot be read")
+	o.group.Fresh = func(context.Context) error { return stale }
+	if _, err := o.group.Action().Prepare(t.Context(), challenge.Execution{}); !errors.Is(err, stale) {
+		t.Errorf("prepared with stale permissions: %v", err)
+	}
+	for _, n := range []int{0, 300, 301} {
+		command, err := json.Marshal(map[string]string{"summary": strings.Repeat("ü", n)})
+		storetest.Must(t, err)
+		for _, told := range action.Describe(command) {
+			if got := len([]rune(told)); got != min(n, 300) {
+				t.Errorf("%d of %d characters", got, n)
+			}
+		}
+	}
+	broken := challenge.Execution{Command: []byte("{")}
+	_, failed := action.Exec(t.Context(), broken)
+	if failed == nil || action.Refused(t.Context(), broken, failed) == nil || action.Describe(broken.Command) != nil {
+		t.Error("a command that is no JSON was read")
+	}
+}
+
+// A result that cannot be opened is an error, never an empty result.
+func TestUnreadableResult(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	_, err := o.execute(id, "boss")
+	storetest.Must(t, err)
+	o.group.Service.Open = func([]byte, []byte) ([]byte, error) { return nil, errors.New("no key") }
+	for _, line := range []string{"GET /" + id, "GET "} {
+		if status, answer := o.As("boss").Call(line, ""); status != 500 {
+			t.Errorf("%s: %d %s", line, status, answer)
+		}
+	}
+}

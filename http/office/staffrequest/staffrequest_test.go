@@ -1,0 +1,177 @@
+package staffrequest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/staffrequest"
+	"castellan/http/apitest"
+	"castellan/http/edge"
+	httpapproval "castellan/http/office/staffrequest"
+	"castellan/http/rest"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/office"
+)
+
+func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
+	t.Helper()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		jane := user.New("jane", time.Now())
+		jane.Name, jane.Surname, jane.Phone = "Jane", "Doe", "+905321234567"
+		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
+		now := time.UnixMilli(1_700_000_000_000)
+		service := &staffrequest.Service{Deploys: office.NewDeploys(db), VPNs: office.NewVPNs(db),
+			Users: access.NewUsers(db), Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }}}
+		test(t, apitest.Serve(t, edge.Options{}, httpapproval.Group{Service: service}).Below("/admin/"), db)
+	})
+}
+
+const at = `"created_at":"2023-11-14T22:13:20.000Z","updated_at":"2023-11-14T22:13:20.000Z"}`
+
+func TestDeployRequests(t *testing.T) {
+	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+		record := func(id int, name, status string, minutes int, decider string) string {
+			return fmt.Sprintf(`{"id":%d,"service_name":"%s","original_service_name":"o","build_number":"7","status":"%s",`+
+				`"duration_minutes":%d,"comment":"c","type":"Api","requestor_userid":"admin","approver_rejection_userid":%s,`,
+				id, name, status, minutes, decider) + at
+		}
+		const fields = `"original_service_name":"o","build_number":"7","comment":"c","type":"Api"`
+		first, second := record(1, "a", "PENDING", 15, "null"), record(2, "b", "APPROVED", 1, "null")
+		// REQ-DVP-02, 03: what the server fills is ignored (SEC-26), and so is a null status.
+		s.Wants("POST deploy-request", `{"service_name":"a",`+fields+`,"duration_minutes":"15","status":null,"id":9,
+			"requestor_userid":"x","approver_rejection_userid":"y","created_at":1,"updated_at":1}`, 200, `{"data":`+first+`}`)
+		s.Wants("POST deploy-request", `{"service_name":"b",`+fields+`,"duration_minutes":1,"status":"APPROVED"}`, 200,
+			`{"data":`+second+`}`)
+		for query, want := range map[string]string{ // REQ-DVP-01, D-DVP-01, D-DVP-02
+			"":                     first,
+			"?id=2":                second,
+			"?id=2&status=PENDING": "", "?status=ALL": second + "," + first, "?status=APPROVED": second,
+			"?type=Api": first, "?type=API": "", "?service_name=a": first, "?service_name=b": "",
+			"?original_service_name=o": first, "?status=ALL&limit=1&service_name=a": first, "?id=99": "",
+		} {
+			s.Wants("GET deploy-request"+query, "", 200, "["+want+"]")
+		}
+		s.Wants("GET deploy-request", `{"status":"ALL"}`, 200, "["+second+","+first+"]")
+
+		// REQ-DVP-04, D-DVP-04: every move, and the caller is the one who decided.
+		for _, status := range []string{"APPROVED", "REJECTED", "PENDING", "REJECTED"} {
+			s.As("cto").Wants("POST update-deploy-request", `{"id":"1","status":"`+status+`"}`, 403, "FORBIDDEN")
+			s.Wants("POST update-deploy-request", `{"id":"1","status":"`+status+`","approver_rejection_userid":"x"}`, 200,
+				`{"data":`+record(1, "a", status, 15, `"admin"`)+`}`)
+		}
+		s.Wants("POST update-deploy-request", `{"id":2,"duration_minutes":30,"service_name":"n","requestor_userid":"x",
+			"type":"T"}`, 200, `{"data":`+record(2, "n", "APPROVED", 30, `"admin"`)+`}`)
+		s.Wants("GET deploy-request?id=2", "", 200, "["+record(2, "n", "APPROVED", 30, `"admin"`)+"]")
+
+		if got := audited(t, db); got != "DEPLOY_REQUEST_ADD 1 admin PENDING\nDEPLOY_REQUEST_ADD 2 admin APPROVED\n"+
+			"DEPLOY_REQUEST_UPDATE 1 admin APPROVED -> REJECTED\nDEPLOY_REQUEST_UPDATE 1 admin PENDING -> APPROVED\n"+
+			"DEPLOY_REQUEST_UPDATE 1 admin PENDING -> REJECTED\nDEPLOY_REQUEST_UPDATE 1 admin REJECTED -> PENDING\n"+
+			"DEPLOY_REQUEST_UPDATE 2 admin APPROVED -> APPROVED\n" {
+			t.Errorf("audited\n%s", got)
+		}
+	})
+}
+
+func TestVPNRequests(t *testing.T) {
+	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+		record := func(name, status, comment, decider string) string {
+			return fmt.Sprintf(`{"id":1,"user_name":"%s","name":"Jane","surname":"Doe","status":"%s","comment":"%s",`+
+				`"type":"DEVELOPER","requestor_userid":"jane","approver_rejection_userid":%s,`, name, status, comment,
+				decider) + at
+		}
+		first := record("j", "PENDING", "", "null")
+		// REQ-DVP-06, 07: name and surname come from the account.
+		s.Wants("POST vpn-request", `{"userId":"jane","user_name":"j","type":"Developer","name":"x","surname":"y",
+			"requestor_userid":"z"}`, 200, `{"data":`+first+`}`)
+		for query, want := range map[string]string{ // REQ-DVP-05, D-DVP-02
+			"": first, "?type=developer": first, "?type=DEVELOPER": first, "?type=dev": "", "?user_name=j": first,
+			"?user_name=J": "", "?status=REJECTED": "", "?id=1": first,
+		} {
+			s.Wants("GET vpn-request"+query, "", 200, "["+want+"]")
+		}
+		s.Wants("POST vpn-request", `{"userId":"nobody","user_name":"j","type":"t"}`, 404, "RECORD_NOT_FOUND") // D-DVP-05
+		theirs, err := office.NewVPNs(db).Add(t.Context(), staffrequest.VPN{Request: staffrequest.Request{RequestorID: "admin"}})
+		storetest.Must(t, err)
+		s.As("clerk").Wants("POST update-vpn-request", fmt.Sprintf(`{"id":%d,"comment":"x"}`, theirs), 403, "FORBIDDEN")
+		s.WantsBound("POST vpn-request", `{"userId":"admin","user_name":"j","type":"t"}`, false)
+		// REQ-DVP-08, 10
+		s.Wants("POST update-vpn-request", `{"id":1,"status":"APPROVED","comment":"ok"}`, 200,
+			`{"data":`+record("j", "APPROVED", "ok", `"admin"`)+`}`)
+		s.Wants("POST update-vpn-request", `{"id":1,"user_name":"k","type":"x","name":"x"}`, 200,
+			`{"data":`+record("k", "APPROVED", "ok", `"admin"`)+`}`)
+		s.Wants("GET vpn-request?id=1", "", 200, "["+record("k", "APPROVED", "ok", `"admin"`)+"]")
+		if got := audited(t, db); got != "VPN_REQUEST_ADD 1 jane PENDING\n"+
+			"VPN_REQUEST_UPDATE 1 jane APPROVED -> APPROVED\nVPN_REQUEST_UPDATE 1 jane PENDING -> APPROVED\n" {
+			t.Errorf("audited\n%s", got)
+		}
+	})
+}
+
+// Every fault of every field, before any record is looked for (D-GEN-19).
+func TestRefusals(t *testing.T) {
+	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+		long, longer := strings.Repeat("ü", 201), strings.Repeat("x", 2001)
+		const none = "INVALID_FIELD service_name original_service_name build_number "
+		for _, c := range []struct{ line, body, want string }{
+			{"POST deploy-request", `{}`, none + "duration_minutes comment type"},
+			{"POST deploy-request", `{"service_name":" ","original_service_name":"` + long + `","build_number":"` + long +
+				`","status":"pending","duration_minutes":0,"comment":"` + longer + `","type":"` + long + `"}`,
+				"INVALID_FIELD status service_name"},
+			{"POST deploy-request", `{"service_name":"` + long + `","original_service_name":"` + long + `","build_number":"` +
+				long + `","duration_minutes":0,"comment":"` + longer + `","type":"` + long + `"}`,
+				none + "type comment duration_minutes"},
+			{"POST deploy-request", `{"service_name":"a","original_service_name":"o","build_number":"7","comment":"c",
+				"type":"t","duration_minutes":525601}`, "INVALID_FIELD duration_minutes"},
+			{"POST update-deploy-request", `{"id":7}`, none + "status duration_minutes comment"},
+			{"POST update-deploy-request", `{"id":7,"status":"ALL"}`, "INVALID_FIELD status"},
+			{"POST update-deploy-request", `{"id":7,"service_name":"","comment":"` + longer + `","duration_minutes":1.5}`,
+				"INVALID_FIELD duration_minutes"},
+			{"POST update-deploy-request", `{"id":7,"service_name":"","comment":"` + longer + `","duration_minutes":-1}`,
+				"INVALID_FIELD service_name comment duration_minutes"},
+			{"POST update-deploy-request", `{"status":"APPROVED"}`, "INVALID_FIELD id"},
+			{"POST update-deploy-request", `{"id":7,"status":"APPROVED"}`, "RECORD_NOT_FOUND"},
+			{"POST vpn-request", `{"comment":"` + longer + `"}`, "INVALID_FIELD userId user_name type"},
+			{"POST vpn-request", `{"userId":"nobody","user_name":"` + long + `","type":"` + long + `","comment":"` + longer +
+				`"}`, "INVALID_FIELD user_name type comment"},
+			{"POST update-vpn-request", `{"id":7}`, "INVALID_FIELD user_name status comment"},
+			{"POST update-vpn-request", `{"id":7,"user_name":"\t"}`, "INVALID_FIELD user_name"},
+			{"POST update-vpn-request", `{"id":7,"status":"approved"}`, "INVALID_FIELD status"},
+			{"POST update-vpn-request", `{"id":7,"comment":""}`, "RECORD_NOT_FOUND"},
+			{"GET deploy-request?status=pending&id=x", "", "INVALID_FIELD status id"},
+			{"GET vpn-request?status=&limit=0", "", "INVALID_FIELD status limit"},
+		} {
+			status := 400
+			if c.want == "RECORD_NOT_FOUND" {
+				status = 404
+			}
+			s.Wants(c.line, c.body, status, c.want)
+		}
+		s.Wants("GET deploy-request?status=ALL", "", 200, "[]")
+		s.Wants("GET vpn-request?status=ALL", "", 200, "[]")
+		if got := audited(t, db); got != "" {
+			t.Errorf("audited\n%s", got)
+		}
+	})
+}
+
+// audited is the audit, sorted: action, target, account and detail.
+func audited(t *testing.T, db *persistence.DB) string {
+	t.Helper()
+	all, err := kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	storetest.Must(t, err)
+	lines := rest.Each(all.Records, func(r audit.Stored) string {
+		return fmt.Sprintln(r.Action, r.Target, r.UserID, r.Detail)
+	})
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}

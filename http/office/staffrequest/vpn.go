@@ -1,0 +1,83 @@
+package staffrequest
+
+import (
+	"context"
+	"strings"
+
+	"castellan/domain/kit/page"
+	"castellan/domain/office/staffrequest"
+	"castellan/http/rest"
+)
+
+type vpnRecord struct {
+	ID              int64     `json:"id"`
+	UserName        string    `json:"user_name" example:"jane"`
+	Name            string    `json:"name" example:"Jane"`
+	Surname         string    `json:"surname" example:"Doe"`
+	Status          string    `json:"status" enum:"PENDING,APPROVED,REJECTED"`
+	Comment         string    `json:"comment" example:"Works from home"`
+	Type            string    `json:"type" example:"DEVELOPER"`
+	RequestorUserID string    `json:"requestor_userid" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	DeciderUserID   *string   `json:"approver_rejection_userid" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	CreatedAt       rest.Time `json:"created_at"`
+	UpdatedAt       rest.Time `json:"updated_at"`
+}
+
+// SchemaName names the schema in the published document.
+func (vpnRecord) SchemaName() string { return "VpnRequest" }
+
+func showVPN(v staffrequest.VPN) vpnRecord {
+	return vpnRecord{v.ID, v.UserName, v.Name, v.Surname, string(v.Status), v.Comment, v.Type, v.RequestorID,
+		decider(v.Request), rest.Time{Time: v.CreatedAt}, rest.Time{Time: v.UpdatedAt}}
+}
+
+type vpnsRequest struct {
+	ID       *rest.ID `json:"id"`
+	UserName *string  `json:"user_name" example:"jane"`
+	Status   *string  `json:"status" enum:"PENDING,APPROVED,REJECTED,ALL"`
+	Type     *string  `json:"type" doc:"in any case" example:"DEVELOPER"`
+	rest.Paging
+}
+
+func (g Group) vpns(ctx context.Context, who rest.Caller, in vpnsRequest) (rest.Reply[[]vpnRecord], error) {
+	q := staffrequest.VPNQuery{ID: (*int64)(in.ID), Status: statusOf(in.ID, in.Status), UserName: in.UserName}
+	if in.Type != nil {
+		q.Type = new(strings.ToUpper(*in.Type))
+	}
+	return rest.List(ctx, who, in.Paging, q, g.Service.VPNs.List, showVPN)
+}
+
+type addVPNRequest struct {
+	UserID   string  `json:"userId" doc:"who asks"`
+	UserName string  `json:"user_name" doc.maxLength:"200" example:"jane"`
+	Status   *string `json:"status" enum:"PENDING,APPROVED,REJECTED" doc:"PENDING when it is not sent"`
+	Comment  *string `json:"comment" doc.maxLength:"2000" example:"Works from home"`
+	Type     string  `json:"type" doc.maxLength:"200" doc:"kept in upper case" example:"developer"`
+}
+
+func (g Group) addVPN(ctx context.Context, who rest.Caller, in addVPNRequest) (rest.Data[vpnRecord], error) {
+	v, err := g.Service.AddVPN(ctx, who.By(), in.UserID, staffrequest.VPN{UserName: in.UserName,
+		Request: staffrequest.Request{Status: asked(in.Status), Comment: rest.Or(in.Comment, ""), Type: in.Type}})
+	return rest.Data[vpnRecord]{Data: showVPN(v)}, err
+}
+
+type changeVPNRequest struct {
+	ID       rest.ID `json:"id"`
+	UserName *string `json:"user_name" doc.maxLength:"200" example:"jane"`
+	Status   *string `json:"status" enum:"PENDING,APPROVED,REJECTED"`
+	Comment  *string `json:"comment" doc.maxLength:"2000" example:"Works from home"`
+}
+
+// requestor names the user whose access a request is about.
+func (g Group) requestor(ctx context.Context, _ rest.Caller, in changeVPNRequest) (rest.Named, error) {
+	found, err := g.Service.VPNs.List(ctx, staffrequest.VPNQuery{ID: (*int64)(&in.ID)},
+		page.Query[staffrequest.Place]{Limit: 1})
+	return rest.Named{Matter: rest.General,
+		Users: rest.Each(found.Records, func(v staffrequest.VPN) string { return v.RequestorID })}, err
+}
+
+func (g Group) changeVPN(ctx context.Context, who rest.Caller, in changeVPNRequest) (rest.Data[vpnRecord], error) {
+	v, err := g.Service.ChangeVPN(ctx, who.By(), int64(in.ID), staffrequest.VPNChange{UserName: in.UserName,
+		Comment: in.Comment, Status: (*staffrequest.Status)(in.Status)})
+	return rest.Data[vpnRecord]{Data: showVPN(v)}, err
+}

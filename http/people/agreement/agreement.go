@@ -1,0 +1,104 @@
+// Package agreement serves the terms of section 4.10 of the interface (D-ADM-03,
+// D-ADM-07), and the extension by which a user accepts them.
+package agreement
+
+import (
+	"context"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/people/agreement"
+	"castellan/http/rest"
+)
+
+const section = "4.10 Admin operations"
+
+// Group serves the endpoints.
+type Group struct{ Service *agreement.Service }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return append(rest.Section(section,
+		rest.Get("/admin/get-agreements", "List the agreements as a user sees them", rest.Tenant, g.list,
+			fault.InvalidField, fault.RecordNotFound).
+			Try("userId=${user.id}").
+			Doc("listAgreements", "acceptedAt is null while the user has not accepted the agreement."),
+		rest.Post("/admin/terms-of-service", "Publish a version of an agreement and mail it", rest.Tenant, g.publish,
+			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).Idempotent().Body(rest.FileBody).
+			Try(`{"base64String":"JVBERi0xLjQKJSVFT0YK","name":"Terms of service","description":"Fees changed",`+
+				`"userId":"${admin.id}"}`).Names(rest.General, "userId").
+			Doc("publishAgreement", "The file is a PDF, a Word document or plain text. Without a version it is the one "+
+				"after the newest of that name. With sendEmail a job mails it to every active user who has an "+
+				"address, in groups of 800; id names the job."),
+	), rest.Section("Extensions: agreements",
+		rest.Post("/user/agreements/accept", "Accept an agreement", rest.User, g.accept, fault.InvalidField,
+			fault.RecordNotFound).
+			Try(`{"id":${publishAgreement.data.agreementId}}`).
+			Doc("acceptAgreement", "A repeat changes nothing: the first acceptance counts."),
+	).Extended()...)
+}
+
+type listRequest struct {
+	Version *string `json:"version" doc:"exactly this one" example:"2"`
+	UserID  string  `json:"userId"`
+}
+
+type record struct {
+	ID               int64      `json:"id"`
+	Name             string     `json:"name" example:"Terms of service"`
+	Description      string     `json:"description" example:"Fees changed"`
+	Version          string     `json:"version" example:"2"`
+	IsAcceptRequired bool       `json:"isAcceptRequired"`
+	FilePath         string     `json:"filePath" example:"agreement/7K/QX/01JDEXAMPLE.pdf"`
+	CreatedAt        rest.Time  `json:"createdAt"`
+	AcceptedAt       *rest.Time `json:"acceptedAt" doc:"null: not accepted" example:"2026-11-22T10:00:00.000Z"`
+}
+
+func (record) SchemaName() string { return "Agreement" }
+
+func show(a agreement.Agreement) record {
+	return record{a.ID, a.Name, a.Description, a.Version, a.AcceptRequired, a.FilePath, rest.Time{Time: a.CreatedAt},
+		rest.At(a.AcceptedAt)}
+}
+
+func (g Group) list(ctx context.Context, _ rest.Caller, in listRequest) ([]record, error) {
+	all, err := g.Service.Of(ctx, agreement.Query{UserID: in.UserID, Version: in.Version})
+	return rest.Each(all, show), err
+}
+
+type publishRequest struct {
+	Base64String     rest.Base64 `json:"base64String" example:"JVBERi0xLjQKJSVFT0YK"`
+	Name             string      `json:"name" doc.maxLength:"200" example:"Terms of service"`
+	Description      string      `json:"description" doc.maxLength:"4000" example:"Fees changed"`
+	Version          *string     `json:"version" doc.maxLength:"32" example:"2"`
+	SendEmail        *bool       `json:"sendEmail"`
+	IsAcceptRequired *bool       `json:"isAcceptRequired"`
+	UserID           string      `json:"userId" doc:"the creator"`
+}
+
+// published says what was added, and which job mails it.
+type published struct {
+	Accepted    bool    `json:"accepted"`
+	ID          *string `json:"id" doc:"of the job that mails; null without one" example:"01JD0000000000000000000000"`
+	Count       int     `json:"count" doc:"how many get the mail" example:"2"`
+	AgreementID int64   `json:"agreementId" example:"12"`
+	Version     string  `json:"version" example:"2"`
+}
+
+func (g Group) publish(ctx context.Context, who rest.Caller, in publishRequest) (out rest.Data[published], err error) {
+	p, err := g.Service.Publish(ctx, who.By(), agreement.Draft{Content: in.Base64String,
+		Agreement: agreement.Agreement{Name: in.Name, Description: in.Description, Version: rest.Or(in.Version, ""),
+			AcceptRequired: rest.Or(in.IsAcceptRequired, false), CreatedBy: in.UserID},
+		Mail: rest.Or(in.SendEmail, false)})
+	out.Data = published{Accepted: true, Count: p.Count, AgreementID: p.ID, Version: p.Version}
+	if p.JobID != "" {
+		out.Data.ID = &p.JobID
+	}
+	return out, err
+}
+
+type acceptRequest struct {
+	ID rest.ID `json:"id"`
+}
+
+func (g Group) accept(ctx context.Context, who rest.Caller, in acceptRequest) (rest.None, error) {
+	return rest.None{}, g.Service.Store.Accept(ctx, int64(in.ID), who.UserID)
+}

@@ -1,0 +1,227 @@
+package agreement_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/broadcast"
+	"castellan/domain/people/agreement"
+	"castellan/http/apitest"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	httpagreement "castellan/http/people/agreement"
+	"castellan/outbound/folder"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/people"
+)
+
+type service struct {
+	*apitest.Site
+	db   *persistence.DB
+	jobs *apitest.Jobs
+	now  time.Time
+
+	mu   sync.Mutex
+	sent map[string][]message.Rendered // by recipient
+}
+
+func (s *service) Send(_ context.Context, _ string, m message.Rendered) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent[m.To] = append(s.sent[m.To], m)
+	return nil
+}
+
+func both(t *testing.T, test func(t *testing.T, s *service)) {
+	t.Helper()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		files, err := folder.Open(t.TempDir())
+		storetest.Must(t, err)
+		t.Cleanup(func() { storetest.Must(t, files.Close()) })
+		s := &service{db: db, now: time.Now(), sent: map[string][]message.Rendered{}}
+		clock := func() time.Time { return s.now }
+		ring := keyringtest.Ring(t, time.Now)
+		s.jobs = apitest.NewJobs(t, db, ring, clock)
+		terms := &agreement.Service{Store: people.NewAgreements(db), Files: files, Users: access.NewUsers(db),
+			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock}}
+		s.jobs.Kinds[agreement.MailingKind] = terms.Mailing(broadcast.Post{
+			Senders: map[message.Channel]message.Sender{message.MAIL: s}})
+		guards := apitest.Guards()
+		s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
+			ActsAsAdmin: guards.ActsAsAdmin, Idempotency: &auth.Idempotent{Store: kit.NewIdempotency(db),
+				Commit: db, Ring: ring, Now: time.Now}}, httpagreement.Group{Service: terms})
+		s.add(t, 0, 4)
+		test(t, s)
+	})
+}
+
+// add adds users from a number on; their languages take turns.
+func (s *service) add(t *testing.T, from, count int) {
+	t.Helper()
+	for i := from; i < from+count; i++ {
+		u := user.New(fmt.Sprintf("u%04d", i), s.now)
+		u.Email, u.Language = u.ID+"@example.com", []string{"en", "tr", "ar", ""}[i%4]
+		storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: u}))
+	}
+}
+
+const pdf = "%PDF-1.4\n%%EOF"
+
+// body is a request with a file, and what else it holds.
+func body(content, more string) string {
+	return `{"base64String":"` + base64.StdEncoding.EncodeToString([]byte(content)) +
+		`","name":"Terms","description":"Fees","userId":"u0000"` + more + `}`
+}
+
+const publish = "POST /admin/terms-of-service"
+
+type published struct {
+	Data struct {
+		Accepted    bool
+		ID          *string
+		Count       int
+		AgreementID int64
+		Version     string
+	}
+}
+
+func (s *service) publish(t *testing.T, body string) (p published) {
+	t.Helper()
+	status, answer := s.Call(publish, body)
+	if err := json.Unmarshal([]byte(answer), &p); err != nil || status != 200 || !p.Data.Accepted {
+		t.Fatalf("%d %s", status, answer)
+	}
+	return p
+}
+
+// REQ-ADM-04, REQ-ADM-05, D-ADM-03, D-ADM-07: versions follow each other, and the
+// list shows what a user accepted.
+func TestVersions(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		for _, c := range []struct{ more, want string }{
+			{``, "1"}, {``, "2"}, {`,"version":"2.9"`, "2.9"}, {`,"version":null`, "2.10"}, {`,"version":"final"`, "final"},
+			{``, "final.1"}, {`,"name2":"x","version":"7","isAcceptRequired":true`, "7"}, {``, "8"},
+		} {
+			p := s.publish(t, body(pdf, c.more))
+			if p.Data.Version != c.want || p.Data.ID != nil || p.Data.Count != 0 {
+				t.Errorf("%s: %+v, want %s", c.more, p.Data, c.want)
+			}
+		}
+		s.Wants(publish, body(pdf, `,"version":"7"`), 409, "RECORD_ALREADY_EXIST")
+		_, answer := s.Call("GET /admin/get-agreements?userId=u0001&version=7", "")
+		var all []map[string]any
+		storetest.Must(t, json.Unmarshal([]byte(answer), &all))
+		path, _ := all[0]["filePath"].(string)
+		if len(all) != 1 || len(all[0]) != 8 || all[0]["isAcceptRequired"] != true || all[0]["acceptedAt"] != nil ||
+			!strings.HasPrefix(path, "agreement/") || !strings.HasSuffix(path, ".pdf") || all[0]["description"] != "Fees" {
+			t.Errorf("%s", answer)
+		}
+		id := fmt.Sprint(all[0]["id"])
+		s.As("u0001").Wants("POST /user/agreements/accept", `{"id":"`+id+`","userId":"u0002"}`, 200, `{}`)
+		s.As("u0001").Wants("POST /user/agreements/accept", `{"id":`+id+`}`, 200, `{}`)
+		s.As("u0001").Wants("POST /user/agreements/accept", `{"id":999}`, 404, "RECORD_NOT_FOUND")
+		s.As("u0001").Wants("POST /user/agreements/accept", `{"id":"x"}`, 400, "INVALID_FIELD id")
+		s.As("nobody").Wants("POST /user/agreements/accept", `{"id":1}`, 401, "UNAUTHENTICATED")
+		for who, accepted := range map[string]bool{"u0001": true, "u0002": false} {
+			_, answer := s.Call("GET /admin/get-agreements?userId="+who, "")
+			storetest.Must(t, json.Unmarshal([]byte(answer), &all))
+			if len(all) != 8 || (all[6]["acceptedAt"] != nil) != accepted || all[0]["acceptedAt"] != nil {
+				t.Errorf("%s: %s", who, answer)
+			}
+		}
+	})
+}
+
+// REQ-ADM-06: 1601 users with an address are mailed in groups of 800, 800 and 1,
+// each once, with the file.
+func TestMailing(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		s.add(t, 4, 1597)
+		passive, silent := user.New("passive", s.now), user.New("silent", s.now)
+		passive.Status, passive.Email, silent.Phone = user.Passive, "passive@example.com", "+905551"
+		storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: passive}, user.Add{User: silent}))
+		p := s.publish(t, body(pdf, `,"sendEmail":true`))
+		if p.Data.ID == nil || p.Data.Count != 1601 {
+			t.Fatalf("%+v", p.Data)
+		}
+		var groups []int
+		j, items := s.jobs.Finish(t, *p.Data.ID, func(until time.Time) {
+			if until.After(s.now) { // the pause after a group
+				groups = append(groups, len(s.sent))
+				s.now = until
+			}
+		})
+		if fmt.Sprint(groups) != "[800 1600]" || j.Counts != (job.Counts{Done: 1601}) || len(items) != 1601 {
+			t.Errorf("pauses after %v, %+v, %d items", groups, j.Counts, len(items))
+		}
+		for to, mails := range s.sent {
+			m := mails[0]
+			if len(mails) != 1 || m.Attachment == nil || string(m.Attachment.Content) != pdf ||
+				m.Attachment.Name != "agreement-1.pdf" || m.Attachment.Type != "application/pdf" || m.Subject != "Terms" ||
+				!strings.Contains(m.Text, "Fees") {
+				t.Errorf("%s got %d mails, %+v", to, len(mails), m)
+			}
+		}
+		for who, want := range map[string]string{"u0000": "version 1", "u0001": "sürüm 1", "u0002": "الإصدار 1",
+			"u0003": "version 1"} {
+			if m := s.sent[who+"@example.com"][0]; !strings.Contains(m.Text, want) {
+				t.Errorf("%s reads %q", who, m.Text)
+			}
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		for _, c := range []struct{ body, want string }{
+			{`{}`, "INVALID_FIELD base64String name description userId"},
+			{`{"base64String":null,"name":null,"description":null,"userId":null}`,
+				"INVALID_FIELD base64String name description userId"},
+			{`{"base64String":5,"name":[],"description":{},"version":{},"sendEmail":"x","isAcceptRequired":7,"userId":[]}`,
+				"INVALID_FIELD base64String name description version sendEmail isAcceptRequired userId"},
+			{strings.Replace(body(pdf, ""), "JVBE", "!!!!", 1), "INVALID_FIELD base64String"},
+			{body("<html><script>1</script></html>", ""), "INVALID_FIELD base64String"},
+			{body("\x89PNG\r\n\x1a\n", ""), "INVALID_FIELD base64String"},
+			{body("PK\x03\x04nothing", ""), "INVALID_FIELD base64String"},
+			{body("MZ\x90\x00\x03", ""), "INVALID_FIELD base64String"},
+			{body(pdf, `,"version":"`+strings.Repeat("1", 33)+`"`), "INVALID_FIELD version"},
+			{body(pdf, `,"version":" "`), "INVALID_FIELD version"},
+			{strings.Replace(body(pdf, ""), "Terms", strings.Repeat("t", 201), 1), "INVALID_FIELD name"},
+			{strings.Replace(body(pdf, ""), "Fees", strings.Repeat("t", 4001), 1), "INVALID_FIELD description"},
+			{strings.Replace(body(pdf, ""), "Fees", `a\u0000`, 1), "INVALID_FIELD description"},
+		} {
+			s.Wants(publish, c.body, 400, c.want)
+		}
+		s.Wants(publish, strings.Replace(body(pdf, ""), "u0000", "nobody", 1), 404, "RECORD_NOT_FOUND")
+		s.Wants("GET /admin/get-agreements", "", 400, "INVALID_FIELD userId")
+		s.Wants("GET /admin/get-agreements?userId=x", "", 404, "RECORD_NOT_FOUND")
+		s.Wants("GET /admin/get-agreements?userId=u0000&version=1", "", 200, "[]")
+		for _, line := range []string{publish, "GET /admin/get-agreements"} {
+			s.As("u0001").Wants(line, `{}`, 403, "FORBIDDEN")
+			s.As("nobody").Wants(line, `{}`, 401, "UNAUTHENTICATED")
+		}
+		s.WantsBound(publish, strings.Replace(body("PK\x03\x04nothing", ""), "u0000", "admin", 1), false)
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
+			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
+		}
+		first := s.publish(t, body("plain text", `,"sendEmail":true`))
+		_, one := s.Call(publish, body(pdf, ""), "Idempotency-Key", "k")
+		if _, two := s.Call(publish, body(pdf, ""), "Idempotency-Key", "k"); one != two || first.Data.ID == nil {
+			t.Errorf("%s, then %s", one, two)
+		}
+	})
+}

@@ -1,0 +1,260 @@
+// Package corporate serves section 4.20 of the interface, the applications and users
+// of companies. Its two writes say in message what is wrong (D-COR-04).
+package corporate
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/people/corporate"
+	"castellan/http/rest"
+)
+
+const section = "4.20 Corporate"
+
+// Group serves the section.
+type Group struct{ Service *corporate.Service }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Get("/admin/get-corporate-application", "List the applications of companies, newest first", rest.Tenant,
+			g.applications, fault.InvalidField).
+			Doc("listCorporateApplications", "The filters stand in body, or beside it; one beside it goes before the "+
+				"same one in it. companyName is a part of the name, in any case of its letters."),
+		rest.Get("/admin/get-corporate-users", "List the users of companies, newest first", rest.Tenant, g.users,
+			fault.InvalidField).
+			Doc("listCorporateUsers", "A user is listed where it has everything that is asked for."),
+		rest.Post("/admin/insert-corporate-user", "Link a user to a company", rest.Tenant, g.insert,
+			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).RefuseWith(refuseInsert).
+			Names(rest.General, "userId").
+			Doc("insertCorporateUser", "Without userId an account is made. It has a placeholder for a phone number and "+
+				"lets no campaign come, and its password must be reset before the first login. taxNumber becomes that of "+
+				"the account. The same request again gets the first answer."),
+		rest.NamesBy(rest.Post("/admin/update-corporate-user", "Change a user of a company", rest.Tenant, g.change,
+			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).RefuseWith(refuseChange).
+			Try(`{"id":"${insertCorporateUser.id}","status":"passive"}`).
+			Doc("updateCorporateUser", "Fields that are not sent stay as they are; one besides id and userId is needed. "+
+				"null clears email and taxNumber; the latter is that of the account."), g.linked),
+	)
+}
+
+type applicationFilter struct {
+	ID          *rest.ID `json:"id"`
+	CompanyName *string  `json:"companyName" maxLength:"200" example:"acme"`
+	TaxNumber   *string  `json:"taxNumber" maxLength:"64" example:"1234567890"`
+	Status      *string  `json:"status" maxLength:"64" example:"PENDING"`
+}
+
+func (applicationFilter) SchemaName() string { return "CorporateApplicationFilter" }
+
+type applicationsRequest struct {
+	applicationFilter
+	Body *applicationFilter `json:"body" doc:"filters; JSON where it stands in the query"`
+	rest.Paging
+}
+
+type application struct {
+	ID          string    `json:"id" doc:"digits" example:"12"`
+	CompanyName string    `json:"companyName" example:"Acme A.Ş."`
+	TaxNumber   string    `json:"taxNumber" example:"1234567890"`
+	Status      string    `json:"status" example:"PENDING"`
+	CreatedAt   rest.Time `json:"createdAt"`
+}
+
+// SchemaName names the schema in the published document.
+func (application) SchemaName() string { return "CorporateApplication" }
+
+func showApplication(a corporate.Application) application {
+	return application{digits(a.ID), a.CompanyName, a.TaxNumber, a.Status, rest.Time{Time: a.CreatedAt}}
+}
+
+func (g Group) applications(ctx context.Context, who rest.Caller,
+	in applicationsRequest) (rest.Reply[[]application], error) {
+	f := in.applicationFilter
+	if b := in.Body; b != nil {
+		f = applicationFilter{first(f.ID, b.ID), first(f.CompanyName, b.CompanyName), first(f.TaxNumber, b.TaxNumber),
+			first(f.Status, b.Status)}
+	}
+	q := corporate.ApplicationQuery{ID: (*int64)(f.ID), CompanyName: f.CompanyName, TaxNumber: f.TaxNumber,
+		Status: f.Status}
+	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Applications, showApplication)
+}
+
+func first[T any](a, b *T) *T {
+	if a == nil {
+		return b
+	}
+	return a
+}
+
+func digits(id int64) string { return strconv.FormatInt(id, 10) }
+
+type usersRequest struct {
+	UserID          *string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	CorporateUserID *string `json:"corporateUserId" maxLength:"64" example:"acme"`
+	Status          *string `json:"status" maxLength:"64" example:"active"`
+	rest.Paging
+}
+
+type record struct {
+	ID              string  `json:"id" doc:"digits" example:"12"`
+	UserID          string  `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	CorporateUserID string  `json:"corporateUserId" example:"acme"`
+	Role            string  `json:"role" example:"owner"`
+	Status          string  `json:"status" example:"active"`
+	Email           *string `json:"email" example:"ayse@acme.example"`
+}
+
+// SchemaName names the schema in the published document.
+func (record) SchemaName() string { return "CorporateUser" }
+
+func show(u corporate.User) record {
+	return record{digits(u.ID), u.UserID, u.CorporateUserID, u.Role, u.Status, u.Email}
+}
+
+func (g Group) users(ctx context.Context, who rest.Caller, in usersRequest) (rest.Reply[[]record], error) {
+	q := corporate.UserQuery{UserID: in.UserID, CorporateUserID: in.CorporateUserID, Status: in.Status}
+	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Users, show)
+}
+
+type insertRequest struct {
+	UserID          *string `json:"userId" maxLength:"64" doc:"not sent: an account is made"`
+	CorporateUserID string  `json:"corporateUserId" maxLength:"64" doc:"names the company" example:"acme"`
+	Status          string  `json:"status" maxLength:"64" example:"active"`
+	Role            string  `json:"role" maxLength:"64" example:"owner"`
+	CountryCode     string  `json:"countryCode" maxLength:"16" doc:"dialling code" example:"90"`
+	PhoneNumber     string  `json:"phoneNumber" maxLength:"64" example:"5321234567"`
+	Email           string  `json:"email" maxLength:"254" example:"ayse@acme.example"`
+	TaxNumber       *string `json:"taxNumber" maxLength:"10" doc:"of the account (VKN)" example:"1234567890"`
+}
+
+// Validate refuses an account that is named and blank.
+func (in insertRequest) Validate() error { return named(in.UserID) }
+
+func named(userID *string) error {
+	if userID != nil && strings.TrimSpace(*userID) == "" {
+		return fault.Invalid("userId", "must not be blank")
+	}
+	return nil
+}
+
+type inserted struct {
+	ID      *string `json:"id" doc:"digits; null of a refusal" example:"12"`
+	Message *string `json:"message" doc:"null; of a refusal what is wrong" example:"null"`
+}
+
+func (inserted) SchemaName() string { return "CorporateUserInserted" }
+
+func (g Group) insert(ctx context.Context, who rest.Caller, in insertRequest) (inserted, error) {
+	id, err := g.Service.Insert(ctx, who.By(), corporate.User{UserID: rest.Or(in.UserID, ""),
+		CorporateUserID: in.CorporateUserID, Status: in.Status, Role: in.Role, CountryCode: in.CountryCode,
+		PhoneNumber: in.PhoneNumber, Email: &in.Email}, rest.Or(in.TaxNumber, ""))
+	return inserted{ID: new(digits(id))}, err
+}
+
+type changeRequest struct {
+	ID              rest.ID               `json:"id"`
+	UserID          *string               `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	CorporateUserID *string               `json:"corporateUserId" maxLength:"64" example:"acme"`
+	Status          *string               `json:"status" maxLength:"64" example:"active"`
+	Role            *string               `json:"role" maxLength:"64" example:"owner"`
+	CountryCode     *string               `json:"countryCode" maxLength:"16" doc:"dialling code" example:"90"`
+	PhoneNumber     *string               `json:"phoneNumber" maxLength:"64" example:"5321234567"`
+	Email           rest.Nullable[string] `json:"email" maxLength:"254" example:"ayse@acme.example"`
+	TaxNumber       rest.Nullable[string] `json:"taxNumber" maxLength:"10" doc:"of the account" example:"1234567890"`
+}
+
+// Validate asks for a change besides that of the account (D-COR-05).
+func (in changeRequest) Validate() error {
+	var ps []fault.Problem
+	for _, f := range []struct {
+		name string
+		sent bool
+	}{{"corporateUserId", in.CorporateUserID != nil}, {"status", in.Status != nil}, {"role", in.Role != nil},
+		{"countryCode", in.CountryCode != nil}, {"phoneNumber", in.PhoneNumber != nil}, {"email", in.Email.Sent},
+		{"taxNumber", in.TaxNumber.Sent}} {
+		if f.sent {
+			return named(in.UserID)
+		}
+		ps = append(ps, fault.Problem{Field: f.name, Message: "is required where nothing else is changed"})
+	}
+	return fault.All(ps)
+}
+
+type changed struct {
+	Message *string `json:"message" doc:"null; of a refusal what is wrong" example:"null"`
+}
+
+func (changed) SchemaName() string { return "CorporateUserUpdated" }
+
+// linked names the user of a link, and the one that takes the place.
+func (g Group) linked(ctx context.Context, _ rest.Caller, in changeRequest) (rest.Named, error) {
+	found, err := g.Service.Store.Users(ctx, corporate.UserQuery{ID: (*int64)(&in.ID)},
+		page.Query[corporate.Place]{Limit: 1})
+	n := rest.Named{Matter: rest.General,
+		Users: rest.Each(found.Records, func(u corporate.User) string { return u.UserID })}
+	if in.UserID != nil {
+		n.Users = append(n.Users, *in.UserID)
+	}
+	return n, err
+}
+
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (changed, error) {
+	var taxNumber *string
+	if in.TaxNumber.Sent {
+		taxNumber = &in.TaxNumber.Value
+	}
+	return changed{}, g.Service.Change(ctx, who.By(), int64(in.ID), func(u *corporate.User) {
+		rest.Set(&u.UserID, in.UserID)
+		rest.Set(&u.CorporateUserID, in.CorporateUserID)
+		rest.Set(&u.Status, in.Status)
+		rest.Set(&u.Role, in.Role)
+		rest.Set(&u.CountryCode, in.CountryCode)
+		rest.Set(&u.PhoneNumber, in.PhoneNumber)
+		in.Email.Put(&u.Email)
+	}, taxNumber)
+}
+
+// changeRefused and insertRefused are the bodies of refusals (D-COR-04).
+type changeRefused struct {
+	Message string     `json:"message" example:"there is no such user"`
+	Code    fault.Code `json:"code" example:"RECORD_NOT_FOUND"`
+}
+
+func (changeRefused) SchemaName() string { return "CorporateUserUpdateRefusal" }
+
+type insertRefused struct {
+	ID *string `json:"id" example:"null"`
+	changeRefused
+}
+
+func (insertRefused) SchemaName() string { return "CorporateUserInsertRefusal" }
+
+func refuseInsert(status int, f *fault.Error) any {
+	if ofGuards(status) {
+		return nil
+	}
+	return insertRefused{nil, changeRefused{f.Message, f.Code}}
+}
+
+func refuseChange(status int, f *fault.Error) any {
+	if ofGuards(status) {
+		return nil
+	}
+	return changeRefused{f.Message, f.Code}
+}
+
+// ofGuards reports whether a status is one of the credential, the firewall or the
+// transport, whose refusals keep the general shape.
+func ofGuards(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,100 @@
+package document_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/picture/picturetest"
+	"castellan/domain/kit/storetest"
+	"castellan/http/apitest"
+	"castellan/http/edge"
+	httpdocument "castellan/http/people/document"
+	"castellan/persistence/kit"
+)
+
+// Every file that is made to harm is refused, under whatever name.
+func TestHostile(t *testing.T) {
+	both(t, hostile)
+}
+
+func hostile(t *testing.T, s *service) {
+	files := picturetest.Hostile()
+	delete(files, "pdf")          // which is one
+	delete(files, "pdf and jpeg") // which is kept as a PDF, and never shown
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		s.As("u1").Wants(upload, body("base64Data", coded(files[name]), "fileName", "a", "description", "d"), 400,
+			"INVALID_FIELD base64Data")
+	}
+	status, answer := s.As("u1").Call(upload, `{"base64Data":"`+strings.Repeat("A", 20<<20)+`"}`)
+	if status != 413 {
+		t.Errorf("beyond 20 MiB: %d %s", status, answer)
+	}
+}
+
+// The quota bounds bytes and number, also when many come at once.
+func TestQuota(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		large := body("base64Data", coded(append(append(slices.Clone(pdf), make([]byte, 200<<10)...), pdf...)),
+			"fileName", "a.pdf", "description", "d")
+		won := storetest.Race(t, 8, fault.RecordLimitReached, func(int) error {
+			status, answer := s.As("u1").Call(upload, large)
+			if status == 200 {
+				return nil
+			}
+			return &fault.Error{Code: fault.Code(apitest.Refusal(answer))}
+		})
+		if won != 5 || len(s.listed("u1", "")) != 5 {
+			t.Errorf("%d of 8 fit into 1 MiB", won)
+		}
+		s.As("u1").Wants(upload, large, 409, "RECORD_LIMIT_REACHED")
+		s.upload("u2", "a.pdf", pdf)
+		n := 1
+		small := body("base64Data", coded(pdf), "fileName", "a", "description", "d")
+		for status := 200; n < 100; n++ {
+			if status, _ = s.As("u2").Call(upload, small); status != 200 {
+				break
+			}
+		}
+		if n != 32 {
+			t.Errorf("%d small documents fit into 1 MiB", n)
+		}
+	})
+}
+
+// D-EXT-03: each upload, change and download is in the audit, and no text of a user.
+func TestAudit(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		path := s.upload("u1", "name of the file.pdf", pdf)
+		id := s.listed("u1", "")[0]["id"].(string)
+		s.Call(change, body("id", id, "status", "deActive", "description", "text of the user"))
+		s.Call(file, body("documentInfo", map[string]string{"filePath": path}))
+		s.Wants(file, body("documentInfo", map[string]string{"filePath": path + "x"}), 404, "RECORD_NOT_FOUND")
+		n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey))
+		if n != 3 || err != nil {
+			t.Errorf("%d audit rows, %v", n, err)
+		}
+	})
+}
+
+// D-DOC-02: the identity number of the caller's profile is shown to the caller, and where it cannot be read nothing is
+// kept.
+func TestIdentityNo(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		var refusal error
+		s.Site = apitest.Serve(t, edge.Options{}, httpdocument.Group{Service: s.documents,
+			IdentityNo: func(_ context.Context, userID string) (string, error) { return "10000000146 of " + userID, refusal }})
+		request := body("base64Data", coded(pdf), "fileName", "a.pdf", "description", "d")
+		if status, answer := s.As("u1").Call(upload, request); status != 200 ||
+			!strings.Contains(answer, `"identityNo":"10000000146 of u1"`) {
+			t.Errorf("%d %s", status, answer)
+		}
+		refusal = fault.New(fault.Unavailable, "no")
+		if s.As("u1").Wants(upload, request, 503, "UNAVAILABLE"); len(s.listed("admin", "")) != 1 {
+			t.Error("kept all the same")
+		}
+	})
+}

@@ -1,0 +1,50 @@
+// Package dropdown serves the options of dropdowns, which are part of section 4.15
+// of the interface (D-INF-01, D-INF-02).
+package dropdown
+
+import (
+	"context"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/people/dropdown"
+	"castellan/http/rest"
+)
+
+const section = "4.15 Additional info and identity"
+
+// Group serves the endpoint.
+type Group struct{ Store dropdown.Store }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Get("/dropdown/get-parameter", "List the options of dropdowns", rest.NoAuth, g.list, fault.InvalidField).
+			Try("dropdownCode=SOURCE_OF_FUNDING&_requesterLanguage=tr").
+			Doc("listDropdownOptions", "Where both codes are sent, both must hold; without any all options are listed. "+
+				"Names are in the language asked for, or in English."),
+	).For(rest.Public)
+}
+
+type listRequest struct {
+	Code         *string `json:"code" doc:"of a dropdown or of an option" example:"SALARY"`
+	DropdownCode *string `json:"dropdownCode" doc:"of a dropdown" example:"SOURCE_OF_FUNDING"`
+	// Language is read by the kit, as on every endpoint.
+	Language *string `json:"_requesterLanguage" doc:"tr, en or ar" example:"tr"`
+}
+
+type record struct {
+	ID   int64  `json:"id"`
+	Code string `json:"code" doc:"of the dropdown" example:"SOURCE_OF_FUNDING"`
+	Name string `json:"name" example:"Salary"`
+	// IsExplainMandatory asks for the explanation field beside the choice.
+	IsExplainMandatory bool `json:"isExplainMandatory" doc:"the choice needs an explanation"`
+}
+
+// SchemaName names the schema in the published document.
+func (record) SchemaName() string { return "DropdownOption" }
+
+func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) ([]record, error) {
+	all, err := g.Store.List(ctx, dropdown.Query{Group: in.DropdownCode, Code: in.Code})
+	return rest.Each(all, func(o dropdown.Option) record {
+		return record{o.ID, o.Group, o.Name(who.Language), o.ExplainMandatory}
+	}), err
+}

@@ -1,0 +1,92 @@
+package identity_test
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/access/session"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/people/identity"
+	"castellan/http/apitest"
+	outbound "castellan/outbound/identity"
+)
+
+// The national register over TLS: yes, no, and nobody knows.
+func TestRegister(t *testing.T) {
+	both(t, func(s *site) {
+		s.As("u0").Wants(confirm, body(person, "useTCKNService", true), 503, "UNAVAILABLE") // not configured
+		verdict, asked := "false", ""
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			asked = string(b)
+			fmt.Fprintf(w, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>`+
+				`<TCKimlikNoDogrulaResponse xmlns="http://tckimlik.nvi.gov.tr/WS"><TCKimlikNoDogrulaResult>%s`+
+				`</TCKimlikNoDogrulaResult></TCKimlikNoDogrulaResponse></s:Body></s:Envelope>`, verdict)
+		}))
+		t.Cleanup(server.Close)
+		ca := filepath.Join(t.TempDir(), "ca.pem")
+		storetest.Must(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+			Bytes: server.Certificate().Raw}), 0o600))
+		register, err := outbound.New(outbound.Config{URL: server.URL, CAFile: ca, Timeout: 5 * time.Second,
+			Now: func() time.Time { return s.now }, Failed: func(err error) {
+				slog.New(slog.NewJSONHandler(&s.log, nil)).
+					Warn("register", "err", err)
+			}})
+		storetest.Must(t, err)
+		s.service.Registry = register
+		request := body(person, "useTCKNService", true)
+		s.As("u1").Wants(confirm, body(person, "useTCKNService", true, "userIdentityNumber", "10000000147"), 400,
+			"INVALID_FIELD userIdentityNumber")
+		s.confirms("u2", body(person, "useTCKNService", false, "userIdentityNumber", other),
+			is("u2", "Ayşe Yılmaz", "waitingApproval"))
+		if asked != "" {
+			t.Errorf("asked %s", asked)
+		}
+		for range 5 {
+			s.As("u1").Wants(confirm, request, 200, `{"token":null,"data":null}`)
+		}
+		if u := s.user("u1"); u.Name != "" || u.IdentityHash != "" || !strings.Contains(asked, "<Ad>AYŞE</Ad>") {
+			t.Errorf("%+v, %s", u, asked)
+		}
+		verdict = "true"
+		s.As("u1").Wants(confirm, request, 429, "RATE_LIMITED")
+		s.now = s.now.Add(15 * time.Minute)
+		verdict = "perhaps"
+		storetest.Must(t, s.db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: "u3b", UserID: "u3",
+			CreatedAt: s.now, ExpiresAt: s.now.Add(time.Hour), SV: 1}}))
+		for range 7 { // it counts against nobody; after three nobody asks for a while
+			res, answer := s.As("u3").Send(confirm, request)
+			if res.StatusCode != 503 || apitest.Refusal(answer) != "UNAVAILABLE" || res.Header.Get("Retry-After") == "" {
+				t.Errorf("%d %s", res.StatusCode, answer)
+			}
+		}
+		s.now = s.now.Add(15 * time.Second)
+		verdict = "true"
+		c, err := s.service.Confirm(t.Context(), audit.By{UserID: "u3"}, identity.Request{SessionID: "u3b", Register: true,
+			Person: identity.Person{Number: number, Name: "Ayşe", Surname: "Yılmaz", BirthDate: "1990-05-01"},
+			Info: identity.Info{Choices: [5]identity.Choice{{OptionID: 1}, {OptionID: 7}, {OptionID: 14}, {OptionID: 19},
+				{OptionID: 23}}}})
+		if err != nil || c.Token == "" || c.User.Name != "Ayşe" {
+			t.Errorf("%+v, %v", c, err)
+		}
+		all := s.dump() + s.log.String()
+		for _, secret := range []string{number, "10000000147", other} {
+			if strings.Contains(all, secret) {
+				t.Errorf("%s is shown", secret)
+			}
+		}
+		if strings.Count(all, "denied by the national register") != 5 || !strings.Contains(all, "neither true nor false") {
+			t.Error("the audit or the log does not tell what happened")
+		}
+	})
+}

@@ -1,0 +1,69 @@
+package integration
+
+import (
+	"context"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/people/standing"
+	"castellan/http/rest"
+)
+
+// Findings serves what a screening service found about users (D-INT-06).
+type Findings struct{ Service *standing.Service }
+
+// Endpoints returns the lines of the table.
+func (g Findings) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Post("/integration/aml-findings", "Report an AML finding about a user", rest.TenantOrService, g.report,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Names(rest.Standing, "userId").
+			Try(`{"externalId":"finding-1","userId":"${user.id}","status":"notRisky","source":"screening",
+				"reference":"case 7","detail":"No hit on any list"}`).
+			Doc("reportAmlFinding", "The AML status of the account becomes that of the finding if this is worse: notRisky, "+
+				"risky, highRisk. A finding never improves a status. After a finding of a risk the account is listed by "+
+				"get-users-without-aml-confirmed until an administrator confirms it, also if it was confirmed before. The "+
+				"same externalId with the same fields returns the finding; with other fields it gets 409 INVALID_STATE."),
+		rest.Get("/integration/aml-findings/{id}", "Get an AML finding", rest.TenantOrService, g.read,
+			fault.RecordNotFound).Try("id=${reportAmlFinding.data.id}").
+			Doc("getAmlFinding", "status is that of the finding; the account's own may be worse, or confirmed since."),
+	).For(rest.Admin).Extended()
+}
+
+type findingRequest struct {
+	ExternalID string  `json:"externalId" maxLength:"128" example:"finding-1"`
+	UserID     string  `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Status     string  `json:"status" enum:"notRisky,risky,highRisk" example:"risky"`
+	Source     string  `json:"source" maxLength:"128" doc:"name of the service or list" example:"screening"`
+	Reference  *string `json:"reference" maxLength:"256" doc:"of the finding at its source" example:"case 7"`
+	Detail     *string `json:"detail" maxLength:"4000" example:"A name on a sanctions list"`
+}
+
+// finding is a finding as other services see it.
+type finding struct {
+	ID         string    `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	ExternalID string    `json:"externalId" example:"finding-1"`
+	UserID     string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Status     string    `json:"status" example:"risky"`
+	Source     string    `json:"source" example:"screening"`
+	Reference  *string   `json:"reference" example:"case 7"`
+	Detail     *string   `json:"detail" example:"A name on a sanctions list"`
+	CreatedAt  rest.Time `json:"createdAt"`
+}
+
+// SchemaName names the schema in the published document.
+func (finding) SchemaName() string { return "AmlFinding" }
+
+func showFinding(f standing.Finding) rest.Data[finding] {
+	return rest.Data[finding]{Data: finding{f.ID, f.ExternalID, f.UserID, f.Status, f.Source, rest.Filled(f.Reference),
+		rest.Filled(f.Detail), rest.Time{Time: f.At}}}
+}
+
+func (g Findings) report(ctx context.Context, who rest.Caller, in findingRequest) (rest.Data[finding], error) {
+	f, err := g.Service.Find(ctx, who.By(), standing.Finding{ExternalID: in.ExternalID, UserID: in.UserID,
+		Status: in.Status, Source: in.Source, Reference: rest.Or(in.Reference, ""), Detail: rest.Or(in.Detail, "")})
+	return showFinding(f), err
+}
+
+func (g Findings) read(ctx context.Context, _ rest.Caller, in idRequest) (rest.Data[finding], error) {
+	f, err := g.Service.Store.Finding(ctx, in.ID)
+	return showFinding(f), err
+}

@@ -1,0 +1,66 @@
+// Package integration serves what the platform's other services (a wallet, a screening
+// service, a registration page) call, with service-auth or as an administrator (D-INT-01 to
+// D-INT-07).
+//
+// The data of an event, by its type (ids, states and amounts alone):
+//
+//	deposit.decided  depositId, externalId (where another service reported the deposit),
+//	                 status, amount, currencyCode, network
+//	account.status   status, previousStatus
+//	kyc.decided      kycConfirm, previousKycConfirm, documentId
+//
+// Start reading at Events, the smallest of its groups.
+package integration
+
+import (
+	"context"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/integration"
+	"castellan/http/rest"
+)
+
+// section is that of every endpoint of this package.
+const section = "Extensions: integration"
+
+// Events serves the feed of what other services must know (D-INT-03).
+type Events struct{ Store integration.Store }
+
+// Endpoints returns the lines of the table.
+func (g Events) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Get("/integration/events", "List events, oldest first", rest.TenantOrService, g.list, fault.InvalidField).
+			Doc("listIntegrationEvents", "Send the cursor of the last answer to read on. An event appears once, after its "+
+				"cause is durable, and never before an event that was listed. Events are kept for 90 days."),
+	).For(rest.Admin).Extended()
+}
+
+type listRequest struct {
+	Cursor *string  `json:"cursor" maxLength:"512" doc:"of the answer before; without it from the oldest event"`
+	Limit  int      `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"how many at most"`
+	Types  []string `json:"types,omitempty" maxItems:"20" doc:"only these types"`
+}
+
+// event is an event as other services read it.
+type event struct {
+	ID        string            `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Type      string            `json:"type" example:"withdrawal.queued"`
+	UserID    string            `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Data      map[string]string `json:"data" schema:"IntegrationEventData"`
+	CreatedAt rest.Time         `json:"createdAt"`
+}
+
+// SchemaName names the schema in the published document.
+func (event) SchemaName() string { return "IntegrationEvent" }
+
+func show(e integration.Event) event {
+	return event{e.ID, string(e.Type), e.UserID, e.Data, rest.Time{Time: e.At}}
+}
+
+func (g Events) list(ctx context.Context, _ rest.Caller, in listRequest) (rest.Feed[event], error) {
+	q := integration.EventQuery{}
+	for _, t := range in.Types {
+		q.Types = append(q.Types, integration.Type(t))
+	}
+	return rest.Follow(ctx, rest.Or(in.Cursor, ""), in.Limit, q, g.Store.Events, show)
+}

@@ -1,0 +1,305 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/transaction"
+	"castellan/http/rest"
+	"castellan/http/wire"
+)
+
+// Withdrawals serves the withdrawals that other services request, the moves of the wallet,
+// and the ways out for administrators (D-INT-04).
+type Withdrawals struct {
+	Service *transaction.Withdrawals
+	// Approvals serve the requests that the owner approves, and Owner returns the user of an
+	// x-auth token, with what the challenge of that user keeps of its starter. Errors of Owner
+	// are those of the guard of x-auth.
+	Approvals *transaction.Approvals
+	Owner     func(ctx context.Context, who rest.Caller, userToken string) (userID string, s challenge.Starter, err error)
+	// HotWallet and TimeOut are the numbers of two statuses that clients see (D-TX-02).
+	HotWallet, TimeOut int
+}
+
+// refusals are those of a request, in the order in which they are judged, and then those of a
+// userToken and its challenge.
+var refusals = []fault.Code{fault.InvalidField, fault.InvalidState, fault.RecordNotFound, fault.AccountNotActive,
+	fault.WithdrawalProhibited, fault.AMLRisky, fault.PairDisabled, fault.BelowMinimum, fault.LimitExceeded,
+	fault.AddressNotAllowed, fault.InsufficientBalance, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked,
+	fault.MFANotAvailable, fault.RateLimited, fault.Overloaded}
+
+// Endpoints returns the lines of the table.
+func (g Withdrawals) Endpoints() []rest.Endpoint {
+	const path = "/integration/withdrawals"
+	return rest.Section(section,
+		rest.NamesBy(rest.Post(path, "Request a withdrawal", rest.TenantOrService, g.request, refusals...).
+			Try(`{"externalId":"withdrawal-1","userId":"${user.id}","currencyCode":"BTC","network":"BTC","amount":0.01,`+
+				`"address":"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}`, fault.LimitExceeded).
+			Gives("p-auth").
+			Doc("requestWithdrawal", "Holds the amount and the fee, and puts the withdrawal into the queue. The same "+
+				"request under the same externalId gets the same record. Of several causes of a refusal the first one in "+
+				"the order of the codes is answered. LIMIT_EXCEEDED has resetAt. With userToken in place of userId the owner "+
+				"approves first: the answer is a challenge of the action WITHDRAW, with its token in the header p-auth, and "+
+				"nothing is held yet. When the owner has completed it, the request is judged again and put into the queue, "+
+				"and execResult.data is the record. The same request gets the open challenge again, then the record; after a "+
+				"challenge that ended without a withdrawal it starts another one."), g.named),
+		rest.Get(path+"/{id}", "Get a withdrawal", rest.TenantOrService, g.get, fault.RecordNotFound).
+			Try("id=unknown", fault.RecordNotFound).
+			Doc("getIntegrationWithdrawal", "By its id, not by its externalId."),
+		rest.NamesBy(rest.Patch(path+"/{id}", "Report a move of the wallet", rest.TenantOrService, g.move,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			Try(`{"id":"unknown","status":"processing"}`, fault.RecordNotFound).
+			Doc("moveWithdrawal", "The wallet claims a withdrawal by processing before it signs. sent needs txId. "+
+				"finalized books the withdrawal. failed needs reason and releases the hold; it is refused after sent. "+
+				"The last move again, with the same fields, gets the record."), g.moved),
+		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/resume", "Resume a withdrawal", rest.Tenant, g.resume,
+			fault.RecordNotFound, fault.InvalidState).Idempotent().
+			Try(`{"id":"unknown"}`, fault.RecordNotFound).
+			Doc("resumeWithdrawal", "Puts a withdrawal that waits for approval, has timed out or found the hot wallet "+
+				"underfunded back to the wallet."), g.decided),
+		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/cancel", "Cancel a withdrawal", rest.Tenant, g.cancel,
+			fault.RecordNotFound, fault.InvalidState).Idempotent().
+			Try(`{"id":"unknown"}`, fault.RecordNotFound).
+			Doc("cancelWithdrawal", "Releases the hold. A withdrawal that the wallet has claimed cannot be cancelled."),
+			g.decided),
+	).For(rest.Admin).Extended()
+}
+
+// withdrawal is a withdrawal as other services read it.
+type withdrawal struct {
+	ID         string        `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	ExternalID string        `json:"externalId" example:"withdrawal-1"`
+	Status     string        `json:"status" doc:"see the moves in docs/neighbours.md" example:"queued"`
+	StatusCode int           `json:"statusCode" doc:"transactionStatus of the queue" example:"8"`
+	Amount     amount.Amount `json:"amount" example:"0.01"`
+	Fee        amount.Amount `json:"fee" example:"0.0001"`
+	TxID       *string       `json:"txId" example:"4a5e1e4b"`
+	Reason     *string       `json:"reason" doc:"of the last move" example:"Refilled"`
+	CreatedAt  rest.Time     `json:"createdAt"`
+}
+
+// SchemaName names the schema in the published document.
+func (withdrawal) SchemaName() string { return "IntegrationWithdrawal" }
+
+func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdrawal], error) {
+	return rest.Data[withdrawal]{Data: g.record(o)}, err
+}
+
+func (g Withdrawals) record(o transaction.Outgoing) withdrawal {
+	q := o.Queued
+	w := withdrawal{ID: q.ID, ExternalID: q.ExternalID, Status: q.Status.String(), StatusCode: int(q.Status),
+		Amount: o.Withdrawal.Amount, Fee: o.Fee(), TxID: orNull(q.TxID), Reason: orNull(q.Reason),
+		CreatedAt: rest.Time{Time: q.At}}
+	switch q.Status {
+	case transaction.QueueSuccess:
+		w.Status = finalized
+	case transaction.HotWalletIsEmpty:
+		w.StatusCode = g.HotWallet
+	case transaction.TimeOut:
+		w.StatusCode = g.TimeOut
+	}
+	return w
+}
+
+// orNull is a text of which "" means that there is none.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+const finalized = "finalized"
+
+// requested is the answer of a request: the record, or the challenge of the owner.
+type requested struct {
+	Data      *withdrawal     `json:"data,omitempty" doc:"once the withdrawal is in the queue"`
+	Challenge *wire.Challenge `json:"challenge,omitempty" doc:"of the owner, who has not approved yet"`
+}
+
+// SchemaName names the schema in the published document.
+func (requested) SchemaName() string { return "IntegrationWithdrawalRequested" }
+
+type withdrawalRequest struct {
+	ExternalID   string        `json:"externalId" maxLength:"128" example:"withdrawal-1"`
+	UserID       *string       `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	UserToken    *string       `json:"userToken" maxLength:"4096" doc:"x-auth of the owner" example:"eyJhbGciOiJFZERT…"`
+	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
+	Network      string        `json:"network" maxLength:"64" example:"BTC"`
+	Amount       amount.Amount `json:"amount" example:"0.01"`
+	Address      *string       `json:"address" maxLength:"256" example:"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"`
+	AddressTag   *string       `json:"addressTag" maxLength:"256" doc:"memo or tag of the address" example:"104723"`
+	AddressID    *rest.ID      `json:"addressId" doc:"an entry of the user's address book" example:"12"`
+}
+
+// Validate asks for an address or an entry of the address book.
+func (in withdrawalRequest) Validate() error {
+	var ps []fault.Problem
+	if len(in.ExternalID) > 128 {
+		ps = append(ps, fault.Problem{Field: "externalId", Message: "must be at most 128 bytes"})
+	}
+	switch {
+	case in.UserID == nil && in.UserToken == nil:
+		ps = append(ps, fault.Problem{Field: "userId", Message: "is required without userToken"})
+	case in.UserID != nil && in.UserToken != nil:
+		ps = append(ps, fault.Problem{Field: "userToken", Message: "must not be sent with userId"})
+	}
+	if in.Amount.Sign() <= 0 {
+		ps = append(ps, fault.Problem{Field: "amount", Message: "must be greater than 0"})
+	}
+	switch none := strings.TrimSpace(rest.Or(in.Address, "")) == ""; {
+	case none && in.AddressID == nil:
+		ps = append(ps, fault.Problem{Field: "address", Message: "is required without addressId"})
+	case !none && in.AddressID != nil:
+		ps = append(ps, fault.Problem{Field: "addressId", Message: "must not be sent with address"})
+	case in.AddressID != nil && *in.AddressID <= 0:
+		ps = append(ps, fault.Problem{Field: "addressId", Message: "is not an entry of an address book"})
+	}
+	return fault.All(ps)
+}
+
+// named names the user of a request, also where it has the token of that user.
+func (g Withdrawals) named(ctx context.Context, who rest.Caller, in withdrawalRequest) (n rest.Named, err error) {
+	userID := rest.Or(in.UserID, "")
+	if in.UserToken != nil {
+		userID, _, err = g.owned(ctx, who, *in.UserToken)
+	}
+	return rest.Named{Users: []string{userID}, Matter: rest.Standing}, err
+}
+
+// owned is Owner, whose refusals name the field: the caller has a credential of its own.
+func (g Withdrawals) owned(ctx context.Context, who rest.Caller,
+	userToken string) (userID string, from challenge.Starter, err error) {
+	userID, from, err = g.Owner(ctx, who, userToken)
+	if f, is := err.(*fault.Error); is {
+		named := *f
+		named.Field = "userToken"
+		err = &named
+	}
+	return userID, from, err
+}
+
+func (g Withdrawals) request(ctx context.Context, who rest.Caller,
+	in withdrawalRequest) (out rest.Reply[requested], err error) {
+	r := transaction.WithdrawalRequest{ExternalID: in.ExternalID, UserID: rest.Or(in.UserID, ""),
+		CurrencyCode: strings.TrimSpace(in.CurrencyCode), NetworkCode: strings.TrimSpace(in.Network),
+		Amount: in.Amount, Address: strings.TrimSpace(rest.Or(in.Address, "")),
+		AddressTag: strings.TrimSpace(rest.Or(in.AddressTag, "")), AddressID: int64(rest.Or(in.AddressID, 0))}
+	if in.UserToken != nil {
+		return g.approve(ctx, who, r, *in.UserToken)
+	}
+	o, err := g.Service.Request(ctx, who.By(), r)
+	if err != nil {
+		return out, err
+	}
+	out.Body.Data = new(g.record(o))
+	return out, nil
+}
+
+// approve has the owner of a token approve a request.
+func (g Withdrawals) approve(ctx context.Context, who rest.Caller, r transaction.WithdrawalRequest,
+	userToken string) (out rest.Reply[requested], err error) {
+	var from challenge.Starter
+	if r.UserID, from, err = g.owned(ctx, who, userToken); err != nil {
+		return out, err
+	}
+	a, err := g.Approvals.Start(ctx, who.By(), r, from)
+	switch {
+	case err != nil:
+		return out, err
+	case a.Made != nil:
+		out.Body.Data = new(g.record(*a.Made))
+		return out, nil
+	}
+	started := wire.Started(a.Challenge)
+	out.Body.Challenge, out.Headers = &started.Body.Challenge, started.Headers
+	if a.Repeated {
+		out.Body.Challenge = new(wire.Renewed(a.Challenge.Challenge, "", g.Service.Now()).Challenge)
+	}
+	return out, nil
+}
+
+// Action is the action behind WITHDRAW: the owner has approved, and the withdrawal goes into
+// the queue. Its record is the data of the outcome.
+func (g Withdrawals) Action() challenge.Action {
+	return challenge.Action{Code: transaction.ActionWithdraw, Describe: g.Approvals.Describe,
+		Exec: func(ctx context.Context, x challenge.Execution) (r challenge.Result, err error) {
+			o, err := g.Approvals.Execute(ctx, x)
+			if err == nil {
+				r.Success = true
+				r.Data, err = json.Marshal(g.record(o))
+			}
+			return r, err
+		}}
+}
+
+type withdrawalID struct {
+	ID string `json:"id" maxLength:"64"`
+}
+
+func (g Withdrawals) get(ctx context.Context, _ rest.Caller, in withdrawalID) (rest.Data[withdrawal], error) {
+	return g.show(g.Service.Get(ctx, in.ID))
+}
+
+// owner names the user of a withdrawal.
+func (g Withdrawals) owner(ctx context.Context, id string) (rest.Named, error) {
+	o, err := g.Service.Get(ctx, id)
+	return rest.Named{Users: []string{o.Queued.UserID}, Matter: rest.Standing}, err
+}
+
+// walletMoves are the statuses that the wallet reports.
+var walletMoves = map[string]transaction.QueueStatus{
+	"processing": transaction.QueueProcessing, "sent": transaction.QueueSent, finalized: transaction.QueueSuccess,
+	"failed": transaction.QueueFailed, "timeOut": transaction.TimeOut,
+	"hotWalletInsufficientBalance": transaction.HotWalletIsEmpty,
+}
+
+type moveRequest struct {
+	ID     string  `json:"id" maxLength:"64"`
+	Status string  `json:"status" enum:"processing,sent,finalized,failed,timeOut,hotWalletInsufficientBalance"`
+	TxID   *string `json:"txId" maxLength:"256" doc:"required with sent" example:"4a5e1e4b"`
+	Reason *string `json:"reason" maxLength:"500" doc:"required with failed" example:"The node refused it"`
+}
+
+// Validate asks for the transaction of sent and the reason of failed.
+func (in moveRequest) Validate() error {
+	var ps []fault.Problem
+	if in.Status == "sent" && strings.TrimSpace(rest.Or(in.TxID, "")) == "" {
+		ps = append(ps, fault.Problem{Field: "txId", Message: "is required"})
+	}
+	if in.Status == "failed" && strings.TrimSpace(rest.Or(in.Reason, "")) == "" {
+		ps = append(ps, fault.Problem{Field: "reason", Message: "is required"})
+	}
+	return fault.All(ps)
+}
+
+func (g Withdrawals) moved(ctx context.Context, _ rest.Caller, in moveRequest) (rest.Named, error) {
+	return g.owner(ctx, in.ID)
+}
+
+func (g Withdrawals) move(ctx context.Context, who rest.Caller, in moveRequest) (rest.Data[withdrawal], error) {
+	return g.show(g.Service.Move(ctx, who.By(), transaction.WalletMove{ID: in.ID, To: walletMoves[in.Status],
+		TxID: strings.TrimSpace(rest.Or(in.TxID, "")), Reason: strings.TrimSpace(rest.Or(in.Reason, ""))}))
+}
+
+type decideRequest struct {
+	ID     string  `json:"id" maxLength:"64"`
+	Reason *string `json:"reason" maxLength:"500" doc:"for the audit" example:"The hot wallet was refilled"`
+}
+
+func (g Withdrawals) decided(ctx context.Context, _ rest.Caller, in decideRequest) (rest.Named, error) {
+	return g.owner(ctx, in.ID)
+}
+
+func (g Withdrawals) resume(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[withdrawal], error) {
+	return g.show(g.Service.Resume(ctx, who.By(), in.ID, strings.TrimSpace(rest.Or(in.Reason, ""))))
+}
+
+func (g Withdrawals) cancel(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[withdrawal], error) {
+	return g.show(g.Service.Cancel(ctx, who.By(), in.ID, strings.TrimSpace(rest.Or(in.Reason, ""))))
+}

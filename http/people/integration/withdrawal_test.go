@@ -1,0 +1,324 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/addressbook"
+	"castellan/domain/money/addressbook/address"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/level"
+	"castellan/domain/money/limit"
+	"castellan/domain/money/rate"
+	"castellan/domain/money/transaction"
+	"castellan/http/apitest"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	httpintegration "castellan/http/people/integration"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	moneystore "castellan/persistence/money"
+)
+
+type (
+	levels struct {
+		level.Store
+		all []level.Level
+	}
+	quotes struct{ rate.Store }
+)
+
+func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, nil }
+
+func (quotes) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
+	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100")}}, nil
+}
+
+const address1 = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"
+
+// site is the endpoints with jane, who has 2 BTC and may send 100 TRY (1 BTC) a day.
+type site struct {
+	*apitest.Site
+	t       *testing.T
+	db      *persistence.DB
+	service *transaction.Withdrawals
+	n       int
+}
+
+func withdrawals(t *testing.T, test func(s *site)) {
+	t.Helper()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
+		now := func() time.Time { return time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC) }
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
+			if err := currency.Seed(ctx, store); err != nil {
+				return err
+			}
+			if err := parameter.Seed(ctx, parameters); err != nil {
+				return err
+			}
+			if err := parameter.Minimum.Change(ctx, parameters, func(parameter.Fees) (parameter.Fees, error) {
+				return parameter.Fees{"BTC": amount.Must("0.01")}, nil
+			}); err != nil {
+				return err
+			}
+			return parameter.Fee.Change(ctx, parameters, func(parameter.Fees) (parameter.Fees, error) {
+				return parameter.Fees{"BTC": amount.Must("0.001")}, nil
+			})
+		}))
+		currencies, live := currency.NewLive(store), parameter.NewLive(parameters)
+		storetest.Must(t, currencies.Reload(ctx))
+		storetest.Must(t, live.Reload(ctx))
+		rules, err := address.NewRules(nil)
+		storetest.Must(t, err)
+		users := access.NewUsers(db)
+		limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("1000")}
+		l := &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: now,
+			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
+		s := &site{t: t, db: db, service: &transaction.Withdrawals{Ledger: l, Users: users, Currencies: currencies,
+			Store: moneystore.NewTransactions(db), Parameters: live, Rules: rules, Now: now,
+			Books: moneystore.NewAddressBooks(db), Claims: kit.NewIntegration(db),
+			Limits: &limit.Service{Users: users, Levels: levels{all: []level.Level{{Limits: limits}}},
+				Store: moneystore.NewLimits(db),
+				Rates: quotes{}, Catalog: currencies.Catalog, Now: now}}}
+		s.user("jane", func(*user.User) {})
+		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Now: now,
+			Ring: keyringtest.Ring(t, now)}
+		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats},
+			httpintegration.Withdrawals{Service: s.service, HotWallet: 6, TimeOut: 7})
+		test(s)
+		_, err = ledger.Verify(ctx, moneystore.NewLedger(db))
+		storetest.Must(t, err)
+	})
+}
+
+// user adds a user with 2 BTC.
+func (s *site) user(name string, edit func(*user.User)) {
+	s.t.Helper()
+	u := user.New(name, s.service.Now())
+	edit(&u)
+	storetest.Must(s.t, s.db.Commit(s.t.Context(), user.Add{User: u}))
+	at := s.service.Now()
+	_, err := s.service.Ledger.Do(s.t.Context(), audit.By{}, transaction.Receive(transaction.Deposit{ID: id.New(at),
+		UserID: name, Asset: s.pair().ID, Amount: amount.Must("2"), Status: transaction.Finalized, At: at}))
+	storetest.Must(s.t, err)
+}
+
+func (s *site) pair() currency.Listed {
+	p, _ := s.service.Currencies.Catalog().Info(new("BTC"), new("BTC"))
+	return p
+}
+
+// has checks what a user has.
+func (s *site) has(user, posted, locked string) {
+	s.t.Helper()
+	b, err := s.service.Ledger.Balance(s.t.Context(), user, s.pair().ID)
+	storetest.Must(s.t, err)
+	if b.Posted.String() != posted || b.Locked.String() != locked {
+		s.t.Errorf("%s has %s, held %s; want %s, %s", user, b.Posted, b.Locked, posted, locked)
+	}
+}
+
+const requests = "POST /integration/withdrawals"
+
+// body is a request of jane with fields replaced; "" leaves a field out.
+func body(externalID string, with ...string) string {
+	fields := map[string]string{"externalId": `"` + externalID + `"`, "userId": `"jane"`, "currencyCode": `"BTC"`,
+		"network": `"BTC"`, "amount": "0.1", "address": `"` + address1 + `"`}
+	for i := 0; i < len(with); i += 2 {
+		fields[with[i]] = with[i+1]
+	}
+	var parts []string
+	for name, value := range fields {
+		if value != "" {
+			parts = append(parts, fmt.Sprintf("%q:%s", name, value))
+		}
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// made requests a withdrawal of 0.1 BTC and returns its id.
+func (s *site) made() string {
+	s.t.Helper()
+	s.n++
+	status, answer := s.Call(requests, body(fmt.Sprint("made-", s.n)))
+	var a struct{ Data struct{ ID string } }
+	if err := json.Unmarshal([]byte(answer), &a); err != nil || status != 200 {
+		s.t.Fatalf("%d %s", status, answer)
+	}
+	return a.Data.ID
+}
+
+func record(id, externalID, status string, code int, txID, reason string) string {
+	return fmt.Sprintf(`{"data":{"id":"%s","externalId":"%s","status":"%s","statusCode":%d,"amount":0.1,"fee":0.001,`+
+		`"txId":%s,"reason":%s,"createdAt":"2026-03-10T12:00:00.000Z"}}`, id, externalID, status, code, txID, reason)
+}
+
+func TestWithdrawalRequest(t *testing.T) {
+	withdrawals(t, func(s *site) {
+		id := s.made()
+		s.has("jane", "2", "0.101")
+		first := record(id, "made-1", "queued", 8, "null", "null")
+		s.Wants(requests, body("made-1"), 200, first)
+		s.Wants("GET /integration/withdrawals/"+id, "", 200, first)
+		s.Wants("GET /integration/withdrawals/unknown", "", 404, "RECORD_NOT_FOUND")
+		s.Wants(requests, body("made-1", "amount", "0.2"), 409, "INVALID_STATE")
+		s.has("jane", "2", "0.101")
+		settle(t, s.db)
+		events, err := s.service.Claims.Events(t.Context(), integration.EventQuery{}, page.Query[integration.Place]{Limit: 9})
+		storetest.Must(t, err)
+		if len(events.Records) != 1 || events.Records[0].Type != integration.WithdrawalQueued ||
+			events.Records[0].Data["address"] != address1 || events.Records[0].Data["fee"] != "0.001" {
+			t.Errorf("events %+v", events.Records)
+		}
+		for _, c := range [][2]string{{body("x", "externalId", ""), "INVALID_FIELD externalId"},
+			{body("x", "userId", ""), "INVALID_FIELD userId"}, {body("x", "amount", "0"), "INVALID_FIELD amount"},
+			{body("x", "amount", "0.1234567891"), "INVALID_FIELD amount"}, {body("x", "address", ""), "INVALID_FIELD address"},
+			{body("x", "addressId", "1"), "INVALID_FIELD addressId"},
+			{body("x", "network", `"ETH"`), "INVALID_FIELD currencyCode"}} {
+			s.Wants(requests, c[0], 400, c[1])
+		}
+		s.Wants(requests, body("x", "userId", `"ghost"`), 404, "RECORD_NOT_FOUND")
+		s.As("jane").Wants(requests, body("x"), 403, "FORBIDDEN")
+		s.As("clerk").Wants(requests, body("x", "userId", `"admin"`), 403, "FORBIDDEN")
+	})
+}
+
+// Every refusal, and of several causes the first in the order of the codes.
+func TestWithdrawalRefusals(t *testing.T) {
+	withdrawals(t, func(s *site) {
+		all := []string{"userId", `"all"`, "currencyCode", `"BTC"`, "amount", "0.001", "address", `"nowhere"`}
+		s.user("all", func(u *user.User) { u.Status, u.WithdrawProhibited, u.AMLStatus = user.Passive, true, "risky" })
+		s.user("two", func(u *user.User) { u.WithdrawProhibited, u.AMLStatus = true, "risky" })
+		s.user("three", func(u *user.User) { u.AMLStatus = "risky" })
+		refused := func(want string, with ...string) {
+			t.Helper()
+			s.Wants(requests, body("r", with...), 422, want)
+		}
+		refused("ACCOUNT_NOT_ACTIVE", all...)
+		refused("WITHDRAWAL_PROHIBITED", append(all, "userId", `"two"`)...)
+		refused("AML_RISKY", append(all, "userId", `"three"`)...)
+		refused("BELOW_MINIMUM", "amount", "0.009", "address", `"nowhere"`)
+		refused("LIMIT_EXCEEDED", "amount", "3", "address", `"nowhere"`)
+		_, answer := s.Call(requests, body("r", "amount", "1.01"))
+		if !strings.Contains(answer, `"resetAt":"2026-03-11T00:00:00.000Z"`) {
+			t.Errorf("no reset of the day: %s", answer)
+		}
+		_, answer = s.Call(requests, body("r", "amount", "11"))
+		if !strings.Contains(answer, `"resetAt":"2026-04-01T00:00:00.000Z"`) {
+			t.Errorf("no reset of the month: %s", answer)
+		}
+		refused("ADDRESS_NOT_ALLOWED", "address", `"nowhere"`)
+		refused("ADDRESS_NOT_ALLOWED", "address", `"0xde0b295669a9fd93d5f28d9ec85e40f4cb697bae"`)
+		refused("ADDRESS_NOT_ALLOWED", "address", "", "addressId", "99")
+		var entry int64
+		storetest.Must(t, s.db.InTx(t.Context(), func(ctx context.Context) (err error) {
+			p, now := s.pair(), s.service.Now()
+			books := moneystore.NewAddressBooks(s.db)
+			if _, err = books.Hold(ctx, "two"); err == nil {
+				entry, err = books.Insert(ctx, "two", addressbook.Entry{Name: "n", Address: address1,
+					CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, CreatedAt: now, AddressAt: now})
+			}
+			return err
+		}))
+		refused("ADDRESS_NOT_ALLOWED", "address", "", "addressId", fmt.Sprint(entry)) // another user's
+		s.has("jane", "2", "0")
+		s.user("poor", func(*user.User) {})
+		s.service.Waiting = time.Hour
+		refused("ADDRESS_NOT_ALLOWED") // not in the book
+		s.service.Waiting = 0
+		storetest.Must(t, s.db.Commit(t.Context(), user.SetAMLStatus{UserID: "three", Status: user.NotRisky}))
+		_, err := s.service.Ledger.Do(t.Context(), audit.By{}, ledger.Movement{Take: []ledger.Hold{ledger.NewHold(
+			s.service.Now(), "test", "1", "test", ledger.Account{Kind: ledger.User, Owner: "poor", Asset: s.pair().ID},
+			amount.Must("1.9"))}})
+		storetest.Must(t, err)
+		refused("INSUFFICIENT_BALANCE", "userId", `"poor"`) // the fee is not covered
+		pair := s.pair()
+		storetest.Must(t, s.db.InTx(t.Context(), func(ctx context.Context) error {
+			_, err := s.db.Conn(ctx).ExecContext(ctx,
+				"UPDATE currency_of_network SET withdraw_enable = ? WHERE id = ?", false, pair.ID)
+			return err
+		}))
+		storetest.Must(t, s.service.Currencies.Reload(t.Context()))
+		refused("PAIR_DISABLED", "amount", "0.001", "address", `"nowhere"`)
+	})
+}
+
+// The moves of the wallet, their repetitions, and the ways out.
+func TestWithdrawalMoves(t *testing.T) {
+	withdrawals(t, func(s *site) {
+		move := func(id, body string, status int, want string) {
+			t.Helper()
+			s.Wants("PATCH /integration/withdrawals/"+id, body, status, want)
+		}
+		id := s.made()
+		shown := func(status string, code int, txID, reason string) string {
+			return record(id, fmt.Sprint("made-", s.n), status, code, txID, reason)
+		}
+		move(id, `{"status":"sent"}`, 400, "INVALID_FIELD txId")
+		move(id, `{"status":"failed"}`, 400, "INVALID_FIELD reason")
+		move(id, `{"status":"cancelled"}`, 400, "INVALID_FIELD status")
+		move("unknown", `{"status":"processing"}`, 404, "RECORD_NOT_FOUND")
+		move(id, `{"status":"sent","txId":"0x1"}`, 409, "INVALID_STATE") // without a claim
+		for range 2 {
+			move(id, `{"status":"processing"}`, 200, shown("processing", 9, "null", "null"))
+		}
+		for _, way := range []string{"resume", "cancel"} {
+			s.Wants("POST /admin/withdrawals/"+id+"/"+way, `{}`, 409, "INVALID_STATE")
+		}
+		for range 2 {
+			move(id, `{"status":"sent","txId":"0x1"}`, 200, shown("sent", 10, `"0x1"`, "null"))
+		}
+		move(id, `{"status":"failed","reason":"dropped"}`, 409, "INVALID_STATE")
+		move(id, `{"status":"timeOut"}`, 409, "INVALID_STATE")
+		s.has("jane", "2", "0.101")
+		move(id, `{"status":"sent","txId":"0x2"}`, 200, shown("sent", 10, `"0x2"`, "null"))
+		for range 2 {
+			move(id, `{"status":"finalized"}`, 200, shown("finalized", 4, `"0x2"`, "null"))
+			s.has("jane", "1.899", "0")
+		}
+		move(id, `{"status":"sent","txId":"0x2"}`, 409, "INVALID_STATE")
+
+		id = s.made()
+		for range 2 {
+			move(id, `{"status":"failed","reason":"no route"}`, 200, shown("failed", 11, "null", `"no route"`))
+			s.has("jane", "1.899", "0")
+		}
+		id = s.made()
+		move(id, `{"status":"hotWalletInsufficientBalance"}`, 200, shown("hotWalletInsufficientBalance", 6, "null", "null"))
+		s.As("jane").Wants("POST /admin/withdrawals/"+id+"/resume", `{}`, 403, "FORBIDDEN")
+		s.Wants("POST /admin/withdrawals/"+id+"/resume", `{"reason":"refilled"}`, 200,
+			shown("queued", 8, "null", `"refilled"`))
+		s.Wants("POST /admin/withdrawals/"+id+"/resume", `{}`, 409, "INVALID_STATE")
+		move(id, `{"status":"timeOut"}`, 200, shown("timeOut", 7, "null", "null"))
+		s.has("jane", "1.899", "0.101")
+		s.Wants("POST /admin/withdrawals/"+id+"/cancel", `{"reason":"asked"}`, 200,
+			shown("cancelled", 12, "null", `"asked"`))
+		s.has("jane", "1.899", "0")
+		s.Wants("POST /admin/withdrawals/"+id+"/cancel", `{}`, 409, "INVALID_STATE")
+		move(id, `{"status":"processing"}`, 409, "INVALID_STATE")
+		s.Wants("POST /admin/withdrawals/unknown/cancel", `{}`, 404, "RECORD_NOT_FOUND")
+		settle(t, s.db)
+		events, err := s.service.Claims.Events(t.Context(), integration.EventQuery{Types: []integration.Type{
+			integration.WithdrawalResumed, integration.WithdrawalCancelled}}, page.Query[integration.Place]{Limit: 9})
+		storetest.Must(t, err)
+		if len(events.Records) != 2 || events.Records[1].Data["withdrawalId"] != id {
+			t.Errorf("events %+v", events.Records)
+		}
+	})
+}

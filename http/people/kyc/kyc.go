@@ -1,0 +1,142 @@
+// Package kyc serves the decisions on accounts and the pictures by which they are made, which are part of section 4.16
+// of the interface (D-KYC-01, 02, 05, 07, 09).
+package kyc
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/picture"
+	"castellan/domain/people/kyc"
+	"castellan/http/rest"
+)
+
+const section = "4.16 KYC and levels"
+
+// Group serves the endpoints.
+type Group struct{ Service *kyc.Service }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return append(rest.Section(section,
+		rest.Get("/user/get-kyc-images", "Show the newest KYC documents", rest.Tenant, g.images,
+			fault.InvalidField, fault.RecordNotFound, fault.Overloaded).
+			For(rest.SelfOrAdmin).
+			Doc("getKycImages", "Pictures written anew for looking at, as data URLs; null where there is none. Without any "+
+				"KYC document data is empty. A user sees the own ones, an administrator those of userId."),
+		rest.Post("/user/update-kyc", "Decide who an account belongs to", rest.Tenant, g.decide,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			Try(`{"userId":"${user.id}","kycConfirm":"manuelApproved","userDocumentId":["${saveDocument.data.id}"],`+
+				`"documentId":"${saveDocument.data.id}"}`).Names(rest.Standing, "userId").
+			Doc("updateKyc", "Once, of an account that waits for it. The documents become active or deActive, and the user "+
+				"is told inside the account and by mail."),
+		rest.Post("/user/update-confirmed", "Decide on the address of an account", rest.Tenant, g.confirm,
+			fault.InvalidField, fault.RecordNotFound).
+			Try(`{"userId":"${user.id}","addressConfirmed":"manuelApproved"}`).Names(rest.Standing, "userId").
+			Doc("updateConfirmed", "The documents that prove an address become active or deActive, and the user is told "+
+				"inside the account, by mail and by SMS. waitingApproval takes a decision back and tells nobody."),
+	), rest.Section("Extensions: KYC",
+		rest.Get("/admin/kyc-case", "Show what is known of who an account belongs to", rest.Tenant, g.show,
+			fault.RecordNotFound).
+			Try("userId=${user.id}").
+			Doc("getKycCase", "The account, what the service found out about it, and the last decision. A check is null "+
+				"where nobody knows. The identity number itself is not shown."),
+	).For(rest.Admin).Extended()...)
+}
+
+type imagesRequest struct {
+	UserID *string `json:"userId" doc:"of an administrator: whose; without it, the caller"`
+}
+
+type images struct {
+	DocumentID string `json:"documentId" doc:"the newest; empty where there is none" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
+	Data       any    `json:"data" schema:"KycImages"`
+}
+
+// shown are the keys of data where there is a KYC document.
+type shown struct {
+	Front  *string `json:"frontImage"`
+	Back   *string `json:"backImage"`
+	Selfie *string `json:"selfieImage"`
+}
+
+// SchemaName names the schema in the published document.
+func (images) SchemaName() string { return "KycDocument" }
+
+func (g Group) images(ctx context.Context, who rest.Caller, in imagesRequest) (images, error) {
+	userID := cmp.Or(rest.Or(in.UserID, ""), who.UserID)
+	if !who.AsAdmin && userID != who.UserID {
+		return images{}, fault.New(fault.Forbidden, "these are the documents of another user")
+	}
+	all, err := g.Service.Images(ctx, who.By(), userID)
+	if all.DocumentID == "" {
+		return images{Data: rest.None{}}, err
+	}
+	return images{all.DocumentID, shown{dataURL(all.Front), dataURL(all.Back), dataURL(all.Selfie)}}, err
+}
+
+func dataURL(p *picture.Picture) *string {
+	if p == nil {
+		return nil
+	}
+	return new("data:" + string(p.Format) + ";base64," + base64.StdEncoding.EncodeToString(p.Bytes))
+}
+
+type decideRequest struct {
+	UserID string `json:"userId"`
+	// waitingApproval is refused with words of its own (D-KYC-01).
+	KYCConfirm     string  `json:"kycConfirm" enum:"waitingApproval,manuelApproved,ocrOrNfcApproved,rejected"`
+	RejectedResult *string `json:"rejectedResult" doc:"required for rejected" doc.maxLength:"2000" example:"Blurred"`
+
+	RejectedResultJSON *map[string]any `json:"rejectedResultJson" doc:"the same by tr, en, ar; what else is in it is kept"`
+
+	UserDocumentID []string `json:"userDocumentId" doc:"the documents that were looked at" maxItems:"100"`
+	DocumentID     string   `json:"documentId" doc:"the one that decided" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
+}
+
+type decided struct {
+	UserID         string   `json:"userId"`
+	KYCConfirm     string   `json:"kycConfirm" example:"manuelApproved"`
+	RejectedResult *string  `json:"rejectedResult" example:"The picture is blurred."`
+	UserDocumentID []string `json:"userDocumentId"`
+	DocumentID     string   `json:"documentId" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
+}
+
+// SchemaName names the schema in the published document.
+func (decided) SchemaName() string { return "KycDecision" }
+
+func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[decided], error) {
+	err := g.Service.Decide(ctx, who.By(), kyc.Verdict{UserID: in.UserID, KYCConfirm: in.KYCConfirm,
+		Reason: in.RejectedResult, Reasons: rest.Or(in.RejectedResultJSON, nil), DocumentIDs: in.UserDocumentID,
+		DocumentID: in.DocumentID})
+	out := decided{in.UserID, in.KYCConfirm, in.RejectedResult, in.UserDocumentID, in.DocumentID}
+	if in.KYCConfirm != user.Rejected {
+		out.RejectedResult = nil
+	}
+	return rest.Data[decided]{Data: out}, err
+}
+
+type confirmRequest struct {
+	UserID             string  `json:"userId"`
+	AddressConfirmed   string  `json:"addressConfirmed" enum:"waitingApproval,manuelApproved,rejected,approved"`
+	AddressDescription *string `json:"addressDescription" doc:"why" doc.maxLength:"2000" example:"The bill is too old."`
+}
+
+type confirmed struct {
+	UserID             string  `json:"userId"`
+	AddressConfirmed   string  `json:"addressConfirmed" example:"manuelApproved"`
+	AddressDescription *string `json:"addressDescription" example:"The bill is older than three months."`
+}
+
+// SchemaName names the schema in the published document.
+func (confirmed) SchemaName() string { return "AddressDecision" }
+
+func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Data[confirmed], error) {
+	if in.AddressConfirmed == "approved" { // the same in the words of the documents (D-KYC-05)
+		in.AddressConfirmed = user.ManuelApproved
+	}
+	err := g.Service.Confirm(ctx, who.By(), in.UserID, in.AddressConfirmed, rest.Or(in.AddressDescription, ""))
+	return rest.Data[confirmed]{Data: confirmed(in)}, err
+}

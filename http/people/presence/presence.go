@@ -1,0 +1,85 @@
+// Package presence serves the extension by which operators see who else has a record open (D-KYC-10).
+package presence
+
+import (
+	"context"
+	"strings"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/fault"
+	"castellan/domain/people/presence"
+	"castellan/http/rest"
+)
+
+const section = "Extensions: presence"
+
+// subjects are the kinds of record that may have people, each with the endpoint that shows it: who may not ask for
+// that learns nothing of who looks at it.
+var subjects = map[string]string{
+	"kyc":         "GET /user/get-kyc-images",
+	"user":        "GET /admin/list-users",
+	"transaction": "GET /admin/get-waiting-info-transactions",
+	"withdrawal":  "GET /admin/get-withdrawal-crypto-queue",
+}
+
+// Group serves the endpoint.
+type Group struct {
+	Rooms presence.Rooms
+	Users user.Store
+	// Shows reports whether the caller may ask for an endpoint, as "GET /admin/list-users", for others than themselves.
+	Shows func(who rest.Caller, endpoint string) bool
+}
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Post("/admin/presence", "Say that the caller has a record open, and learn who else has", rest.Tenant, g.say,
+			fault.InvalidField, fault.Overloaded, fault.Unavailable).
+			Try(`{"subject":"kyc/${user.id}"}`).
+			Doc("sayPresence", "The kinds are kyc, user, transaction and withdrawal. It counts for 30 seconds; a client "+
+				"repeats it every 10. leaves: true ends it at once. It warns and keeps nobody out. Only who may see the "+
+				"record may ask.").NamesNoUser("it changes no record"),
+	).For(rest.Admin).Extended()
+}
+
+type sayRequest struct {
+	Subject string `json:"subject" maxLength:"100" doc:"its kind, a slash, and its id" example:"kyc/01JD3X4Q7V0S8D4T"`
+	Leaves  bool   `json:"leaves" default:"false"`
+}
+
+type person struct {
+	UserID   string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	FullName string    `json:"fullName" example:"Ayşe Yılmaz"`
+	Since    rest.Time `json:"since" example:"2026-01-31T10:00:00.000Z"`
+}
+
+// SchemaName names the schema in the published document.
+func (person) SchemaName() string { return "PresentPerson" }
+
+type said struct {
+	Subject string   `json:"subject" example:"kyc/01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Others  []person `json:"others" doc:"who else has it open, the first one first"`
+}
+
+// SchemaName names the schema in the published document.
+func (said) SchemaName() string { return "Presence" }
+
+func (g Group) say(ctx context.Context, who rest.Caller, in sayRequest) (out rest.Data[said], err error) {
+	kind, id, _ := strings.Cut(in.Subject, "/")
+	endpoint, known := subjects[kind]
+	if !known || strings.TrimSpace(id) == "" {
+		return out, fault.Invalid("subject", "must be kyc, user, transaction or withdrawal, a slash, and its id")
+	}
+	if !g.Shows(who, endpoint) {
+		return out, fault.New(fault.Forbidden, "these records are not for the caller")
+	}
+	u, err := g.Users.Get(ctx, who.UserID)
+	if err != nil {
+		return out, err
+	}
+	others, err := g.Rooms.Say(ctx, in.Subject, presence.Person{UserID: who.UserID, Name: u.FullName()}, in.Leaves)
+	out.Data = said{Subject: in.Subject, Others: make([]person, len(others))}
+	for i, o := range others {
+		out.Data.Others[i] = person{o.UserID, o.Name, rest.Time{Time: o.Since}}
+	}
+	return out, err
+}

@@ -1,0 +1,137 @@
+// Package registration serves the extension by which users sign up themselves (D-INT-07). It
+// is off by default outside development mode; then its endpoints answer as if they did not
+// exist.
+//
+// Start reading at Endpoints. Every rule is in domain/people/registration.
+package registration
+
+import (
+	"context"
+	"encoding/json"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/fault"
+	"castellan/domain/office/contract"
+	"castellan/domain/people/registration"
+	"castellan/http/rest"
+)
+
+const section = "Extensions: registration"
+
+// Group serves the section.
+type Group struct {
+	Service   *registration.SignUps
+	Contracts *contract.Service
+	Enabled   bool // registration.enabled
+}
+
+// Endpoints returns the lines of the table.
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.Start2FA("POST", "/auth/register", "Sign up: prove phone and mail, and get an account", rest.NoAuth,
+			registration.ActionRegister, g.register, fault.NotFound, fault.InvalidField, fault.RateLimited,
+			fault.MFANotAvailable, fault.Overloaded).
+			Try(`{"countryCode":"90","phoneNumber":"5337654321","email":"ece@example.com","name":"Ece",
+				"password":"tall lantern orchard","passwordVerify":"tall lantern orchard",
+				"contracts":[${listRegistrationContracts.data.0.id},${listRegistrationContracts.data.1.id}]}`).
+			Doc("register", "Starts a challenge with one code by SMS and one by mail. When it is complete the account "+
+				"exists: execResult.data has userId and sessionKey, and the header x-auth the token of its first "+
+				"session. The answer is the same whether or not the phone number or the mail address has an account; "+
+				"a code is sent only to a destination that has none. 404 NOT_FOUND where registration.enabled is false."),
+		rest.Get("/auth/register/contracts", "List the contracts that a sign-up must accept", rest.NoAuth, g.contracts,
+			fault.NotFound).
+			Doc("listRegistrationContracts", "The active contracts with their details in order. A sign-up sends the ids "+
+				"of all of them in contracts."),
+	).For(rest.Public).Extended()
+}
+
+// Public starts what the section's public endpoints prepare (guard.Starter).
+func (g Group) Public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
+	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error){
+		registration.ActionRegister: g.start}
+}
+
+type registerRequest struct {
+	CountryCode    string    `json:"countryCode" maxLength:"16" doc:"dialling code" example:"90"`
+	PhoneNumber    string    `json:"phoneNumber" maxLength:"40" doc:"without the dialling code" example:"5321234567"`
+	Email          string    `json:"email" maxLength:"320" example:"ayse@example.com"`
+	Name           string    `json:"name" maxLength:"100" example:"Ayşe"`
+	Surname        *string   `json:"surname" maxLength:"100" example:"Yılmaz"`
+	Language       *string   `json:"language" enum:"tr,en,ar" doc:"of messages; without it that of the request"`
+	Password       string    `json:"password" blank:"ok" maxLength:"1024"`
+	PasswordVerify string    `json:"passwordVerify" blank:"ok" maxLength:"1024" doc:"the same again"`
+	Contracts      []rest.ID `json:"contracts,omitempty" maxItems:"100" doc:"ids of the contracts that the user accepts"`
+}
+
+// SchemaName names the schema in the published document.
+func (registerRequest) SchemaName() string { return "Registration" }
+
+// open refuses requests where sign-ups are off, as of a route that does not exist.
+func (g Group) open() error {
+	if g.Enabled {
+		return nil
+	}
+	return fault.New(fault.NotFound, "no such resource")
+}
+
+func (g Group) register(_ context.Context, _ rest.Caller, in registerRequest) (registration.SignUp, error) {
+	if err := g.open(); err != nil {
+		return registration.SignUp{}, err
+	}
+	return registration.SignUp{
+		Newcomer: registration.Newcomer{CountryCode: in.CountryCode, Phone: in.PhoneNumber, Email: in.Email, Name: in.Name,
+			Surname: rest.Or(in.Surname, ""), Language: rest.Or(in.Language, "")},
+		Password: in.Password, Verify: in.PasswordVerify,
+		Contracts: rest.Each(in.Contracts, func(id rest.ID) int64 { return int64(id) })}, nil
+}
+
+func (g Group) start(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error) {
+	var r registration.SignUp
+	if err := json.Unmarshal(command, &r); err != nil {
+		return challenge.Started{}, err
+	}
+	return g.Service.Start(ctx, r, from)
+}
+
+type terms struct {
+	ID      int64   `json:"id"`
+	Code    string  `json:"code" example:"TERMS_OF_USE"`
+	Name    string  `json:"name" doc:"plain text" example:"Terms of use"`
+	Version *string `json:"version" example:"2026-1"`
+	Details []part  `json:"details"`
+}
+
+// SchemaName names the schema in the published document.
+func (terms) SchemaName() string { return "RegistrationContract" }
+
+type part struct {
+	Title   string `json:"title" doc:"plain text" example:"Scope"`
+	Content string `json:"content" doc:"clean HTML" example:"<p>What this is about.</p>"`
+}
+
+// SchemaName names the schema in the published document.
+func (part) SchemaName() string { return "RegistrationContractDetail" }
+
+func (g Group) contracts(ctx context.Context, _ rest.Caller, _ rest.None) (out rest.Data[[]terms], err error) {
+	if err := g.open(); err != nil {
+		return out, err
+	}
+	all, err := g.Service.Required(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Data = []terms{}
+	for _, c := range all {
+		details, err := g.Contracts.Details(ctx, c.ID)
+		if err != nil {
+			return out, err
+		}
+		t := terms{ID: c.ID, Code: c.Code, Name: c.Name,
+			Details: rest.Each(details, func(d contract.Detail) part { return part{d.Title, d.Content} })}
+		if c.Version != "" {
+			t.Version = &c.Version
+		}
+		out.Data = append(out.Data, t)
+	}
+	return out, nil
+}

@@ -1,0 +1,88 @@
+package standing_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/people/standing"
+)
+
+// REQ-KYC-12 to REQ-KYC-14, D-KYC-06.
+func TestAMLControl(t *testing.T) {
+	both(t, func(s site) {
+		ctx := t.Context()
+		parameters := s.service.Ignored
+		ignored := func() []string {
+			t.Helper()
+			all, err := parameters.List(ctx, parameter.Query{Code: &parameter.AMLControl.Code})
+			storetest.Must(t, err)
+			var i parameter.Ignored
+			storetest.Must(t, json.Unmarshal(all[0].JSON, &i))
+			slices.Sort(i.IgnoredUsers)
+			return i.IgnoredUsers
+		}
+		s.Wants(risky, "", 200, "[]")
+		s.Wants(confirm, `{"userId":"jane"}`, 200, `{"data":{"userId":"jane","fullName":"Jane Doe",`+
+			`"email":"jane@example.com","amlStatus":"notRisky","createdAt":"2023-11-14T22:13:20.000Z"}}`)
+		if got := ignored(); len(got) != 0 {
+			t.Errorf("%v", got)
+		}
+		var names []string
+		for i := range 9 {
+			u := user.New(fmt.Sprintf("risky%d", i), time.UnixMilli(1_700_000_000_000))
+			u.Phone, u.AMLStatus = fmt.Sprintf("+9053210000%02d", i), "highRisk"
+			storetest.Must(t, s.db.Commit(ctx, user.Add{User: u}))
+			names = append(names, u.ID)
+		}
+		shape := func(name, status string) string {
+			return `{"userId":"` + name + `","fullName":"","email":null,"amlStatus":"` + status +
+				`","createdAt":"2023-11-14T22:13:20.000Z"}`
+		}
+		s.Wants(risky+"?limit=1", "", 200, "["+shape("risky8", "highRisk")+"]")
+		// Who stands in the parameter is confirmed.
+		storetest.Must(t, s.db.InTx(ctx, func(ctx context.Context) error {
+			return parameter.AMLControl.Change(ctx, parameters, func(i parameter.Ignored) (parameter.Ignored, error) {
+				i.IgnoredUsers = append(i.IgnoredUsers, "risky8", "jane")
+				return i, nil
+			})
+		}))
+		r, got := s.Send(risky+"?limit=1&count=true", "")
+		if got != "["+shape("risky7", "highRisk")+"]" || r.Header.Get("X-Total-Count") != "8" ||
+			!strings.Contains(r.Header.Get("Link"), "cursor=") {
+			t.Errorf("%s %v", got, r.Header)
+		}
+		// Three at once for each: each is noted once, and none is lost.
+		var wg sync.WaitGroup
+		for i := range 3 * len(names) {
+			name := names[i%len(names)]
+			wg.Go(func() { s.Wants(confirm, `{"userId":"`+name+`"}`, 200, `{"data":`+shape(name, "notRisky")+`}`) })
+		}
+		wg.Wait()
+		s.Wants(risky, "", 200, "[]")
+		if want := append([]string{"jane"}, names...); !slices.Equal(ignored(), want) {
+			t.Errorf("%v, want %v", ignored(), want)
+		}
+		if known := parameter.AMLControl.In(s.service.Parameters.Set()); len(known.IgnoredUsers) != 10 {
+			t.Errorf("this node knows %v", known)
+		}
+		s.audits(standing.ActionAML, 9)
+
+		s.Wants(confirm, `{"userId":"nobody"}`, 404, "RECORD_NOT_FOUND")
+		s.Wants(confirm, `{"userId":""}`, 400, "INVALID_FIELD userId")
+		s.Wants(confirm, `{}`, 400, "INVALID_FIELD userId")
+		s.Wants(risky+"?limit=0", "", 400, "INVALID_FIELD limit")
+		for _, line := range []string{risky, confirm} {
+			s.As("jane").Wants(line, `{"userId":"jane"}`, 403, "FORBIDDEN")
+			s.As("nobody").Wants(line, `{"userId":"jane"}`, 401, "UNAUTHENTICATED")
+		}
+	})
+}

@@ -1,0 +1,97 @@
+// Package standing serves what of section 4.16 of the interface decides whether an
+// account may be used: its status and the AML control.
+package standing
+
+import (
+	"context"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/fault"
+	"castellan/domain/people/standing"
+	"castellan/http/rest"
+)
+
+const section = "4.16 KYC and levels"
+
+// Group serves the endpoints.
+type Group struct{ Service *standing.Service }
+
+func (g Group) Endpoints() []rest.Endpoint {
+	return rest.Section(section,
+		rest.NamesBy(rest.Post("/admin/user/close-user-authentication", "Set the status of an account", rest.Tenant, g.set,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			Try(`{"userId":"${user.id}","status":"active","description":"The papers are complete"}`).
+			Doc("setUserStatus", "Without userId it is the caller's own account. Any status but active ends the sessions of "+
+				"the account, keeps it from logging in, and blocks all that is available, by one blockage for each currency; "+
+				"active releases those. All of that happens at once or not at all. The same again changes nothing, but "+
+				"blocks what has come in since. The last active administrator cannot be closed."),
+			func(_ context.Context, who rest.Caller, in setRequest) (rest.Named, error) {
+				return rest.Named{Users: []string{rest.Or(in.UserID, who.UserID)}, Matter: rest.Standing}, nil
+			}),
+		rest.Get("/admin/user/get-users-without-aml-confirmed", "List the accounts that the AML control found, newest "+
+			"first", rest.Tenant, g.risky, fault.InvalidField).
+			Doc("listUsersWithoutAmlConfirmed", "Those that an administrator has confirmed are left out."),
+		rest.Post("/admin/user/update-user-aml-confirmed", "Confirm that an account is harmless", rest.Tenant, g.confirm,
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			Try(`{"userId":"${user.id}"}`).Names(rest.Standing, "userId").
+			Doc("confirmUserAml", "Its AML status becomes notRisky, and the account is noted in ignoredUsers of the "+
+				"parameter AMLCONTROL. Of one that is notRisky nothing changes."),
+	)
+}
+
+type setRequest struct {
+	UserID           *string `json:"userId" maxLength:"64" doc:"else the caller" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Status           string  `json:"status" maxLength:"64" doc:"one of the parameter USER_STATUS" example:"blocked"`
+	Description      *string `json:"description" maxLength:"2000" example:"The papers are complete"`
+	ClosedUserReason *string `json:"closedUserReason" maxLength:"2000" example:"Asked for by the user"`
+}
+
+type record struct {
+	UserID           string  `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	FullName         string  `json:"fullName" example:"Jane Doe"`
+	Email            *string `json:"email" example:"jane@example.com"`
+	Status           string  `json:"status" example:"blocked"`
+	Description      *string `json:"description" example:"The papers are complete"`
+	ClosedUserReason *string `json:"closedUserReason" example:"Asked for by the user"`
+}
+
+// SchemaName names the schema in the published document.
+func (record) SchemaName() string { return "UserStanding" }
+
+func (g Group) set(ctx context.Context, who rest.Caller, in setRequest) (rest.Data[record], error) {
+	next := standing.Standing{UserID: rest.Or(in.UserID, who.UserID), Status: user.Status(in.Status),
+		Description: rest.Or(in.Description, ""), Reason: rest.Or(in.ClosedUserReason, "")}
+	u, err := g.Service.Set(ctx, who.By(), next)
+	return rest.Data[record]{Data: record{u.ID, u.FullName(), rest.Filled(u.Email), string(u.Status),
+		rest.Filled(next.Description), rest.Filled(next.Reason)}}, err
+}
+
+type riskyRecord struct {
+	UserID    string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	FullName  string    `json:"fullName" example:"Jane Doe"`
+	Email     *string   `json:"email" example:"jane@example.com"`
+	AMLStatus string    `json:"amlStatus" example:"risky"`
+	CreatedAt rest.Time `json:"createdAt"`
+}
+
+// SchemaName names the schema in the published document.
+func (riskyRecord) SchemaName() string { return "UserAmlStatus" }
+
+func show(u user.User) riskyRecord {
+	return riskyRecord{u.ID, u.FullName(), rest.Filled(u.Email), u.AMLStatus, rest.Time{Time: u.CreatedAt}}
+}
+
+type riskyRequest struct{ rest.Paging }
+
+func (g Group) risky(ctx context.Context, who rest.Caller, in riskyRequest) (rest.Reply[[]riskyRecord], error) {
+	return rest.List(ctx, who, in.Paging, struct{}{}, g.Service.Store.Risky, show)
+}
+
+type confirmRequest struct {
+	UserID string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+}
+
+func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Data[riskyRecord], error) {
+	u, err := g.Service.ConfirmAML(ctx, who.By(), in.UserID)
+	return rest.Data[riskyRecord]{Data: show(u)}, err
+}

@@ -1,0 +1,365 @@
+package standing_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/access/session"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/parameter"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/blockage"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+	"castellan/domain/people/standing"
+	"castellan/http/apitest"
+	"castellan/http/edge"
+	httpstanding "castellan/http/people/standing"
+	"castellan/http/rest"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
+)
+
+func TestMain(m *testing.M) {
+	phrases, err := os.ReadFile("phrases.tsv")
+	if err == nil {
+		err = rest.AddPhrases(string(phrases))
+	}
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// site is the section with jane, who has money, and the administrators root and chief.
+type site struct {
+	*apitest.Site
+	*testing.T
+	db          *persistence.DB
+	l           *ledger.Ledger
+	service     *standing.Service
+	users       access.Users
+	pairs       *currency.Catalog
+	revocations *session.Revocations
+}
+
+func both(t *testing.T, test func(s site)) {
+	t.Helper()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, currencies, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
+		for i, name := range []string{"jane", "root", "chief"} {
+			u := user.New(name, time.UnixMilli(1_700_000_000_000+int64(i)))
+			u.Name, u.Surname, u.Email = "Jane", "Doe", name+"@example.com"
+			if name != "jane" {
+				u.Roles = []string{user.RoleAdmin}
+			}
+			storetest.Must(t, db.Commit(ctx, user.Add{User: u}))
+		}
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
+			if err := currency.Seed(ctx, currencies); err != nil {
+				return err
+			}
+			return parameter.Seed(ctx, parameters)
+		}))
+		pairs, live := currency.NewLive(currencies), parameter.NewLive(parameters)
+		storetest.Must(t, pairs.Reload(ctx))
+		storetest.Must(t, live.Reload(ctx))
+		users, standings := access.NewUsers(db), people.NewStandings(db)
+		revocations := session.NewRevocations(time.Hour, time.Now)
+		l := &ledger.Ledger{Store: money.NewLedger(db), Now: time.Now,
+			Commit:   session.Revoking{Committer: db, Revocations: revocations},
+			Decimals: func(_ context.Context, asset int64) (int, error) { return pairs.Catalog().Decimals(asset) }}
+		service := &standing.Service{Store: standings, Users: users, Administrators: access.NewResources(db),
+			Blockages: &blockage.Service{Store: money.NewBlockages(db), Ledger: l, Users: users, Currencies: pairs,
+				Now: time.Now},
+			Parameters: live, Ignored: parameters, ClosureType: 7,
+			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow,
+				Lock: standings.Lock}}
+		s := site{apitest.Serve(t, edge.Options{}, httpstanding.Group{Service: service}).Below("/admin/user/"), t, db, l,
+			service, users, pairs.Catalog(), revocations}
+		for pair, sum := range map[string]string{"BTC/BTC": "10", "USDT/ETH": "5", "USDT/TRX": "3"} {
+			s.pay(pair, sum)
+		}
+		test(s)
+		_, err := ledger.Verify(ctx, money.NewLedger(db))
+		storetest.Must(t, err)
+	})
+}
+
+func (s site) account(pair string) ledger.Account {
+	code, network, _ := strings.Cut(pair, "/")
+	p, ok := s.pairs.Info(&code, &network)
+	if !ok {
+		s.Fatal(pair)
+	}
+	return ledger.Account{Kind: ledger.User, Owner: "jane", Asset: p.ID}
+}
+
+// pay credits an amount to jane.
+func (s site) pay(pair, sum string) {
+	s.Helper()
+	to := s.account(pair)
+	_, err := s.l.Do(s.Context(), audit.By{UserID: "op"}, ledger.Movement{Transfers: []ledger.Transfer{ledger.New(
+		time.Now(), "test", id.New(time.Now()), ledger.Account{Kind: ledger.Treasury, Asset: to.Asset}, to,
+		amount.Must(sum))}})
+	storetest.Must(s, err)
+}
+
+// stands checks jane: her status and versions, then for each account that is open what
+// is posted and locked, then what her blockages say.
+func (s site) stands(want string) {
+	s.Helper()
+	u, err := s.users.Get(s.Context(), "jane")
+	storetest.Must(s, err)
+	got := fmt.Sprintf("%s sv%d", u.Status, u.SV)
+	for _, pair := range []string{"BTC/BTC", "USDT/ETH", "USDT/TRX"} {
+		b, err := s.l.Balance(s.Context(), "jane", s.account(pair).Asset)
+		storetest.Must(s, err)
+		got += fmt.Sprintf(", %s/%s", b.Locked, b.Posted)
+	}
+	all, err := s.service.Blockages.Store.List(s.Context(), blockage.Query{UserID: new("jane")},
+		page.Query[blockage.Place]{})
+	storetest.Must(s, err)
+	var lines []string
+	for _, b := range all.Records {
+		lines = append(lines, fmt.Sprintf("%s %s %s type %d", b.CurrencyCode, b.Amount, b.Status, b.TypeID))
+	}
+	slices.Sort(lines)
+	if got += "; " + strings.Join(lines, ", "); got != want {
+		s.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
+
+// audits counts the rows of an action.
+func (s site) audits(action string, want int64) {
+	s.Helper()
+	n, err := s.db.Conn(s.Context()).NewSelect().Table("audit").Where("action = ?", action).Count(s.Context())
+	if storetest.Must(s, err); int64(n) != want {
+		s.Errorf("%d rows %s, want %d", n, action, want)
+	}
+}
+
+// publishes checks the data of the events about jane's status (D-INT-03).
+func (s site) publishes(want ...string) {
+	s.Helper()
+	var data []string
+	err := s.db.Conn(s.Context()).NewSelect().Table("integration_event").Column("data").
+		Where("type = 'account.status' AND user_id = 'jane'").OrderExpr("id").Scan(s.Context(), &data)
+	if storetest.Must(s, err); !slices.Equal(data, want) {
+		s.Errorf("published %v, want %v", data, want)
+	}
+}
+
+const (
+	set     = "POST close-user-authentication"
+	risky   = "GET get-users-without-aml-confirmed"
+	confirm = "POST update-user-aml-confirmed"
+)
+
+func answer(of, status, description, reason string) string {
+	return fmt.Sprintf(`{"data":{"userId":%q,"fullName":"Jane Doe","email":"%s@example.com","status":%q,`+
+		`"description":%s,"closedUserReason":%s}}`, of, of, status, description, reason)
+}
+
+// Section 3.5, D-KYC-03, D-KYC-04: every status from every status, with the money, and
+// the same again.
+func TestStatus(t *testing.T) {
+	both(t, func(s site) {
+		const free = "0/10, 0/5, 0/3"
+		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
+		s.stands("active sv1, " + free + "; ")
+		s.audits(standing.ActionStatus, 0)
+
+		const closed = `{"userId":"jane","status":"closed","description":"as asked","closedUserReason":"moves"}`
+		const all = "10/10, 5/5, 3/3; BTC 10 active type 7, USDT 8 active type 7"
+		s.Wants(set, closed, 200, answer("jane", "closed", `"as asked"`, `"moves"`))
+		s.stands("closed sv2, " + all)
+		if s.revocations.Live("jane", "any", 1) || !s.revocations.Live("jane", "any", 2) {
+			t.Error("this node does not know that the sessions have ended")
+		}
+		s.Wants(set, closed, 200, answer("jane", "closed", `"as asked"`, `"moves"`))
+		s.stands("closed sv2, " + all)
+		s.audits(standing.ActionStatus, 1)
+		s.publishes(`{"previousStatus":"active","status":"closed"}`)
+		was, err := s.service.Store.Get(t.Context(), "jane")
+		if storetest.Must(t, err); was.Description != "as asked" || was.Reason != "moves" || was.By != "admin" ||
+			was.Status != user.Closed {
+			t.Errorf("%+v", was)
+		}
+
+		// What comes in later is free until it is said again; nothing is freed meanwhile.
+		s.pay("USDT/ETH", "2")
+		s.pay("BTC/BTC", "0.5")
+		s.stands("closed sv2, 10/10.5, 5/7, 3/3; BTC 10 active type 7, USDT 8 active type 7")
+		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, answer("jane", "blocked", "null", "null"))
+		const more = "10.5/10.5, 7/7, 3/3; BTC 10.5 active type 7, USDT 10 active type 7"
+		s.stands("blocked sv3, " + more)
+		s.Wants(set, `{"userId":"jane","status":"passive"}`, 200, answer("jane", "passive", "null", "null"))
+		s.stands("passive sv4, " + more)
+
+		// What an administrator blocked stays, of whatever type.
+		_, err = s.service.Blockages.Insert(t.Context(), audit.By{UserID: "root"}, blockage.Request{UserID: "jane",
+			CurrencyCode: "BTC", TypeID: 7, Amount: amount.Must("1")})
+		storetest.Must(t, err)
+		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
+		const open = "1/10.5, 0/7, 0/3; BTC 1 active type 7, BTC 10.5 released type 7, USDT 10 released type 7"
+		s.stands("active sv4, " + open)
+		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
+		s.stands("active sv4, " + open)
+		s.audits(standing.ActionStatus, 4)
+		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, answer("jane", "blocked", "null", "null"))
+		s.stands("blocked sv5, 10.5/10.5, 7/7, 3/3; BTC 1 active type 7, BTC 10.5 released type 7, BTC 9.5 active type 7, " +
+			"USDT 10 active type 7, USDT 10 released type 7")
+
+		// Another text alone is kept and does no more.
+		s.Wants(set, `{"userId":"jane","status":"blocked","description":"x"}`, 200, answer("jane", "blocked", `"x"`, "null"))
+		s.audits(standing.ActionStatus, 6)
+		s.publishes(`{"previousStatus":"active","status":"closed"}`, `{"previousStatus":"closed","status":"blocked"}`,
+			`{"previousStatus":"blocked","status":"passive"}`, `{"previousStatus":"passive","status":"active"}`,
+			`{"previousStatus":"active","status":"blocked"}`)
+	})
+}
+
+func TestStatusRefuses(t *testing.T) {
+	both(t, func(s site) {
+		for in, want := range map[string]string{
+			`{"userId":"jane","status":"gone"}`: "status", `{"userId":"jane","status":"Active"}`: "status",
+			`{"userId":"jane"}`: "status", `{"userId":"jane","status":""}`: "status",
+			`{"userId":7,"status":"closed"}`:                                             "userId",
+			`{"userId":"nobody","status":"gone"}`:                                        "status",
+			`{"userId":"jane","status":"closed","description":7}`:                        "description",
+			`{"status":"closed","closedUserReason":"` + strings.Repeat("x", 2001) + `"}`: "closedUserReason",
+		} {
+			s.Wants(set, in, 400, "INVALID_FIELD "+want)
+		}
+		s.Wants(set, `{"userId":"nobody","status":"closed"}`, 404, "RECORD_NOT_FOUND")
+		s.Wants(set, `{"userId":"","status":"closed"}`, 404, "RECORD_NOT_FOUND")
+		s.As("jane").Wants(set, `{"userId":"jane","status":"closed"}`, 403, "FORBIDDEN")
+		s.As("nobody").Wants(set, `{"userId":"jane","status":"closed"}`, 401, "UNAUTHENTICATED")
+		s.stands("active sv1, 0/10, 0/5, 0/3; ")
+		s.audits(standing.ActionStatus, 0)
+	})
+}
+
+// D-AUTH-03: of two administrators who close each other one stays. An administrator cannot
+// set the status or the AML status of the own account, which is also the one without
+// userId, and another role cannot set those of an administrator.
+func TestTheLastAdministratorStays(t *testing.T) {
+	both(t, func(s site) {
+		won := storetest.Race(t, 2, fault.InvalidState, func(i int) error {
+			_, err := s.service.Set(t.Context(), audit.By{UserID: []string{"root", "chief"}[1-i]},
+				standing.Standing{UserID: []string{"root", "chief"}[i], Status: user.Blocked})
+			return err
+		})
+		if won != 1 {
+			t.Errorf("%d were closed", won)
+		}
+		_, err := s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: "root", Status: user.Active})
+		storetest.Must(t, err)
+		_, err = s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: "chief", Status: user.Active})
+		storetest.Must(t, err)
+		own := user.New("admin", time.Now())
+		own.Name, own.Surname, own.Email, own.Roles = "Jane", "Doe", "admin@example.com", []string{user.RoleAdmin}
+		storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: own}))
+		for _, body := range []string{`{"status":"passive"}`, `{"userId":"admin","status":"passive"}`} {
+			s.Wants(set, body, 403, "FORBIDDEN")
+		}
+		s.Wants(confirm, `{"userId":"admin"}`, 403, "FORBIDDEN")
+		s.As("clerk").Wants(set, `{"userId":"admin","status":"passive"}`, 403, "FORBIDDEN")
+		s.As("clerk").Wants(confirm, `{"userId":"admin"}`, 403, "FORBIDDEN")
+		if u, err := s.users.Get(t.Context(), "admin"); err != nil || u.Status != user.Active || u.SV != 1 {
+			t.Errorf("%+v, %v", u, err)
+		}
+	})
+}
+
+// Closing and opening at once, with money that comes in: what stands at the end is the
+// whole of the one that was last, and no session outlives a closing.
+func TestStatusInARace(t *testing.T) {
+	both(t, func(s site) {
+		statuses := []string{"blocked", "active", "closed", "blocked"}
+		var wg sync.WaitGroup
+		for i := range 24 {
+			wg.Go(func() {
+				if i%6 == 5 {
+					s.pay("USDT/ETH", "1")
+					return
+				}
+				if status, got := s.Call(set, `{"userId":"jane","status":"`+statuses[i%4]+`"}`); status != 200 {
+					t.Errorf("%d %s", status, got)
+				}
+			})
+		}
+		wg.Wait()
+		for _, end := range []string{"blocked", "active"} {
+			s.Call(set, `{"userId":"jane","status":"`+end+`"}`)
+			owned, err := s.l.Store.Owned(t.Context(), "jane")
+			storetest.Must(t, err)
+			for _, b := range owned {
+				if left := b.Available(); end == "blocked" && left.Sign() != 0 || end == "active" && left != b.Posted {
+					t.Errorf("%s: %+v", end, b)
+				}
+			}
+			closures, err := s.service.Blockages.Store.Closures(t.Context(), "jane")
+			if storetest.Must(t, err); end == "blocked" && len(closures) != 2 || end == "active" && len(closures) != 0 {
+				t.Errorf("%s: %d closures", end, len(closures))
+			}
+		}
+		// The same closing 12 times at once is one closing.
+		before, err := s.users.Get(t.Context(), "jane")
+		storetest.Must(t, err)
+		for range 12 {
+			wg.Go(func() { s.Call(set, `{"userId":"jane","status":"closed"}`) })
+		}
+		wg.Wait()
+		if after, err := s.users.Get(t.Context(), "jane"); err != nil || after.SV != before.SV+1 {
+			t.Errorf("sv %d, before %d, %v", after.SV, before.SV, err)
+		}
+	})
+}
+
+// D-KYC-03: a login that is completed while its account is closed does not survive.
+func TestALoginBornMeanwhile(t *testing.T) {
+	both(t, func(s site) {
+		for range 8 {
+			u, err := s.users.Get(t.Context(), "jane")
+			storetest.Must(t, err)
+			var born error
+			var wg sync.WaitGroup
+			wg.Go(func() { // as the owner of a challenge commits it
+				born = s.db.Commit(t.Context(), commit.Guard{On: commit.UserCredentials, Key: u.ID, Version: u.CV},
+					session.Add{CV: u.CV, Session: session.Session{ID: id.New(time.Now()), UserID: u.ID, CreatedAt: time.Now(),
+						LastSeenAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour), SV: u.SV}})
+			})
+			wg.Go(func() {
+				_, err := s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: u.ID,
+					Status: user.Blocked})
+				storetest.Must(t, err)
+			})
+			wg.Wait()
+			living, err := access.NewSessions(s.db).Count(t.Context(), u.ID, time.Now())
+			if err != nil || living != 0 || s.revocations.Live(u.ID, "any", u.SV) {
+				t.Errorf("%d sessions live, %v; the login: %v", living, err, born)
+			}
+			_, err = s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: u.ID, Status: user.Active})
+			storetest.Must(t, err)
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+)
+
+// areas are the subjects of the service, lowest first. In the layers of areaLayers the folder below the layer is an
+// area; a package imports its own area and those before it.
+var areas = []string{"kit", "delivery", "guard", "access", "money", "office", "people"}
+
+// areaLayers lists the layers that are divided by areas, with the folders that every area shares.
+var areaLayers = map[string][]string{
+	"domain":      nil,
+	"http":        {"rest", "wire", "edge", "auth", "socket", "system", "cluster", "apitest"},
+	"persistence": {"engine", "record", "migrations", "persistencetest"},
+}
+
+// areaOf is the place of a package in areas. It is -1 for a package of no area: the root of a layer, a folder that
+// every area shares, and the other layers.
+func areaOf(dir string) int {
+	layer, rest, _ := strings.Cut(dir, "/")
+	if _, divided := areaLayers[layer]; !divided {
+		return -1
+	}
+	area, _, _ := strings.Cut(rest, "/")
+	return slices.Index(areas, area)
+}
+
+// misplaced answers "" or why a package of a divided layer is in no area.
+func misplaced(dir string) string {
+	layer, rest, below := strings.Cut(dir, "/")
+	shared, divided := areaLayers[layer]
+	area, _, _ := strings.Cut(rest, "/")
+	if !divided || !below || areaOf(dir) >= 0 || slices.Contains(shared, area) {
+		return ""
+	}
+	return area + " is no area: " + strings.Join(areas, ", ")
+}
+
+// againstOrder answers "" or why the package in folder dir may not import the package in folder local.
+func againstOrder(dir, local string) string {
+	from, to := areaOf(dir), areaOf(local)
+	if from < 0 || to <= from {
+		return ""
+	}
+	return "the area " + areas[to] + " comes after " + areas[from]
+}
+
+// maxFiles is the number of source files, tests included, that a folder may have.
+const maxFiles = 30
+
+// crowded names the folders with more files, and the reason.
+var crowded = map[string]string{
+	"cluster":            "one subject, the node: its parts share unexported state and are read together",
+	"http/edge":          "one subject, the web server: each file is a limit or a filter that every request passes",
+	"http/rest":          "one subject, the kit of endpoints, on which every section is written",
+	"persistence/access": "the stores of one area, a file for each slice and one for its tests",
+	"persistence/engine": "one subject, the committer of both databases; its parts share unexported state",
+	"cmd/app":            "the wiring of the program, a file for each part",
+}
