@@ -19,8 +19,8 @@ import (
 func TestPagesOfOfficeAreFoundByIndex(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		asked := func(q staffrequest.DeployQuery) *bun.SelectQuery {
-			p := record.PartOf(page.Query[staffrequest.Place]{After: &staffrequest.Place{ID: 9}, Limit: 10}, office.ApprovalOrder,
-				office.DeployFilters(q))
+			p := record.PartOf(page.Query[staffrequest.Place]{After: &staffrequest.Place{ID: 9}, Limit: 10},
+				office.ApprovalOrder, office.DeployFilters(q))
 			return office.Deploys.Selected(db.Conn(t.Context()).NewSelect().Model((*office.DeployRow)(nil)), p)
 		}
 		vpn := func(q staffrequest.VPNQuery) *bun.SelectQuery {

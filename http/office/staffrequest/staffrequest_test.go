@@ -100,7 +100,8 @@ func TestVPNRequests(t *testing.T) {
 			s.Wants("GET vpn-request"+query, "", 200, "["+want+"]")
 		}
 		s.Wants("POST vpn-request", `{"userId":"nobody","user_name":"j","type":"t"}`, 404, "RECORD_NOT_FOUND") // D-DVP-05
-		theirs, err := office.NewVPNs(db).Add(t.Context(), staffrequest.VPN{Request: staffrequest.Request{RequestorID: "admin"}})
+		theirs, err := office.NewVPNs(db).Add(t.Context(), staffrequest.VPN{
+			Request: staffrequest.Request{RequestorID: "admin"}})
 		storetest.Must(t, err)
 		s.As("clerk").Wants("POST update-vpn-request", fmt.Sprintf(`{"id":%d,"comment":"x"}`, theirs), 403, "FORBIDDEN")
 		s.WantsBound("POST vpn-request", `{"userId":"admin","user_name":"j","type":"t"}`, false)
