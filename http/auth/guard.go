@@ -1,4 +1,4 @@
-// Package guard establishes who is calling and judges what they may do: one
+// Package auth establishes who is calling and judges what they may do: one
 // edge.Guard per credential of section 5 of the interface, and Authorize for audiences. None of
 // it reads the database but the signature of a device, which is used up there:
 // tokens are verified in memory, revocation and roles are the node's snapshots,

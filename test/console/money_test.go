@@ -67,12 +67,6 @@ func (m *till) field(name, value string) {
 	m.tab.Type(fmt.Sprintf(`[data-testid="field-%s"]`, name), value)
 }
 
-// has waits until the page shows a text.
-func (m *till) has(text string) {
-	m.t.Helper()
-	m.tab.Until(fmt.Sprintf(`document.querySelector('main').innerText.includes(%q)`, text))
-}
-
 // seen looks at a screen as it stands: nothing keeps anybody out of it.
 func (m *till) seen(name string) {
 	m.t.Helper()

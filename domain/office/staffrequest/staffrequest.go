@@ -1,4 +1,4 @@
-// Package approval owns what staff asks an administrator for: the deployment of a
+// Package staffrequest owns what staff asks an administrator for: the deployment of a
 // service, and access to the VPN (section 4.13 of the interface; D-DVP-01 to
 // D-DVP-05).
 //

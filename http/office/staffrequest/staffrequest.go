@@ -1,4 +1,4 @@
-// Package approval serves section 4.13 of the interface, deploy and VPN requests.
+// Package staffrequest serves section 4.13 of the interface, deploy and VPN requests.
 // Its records are in snake_case, as its requests are (D-DVP-03).
 package staffrequest
 

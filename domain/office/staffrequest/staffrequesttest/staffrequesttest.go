@@ -1,4 +1,4 @@
-// Package approvaltest is the contract of approval.Store as tests.
+// Package staffrequesttest is the contract of approval.Store as tests.
 package staffrequesttest
 
 import (
