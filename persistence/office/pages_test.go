@@ -24,8 +24,8 @@ func TestPagesOfOfficeAreFoundByIndex(t *testing.T) {
 			return office.Deploys.Selected(db.Conn(t.Context()).NewSelect().Model((*office.DeployRow)(nil)), p)
 		}
 		vpn := func(q staffrequest.VPNQuery) *bun.SelectQuery {
-			p := record.PartOf(page.Query[staffrequest.Place]{After: &staffrequest.Place{ID: 9}, Limit: 10}, office.ApprovalOrder,
-				office.VPNFilters(q))
+			p := record.PartOf(page.Query[staffrequest.Place]{After: &staffrequest.Place{ID: 9}, Limit: 10},
+				office.ApprovalOrder, office.VPNFilters(q))
 			return office.VPNs.Selected(db.Conn(t.Context()).NewSelect().Model((*office.VPNRow)(nil)), p)
 		}
 		pending := staffrequest.Pending
