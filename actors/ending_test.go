@@ -12,7 +12,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 func TestFiveOpenPerAction(t *testing.T) {
@@ -156,7 +156,7 @@ func TestActionsThatFail(t *testing.T) {
 func TestResumeAfterDeath(t *testing.T) {
 	w := open(t)
 	c := w.begin("VERIFY_EMAIL", "go")
-	store := persistence.NewChallenges(w.db)
+	store := access.NewChallenges(w.db)
 	row, err := store.Load(t.Context(), c.ID)
 	if err != nil {
 		t.Fatal(err)

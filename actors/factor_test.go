@@ -8,7 +8,8 @@ import (
 	"castellan/domain/access/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
 )
 
 // A hundred wrong values of a factor, one after the other, switch it off, whatever
@@ -47,7 +48,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 				t.Fatalf("a guess was answered %q", got)
 			}
 		}
-		b, err := persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
+		b, err := access.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		storetest.Must(t, err)
 		w.reload()
 		if b.OTPRow != 100 || b.TOTPRow != 0 || len(b.OTP) != guesses ||
@@ -71,7 +72,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 		_, err = w.answer(c, challenge.TOTP, app.code(0))
 		storetest.Must(t, err)
 		w.reload()
-		b, err = persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
+		b, err = access.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		if storetest.Must(t, err); w.user.FactorsOff != 0 || b.OTPRow != 0 {
 			t.Errorf("after a login by another factor: off %b, a row of %d", w.user.FactorsOff, b.OTPRow)
 		}
@@ -87,7 +88,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 func (w *world) told() map[string]int {
 	w.t.Helper()
 	told := map[string]int{}
-	ms, err := persistence.NewOutbox(w.db).Recent(w.t.Context(), nil, 0)
+	ms, err := delivery.NewOutbox(w.db).Recent(w.t.Context(), nil, 0)
 	storetest.Must(w.t, err)
 	for _, m := range ms {
 		if m.ChallengeID != "" {

@@ -16,7 +16,8 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
 )
 
 var fatigue = challenge.PushRules{Sent: 3, Window: 10 * time.Minute, SentDay: 20, Denials: 3,
@@ -182,8 +183,8 @@ func TestPushesUnderRace(t *testing.T) {
 			node, client := w.boot(w.engine.Starter.Ring, w.engine.Starter.Messenger)
 			defer node.Stop(context.Background())
 			messenger := &stepup.Messenger{Config: w.engine.Starter.Config, Catalog: w.engine.Starter.Catalog,
-				Book: w.engine.Starter.Book, Ring: w.engine.Starter.Ring, UserGate: client, Store: persistence.NewChallenges(w.db),
-				Outbox: persistence.NewOutbox(w.db), Dispatch: w, Now: time.Now}
+				Book: w.engine.Starter.Book, Ring: w.engine.Starter.Ring, UserGate: client, Store: access.NewChallenges(w.db),
+				Outbox: delivery.NewOutbox(w.db), Dispatch: w, Now: time.Now}
 			s := *w.engine.Starter
 			s.Messenger, s.Challenges = messenger, client
 			starters = append(starters, &s)
@@ -222,7 +223,7 @@ func TestOwnerIsToldOfPushes(t *testing.T) {
 		tired(w)
 		told := func() int {
 			t.Helper()
-			ms, err := persistence.NewOutbox(w.db).Recent(t.Context(), nil, 0)
+			ms, err := delivery.NewOutbox(w.db).Recent(t.Context(), nil, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

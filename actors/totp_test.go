@@ -18,7 +18,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/internal/pgtest"
-	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // onBoth runs a test on a world over each kind of database.
@@ -50,7 +50,7 @@ func (a authenticator) recoveryCodes() (codes []string) {
 // reload reads the account as it is now.
 func (w *world) reload() {
 	w.t.Helper()
-	u, err := persistence.NewUsers(w.db).Get(w.t.Context(), w.user.ID)
+	u, err := access.NewUsers(w.db).Get(w.t.Context(), w.user.ID)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestConditionsAtExecution(t *testing.T) {
 			done.Result.Data != nil {
 			t.Errorf("setup: %+v, %v", done, err)
 		}
-		if got, err := persistence.NewTOTP(w.db).Get(t.Context(), w.user.ID); err != nil || got.ID != "d" {
+		if got, err := access.NewTOTP(w.db).Get(t.Context(), w.user.ID); err != nil || got.ID != "d" {
 			t.Errorf("the definition: %+v, %v", got, err)
 		}
 	})

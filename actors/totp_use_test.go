@@ -16,7 +16,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
-	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // SEC-06: one code over two hundred challenges opens one.
@@ -47,7 +47,7 @@ func TestOneStepTwoHundredChallenges(t *testing.T) {
 			t.Errorf("answers %v", codes)
 		}
 		done := 0
-		states, err := persistence.NewChallenges(w.db).States(t.Context(), ids(cs))
+		states, err := access.NewChallenges(w.db).States(t.Context(), ids(cs))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,11 +56,11 @@ func TestOneStepTwoHundredChallenges(t *testing.T) {
 				done++
 			}
 		}
-		d, err := persistence.NewTOTP(w.db).Get(t.Context(), w.user.ID)
+		d, err := access.NewTOTP(w.db).Get(t.Context(), w.user.ID)
 		if err != nil || done != 1 || d.LastStep != totp.StepAt(w.totps.Now()) {
 			t.Errorf("%d challenges are done, last step %d, %v", done, d.LastStep, err)
 		}
-		b, err := persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
+		b, err := access.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		// What was told is counted; on a slow machine a caller may have gone before it was told.
 		if err != nil || len(b.TOTP) < codes[fault.OTPInvalid] || len(b.TOTP) > 10 {
 			t.Errorf("%d wrong values are counted and %d were told, %v", len(b.TOTP), codes[fault.OTPInvalid], err)
@@ -186,7 +186,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx, a := t.Context(), w.setUp()
 		c := w.begin("LOGIN", "")
-		d, err := persistence.NewTOTP(w.db).Get(ctx, w.user.ID)
+		d, err := access.NewTOTP(w.db).Get(ctx, w.user.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestSecretsAtRest(t *testing.T) {
 		}
 	}
 	// The row of another account under this one's name does not open.
-	store := persistence.NewTOTP(w.db)
+	store := access.NewTOTP(w.db)
 	d, err := store.Get(t.Context(), w.user.ID)
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,8 @@ import (
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
 )
 
 // world is one node over a real database: engine, actors, and a mailbox in
@@ -106,12 +108,12 @@ func openOn(t *testing.T, dsn string) *world {
 	w.db = db
 	if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
 		_,
-			err := db.Migrate(ctx)
+			err := persistence.Migrate(ctx, db)
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	db.Start([]byte("audit key"), "test")
+	persistence.Start(db, []byte("audit key"), "test")
 	w.user = user.New(id.New(time.Now()), time.Now())
 	w.user.CountryCode, w.user.Phone, w.user.Email = "90", "+905320000001", "a@example.com"
 	if err := db.Commit(t.Context(), user.Add{User: w.user, PasswordHash: ""}); err != nil {
@@ -156,7 +158,7 @@ func (w *world) start() {
 		ring = w.engine.Starter.Ring
 		w.node.Stop(context.Background())
 	}
-	users := accounts{persistence.NewUsers(w.db)}
+	users := accounts{access.NewUsers(w.db)}
 	book, err := message.NewBook("Castellan", nil)
 	if err != nil {
 		w.t.Fatal(err)
@@ -165,7 +167,7 @@ func (w *world) start() {
 		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5,
 			Lease: 30 * time.Second},
 		Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring,
-		Store: persistence.NewChallenges(w.db), Outbox: persistence.NewOutbox(w.db), Dispatch: w, Now: time.Now,
+		Store: access.NewChallenges(w.db), Outbox: delivery.NewOutbox(w.db), Dispatch: w, Now: time.Now,
 	}
 	w.node, w.client = w.boot(ring, messenger)
 	messenger.UserGate = w.client
@@ -184,8 +186,8 @@ func (w *world) start() {
 			Judges: map[challenge.Name]stepup.Judge{challenge.TOTP: judge}},
 	}
 	if w.totps == nil { // its actions outlive a restart of the node
-		w.totps = &totp.Service{Store: persistence.NewTOTP(w.db), Users: persistence.NewUsers(w.db),
-			Budgets: persistence.NewChallenges(w.db), Commit: w.db, Ring: ring,
+		w.totps = &totp.Service{Store: access.NewTOTP(w.db), Users: access.NewUsers(w.db),
+			Budgets: access.NewChallenges(w.db), Commit: w.db, Ring: ring,
 			Notices: w.engine.Starter, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
 			Now: func() time.Time { return time.Unix(w.clock.Load(), 0) }}
 	}
@@ -199,9 +201,9 @@ func (w *world) boot(ring *keyring.Ring, messenger *stepup.Messenger) (*cluster.
 	}
 	log := slog.New(slog.DiscardHandler)
 	node, warm := cluster.Solo(log), new(actors.WarmCache)
-	node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: persistence.NewChallenges(w.db),
-		Outbox: persistence.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
-		Rules: rules, Guessed: messenger.Guessed(rules), Accounts: accounts{persistence.NewUsers(w.db)}, Sessions: w,
+	node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: access.NewChallenges(w.db),
+		Outbox: delivery.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
+		Rules: rules, Guessed: messenger.Guessed(rules), Accounts: accounts{access.NewUsers(w.db)}, Sessions: w,
 		Seal: ring.Seal, Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
 		Uses: map[challenge.Name]actors.Uses{challenge.TOTP: totp.Use, challenge.PUSH: stepup.Use}})...)
 	return node, actors.Client{Node: node, WarmCache: warm, Now: time.Now}

@@ -21,7 +21,9 @@ import (
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // climb is a running program with accounts whose roles were made at random, and a plain
@@ -230,9 +232,9 @@ func (x *climb) states() (all []string) {
 	x.t.Helper()
 	ctx := x.t.Context()
 	for _, c := range x.accounts {
-		u, err := persistence.NewUsers(x.v.DB).Get(ctx, c.ID)
+		u, err := access.NewUsers(x.v.DB).Get(ctx, c.ID)
 		storetest.Must(x.t, err)
-		devices, err := persistence.NewDevices(x.v.DB).List(ctx, c.ID)
+		devices, err := access.NewDevices(x.v.DB).List(ctx, c.ID)
 		storetest.Must(x.t, err)
 		all = append(all, fmt.Sprint(c.about(), u.ID, u.Email, u.Phone, u.Status, u.Roles, u.KYCConfirm, u.AddressConfirmed,
 			u.AMLStatus, u.Level, u.SV, u.TOTP, len(devices), x.money(c)))
@@ -243,13 +245,13 @@ func (x *climb) states() (all []string) {
 func (x *climb) money(c *climber) string {
 	x.t.Helper()
 	ctx := x.t.Context()
-	owned, err := persistence.NewLedger(x.v.DB).Owned(ctx, c.ID)
+	owned, err := money.NewLedger(x.v.DB).Owned(ctx, c.ID)
 	storetest.Must(x.t, err)
-	deposits, err := persistence.NewTransactions(x.v.DB).Deposits(ctx, c.deposit)
+	deposits, err := money.NewTransactions(x.v.DB).Deposits(ctx, c.deposit)
 	storetest.Must(x.t, err)
-	queued, err := persistence.NewTransactions(x.v.DB).Queued(ctx, c.withdrawal)
+	queued, err := money.NewTransactions(x.v.DB).Queued(ctx, c.withdrawal)
 	storetest.Must(x.t, err)
-	j, err := persistence.NewJobs(x.v.DB).Get(ctx, c.job)
+	j, err := kit.NewJobs(x.v.DB).Get(ctx, c.job)
 	storetest.Must(x.t, err)
 	var balances []amount.Amount
 	for _, b := range owned {
@@ -266,7 +268,7 @@ func newClimb(t *testing.T, l *live, roles int) *climb {
 	storetest.Must(t, err)
 	t.Cleanup(func() { v.Close() })
 	x := &climb{live: l, v: v, random: rand.New(rand.NewPCG(climbSeed, uint64(roles))), paths: climbPaths()}
-	store := persistence.NewResources(v.DB)
+	store := access.NewResources(v.DB)
 	x.resources, err = store.Resources(ctx)
 	storetest.Must(t, err)
 	given := map[string]map[string]resource.Permission{}

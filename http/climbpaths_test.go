@@ -20,7 +20,8 @@ import (
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
-	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 const levelPath = "/level/update-level"
@@ -213,10 +214,10 @@ func (x *climb) own() {
 func (x *climb) fundClimber(c *climber) {
 	x.t.Helper()
 	ctx := x.t.Context()
-	catalog, err := currency.Load(ctx, persistence.NewCurrencies(x.v.DB))
+	catalog, err := currency.Load(ctx, money.NewCurrencies(x.v.DB))
 	storetest.Must(x.t, err)
 	pair, _ := catalog.Info(new("BTC"), new("BTC"))
-	books := &ledger.Ledger{Store: persistence.NewLedger(x.v.DB), Commit: x.v.DB, Now: time.Now,
+	books := &ledger.Ledger{Store: money.NewLedger(x.v.DB), Commit: x.v.DB, Now: time.Now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return catalog.Decimals(asset) }}
 	now := time.Now().UTC()
 	d := transaction.Deposit{ID: id.New(now), UserID: c.ID, Asset: pair.ID, Amount: amount.Must("0.25"),
@@ -234,7 +235,7 @@ func (x *climb) fundClimber(c *climber) {
 		_, err := books.Do(ctx, audit.Operator, m)
 		storetest.Must(x.t, err)
 	}
-	jobs := &job.Service{Store: persistence.NewJobs(x.v.DB), Changes: x.v.Changes(""), Seal: x.v.Ring.Seal}
+	jobs := &job.Service{Store: kit.NewJobs(x.v.DB), Changes: x.v.Changes(""), Seal: x.v.Ring.Seal}
 	storetest.Must(x.t, x.v.DB.InTx(ctx, func(ctx context.Context) error {
 		j, _, err := jobs.Start(ctx, audit.By{UserID: c.ID}, job.Request{Kind: "send-bulk-sms", At: now.Add(time.Hour),
 			Params: map[string]any{}})

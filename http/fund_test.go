@@ -12,7 +12,7 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
-	"castellan/persistence"
+	"castellan/persistence/money"
 )
 
 // fund gives the user what no endpoint makes: deposits that wait for the treasury, and
@@ -23,10 +23,10 @@ func (l *live) fund() {
 	v, err := app.Open(ctx, l.cfg)
 	storetest.Must(l.t, err)
 	defer v.Close()
-	catalog, err := currency.Load(ctx, persistence.NewCurrencies(v.DB))
+	catalog, err := currency.Load(ctx, money.NewCurrencies(v.DB))
 	storetest.Must(l.t, err)
 	pair, _ := catalog.Info(new("BTC"), new("BTC"))
-	books := &ledger.Ledger{Store: persistence.NewLedger(v.DB), Commit: v.DB, Now: time.Now,
+	books := &ledger.Ledger{Store: money.NewLedger(v.DB), Commit: v.DB, Now: time.Now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return catalog.Decimals(asset) }}
 	do := func(m ledger.Movement) {
 		_, err := books.Do(ctx, audit.Operator, m)

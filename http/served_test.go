@@ -31,6 +31,7 @@ import (
 	"castellan/http/rest"
 	"castellan/internal/apidoc"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // service is the whole table over a real database, with the guards and the
@@ -57,7 +58,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 func serve(t *testing.T, db *persistence.DB) *service {
 	t.Helper()
 	ctx := t.Context()
-	store, users := persistence.NewResources(db), persistence.NewUsers(db)
+	store, users := access.NewResources(db), access.NewUsers(db)
 	storetest.Must(t, db.InTx(ctx,
 		func(ctx context.Context) error { return resource.Sync(ctx, store, httpapi.Table(), time.Now()) }))
 	live := resource.NewLive(store, users, httpapi.Table())
@@ -76,7 +77,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	storetest.Must(t, live.Reload(ctx))
 	ring := keyringtest.Ring(t, nil)
 	s.tokens = token.NewIssuer(ring, "castellan", "default", time.Now, 100)
-	devices := &device.Service{Store: persistence.NewDevices(db), Users: users, Commit: db, Ring: ring,
+	devices := &device.Service{Store: access.NewDevices(db), Users: users, Commit: db, Ring: ring,
 		Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
 	guards := auth.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge,
 		MayWrite: live.MayWrite,

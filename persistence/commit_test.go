@@ -1,4 +1,4 @@
-package persistence
+package persistence_test
 
 import (
 	"context"
@@ -15,6 +15,10 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 func sample(id string) challenge.Challenge {
@@ -26,9 +30,9 @@ func sample(id string) challenge.Challenge {
 }
 
 func TestCommitRoundTrip(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
-		c := sample("c1")
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store := t.Context(), access.NewChallenges(db)
+		c := persistencetest.Challenge("c1")
 		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("sealed\x00'")},
 			audit.Record{At: time.Now(), Action: "LOGIN", Outcome: audit.Success},
 			change.Note{Topic: change.Users, Key: "u1"}))
@@ -56,7 +60,7 @@ func TestCommitRoundTrip(t *testing.T) {
 		if _, err := store.Load(ctx, "nobody"); fault.CodeOf(err) != fault.ChallengeNotFound {
 			t.Fatalf("an unknown id: %v", err)
 		}
-		if n, err := db.VerifyAudit(ctx, []byte("audit key of the test")); n != 1 || err != nil {
+		if n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 1 || err != nil {
 			t.Fatalf("audit: %d rows, %v", n, err)
 		}
 	})
@@ -64,11 +68,11 @@ func TestCommitRoundTrip(t *testing.T) {
 
 // OnCommit is told of every transaction once, with its units and statements.
 func TestCommitsAreObserved(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		var mu sync.Mutex
 		var units, statements int
 		var took time.Duration
-		db.OnCommit(func(c Committed) {
+		db.OnCommit(func(c persistence.Committed) {
 			mu.Lock()
 			defer mu.Unlock()
 			units, statements, took = units+c.Units, statements+c.Statements, took+c.Took
@@ -77,11 +81,12 @@ func TestCommitsAreObserved(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
-				storetest.Must(t, db.Commit(t.Context(), challenge.Insert{Challenge: sample(fmt.Sprint("o", i))}))
+				storetest.Must(t, db.Commit(t.Context(), challenge.Insert{Challenge: persistencetest.Challenge(fmt.Sprint("o",
+					i))}))
 			})
 		}
 		wg.Wait()
-		stale := sample("o1")
+		stale := persistencetest.Challenge("o1")
 		stale.Version = 9
 		if err := db.Commit(t.Context(), challenge.Update{Challenge: stale}); !errors.Is(err, commit.ErrFenced) {
 			t.Fatal(err)
@@ -96,9 +101,9 @@ func TestCommitsAreObserved(t *testing.T) {
 
 // A refused unit leaves nothing behind, and does not harm its neighbours.
 func TestUnitsAreAtomic(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
-		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("old")}))
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store := t.Context(), access.NewChallenges(db)
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("old")}))
 		stale, _ := store.Load(ctx, "old")
 		stale.Version = 9
 		var wg sync.WaitGroup
@@ -120,12 +125,13 @@ func TestUnitsAreAtomic(t *testing.T) {
 				id := fmt.Sprintf("n%02d", i)
 				switch i % 3 {
 				case 0: // good
-					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)}))
+					count(db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge(id)}))
 				case 1: // its fence fails
-					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)}, challenge.Update{Challenge: stale}))
+					count(db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge(id)},
+						challenge.Update{Challenge: stale}))
 				default: // its key is taken
-					count(db.Commit(ctx, challenge.Insert{Challenge: sample(id)},
-						challenge.Insert{Challenge: sample("old")}))
+					count(db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge(id)},
+						challenge.Insert{Challenge: persistencetest.Challenge("old")}))
 				}
 			})
 		}
@@ -144,9 +150,9 @@ func TestUnitsAreAtomic(t *testing.T) {
 // Two hundred writers race for one row; each sees the version it read or is
 // fenced, so the counter in the row counts every success once.
 func TestFenceUnderRace(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
-		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("c")}))
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store := t.Context(), access.NewChallenges(db)
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("c")}))
 		var wg sync.WaitGroup
 		var won atomic.Int32
 		for range 200 {
@@ -174,8 +180,8 @@ func TestFenceUnderRace(t *testing.T) {
 }
 
 func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store := t.Context(), access.NewChallenges(db)
 		b, err := store.Budget(ctx, "u1", challenge.FlowLogin)
 		storetest.Must(t, err)
 		b.OTP = []int64{1}
@@ -210,11 +216,12 @@ func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 }
 
 func TestInTxJoinsAndRollsBack(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store := t.Context(), access.NewChallenges(db)
 		boom := errors.New("boom")
 		err := db.InTx(ctx, func(ctx context.Context) error {
-			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"}))
+			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("a")},
+				audit.Record{Action: "X"}))
 			if _, err := store.Load(ctx, "a"); err != nil {
 				t.Errorf("a transaction sees its own row: %v", err)
 			}
@@ -227,20 +234,21 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 			t.Errorf("after the rollback: %v", err)
 		}
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
-			return db.Commit(ctx, challenge.Insert{Challenge: sample("a")}, audit.Record{Action: "X"})
+			return db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("a")}, audit.Record{Action: "X"})
 		}))
-		if n, err := db.VerifyAudit(ctx, []byte("audit key of the test")); n != 1 || err != nil {
+		if n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 1 || err != nil {
 			t.Errorf("audit: %d rows, %v", n, err)
 		}
 	})
 }
 
 func TestSupersedeClosesOnlyPending(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store := t.Context(), NewChallenges(db)
-		done := sample("done")
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store := t.Context(), access.NewChallenges(db)
+		done := persistencetest.Challenge("done")
 		done.State = challenge.Done
-		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: sample("open")}, challenge.Insert{Challenge: done}))
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("open")},
+			challenge.Insert{Challenge: done}))
 		storetest.Must(t, db.Commit(ctx, challenge.Supersede{ID: "open"}, challenge.Supersede{ID: "done"},
 			challenge.Supersede{ID: "nobody"}))
 		a, _ := store.Load(ctx, "open")

@@ -1,11 +1,12 @@
 // Package persistence implements every store of the domain, on PostgreSQL and on
-// SQLite. Each slice is one file: its rows, its kinds of writes and its queries.
+// SQLite. Its areas are the packages kit, delivery, guard, access, money, office and people;
+// each slice is one file of its area: its rows, its kinds of writes and its queries.
 //
 // The one idea: a slice declares, package engine runs. Rows are private structs,
 // instants are BIGINT milliseconds, JSON that only the service reads is TEXT.
 //
 // Start reading at kinds.go, the order in which writes run in a transaction, then
-// at a plain slice such as allowedip.go. How units of work become durable is in
+// at a plain slice such as access/allowedip.go. How units of work become durable is in
 // package engine.
 package persistence
 
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"castellan/persistence/engine"
+	"castellan/persistence/kit"
 )
 
 // Options tune an open database. The zero value is ready for use.
@@ -25,7 +27,7 @@ type Options = engine.Options
 type Committed = engine.Committed
 
 // DB is an open database. It is safe for concurrent use.
-type DB struct{ *engine.DB }
+type DB = engine.DB
 
 //go:embed migrations
 var migrations embed.FS
@@ -37,33 +39,19 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	db, err := engine.Open(ctx, dsn, kinds(o.Now), o)
-	if err != nil {
-		return nil, err
-	}
-	return &DB{db}, nil
+	return engine.Open(ctx, dsn, kinds(o.Now), o)
 }
 
 // Migrate brings the schema to this program's version; see engine.DB.Migrate.
-func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
-	return db.DB.Migrate(ctx, migrations)
+func Migrate(ctx context.Context, db *DB) (applied []string, err error) {
+	return db.Migrate(ctx, migrations)
 }
 
 // Pending names the migrations that the database lacks; see engine.DB.Pending.
-func (db *DB) Pending(ctx context.Context) ([]string, error) { return db.DB.Pending(ctx, migrations) }
+func Pending(ctx context.Context, db *DB) ([]string, error) { return db.Pending(ctx, migrations) }
 
 // Start begins to commit units. The audit key chains the audit rows; start
 // names this process in them.
-func (db *DB) Start(auditKey []byte, start string) {
-	db.DB.Start(func(slot int) engine.State {
-		return &chain{name: fmt.Sprintf("%s-%d", start, slot), mac: macOf(auditKey)}
-	})
+func Start(db *DB, auditKey []byte, start string) {
+	db.Start(func(slot int) engine.State { return kit.NewChain(fmt.Sprintf("%s-%d", start, slot), auditKey) })
 }
-
-// Short names for what every slice uses.
-var (
-	ms        = engine.Millis
-	at        = engine.Time
-	body      = engine.WriteJSON
-	translate = engine.Translate
-)

@@ -1,4 +1,4 @@
-package persistence
+package persistence_test
 
 import (
 	"errors"
@@ -7,14 +7,16 @@ import (
 	"castellan/domain/access/challenge"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/storetest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
 )
 
 // The loser of a race learns that it was fenced, although its inserts would also be
 // duplicates of the winner's rows.
 func TestFenceComesBeforeDuplicate(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
-		c := sample("c1")
+		c := persistencetest.Challenge("c1")
 		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c}))
 		c.Version, c.State = 1, challenge.Done
 		step := func() error {

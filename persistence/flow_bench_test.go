@@ -1,4 +1,4 @@
-package persistence
+package persistence_test
 
 import (
 	"fmt"
@@ -21,6 +21,9 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
 	"castellan/internal/pgtest"
+	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/persistencetest"
 )
 
 // BenchmarkFlow measures the database work of a whole login: its reads and its
@@ -45,15 +48,15 @@ const flowUsers = 2000
 func flowPhone(i int) string { return fmt.Sprintf("+90533%07d", i%flowUsers) }
 
 func benchmarkFlow(b *testing.B, dsn string, server int) {
-	db, err := Open(b.Context(), dsn, Options{Timeout: time.Minute})
+	db, err := persistence.Open(b.Context(), dsn, persistence.Options{Timeout: time.Minute})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	if _, err = db.Migrate(b.Context()); err != nil {
+	if _, err = persistence.Migrate(b.Context(), db); err != nil {
 		b.Fatal(err)
 	}
-	db.Start([]byte("audit key of the benchmark"), "flow")
+	persistence.Start(db, []byte("audit key of the benchmark"), "flow")
 	for i := 0; i < flowUsers; i += 100 {
 		var ws []commit.Write
 		for j := range 100 {
@@ -80,9 +83,9 @@ func benchmarkFlow(b *testing.B, dsn string, server int) {
 }
 
 // loginFlow asks and writes what a login with a code asks and writes.
-func loginFlow(b *testing.B, db *DB, i int) error {
-	ctx, now, store := b.Context(), time.Now(), NewChallenges(db)
-	e, err := NewUsers(db).Login(ctx, user.Identifier{Phone: flowPhone(i)}, "nobody")
+func loginFlow(b *testing.B, db *persistence.DB, i int) error {
+	ctx, now, store := b.Context(), time.Now(), access.NewChallenges(db)
+	e, err := access.NewUsers(db).Login(ctx, user.Identifier{Phone: flowPhone(i)}, "nobody")
 	if err != nil {
 		return err
 	}
@@ -97,7 +100,7 @@ func loginFlow(b *testing.B, db *DB, i int) error {
 	if _, err := store.Budget(ctx, e.User.ID, challenge.FlowLogin); err != nil {
 		return err
 	}
-	c := sample(id.New(now))
+	c := persistencetest.Challenge(id.New(now))
 	c.UserID = e.User.ID
 	m := outbox.Message{ID: id.New(now), ChallengeID: c.ID, MethodID: "m1", UserID: e.User.ID, Channel: message.SMS,
 		Destination: []byte("sealed destination"), Prefix: "90533", CreatedAt: now, ExpiresAt: until,

@@ -1,4 +1,4 @@
-package persistence
+package persistence_test
 
 import (
 	"errors"
@@ -12,6 +12,9 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // A database that is opened read-only is neither made nor migrated, refuses writes, and says what it lacks.
@@ -25,7 +28,7 @@ func TestReadOnly(t *testing.T) {
 			} else {
 				file := filepath.Join(t.TempDir(), "data", "test.db")
 				dsn = "sqlite:" + file
-				if _, err := Open(ctx, dsn, Options{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+				if _, err := persistence.Open(ctx, dsn, persistence.Options{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("a file that is not there: %v", err)
 				}
 				if _, err := os.Stat(filepath.Dir(file)); err == nil {
@@ -34,21 +37,21 @@ func TestReadOnly(t *testing.T) {
 				storetest.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
 				storetest.Must(t, os.WriteFile(file, nil, 0o600))
 			}
-			look := func() (pending []string, db *DB) {
+			look := func() (pending []string, db *persistence.DB) {
 				t.Helper()
-				db, err := Open(ctx, dsn, Options{ReadOnly: true})
+				db, err := persistence.Open(ctx, dsn, persistence.Options{ReadOnly: true})
 				storetest.Must(t, err)
 				t.Cleanup(func() { storetest.Must(t, db.Close()) })
-				pending, err = db.Pending(ctx)
+				pending, err = persistence.Pending(ctx, db)
 				storetest.Must(t, err)
 				return pending, db
 			}
 			if pending, db := look(); len(pending) < 10 {
 				t.Errorf("an empty database lacks %q", pending)
-			} else if _, err := db.Migrate(ctx); err == nil {
+			} else if _, err := persistence.Migrate(ctx, db); err == nil {
 				t.Error("it was migrated")
 			}
-			full := openWith(t, dsn, Options{})
+			full := persistencetest.OpenWith(t, dsn, persistence.Options{})
 			pending, db := look()
 			if len(pending) > 0 {
 				t.Errorf("a migrated database lacks %q", pending)
@@ -59,10 +62,10 @@ func TestReadOnly(t *testing.T) {
 				strings.Join(facts.Lossy, " ") != "fsync full_page_writes") { // so are the servers of the tests
 				t.Errorf("facts: %+v", facts)
 			}
-			if _, err := NewParameters(db).List(ctx, parameter.Query{}); err != nil {
+			if _, err := kit.NewParameters(db).List(ctx, parameter.Query{}); err != nil {
 				t.Errorf("it cannot be read: %v", err)
 			}
-			if _, err := db.DB.Pools()[map[string]string{"sqlite": "readers", "postgres": "pool"}[kind]].ExecContext(ctx,
+			if _, err := db.Pools()[map[string]string{"sqlite": "readers", "postgres": "pool"}[kind]].ExecContext(ctx,
 				"DELETE FROM parameter"); err == nil {
 				t.Error("it was written to")
 			}
@@ -82,11 +85,11 @@ func TestReadOnly(t *testing.T) {
 // What is opened read-only beside a running service sees its writes, and leaves nothing beside the file.
 func TestReadOnlyBesideAService(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "test.db")
-	full := openWith(t, "sqlite:"+file, Options{})
+	full := persistencetest.OpenWith(t, "sqlite:"+file, persistence.Options{})
 	_, err := full.Pools()["writer"].ExecContext(t.Context(),
 		"INSERT INTO schema_migrations (name, applied_at) VALUES ('9999_later.sql', 1)")
 	storetest.Must(t, err)
-	db, err := Open(t.Context(), "sqlite:"+file, Options{ReadOnly: true})
+	db, err := persistence.Open(t.Context(), "sqlite:"+file, persistence.Options{ReadOnly: true})
 	storetest.Must(t, err)
 	var n int
 	err = db.Pools()["readers"].QueryRowContext(t.Context(),
@@ -96,7 +99,7 @@ func TestReadOnlyBesideAService(t *testing.T) {
 		t.Error("a write of the service is not seen")
 	}
 	storetest.Must(t, full.Close())
-	if db, err = Open(t.Context(), "sqlite:"+file, Options{ReadOnly: true}); err != nil {
+	if db, err = persistence.Open(t.Context(), "sqlite:"+file, persistence.Options{ReadOnly: true}); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Must(t, errors.Join(db.Ping(t.Context()), db.Close()))

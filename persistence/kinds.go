@@ -5,65 +5,68 @@ import (
 	"time"
 
 	"castellan/domain/kit/commit"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
 	"castellan/persistence/engine"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/office"
+	"castellan/persistence/people"
 )
 
-// clock tells the time of the database's owner.
-type clock func() time.Time
-
 // kinds are all writes of all slices, in the order in which they run.
-func kinds(now clock) engine.Kinds {
+func kinds(now func() time.Time) engine.Kinds {
 	return engine.Kinds{
 		Guards: map[commit.GuardedTable]engine.Versioned{
 			commit.UserCredentials: {Table: "users", Column: "cv"},
 			commit.AttemptBudget:   {Table: "attempt_budget", Column: "version"},
 		},
 		Fences: slices.Concat(
-			challengeFences(now),
-			passwordFences(now),
-			userFences,
-			sessionFences,
-			totpFences,
-			resetFences,
-			cronKeyFences,
-			deviceFences,
-			jobFences,
-			ledgerFences,
-			transactionFences,
-			blockageFences,
-			pushFences,
-			integrationFences,
+			access.ChallengeFences(now),
+			access.PasswordFences(now),
+			access.UserFences,
+			access.SessionFences,
+			access.TotpFences,
+			access.ResetFences,
+			access.CronKeyFences,
+			access.DeviceFences,
+			kit.JobFences,
+			money.LedgerFences,
+			money.TransactionFences,
+			money.BlockageFences,
+			access.PushFences,
+			kit.IntegrationFences,
 		),
 		Writes: slices.Concat(
-			challengeWrites,
-			outboxWrites,
-			auditWrites,
-			changeWrites(now),
-			idempotencyWrites,
-			passwordWrites(now),
-			userWrites,
-			standingWrites,
-			sessionWrites,
-			totpWrites,
-			resetWrites,
-			cronKeyWrites,
-			geofilterWrites,
-			allowedIPWrites,
-			deviceWrites,
-			rateWrites(now),
-			providerWrites,
-			balanceWrites,
-			notificationWrites,
-			jobWrites,
-			ledgerWrites,
-			transactionWrites,
-			profileWrites,
-			blockageWrites,
-			statusWrites,
-			pushWrites,
-			integrationWrites,
-			contractWrites,
+			access.ChallengeWrites,
+			delivery.OutboxWrites,
+			kit.AuditWrites,
+			kit.ChangeWrites(now),
+			kit.IdempotencyWrites,
+			access.PasswordWrites(now),
+			access.UserWrites,
+			access.StandingWrites,
+			access.SessionWrites,
+			access.TotpWrites,
+			access.ResetWrites,
+			access.CronKeyWrites,
+			access.GeofilterWrites,
+			access.AllowedIPWrites,
+			access.DeviceWrites,
+			money.RateWrites(now),
+			money.ProviderWrites,
+			money.BalanceWrites,
+			delivery.NotificationWrites,
+			kit.JobWrites,
+			money.LedgerWrites,
+			money.TransactionWrites,
+			access.ProfileWrites,
+			money.BlockageWrites,
+			people.StatusWrites,
+			access.PushWrites,
+			kit.IntegrationWrites,
+			office.ContractWrites,
 		),
-		Deltas: slices.Concat(ledgerDeltas, refusedDeltas),
+		Deltas: slices.Concat(money.LedgerDeltas, access.RefusedDeltas),
 	}
 }

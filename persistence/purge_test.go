@@ -1,4 +1,4 @@
-package persistence
+package persistence_test
 
 import (
 	"context"
@@ -12,13 +12,16 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/storetest"
+	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/engine"
+	"castellan/persistence/persistencetest"
 )
 
 func TestPurgeRemovesWhatIsOld(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, store, now := t.Context(), NewChallenges(db), time.Now()
-		old, young := sample(id.New(now.Add(-time.Hour))), sample(id.New(now))
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, store, now := t.Context(), access.NewChallenges(db), time.Now()
+		old, young := persistencetest.Challenge(id.New(now.Add(-time.Hour))), persistencetest.Challenge(id.New(now))
 		for _, c := range []challenge.Challenge{old, young} {
 			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c},
 				challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, ExpiresAt: now.UnixMilli(),
@@ -44,8 +47,8 @@ func TestPurgeRemovesWhatIsOld(t *testing.T) {
 // A table without an index for its age is looked through part by part, and then
 // from the beginning again.
 func TestPurgeByParts(t *testing.T) {
-	both(t, func(t *testing.T, db *DB) {
-		ctx, guards := t.Context(), NewPasswordGuards(db)
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx, guards := t.Context(), access.NewPasswordGuards(db)
 		at := time.UnixMilli(1_700_000_000_000)
 		const all = engine.PurgeLook + 10
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {

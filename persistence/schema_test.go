@@ -1,4 +1,4 @@
-package persistence
+package persistence_test
 
 import (
 	"maps"
@@ -10,14 +10,17 @@ import (
 
 	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
 )
 
 // Both databases have the same indexes: unique or not, of the same columns, with the same conditions. The tables of
 // PostgreSQL are made by the migrations of this tree, never copied from a template that an older program made.
 func TestIndexConditionsAgree(t *testing.T) {
-	sqlite := indexesOf(t, openWith(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"), Options{}),
+	sqlite := indexesOf(t, persistencetest.OpenWith(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"),
+		persistence.Options{}),
 		`SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`)
-	postgres := indexesOf(t, openWith(t, pgtest.Empty(t), Options{}),
+	postgres := indexesOf(t, persistencetest.OpenWith(t, pgtest.Empty(t), persistence.Options{}),
 		`SELECT indexname AS name, indexdef AS sql FROM pg_indexes WHERE schemaname = current_schema()
 		 AND indexname NOT IN (SELECT conname FROM pg_constraint)`)
 	if want := "unique (user_id, currency_id) where closure and status = 'active'"; sqlite["blockage_closure"] != want {
@@ -44,7 +47,7 @@ var (
 )
 
 // indexesOf returns whether each index is unique, its columns and the condition it is limited by, in one spelling.
-func indexesOf(t *testing.T, db *DB, query string) map[string]string {
+func indexesOf(t *testing.T, db *persistence.DB, query string) map[string]string {
 	t.Helper()
 	var rows []struct{ Name, SQL string }
 	storetest.Must(t, db.Conn(t.Context()).NewRaw(query).Scan(t.Context(), &rows))

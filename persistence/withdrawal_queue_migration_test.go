@@ -16,6 +16,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/transaction"
+	"castellan/persistence/money"
 )
 
 // migrationsBefore are the migrations of SQLite that come before one.
@@ -66,7 +67,7 @@ func TestWithdrawalQueueMigration(t *testing.T) {
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
-		_, err := db.DB.Migrate(ctx, migrationsBefore(t, rebuild))
+		_, err := db.Migrate(ctx, migrationsBefore(t, rebuild))
 		return err
 	}))
 
@@ -102,7 +103,7 @@ func TestWithdrawalQueueMigration(t *testing.T) {
 
 	var applied []string
 	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) (err error) {
-		applied, err = db.DB.Migrate(ctx, migrationsBefore(t, "0072"))
+		applied, err = db.Migrate(ctx, migrationsBefore(t, "0072"))
 		return err
 	}))
 	if !slices.Equal(applied, []string{rebuild}) {
@@ -144,9 +145,12 @@ func TestWithdrawalQueueMigration(t *testing.T) {
 			t.Errorf("the table takes %s", condition)
 		}
 	}
-	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
-	db.Start([]byte("audit key of the test"), "test")
-	store := NewTransactions(db)
+	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+		_, err := Migrate(ctx, db)
+		return err
+	}))
+	Start(db, []byte("audit key of the test"), "test")
+	store := money.NewTransactions(db)
 	q, err := store.Queued(t.Context(), "w00002") // 4 + 2%4 is a withdrawal that waits for the hot wallet
 	storetest.Must(t, err)
 	if q.Status != transaction.HotWalletIsEmpty || q.ExternalID != "e'2" || q.Fee != nil || q.Version != 3 ||

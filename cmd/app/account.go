@@ -26,7 +26,8 @@ import (
 	httpuser "castellan/http/access/user"
 	httpaddressbook "castellan/http/money/addressbook"
 	"castellan/http/rest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/money"
 )
 
 // accounts builds what an account has: its profile, its factors, where it may be
@@ -35,17 +36,17 @@ func (s *service) accounts() error {
 	changes := s.changes("", nil)
 	changes.Commit = s.revoking()
 	s.join(part{
-		groups: groups(httpuser.Group{Users: s.users, Directory: persistence.NewUsers(s.DB),
+		groups: groups(httpuser.Group{Users: s.users, Directory: access.NewUsers(s.DB),
 			Statuses:       func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
-			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: persistence.NewSessions(s.DB),
-			CountryName: geo.Name, Levels: levelNames(persistence.NewLevels(s.DB)),
-			Profiles: &profile.Service{Users: s.users, Store: persistence.NewProfiles(s.DB), Changes: changes,
+			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: access.NewSessions(s.DB),
+			CountryName: geo.Name, Levels: levelNames(money.NewLevels(s.DB)),
+			Profiles: &profile.Service{Users: s.users, Store: access.NewProfiles(s.DB), Changes: changes,
 				Notices: s.starter, Now: time.Now}}),
 		actions: []challenge.Action{user.VerifyEmailAction(), user.VideoKYCAction()},
 	})
 
-	s.totps = &totp.Service{Store: persistence.NewTOTP(s.DB), Users: s.users,
-		Budgets: persistence.NewChallenges(s.DB), Commit: s.commit, Ring: s.Ring, Notices: s.starter, Rules: rules(s.cfg),
+	s.totps = &totp.Service{Store: access.NewTOTP(s.DB), Users: s.users,
+		Budgets: access.NewChallenges(s.DB), Commit: s.commit, Ring: s.Ring, Notices: s.starter, Rules: rules(s.cfg),
 		Recovery: totp.Limit{Attempts: s.cfg.Limits.RecoveryCodes, Window: s.cfg.Limits.RecoveryCodeWindow},
 		Issuer:   s.cfg.MFA.TOTPIssuer, Now: time.Now}
 	judge := func(ctx context.Context, userID string, a stepup.Answer) (challenge.Verdict, *challenge.Use, error) {
@@ -57,7 +58,7 @@ func (s *service) accounts() error {
 		actions: []challenge.Action{s.totps.SetupAction(), s.totps.DeactivateAction()},
 	})
 
-	devices := persistence.NewDevices(s.DB)
+	devices := access.NewDevices(s.DB)
 	s.devices = &device.Service{Store: devices, Users: s.users, Commit: s.commit, Ring: s.Ring, Notices: s.starter,
 		Audience: s.publicURL,
 		Loopback: s.cfg.Dev, Now: time.Now, Log: s.log}
@@ -68,8 +69,8 @@ func (s *service) accounts() error {
 		purge:   func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },
 	})
 
-	s.geofilters = geofilter.NewLive(persistence.NewGeofilters(s.DB))
-	countries := &geofilter.Service{Store: persistence.NewGeofilters(s.DB), Users: s.users, Commit: s.revoking(),
+	s.geofilters = geofilter.NewLive(access.NewGeofilters(s.DB))
+	countries := &geofilter.Service{Store: access.NewGeofilters(s.DB), Users: s.users, Commit: s.revoking(),
 		Notices: s.starter, Now: time.Now}
 	s.join(part{
 		groups:    groups(httpgeofilter.Group{Service: countries, CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)}),
@@ -77,7 +78,7 @@ func (s *service) accounts() error {
 		actions:   []challenge.Action{countries.AddAction(), countries.RemoveAction()},
 	})
 
-	s.allowedIPs = allowedip.NewLive(persistence.NewAllowedIPs(s.DB))
+	s.allowedIPs = allowedip.NewLive(access.NewAllowedIPs(s.DB))
 	s.join(part{snapshots: []snapshot{copyOf(s.allowedIPs, change.AllowedIPs)}})
 
 	addresses, err := address.NewRules(s.cfg.AddressBook.AddressRules)
@@ -85,7 +86,7 @@ func (s *service) accounts() error {
 		return err
 	}
 	s.join(part{groups: groups(httpaddressbook.Group{Service: &addressbook.Service{
-		Store: persistence.NewAddressBooks(s.DB), Changes: s.changes("", nil), Currencies: s.currencies, Rules: addresses,
+		Store: money.NewAddressBooks(s.DB), Changes: s.changes("", nil), Currencies: s.currencies, Rules: addresses,
 		Waiting: s.cfg.AddressBook.WaitingTime}})})
 	return nil
 }

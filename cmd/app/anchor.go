@@ -18,6 +18,7 @@ import (
 	"castellan/domain/kit/job"
 	"castellan/outbound/courier"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // anchors makes the checkpoints of the audit trail and publishes each outside of the
@@ -52,8 +53,8 @@ func (a *anchors) next(ctx context.Context, end bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	made, err := a.db.Checkpoint(ctx, now, a.key(), a.last, end)
-	a.broken.Store(errors.Is(err, persistence.ErrTampered))
+	made, err := kit.NewAudit(a.db).Checkpoint(ctx, now, a.key(), a.last, end)
+	a.broken.Store(errors.Is(err, kit.ErrTampered))
 	if err != nil || made.Counter == 0 {
 		return err
 	}
@@ -86,7 +87,7 @@ const (
 // files; files nil only tells what would leave. A zero Counter: nothing is that old.
 func (d *Deployment) ArchiveAudit(ctx context.Context, files blob.Store, before time.Time) (audit.Archive, error) {
 	if files == nil {
-		return d.DB.ArchiveAudit(ctx, d.Ring.Audit(), time.Now(), before, nil, nil)
+		return kit.NewAudit(d.DB).Archive(ctx, d.Ring.Audit(), time.Now(), before, nil, nil)
 	}
 	var there []string
 	for f, err := range files.List(ctx, AuditArea) {
@@ -95,14 +96,14 @@ func (d *Deployment) ArchiveAudit(ctx context.Context, files blob.Store, before 
 		}
 		there = append(there, f.Key)
 	}
-	return d.DB.ArchiveAudit(ctx, d.Ring.Audit(), time.Now(), before, files, there)
+	return kit.NewAudit(d.DB).Archive(ctx, d.Ring.Audit(), time.Now(), before, files, there)
 }
 
 // archives is the job that lets old rows of the audit leave, a file at a time.
 func (s *service) archives() {
 	keep := s.cfg.Audit.Keep
 	kind := job.Kind{Name: "archive-audit", Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
-		may, err := s.DB.MayRemoveAudit(ctx)
+		may, err := kit.NewAudit(s.DB).MayRemove(ctx)
 		if err != nil || !may {
 			if !may && err == nil {
 				s.log.Warn("old rows of the audit stay: the role of the service may not remove them; " +

@@ -17,19 +17,19 @@ import (
 	httpprovider "castellan/http/money/provider"
 	outboundprovider "castellan/outbound/provider"
 	outboundrate "castellan/outbound/rate"
-	"castellan/persistence"
+	"castellan/persistence/money"
 )
 
 // assets builds what can be moved, where, and what it is worth.
 func (s *service) assets() error {
-	store := persistence.NewCurrencies(s.DB)
+	store := money.NewCurrencies(s.DB)
 	s.currencies = currency.NewLive(store)
 	s.join(part{
 		groups: groups(httpcurrency.Group{
 			Service: &currency.Service{Store: store, Changes: s.changes(change.Currencies, s.currencies)},
 			Live:    s.currencies,
-			Rates:   &rate.Service{Store: persistence.NewRates(s.DB), Now: time.Now},
-			Ledger:  persistence.NewLedger(s.DB),
+			Rates:   &rate.Service{Store: money.NewRates(s.DB), Now: time.Now},
+			Ledger:  money.NewLedger(s.DB),
 		}),
 		snapshots: []snapshot{copyOf(s.currencies, change.Currencies)},
 	})
@@ -47,7 +47,7 @@ func (s *service) assets() error {
 
 // providers builds what reads the accounts of the house at other platforms.
 func (s *service) providers() error {
-	store := persistence.NewProviders(s.DB)
+	store := money.NewProviders(s.DB)
 	s.join(part{groups: groups(httpprovider.Group{Store: store}),
 		purge: func(ctx context.Context, old expiry) error {
 			return store.Purge(ctx, old.now.Add(-s.cfg.Providers.Keep))

@@ -28,13 +28,18 @@ import (
 	httpdropdown "castellan/http/people/dropdown"
 	httpintegration "castellan/http/people/integration"
 	"castellan/http/rest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/office"
+	"castellan/persistence/people"
 )
 
 // backOffice builds what administrators and scheduled clients may do, and the
 // trail of what they did.
 func (s *service) backOffice() error {
-	store := persistence.NewResources(s.DB)
+	store := access.NewResources(s.DB)
 	s.roles = resource.NewLive(store, s.users, httpapi.Table())
 	registry := &resource.Admin{Store: store, Accounts: s.users, Changes: s.changes(change.Roles, s.roles),
 		Table: httpapi.Table(), Dev: s.cfg.Dev}
@@ -48,10 +53,10 @@ func (s *service) backOffice() error {
 		},
 	})
 
-	s.crons = cronkey.NewLive(persistence.NewCronKeys(s.DB), s.Ring)
+	s.crons = cronkey.NewLive(access.NewCronKeys(s.DB), s.Ring)
 	s.join(part{snapshots: []snapshot{copyOf(s.crons, change.CronKeys)}})
 
-	keys := persistence.NewServiceKeys(s.DB)
+	keys := access.NewServiceKeys(s.DB)
 	s.services = servicekey.NewLive(keys, s.Ring, time.Now)
 	s.join(part{
 		groups: groups(httpservicekey.Group{Service: &servicekey.Service{Store: keys, Roles: store.Roles,
@@ -59,7 +64,7 @@ func (s *service) backOffice() error {
 		snapshots: []snapshot{copyOf(s.services, change.ServiceKeys)},
 	})
 
-	parameters := persistence.NewParameters(s.DB)
+	parameters := kit.NewParameters(s.DB)
 	s.parameters = parameter.NewLive(parameters)
 	s.join(part{
 		groups: groups(httpparameter.Group{Service: &parameter.Service{Store: parameters,
@@ -67,24 +72,26 @@ func (s *service) backOffice() error {
 		snapshots: []snapshot{copyOf(s.parameters, change.Parameters)},
 	})
 
-	s.join(part{groups: groups(httpnotification.Group{Store: persistence.NewNotifications(s.DB)})})
+	s.join(part{groups: groups(httpnotification.Group{Store: delivery.NewNotifications(s.DB)})})
 
 	s.denials = newDenials(s.DB, time.Now, s.log)
 	s.join(part{
-		groups: groups(httpaudit.Group{Store: persistence.NewAudit(s.DB),
-			State: func(ctx context.Context) (audit.State, error) { return s.DB.AuditState(ctx, s.Ring.Audit()) }}),
+		groups: groups(httpaudit.Group{Store: kit.NewAudit(s.DB),
+			State: func(ctx context.Context) (audit.State, error) {
+				return kit.NewAudit(s.DB).State(ctx, s.Ring.Audit())
+			}}),
 		observe: s.denials.observe,
 		tasks: []task{{10 * time.Second, "refusals could not be audited",
 			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},
 	})
 
 	s.join(part{groups: groups(httplevel.Group{Service: &level.Service{
-		Store: persistence.NewLevels(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
+		Store: money.NewLevels(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	s.join(part{groups: groups(country.Group{CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)})})
-	s.join(part{groups: groups(httpdropdown.Group{Store: persistence.NewDropdowns(s.DB)})})
-	s.join(part{groups: groups(httpapproval.Group{Service: &staffrequest.Service{Deploys: persistence.NewDeploys(s.DB),
-		VPNs: persistence.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
-	companies := persistence.NewCorporate(s.DB)
+	s.join(part{groups: groups(httpdropdown.Group{Store: people.NewDropdowns(s.DB)})})
+	s.join(part{groups: groups(httpapproval.Group{Service: &staffrequest.Service{Deploys: office.NewDeploys(s.DB),
+		VPNs: office.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
+	companies := people.NewCorporate(s.DB)
 	linked := &corporate.Service{Store: companies, Users: s.users, Hasher: s.hasher, Changes: s.changes("", nil),
 		DefaultPassword: s.cfg.Corporate.DefaultPassword.Reveal()}
 	linked.Changes.Lock, linked.Claims = companies.Lock, s.external

@@ -18,6 +18,8 @@ import (
 	"castellan/domain/kit/change"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/guard"
+	"castellan/persistence/kit"
 )
 
 // countedRules counts what is read of the rules.
@@ -45,9 +47,9 @@ type rulesNode struct {
 // newRulesNode reads what is stored.
 func newRulesNode(t testing.TB, db *persistence.DB) *rulesNode {
 	t.Helper()
-	n := &rulesNode{store: &countedRules{Store: persistence.NewFirewall(db)}}
+	n := &rulesNode{store: &countedRules{Store: guard.NewFirewall(db)}}
 	n.live = firewall.NewLive(n.store, "API", time.Now)
-	n.feed = change.NewReader(persistence.NewChanges(db), time.Now)
+	n.feed = change.NewReader(kit.NewChanges(db), time.Now)
 	n.feed.On(change.Firewall, n.live.Follow)
 	n.admin = &firewall.Admin{Store: n.store, App: "API", InForce: rulesInForce(n.feed, n.live),
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Firewall, Follow: n.live.Follow}}
@@ -75,7 +77,7 @@ func stored(t testing.TB, url config.Secret, n int) *Deployment {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	store := persistence.NewFirewall(d.DB)
+	store := guard.NewFirewall(d.DB)
 	err = d.DB.InTx(t.Context(), func(ctx context.Context) error {
 		for i := range n {
 			if err := store.Add(ctx, blacklist(i)); err != nil {

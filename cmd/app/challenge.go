@@ -27,7 +27,9 @@ import (
 	httppresence "castellan/http/people/presence"
 	"castellan/http/rest"
 	"castellan/http/socket"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
+	"castellan/persistence/kit"
 )
 
 const (
@@ -48,8 +50,8 @@ func methodTimes(c config.Config) mfa.Times {
 // challenges builds the engine of challenges: its configuration, the actors that
 // own challenges and users, and the sockets that are told of them.
 func (s *service) challenges() error {
-	policies := mfa.NewLive(persistence.NewMFA(s.DB))
-	admin := &mfa.Admin{Store: persistence.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
+	policies := mfa.NewLive(access.NewMFA(s.DB))
+	admin := &mfa.Admin{Store: access.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
 		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded)), Times: methodTimes(s.cfg)}
 	s.join(part{
 		groups:    groups(httpmfa.Group{Admin: admin}),
@@ -60,11 +62,11 @@ func (s *service) challenges() error {
 	if err != nil {
 		return err
 	}
-	store, warm := persistence.NewChallenges(s.DB), new(actors.WarmCache)
+	store, warm := access.NewChallenges(s.DB), new(actors.WarmCache)
 	messenger := &stepup.Messenger{Config: stepupConfig(s.cfg), Catalog: policies.Catalog, Book: book, Ring: s.Ring,
-		Store: store, Outbox: persistence.NewOutbox(s.DB), Dispatch: s.dispatch, Now: time.Now}
+		Store: store, Outbox: delivery.NewOutbox(s.DB), Dispatch: s.dispatch, Now: time.Now}
 	_, embedded := s.cfg.Database.SQLitePath()
-	s.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: store, Outbox: persistence.NewOutbox(s.DB),
+	s.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: store, Outbox: delivery.NewOutbox(s.DB),
 		Commit: s.revoking(), Actions: s.actions, Rules: rules(s.cfg), Accounts: accounts{s.users},
 		Guessed: messenger.Guessed(rules(s.cfg)),
 		Uses: map[challenge.Name]actors.Uses{
@@ -91,7 +93,7 @@ func (s *service) challenges() error {
 					if err := admin.Judge(ctx, p); err != nil {
 						return r, err
 					}
-					return s.starter.Rehearse(ctx, persistence.NewAudit(s.DB), p)
+					return s.starter.Rehearse(ctx, kit.NewAudit(s.DB), p)
 				}},
 			httppresence.Group{Rooms: s.client, Users: s.users, Shows: s.shows}),
 		tasks: []task{{stuckAfter, "executing challenges could not be resumed",

@@ -7,19 +7,19 @@ import (
 	"castellan/domain/office/contract"
 	httpannouncement "castellan/http/office/announcement"
 	httpcontract "castellan/http/office/contract"
-	"castellan/persistence"
+	"castellan/persistence/office"
 )
 
 // content builds the texts that administrators write for users.
 func (s *service) content() error {
 	html := richtext.New(s.cdnURL)
-	contracts := persistence.NewContracts(s.DB)
+	contracts := office.NewContracts(s.DB)
 	agreed := &contract.Service{Store: contracts, HTML: html, Changes: s.changes("", nil)}
 	agreed.Changes.Lock = contracts.Lock
 	s.join(part{groups: groups(httpcontract.Group{Service: agreed})})
 	s.registration(agreed)
 
-	announcements := persistence.NewAnnouncements(s.DB)
+	announcements := office.NewAnnouncements(s.DB)
 	told := &announcement.Service{Store: announcements, HTML: html, Pictures: s.pictures, Files: s.files,
 		Changes: s.changes("", nil)}
 	told.Changes.Lock = announcements.Lock

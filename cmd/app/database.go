@@ -15,15 +15,17 @@ import (
 	"castellan/http/system"
 	"castellan/outbound/push"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 // database builds what every other area stands on: the committer, the change
 // feed and the keys.
 func (s *service) database() (err error) {
 	s.commit = newMetricsCommitter(committer(s.DB, s.cfg.Database, s.tracer))
-	s.users = persistence.NewUsers(s.DB)
+	s.users = access.NewUsers(s.DB)
 	s.actions = challenge.Actions{}
-	changes := persistence.NewChanges(s.DB)
+	changes := kit.NewChanges(s.DB)
 	s.feed = change.NewReader(changes, time.Now)
 	s.join(part{
 		loops: []loop{{"the change feed cannot be read", s.feed.Run}},

@@ -16,7 +16,7 @@ import (
 	"castellan/outbound/mail"
 	"castellan/outbound/push"
 	"castellan/outbound/sms"
-	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // outboxLife is how long delivered messages are kept.
@@ -29,7 +29,7 @@ func (s *service) delivery() error {
 		return err
 	}
 	s.senders = senders
-	store, c := persistence.NewOutbox(s.DB), s.cfg.Outbox
+	store, c := delivery.NewOutbox(s.DB), s.cfg.Outbox
 	s.dispatch = dispatch.New(dispatch.Options{Store: store, Commit: s.commit, Open: s.Ring.Open, Senders: senders,
 		Keep: s.cfg.Dev, Workers: c.Workers, Rules: deliveryRules(c.Workers),
 		Lease: c.Lease, RetryMin: c.RetryMin, RetryMax: c.RetryMax,
@@ -71,7 +71,7 @@ func (s *service) gone(ctx context.Context, m outbox.Message, r message.Rendered
 // backlog is what the outbox held when it was last looked at.
 type backlog struct{ queued, oldest atomic.Int64 }
 
-func (b *backlog) look(ctx context.Context, store persistence.Outbox) error {
+func (b *backlog) look(ctx context.Context, store delivery.Outbox) error {
 	queued, oldest, err := store.Backlog(ctx)
 	if err != nil {
 		return err

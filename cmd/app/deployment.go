@@ -20,6 +20,11 @@ import (
 	"castellan/domain/people/identity"
 	httpapi "castellan/http"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/office"
+	"castellan/persistence/people"
 )
 
 // connectTime is how long a database that does not answer is waited for: one
@@ -63,7 +68,7 @@ func opened(ctx context.Context, cfg config.Config, options persistence.Options,
 // migrations that it applied.
 func OpenDatabase(ctx context.Context, cfg config.Config) (db *persistence.DB, applied []string, err error) {
 	db, err = opened(ctx, cfg, persistence.Options{}, func(ctx context.Context, db *persistence.DB) (err error) {
-		applied, err = db.Migrate(ctx)
+		applied, err = persistence.Migrate(ctx, db)
 		return err
 	})
 	return db, applied, err
@@ -105,28 +110,28 @@ func openWith(ctx context.Context, cfg config.Config, o persistence.Options) (*D
 }
 
 func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
-	if _, err := v.DB.Migrate(ctx); err != nil {
+	if _, err := persistence.Migrate(ctx, v.DB); err != nil {
 		return err
 	}
 	_, embedded := cfg.Database.SQLitePath()
-	keeper, err := keyring.Open(ctx, persistence.NewKeys(v.DB), cfg.Keys.MasterFile, embedded || cfg.Dev, time.Now)
+	keeper, err := keyring.Open(ctx, kit.NewKeys(v.DB), cfg.Keys.MasterFile, embedded || cfg.Dev, time.Now)
 	if err != nil {
 		return err
 	}
 	v.Keeper, v.Ring = keeper, keeper.Ring()
-	v.DB.Start(v.Ring.Audit(), id.New(time.Now()))
-	store := persistence.NewMFA(v.DB)
+	persistence.Start(v.DB, v.Ring.Audit(), id.New(time.Now()))
+	store := access.NewMFA(v.DB)
 	if _, err := v.DB.Once(ctx, "mfa", func(ctx context.Context) error { return mfa.Seed(ctx, store) }); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	currencies := persistence.NewCurrencies(v.DB)
+	currencies := money.NewCurrencies(v.DB)
 	if _, err := v.DB.Once(ctx, "currency", func(ctx context.Context) error {
 		return currency.Seed(ctx,
 			currencies)
 	}); err != nil {
 		return fmt.Errorf("seed currencies: %w", err)
 	}
-	parameters := persistence.NewParameters(v.DB)
+	parameters := kit.NewParameters(v.DB)
 	if err := v.DB.InTx(ctx, func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }); err != nil {
 		return fmt.Errorf("seed parameters: %w", err)
 	}
@@ -135,20 +140,20 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	}); err != nil {
 		return fmt.Errorf("seed explorers: %w", err)
 	}
-	contracts := persistence.NewContracts(v.DB)
+	contracts := office.NewContracts(v.DB)
 	if _, err := v.DB.Once(ctx, "contract", func(ctx context.Context) error {
 		return contract.Seed(ctx, contracts)
 	}); err != nil {
 		return fmt.Errorf("seed contracts: %w", err)
 	}
-	dropdowns := persistence.NewDropdowns(v.DB)
+	dropdowns := people.NewDropdowns(v.DB)
 	if _, err := v.DB.Once(ctx, "dropdown", func(ctx context.Context) error {
 		return dropdown.Seed(ctx, dropdowns)
 	}); err != nil {
 		return fmt.Errorf("seed dropdowns: %w", err)
 	}
 	err = v.DB.InTx(ctx, func(ctx context.Context) error {
-		return resource.Sync(ctx, persistence.NewResources(v.DB), httpapi.Table(), time.Now())
+		return resource.Sync(ctx, access.NewResources(v.DB), httpapi.Table(), time.Now())
 	})
 	if err != nil {
 		return fmt.Errorf("resource registry: %w", err)
@@ -174,13 +179,13 @@ func (v *Deployment) HashesIdentity(number string) []string {
 
 // RehashIdentities is identity.Rehash.
 func (v *Deployment) RehashIdentities(ctx context.Context, told func(seen int)) (changed, left int, err error) {
-	return identity.Rehash(ctx, persistence.NewIdentities(v.DB), v.Ring, told)
+	return identity.Rehash(ctx, people.NewIdentities(v.DB), v.Ring, told)
 }
 
 // TokenLife is the longest life of a token signed now: that of x-auth, of
 // ot-auth, or of p-auth for the longest challenge that is configured.
 func (v *Deployment) TokenLife(ctx context.Context, c config.Config) (time.Duration, error) {
-	methods, err := persistence.NewMFA(v.DB).Methods(ctx)
+	methods, err := access.NewMFA(v.DB).Methods(ctx)
 	if err != nil {
 		return 0, err
 	}

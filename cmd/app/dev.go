@@ -20,7 +20,7 @@ import (
 	"castellan/domain/kit/keyring"
 	"castellan/http/system"
 	"castellan/outbound/dispatch"
-	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/web/console"
 )
 
@@ -158,7 +158,7 @@ func (s *service) dev() *system.Dev {
 	if !s.cfg.Dev {
 		return nil
 	}
-	return &system.Dev{Letters: letters(persistence.NewOutbox(s.DB), s.Ring), PublicURL: s.publicURL}
+	return &system.Dev{Letters: letters(delivery.NewOutbox(s.DB), s.Ring), PublicURL: s.publicURL}
 }
 
 // letters lists the development outbox.

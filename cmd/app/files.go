@@ -19,7 +19,7 @@ import (
 	httpdocument "castellan/http/people/document"
 	"castellan/outbound/folder"
 	"castellan/outbound/s3"
-	"castellan/persistence"
+	"castellan/persistence/people"
 )
 
 // sweepFiles is how often the bytes without a row are looked for.
@@ -49,7 +49,7 @@ func (s *service) filing() error {
 
 // documents builds what users and administrators upload.
 func (s *service) documents() error {
-	store := persistence.NewDocuments(s.DB)
+	store := people.NewDocuments(s.DB)
 	s.papers = &document.Service{Store: store, Users: s.users, Files: s.files, Pictures: s.pictures, Ring: s.Ring,
 		Changes: s.changes("", nil), Values: s.parameters.Set, Quota: int64(s.cfg.Files.UserQuota) << 20}
 	s.join(part{

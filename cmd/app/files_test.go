@@ -12,7 +12,8 @@ import (
 	"castellan/domain/office/announcement"
 	"castellan/domain/people/agreement"
 	"castellan/domain/people/document"
-	"castellan/persistence"
+	"castellan/persistence/office"
+	"castellan/persistence/people"
 )
 
 // The job of the sweeper removes an old file without a row from the area of every slice, and keeps a file that a row
@@ -31,12 +32,12 @@ func TestSweeperKnowsEveryOwner(t *testing.T) {
 		named = append(named, blob.NewKey(area, ".png", old))
 	}
 	named = named[:3] // a temporary file has no row
-	storetest.Must(t, persistence.NewDocuments(s.DB).Add(ctx, document.Document{ID: "D1", UserID: "u1", Name: "a.png",
+	storetest.Must(t, people.NewDocuments(s.DB).Add(ctx, document.Document{ID: "D1", UserID: "u1", Name: "a.png",
 		MimeType: "image/png", Status: document.Active, Path: named[0], Size: 1, CreatedAt: old}, 1, 100))
-	_, err := persistence.NewAnnouncements(s.DB).Add(ctx, announcement.Announcement{Slug: "a", Title: "t", Message: "m",
+	_, err := office.NewAnnouncements(s.DB).Add(ctx, announcement.Announcement{Slug: "a", Title: "t", Message: "m",
 		StartAt: old, EndAt: old, Pictures: [3]string{named[1]}})
 	storetest.Must(t, err)
-	_, err = persistence.NewAgreements(s.DB).Add(ctx, agreement.Agreement{Name: "A", Version: "1", FilePath: named[2]})
+	_, err = people.NewAgreements(s.DB).Add(ctx, agreement.Agreement{Name: "A", Version: "1", FilePath: named[2]})
 	storetest.Must(t, err)
 	for _, key := range append(lost, named...) {
 		put(key)

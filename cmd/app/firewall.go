@@ -15,7 +15,8 @@ import (
 	httpapi "castellan/http"
 	httpfirewall "castellan/http/guard/firewall"
 	"castellan/outbound/geoip"
-	"castellan/persistence"
+	"castellan/persistence/guard"
+	"castellan/persistence/kit"
 )
 
 // limiter keeps the windows of rate limits.
@@ -45,7 +46,7 @@ func (s *service) firewall() (err error) {
 	if s.locator, err = Locator(s.cfg); err != nil {
 		return err
 	}
-	store, known := persistence.NewFirewall(s.DB), Resources(s.cfg)
+	store, known := guard.NewFirewall(s.DB), Resources(s.cfg)
 	live := firewall.NewLive(store, cfg.AppID, time.Now)
 	s.evaluator = &firewall.Evaluator{Rules: live.Current, Limiter: s.limits, Bypass: cfg.BypassCIDRs, Now: time.Now}
 	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live), App: cfg.AppID,
@@ -53,7 +54,7 @@ func (s *service) firewall() (err error) {
 	s.join(part{
 		groups: groups(httpfirewall.Group{Admin: admin},
 			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country,
-				Audit: persistence.NewAudit(s.DB), App: cfg.AppID}),
+				Audit: kit.NewAudit(s.DB), App: cfg.AppID}),
 		snapshots: []snapshot{copyOf(live, change.Firewall)},
 		tasks: []task{{every: sweepEvery, do: func(context.Context) error {
 			s.limiter.Sweep()

@@ -11,7 +11,8 @@ import (
 	"castellan/http/edge"
 	httpfoureyes "castellan/http/office/foureyes"
 	"castellan/http/rest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/office"
 )
 
 // fourEyesLife is how long requests for a second person are kept.
@@ -20,13 +21,13 @@ const fourEyesLife = 30 * 24 * time.Hour
 // fourEyes builds what has calls wait for a second person. It carries them out by the
 // server, which is made after it.
 func (s *service) fourEyes() auth.SecondPerson {
-	store := persistence.NewFourEyes(s.DB)
+	store := office.NewFourEyes(s.DB)
 	captured := func(request json.RawMessage) (c edge.Captured, err error) {
 		err = json.Unmarshal(request, &c)
 		return c, err
 	}
 	service := &foureyes.Service{Store: store, Changes: s.changes("", nil), Account: accounts{s.users}.Account,
-		Live: s.revocations.Live, Shared: persistence.NewDevices(s.DB).Shared, Seal: s.Ring.Seal, Open: s.Ring.Open,
+		Live: s.revocations.Live, Shared: access.NewDevices(s.DB).Shared, Seal: s.Ring.Seal, Open: s.Ring.Open,
 		TTL: s.cfg.MFA.FourEyesTTL,
 		Run: func(ctx context.Context, request json.RawMessage) (json.RawMessage, error) {
 			c, err := captured(request)

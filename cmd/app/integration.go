@@ -14,7 +14,8 @@ import (
 	httpintegration "castellan/http/people/integration"
 	httpregistration "castellan/http/people/registration"
 	"castellan/http/rest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 // eventLife is how long other services may read an event.
@@ -26,7 +27,7 @@ func (s *service) registration(agreed *contract.Service) {
 		Hasher: s.hasher, Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},
 		Commit: s.commit, Place: placeOf(s.cfg.Limits), Now: time.Now}
 	if l := s.cfg.Limits; l.Enabled {
-		store := persistence.NewPasswordGuards(s.DB)
+		store := access.NewPasswordGuards(s.DB)
 		bound := func(n int, window time.Duration) *password.Guards {
 			return password.NewGuards(store, s.DB, password.Limit(n, window), time.Now)
 		}
@@ -46,7 +47,7 @@ func (s *service) owner(ctx context.Context, who rest.Caller, userToken string) 
 	if err != nil {
 		return "", challenge.Starter{}, err
 	}
-	of, err := persistence.NewSessions(s.DB).Get(ctx, c.Subject, c.SessionID, time.Now())
+	of, err := access.NewSessions(s.DB).Get(ctx, c.Subject, c.SessionID, time.Now())
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.TokenRevoked, "the session has ended")
 	}
@@ -59,7 +60,7 @@ func (s *service) owner(ctx context.Context, who rest.Caller, userToken string) 
 // integration builds what the platform's other services call beside the areas whose records
 // they bring.
 func (s *service) integration() error {
-	s.external = persistence.NewIntegration(s.DB)
+	s.external = kit.NewIntegration(s.DB)
 	brought := &registration.Service{Users: s.users, External: s.external, Jobs: s.jobs, Changes: s.changes("", nil)}
 	s.join(part{
 		groups: groups(httpintegration.Events{Store: s.external}, httpintegration.Users{Service: brought}),

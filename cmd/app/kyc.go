@@ -12,26 +12,28 @@ import (
 	httpidentity "castellan/http/people/identity"
 	httpkyc "castellan/http/people/kyc"
 	outboundidentity "castellan/outbound/identity"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 // kyc builds how accounts are confirmed.
 func (s *service) kyc() error {
 	c := s.cfg.KYC
-	decisions := &kyc.Service{Store: persistence.NewDecisions(s.DB), Users: s.users,
+	decisions := &kyc.Service{Store: people.NewDecisions(s.DB), Users: s.users,
 		Documents: s.papers.Store, Originals: s.papers, Pictures: s.pictures, Changes: s.changes("", nil),
 		Types: kyc.Types{Front: int64(c.FrontType), Back: int64(c.BackType), Selfie: int64(c.SelfieType),
 			Address: int64(c.AddressType)},
-		Levels: persistence.NewLevels(s.DB), Values: s.parameters.Set,
+		Levels: money.NewLevels(s.DB), Values: s.parameters.Set,
 		Checks:   func(ctx context.Context, u user.User) (identity.Checks, error) { return s.identities.Checks(ctx, u) },
 		Language: s.cfg.Language.Default, Tell: s.starter.Tell}
 	s.papers.Follows = decisions.Reopens
 	s.join(part{groups: groups(httpkyc.Group{Service: decisions})})
 
-	tries := password.NewGuards(persistence.NewPasswordGuards(s.DB), s.DB,
+	tries := password.NewGuards(access.NewPasswordGuards(s.DB), s.DB,
 		password.Limit(wrongPersons, wrongPersonsWindow), time.Now)
-	s.identities = &identity.Service{Store: persistence.NewIdentities(s.DB), Users: s.users,
-		Options: persistence.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
+	s.identities = &identity.Service{Store: people.NewIdentities(s.DB), Users: s.users,
+		Options: people.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
 		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew,
 		Dev: s.cfg.Dev}
 	if c.IdentityURL != "" {

@@ -21,7 +21,7 @@ import (
 	"castellan/domain/kit/token"
 	httppassword "castellan/http/access/password"
 	httpsession "castellan/http/access/session"
-	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 const (
@@ -36,7 +36,7 @@ func (s *service) sessions() error {
 	s.tokens = token.NewIssuer(s.Ring, s.cfg.Tokens.Issuer, s.cfg.Tenant.ID, time.Now, tokenMemory)
 	s.revocations = session.NewRevocations(revocationLife(s.cfg), time.Now)
 	s.activity = session.NewActivity(s.DB, time.Now)
-	store := persistence.NewSessions(s.DB)
+	store := access.NewSessions(s.DB)
 	s.join(part{
 		snapshots: []snapshot{{
 			topic:  change.Sessions,
@@ -56,7 +56,7 @@ func (s *service) login() (err error) {
 	if s.hasher, err = NewHasher(s.cfg); err != nil {
 		return err
 	}
-	sessions, wrong := persistence.NewSessions(s.DB), persistence.NewPasswordGuards(s.DB)
+	sessions, wrong := access.NewSessions(s.DB), access.NewPasswordGuards(s.DB)
 	guards := func(r password.GuardRules) *password.Guards { return password.NewGuards(wrong, s.DB, r, time.Now) }
 	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher, Guards: guards(guardRules(s.cfg)),
 		Spray:  password.NewSpray(s.limits, s.cfg.Limits.WrongPerPrefix, s.cfg.Limits.ExemptCIDRs, time.Now),
@@ -73,7 +73,7 @@ func (s *service) login() (err error) {
 		tasks:   []task{{foldEvery, "refused logins could not be folded", s.logins.FoldRefusals}},
 	})
 
-	tokens := persistence.NewResetTokens(s.DB)
+	tokens := access.NewResetTokens(s.DB)
 	passwords := &replace.Service{Users: s.users, Sessions: sessions, Tokens: tokens, Signer: s.tokens,
 		Engine: s.starter, Hasher: s.hasher,
 		Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},

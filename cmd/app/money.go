@@ -19,7 +19,7 @@ import (
 	httplimit "castellan/http/money/limit"
 	httptransaction "castellan/http/money/transaction"
 	httpintegration "castellan/http/people/integration"
-	"castellan/persistence"
+	"castellan/persistence/money"
 )
 
 // verifyLedger is how often days are closed and the ledger is verified.
@@ -31,19 +31,19 @@ const updateWait = 30 * time.Second
 
 // money builds the ledger and what moves it.
 func (s *service) money() error {
-	books := persistence.NewLedger(s.DB)
+	books := money.NewLedger(s.DB)
 	s.ledger = &ledger.Ledger{Store: books, Commit: s.revoking(), Now: time.Now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return s.currencies.Catalog().Decimals(asset) }}
 	limits := &limit.Service{Users: s.users,
-		Levels: persistence.NewLevels(s.DB), Store: persistence.NewLimits(s.DB), Rates: persistence.NewRates(s.DB),
+		Levels: money.NewLevels(s.DB), Store: money.NewLimits(s.DB), Rates: money.NewRates(s.DB),
 		Catalog: s.currencies.Catalog, Now: time.Now}
 	addresses, err := address.NewRules(s.cfg.AddressBook.AddressRules)
 	if err != nil {
 		return err
 	}
-	withdrawals := &transaction.Withdrawals{Ledger: s.ledger, Store: persistence.NewTransactions(s.DB), Users: s.users,
+	withdrawals := &transaction.Withdrawals{Ledger: s.ledger, Store: money.NewTransactions(s.DB), Users: s.users,
 		Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,
-		Books: persistence.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external, Now: time.Now}
+		Books: money.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external, Now: time.Now}
 	requests := httpintegration.Withdrawals{Service: withdrawals, Owner: s.owner,
 		HotWallet: s.cfg.Transactions.HotWallet, TimeOut: s.cfg.Transactions.TimeOut,
 		Approvals: &transaction.Approvals{Withdrawals: withdrawals, Engine: s.starter,
@@ -51,7 +51,7 @@ func (s *service) money() error {
 	s.join(part{groups: groups(httplimit.Group{Service: limits}, requests),
 		actions: []challenge.Action{requests.Action()}})
 	transactions := &transaction.Service{Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
-		Parameters: s.parameters, Now: time.Now, Store: persistence.NewTransactions(s.DB), Changes: s.changes("", nil),
+		Parameters: s.parameters, Now: time.Now, Store: money.NewTransactions(s.DB), Changes: s.changes("", nil),
 		Jobs: s.jobs, Messenger: s.starter.Messenger,
 		Await: func(ctx context.Context, id string) (job.Job, error) {
 			return s.jobs.Await(ctx, id, updateWait, func(j job.Job) bool { return j.State.Over() })
@@ -86,8 +86,8 @@ func (s *service) money() error {
 }
 
 // balances builds what administrators see of the money of users.
-func (s *service) balances(books persistence.Ledger) {
-	store := persistence.NewBalances(s.DB)
+func (s *service) balances(books money.Ledger) {
+	store := money.NewBalances(s.DB)
 	kind, schedule := balance.Summing(store, time.Now)
 	code := func(asset int64) (string, error) { code, _, err := s.codes(asset); return code, err }
 	s.join(part{
@@ -99,7 +99,7 @@ func (s *service) balances(books persistence.Ledger) {
 
 // verifyLedger closes the days that are over and proves the ledger. It returns the
 // first fault, and how much is unexplained.
-func (s *service) verifyLedger(ctx context.Context, books persistence.Ledger) (found string, n int64, err error) {
+func (s *service) verifyLedger(ctx context.Context, books money.Ledger) (found string, n int64, err error) {
 	if err := ledger.CloseDays(ctx, books, s.commit, time.Now()); err != nil {
 		return "", 0, err
 	}

@@ -22,17 +22,19 @@ import (
 	httpintegration "castellan/http/people/integration"
 	"castellan/outbound/courier"
 	"castellan/outbound/dispatch"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 // operations builds what administrators send to many: notifications, SMS and
 // agreements.
 func (s *service) operations() error {
 	post := broadcast.Post{Senders: s.senders, Keep: s.keep}
-	many := &broadcast.Service{Users: s.users, Devices: persistence.NewDevices(s.DB), Jobs: s.jobs,
+	many := &broadcast.Service{Users: s.users, Devices: access.NewDevices(s.DB), Jobs: s.jobs,
 		Changes: s.changes("", nil), Parameters: s.parameters, Post: post, Open: s.Ring.Open,
 		MayTell: func(caller, userID string) error { return s.roles.MayWrite(caller, userID, resource.General) }}
-	store := persistence.NewAgreements(s.DB)
+	store := people.NewAgreements(s.DB)
 	terms := &agreement.Service{Store: store, Files: s.files, Users: s.users, Jobs: s.jobs, Changes: s.changes("", nil)}
 	s.join(part{groups: groups(httpbroadcast.Group{Service: many}), kinds: many.Kinds()})
 	s.join(part{
@@ -45,7 +47,7 @@ func (s *service) operations() error {
 
 // accounting builds what makes journals and delivers them.
 func (s *service) accounting() error {
-	journals := &accounting.Service{Store: persistence.NewAccounting(s.DB), Files: s.files, Jobs: s.jobs,
+	journals := &accounting.Service{Store: money.NewAccounting(s.DB), Files: s.files, Jobs: s.jobs,
 		Changes: s.changes("", nil), Codes: s.codes}
 	if a := s.cfg.Accounting; a.URL != "" {
 		to, err := courier.New(courier.Config{URL: a.URL, Secret: a.Secret.Reveal(), CAFile: a.CAFile})

@@ -15,7 +15,7 @@ import (
 	"castellan/http/kit/cdn"
 	"castellan/http/socket"
 	"castellan/http/system"
-	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // Bounds of the server that nobody needs to configure.
@@ -33,7 +33,7 @@ func (s *service) http() (err error) {
 	guards := s.guards()
 	second := s.fourEyes()
 	s.calls = newCalls(s.DB, guards.Audited, time.Now)
-	repeats := persistence.NewIdempotency(s.DB)
+	repeats := kit.NewIdempotency(s.DB)
 	s.join(part{
 		observe: s.calls.observe,
 		loops:   []loop{{"audited calls could not be written", s.calls.run}},

@@ -17,6 +17,7 @@ import (
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 const (
@@ -54,7 +55,7 @@ func (d doctor) stored() []probe {
 	return []probe{reach,
 		{"database schema", "this version does not work on it", "run castellan migrate",
 			func(ctx context.Context) (string, error) {
-				pending, err := d.db.Pending(ctx)
+				pending, err := persistence.Pending(ctx, d.db)
 				if err == nil && len(pending) > 0 {
 					err = fmt.Errorf("%d migrations are missing, from %s", len(pending), pending[0])
 				}
@@ -141,7 +142,7 @@ func (d doctor) unstarted(ctx context.Context) bool {
 	if d.db == nil {
 		return d.absent()
 	}
-	keys, err := persistence.NewKeys(d.db).Keys(ctx)
+	keys, err := kit.NewKeys(d.db).Keys(ctx)
 	return err == nil && len(keys) == 0
 }
 

@@ -13,6 +13,8 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/setup"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 // mfaPolicies is the key of findings about what challenges need.
@@ -78,8 +80,8 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 	methods, actions := mfa.SeedMethods(), mfa.SeedActions()
 	var policies []mfa.Policy
 	if db != nil {
-		live = parameter.NewLive(persistence.NewParameters(db))
-		store := persistence.NewMFA(db)
+		live = parameter.NewLive(kit.NewParameters(db))
+		store := access.NewMFA(db)
 		err := live.Reload(ctx)
 		if err == nil {
 			methods, err = store.Methods(ctx)

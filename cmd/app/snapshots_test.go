@@ -10,7 +10,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/currency"
-	"castellan/persistence"
+	"castellan/persistence/money"
 )
 
 // The currencies in memory are loaded before the node serves, follow the change feed, and are reloaded after a gap of
@@ -31,7 +31,7 @@ func TestCurrenciesAreReloaded(t *testing.T) {
 	add := func(code string, notes ...commit.Write) {
 		t.Helper()
 		storetest.Must(t, other.DB.InTx(t.Context(), func(ctx context.Context) error {
-			store := persistence.NewCurrencies(other.DB)
+			store := money.NewCurrencies(other.DB)
 			id, err := store.AddCurrency(ctx, currency.Currency{Code: code, Name: code})
 			if err == nil {
 				_, err = store.AddPair(ctx, currency.Pair{CurrencyID: id, NetworkID: 1})

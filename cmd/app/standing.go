@@ -9,17 +9,20 @@ import (
 	httpblockage "castellan/http/money/blockage"
 	httpintegration "castellan/http/people/integration"
 	httpstanding "castellan/http/people/standing"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 // standings builds what keeps users from their accounts and from their money.
 func (s *service) standings() error {
-	blockages := &blockage.Service{Store: persistence.NewBlockages(s.DB), Ledger: s.ledger, Users: s.users,
+	blockages := &blockage.Service{Store: money.NewBlockages(s.DB), Ledger: s.ledger, Users: s.users,
 		Currencies: s.currencies, Now: time.Now}
-	store := persistence.NewStandings(s.DB)
+	store := people.NewStandings(s.DB)
 	service := &standing.Service{Store: store, Users: s.users, Blockages: blockages,
-		Administrators: persistence.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
-		Ignored: persistence.NewParameters(s.DB), Changes: s.changes(change.Parameters, s.parameters),
+		Administrators: access.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
+		Ignored: kit.NewParameters(s.DB), Changes: s.changes(change.Parameters, s.parameters),
 		ClosureType: int64(s.cfg.Blockage.ClosureType)}
 	service.Changes.Lock, service.Claims = store.Lock, s.external
 	s.join(part{groups: groups(httpblockage.Group{Service: blockages}, httpstanding.Group{Service: service},

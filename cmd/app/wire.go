@@ -60,6 +60,8 @@ import (
 	"castellan/outbound/dispatch"
 	"castellan/outbound/tracing"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 // service is a running node: what its parts share, and what they brought.
@@ -89,7 +91,7 @@ type service struct {
 	tracer         *tracing.Tracer // nil where nothing is traced
 	commit         *metricsCommitter
 	feed           *change.Reader
-	users          persistence.Users
+	users          access.Users
 	node           *cluster.Node
 	pauses         *pauseDetector // nil on a node that is alone
 	locator        geo.Locator
@@ -118,7 +120,7 @@ type service struct {
 	roles          *resource.Live
 	crons          *cronkey.Live
 	services       *servicekey.Live
-	external       persistence.Integration // external ids and events of other services
+	external       kit.Integration // external ids and events of other services
 	parameters     *parameter.Live
 	senders        map[message.Channel]message.Sender
 	denials        *denials

@@ -20,7 +20,7 @@ import (
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/outbound/dispatch"
-	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // Every setting of a bound reaches the rule that it is for, each by a value of its own.
@@ -132,7 +132,7 @@ func TestPeriodicTasks(t *testing.T) {
 			t.Errorf("%s: %v", x.complaint, err)
 		}
 	}
-	rows, err := persistence.NewAudit(s.DB).List(context.Background(), audit.Query{Action: session.ActionLogin},
+	rows, err := kit.NewAudit(s.DB).List(context.Background(), audit.Query{Action: session.ActionLogin},
 		page.Query[audit.Place]{Limit: 10})
 	storetest.Must(t, err)
 	if len(rows.Records) != 1 || !strings.HasPrefix(rows.Records[0].Detail, "3 refused with unknown identifiers") {

@@ -12,7 +12,7 @@ import (
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/job"
 	httpjob "castellan/http/kit/job"
-	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 // work builds what starts background jobs and what runs them: owners in the
 // cluster, which take from the parts of the slices what a kind does.
 func (s *service) work() error {
-	store := persistence.NewJobs(s.DB)
+	store := kit.NewJobs(s.DB)
 	s.kinds = map[string]job.Kind{}
 	_, embedded := s.cfg.Database.SQLitePath()
 	s.runner = &job.Runner{Store: store, Commit: s.commit, Kinds: s.kinds, Open: s.Ring.Open, Now: time.Now, Log: s.log,

@@ -12,7 +12,7 @@ import (
 	"castellan/domain/access/geofilter"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
-	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 type userAllowIPCmd struct {
@@ -52,7 +52,7 @@ func (c userAllowIPCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	store, now := persistence.NewAllowedIPs(v.DB), time.Now()
+	store, now := access.NewAllowedIPs(v.DB), time.Now()
 	before, err := store.Networks(e.ctx, u.ID)
 	if err != nil {
 		return err
@@ -132,8 +132,8 @@ func (c userClearGeofilterCmd) Run(e *env) error {
 		return err
 	}
 	filters := geofilter.Service{
-		Store:   persistence.NewGeofilters(v.DB),
-		Users:   persistence.NewUsers(v.DB),
+		Store:   access.NewGeofilters(v.DB),
+		Users:   access.NewUsers(v.DB),
 		Commit:  v.DB,
 		Notices: notices,
 		Now:     time.Now,

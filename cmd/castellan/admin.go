@@ -18,7 +18,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/people/kyc"
-	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 type userCmd struct {
@@ -112,7 +112,7 @@ func (c userArg) open(e *env) (v *app.Deployment, u user.User, err error) {
 	if v, err = app.Open(e.ctx, e.cfg); err != nil {
 		return nil, u, err
 	}
-	users := persistence.NewUsers(v.DB)
+	users := access.NewUsers(v.DB)
 	switch to := app.CanonicalDestination(c.User); {
 	case strings.Contains(c.User, "@"):
 		u, err = users.ByEmail(e.ctx, to)
@@ -185,7 +185,7 @@ func (c userReopenKYCCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	err = kyc.Reopen(e.ctx, persistence.NewUsers(v.DB), v.Changes(change.Users), audit.Operator, u.ID)
+	err = kyc.Reopen(e.ctx, access.NewUsers(v.DB), v.Changes(change.Users), audit.Operator, u.ID)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/blob"
 	"castellan/outbound/folder"
-	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 type auditCmd struct {
@@ -56,7 +56,7 @@ func (c auditVerifyCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	found, err := v.DB.VerifyAuditSince(e.ctx, v.Ring.Audit(), known, files)
+	found, err := kit.NewAudit(v.DB).VerifySince(e.ctx, v.Ring.Audit(), known, files)
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func (c auditVerifyCmd) Run(e *env) (err error) {
 }
 
 // readArchives proves files in the order of their names, which begin with their number.
-func readArchives(key []byte, names []string) (*persistence.Archives, error) {
+func readArchives(key []byte, names []string) (*kit.Archives, error) {
 	names = slices.SortedFunc(slices.Values(names), func(a, b string) int {
 		return cmp.Compare(filepath.Base(a), filepath.Base(b))
 	})
-	files := &persistence.Archives{}
+	files := &kit.Archives{}
 	for _, name := range names {
 		content, err := os.ReadFile(name)
 		if err != nil {
@@ -136,12 +136,12 @@ func (c auditArchiveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if may, err := v.DB.MayRemoveAudit(e.ctx); err != nil || c.Write && !may {
+	if may, err := kit.NewAudit(v.DB).MayRemove(e.ctx); err != nil || c.Write && !may {
 		return cmp.Or(err, errors.New("this role may not remove audit rows: use the owner of the tables"))
 	}
 	before, rows := time.Now().Add(-keep), int64(0)
 	if !c.Write {
-		n, err := v.DB.AuditOlder(e.ctx, before)
+		n, err := kit.NewAudit(v.DB).Older(e.ctx, before)
 		if err != nil {
 			return err
 		}

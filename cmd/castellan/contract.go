@@ -8,7 +8,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/office/contract"
-	"castellan/persistence"
+	"castellan/persistence/office"
 )
 
 type contractCmd struct {
@@ -36,7 +36,7 @@ func (c contractAddCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	contracts := contract.Service{Store: persistence.NewContracts(v.DB), Changes: v.Changes("")}
+	contracts := contract.Service{Store: office.NewContracts(v.DB), Changes: v.Changes("")}
 	id, err := contracts.Add(e.ctx, audit.Operator,
 		contract.Contract{Code: c.Code, Name: c.Name, Version: c.Version, Active: !c.Passive})
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
@@ -57,7 +57,7 @@ func (contractListCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	all, err := persistence.NewContracts(v.DB).Contracts(e.ctx, contract.Query{})
+	all, err := office.NewContracts(v.DB).Contracts(e.ctx, contract.Query{})
 	for _, c := range all {
 		fmt.Fprintf(e.out, "%d\t%s\t%s\t%s\n", c.ID, c.Code, cmp.Or(c.Version, "-"), c.Name)
 	}

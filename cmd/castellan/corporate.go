@@ -6,7 +6,7 @@ import (
 	"castellan/cmd/app"
 	"castellan/domain/kit/audit"
 	"castellan/domain/people/corporate"
-	"castellan/persistence"
+	"castellan/persistence/people"
 )
 
 type corporateCmd struct {
@@ -31,7 +31,7 @@ func (c corporateAddCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	companies := corporate.Service{Store: persistence.NewCorporate(v.DB), Changes: v.Changes("")}
+	companies := corporate.Service{Store: people.NewCorporate(v.DB), Changes: v.Changes("")}
 	id, err := companies.AddApplication(e.ctx, audit.Operator,
 		corporate.Application{CompanyName: c.Name, TaxNumber: c.TaxNumber, Status: c.Status})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
-	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 type cronKeyCmd struct {
@@ -56,7 +56,7 @@ func (cronKeyListCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	keys, err := persistence.NewCronKeys(v.DB).Keys(e.ctx)
+	keys, err := access.NewCronKeys(v.DB).Keys(e.ctx)
 	for _, k := range keys {
 		fmt.Fprintf(e.out, "%s\t%s\n", k.Name, k.CreatedAt.UTC().Format(time.RFC3339))
 	}

@@ -12,7 +12,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/page"
-	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 type jobsCmd struct {
@@ -218,5 +218,5 @@ func openJobs(e *env) (*app.Deployment, *job.Service, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return v, &job.Service{Store: persistence.NewJobs(v.DB), Changes: v.Changes(""), Seal: v.Ring.Seal}, nil
+	return v, &job.Service{Store: kit.NewJobs(v.DB), Changes: v.Changes(""), Seal: v.Ring.Seal}, nil
 }

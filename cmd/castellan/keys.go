@@ -11,7 +11,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
-	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 type keysCmd struct {
@@ -35,7 +35,7 @@ func (keysListCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	store, now := persistence.NewKeys(v.DB), time.Now()
+	store, now := kit.NewKeys(v.DB), time.Now()
 	records, err := store.Keys(e.ctx)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (c rotateCmd) replace(e *env, v *app.Deployment, purpose keyring.Purpose) e
 		return err
 	}
 	fmt.Fprintf(e.out, "new %s key %s, in use from %s\n", c.Purpose, r.ID, r.From.Format(time.RFC3339))
-	recovery, cron, err := persistence.NewKeys(v.DB).Held(e.ctx)
+	recovery, cron, err := kit.NewKeys(v.DB).Held(e.ctx)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/domain/money/ledger"
-	"castellan/persistence"
+	"castellan/persistence/money"
 )
 
 type ledgerCmd struct {
@@ -29,7 +29,7 @@ func (ledgerVerifyCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	totals, err := ledger.Verify(e.ctx, persistence.NewLedger(v.DB))
+	totals, err := ledger.Verify(e.ctx, money.NewLedger(v.DB))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"castellan/cmd/app"
 	"castellan/domain/kit/audit"
 	"castellan/domain/money/rate"
-	"castellan/persistence"
+	"castellan/persistence/money"
 )
 
 type ratesCmd struct {
@@ -49,7 +49,7 @@ func (c ratesImportCmd) Run(e *env) error {
 	}
 	defer v.Close()
 	fmt.Fprintf(e.out, "storing %d rates\n", len(quotes))
-	changed, err := rate.Import(e.ctx, persistence.NewRates(v.DB), v.Changes(""), audit.Operator, quotes)
+	changed, err := rate.Import(e.ctx, money.NewRates(v.DB), v.Changes(""), audit.Operator, quotes)
 	if err != nil {
 		return err
 	}

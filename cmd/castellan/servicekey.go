@@ -10,7 +10,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
-	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 type serviceKeyCmd struct {
@@ -114,6 +114,6 @@ func withServiceKeys(e *env, do func(*servicekey.Service) error) error {
 		return err
 	}
 	defer v.Close()
-	return do(&servicekey.Service{Store: persistence.NewServiceKeys(v.DB), Changes: v.Changes(change.ServiceKeys),
-		Ring: v.Ring, Roles: persistence.NewResources(v.DB).Roles})
+	return do(&servicekey.Service{Store: access.NewServiceKeys(v.DB), Changes: v.Changes(change.ServiceKeys),
+		Ring: v.Ring, Roles: access.NewResources(v.DB).Roles})
 }

@@ -14,7 +14,7 @@ import (
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
-	"castellan/persistence"
+	"castellan/persistence/guard"
 )
 
 type wafCmd struct {
@@ -41,7 +41,7 @@ func (c wafListCmd) Run(e *env) error {
 	if status := firewall.Status(c.Status); status != "" {
 		q.Status = &status
 	}
-	rules, err := persistence.NewFirewall(v.DB).Rules(e.ctx, q)
+	rules, err := guard.NewFirewall(v.DB).Rules(e.ctx, q)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (c wafDisableCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	admin := firewall.Admin{Store: persistence.NewFirewall(v.DB), Changes: v.Changes(change.Firewall),
+	admin := firewall.Admin{Store: guard.NewFirewall(v.DB), Changes: v.Changes(change.Firewall),
 		App: e.cfg.Firewall.AppID, Known: app.Resources(e.cfg)}
 	inactive := firewall.Inactive
 	err = admin.Change(
@@ -162,7 +162,7 @@ func (c wafExplainCmd) Run(e *env) error {
 		}
 		client.Country = where.Country(client.IP)
 	}
-	live := firewall.NewLive(persistence.NewFirewall(v.DB), e.cfg.Firewall.AppID, time.Now)
+	live := firewall.NewLive(guard.NewFirewall(v.DB), e.cfg.Firewall.AppID, time.Now)
 	if err := live.Reload(e.ctx); err != nil {
 		return err
 	}

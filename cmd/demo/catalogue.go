@@ -16,7 +16,9 @@ import (
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/rate"
 	"castellan/domain/people/agreement"
-	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 // offered are the currencies beside those of a new installation.
@@ -64,7 +66,7 @@ func (r *run) catalogue(ctx context.Context) error {
 
 // currencies adds currencies, networks and pairs.
 func (r *run) currencies(ctx context.Context) error {
-	store := persistence.NewCurrencies(r.DB)
+	store := money.NewCurrencies(r.DB)
 	for _, c := range offered {
 		id, err := store.AddCurrency(ctx, c.Currency)
 		if err != nil {
@@ -93,7 +95,7 @@ func (r *run) currencies(ctx context.Context) error {
 
 // loadAssets reads the pairs that have a price.
 func (r *run) loadAssets(ctx context.Context) error {
-	catalog, err := currency.Load(ctx, persistence.NewCurrencies(r.DB))
+	catalog, err := currency.Load(ctx, money.NewCurrencies(r.DB))
 	if err != nil {
 		return err
 	}
@@ -108,7 +110,7 @@ func (r *run) loadAssets(ctx context.Context) error {
 
 // loadAgreements reads the agreements that must be accepted.
 func (r *run) loadAgreements(ctx context.Context) error {
-	all, err := persistence.NewAgreements(r.DB).List(ctx, agreement.Query{})
+	all, err := people.NewAgreements(r.DB).List(ctx, agreement.Query{})
 	r.agreements = nil
 	for _, a := range all {
 		if a.AcceptRequired {
@@ -150,7 +152,7 @@ func (r *run) rates(ctx context.Context) error {
 		}
 	}
 	r.Clock.set(r.Now)
-	_, err := persistence.NewRates(r.DB).Add(ctx, "demo", quotes)
+	_, err := money.NewRates(r.DB).Add(ctx, "demo", quotes)
 	return err
 }
 
@@ -167,7 +169,7 @@ func (r *run) addresses(ctx context.Context) error {
 	return r.changes(change.Parameters, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, "PARAMETER_UPDATE",
 		func(ctx context.Context) (admin.Done, error) {
 			return admin.Done{Target: parameter.Treasury.Code}, parameter.Treasury.Change(ctx,
-				persistence.NewParameters(r.DB), func(parameter.Addresses) (parameter.Addresses, error) { return all, nil })
+				kit.NewParameters(r.DB), func(parameter.Addresses) (parameter.Addresses, error) { return all, nil })
 		})
 }
 
@@ -189,7 +191,7 @@ func (r *run) fees(ctx context.Context) error {
 	}{{parameter.Fee, fees}, {parameter.Minimum, least}} {
 		err := r.changes(change.Parameters, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, "PARAMETER_UPDATE",
 			func(ctx context.Context) (admin.Done, error) {
-				return admin.Done{Target: p.kind.Code}, p.kind.Change(ctx, persistence.NewParameters(r.DB),
+				return admin.Done{Target: p.kind.Code}, p.kind.Change(ctx, kit.NewParameters(r.DB),
 					func(parameter.Fees) (parameter.Fees, error) { return p.all, nil })
 			})
 		if err != nil {

@@ -10,12 +10,12 @@ import (
 	"castellan/domain/people/dropdown"
 	"castellan/domain/people/identity"
 	"castellan/domain/people/kyc"
-	"castellan/persistence"
+	"castellan/persistence/people"
 )
 
 // decide keeps what was decided on the identity and the address of an account.
 func (r *run) decide(ctx context.Context, p *person) error {
-	store, at := persistence.NewDecisions(r.DB), p.CreatedAt.Add(30*time.Minute)
+	store, at := people.NewDecisions(r.DB), p.CreatedAt.Add(30*time.Minute)
 	for _, d := range []kyc.Decision{{Kind: kyc.Identity, Value: p.KYCConfirm},
 		{Kind: kyc.Address, Value: p.AddressConfirmed}} {
 		if d.Value == user.WaitingApproval {
@@ -42,7 +42,7 @@ func (r *run) tell(ctx context.Context, p *person) error {
 	}
 	s, i := sourceOf(r.Seed, "info "+p.ID, 0), identity.Info{UserID: p.ID}
 	for n, q := range identity.Questions {
-		options, err := persistence.NewDropdowns(r.DB).List(ctx, dropdown.Query{Group: &q.Group})
+		options, err := people.NewDropdowns(r.DB).List(ctx, dropdown.Query{Group: &q.Group})
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (r *run) tell(ctx context.Context, p *person) error {
 		}
 	}
 	r.Clock.set(p.CreatedAt.Add(10 * time.Minute))
-	_, err := persistence.NewIdentities(r.DB).Inform(ctx, i)
+	_, err := people.NewIdentities(r.DB).Inform(ctx, i)
 	return err
 }
 

@@ -32,6 +32,8 @@ import (
 	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/ledger"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/money"
 )
 
 // Clock is the clock of the database while it is filled: a record is stamped with
@@ -178,7 +180,7 @@ func (r *run) people(ctx context.Context) error {
 // was done before: then the first of them is there.
 func (r *run) chunk(ctx context.Context, first, end int) error {
 	p := r.person(first)
-	_, err := persistence.NewUsers(r.DB).Get(ctx, p.ID)
+	_, err := access.NewUsers(r.DB).Get(ctx, p.ID)
 	if fault.CodeOf(err) != fault.RecordNotFound {
 		return err
 	}
@@ -223,7 +225,7 @@ func (r *run) chunk(ctx context.Context, first, end int) error {
 // open is ErrServing where days of the ledger are closed, which only a running service
 // does before the end: nothing may come into them.
 func (r *run) open(ctx context.Context) error {
-	_, closed, err := persistence.NewLedger(r.DB).LastDay(ctx)
+	_, closed, err := money.NewLedger(r.DB).LastDay(ctx)
 	if err == nil && closed {
 		err = ErrServing
 	}
@@ -251,13 +253,13 @@ func (r *run) book(ctx context.Context, b *ledger.Batch) error {
 // days closes the days of the ledger, as the service does every night.
 func (r *run) days(ctx context.Context) error {
 	r.Progress(0, 0, "closing the days of the ledger")
-	return ledger.CloseDays(ctx, persistence.NewLedger(r.DB), r.DB, r.Now)
+	return ledger.CloseDays(ctx, money.NewLedger(r.DB), r.DB, r.Now)
 }
 
 func (r *run) verify(s *Summary) func(context.Context) error {
 	return func(ctx context.Context) (err error) {
 		r.Progress(0, 0, "proving the ledger")
-		s.Totals, err = ledger.Verify(ctx, persistence.NewLedger(r.DB))
+		s.Totals, err = ledger.Verify(ctx, money.NewLedger(r.DB))
 		return err
 	}
 }

@@ -25,7 +25,10 @@ import (
 	"castellan/domain/people/registration"
 	"castellan/domain/people/standing"
 	"castellan/http/rest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	moneystore "castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 // The services around the demonstration, as the audit names them. None has a key.
@@ -53,19 +56,19 @@ const quota = 1 << 30
 
 // openDoors builds the services on the catalogue, which is committed.
 func (r *run) openDoors(ctx context.Context) error {
-	currencies := currency.NewLive(persistence.NewCurrencies(r.DB))
-	parameters := parameter.NewLive(persistence.NewParameters(r.DB))
+	currencies := currency.NewLive(moneystore.NewCurrencies(r.DB))
+	parameters := parameter.NewLive(kit.NewParameters(r.DB))
 	book, err := message.NewBook("Castellan", nil)
 	if err := errors.Join(err, currencies.Reload(ctx), parameters.Reload(ctx)); err != nil {
 		return err
 	}
-	users, claims, now := persistence.NewUsers(r.DB), persistence.NewIntegration(r.DB), r.Clock.Now
-	transactions, own := persistence.NewTransactions(r.DB), r.changes("", nil)
-	money := &ledger.Ledger{Store: persistence.NewLedger(r.DB), Commit: r.DB, Now: now,
+	users, claims, now := access.NewUsers(r.DB), kit.NewIntegration(r.DB), r.Clock.Now
+	transactions, own := moneystore.NewTransactions(r.DB), r.changes("", nil)
+	money := &ledger.Ledger{Store: moneystore.NewLedger(r.DB), Commit: r.DB, Now: now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
-	limits := &limit.Service{Users: users, Levels: persistence.NewLevels(r.DB), Store: persistence.NewLimits(r.DB),
-		Rates: persistence.NewRates(r.DB), Catalog: currencies.Catalog, Now: now}
-	jobs := persistence.NewJobs(r.DB)
+	limits := &limit.Service{Users: users, Levels: moneystore.NewLevels(r.DB), Store: moneystore.NewLimits(r.DB),
+		Rates: moneystore.NewRates(r.DB), Catalog: currencies.Catalog, Now: now}
+	jobs := kit.NewJobs(r.DB)
 	d := &doors{
 		deposits: &transaction.Service{Ledger: money, Users: users, Currencies: currencies, Parameters: parameters,
 			Now: now, Store: transactions, Changes: own, Messenger: inside{book, now}, Claims: claims,
@@ -73,16 +76,16 @@ func (r *run) openDoors(ctx context.Context) error {
 			Await:   func(context.Context, string) (job.Job, error) { return job.Job{}, nil }, // treasury runs the job
 			MayMove: func(string, string) error { return nil }},
 		withdrawals: &transaction.Withdrawals{Ledger: money, Store: transactions, Users: users, Currencies: currencies,
-			Parameters: parameters, Limits: limits, Books: persistence.NewAddressBooks(r.DB), Rules: r.Rules,
+			Parameters: parameters, Limits: limits, Books: moneystore.NewAddressBooks(r.DB), Rules: r.Rules,
 			Waiting: r.Waiting, Claims: claims, Now: now},
-		standing: &standing.Service{Store: persistence.NewStandings(r.DB), Users: users, Parameters: parameters,
-			Ignored: persistence.NewParameters(r.DB), Claims: claims,
-			Changes: r.changes(change.Parameters, persistence.NewStandings(r.DB).Lock)},
-		corporate: &corporate.Service{Store: persistence.NewCorporate(r.DB), Users: users, Hasher: r.Hasher,
-			Changes: r.changes("", persistence.NewCorporate(r.DB).Lock), Claims: claims},
-		documents: &document.Service{Store: persistence.NewDocuments(r.DB), Users: users, Files: r.Files,
+		standing: &standing.Service{Store: people.NewStandings(r.DB), Users: users, Parameters: parameters,
+			Ignored: kit.NewParameters(r.DB), Claims: claims,
+			Changes: r.changes(change.Parameters, people.NewStandings(r.DB).Lock)},
+		corporate: &corporate.Service{Store: people.NewCorporate(r.DB), Users: users, Hasher: r.Hasher,
+			Changes: r.changes("", people.NewCorporate(r.DB).Lock), Claims: claims},
+		documents: &document.Service{Store: people.NewDocuments(r.DB), Users: users, Files: r.Files,
 			Pictures: picture.NewDecoder(), Ring: r.Ring, Changes: own, Values: parameters.Set, Quota: quota},
-		books: &addressbook.Service{Store: persistence.NewAddressBooks(r.DB), Changes: own, Currencies: currencies,
+		books: &addressbook.Service{Store: moneystore.NewAddressBooks(r.DB), Changes: own, Currencies: currencies,
 			Rules: r.Rules, Waiting: r.Waiting},
 	}
 	kind := d.deposits.Kind()

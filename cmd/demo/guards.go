@@ -11,7 +11,8 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	httpapi "castellan/http"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/guard"
 )
 
 // duties are the roles of the staff with what each may call. Everything else is
@@ -44,9 +45,9 @@ var duties = []struct {
 
 // roles adds the roles with their grants, and the pages of a back office.
 func (r *run) roles(ctx context.Context) error {
-	store := persistence.NewResources(r.DB)
+	store := access.NewResources(r.DB)
 	r.Clock.set(r.start)
-	a := resource.Admin{Store: store, Accounts: persistence.NewUsers(r.DB), Table: httpapi.Table(), Dev: r.Dev,
+	a := resource.Admin{Store: store, Accounts: access.NewUsers(r.DB), Table: httpapi.Table(), Dev: r.Dev,
 		Changes: r.changes(change.Roles, store.Lock)}
 	endpoints, err := store.Resources(ctx, resource.API)
 	if err != nil {
@@ -96,7 +97,7 @@ func (r *run) changes(topic change.Topic, lock func(context.Context) error) admi
 // who looks at the demo: those that refuse are about addresses of documentation,
 // or only count.
 func (r *run) rules(ctx context.Context) error {
-	store := persistence.NewFirewall(r.DB)
+	store := guard.NewFirewall(r.DB)
 	for i, rule := range []firewall.Rule{
 		{Label: "known-attackers", Type: firewall.Blacklist, EntityType: firewall.IP, Status: firewall.Active,
 			Entities: []string{"203.0.113.66", "198.51.100.128/25"}, AllResources: true},

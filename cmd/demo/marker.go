@@ -1,7 +1,8 @@
 package demo
 
 import (
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/money"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,7 @@ func (r *run) begin(ctx context.Context) error {
 // empty is ErrPeople where somebody has an account, and ErrMoney where money was moved.
 // The accounts that development mode makes at its first start do not count.
 func (r *run) empty(ctx context.Context) error {
-	people, err := persistence.NewUsers(r.DB).List(ctx, "", 3)
+	people, err := access.NewUsers(r.DB).List(ctx, "", 3)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (r *run) empty(ctx context.Context) error {
 			return ErrPeople
 		}
 	}
-	_, moved, err := persistence.NewLedger(r.DB).FirstDay(ctx)
+	_, moved, err := money.NewLedger(r.DB).FirstDay(ctx)
 	if err == nil && moved {
 		err = ErrMoney
 	}

@@ -9,7 +9,9 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/job"
 	"castellan/domain/office/staffrequest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/office"
 )
 
 // office makes what the staff has to do, and has done.
@@ -30,8 +32,8 @@ var services = []string{"castellan-api", "castellan-web", "rates-worker", "ledge
 
 // approvals asks for deployments and access over the months. The last ones wait.
 func (r *run) approvals(ctx context.Context) error {
-	a := staffrequest.Service{Deploys: persistence.NewDeploys(r.DB), VPNs: persistence.NewVPNs(r.DB),
-		Users: persistence.NewUsers(r.DB), Changes: r.changes("", nil)}
+	a := staffrequest.Service{Deploys: office.NewDeploys(r.DB), VPNs: office.NewVPNs(r.DB),
+		Users: access.NewUsers(r.DB), Changes: r.changes("", nil)}
 	admin := audit.By{UserID: r.team[0].ID}
 	const many = 36
 	for n := range many {
@@ -81,7 +83,7 @@ func (r *run) approvals(ctx context.Context) error {
 // jobs are some of each state. Those that are not over are due in a hundred years, so
 // that no node ever works on them.
 func (r *run) jobs(ctx context.Context) error {
-	store := persistence.NewJobs(r.DB)
+	store := kit.NewJobs(r.DB)
 	for n := range 24 {
 		s := sourceOf(r.Seed, "job", n)
 		at := r.Now.Add(-time.Duration(24-n) * 7 * time.Hour)

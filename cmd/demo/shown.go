@@ -11,7 +11,8 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/money/addressbook"
 	"castellan/domain/people/document"
-	"castellan/persistence"
+	"castellan/persistence/delivery"
+	"castellan/persistence/people"
 )
 
 // papers are the documents that somebody sends, by their type.
@@ -117,7 +118,7 @@ func (r *run) notices(ctx context.Context, p *person) error {
 		return nil
 	}
 	r.Clock.set(r.Now.Add(-time.Minute))
-	_, err := persistence.NewNotifications(r.DB).Read(ctx, p.ID, read)
+	_, err := delivery.NewNotifications(r.DB).Read(ctx, p.ID, read)
 	return err
 }
 
@@ -151,7 +152,7 @@ func (r *run) filter(ctx context.Context, p *person) error {
 
 // accept has most people accept the agreements that they must.
 func (r *run) accept(ctx context.Context, p *person) error {
-	store := persistence.NewAgreements(r.DB)
+	store := people.NewAgreements(r.DB)
 	s := sourceOf(r.Seed, "agreement "+p.ID, 0)
 	for _, id := range r.agreements {
 		if s.chance(20) || p.Status == user.Closed {

@@ -11,7 +11,8 @@ import (
 	"castellan/domain/office/announcement"
 	"castellan/domain/office/contract"
 	"castellan/domain/people/agreement"
-	"castellan/persistence"
+	"castellan/persistence/office"
+	"castellan/persistence/people"
 )
 
 // clauses are the titles of the parts of a contract.
@@ -20,7 +21,7 @@ var clauses = []string{"Scope", "Your account", "Security of your account", "Fee
 
 // contracts adds a contract to those of a new installation, and details to each.
 func (r *run) contracts(ctx context.Context) error {
-	store := persistence.NewContracts(r.DB)
+	store := office.NewContracts(r.DB)
 	r.Clock.set(r.start)
 	for _, c := range []contract.Contract{{Code: "RISK_NOTICE", Name: "Risk notice", Version: "2.1", Active: true},
 		{Code: "TERMS_2024", Name: "Terms of use of 2024", Version: "1.0"}} {
@@ -63,7 +64,7 @@ var news = []struct{ tr, en, ar, body string }{
 // announcements tells them over the months: past, present and future ones, drafts, and
 // one for the slider.
 func (r *run) announcements(ctx context.Context) error {
-	store, policy, admin := persistence.NewAnnouncements(r.DB), richtext.New(""), r.team[0].ID
+	store, policy, admin := office.NewAnnouncements(r.DB), richtext.New(""), r.team[0].ID
 	for i, n := range news {
 		s := sourceOf(r.Seed, "announcement", i)
 		at := r.Now.AddDate(0, 0, -50*(len(news)-3)+50*i)
@@ -98,7 +99,7 @@ func (r *run) announcements(ctx context.Context) error {
 
 // publish publishes agreements in versions.
 func (r *run) publish(ctx context.Context) error {
-	store := persistence.NewAgreements(r.DB)
+	store := people.NewAgreements(r.DB)
 	for i, a := range []agreement.Agreement{
 		{Name: "Kullanıcı sözleşmesi", Version: "1", Description: "Terms of use", AcceptRequired: true},
 		{Name: "Aydınlatma metni", Version: "1", Description: "Notice about personal data", AcceptRequired: true},

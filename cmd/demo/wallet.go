@@ -11,7 +11,7 @@ import (
 	"castellan/domain/kit/integration"
 	"castellan/domain/money/addressbook"
 	"castellan/domain/money/transaction"
-	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // recent is how far back deposits wait and withdrawals are in the queue.
@@ -65,7 +65,7 @@ func (p *person) credited() bool { return p.place%8 == 3 }
 
 // treasury credits deposits that wait, by the job that the console starts.
 func (r *run) treasury(ctx context.Context) error {
-	claims := persistence.NewIntegration(r.DB)
+	claims := kit.NewIntegration(r.DB)
 	by := audit.By{UserID: r.team[2].ID}
 	var ids []string
 	for place := range min(r.Users, shown) {

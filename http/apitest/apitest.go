@@ -58,7 +58,7 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = db.Exclusive(ctx, func(ctx context.Context) error { _, err := db.Migrate(ctx); return err })
+	err = db.Exclusive(ctx, func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err })
 	if err := errors.Join(err, db.Close()); err != nil {
 		return nil, err
 	}
@@ -81,8 +81,12 @@ func open(t *testing.T, dsn string) *persistence.DB {
 	db, err := persistence.Open(ctx, dsn, persistence.Options{})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	storetest.Must(t, db.Exclusive(ctx, func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
-	db.Start([]byte(AuditKey), "test")
+	storetest.Must(t, db.Exclusive(ctx, func(ctx context.Context) error {
+		_, err := persistence.Migrate(ctx,
+			db)
+		return err
+	}))
+	persistence.Start(db, []byte(AuditKey), "test")
 	return db
 }
 

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/kit/job/jobtest"
 	"castellan/domain/kit/keyring"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // Jobs runs background jobs when a test says so, one step after the other.
@@ -21,7 +22,7 @@ type Jobs struct {
 
 // NewJobs returns the jobs of a database. They see the time of now.
 func NewJobs(t *testing.T, db *persistence.DB, ring *keyring.Ring, now func() time.Time) *Jobs {
-	store, kinds := persistence.NewJobs(db), map[string]job.Kind{}
+	store, kinds := kit.NewJobs(db), map[string]job.Kind{}
 	return &Jobs{
 		Service: &job.Service{Store: store, Changes: admin.Changes{Commit: db, Now: now}, Seal: ring.Seal},
 		Kinds:   kinds,

@@ -23,6 +23,8 @@ import (
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 // The credential of the exchange-rate endpoint at a test endpoint (D-AUTH-07,
@@ -31,7 +33,7 @@ func TestCronAuth(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
 		ring := keyringtest.Ring(t, time.Now)
-		live := cronkey.NewLive(persistence.NewCronKeys(db), ring)
+		live := cronkey.NewLive(access.NewCronKeys(db), ring)
 		issuer := cronkey.Issuer{Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.CronKeys}, Ring: ring}
 		n := node{held: map[string][]string{"deny": {"deny"}},
 			grants: []resource.Grant{{RoleCode: "deny", ResourceCode: "GET /rates", Context: resource.API,
@@ -174,7 +176,7 @@ func TestCronAuth(t *testing.T) {
 		}
 		wants(none, "/rates", "cron-auth", key)
 		wants("other", "/rates", "cron-auth", other)
-		if rows, err := db.VerifyAudit(ctx, []byte("key")); err != nil || rows != 3 {
+		if rows, err := kit.NewAudit(db).Verify(ctx, []byte("key")); err != nil || rows != 3 {
 			t.Errorf("%d audit rows, %v; want one for each of two keys and a removal", rows, err)
 		}
 	})

@@ -18,13 +18,14 @@ import (
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 )
 
 func secondPerson(t *testing.T) (auth.SecondPerson, *persistence.DB) {
 	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
 	now := func() time.Time { return time.UnixMilli(1_700_000_000_000) }
-	return auth.SecondPerson{Commit: db, Service: &foureyes.Service{Store: persistence.NewFourEyes(db),
+	return auth.SecondPerson{Commit: db, Service: &foureyes.Service{Store: office.NewFourEyes(db),
 		Changes: admin.Changes{Commit: db, Now: now}, Seal: ring.Seal, Open: ring.Open, TTL: time.Minute,
 		Account: func(context.Context, string) (challenge.Account, error) { return challenge.Account{}, nil }}}, db
 }

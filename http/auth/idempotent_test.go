@@ -17,6 +17,7 @@ import (
 	"castellan/http/rest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // eachDatabase runs a test on a fresh database of each kind.
@@ -32,12 +33,12 @@ func eachDatabase(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
 			}
 			defer db.Close()
 			if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
-				_, err := db.Migrate(ctx)
+				_, err := persistence.Migrate(ctx, db)
 				return err
 			}); err != nil {
 				t.Fatal(err)
 			}
-			db.Start([]byte("key"), "test"+time.Now().Format("150405.000000"))
+			persistence.Start(db, []byte("key"), "test"+time.Now().Format("150405.000000"))
 			test(t, db)
 		})
 	}
@@ -47,7 +48,7 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
 		ring := keyringtest.Ring(t, time.Now)
 		keeper := func() *auth.Idempotent {
-			return &auth.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
+			return &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
 		}
 		i, who := keeper(), rest.Caller{UserID: "u1"}
 		var runs atomic.Int64
@@ -63,7 +64,7 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			return status, string(b), replayed, err
 		}
 		rows := func() int64 {
-			n, err := db.VerifyAudit(t.Context(), []byte("key"))
+			n, err := kit.NewAudit(db).Verify(t.Context(), []byte("key"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +127,7 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 // endpoint is another key, and its answer is never shown.
 func TestIdempotencyKeysAreNotShared(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
-		i := &auth.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: keyringtest.Ring(t, time.Now),
+		i := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: keyringtest.Ring(t, time.Now),
 			Now: time.Now}
 		for _, c := range []struct {
 			who          rest.Caller
@@ -161,7 +162,7 @@ func TestIdempotencyOutlivesAReplacedKey(t *testing.T) {
 		start := time.Now()
 		now := func() time.Time { return start.Add(time.Duration(ahead.Load())) }
 		keys := keyringtest.Keeper(t, now)
-		i := &auth.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: keys.Ring(), Now: now}
+		i := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: keys.Ring(), Now: now}
 		run := func(key string) (replayed bool) {
 			t.Helper()
 			_, _, _, replayed, err := i.Run(t.Context(), rest.Caller{UserID: "u1"}, key, "POST", "/x", [32]byte{1},

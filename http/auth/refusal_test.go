@@ -14,6 +14,7 @@ import (
 	"castellan/http/auth"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -26,7 +27,7 @@ type repeats struct {
 
 func newRepeats(t *testing.T) *repeats {
 	db := persistencetest.SQLite(t)
-	return &repeats{&auth.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Now: time.Now,
+	return &repeats{&auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Now: time.Now,
 		Ring: keyringtest.Ring(t, time.Now)}, t, db}
 }
 

@@ -24,7 +24,7 @@ import (
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"
 )
 
@@ -37,13 +37,13 @@ type keys struct {
 func newKeys(t *testing.T, roles ...string) keys {
 	t.Helper()
 	db := persistencetest.SQLite(t)
-	registry := persistence.NewResources(db)
+	registry := access.NewResources(db)
 	for _, code := range roles {
 		_, err := registry.AddRole(t.Context(), resource.Role{Code: code, Name: code})
 		storetest.Must(t, err)
 	}
 	ring := keyringtest.Ring(t, time.Now)
-	store := persistence.NewServiceKeys(db)
+	store := access.NewServiceKeys(db)
 	live := servicekey.NewLive(store, ring, time.Now)
 	return keys{&servicekey.Service{Store: store, Roles: registry.Roles, Ring: ring,
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.ServiceKeys, Follow: live.Follow}}, live}

@@ -55,6 +55,7 @@ var crowded = map[string]string{
 	"cluster":            "one subject, the node: its parts share unexported state and are read together",
 	"http/edge":          "one subject, the web server: each file is a limit or a filter that every request passes",
 	"http/rest":          "one subject, the kit of endpoints, on which every section is written",
+	"persistence/access": "the stores of one area, a file for each slice and one for its tests",
 	"persistence/engine": "one subject, the committer of both databases; its parts share unexported state",
 	"cmd/app":            "the wiring of the program, a file for each part",
 }

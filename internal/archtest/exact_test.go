@@ -45,7 +45,7 @@ func exact(t *testing.T, root, file string) bool {
 // types decide, so a name, an alias or a library cannot hide one.
 func TestMoneyIsExact(t *testing.T) {
 	root := moduleRoot(t)
-	packages := listed(t, root, "./domain/...", "./persistence", "./http/...")
+	packages := listed(t, root, "./domain/...", "./persistence/...", "./http/...")
 	files := 0
 	for _, p := range packages {
 		var paths []string

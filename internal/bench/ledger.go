@@ -90,10 +90,10 @@ func (b *bench) commits(p *place, round, treasuries int) (window, error) {
 		return window{}, err
 	}
 	defer db.Close()
-	if _, err := db.Migrate(ctx); err != nil {
+	if _, err := persistence.Migrate(ctx, db); err != nil {
 		return window{}, err
 	}
-	db.Start([]byte("audit key of the bench"), "bench")
+	persistence.Start(db, []byte("audit key of the bench"), "bench")
 	house := func(i int64) ledger.Account {
 		return ledger.Account{Kind: ledger.Treasury, Owner: fmt.Sprint(i % int64(treasuries)), Asset: 1}
 	}

@@ -15,7 +15,7 @@ import (
 	"castellan/config"
 	"castellan/domain/guard/firewall"
 	"castellan/internal/porttest"
-	"castellan/persistence"
+	"castellan/persistence/guard"
 )
 
 // limits measures what it costs that a limit of N admits N on any number of
@@ -123,7 +123,7 @@ func (p *place) limit() error {
 		return err
 	}
 	defer v.Close()
-	return persistence.NewFirewall(
+	return guard.NewFirewall(
 		v.DB,
 	).Add(
 		ctx,

@@ -18,6 +18,7 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // gateway is the outside: it answers with what it is told, then accepts.
@@ -49,7 +50,7 @@ func (g *gateway) seen() []string {
 type world struct {
 	t     *testing.T
 	db    *persistence.DB
-	store persistence.Outbox
+	store delivery.Outbox
 	ring  *keyring.Ring
 	out   *gateway
 }
@@ -60,11 +61,11 @@ func open(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	if err := db.Exclusive(t.Context(),
-		func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }); err != nil {
+		func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err }); err != nil {
 		t.Fatal(err)
 	}
-	db.Start([]byte("key"), "test")
-	return &world{t: t, db: db, store: persistence.NewOutbox(db), ring: keyringtest.Ring(t, time.Now), out: &gateway{}}
+	persistence.Start(db, []byte("key"), "test")
+	return &world{t: t, db: db, store: delivery.NewOutbox(db), ring: keyringtest.Ring(t, time.Now), out: &gateway{}}
 }
 
 func (w *world) dispatcher(keep bool) *dispatch.Dispatcher {

@@ -22,11 +22,11 @@ func TestTheWriterFindsRowsByKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	err = db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err })
+	err = db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err })
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Start([]byte("audit key of the test"), "test")
+	persistence.Start(db, []byte("audit key of the test"), "test")
 	now := time.Now().UnixMilli()
 	for _, w := range []commit.Write{
 		challenge.Update{Challenge: challenge.Challenge{ID: "a", CreatedAt: now, ExpiresAt: now + 1}},

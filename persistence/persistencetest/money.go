@@ -15,6 +15,7 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/persistence"
+	"castellan/persistence/money"
 )
 
 // Money is a ledger over the currencies of a new installation. Pairs are written as "BTC/BTC": currency and network.
@@ -34,17 +35,17 @@ func NewMoney(t *testing.T, now func() time.Time) *Money {
 // MoneyIn is NewMoney in a database without currencies of its own.
 func MoneyIn(t *testing.T, db *persistence.DB, now func() time.Time) *Money {
 	t.Helper()
-	store := persistence.NewCurrencies(db)
+	store := money.NewCurrencies(db)
 	for _, table := range []string{"currency_of_network", "currency_network", "currency"} {
 		Exec(t, db, "DELETE FROM "+table)
 	}
 	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) }))
 	m := &Money{Currencies: currency.NewLive(store), DB: db, t: t}
 	storetest.Must(t, m.Currencies.Reload(t.Context()))
-	m.Ledger = &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: now,
+	m.Ledger = &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return m.Currencies.Catalog().Decimals(asset) }}
 	t.Cleanup(func() {
-		_, err := ledger.Verify(context.Background(), persistence.NewLedger(db))
+		_, err := ledger.Verify(context.Background(), money.NewLedger(db))
 		storetest.Must(t, err)
 	})
 	return m

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // AuditKey is the key of the audit in these databases.
@@ -24,15 +25,21 @@ const AuditKey = "audit key of the test"
 // SQLite returns a database with all tables that ends with the test.
 func SQLite(t testing.TB) *persistence.DB {
 	t.Helper()
+	db, err := persistence.Open(t.Context(), "sqlite:"+copied(t), persistence.Options{})
+	storetest.Must(t, err)
+	t.Cleanup(func() { storetest.Must(t, db.Close()) })
+	persistence.Start(db, []byte(AuditKey), "test")
+	return db
+}
+
+// copied is the name of a file with all tables that ends with the test: a copy costs less than migrating another one.
+func copied(t testing.TB) string {
+	t.Helper()
 	file, err := template()
 	storetest.Must(t, err)
 	name := filepath.Join(t.TempDir(), "test.db")
 	storetest.Must(t, os.WriteFile(name, file, 0o600))
-	db, err := persistence.Open(t.Context(), "sqlite:"+name, persistence.Options{})
-	storetest.Must(t, err)
-	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	db.Start([]byte(AuditKey), "test")
-	return db
+	return name
 }
 
 // template is the file of a database to which all migrations were applied, once in a process.
@@ -47,7 +54,7 @@ var template = sync.OnceValues(func() (file []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = db.Exclusive(ctx, func(ctx context.Context) error { _, err := db.Migrate(ctx); return err })
+	err = db.Exclusive(ctx, func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err })
 	if closed := db.Close(); err == nil {
 		err = closed
 	}
@@ -81,7 +88,7 @@ func Exec(t testing.TB, db *persistence.DB, statement string, args ...any) {
 // Acts returns the rows of the audit, oldest first, as action, actor, account, target and detail.
 func Acts(t testing.TB, db *persistence.DB) (acts []string) {
 	t.Helper()
-	rows, err := persistence.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	rows, err := kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(t, err)
 	for _, r := range slices.Backward(rows.Records) {
 		act := r.Action

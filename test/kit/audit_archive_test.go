@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/test/harness"
 )
 
@@ -23,9 +24,9 @@ func backdate(t *testing.T, s *blackbox.Site, rows int) {
 	db, err := persistence.Open(t.Context(), s.DSN, persistence.Options{})
 	storetest.Must(t, err)
 	defer func() { storetest.Must(t, db.Close()) }()
-	keys, err := keyring.Open(t.Context(), persistence.NewKeys(db), filepath.Join(s.Dir, "master.key"), false, time.Now)
+	keys, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(s.Dir, "master.key"), false, time.Now)
 	storetest.Must(t, err)
-	db.Start(keys.Ring().Audit(), id.New(time.Now()))
+	persistence.Start(db, keys.Ring().Audit(), id.New(time.Now()))
 	for i := range rows {
 		storetest.Must(t, db.Commit(t.Context(), audit.Record{At: time.Now().Add(-60 * 24 * time.Hour),
 			Action: fmt.Sprint("OLD_", i), Outcome: audit.Success}))

@@ -17,7 +17,7 @@ import (
 	units "castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/money/ledger"
-	"castellan/persistence"
+	"castellan/persistence/money"
 	"castellan/test/harness"
 )
 
@@ -62,7 +62,7 @@ func serveMover() error {
 		return err
 	}
 	v.DB.EndPatience()
-	l := &ledger.Ledger{Store: persistence.NewLedger(v.DB), Commit: v.DB, Now: time.Now,
+	l := &ledger.Ledger{Store: money.NewLedger(v.DB), Commit: v.DB, Now: time.Now,
 		Decimals: func(context.Context, int64) (int, error) { return harness.MoneyDecimals, nil }}
 	at, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

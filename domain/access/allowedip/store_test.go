@@ -6,11 +6,12 @@ import (
 	"castellan/domain/access/allowedip"
 	"castellan/domain/access/allowedip/allowediptest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"
 )
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
 	allowediptest.Run(t, persistencetest.Suite(
-		func(db *persistence.DB) allowedip.Store { return persistence.NewAllowedIPs(db) }))
+		func(db *persistence.DB) allowedip.Store { return access.NewAllowedIPs(db) }))
 }

@@ -12,7 +12,7 @@ import (
 	"castellan/domain/access/user/usertest"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
-	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // What adding and removing does to the account, and what it refuses.
@@ -58,7 +58,7 @@ func TestAddAndRemove(t *testing.T) {
 		_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: p.id})
 		expect(t, "a removed device", err, fault.RecordNotFound, false)
 		told := map[string]int{}
-		for _, n := range challengetest.Told(t, persistence.NewOutbox(d.db)) {
+		for _, n := range challengetest.Told(t, delivery.NewOutbox(d.db)) {
 			told[n]++
 		}
 		mail := usertest.Sample(1).Email

@@ -25,6 +25,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 const audience = "https://id.example.com"
@@ -48,13 +49,13 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 			storetest.Must(t, err)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
 			storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
-				_, err := db.Migrate(ctx)
+				_, err := persistence.Migrate(ctx, db)
 				return err
 			}))
-			db.Start([]byte("audit key of the test"), "test")
+			persistence.Start(db, []byte("audit key of the test"), "test")
 			d := &desk{t: t, db: db}
 			d.now.Store(1_700_000_000_000)
-			d.Service = &device.Service{Store: persistence.NewDevices(db), Users: persistence.NewUsers(db), Commit: db,
+			d.Service = &device.Service{Store: access.NewDevices(db), Users: access.NewUsers(db), Commit: db,
 				Ring:     keyringtest.Ring(t, time.Now),
 				Audience: audience, Now: func() time.Time { return time.UnixMilli(d.now.Load()) },
 				Log: slog.New(slog.DiscardHandler)}

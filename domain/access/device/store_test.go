@@ -5,12 +5,13 @@ import (
 
 	"castellan/domain/access/device/devicetest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"
 )
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
 	devicetest.Run(t, persistencetest.Suite(func(db *persistence.DB) devicetest.Stores {
-		return devicetest.Stores{Store: persistence.NewDevices(db), Users: persistence.NewUsers(db)}
+		return devicetest.Stores{Store: access.NewDevices(db), Users: access.NewUsers(db)}
 	}))
 }

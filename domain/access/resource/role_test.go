@@ -11,7 +11,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"
 )
 
@@ -26,8 +26,8 @@ func TestMembers(t *testing.T) {
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
 	first, second := "01HF0000000000000000000001", "01HF0000000000000000000002"
-	store := persistence.NewResources(db)
-	a := resource.Admin{Store: store, Accounts: persistence.NewUsers(db),
+	store := access.NewResources(db)
+	a := resource.Admin{Store: store, Accounts: access.NewUsers(db),
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return at }}}
 	for _, code := range []string{"clerk", "boss"} {
 		_, err := a.AddRole(t.Context(), audit.Operator, code, code)

@@ -18,7 +18,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
-	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // complete runs the login action as the engine does and returns its outcome.
@@ -49,7 +49,7 @@ func (b *bench) login(n int) session.Caller {
 
 func (b *bench) notes() (keys []string) {
 	b.t.Helper()
-	es, err := persistence.NewChanges(b.db).Since(b.t.Context(), time.Now().Add(-time.Minute))
+	es, err := kit.NewChanges(b.db).Since(b.t.Context(), time.Now().Add(-time.Minute))
 	storetest.Must(b.t, err)
 	for _, e := range es {
 		keys = append(keys, string(e.Topic)+" "+e.Key)

@@ -18,7 +18,8 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 const secret = "kedi7şeker"
@@ -99,14 +100,15 @@ func TestRefusalsAreAlike(t *testing.T) {
 	if len(b.starts) != 0 {
 		t.Errorf("%d challenges were started", len(b.starts))
 	}
-	rows, err := persistence.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
+	rows, err := access.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
 	storetest.Must(t, err)
 	for _, l := range rows {
 		if l.Success || l.Brand != "Acme" || l.Country != "TR" {
 			t.Errorf("history %+v", l)
 		}
 	}
-	if n, err := b.db.VerifyAudit(t.Context(), []byte("audit key of the test")); n != 7 || len(rows) != 7 || err != nil {
+	if n, err := kit.NewAudit(b.db).Verify(t.Context(), []byte("audit key of the test")); n != 7 ||
+		len(rows) != 7 || err != nil {
 		t.Errorf("%d audit rows and %d lines of history, %v", n, len(rows), err)
 	}
 	b.svc.Dev = true

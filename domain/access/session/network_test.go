@@ -7,7 +7,7 @@ import (
 
 	"castellan/domain/access/challenge/challengetest"
 	"castellan/domain/kit/storetest"
-	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // The owner is told of a login from a network that the account was never logged in to
@@ -46,7 +46,7 @@ func TestNewNetworks(t *testing.T) {
 			want = append(want, "user1@example.com new-network "+c.ip)
 			slices.Sort(want)
 		}
-		if got := challengetest.Told(t, persistence.NewOutbox(b.db)); !slices.Equal(got, want) {
+		if got := challengetest.Told(t, delivery.NewOutbox(b.db)); !slices.Equal(got, want) {
 			t.Fatalf("after %s: told %q, want %q", c.ip, got, want)
 		}
 	}

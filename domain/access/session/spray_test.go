@@ -15,7 +15,8 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 func at(ip string, r session.LoginRequest) session.LoginRequest {
@@ -150,7 +151,7 @@ func TestRefusalsOfNobodyAreFolded(t *testing.T) {
 	rows := func() (out []string) {
 		t.Helper()
 		storetest.Must(t, b.svc.FoldRefusals(t.Context()))
-		p, err := persistence.NewAudit(b.db).List(t.Context(), audit.Query{Action: session.ActionLogin},
+		p, err := kit.NewAudit(b.db).List(t.Context(), audit.Query{Action: session.ActionLogin},
 			page.Query[audit.Place]{Limit: 100})
 		storetest.Must(t, err)
 		for _, r := range p.Records {
@@ -179,7 +180,7 @@ func TestRefusalsOfNobodyAreFolded(t *testing.T) {
 	if got := rows(); len(got) != 5 {
 		t.Errorf("after the second minute: %q", got)
 	}
-	all, err := persistence.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
+	all, err := access.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
 	storetest.Must(t, err)
 	if len(all) != 2 || len(b.history(u)) != 1 {
 		t.Errorf("%d lines of history, want those of the two accounts", len(all))
@@ -189,7 +190,7 @@ func TestRefusalsOfNobodyAreFolded(t *testing.T) {
 	if g := b.guard(key); len(g.Tries) == 0 {
 		t.Fatal("tries for an unknown identifier are not counted")
 	}
-	guards := persistence.NewPasswordGuards(b.db)
+	guards := access.NewPasswordGuards(b.db)
 	storetest.Must(t, guards.Purge(t.Context(), b.now.Add(24*time.Hour+time.Second)))
 	if g := b.guard(key); g.Version != 0 {
 		t.Errorf("a day later there is still %+v", g)

@@ -24,6 +24,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // bench is the service over a real database, an engine that only writes rows,
@@ -31,7 +32,7 @@ import (
 type bench struct {
 	t      *testing.T
 	db     *persistence.DB
-	users  persistence.Users
+	users  access.Users
 	hasher *password.Hasher
 	svc    *session.Service
 	now    time.Time
@@ -51,10 +52,10 @@ func newBench(t *testing.T) *bench {
 	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	_, err = db.Migrate(t.Context())
+	_, err = persistence.Migrate(t.Context(), db)
 	storetest.Must(t, err)
-	db.Start([]byte("audit key of the test"), "test")
-	b := &bench{t: t, db: db, users: persistence.NewUsers(db), now: time.Now()}
+	persistence.Start(db, []byte("audit key of the test"), "test")
+	b := &bench{t: t, db: db, users: access.NewUsers(db), now: time.Now()}
 	b.hasher, err = password.NewHasher(password.HasherOptions{Params: cheap, Slots: 2, Queue: 500})
 	storetest.Must(t, err)
 	b.svc = b.service()
@@ -64,8 +65,8 @@ func newBench(t *testing.T) *bench {
 // service is another node on the same database.
 func (b *bench) service() *session.Service {
 	clock := func() time.Time { return b.now }
-	return &session.Service{Users: users{b.users, b}, Sessions: persistence.NewSessions(b.db), Hasher: b.hasher,
-		Guards: password.NewGuards(guards{persistence.NewPasswordGuards(b.db), b}, committer{b}, password.DefaultGuardRules(),
+	return &session.Service{Users: users{b.users, b}, Sessions: access.NewSessions(b.db), Hasher: b.hasher,
+		Guards: password.NewGuards(guards{access.NewPasswordGuards(b.db), b}, committer{b}, password.DefaultGuardRules(),
 			clock),
 		Spray:  password.NewSpray(ratelimit.NewTable(clock), 120, b.exempt, clock),
 		Starts: engine{b}, Notices: notices{b}, Commit: committer{b}, Tokens: signer{},
@@ -103,7 +104,7 @@ func (b *bench) take() string {
 }
 
 type users struct {
-	persistence.Users
+	access.Users
 	b *bench
 }
 
@@ -113,7 +114,7 @@ func (u users) Login(ctx context.Context, who user.Identifier, nobody string) (u
 }
 
 type guards struct {
-	persistence.PasswordGuards
+	access.PasswordGuards
 	b *bench
 }
 
@@ -209,14 +210,14 @@ func request(n int, pass string) session.LoginRequest {
 
 func (b *bench) guard(key string) password.Guard {
 	b.t.Helper()
-	g, err := persistence.NewPasswordGuards(b.db).Guard(b.t.Context(), key)
+	g, err := access.NewPasswordGuards(b.db).Guard(b.t.Context(), key)
 	storetest.Must(b.t, err)
 	return g
 }
 
 func (b *bench) history(u user.User) []session.Login {
 	b.t.Helper()
-	l, err := persistence.NewSessions(b.db).Logins(b.t.Context(), u.ID, page.Query[session.LoginPlace]{})
+	l, err := access.NewSessions(b.db).Logins(b.t.Context(), u.ID, page.Query[session.LoginPlace]{})
 	storetest.Must(b.t, err)
 	return l.Records
 }

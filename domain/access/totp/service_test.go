@@ -23,6 +23,9 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
+	"castellan/persistence/kit"
 )
 
 // desk is a service over a real database with a clock that is set by hand, and
@@ -31,7 +34,7 @@ type desk struct {
 	*totp.Service
 	t     *testing.T
 	db    *persistence.DB
-	store persistence.TOTP
+	store access.TOTP
 	now   atomic.Int64 // ms
 	who   audit.By
 
@@ -41,7 +44,7 @@ type desk struct {
 // told are the notices of a kind that were committed.
 func (d *desk) told(kind message.Kind) (all []string) {
 	d.t.Helper()
-	for _, n := range challengetest.Told(d.t, persistence.NewOutbox(d.db)) {
+	for _, n := range challengetest.Told(d.t, delivery.NewOutbox(d.db)) {
 		if strings.Contains(n, " "+string(kind)+" ") {
 			all = append(all, n)
 		}
@@ -60,13 +63,13 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 			storetest.Must(t, err)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
 			storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
-				_, err := db.Migrate(ctx)
+				_, err := persistence.Migrate(ctx, db)
 				return err
 			}))
-			db.Start([]byte("audit key of the test"), "test")
-			d := &desk{t: t, db: db, store: persistence.NewTOTP(db)}
+			persistence.Start(db, []byte("audit key of the test"), "test")
+			d := &desk{t: t, db: db, store: access.NewTOTP(db)}
 			d.now.Store(1_700_000_010_000) // the beginning of a step
-			d.Service = &totp.Service{Store: d.store, Users: persistence.NewUsers(db), Budgets: persistence.NewChallenges(db),
+			d.Service = &totp.Service{Store: d.store, Users: access.NewUsers(db), Budgets: access.NewChallenges(db),
 				Commit: db, Ring: keyringtest.Ring(t, time.Now),
 				Notices: challengetest.Notices{Now: d.clock}, Rules: challenge.DefaultRules(),
 				Recovery: totp.DefaultLimit(), Issuer: "Castellan", Now: d.clock}
@@ -252,7 +255,7 @@ func TestVerify(t *testing.T) {
 		expect(t, d.Verify(ctx, d.who, d.code(0)), fault.RateLimited)
 		d.pass(15 * time.Minute)
 		storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
-		rows, err := d.db.VerifyAudit(ctx, []byte("audit key of the test"))
+		rows, err := kit.NewAudit(d.db).Verify(ctx, []byte("audit key of the test"))
 		if err != nil || rows != 1+11 { // the setup and the refusals
 			t.Errorf("%d audit rows, %v", rows, err)
 		}

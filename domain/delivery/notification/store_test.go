@@ -6,11 +6,12 @@ import (
 	"castellan/domain/delivery/notification"
 	"castellan/domain/delivery/notification/notificationtest"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/persistence/persistencetest"
 )
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
 	notificationtest.Run(t, persistencetest.Suite(
-		func(db *persistence.DB) notification.Store { return persistence.NewNotifications(db) }))
+		func(db *persistence.DB) notification.Store { return delivery.NewNotifications(db) }))
 }

@@ -6,6 +6,7 @@ import (
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/job/jobtest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -14,4 +15,4 @@ func TestStore(t *testing.T) { jobtest.Run(t, open) }
 
 func TestRunner(t *testing.T) { jobtest.RunRunner(t, open) }
 
-var open = persistencetest.Suite(func(db *persistence.DB) job.Store { return persistence.NewJobs(db) })
+var open = persistencetest.Suite(func(db *persistence.DB) job.Store { return kit.NewJobs(db) })

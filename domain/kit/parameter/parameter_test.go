@@ -17,6 +17,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/currency"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -32,7 +33,7 @@ var by = audit.By{UserID: "boss"}
 func newDesk(t *testing.T) *desk {
 	db := persistencetest.SQLite(t)
 	persistencetest.Exec(t, db, "DELETE FROM parameter")
-	store := persistence.NewParameters(db)
+	store := kit.NewParameters(db)
 	storetest.Must(t, parameter.Seed(t.Context(), store))
 	d := &desk{t: t, db: db, Live: parameter.NewLive(store)}
 	d.Service = &parameter.Service{Store: store,

@@ -19,17 +19,19 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
 func TestStore(t *testing.T) {
 	blockagetest.Run(t, persistencetest.Suite(func(db *persistence.DB) blockage.Store {
-		currencies := persistence.NewCurrencies(db)
+		currencies := money.NewCurrencies(db)
 		if all, err := currencies.Currencies(t.Context(), currency.Query{}); err != nil || len(all) == 0 {
 			storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
 		}
 		storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1)))
-		return persistence.NewBlockages(db)
+		return money.NewBlockages(db)
 	}))
 }
 
@@ -47,8 +49,8 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{t: t, now: time.UnixMilli(1_700_000_000_000).UTC()}
 	now := func() time.Time { d.now = d.now.Add(time.Millisecond); return d.now }
 	d.Money = persistencetest.NewMoney(t, now)
-	d.Service = &blockage.Service{Store: persistence.NewBlockages(d.DB), Ledger: d.Money.Ledger,
-		Users: persistence.NewUsers(d.DB), Currencies: d.Money.Currencies, Now: now}
+	d.Service = &blockage.Service{Store: money.NewBlockages(d.DB), Ledger: d.Money.Ledger,
+		Users: access.NewUsers(d.DB), Currencies: d.Money.Currencies, Now: now}
 	d.User("jane", func(u *user.User) { u.Name, u.Surname, u.Phone = "Jane", "Doe", "+905321234567" })
 	d.User("mark", func(u *user.User) { u.Phone = "+905321234568" })
 	for pair, sum := range map[string]string{"BTC/BTC": "10", "USDT/ETH": "5", "USDT/TRX": "3"} {

@@ -9,7 +9,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/currency"
-	"castellan/persistence"
+	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
@@ -17,7 +17,7 @@ import (
 // a refused set-up adds nothing.
 func TestSetup(t *testing.T) {
 	db := persistencetest.SQLite(t)
-	store := persistence.NewCurrencies(db)
+	store := money.NewCurrencies(db)
 	s := &currency.Service{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now}}
 	by, ctx := audit.By{UserID: "admin"}, t.Context()
 	link := func(c, n string) currency.Section[currency.Link] {

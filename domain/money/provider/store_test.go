@@ -6,11 +6,12 @@ import (
 	"castellan/domain/money/provider"
 	"castellan/domain/money/provider/providertest"
 	"castellan/persistence"
+	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
 	providertest.Run(t, persistencetest.Suite(
-		func(db *persistence.DB) provider.Store { return persistence.NewProviders(db) }))
+		func(db *persistence.DB) provider.Store { return money.NewProviders(db) }))
 }

@@ -11,6 +11,8 @@ import (
 	"castellan/domain/money/level"
 	"castellan/domain/money/limit"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/money"
 )
 
 // A changed level holds for the next withdrawal, and what is shown as left is what is enforced.
@@ -24,10 +26,10 @@ func changedLevel(t *testing.T, d *desk) {
 	t.Helper()
 	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "10"))
 	node := func() *limit.Service {
-		return &limit.Service{Users: persistence.NewUsers(d.m.DB), Levels: persistence.NewLevels(d.m.DB),
-			Store: persistence.NewLimits(d.m.DB), Rates: quotes{}, Catalog: d.m.Currencies.Catalog, Now: d.now}
+		return &limit.Service{Users: access.NewUsers(d.m.DB), Levels: money.NewLevels(d.m.DB),
+			Store: money.NewLimits(d.m.DB), Rates: quotes{}, Catalog: d.m.Currencies.Catalog, Now: d.now}
 	}
-	keeper := &level.Service{Store: persistence.NewLevels(d.m.DB),
+	keeper := &level.Service{Store: money.NewLevels(d.m.DB),
 		Changes: admin.Changes{Commit: d.m.DB, Now: d.now}}
 	shown := node()
 	d.Limits = node()

@@ -21,6 +21,7 @@ import (
 	"castellan/domain/money/addressbook"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -202,7 +203,7 @@ func newModel(t *testing.T, db *persistence.DB, names []string) *model {
 		disabled: map[string]bool{}, commands: map[string][]byte{}, started: map[string]challenge.Challenge{},
 		refusals: map[fault.Code]int{}}
 	m.Waiting = waiting
-	parameters := persistence.NewParameters(db)
+	parameters := kit.NewParameters(db)
 	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
 		if err := parameter.AMLControl.Change(ctx, parameters, func(parameter.Ignored) (parameter.Ignored, error) {
 			return parameter.Ignored{IgnoredUsers: names[2:]}, nil

@@ -20,6 +20,9 @@ import (
 	"castellan/domain/money/transaction"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
@@ -65,10 +68,10 @@ func onBoth(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
 		storetest.Must(t, err)
 		t.Cleanup(func() { storetest.Must(t, db.Close()) })
 		storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
-			_, err := db.Migrate(ctx)
+			_, err := persistence.Migrate(ctx, db)
 			return err
 		}))
-		db.Start([]byte(persistencetest.AuditKey), "test")
+		persistence.Start(db, []byte(persistencetest.AuditKey), "test")
 		test(t, db)
 	})
 }
@@ -77,7 +80,7 @@ func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	t.Helper()
 	d := &desk{t: t, at: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)}
 	d.m = persistencetest.MoneyIn(t, db, d.now)
-	parameters := persistence.NewParameters(d.m.DB)
+	parameters := kit.NewParameters(d.m.DB)
 	storetest.Must(t, d.m.DB.InTx(t.Context(), func(ctx context.Context) error {
 		if err := parameter.Seed(ctx, parameters); err != nil {
 			return err
@@ -91,12 +94,12 @@ func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	rules, err := address.NewRules(nil)
 	storetest.Must(t, err)
 	limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("250")}
-	store := persistence.NewUsers(d.m.DB)
-	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: persistence.NewTransactions(d.m.DB), Users: store,
-		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: persistence.NewAddressBooks(d.m.DB),
-		Claims: persistence.NewIntegration(d.m.DB), Now: d.now,
+	store := access.NewUsers(d.m.DB)
+	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: money.NewTransactions(d.m.DB), Users: store,
+		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: money.NewAddressBooks(d.m.DB),
+		Claims: kit.NewIntegration(d.m.DB), Now: d.now,
 		Limits: &limit.Service{Users: store, Levels: levels{all: []level.Level{{Limits: limits}}},
-			Store: persistence.NewLimits(d.m.DB),
+			Store: money.NewLimits(d.m.DB),
 			Rates: quotes{}, Catalog: d.m.Currencies.Catalog, Now: d.now}}
 	for _, u := range users {
 		d.m.User(u, func(*user.User) {})

@@ -21,6 +21,8 @@ import (
 	"castellan/domain/office/announcement/announcementtest"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 )
 
@@ -33,7 +35,7 @@ type (
 
 func TestStore(t *testing.T) {
 	announcementtest.Run(t, persistencetest.Suite(func(db *persistence.DB) announcement.Store {
-		return persistence.NewAnnouncements(db)
+		return office.NewAnnouncements(db)
 	}))
 }
 
@@ -169,7 +171,7 @@ func newDesk(t *testing.T) *desk {
 	files, err := folder.Open(t.TempDir())
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, files.Close()) })
-	store := persistence.NewAnnouncements(db)
+	store := office.NewAnnouncements(db)
 	return &desk{&announcement.Service{Store: store, HTML: richtext.New(""), Pictures: picture.NewDecoder(), Files: files,
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return start }, Lock: store.Lock}}, t, db}
 }
@@ -204,7 +206,7 @@ func (d *desk) get(id int64) ann {
 
 func (d *desk) acts() (acts []string) {
 	d.t.Helper()
-	rows, err := persistence.NewAudit(d.db).List(d.t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	rows, err := kit.NewAudit(d.db).List(d.t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(d.t, err)
 	for _, r := range rows.Records {
 		acts = append(acts, fmt.Sprint(r.Action, " ", r.Target, " ", r.Detail))

@@ -29,6 +29,9 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/broadcast"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -67,11 +70,11 @@ func newWorld(t *testing.T) *world {
 	clock := func() time.Time { return w.now }
 	ring := keyringtest.Ring(t, time.Now)
 	w.seal = ring.Seal
-	jobs, kinds := persistence.NewJobs(db), map[string]job.Kind{}
-	live := parameter.NewLive(persistence.NewParameters(db))
+	jobs, kinds := kit.NewJobs(db), map[string]job.Kind{}
+	live := parameter.NewLive(kit.NewParameters(db))
 	storetest.Must(t, live.Reload(t.Context()))
 	changes := admin.Changes{Commit: db, Now: clock}
-	w.Service = &broadcast.Service{Users: persistence.NewUsers(db), Devices: persistence.NewDevices(db),
+	w.Service = &broadcast.Service{Users: access.NewUsers(db), Devices: access.NewDevices(db),
 		Jobs:    &job.Service{Store: jobs, Changes: changes, Seal: ring.Seal},
 		Changes: changes, Parameters: live, Open: ring.Open, MayTell: w.mayTell,
 		Post: broadcast.Post{Senders: map[message.Channel]message.Sender{message.MAIL: w, message.SMS: w, message.Push: w}}}
@@ -124,7 +127,7 @@ func (w *world) took() string {
 
 func (w *world) inApp(userID string) int {
 	w.t.Helper()
-	got, err := persistence.NewNotifications(w.db).List(w.t.Context(), notification.Query{UserID: userID},
+	got, err := delivery.NewNotifications(w.db).List(w.t.Context(), notification.Query{UserID: userID},
 		page.Query[notification.Place]{})
 	storetest.Must(w.t, err)
 	return len(got.Records)
@@ -151,11 +154,8 @@ func (w *world) text(m broadcast.SMS) broadcast.Started {
 // allow sets the channels of campaigns of an account.
 func (w *world) allow(id string, c user.Campaigns) {
 	w.t.Helper()
-	storetest.Must(w.t, w.db.InTx(w.t.Context(), func(ctx context.Context) error {
-		_, err := w.db.Conn(ctx).ExecContext(ctx,
-			"UPDATE users SET campaign_sms = ?, campaign_mail = ?, campaign_push = ? WHERE id = ?", c.SMS, c.Mail, c.Push, id)
-		return err
-	}))
+	persistencetest.Exec(w.t, w.db, "UPDATE users SET campaign_sms = ?, campaign_mail = ?, campaign_push = ? WHERE id = ?",
+		c.SMS, c.Mail, c.Push, id)
 }
 
 // A campaign by SMS is not sent to an account that does not permit it, also when the permission ends after the start.
@@ -391,7 +391,7 @@ func TestBroadcastsAreAudited(t *testing.T) {
 	second := w.text(broadcast.SMS{UserIDs: []string{"ada", "ben"}})
 	for id, want := range map[string]string{first.JobID: "NOTIFICATION_SEND topic news, 1 recipients",
 		second.JobID: "BULK_SMS_SEND 2 recipients"} {
-		rows, err := persistence.NewAudit(w.db).List(t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
+		rows, err := kit.NewAudit(w.db).List(t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
 		storetest.Must(t, err)
 		if r := rows.Records; len(r) != 1 || r[0].Action+" "+r[0].Detail != want || r[0].ActorID != "boss" {
 			t.Errorf("%+v, want %s", r, want)

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/contract"
 	"castellan/persistence"
+	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 )
 
@@ -30,7 +31,7 @@ func newDesk(t *testing.T) *desk {
 	db := persistencetest.SQLite(t)
 	persistencetest.Exec(t, db, "DELETE FROM contract_detail")
 	persistencetest.Exec(t, db, "DELETE FROM contract")
-	store := persistence.NewContracts(db)
+	store := office.NewContracts(db)
 	d := &desk{&contract.Service{Store: store, HTML: richtext.New(""),
 		Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}, t, db, 0}
 	d.id = d.contract("A1")
@@ -271,7 +272,7 @@ func TestFailures(t *testing.T) {
 func TestSeed(t *testing.T) {
 	db := persistencetest.SQLite(t)
 	persistencetest.Exec(t, db, "DELETE FROM contract")
-	store := persistence.NewContracts(db)
+	store := office.NewContracts(db)
 	storetest.Must(t, contract.Seed(t.Context(), store))
 	all, err := store.Contracts(t.Context(), contract.Query{})
 	if err != nil || len(all) != 2 || all[0].Code != "TERMS_OF_USE" || all[1].Code != "PRIVACY" || !all[0].Active {

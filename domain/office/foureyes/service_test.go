@@ -18,12 +18,14 @@ import (
 	"castellan/domain/office/foureyes"
 	"castellan/domain/office/foureyes/foureyestest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
+	officestore "castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 )
 
 func TestStore(t *testing.T) {
 	foureyestest.Run(t, persistencetest.Suite(func(db *persistence.DB) foureyes.Store {
-		return persistence.NewFourEyes(db)
+		return officestore.NewFourEyes(db)
 	}))
 }
 
@@ -47,7 +49,7 @@ func newOffice(t *testing.T) *office {
 	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
 	o := &office{t: t, db: db, now: time.UnixMilli(1_700_000_000_000).UTC(), live: true,
 		account: challenge.Account{CV: 3, SV: 4}}
-	o.Service = &foureyes.Service{Store: persistence.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open, TTL: ttl,
+	o.Service = &foureyes.Service{Store: officestore.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open, TTL: ttl,
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return o.now }},
 		Account: func(_ context.Context, userID string) (challenge.Account, error) {
 			if userID == "nobody" {
@@ -102,7 +104,7 @@ func (o *office) get(id string) foureyes.Request {
 // acts returns the audit rows of a request, oldest first.
 func (o *office) acts(id string) (acts []string) {
 	o.t.Helper()
-	rows, err := persistence.NewAudit(o.db).List(o.t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
+	rows, err := kit.NewAudit(o.db).List(o.t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
 	storetest.Must(o.t, err)
 	for _, r := range rows.Records {
 		acts = append([]string{fmt.Sprint(r.Action, " ", r.ActorID, " ", r.UserID, " ", r.Outcome, " ", r.Detail)}, acts...)

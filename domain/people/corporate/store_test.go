@@ -6,11 +6,12 @@ import (
 	"castellan/domain/people/corporate"
 	"castellan/domain/people/corporate/corporatetest"
 	"castellan/persistence"
+	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
 // The contract holds on SQLite; package persistence runs it on both databases.
 func TestStore(t *testing.T) {
 	corporatetest.Run(t, persistencetest.Suite(
-		func(db *persistence.DB) corporate.Store { return persistence.NewCorporate(db) }))
+		func(db *persistence.DB) corporate.Store { return people.NewCorporate(db) }))
 }

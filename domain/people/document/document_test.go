@@ -20,6 +20,9 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/document"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
@@ -43,10 +46,10 @@ func newDesk(t *testing.T) *desk {
 		u.Email = id + "@example.com"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
-	return &desk{&document.Service{Store: persistence.NewDocuments(db), Users: persistence.NewUsers(db),
+	return &desk{&document.Service{Store: people.NewDocuments(db), Users: access.NewUsers(db),
 		Files: persistencetest.Files(t), Pictures: picture.NewDecoder(), Ring: keyringtest.Ring(t, time.Now),
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { now = now.Add(1500 * time.Microsecond); return now }},
-		Values:  parameter.NewLive(persistence.NewParameters(db)).Set, Quota: 1 << 20}, t, db}
+		Values:  parameter.NewLive(kit.NewParameters(db)).Set, Quota: 1 << 20}, t, db}
 }
 
 func as(userID string) audit.By { return audit.By{UserID: userID} }

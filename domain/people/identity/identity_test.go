@@ -18,6 +18,9 @@ import (
 	"castellan/domain/people/dropdown"
 	"castellan/domain/people/identity"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
@@ -42,7 +45,7 @@ func newDesk(t *testing.T) *desk {
 	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
 	d := &desk{t: t, db: db, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return d.now }
-	dropdowns, parameters := persistence.NewDropdowns(db), persistence.NewParameters(db)
+	dropdowns, parameters := people.NewDropdowns(db), kit.NewParameters(db)
 	persistencetest.Exec(t, db, "DELETE FROM dropdown_option")
 	persistencetest.Exec(t, db, "DELETE FROM parameter")
 	storetest.Must(t, dropdown.Seed(t.Context(), dropdowns))
@@ -52,10 +55,10 @@ func newDesk(t *testing.T) *desk {
 	for n := range 5 {
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: user.New(fmt.Sprint("u", n), d.now)}))
 	}
-	d.Service = &identity.Service{Store: persistence.NewIdentities(db), Users: persistence.NewUsers(db),
+	d.Service = &identity.Service{Store: people.NewIdentities(db), Users: access.NewUsers(db),
 		Options: dropdowns, Values: live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: ring, Accounts: 2,
 		Hashes: func(n string) []string { return []string{"new " + n, "old " + n} },
-		Tries:  password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(3, 15*time.Minute), now),
+		Tries:  password.NewGuards(access.NewPasswordGuards(db), db, password.Limit(3, 15*time.Minute), now),
 		Renew: func(_ context.Context, u user.User, sessionID string) (string, error) {
 			if d.expired {
 				return "", fault.New(fault.TokenRevoked, "the session has ended")
@@ -228,7 +231,7 @@ func TestIgnoredAMLStatus(t *testing.T) {
 	d := newDesk(t)
 	d.change("u0", "aml_status = 'risky'")
 	persistencetest.Exec(t, d.db, `UPDATE parameter SET json = '{"ignoredUsers":["u0"]}' WHERE code = 'AMLCONTROL'`)
-	live := parameter.NewLive(persistence.NewParameters(d.db))
+	live := parameter.NewLive(kit.NewParameters(d.db))
 	storetest.Must(t, live.Reload(t.Context()))
 	d.Values = live.Set
 	_, err := d.confirm("u0", as)

@@ -27,6 +27,10 @@ import (
 	"castellan/domain/people/identity"
 	"castellan/domain/people/kyc"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
@@ -44,10 +48,10 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	db := persistencetest.SQLite(t)
 	d := &desk{t: t, db: db, now: time.UnixMilli(1_700_000_000_000).UTC(),
-		values: parameter.NewLive(persistence.NewParameters(db)).Set}
-	d.Service = &kyc.Service{Store: persistence.NewDecisions(db), Users: persistence.NewUsers(db),
-		Documents: persistence.NewDocuments(db), Originals: d, Pictures: picture.NewDecoder(), Language: "tr",
-		Levels: persistence.NewLevels(db), Values: d.values,
+		values: parameter.NewLive(kit.NewParameters(db)).Set}
+	d.Service = &kyc.Service{Store: people.NewDecisions(db), Users: access.NewUsers(db),
+		Documents: people.NewDocuments(db), Originals: d, Pictures: picture.NewDecoder(), Language: "tr",
+		Levels: money.NewLevels(db), Values: d.values,
 		Types:   kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4},
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return d.now }},
 		Checks: func(context.Context, user.User) (identity.Checks, error) {
@@ -132,7 +136,7 @@ func TestApprove(t *testing.T) {
 		t.Error(got)
 	}
 	storetest.Wants(t, d.Decide(t.Context(), by, v), fault.InvalidState)
-	published, err := persistence.NewIntegration(d.db).Events(t.Context(), integration.EventQuery{},
+	published, err := kit.NewIntegration(d.db).Events(t.Context(), integration.EventQuery{},
 		page.Query[integration.Place]{Limit: 10})
 	storetest.Must(t, err)
 	if all := published.Records; len(all) != 1 || all[0].Type != integration.KYCDecided || all[0].UserID != "u1" ||

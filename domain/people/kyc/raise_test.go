@@ -12,14 +12,14 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/level"
 	"castellan/domain/people/kyc"
-	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
 // raisesTo sets the parameter KYC_LEVEL.
 func (d *desk) raisesTo(object parameter.Reached) {
 	d.t.Helper()
-	store := persistence.NewParameters(d.db)
+	store := kit.NewParameters(d.db)
 	storetest.Must(d.t, d.db.InTx(d.t.Context(), func(ctx context.Context) error {
 		if err := parameter.Seed(ctx, store); err != nil {
 			return err

@@ -11,7 +11,10 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/blockage"
 	"castellan/domain/people/standing"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
@@ -21,12 +24,12 @@ func TestSetKeepsTheActor(t *testing.T) {
 	clock := func() time.Time { return now }
 	m := persistencetest.NewMoney(t, clock)
 	m.User("ayse", func(*user.User) {})
-	store, users := persistence.NewStandings(m.DB), persistence.NewUsers(m.DB)
-	parameters := persistence.NewParameters(m.DB)
+	store, users := people.NewStandings(m.DB), access.NewUsers(m.DB)
+	parameters := kit.NewParameters(m.DB)
 	live := parameter.NewLive(parameters)
 	storetest.Must(t, live.Reload(t.Context()))
 	s := &standing.Service{Store: store, Users: users, Parameters: live, Ignored: parameters, ClosureType: 1,
-		Blockages: &blockage.Service{Store: persistence.NewBlockages(m.DB), Ledger: m.Ledger, Users: users,
+		Blockages: &blockage.Service{Store: money.NewBlockages(m.DB), Ledger: m.Ledger, Users: users,
 			Currencies: m.Currencies, Now: clock},
 		Changes: admin.Changes{Commit: m.DB, Now: clock, Lock: store.Lock}}
 	for _, who := range []string{"boss", "clerk"} {

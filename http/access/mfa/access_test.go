@@ -13,6 +13,7 @@ import (
 	"castellan/domain/kit/storetest"
 	httpmfa "castellan/http/access/mfa"
 	"castellan/http/rest"
+	"castellan/persistence/kit"
 )
 
 // REQ-MFA-06, D-AUTH-02, D-AUTH-03: every endpoint asks for an administrator
@@ -107,7 +108,8 @@ func TestRacingWrites(t *testing.T) {
 				t.Errorf("%s: %v", line, count)
 			}
 		}
-		if rows, err := s.db.VerifyAudit(t.Context(), []byte("audit key of the test")); rows != 3 || err != nil {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte("audit key of the test")); rows != 3 ||
+			err != nil {
 			t.Errorf("%d audit rows, %v", rows, err) // one per change, none for a refusal
 		}
 	})

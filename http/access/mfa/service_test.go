@@ -15,6 +15,7 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // service is the section over a real database.
@@ -29,7 +30,7 @@ type service struct {
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store := persistence.NewMFA(db)
+		store := access.NewMFA(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
 		live := mfa.NewLive(store)
 		storetest.Must(t, live.Reload(t.Context()))

@@ -15,7 +15,8 @@ import (
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/storetest"
 	"castellan/outbound/dispatch"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
 )
 
 // The starts of the reset are bounded per phone, however it is spelled and
@@ -116,7 +117,7 @@ func TestDecoys(t *testing.T) {
 		w.add(4, func(a *user.Add) { a.Demo = true })
 		far := w.add(5, nil)
 		w.svc.Admits = func(u user.User, _ challenge.Starter) bool { return u.ID != far.ID }
-		store := persistence.NewChallenges(w.db)
+		store := access.NewChallenges(w.db)
 		for n := 1; n <= 6; n++ {
 			f := w.reset(n)
 			c, err := store.Load(t.Context(), f.ChallengeID)
@@ -147,7 +148,7 @@ func TestDecoys(t *testing.T) {
 		if fault.CodeOf(err) != fault.OTPInvalid {
 			t.Errorf("the code of a discarded message: %v", err)
 		}
-		recent, err := persistence.NewOutbox(w.db).Recent(t.Context(), nil, 100)
+		recent, err := delivery.NewOutbox(w.db).Recent(t.Context(), nil, 100)
 		storetest.Must(t, err)
 		for _, m := range recent {
 			if strings.HasPrefix(m.UserID, "?") {

@@ -12,7 +12,7 @@ import (
 	"castellan/domain/access/mfa"
 	"castellan/domain/access/user"
 	"castellan/domain/kit/storetest"
-	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 // The two sides of the comparison.
@@ -197,7 +197,7 @@ func TestNobodyCanTellADecoy(t *testing.T) {
 			t.Errorf("%d discarded messages of %d decoys", rows(unknown), len(flows[unknown]))
 		}
 		for _, n := range []int{known, unknown} {
-			all, err := persistence.NewOutbox(w.db).Usage(t.Context(), w.now(), fmt.Sprintf("203.0.113.%d/32", n))
+			all, err := delivery.NewOutbox(w.db).Usage(t.Context(), w.now(), fmt.Sprintf("203.0.113.%d/32", n))
 			if storetest.Must(t, err); all != 2*len(flows[n]) {
 				t.Errorf("%d messages of %d starts", all, len(flows[n]))
 			}

@@ -16,7 +16,8 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	"castellan/outbound/dispatch"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
 )
 
 // The forgotten password from end to end (REQ-PWD-01…05, D-AUTH-10, D-AUTH-11).
@@ -66,7 +67,7 @@ func TestResetAndUpdate(t *testing.T) {
 			t.Fatal("a refused update had an effect")
 		}
 
-		tried, err := password.NewGuards(persistence.NewPasswordGuards(w.db), w.db, password.DefaultGuardRules(), w.now).
+		tried, err := password.NewGuards(access.NewPasswordGuards(w.db), w.db, password.DefaultGuardRules(), w.now).
 			Charge(t.Context(), u.ID, "203.0.113.9/32")
 		storetest.Must(t, err)
 		tried.Wrong()
@@ -84,7 +85,7 @@ func TestResetAndUpdate(t *testing.T) {
 		w.expectNotice(u, 1)
 		// The owner's door to an account that is closed to new networks (D-GEN-14).
 		const here = "0.0.0.0/32" // no connection brought the request
-		guard, err := persistence.NewPasswordGuards(w.db).Guard(t.Context(), u.ID)
+		guard, err := access.NewPasswordGuards(w.db).Guard(t.Context(), u.ID)
 		if storetest.Must(t, err); len(guard.Tries) != 0 || len(guard.Good) != 1 || guard.Good[0].Prefix != here {
 			t.Errorf("the account knows %+v after wrong tries %+v", guard.Good, guard.Tries)
 		}
@@ -94,7 +95,7 @@ func TestResetAndUpdate(t *testing.T) {
 // expectNotice looks for the mails that say that the password was changed.
 func (w *world) expectNotice(u user.User, n int) {
 	w.t.Helper()
-	all, err := persistence.NewOutbox(w.db).Claim(w.t.Context(), w.now(), time.Minute, 100)
+	all, err := delivery.NewOutbox(w.db).Claim(w.t.Context(), w.now(), time.Minute, 100)
 	storetest.Must(w.t, err)
 	found := 0
 	for _, m := range all {

@@ -39,6 +39,8 @@ import (
 	"castellan/http/edge"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
 )
 
 // The passwords that change hands.
@@ -56,7 +58,7 @@ type world struct {
 	db       *persistence.DB
 	ring     *keyring.Ring
 	keys     *keyring.Keeper
-	users    persistence.Users
+	users    access.Users
 	filter   geo.Filter // of every account
 	policies []mfa.Policy
 	began    time.Time
@@ -111,7 +113,7 @@ func (w *world) PAuth(challengeID string, until time.Time) (string, error) {
 		ExpiresAt: until})
 }
 
-type accounts struct{ persistence.Users }
+type accounts struct{ access.Users }
 
 func (a accounts) Account(ctx context.Context, id string) (challenge.Account, error) {
 	u, err := a.Get(ctx, id)
@@ -144,10 +146,10 @@ func open(t *testing.T, dsn string) *world {
 			}
 		}})
 	storetest.Must(t, err)
-	_, err = w.db.Migrate(t.Context())
+	_, err = persistence.Migrate(t.Context(), w.db)
 	storetest.Must(t, err)
-	w.db.Start([]byte("audit key of the test"), "test")
-	w.users = persistence.NewUsers(w.db)
+	persistence.Start(w.db, []byte("audit key of the test"), "test")
+	w.users = access.NewUsers(w.db)
 	w.keys = keyringtest.Keeper(t, w.now)
 	w.ring = w.keys.Ring()
 	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
@@ -167,8 +169,8 @@ func (w *world) start() {
 		w.node.Stop(context.Background())
 	}
 	db, log := w.db, slog.New(slog.DiscardHandler)
-	challenges, guards := persistence.NewChallenges(db), persistence.NewPasswordGuards(db)
-	sessions := persistence.NewSessions(db)
+	challenges, guards := access.NewChallenges(db), access.NewPasswordGuards(db)
+	sessions := access.NewSessions(db)
 	w.revoked = session.NewRevocations(30*time.Minute, w.now)
 	storetest.Must(w.t, w.revoked.Load(w.t.Context(), sessions))
 	w.issuer = token.NewIssuer(w.ring, "castellan", "default", w.now, 1000)
@@ -184,12 +186,12 @@ func (w *world) start() {
 			Caps: stepup.Caps{DestinationHour: 20, DestinationDay: 50, UserDay: 60}, PrefixHour: 200,
 			DialDay: map[string]int{"90": 1000}},
 		Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: w.ring, Store: challenges,
-		Outbox: persistence.NewOutbox(db), Dispatch: w, Now: w.now,
+		Outbox: delivery.NewOutbox(db), Dispatch: w, Now: w.now,
 	}
 	rules := challenge.DefaultRules()
 	rules.FactorAttempts = 15 // which the windows let a stranger reach
 	warm := new(actors.WarmCache)
-	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: persistence.NewOutbox(db),
+	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: delivery.NewOutbox(db),
 		Commit: commit, Actions: actions, Rules: rules, Guessed: messenger.Guessed(rules),
 		Accounts: accounts{w.users}, Sessions: w.revoked, Seal: w.ring.Seal, Open: w.ring.Open, Grace: 120 * time.Second,
 		Now: w.now, Log: log})...)
@@ -199,7 +201,7 @@ func (w *world) start() {
 		Challenges: w.client, Commit: db}
 	w.answers = &stepup.Answerer{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Sessions: w.revoked,
 		Challenges: w.client}
-	w.svc = &replace.Service{Users: w.users, Sessions: sessions, Tokens: persistence.NewResetTokens(db), Signer: w.issuer,
+	w.svc = &replace.Service{Users: w.users, Sessions: sessions, Tokens: access.NewResetTokens(db), Signer: w.issuer,
 		Engine: w.starter, Hasher: w.hasher,
 		Policy: password.DefaultPolicy(), Wrong: password.NewGuards(guards, db, replace.WrongRules(), w.now),
 		Phones:   password.NewGuards(guards, db, password.Limit(5, 10*time.Minute), w.now),
@@ -209,7 +211,7 @@ func (w *world) start() {
 	actions.Register(w.svc.ResetAction())
 	actions.Register(w.svc.ChangeAction())
 	group := httppassword.Group{Service: w.svc}
-	devices := &device.Service{Store: persistence.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
+	devices := &device.Service{Store: access.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
 		Audience: "https://id.example.com", Now: w.now, Log: log}
 	w.starter.Devices, w.answers.Devices = devices, devices
 	g := auth.Guards{Tokens: w.issuer, Devices: devices, Tenant: "default", Feed: &changetest.Feed{},

@@ -16,14 +16,16 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 func TestServiceKeys(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		roles := persistence.NewResources(db)
+		roles := access.NewResources(db)
 		_, err := roles.AddRole(t.Context(), resource.Role{Code: "wallet", Name: "Wallet"})
 		storetest.Must(t, err)
-		service := &servicekey.Service{Store: persistence.NewServiceKeys(db), Roles: roles.Roles,
+		service := &servicekey.Service{Store: access.NewServiceKeys(db), Roles: roles.Roles,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.ServiceKeys},
 			Ring:    keyringtest.Ring(t, time.Now)}
 		s := apitest.Serve(t, edge.Options{}, httpservicekey.Group{Service: service}).Below("/admin/service-keys")
@@ -72,7 +74,7 @@ func TestServiceKeys(t *testing.T) {
 		s.Wants("DELETE ", `{"name":"wallet"}`, 200, `{"data":{"name":"wallet"}}`)
 		s.Wants("DELETE ", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("POST /rotate", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
-		if rows, err := db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 3 {
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 3 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

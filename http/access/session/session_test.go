@@ -32,6 +32,7 @@ import (
 	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 const secret = "kedi7şeker"
@@ -77,16 +78,16 @@ func open(t *testing.T, dsn string) *service {
 	db, err := persistence.Open(ctx, dsn, persistence.Options{})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	_, err = db.Migrate(ctx)
+	_, err = persistence.Migrate(ctx, db)
 	storetest.Must(t, err)
-	db.Start([]byte("audit key of the test"), "test")
+	persistence.Start(db, []byte("audit key of the test"), "test")
 	s := &service{t: t, db: db}
 	s.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
 		Slots: 1, Queue: 10})
 	storetest.Must(t, err)
 	issuer := token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default", time.Now, 100)
-	s.logins = &session.Service{Users: persistence.NewUsers(db), Sessions: persistence.NewSessions(db), Hasher: s.hasher,
-		Guards: password.NewGuards(persistence.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now),
+	s.logins = &session.Service{Users: access.NewUsers(db), Sessions: access.NewSessions(db), Hasher: s.hasher,
+		Guards: password.NewGuards(access.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now),
 		Spray:  password.NewSpray(ratelimit.NewTable(nil), 120, nil, time.Now), Starts: s,
 		Commit: db, Tokens: issuer,
 		Revocations: session.NewRevocations(30*time.Minute, time.Now), Conceal: strings.ToUpper, TokenTTL: 30 * time.Minute,

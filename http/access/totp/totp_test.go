@@ -30,6 +30,8 @@ import (
 	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 // service is the section over a real database, beside two test endpoints that
@@ -55,7 +57,7 @@ func (s *service) Start(_ context.Context, r challenge.StartRequest) (challenge.
 }
 
 func (s *service) Account(ctx context.Context, userID string) (challenge.Account, error) {
-	u, err := persistence.NewUsers(s.db).Get(ctx, userID)
+	u, err := access.NewUsers(s.db).Get(ctx, userID)
 	return u.Account(), err
 }
 
@@ -83,14 +85,18 @@ func open(t *testing.T, dsn string) *service {
 	db, err := persistence.Open(t.Context(), dsn, persistence.Options{})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := db.Migrate(ctx); return err }))
-	db.Start([]byte("audit key of the test"), "test")
+	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+		_, err := persistence.Migrate(ctx,
+			db)
+		return err
+	}))
+	persistence.Start(db, []byte("audit key of the test"), "test")
 	storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 	s := &service{t: t, db: db, id: usertest.Sample(1).ID}
 	s.now.Store(1_700_000_010_000)
 	ring := keyringtest.Ring(t, time.Now)
-	s.totps = &totp.Service{Store: persistence.NewTOTP(db), Users: persistence.NewUsers(db),
-		Budgets: persistence.NewChallenges(db), Commit: db, Ring: ring, Notices: s,
+	s.totps = &totp.Service{Store: access.NewTOTP(db), Users: access.NewUsers(db),
+		Budgets: access.NewChallenges(db), Commit: db, Ring: ring, Notices: s,
 		Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
 		Now: func() time.Time { return time.UnixMilli(s.now.Load()) }}
 	run := func(context.Context, rest.Caller, noted) (rest.Data[string], error) {
@@ -110,7 +116,7 @@ func open(t *testing.T, dsn string) *service {
 	s.srv, err = edge.New(edge.Options{Guards: map[rest.Credential]edge.Guard{rest.User: session},
 		Authorize: auth.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}.Authorize,
 		Starter:   auth.Starter{Starts: s, Accounts: s},
-		Verify:    auth.Verify(s.totps), Idempotency: &auth.Idempotent{Store: persistence.NewIdempotency(db), Commit: db,
+		Verify:    auth.Verify(s.totps), Idempotency: &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db,
 			Ring: ring, Now: time.Now}},
 		append(httptotp.Group{Service: s.totps}.Endpoints(),
 			rest.Post("/test/verified", "", rest.User, run).Verified(),

@@ -10,7 +10,7 @@ import (
 	httpuser "castellan/http/access/user"
 	"castellan/http/apitest"
 	"castellan/http/edge"
-	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"
 )
 
@@ -22,7 +22,7 @@ func TestDailyCountIsByUTC(t *testing.T) {
 	for _, at := range []time.Time{now, now.Add(-22 * time.Hour)} {
 		for _, hours := range []int{-11, 0, 13} {
 			zone := time.FixedZone(fmt.Sprint(hours), hours*3600)
-			s := apitest.Serve(t, edge.Options{}, httpuser.Group{Directory: persistence.NewUsers(db),
+			s := apitest.Serve(t, edge.Options{}, httpuser.Group{Directory: access.NewUsers(db),
 				Now: func() time.Time { return at.In(zone) }})
 			_, body := s.Send("GET /user/last-month-user-count-day-by-day", "")
 			var days []struct {

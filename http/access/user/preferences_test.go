@@ -11,6 +11,8 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/http/apitest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 // D-INT-11: a user reads and changes the own preferences and those of no other account.
@@ -50,7 +52,7 @@ func TestPreferences(t *testing.T) {
 		s.As(person(2, 0).ID).Wants(read, "", 200, first)
 		s.As("nobody").Wants(read, "", 401, "UNAUTHENTICATED")
 		s.As("nobody").Wants(change, "{}", 401, "UNAUTHENTICATED")
-		rows, err := persistence.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
+		rows, err := kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
 		storetest.Must(t, err)
 		if r := rows.Records; len(r) != 2 || r[1].Action != profile.ActionPreferences ||
 			r[1].Detail != "Language Campaigns" || r[1].ActorID != u.ID || r[1].UserID != u.ID {
@@ -63,7 +65,7 @@ func TestPreferences(t *testing.T) {
 func TestPreferencesRace(t *testing.T) {
 	both(t, func(t *testing.T, _ *apitest.Site, db *persistence.DB) {
 		id := person(1, 0).ID
-		service := &profile.Service{Users: persistence.NewUsers(db), Now: clock,
+		service := &profile.Service{Users: access.NewUsers(db), Now: clock,
 			Changes: admin.Changes{Commit: db, Now: clock}}
 		edits := []func(*profile.Preferences){
 			func(p *profile.Preferences) { p.Language = "en" },

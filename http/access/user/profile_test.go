@@ -18,6 +18,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/http/apitest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // notices is a Notices that commits a notification for each place that is told.
@@ -36,7 +37,7 @@ var admins = audit.By{UserID: "admin", IP: "192.0.2.9"}
 func clock() time.Time { return now }
 
 func profiles(db *persistence.DB) *profile.Service {
-	return &profile.Service{Users: persistence.NewUsers(db), Store: persistence.NewProfiles(db), Notices: notices{},
+	return &profile.Service{Users: access.NewUsers(db), Store: access.NewProfiles(db), Notices: notices{},
 		Changes: admin.Changes{Commit: db, Now: clock}, Now: clock}
 }
 
@@ -74,7 +75,7 @@ func count(t *testing.T, db *persistence.DB, what string) (n int) {
 
 func account(t *testing.T, db *persistence.DB, n int) user.User {
 	t.Helper()
-	u, err := persistence.NewUsers(db).Get(t.Context(), person(n, 0).ID)
+	u, err := access.NewUsers(db).Get(t.Context(), person(n, 0).ID)
 	storetest.Must(t, err)
 	return u
 }

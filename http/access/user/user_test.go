@@ -18,6 +18,8 @@ import (
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/money"
 )
 
 // now is when the tests play: late on a day, so that a day is not 24 hours ago.
@@ -52,11 +54,11 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 		three.Level = 77 // a level that is gone
 		two.KYCConfirm, two.Status = user.ManuelApproved, user.Blocked
 		storetest.Must(t, db.Commit(t.Context(), one, two, three))
-		test(t, apitest.Serve(t, edge.Options{}, httpuser.Group{Users: persistence.NewUsers(db),
-			Directory: persistence.NewUsers(db), Sessions: persistence.NewSessions(db),
+		test(t, apitest.Serve(t, edge.Options{}, httpuser.Group{Users: access.NewUsers(db),
+			Directory: access.NewUsers(db), Sessions: access.NewSessions(db),
 			CountryName:    func(code, language string) string { return code + " " + language },
 			HashesIdentity: func(n string) []string { return []string{hash(n)} },
-			Now:            clock, Levels: levelNames(persistence.NewLevels(db)), Profiles: profiles(db),
+			Now:            clock, Levels: levelNames(money.NewLevels(db)), Profiles: profiles(db),
 			Statuses: func() []string { return []string{"active", "blocked", "frozen"} }}), db)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	httpnotification "castellan/http/delivery/notification"
 	"castellan/http/edge"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 )
 
 func both(t *testing.T, test func(t *testing.T, s *apitest.Site, ids []string)) {
@@ -26,7 +27,7 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, ids []string)) 
 			storetest.Must(t, db.Commit(t.Context(), notification.Add{Notification: n}))
 			ids = append(ids, n.ID)
 		}
-		test(t, apitest.Serve(t, edge.Options{}, httpnotification.Group{Store: persistence.NewNotifications(db)}).
+		test(t, apitest.Serve(t, edge.Options{}, httpnotification.Group{Store: delivery.NewNotifications(db)}).
 			Below("/user/"), ids)
 	})
 }

@@ -23,6 +23,8 @@ import (
 	httpfirewall "castellan/http/guard/firewall"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/guard"
+	"castellan/persistence/kit"
 )
 
 // service is the section over a real database behind the firewall itself, with
@@ -62,7 +64,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	s := &service{t: t}
 	s.now.Store(1_000_000)
 	now := func() time.Time { return time.UnixMilli(s.now.Load()) }
-	store := persistence.NewFirewall(db)
+	store := guard.NewFirewall(db)
 	s.live = firewall.NewLive(store, "API", now)
 	s.evaluator = &firewall.Evaluator{Rules: s.live.Current, Limiter: ratelimit.NewTable(now),
 		Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
@@ -78,7 +80,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		InForce: inForce,
 		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Follow: s.live.Follow}}}
 	explain := httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf,
-		Audit: persistence.NewAudit(db), App: "API"}
+		Audit: kit.NewAudit(db), App: "API"}
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
 		Firewall: auth.Firewall{Evaluator: s.evaluator, Tokens: apitest.Tokens{}, Live: alive,

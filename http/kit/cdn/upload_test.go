@@ -25,6 +25,7 @@ import (
 	"castellan/http/kit/cdn"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // broken is a storage that fails.
@@ -49,7 +50,7 @@ func both(t *testing.T, test func(t *testing.T, s *uploads)) {
 		t.Cleanup(func() { storetest.Must(t, files.Close()) })
 		s := &uploads{t: t, db: db, service: &domaincdn.Service{Files: files, Pictures: picture.NewDecoder(),
 			Changes: admin.Changes{Commit: db, Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }},
-			Values:  parameter.NewLive(persistence.NewParameters(db)).Set, URL: "https://cdn.example.com"}}
+			Values:  parameter.NewLive(kit.NewParameters(db)).Set, URL: "https://cdn.example.com"}}
 		s.Site = apitest.Serve(t, edge.Options{}, cdn.Group{Service: s.service})
 		cdn.Mount(s.Server, files)
 		test(t, s)
@@ -95,7 +96,7 @@ func TestUpload(t *testing.T) {
 		if _, after := s.Call("GET /cdn/upload/logo/logo.png", ""); after == before {
 			t.Error("the old picture is there")
 		}
-		if n, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); n != 9 || err != nil {
+		if n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); n != 9 || err != nil {
 			t.Errorf("%d audit rows, %v", n, err)
 		}
 	})
@@ -134,7 +135,7 @@ func TestRefusedUploads(t *testing.T) {
 		}
 		s.service.Files = broken{s.service.Files}
 		s.Wants(line, upload(png, "logo.png", "logo"), 503, string(fault.Unavailable))
-		if n, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); n != 0 || err != nil {
+		if n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); n != 0 || err != nil {
 			t.Errorf("%d audit rows, %v", n, err)
 		}
 	})

@@ -20,6 +20,7 @@ import (
 	"castellan/http/edge"
 	httpjob "castellan/http/kit/job"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 // site is a database with jobs behind the endpoints.
@@ -33,7 +34,7 @@ type site struct {
 func both(t *testing.T, test func(s site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		service := &job.Service{Store: persistence.NewJobs(db),
+		service := &job.Service{Store: kit.NewJobs(db),
 			Changes: admin.Changes{Commit: db, Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }},
 			Seal:    func(plain, _ []byte) []byte { return plain }}
 		s := apitest.Serve(t, edge.Options{}, httpjob.Group{Service: service})
@@ -138,7 +139,7 @@ func TestCancel(t *testing.T) {
 			"") + `}`
 		s.Wants("POST /admin/jobs/"+id+"/cancel", `{"id":"x","status":"done"}`, 200, over)
 		s.Wants("POST /admin/jobs/"+id+"/cancel", "", 200, over)
-		trail, err := persistence.NewAudit(s.db).List(t.Context(), audit.Query{Action: "JOB_CANCEL"},
+		trail, err := kit.NewAudit(s.db).List(t.Context(), audit.Query{Action: "JOB_CANCEL"},
 			page.Query[audit.Place]{})
 		if err != nil || len(trail.Records) != 1 || trail.Records[0].Target != id || trail.Records[0].ActorID != "admin" {
 			t.Errorf("%v %+v", err, trail.Records)

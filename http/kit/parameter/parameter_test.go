@@ -20,6 +20,7 @@ import (
 	httpparameter "castellan/http/kit/parameter"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 )
 
 type service struct {
@@ -32,7 +33,7 @@ type service struct {
 func both(t *testing.T, test func(t *testing.T, s service)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store := persistence.NewParameters(db)
+		store := kit.NewParameters(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, store) }))
 		_, err := store.Add(t.Context(), parameter.Parameter{Code: "FIXED", Name: "n", JSON: json.RawMessage(`{}`)})
 		storetest.Must(t, err)
@@ -166,7 +167,7 @@ func TestRefusals(t *testing.T) {
 			s.As("u1").Wants(line, body, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, body, 401, "UNAUTHENTICATED")
 		}
-		if rows, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
 	})
@@ -183,7 +184,7 @@ func TestAudit(t *testing.T) {
 				t.Fatal(got)
 			}
 		}
-		rows, err := persistence.NewAudit(s.db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{Limit: 10})
+		rows, err := kit.NewAudit(s.db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{Limit: 10})
 		storetest.Must(t, err)
 		var told []string
 		for _, r := range rows.Records {

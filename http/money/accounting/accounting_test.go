@@ -32,6 +32,8 @@ import (
 	"castellan/outbound/courier"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -84,14 +86,14 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
-		journals := &accounting.Service{Store: persistence.NewAccounting(db), Files: files, Jobs: s.jobs.Service,
+		journals := &accounting.Service{Store: money.NewAccounting(db), Files: files, Jobs: s.jobs.Service,
 			Changes: admin.Changes{Commit: db, Now: clock}, Deliver: to.Post,
 			Codes: func(asset int64) (string, string, error) { return []string{"", "BTC", "=ETH"}[asset], "NET", nil }}
 		s.jobs.Kinds[accounting.Kind] = journals.Integration()
 		book(t, db)
 		guards := apitest.Guards()
 		s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-			ActsAsAdmin: guards.ActsAsAdmin, Idempotency: &auth.Idempotent{Store: persistence.NewIdempotency(db),
+			ActsAsAdmin: guards.ActsAsAdmin, Idempotency: &auth.Idempotent{Store: kit.NewIdempotency(db),
 				Commit: db, Ring: ring, Now: time.Now}}, httpaccounting.Group{Service: journals})
 		test(t, s)
 	})
@@ -100,7 +102,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 // book makes movements of two assets on the last days of 2025 and the first of 2026.
 func book(t *testing.T, db *persistence.DB) {
 	t.Helper()
-	l := &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: time.Now,
+	l := &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: time.Now,
 		Decimals: func(context.Context, int64) (int, error) { return 18, nil }}
 	house := func(k ledger.Kind, asset int64) ledger.Account { return ledger.Account{Kind: k, Asset: asset} }
 	user := func(asset int64) ledger.Account { return ledger.Account{Kind: ledger.User, Owner: "u1", Asset: asset} }

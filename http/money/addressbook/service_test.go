@@ -17,6 +17,8 @@ import (
 	"castellan/http/edge"
 	httpaddressbook "castellan/http/money/addressbook"
 	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // service is the section over a real database and a clock that stands still.
@@ -37,7 +39,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 func serve(t *testing.T, db *persistence.DB) *service {
 	t.Helper()
 	ctx := t.Context()
-	store := persistence.NewCurrencies(db)
+	store := money.NewCurrencies(db)
 	storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, store) }))
 	// Beside the seed: pairs that are not usable, and a network without a rule.
 	add := func(id int64, err error) int64 { t.Helper(); storetest.Must(t, err); return id }
@@ -61,7 +63,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	rules, err := address.NewRules(nil)
 	storetest.Must(t, err)
 	s := &service{t: t, db: db, now: time.UnixMilli(1_800_000_000_123)}
-	s.books = &addressbook.Service{Store: persistence.NewAddressBooks(db), Currencies: live, Rules: rules,
+	s.books = &addressbook.Service{Store: money.NewAddressBooks(db), Currencies: live, Rules: rules,
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return s.now }}}
 	s.site = apitest.Serve(t, edge.Options{}, httpaddressbook.Group{
 		Service: s.books}).Below("/asset/withdrawal-addresses")
@@ -120,7 +122,7 @@ func (s *service) book(user string) string {
 // rows is how many audit rows there are; the chain is sound.
 func (s *service) rows() int64 {
 	s.t.Helper()
-	n, err := s.db.VerifyAudit(s.t.Context(), []byte(apitest.AuditKey))
+	n, err := kit.NewAudit(s.db).Verify(s.t.Context(), []byte(apitest.AuditKey))
 	storetest.Must(s.t, err)
 	return n
 }

@@ -19,6 +19,8 @@ import (
 	"castellan/http/edge"
 	httpbalance "castellan/http/money/balance"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/money"
 )
 
 // now is shortly after noon of the last day.
@@ -28,7 +30,7 @@ type site struct {
 	*apitest.Site
 	*testing.T
 	db    *persistence.DB
-	store persistence.Balances
+	store money.Balances
 	refs  int
 }
 
@@ -36,15 +38,15 @@ type site struct {
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		currencies := persistence.NewCurrencies(db)
+		currencies := money.NewCurrencies(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
 		live := currency.NewLive(currencies)
 		storetest.Must(t, live.Reload(t.Context()))
 		jane, firm := user.New("jane", now), user.New("firm", now)
 		jane.Phone, firm.Phone, firm.Type = "+905321234567", "+905321234568", user.Corporate
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}, user.Add{User: firm}))
-		store := persistence.NewBalances(db)
-		group := httpbalance.Group{Live: live, Ledger: persistence.NewLedger(db), User: persistence.NewUsers(db).Get,
+		store := money.NewBalances(db)
+		group := httpbalance.Group{Live: live, Ledger: money.NewLedger(db), User: access.NewUsers(db).Get,
 			Service: &balance.Service{Store: store, Now: func() time.Time { return now },
 				Code: func(asset int64) (string, error) { p, err := live.Asset(asset); return p.Currency.Code, err }}}
 		test(&site{apitest.Serve(t, edge.Options{}, group).Below("/"), t, db, store, 0})
@@ -53,7 +55,7 @@ func both(t *testing.T, test func(s *site)) {
 
 func (s *site) do(at time.Time, m ledger.Movement) {
 	s.Helper()
-	l := &ledger.Ledger{Store: persistence.NewLedger(s.db), Commit: s.db, Now: func() time.Time { return at },
+	l := &ledger.Ledger{Store: money.NewLedger(s.db), Commit: s.db, Now: func() time.Time { return at },
 		Decimals: func(context.Context, int64) (int, error) { return 18, nil }}
 	_, err := l.Do(s.Context(), audit.By{UserID: "admin"}, m)
 	storetest.Must(s, err)
@@ -161,7 +163,7 @@ func TestSum(t *testing.T) {
 // currencyOf is the currency of a pair.
 func currencyOf(s *site, pair int64) (id, same int64) {
 	s.Helper()
-	catalog, err := currency.Load(s.Context(), persistence.NewCurrencies(s.db))
+	catalog, err := currency.Load(s.Context(), money.NewCurrencies(s.db))
 	storetest.Must(s, err)
 	p, _ := catalog.Pair(pair)
 	return p.Currency.ID, pair

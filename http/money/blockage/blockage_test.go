@@ -24,6 +24,9 @@ import (
 	"castellan/http/edge"
 	httpblockage "castellan/http/money/blockage"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // site is the section with the users jane, who has money, and mark, who has none.
@@ -40,18 +43,18 @@ type site struct {
 func both(t *testing.T, test func(s site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store := t.Context(), persistence.NewCurrencies(db)
+		ctx, store := t.Context(), money.NewCurrencies(db)
 		jane, mark := user.New("jane", time.Now()), user.New("mark", time.Now())
 		jane.Name, jane.Surname, jane.Phone, mark.Phone = "Jane", "Doe", "+905321234567", "+905321234568"
 		storetest.Must(t, db.Commit(ctx, user.Add{User: jane}, user.Add{User: mark}))
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, store) }))
 		live := currency.NewLive(store)
 		storetest.Must(t, live.Reload(ctx))
-		l := &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: time.Now,
+		l := &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: time.Now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return live.Catalog().Decimals(asset) }}
-		service := &blockage.Service{Store: persistence.NewBlockages(db), Ledger: l, Users: persistence.NewUsers(db),
+		service := &blockage.Service{Store: money.NewBlockages(db), Ledger: l, Users: access.NewUsers(db),
 			Currencies: live, Now: time.Now}
-		repeats := &auth.Idempotent{Store: persistence.NewIdempotency(db), Commit: db,
+		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db,
 			Ring: keyringtest.Ring(t, time.Now), Now: time.Now}
 		s := site{apitest.Serve(t, edge.Options{Idempotency: repeats}, httpblockage.Group{Service: service}), t, db, l,
 			live.Catalog(), service}
@@ -59,7 +62,7 @@ func both(t *testing.T, test func(s site)) {
 			storetest.Must(t, s.pay("jane", pair, sum))
 		}
 		test(s)
-		_, err := ledger.Verify(ctx, persistence.NewLedger(db))
+		_, err := ledger.Verify(ctx, money.NewLedger(db))
 		storetest.Must(t, err)
 		s.holdsAreThoseOfTheRows()
 	})

@@ -21,6 +21,8 @@ import (
 	"castellan/http/edge"
 	httpcurrency "castellan/http/money/currency"
 	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -28,20 +30,20 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type service struct {
 	*apitest.Site
 	db    *persistence.DB
-	rates persistence.Rates
+	rates money.Rates
 }
 
 // both serves the section over what a new installation has.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store, rates := persistence.NewCurrencies(db), persistence.NewRates(db)
+		store, rates := money.NewCurrencies(db), money.NewRates(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) }))
 		live := currency.NewLive(store)
 		storetest.Must(t, live.Reload(t.Context()))
 		changes := admin.Changes{Commit: db, Now: time.Now, Topic: change.Currencies, Follow: live.Follow}
 		group := httpcurrency.Group{Service: &currency.Service{Store: store, Changes: changes}, Live: live,
-			Ledger: persistence.NewLedger(db),
+			Ledger: money.NewLedger(db),
 			Rates:  &rate.Service{Store: rates, Now: func() time.Time { return now }}}
 		test(t, &service{apitest.Serve(t, edge.Options{}, group).Below("/"), db, rates})
 	})
@@ -128,7 +130,7 @@ func TestSetup(t *testing.T) {
 // trail checks the audit rows, the oldest first; they hold no text that was sent.
 func (s *service) trail(t *testing.T, want ...string) {
 	t.Helper()
-	rows, err := persistence.NewAudit(s.db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{Limit: 20})
+	rows, err := kit.NewAudit(s.db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{Limit: 20})
 	storetest.Must(t, err)
 	var got []string
 	for _, r := range slices.Backward(rows.Records) {

@@ -11,7 +11,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/rate"
-	"castellan/persistence"
+	"castellan/persistence/money"
 )
 
 func (s *service) add(t *testing.T, base, quote, r string, at time.Time) {
@@ -84,7 +84,7 @@ func TestLastRates(t *testing.T) {
 func TestAssets(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		s.As("jane").Wants("GET user/asset", "", 200, `[]`)
-		l := &ledger.Ledger{Store: persistence.NewLedger(s.db), Commit: s.db, Now: time.Now,
+		l := &ledger.Ledger{Store: money.NewLedger(s.db), Commit: s.db, Now: time.Now,
 			Decimals: func(context.Context, int64) (int, error) { return 18, nil }}
 		jane := func(asset int64) ledger.Account {
 			return ledger.Account{Kind: ledger.User, Owner: "jane", Asset: asset}

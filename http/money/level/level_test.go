@@ -13,13 +13,16 @@ import (
 	"castellan/http/edge"
 	httplevel "castellan/http/money/level"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // REQ-KYC-07, D-KYC-08: the shape to the last key, by whether a level is special.
 func TestLevels(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := apitest.Serve(t, edge.Options{},
-			httplevel.Group{Service: &level.Service{Store: persistence.NewLevels(db)}}).Below("/admin/")
+			httplevel.Group{Service: &level.Service{Store: money.NewLevels(db)}}).Below("/admin/")
 		const special = `{"levelId":10,"levelLabel":"Corporate","isSpecial":true,"sendLimitTRYDaily":5000000,` +
 			`"sendLimitCryptoDaily":5000000,"sendLimitTRYMonthly":50000000,"sendLimitCryptoMonthly":50000000,` +
 			`"receiveLimitTRYDaily":10000000,"receiveLimitCryptoDaily":10000000}`
@@ -37,8 +40,8 @@ func TestUpdateLevel(t *testing.T) {
 		jane := user.New("jane", time.Now())
 		jane.Phone = "+905321234567"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
-		users := persistence.NewUsers(db)
-		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: persistence.NewLevels(db),
+		users := access.NewUsers(db)
+		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: money.NewLevels(db),
 			Users: users, Changes: admin.Changes{Commit: db, Now: time.Now}}})
 		const line = "POST /level/update-level"
 		for body, want := range map[string]string{
@@ -76,7 +79,7 @@ func TestUpdateLevel(t *testing.T) {
 // D-KYC-08: the administration of levels.
 func TestAdministration(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: persistence.NewLevels(db),
+		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: money.NewLevels(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now}}}).Below("/admin/")
 		const (
 			path   = " levels"
@@ -130,7 +133,7 @@ func TestAdministration(t *testing.T) {
 			s.As("user").Wants(line+path, body, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line+path, body, 401, "UNAUTHENTICATED")
 		}
-		if rows, err := db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 4 {
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 4 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

@@ -21,6 +21,9 @@ import (
 	"castellan/http/edge"
 	httplimit "castellan/http/money/limit"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	moneystore "castellan/persistence/money"
 )
 
 var now = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
@@ -29,13 +32,13 @@ var now = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
 // after deposits and a withdrawal.
 func TestLimitInfo(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store, rates := t.Context(), persistence.NewCurrencies(db), persistence.NewRates(db)
+		ctx, store, rates := t.Context(), moneystore.NewCurrencies(db), moneystore.NewRates(db)
 		for i, id := range []string{"jane", "admin"} {
 			u := user.New(id, now)
 			u.Phone, u.Level = fmt.Sprint("+90532123456", i), 1-i
 			storetest.Must(t, db.Commit(ctx, user.Add{User: u}))
 		}
-		parameters := persistence.NewParameters(db)
+		parameters := kit.NewParameters(db)
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			if err := parameter.Seed(ctx, parameters); err != nil {
 				return err
@@ -52,11 +55,11 @@ func TestLimitInfo(t *testing.T) {
 		storetest.Must(t, currencies.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
 		clock := func() time.Time { return now }
-		money := &transaction.Service{Users: persistence.NewUsers(db), Currencies: currencies, Parameters: live, Now: clock,
-			Ledger: &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: clock,
+		money := &transaction.Service{Users: access.NewUsers(db), Currencies: currencies, Parameters: live, Now: clock,
+			Ledger: &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: clock,
 				Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}}
-		s := apitest.Serve(t, edge.Options{}, httplimit.Group{Service: &limit.Service{Users: persistence.NewUsers(db),
-			Levels: persistence.NewLevels(db), Store: persistence.NewLimits(db), Rates: rates, Catalog: currencies.Catalog,
+		s := apitest.Serve(t, edge.Options{}, httplimit.Group{Service: &limit.Service{Users: access.NewUsers(db),
+			Levels: moneystore.NewLevels(db), Store: moneystore.NewLimits(db), Rates: rates, Catalog: currencies.Catalog,
 			Now: clock}})
 		shape := func(creditDay, debitDay, creditMonth, debitMonth string) string {
 			return strings.NewReplacer("$1", creditDay, "$2", debitDay, "$3", creditMonth, "$4", debitMonth).Replace(

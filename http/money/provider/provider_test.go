@@ -12,6 +12,7 @@ import (
 	"castellan/http/edge"
 	httpprovider "castellan/http/money/provider"
 	"castellan/persistence"
+	"castellan/persistence/money"
 )
 
 // slot is the beginning of five minutes.
@@ -37,7 +38,7 @@ func both(t *testing.T, test func(s *apitest.Site)) {
 		}
 		store("main", 3, [3]string{"BTC", "9007199254740993.000000000000000001", "0.2"})
 		store("cold", 1, [3]string{"BTC", "0.2", "0"})
-		group := httpprovider.Group{Store: persistence.NewProviders(db)}
+		group := httpprovider.Group{Store: money.NewProviders(db)}
 		test(apitest.Serve(t, edge.Options{}, group).Below("/process/"))
 	})
 }

@@ -29,6 +29,9 @@ import (
 	httptransaction "castellan/http/money/transaction"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // site is the section with a user "jane", who has no phone, and a user "kurt", who has
@@ -84,7 +87,7 @@ func both(t *testing.T, test func(s site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := site{T: t, db: db, clock: &clock{lists: true, at: time.Now().UTC().Truncate(time.Millisecond)}}
-		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), persistence.NewParameters(db)
+		ctx, store, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
 		s.people()
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			if err := currency.Seed(ctx, store); err != nil {
@@ -95,14 +98,14 @@ func both(t *testing.T, test func(s site)) {
 		currencies, live := currency.NewLive(store), parameter.NewLive(parameters)
 		storetest.Must(t, currencies.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
-		s.l = &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: time.Now,
+		s.l = &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: time.Now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, s.now)
 		book, err := message.NewBook("Castellan", nil)
 		storetest.Must(t, err)
-		s.service = &transaction.Service{Ledger: s.l, Users: persistence.NewUsers(db), Currencies: currencies,
-			Parameters: live, Now: time.Now, Store: persistence.NewTransactions(db),
+		s.service = &transaction.Service{Ledger: s.l, Users: access.NewUsers(db), Currencies: currencies,
+			Parameters: live, Now: time.Now, Store: money.NewTransactions(db),
 			Changes: admin.Changes{Commit: db, Now: s.now}, Jobs: s.jobs.Service,
 			Await: func(_ context.Context, id string) (job.Job, error) {
 				if s.cut != nil && s.cut() {
@@ -117,12 +120,12 @@ func both(t *testing.T, test func(s site)) {
 				return apitest.MayWrite(caller, userID, resource.Standing)
 			}}
 		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
-		repeats := &auth.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
+		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
 		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats, Verify: verify}, httptransaction.Group{
 			Service: s.service, Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7},
 			Shows: func(_ rest.Caller, endpoint string) bool { return endpoint == "GET /admin/list-users" && s.lists }})
 		test(s)
-		_, err = ledger.Verify(ctx, persistence.NewLedger(db))
+		_, err = ledger.Verify(ctx, money.NewLedger(db))
 		storetest.Must(t, err)
 	})
 }

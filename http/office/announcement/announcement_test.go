@@ -22,6 +22,7 @@ import (
 	httpannouncement "castellan/http/office/announcement"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/office"
 )
 
 const cdn = "https://cdn.example.com"
@@ -39,7 +40,7 @@ func both(t *testing.T, test func(s *site)) {
 		files, err := folder.Open(t.TempDir())
 		storetest.Must(t, err)
 		t.Cleanup(func() { storetest.Must(t, files.Close()) })
-		store := persistence.NewAnnouncements(db)
+		store := office.NewAnnouncements(db)
 		service := &announcement.Service{Store: store, HTML: richtext.New(cdn), Pictures: picture.NewDecoder(), Files: files,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
 		group := httpannouncement.Group{Service: service, CDN: cdn}

@@ -31,6 +31,9 @@ import (
 	httpbroadcast "castellan/http/office/broadcast"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
+	"castellan/persistence/kit"
 )
 
 // service is the section with its jobs, under a clock that the jobs move.
@@ -69,9 +72,9 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
-		many := &broadcast.Service{Users: persistence.NewUsers(db), Devices: persistence.NewDevices(db),
+		many := &broadcast.Service{Users: access.NewUsers(db), Devices: access.NewDevices(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock},
-			Parameters: parameter.NewLive(persistence.NewParameters(db)), Open: ring.Open,
+			Parameters: parameter.NewLive(kit.NewParameters(db)), Open: ring.Open,
 			Post: broadcast.Post{Senders: map[message.Channel]message.Sender{
 				message.MAIL: s, message.SMS: s, message.Push: s}},
 			MayTell: func(caller, userID string) error { return apitest.MayWrite(caller, userID, resource.General) }}
@@ -81,7 +84,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		guards := apitest.Guards()
 		s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
 			ActsAsAdmin: guards.ActsAsAdmin, Verify: verify, Idempotency: &auth.Idempotent{
-				Store: persistence.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}},
+				Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}},
 			httpbroadcast.Group{Service: many})
 		s.add("ada", func(u *user.User) { u.Language = "tr" })
 		s.add("ben", func(u *user.User) { u.Email = "" })
@@ -153,7 +156,7 @@ func (s *service) finish(id string) (j job.Job, items string) {
 
 func (s *service) inApp(userID string) (titles []string) {
 	s.t.Helper()
-	got, err := persistence.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
+	got, err := delivery.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
 		page.Query[notification.Place]{})
 	storetest.Must(s.t, err)
 	for _, n := range got.Records {
@@ -282,7 +285,7 @@ func TestRepeats(t *testing.T) {
 				t.Errorf("%s with another body: %d %s", line, status, answer)
 			}
 		}
-		if rows, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); rows != 2 || err != nil {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 2 || err != nil {
 			t.Errorf("%d rows in the audit, %v", rows, err)
 		}
 	})
@@ -333,7 +336,7 @@ func TestRefusals(t *testing.T) {
 			s.As("ada").Wants(line, `{}`, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, `{}`, 401, "UNAUTHENTICATED")
 		}
-		jobs, err := persistence.NewJobs(s.db).List(t.Context(), job.Query{}, page.Query[job.Place]{})
+		jobs, err := kit.NewJobs(s.db).List(t.Context(), job.Query{}, page.Query[job.Place]{})
 		if err != nil || len(jobs.Records) != 1 || len(s.sent) != 0 {
 			t.Errorf("refusals started %d jobs, %v", len(jobs.Records)-1, err)
 		}

@@ -18,6 +18,8 @@ import (
 	"castellan/http/edge"
 	httpcontract "castellan/http/office/contract"
 	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/office"
 )
 
 type site struct {
@@ -32,7 +34,7 @@ type site struct {
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store := persistence.NewContracts(db)
+		store := office.NewContracts(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, store) }))
 		service := &contract.Service{Store: store, HTML: richtext.New("https://cdn.example.com"),
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
@@ -222,7 +224,7 @@ func TestWhoWrites(t *testing.T) {
 		}
 		s.Wants("POST delete-multiple-contract-details", lines["POST delete-multiple-contract-details"], 404,
 			"RECORD_NOT_FOUND")
-		rows, err := persistence.NewAudit(s.db).List(t.Context(), audit.Query{ActorID: "admin"}, page.Query[audit.Place]{
+		rows, err := kit.NewAudit(s.db).List(t.Context(), audit.Query{ActorID: "admin"}, page.Query[audit.Place]{
 			Limit: 100})
 		storetest.Must(t, err)
 		got := ""

@@ -20,7 +20,7 @@ import (
 	"castellan/http/edge"
 	httpfoureyes "castellan/http/office/foureyes"
 	"castellan/http/rest"
-	"castellan/persistence"
+	officestore "castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 )
 
@@ -45,7 +45,7 @@ func newOffice(t *testing.T) *office {
 	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
 	o := &office{t: t, now: time.UnixMilli(1_700_000_000_000).UTC(), permitted: []string{"boss"}}
 	o.group = httpfoureyes.Group{
-		Service: &foureyes.Service{Store: persistence.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open,
+		Service: &foureyes.Service{Store: officestore.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open,
 			TTL: 15 * time.Minute, Changes: admin.Changes{Commit: db, Now: func() time.Time { return o.now }},
 			Account: func(context.Context, string) (challenge.Account, error) { return challenge.Account{}, nil },
 			Live:    func(string, string, int64) bool { return true },

@@ -18,6 +18,9 @@ import (
 	httpapproval "castellan/http/office/staffrequest"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/office"
 )
 
 func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
@@ -27,8 +30,8 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 		jane.Name, jane.Surname, jane.Phone = "Jane", "Doe", "+905321234567"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
 		now := time.UnixMilli(1_700_000_000_000)
-		service := &staffrequest.Service{Deploys: persistence.NewDeploys(db), VPNs: persistence.NewVPNs(db),
-			Users: persistence.NewUsers(db), Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }}}
+		service := &staffrequest.Service{Deploys: office.NewDeploys(db), VPNs: office.NewVPNs(db),
+			Users: access.NewUsers(db), Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }}}
 		test(t, apitest.Serve(t, edge.Options{}, httpapproval.Group{Service: service}).Below("/admin/"), db)
 	})
 }
@@ -97,7 +100,7 @@ func TestVPNRequests(t *testing.T) {
 			s.Wants("GET vpn-request"+query, "", 200, "["+want+"]")
 		}
 		s.Wants("POST vpn-request", `{"userId":"nobody","user_name":"j","type":"t"}`, 404, "RECORD_NOT_FOUND") // D-DVP-05
-		theirs, err := persistence.NewVPNs(db).Add(t.Context(), staffrequest.VPN{
+		theirs, err := office.NewVPNs(db).Add(t.Context(), staffrequest.VPN{
 			Request: staffrequest.Request{RequestorID: "admin"}})
 		storetest.Must(t, err)
 		s.As("clerk").Wants("POST update-vpn-request", fmt.Sprintf(`{"id":%d,"comment":"x"}`, theirs), 403, "FORBIDDEN")
@@ -165,7 +168,7 @@ func TestRefusals(t *testing.T) {
 // audited is the audit, sorted: action, target, account and detail.
 func audited(t *testing.T, db *persistence.DB) string {
 	t.Helper()
-	all, err := persistence.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	all, err := kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(t, err)
 	lines := rest.Each(all.Records, func(r audit.Stored) string {
 		return fmt.Sprintln(r.Action, r.Target, r.UserID, r.Detail)

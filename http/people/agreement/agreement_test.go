@@ -24,6 +24,9 @@ import (
 	httpagreement "castellan/http/people/agreement"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/people"
 )
 
 type service struct {
@@ -53,13 +56,13 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
-		terms := &agreement.Service{Store: persistence.NewAgreements(db), Files: files, Users: persistence.NewUsers(db),
+		terms := &agreement.Service{Store: people.NewAgreements(db), Files: files, Users: access.NewUsers(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock}}
 		s.jobs.Kinds[agreement.MailingKind] = terms.Mailing(broadcast.Post{
 			Senders: map[message.Channel]message.Sender{message.MAIL: s}})
 		guards := apitest.Guards()
 		s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-			ActsAsAdmin: guards.ActsAsAdmin, Idempotency: &auth.Idempotent{Store: persistence.NewIdempotency(db),
+			ActsAsAdmin: guards.ActsAsAdmin, Idempotency: &auth.Idempotent{Store: kit.NewIdempotency(db),
 				Commit: db, Ring: ring, Now: time.Now}}, httpagreement.Group{Service: terms})
 		s.add(t, 0, 4)
 		test(t, s)
@@ -212,7 +215,7 @@ func TestRefusals(t *testing.T) {
 			s.As("nobody").Wants(line, `{}`, 401, "UNAUTHENTICATED")
 		}
 		s.WantsBound(publish, strings.Replace(body("PK\x03\x04nothing", ""), "u0000", "admin", 1), false)
-		if rows, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
 		first := s.publish(t, body("plain text", `,"sendEmail":true`))

@@ -21,13 +21,16 @@ import (
 	"castellan/http/edge"
 	httpcorporate "castellan/http/people/corporate"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/people"
 )
 
 type site struct {
 	*apitest.Site
 	t       *testing.T
 	db      *persistence.DB
-	users   persistence.Users
+	users   access.Users
 	hasher  *password.Hasher
 	service *corporate.Service
 }
@@ -35,7 +38,7 @@ type site struct {
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s := &site{t: t, db: db, users: persistence.NewUsers(db)}
+		s := &site{t: t, db: db, users: access.NewUsers(db)}
 		var err error
 		s.hasher, err = password.NewHasher(password.HasherOptions{Slots: 2, Queue: 50,
 			Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1}})
@@ -45,7 +48,7 @@ func both(t *testing.T, test func(s *site)) {
 			u.Email = id + "@example.com"
 			storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 		}
-		store := persistence.NewCorporate(db)
+		store := people.NewCorporate(db)
 		s.service = &corporate.Service{Store: store, Users: s.users, Hasher: s.hasher, DefaultPassword: "the first password",
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
 		s.Site = apitest.Serve(t, edge.Options{}, httpcorporate.Group{Service: s.service}).Below("/admin/")
@@ -115,7 +118,7 @@ func TestUsersOfCompanies(t *testing.T) {
 
 func (s *site) audited() string {
 	s.t.Helper()
-	all, err := persistence.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	all, err := kit.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(s.t, err)
 	var lines []string
 	for _, r := range all.Records {

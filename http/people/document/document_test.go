@@ -25,6 +25,9 @@ import (
 	httpdocument "castellan/http/people/document"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/people"
 )
 
 // service is the section over a real database, a folder, and a clock that goes on with each look.
@@ -48,18 +51,18 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	t.Cleanup(func() { storetest.Must(t, files.Close()) })
 	var ticks atomic.Int64
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_123 + ticks.Add(1)) }
-	keeper, err := keyring.Open(t.Context(), persistence.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
+	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
-	users := persistence.NewUsers(db)
+	users := access.NewUsers(db)
 	for _, id := range []string{"u1", "u2", "admin"} {
 		u := user.New(id, now())
 		u.Email, u.Name, u.Surname = id+"@example.com", "Ay", id
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
 	s := &service{t: t, db: db, files: files}
-	s.documents = &document.Service{Store: persistence.NewDocuments(db), Users: users, Files: files,
+	s.documents = &document.Service{Store: people.NewDocuments(db), Users: users, Files: files,
 		Pictures: picture.NewDecoder(), Ring: keeper.Ring(), Changes: admin.Changes{Commit: db, Now: now},
-		Values: parameter.NewLive(persistence.NewParameters(db)).Set, Quota: 1 << 20}
+		Values: parameter.NewLive(kit.NewParameters(db)).Set, Quota: 1 << 20}
 	s.Site = apitest.Serve(t, edge.Options{}, httpdocument.Group{Service: s.documents})
 	return s
 }

@@ -13,6 +13,7 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpdocument "castellan/http/people/document"
+	"castellan/persistence/kit"
 )
 
 // Every file that is made to harm is refused, under whatever name.
@@ -72,7 +73,7 @@ func TestAudit(t *testing.T) {
 		s.Call(change, body("id", id, "status", "deActive", "description", "text of the user"))
 		s.Call(file, body("documentInfo", map[string]string{"filePath": path}))
 		s.Wants(file, body("documentInfo", map[string]string{"filePath": path + "x"}), 404, "RECORD_NOT_FOUND")
-		n, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey))
+		n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey))
 		if n != 3 || err != nil {
 			t.Errorf("%d audit rows, %v", n, err)
 		}

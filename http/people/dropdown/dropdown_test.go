@@ -9,12 +9,13 @@ import (
 	"castellan/http/edge"
 	httpdropdown "castellan/http/people/dropdown"
 	"castellan/persistence"
+	"castellan/persistence/people"
 )
 
 // REQ-INF-01 to REQ-INF-03.
 func TestOptions(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store := persistence.NewDropdowns(db)
+		store := people.NewDropdowns(db)
 		for _, o := range []dropdown.Option{
 			{Group: "FRUIT", Code: "APPLE", English: "Apple", Turkish: "Elma", Arabic: "تفاح"},
 			{Group: "FRUIT", Code: "OTHER", English: "Other", Turkish: "Diğer", Arabic: "أخرى", ExplainMandatory: true},

@@ -27,6 +27,9 @@ import (
 	"castellan/http/edge"
 	httpidentity "castellan/http/people/identity"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/people"
 )
 
 const (
@@ -43,7 +46,7 @@ type site struct {
 	db      *persistence.DB
 	ring    *keyring.Ring
 	service *identity.Service
-	users   persistence.Users
+	users   access.Users
 	tokens  *token.Issuer
 	live    *parameter.Live
 	now     time.Time
@@ -57,9 +60,9 @@ func both(t *testing.T, test func(s *site)) {
 
 func serve(t *testing.T, db *persistence.DB) *site {
 	t.Helper()
-	s := &site{t: t, db: db, users: persistence.NewUsers(db), now: time.Now().Truncate(time.Second)}
+	s := &site{t: t, db: db, users: access.NewUsers(db), now: time.Now().Truncate(time.Second)}
 	now := func() time.Time { return s.now }
-	keeper, err := keyring.Open(t.Context(), persistence.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
+	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
 	s.ring = keeper.Ring()
 	for n := range 9 {
@@ -71,17 +74,17 @@ func serve(t *testing.T, db *persistence.DB) *site {
 		storetest.Must(t, db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: id, UserID: id,
 			CreatedAt: began, LastSeenAt: began, ExpiresAt: s.now.Add(10 * time.Minute), SV: 1, AMR: []string{"pwd", "otp"}}}))
 	}
-	dropdowns, parameters := persistence.NewDropdowns(db), persistence.NewParameters(db)
+	dropdowns, parameters := people.NewDropdowns(db), kit.NewParameters(db)
 	storetest.Must(t, dropdown.Seed(t.Context(), dropdowns))
 	storetest.Must(t, parameter.Seed(t.Context(), parameters))
 	s.live = parameter.NewLive(parameters)
 	s.tokens = token.NewIssuer(s.ring, "castellan", "t1", now, 0)
-	sessions := &session.Service{Users: s.users, Sessions: persistence.NewSessions(db), Tokens: s.tokens,
+	sessions := &session.Service{Users: s.users, Sessions: access.NewSessions(db), Tokens: s.tokens,
 		TokenTTL: 30 * time.Minute, SessionTTL: 12 * time.Hour, Now: now}
 	hashes := func(number string) []string { return []string{s.ring.Steady(identity.HashDomain, number)} }
-	s.service = &identity.Service{Store: persistence.NewIdentities(db), Users: s.users, Options: dropdowns,
+	s.service = &identity.Service{Store: people.NewIdentities(db), Users: s.users, Options: dropdowns,
 		Values: s.live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: s.ring, Hashes: hashes, Accounts: 1,
-		Tries: password.NewGuards(persistence.NewPasswordGuards(db), db, password.Limit(5, 15*time.Minute), now),
+		Tries: password.NewGuards(access.NewPasswordGuards(db), db, password.Limit(5, 15*time.Minute), now),
 		Renew: sessions.Renew}
 	guards := apitest.Guards()
 	guards.AllowsIP = func(userID string, _ netip.Addr) bool { return userID != "u8" }
@@ -221,7 +224,7 @@ func TestConfirm(t *testing.T) {
 			!c.AuthTime.Equal(s.now.Add(-20*time.Minute)) || strings.Join(c.AMR, " ") != "pwd otp" {
 			t.Errorf("%+v", c)
 		}
-		living, err := persistence.NewSessions(s.db).List(t.Context(), "u1", s.now.Add(29*time.Minute), 9)
+		living, err := access.NewSessions(s.db).List(t.Context(), "u1", s.now.Add(29*time.Minute), 9)
 		if u := s.user("u1"); err != nil || len(living) != 1 || u.Name != "Ayşe" || u.Surname != "Yılmaz" || u.CV != 1 ||
 			u.BirthDate != "1990-05-01" || u.IdentityHash != s.service.Hashes(number)[0] {
 			t.Errorf("%v %v %+v", living, err, u)
@@ -272,7 +275,7 @@ func (s *site) set(column, value string, ids ...string) {
 func (s *site) ignore(id string) {
 	s.t.Helper()
 	storetest.Must(s.t, s.db.InTx(s.t.Context(), func(ctx context.Context) error {
-		return parameter.AMLControl.Change(ctx, persistence.NewParameters(s.db),
+		return parameter.AMLControl.Change(ctx, kit.NewParameters(s.db),
 			func(i parameter.Ignored) (parameter.Ignored, error) {
 				i.IgnoredUsers = append(i.IgnoredUsers, id)
 				return i, nil

@@ -19,6 +19,7 @@ import (
 	httpintegration "castellan/http/people/integration"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	moneystore "castellan/persistence/money"
 )
 
 // D-INT-06: the journal of a job is downloaded as it was made, also where its delivery fails.
@@ -30,7 +31,7 @@ func TestJournals(t *testing.T) {
 		now := time.Now()
 		jobs := apitest.NewJobs(t, db, keyringtest.Ring(t, time.Now), func() time.Time { return now })
 		pause := func(until time.Time) { now = until }
-		journals := &accounting.Service{Store: persistence.NewAccounting(db), Files: files, Jobs: jobs.Service,
+		journals := &accounting.Service{Store: moneystore.NewAccounting(db), Files: files, Jobs: jobs.Service,
 			Changes: admin.Changes{Commit: db, Now: time.Now},
 			Codes:   func(int64) (string, string, error) { return "BTC", "BTC", nil }}
 		jobs.Kinds[accounting.Kind] = journals.Integration()

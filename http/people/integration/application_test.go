@@ -13,13 +13,16 @@ import (
 	"castellan/http/edge"
 	httpintegration "castellan/http/people/integration"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	peoplestore "castellan/persistence/people"
 )
 
 // D-INT-06: an application is added once for its external id, and its status is set.
 func TestApplications(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store := persistence.NewCorporate(db)
-		service := &corporate.Service{Store: store, Users: persistence.NewUsers(db), Claims: persistence.NewIntegration(db),
+		store := peoplestore.NewCorporate(db)
+		service := &corporate.Service{Store: store, Users: access.NewUsers(db), Claims: kit.NewIntegration(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
 		s := apitest.Serve(t, edge.Options{}, httpintegration.Applications{Service: service}).Below("/integration/")
 		const add, acme = "POST corporate-applications", `{"externalId":"a1","companyName":"Acme A.Ş.","taxNumber":"77"}`

@@ -13,7 +13,9 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	"castellan/domain/money/addressbook"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	moneystore "castellan/persistence/money"
 )
 
 // A request with the token of the owner is one challenge, then one withdrawal, however often
@@ -148,7 +150,7 @@ func TestApprovalIsJudgedTwice(t *testing.T) {
 
 		kim := func(set func(u *user.User)) func() {
 			return func() {
-				u, err := persistence.NewUsers(o.db).Get(t.Context(), "kim")
+				u, err := access.NewUsers(o.db).Get(t.Context(), "kim")
 				storetest.Must(t, err)
 				set(&u)
 				storetest.Must(t, o.db.Commit(t.Context(), user.SetAMLStatus{UserID: "kim", Status: u.AMLStatus}))
@@ -244,7 +246,7 @@ func (o *office) entry(t *testing.T, userID, to string) (entry int64) {
 	t.Helper()
 	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) (err error) {
 		p, now := o.pair(), o.service.Now()
-		books := persistence.NewAddressBooks(o.db)
+		books := moneystore.NewAddressBooks(o.db)
 		if _, err = books.Hold(ctx, userID); err == nil {
 			entry, err = books.Insert(ctx, userID, addressbook.Entry{Name: "n", Address: to, CurrencyID: p.CurrencyID,
 				NetworkID: p.NetworkID, CreatedAt: now, AddressAt: now})
@@ -258,7 +260,7 @@ func (o *office) entry(t *testing.T, userID, to string) (entry int64) {
 func (o *office) readdress(t *testing.T, userID string, entry int64, to string) {
 	t.Helper()
 	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {
-		books := persistence.NewAddressBooks(o.db)
+		books := moneystore.NewAddressBooks(o.db)
 		book, err := books.Hold(ctx, userID)
 		if err != nil {
 			return err
@@ -276,7 +278,7 @@ func (o *office) readdress(t *testing.T, userID string, entry int64, to string) 
 // fee sets what a withdrawal of BTC costs.
 func (o *office) fee(t *testing.T, fee string) {
 	t.Helper()
-	store := persistence.NewParameters(o.db)
+	store := kit.NewParameters(o.db)
 	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {
 		return parameter.Fee.Change(ctx, store, func(parameter.Fees) (parameter.Fees, error) {
 			return parameter.Fees{"BTC": amount.Must(fee)}, nil

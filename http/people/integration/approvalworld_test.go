@@ -38,7 +38,9 @@ import (
 	"castellan/http/edge"
 	httpintegration "castellan/http/people/integration"
 	"castellan/http/rest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
+	"castellan/persistence/kit"
 )
 
 // office is the site with the engine of challenges and its actors: owners approve
@@ -50,7 +52,7 @@ type office struct {
 	issuer  *token.Issuer
 	revoked *session.Revocations
 	starter *stepup.Starter
-	store   persistence.Challenges
+	store   access.Challenges
 
 	mu    sync.Mutex
 	codes map[string]string // method id → last code
@@ -86,7 +88,7 @@ func (o *office) Verify(class token.Class, raw string) (token.Claims, error) {
 	return c, err
 }
 
-type owners struct{ persistence.Users }
+type owners struct{ access.Users }
 
 func (a owners) Account(ctx context.Context, id string) (challenge.Account, error) {
 	u, err := a.Get(ctx, id)
@@ -113,7 +115,7 @@ func approvals(t *testing.T, test func(t *testing.T, o *office)) {
 			u.CountryCode, u.Phone, u.Email = "90", "+905320000001", "kim@example.invalid"
 		})
 		began := s.service.Now()
-		o := &office{site: s, codes: map[string]string{}, store: persistence.NewChallenges(s.db)}
+		o := &office{site: s, codes: map[string]string{}, store: access.NewChallenges(s.db)}
 		now := func() time.Time { return began.Add(time.Duration(o.ahead.Load())) }
 		s.service.Now, s.service.Ledger.Now, s.service.Limits.Now = now, now, now
 		o.ring = keyringtest.Keeper(s.t, now).Ring()
@@ -127,9 +129,9 @@ func approvals(t *testing.T, test func(t *testing.T, o *office)) {
 			Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 20 * time.Second, MaxOpen: 5,
 				Lease: 30 * time.Second, Language: "en"},
 			Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: o.ring, Store: o.store,
-			Outbox: persistence.NewOutbox(s.db), Dispatch: o, Now: now}
-		actions, warm, accounts := challenge.Actions{}, new(actors.WarmCache), owners{persistence.NewUsers(s.db)}
-		node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: o.store, Outbox: persistence.NewOutbox(s.db),
+			Outbox: delivery.NewOutbox(s.db), Dispatch: o, Now: now}
+		actions, warm, accounts := challenge.Actions{}, new(actors.WarmCache), owners{access.NewUsers(s.db)}
+		node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: o.store, Outbox: delivery.NewOutbox(s.db),
 			Commit: session.Revoking{Committer: s.db, Revocations: o.revoked}, Actions: actions,
 			Rules: challenge.DefaultRules(), Guessed: messenger.Guessed(challenge.DefaultRules()), Accounts: accounts,
 			Sessions: o.revoked, Seal: o.ring.Seal, Open: o.ring.Open, Grace: 120 * time.Second, Now: now, Log: log})...)
@@ -159,7 +161,7 @@ func approvals(t *testing.T, test func(t *testing.T, o *office)) {
 				return c.Subject, from, err
 			}}
 		actions.Register(group.Action())
-		repeats := &auth.Idempotent{Store: persistence.NewIdempotency(s.db), Commit: s.db, Now: now, Ring: o.ring}
+		repeats := &auth.Idempotent{Store: kit.NewIdempotency(s.db), Commit: s.db, Now: now, Ring: o.ring}
 		s.Site = apitest.Serve(s.t, edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: now, Logger: log,
 			Idempotency: repeats, Timeout: time.Minute}, group,
 			completion(httpchallenge.Group{Answers: answers, Now: now}.Endpoints())).As("nobody")

@@ -19,6 +19,9 @@ import (
 	httpintegration "castellan/http/people/integration"
 	httpstanding "castellan/http/people/standing"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	peoplestore "castellan/persistence/people"
 )
 
 const (
@@ -39,13 +42,13 @@ func bothScreening(t *testing.T, test func(s screening)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		people(t, db, "jane", "kurt", "admin")
-		parameters, store := persistence.NewParameters(db), persistence.NewStandings(db)
+		parameters, store := kit.NewParameters(db), peoplestore.NewStandings(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }))
 		live := parameter.NewLive(parameters)
 		storetest.Must(t, live.Reload(t.Context()))
-		service := &standing.Service{Store: store, Users: persistence.NewUsers(db), Parameters: live, Ignored: parameters,
+		service := &standing.Service{Store: store, Users: access.NewUsers(db), Parameters: live, Ignored: parameters,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow, Lock: store.Lock},
-			Claims:  persistence.NewIntegration(db)}
+			Claims:  kit.NewIntegration(db)}
 		test(screening{apitest.Serve(t, edge.Options{}, httpintegration.Findings{Service: service},
 			httpstanding.Group{Service: service}), t, db})
 	})
@@ -54,7 +57,7 @@ func bothScreening(t *testing.T, test func(s screening)) {
 // is checks the AML status of a user, and whether the user is listed as not confirmed.
 func (s screening) is(userID, status string, listed bool) {
 	s.Helper()
-	u, err := persistence.NewUsers(s.db).Get(s.Context(), userID)
+	u, err := access.NewUsers(s.db).Get(s.Context(), userID)
 	storetest.Must(s, err)
 	_, list := s.Call(risky, "")
 	if u.AMLStatus != status || strings.Contains(list, `"userId":"`+userID+`"`) != listed {
@@ -170,7 +173,7 @@ func TestFindingsRace(t *testing.T) {
 			go func() { defer close(done); s.Call(confirm, `{"userId":"jane"}`) }()
 			s.Call(find, swap(found, "f1", fmt.Sprint("c", n)))
 			<-done
-			u, err := persistence.NewUsers(s.db).Get(t.Context(), "jane")
+			u, err := access.NewUsers(s.db).Get(t.Context(), "jane")
 			storetest.Must(t, err)
 			s.is("jane", u.AMLStatus, u.AMLStatus != user.NotRisky)
 		}

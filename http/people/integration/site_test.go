@@ -30,6 +30,9 @@ import (
 	httpintegration "castellan/http/people/integration"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	moneystore "castellan/persistence/money"
 )
 
 func TestMain(m *testing.M) {
@@ -62,7 +65,7 @@ func (post) Deliver(outbox.Message, message.Rendered) {}
 func bothMoney(t *testing.T, test func(s money)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), persistence.NewParameters(db)
+		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
 		people(t, db, "jane", "kurt")
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			if err := currency.Seed(ctx, store); err != nil {
@@ -77,21 +80,21 @@ func bothMoney(t *testing.T, test func(s money)) {
 		book, err := message.NewBook("Castellan", nil)
 		storetest.Must(t, err)
 		s := money{T: t, db: db, jobs: apitest.NewJobs(t, db, ring, time.Now)}
-		s.l = &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: time.Now,
+		s.l = &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: time.Now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
-		s.service = &transaction.Service{Ledger: s.l, Users: persistence.NewUsers(db), Currencies: currencies,
-			Parameters: live, Now: time.Now, Store: persistence.NewTransactions(db),
+		s.service = &transaction.Service{Ledger: s.l, Users: access.NewUsers(db), Currencies: currencies,
+			Parameters: live, Now: time.Now, Store: moneystore.NewTransactions(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now}, Jobs: s.jobs.Service,
 			Await: func(context.Context, string) (job.Job, error) { return job.Job{State: job.Running}, nil },
 			Messenger: &stepup.Messenger{Config: stepup.Config{Lease: time.Minute, Language: "en"}, Book: book, Ring: ring,
 				Dispatch: post{}, Now: time.Now},
 			MayMove: func(caller, userID string) error { return apitest.MayWrite(caller, userID, resource.Standing) },
-			Claims:  persistence.NewIntegration(db)}
+			Claims:  kit.NewIntegration(db)}
 		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
 		s.Site = apitest.Serve(t, edge.Options{}, httpintegration.Deposits{Service: s.service, FinalizedDeposit: 2}).
 			Below("/integration/")
 		test(s)
-		_, err = ledger.Verify(ctx, persistence.NewLedger(db))
+		_, err = ledger.Verify(ctx, moneystore.NewLedger(db))
 		storetest.Must(t, err)
 	})
 }
@@ -145,7 +148,7 @@ func count(t *testing.T, db *persistence.DB, table string, where ...string) int 
 func settle(t *testing.T, db *persistence.DB) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		got, err := persistence.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
+		got, err := kit.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
 			page.Query[integration.Place]{Limit: 1000})
 		storetest.Must(t, err)
 		if want := count(t, db, "integration_event"); len(got.Records) == want || time.Now().After(deadline) {
@@ -158,7 +161,7 @@ func settle(t *testing.T, db *persistence.DB) {
 func events(t *testing.T, db *persistence.DB) (all []string) {
 	t.Helper()
 	settle(t, db)
-	got, err := persistence.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
+	got, err := kit.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
 		page.Query[integration.Place]{Limit: 1000})
 	storetest.Must(t, err)
 	for _, e := range got.Records {

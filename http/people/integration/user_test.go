@@ -20,6 +20,8 @@ import (
 	"castellan/http/edge"
 	httpintegration "castellan/http/people/integration"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
 )
 
 // userSite is the accounts that other services bring in, with their job.
@@ -27,7 +29,7 @@ type userSite struct {
 	*apitest.Site
 	t     *testing.T
 	db    *persistence.DB
-	users persistence.Users
+	users access.Users
 	jobs  *apitest.Jobs
 }
 
@@ -35,11 +37,11 @@ func users(t *testing.T, test func(s *userSite)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		jobs := apitest.NewJobs(t, db, keyringtest.Ring(t, time.Now), time.Now)
-		service := &registration.Service{Users: persistence.NewUsers(db), External: persistence.NewIntegration(db),
+		service := &registration.Service{Users: access.NewUsers(db), External: kit.NewIntegration(db),
 			Jobs: jobs.Service, Changes: admin.Changes{Commit: db, Now: time.Now}}
 		jobs.Kinds[registration.BulkKind] = service.Kind()
 		site := apitest.Serve(t, edge.Options{}, httpintegration.Users{Service: service}).Below("/integration/users")
-		test(&userSite{site, t, db, persistence.NewUsers(db), jobs})
+		test(&userSite{site, t, db, access.NewUsers(db), jobs})
 	})
 }
 
@@ -111,7 +113,7 @@ func TestAddUser(t *testing.T) {
 		if n := s.count(); n != 2 {
 			t.Errorf("%d accounts, want 2", n)
 		}
-		if rows, err := s.db.VerifyAudit(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 2 {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 2 {
 			t.Errorf("%d audit rows, %v; want one for each account", rows, err)
 		}
 	})

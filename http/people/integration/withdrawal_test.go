@@ -30,6 +30,9 @@ import (
 	"castellan/http/edge"
 	httpintegration "castellan/http/people/integration"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	moneystore "castellan/persistence/money"
 )
 
 type (
@@ -60,7 +63,7 @@ type site struct {
 func withdrawals(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store, parameters := t.Context(), persistence.NewCurrencies(db), persistence.NewParameters(db)
+		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
 		now := func() time.Time { return time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC) }
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			if err := currency.Seed(ctx, store); err != nil {
@@ -83,23 +86,23 @@ func withdrawals(t *testing.T, test func(s *site)) {
 		storetest.Must(t, live.Reload(ctx))
 		rules, err := address.NewRules(nil)
 		storetest.Must(t, err)
-		users := persistence.NewUsers(db)
+		users := access.NewUsers(db)
 		limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("1000")}
-		l := &ledger.Ledger{Store: persistence.NewLedger(db), Commit: db, Now: now,
+		l := &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
 		s := &site{t: t, db: db, service: &transaction.Withdrawals{Ledger: l, Users: users, Currencies: currencies,
-			Store: persistence.NewTransactions(db), Parameters: live, Rules: rules, Now: now,
-			Books: persistence.NewAddressBooks(db), Claims: persistence.NewIntegration(db),
+			Store: moneystore.NewTransactions(db), Parameters: live, Rules: rules, Now: now,
+			Books: moneystore.NewAddressBooks(db), Claims: kit.NewIntegration(db),
 			Limits: &limit.Service{Users: users, Levels: levels{all: []level.Level{{Limits: limits}}},
-				Store: persistence.NewLimits(db),
+				Store: moneystore.NewLimits(db),
 				Rates: quotes{}, Catalog: currencies.Catalog, Now: now}}}
 		s.user("jane", func(*user.User) {})
-		repeats := &auth.Idempotent{Store: persistence.NewIdempotency(db), Commit: db, Now: now,
+		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Now: now,
 			Ring: keyringtest.Ring(t, now)}
 		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats},
 			httpintegration.Withdrawals{Service: s.service, HotWallet: 6, TimeOut: 7})
 		test(s)
-		_, err = ledger.Verify(ctx, persistence.NewLedger(db))
+		_, err = ledger.Verify(ctx, moneystore.NewLedger(db))
 		storetest.Must(t, err)
 	})
 }
@@ -226,7 +229,7 @@ func TestWithdrawalRefusals(t *testing.T) {
 		var entry int64
 		storetest.Must(t, s.db.InTx(t.Context(), func(ctx context.Context) (err error) {
 			p, now := s.pair(), s.service.Now()
-			books := persistence.NewAddressBooks(s.db)
+			books := moneystore.NewAddressBooks(s.db)
 			if _, err = books.Hold(ctx, "two"); err == nil {
 				entry, err = books.Insert(ctx, "two", addressbook.Entry{Name: "n", Address: address1,
 					CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, CreatedAt: now, AddressAt: now})

@@ -35,6 +35,11 @@ import (
 	httpkyc "castellan/http/people/kyc"
 	"castellan/outbound/folder"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 const (
@@ -50,7 +55,7 @@ type site struct {
 	db        *persistence.DB
 	ring      *keyring.Ring
 	documents *document.Service
-	users     persistence.Users
+	users     access.Users
 }
 
 func both(t *testing.T, test func(s *site)) {
@@ -71,9 +76,9 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	t.Cleanup(func() { storetest.Must(t, files.Close()) })
 	var ticks atomic.Int64
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_123 + ticks.Add(1)) }
-	keeper, err := keyring.Open(t.Context(), persistence.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
+	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
-	s := &site{t: t, db: db, ring: keeper.Ring(), users: persistence.NewUsers(db)}
+	s := &site{t: t, db: db, ring: keeper.Ring(), users: access.NewUsers(db)}
 	for _, id := range []string{"u1", "u2", "admin"} {
 		u := user.New(id, now())
 		u.Email = id + "@example.com"
@@ -83,17 +88,17 @@ func serve(t *testing.T, db *persistence.DB) *site {
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
 	changes := admin.Changes{Commit: db, Now: now}
-	s.documents = &document.Service{Store: persistence.NewDocuments(db), Users: s.users, Files: files,
+	s.documents = &document.Service{Store: people.NewDocuments(db), Users: s.users, Files: files,
 		Pictures: picture.NewDecoder(), Ring: s.ring, Changes: changes,
-		Values: parameter.NewLive(persistence.NewParameters(db)).Set, Quota: 1 << 20}
+		Values: parameter.NewLive(kit.NewParameters(db)).Set, Quota: 1 << 20}
 	book, err := message.NewBook("Castellan", nil)
 	storetest.Must(t, err)
 	messenger := &stepup.Messenger{Config: stepup.Config{Language: "en"}, Book: book, Ring: s.ring,
 		Dispatch: everywhere{}, Now: now}
-	s.Site = apitest.Serve(t, edge.Options{}, httpkyc.Group{Service: &kyc.Service{Store: persistence.NewDecisions(db),
+	s.Site = apitest.Serve(t, edge.Options{}, httpkyc.Group{Service: &kyc.Service{Store: people.NewDecisions(db),
 		Users: s.users, Documents: s.documents.Store, Originals: s.documents, Pictures: picture.NewDecoder(),
 		Changes: changes, Types: kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4}, Language: "en",
-		Levels: persistence.NewLevels(db), Values: s.documents.Values, Tell: messenger.Tell,
+		Levels: money.NewLevels(db), Values: s.documents.Values, Tell: messenger.Tell,
 		Checks: func(_ context.Context, u user.User) (identity.Checks, error) {
 			return identity.Checks{Number: new(true), Name: new(u.ID == "u1"), Same: 2}, nil
 		}}})
@@ -111,14 +116,12 @@ func (s *site) add(userID string, kind int64, content []byte) string {
 
 // state is status/reason of a document.
 func (s *site) state(id string) string {
-	s.t.Helper()
 	d, err := s.documents.Store.Get(s.t.Context(), id)
 	storetest.Must(s.t, err)
 	return d.Status + "/" + *d.Reason
 }
 
 func (s *site) user(id string) user.User {
-	s.t.Helper()
 	u, err := s.users.Get(s.t.Context(), id)
 	storetest.Must(s.t, err)
 	return u
@@ -127,13 +130,13 @@ func (s *site) user(id string) user.User {
 // told is what a user was told, oldest first: inside the account, then by mail and SMS as they are sealed.
 func (s *site) told(userID string) (inside, sent []string) {
 	s.t.Helper()
-	list, err := persistence.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
+	list, err := delivery.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
 		page.Query[notification.Place]{})
 	storetest.Must(s.t, err)
-	for _, n := range list.Records {
+	for _, n := range slices.Backward(list.Records) {
 		inside = append(inside, n.Title+": "+n.Body)
 	}
-	rows, err := persistence.NewOutbox(s.db).Recent(s.t.Context(), nil, 0)
+	rows, err := delivery.NewOutbox(s.db).Recent(s.t.Context(), nil, 0)
 	storetest.Must(s.t, err)
 	for _, m := range rows {
 		if m.UserID != userID {
@@ -145,22 +148,19 @@ func (s *site) told(userID string) (inside, sent []string) {
 		storetest.Must(s.t, text.UnmarshalBinary(plain))
 		sent = append(sent, fmt.Sprint(text.Channel, " ", text.To, " ", text.Text))
 	}
-	slices.Reverse(inside)
 	slices.Reverse(sent)
 	return inside, sent
 }
 
 // audited is the actions and details of the audit, oldest first.
 func (s *site) audited() (rows []string) {
-	s.t.Helper()
-	list, err := persistence.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
+	list, err := kit.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(s.t, err)
-	for _, r := range list.Records {
+	for _, r := range slices.Backward(list.Records) {
 		if r.Action != document.ActionUpload {
 			rows = append(rows, strings.TrimSpace(r.Action+" "+r.UserID+" "+r.Detail))
 		}
 	}
-	slices.Reverse(rows)
 	return rows
 }
 
@@ -194,7 +194,7 @@ func TestApproval(t *testing.T) {
 				s.Wants(decide, body("userId", id, "kycConfirm", next, "userDocumentId", []string{other}, "documentId", other,
 					"rejectedResult", "x"), 409, "INVALID_STATE")
 			}
-			last, err := persistence.NewDecisions(s.db).Last(t.Context(), id, kyc.Identity)
+			last, err := people.NewDecisions(s.db).Last(t.Context(), id, kyc.Identity)
 			if err != nil || last.DocumentID != front || last.DecidedBy != "admin" || last.Reason != "" ||
 				s.state(other) != "active/waitingApproval" {
 				t.Errorf("%+v, %v", last, err)

@@ -15,6 +15,7 @@ import (
 	httppresence "castellan/http/people/presence"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
 )
 
 // rooms are those of one node, at an instant that stands still.
@@ -30,7 +31,7 @@ func (r rooms) Say(_ context.Context, subject string, p presence.Person, leaves 
 // D-KYC-10: each learns of the others in the same room, and of no room whose records the caller may not see.
 func TestPresence(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		users := persistence.NewUsers(db)
+		users := access.NewUsers(db)
 		for i, id := range []string{"admin", "second"} {
 			u := user.New(id, time.UnixMilli(1_700_000_000_000))
 			u.Name, u.Surname, u.Email = "Operator", fmt.Sprint(i+1), id+"@example.com"

@@ -15,7 +15,9 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/contract"
 	"castellan/http/apitest"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
+	"castellan/persistence/kit"
 )
 
 // done is the outcome of a sign-up.
@@ -76,13 +78,13 @@ func TestSignUp(t *testing.T) {
 		if err != nil || claims.Subject != u.ID || claims.SessionID != d.ExecResult.Data.SessionKey {
 			t.Errorf("the token %+v, %v", claims, err)
 		}
-		if live, err := persistence.NewSessions(w.db).List(t.Context(), u.ID, w.now(), 10); err != nil || len(live) != 1 {
+		if live, err := access.NewSessions(w.db).List(t.Context(), u.ID, w.now(), 10); err != nil || len(live) != 1 {
 			t.Errorf("%d sessions, %v", len(live), err)
 		}
 		if got := w.result(f).is(t, 200, "").header.Get("x-auth"); got != xauth {
 			t.Error("the result has another token")
 		}
-		if _, err := w.db.VerifyAudit(t.Context(), []byte("audit key of the test")); err != nil {
+		if _, err := kit.NewAudit(w.db).Verify(t.Context(), []byte("audit key of the test")); err != nil {
 			t.Error(err)
 		}
 		// The details are taken from now on.
@@ -234,7 +236,7 @@ func TestOwnerIsTold(t *testing.T) {
 		w.signups.Starts = nil
 		owner := w.add(1, nil)
 		told := func() (n int) {
-			all, err := persistence.NewOutbox(w.db).Recent(t.Context(), nil, 1000)
+			all, err := delivery.NewOutbox(w.db).Recent(t.Context(), nil, 1000)
 			storetest.Must(t, err)
 			for _, m := range all {
 				if m.ChallengeID == "" && m.State == outbox.Queued {
@@ -281,7 +283,7 @@ func TestNoSecretInRows(t *testing.T) {
 				t.Errorf("%q is in a statement", s)
 			}
 		}
-		c, err := persistence.NewChallenges(w.db).Load(t.Context(), f.ChallengeID)
+		c, err := access.NewChallenges(w.db).Load(t.Context(), f.ChallengeID)
 		storetest.Must(t, err)
 		if c.Kind != challenge.Applicant || c.UserID != "" || !strings.HasPrefix(c.Subject, challenge.DecoyMark) {
 			t.Errorf("the challenge %+v", c)

@@ -48,6 +48,9 @@ import (
 	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
+	"castellan/persistence/office"
 )
 
 const secret = "kedi7şeker"
@@ -58,8 +61,8 @@ type world struct {
 	t         *testing.T
 	db        *persistence.DB
 	ring      *keyring.Ring
-	users     persistence.Users
-	contracts persistence.Contracts
+	users     access.Users
+	contracts office.Contracts
 	began     time.Time
 	ahead     atomic.Int64
 
@@ -103,7 +106,7 @@ func (w *world) PAuth(challengeID string, until time.Time) (string, error) {
 		ExpiresAt: until})
 }
 
-type accounts struct{ persistence.Users }
+type accounts struct{ access.Users }
 
 func (a accounts) Account(ctx context.Context, id string) (challenge.Account, error) {
 	u, err := a.Get(ctx, id)
@@ -136,10 +139,10 @@ func open(t *testing.T, dsn string) *world {
 			}
 		}})
 	storetest.Must(t, err)
-	_, err = w.db.Migrate(t.Context())
+	_, err = persistence.Migrate(t.Context(), w.db)
 	storetest.Must(t, err)
-	w.db.Start([]byte("audit key of the test"), "test")
-	w.users, w.contracts = persistence.NewUsers(w.db), persistence.NewContracts(w.db)
+	persistence.Start(w.db, []byte("audit key of the test"), "test")
+	w.users, w.contracts = access.NewUsers(w.db), office.NewContracts(w.db)
 	storetest.Must(t, w.db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, w.contracts) }))
 	w.ring = keyringtest.Keeper(t, w.now).Ring()
 	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
@@ -159,8 +162,8 @@ func (w *world) start() {
 		w.node.Stop(context.Background())
 	}
 	db, log := w.db, slog.New(slog.DiscardHandler)
-	challenges, guards := persistence.NewChallenges(db), persistence.NewPasswordGuards(db)
-	sessions := persistence.NewSessions(db)
+	challenges, guards := access.NewChallenges(db), access.NewPasswordGuards(db)
+	sessions := access.NewSessions(db)
 	revoked := session.NewRevocations(30*time.Minute, w.now)
 	w.issuer = token.NewIssuer(w.ring, "castellan", "default", w.now, 1000)
 	actions, commit := challenge.Actions{}, session.Revoking{Committer: db, Revocations: revoked}
@@ -174,10 +177,10 @@ func (w *world) start() {
 			Caps: stepup.Caps{DestinationHour: 20, DestinationDay: 50, UserDay: 60}, PrefixHour: 200,
 			DialDay: map[string]int{"90": 1000}},
 		Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: w.ring, Store: challenges,
-		Outbox: persistence.NewOutbox(db), Dispatch: w, Now: w.now,
+		Outbox: delivery.NewOutbox(db), Dispatch: w, Now: w.now,
 	}
 	rules, warm := challenge.DefaultRules(), new(actors.WarmCache)
-	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: persistence.NewOutbox(db),
+	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: delivery.NewOutbox(db),
 		Commit: commit, Actions: actions, Rules: rules, Guessed: messenger.Guessed(rules),
 		Accounts: accounts{w.users}, Sessions: revoked, Seal: w.ring.Seal, Open: w.ring.Open, Grace: 120 * time.Second,
 		Now: w.now, Log: log})...)
@@ -199,7 +202,7 @@ func (w *world) start() {
 	actions.Register(w.signups.Action())
 	group := httpregistration.Group{Service: w.signups, Enabled: w.enabled, Contracts: &contract.Service{
 		Store: w.contracts, HTML: richtext.New(""), Changes: admin.Changes{Commit: db, Now: w.now, Lock: w.contracts.Lock}}}
-	devices := &device.Service{Store: persistence.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
+	devices := &device.Service{Store: access.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
 		Audience: "https://id.example.com", Now: w.now, Log: log}
 	g := auth.Guards{Tokens: w.issuer, Devices: devices, Geo: &auth.Geo{Filter: func(string) geo.Filter { return "" },
 		Holder: w.client.Holder}, Tenant: "default", Feed: &changetest.Feed{}, Live: revoked.Live,

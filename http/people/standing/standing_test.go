@@ -31,6 +31,10 @@ import (
 	httpstanding "castellan/http/people/standing"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +55,7 @@ type site struct {
 	db          *persistence.DB
 	l           *ledger.Ledger
 	service     *standing.Service
-	users       persistence.Users
+	users       access.Users
 	pairs       *currency.Catalog
 	revocations *session.Revocations
 }
@@ -59,7 +63,7 @@ type site struct {
 func both(t *testing.T, test func(s site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, currencies, parameters := t.Context(), persistence.NewCurrencies(db), persistence.NewParameters(db)
+		ctx, currencies, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
 		for i, name := range []string{"jane", "root", "chief"} {
 			u := user.New(name, time.UnixMilli(1_700_000_000_000+int64(i)))
 			u.Name, u.Surname, u.Email = "Jane", "Doe", name+"@example.com"
@@ -77,13 +81,13 @@ func both(t *testing.T, test func(s site)) {
 		pairs, live := currency.NewLive(currencies), parameter.NewLive(parameters)
 		storetest.Must(t, pairs.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
-		users, standings := persistence.NewUsers(db), persistence.NewStandings(db)
+		users, standings := access.NewUsers(db), people.NewStandings(db)
 		revocations := session.NewRevocations(time.Hour, time.Now)
-		l := &ledger.Ledger{Store: persistence.NewLedger(db), Now: time.Now,
+		l := &ledger.Ledger{Store: money.NewLedger(db), Now: time.Now,
 			Commit:   session.Revoking{Committer: db, Revocations: revocations},
 			Decimals: func(_ context.Context, asset int64) (int, error) { return pairs.Catalog().Decimals(asset) }}
-		service := &standing.Service{Store: standings, Users: users, Administrators: persistence.NewResources(db),
-			Blockages: &blockage.Service{Store: persistence.NewBlockages(db), Ledger: l, Users: users, Currencies: pairs,
+		service := &standing.Service{Store: standings, Users: users, Administrators: access.NewResources(db),
+			Blockages: &blockage.Service{Store: money.NewBlockages(db), Ledger: l, Users: users, Currencies: pairs,
 				Now: time.Now},
 			Parameters: live, Ignored: parameters, ClosureType: 7,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow,
@@ -94,7 +98,7 @@ func both(t *testing.T, test func(s site)) {
 			s.pay(pair, sum)
 		}
 		test(s)
-		_, err := ledger.Verify(ctx, persistence.NewLedger(db))
+		_, err := ledger.Verify(ctx, money.NewLedger(db))
 		storetest.Must(t, err)
 	})
 }
@@ -350,7 +354,7 @@ func TestALoginBornMeanwhile(t *testing.T) {
 				storetest.Must(t, err)
 			})
 			wg.Wait()
-			living, err := persistence.NewSessions(s.db).Count(t.Context(), u.ID, time.Now())
+			living, err := access.NewSessions(s.db).Count(t.Context(), u.ID, time.Now())
 			if err != nil || living != 0 || s.revocations.Live(u.ID, "any", u.SV) {
 				t.Errorf("%d sessions live, %v; the login: %v", living, err, born)
 			}

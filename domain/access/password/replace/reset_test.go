@@ -19,7 +19,8 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
-	"castellan/persistence"
+	"castellan/persistence/access"
+	"castellan/persistence/delivery"
 	"castellan/persistence/persistencetest"
 )
 
@@ -118,7 +119,7 @@ func TestStartResetRefuses(t *testing.T) {
 // Starts are bounded for the phone and for the network; what is refused counts for neither.
 func TestStartsAreBounded(t *testing.T) {
 	w := newWorld(t)
-	now, guards := func() time.Time { return w.now }, persistence.NewPasswordGuards(w.db)
+	now, guards := func() time.Time { return w.now }, access.NewPasswordGuards(w.db)
 	w.Phones = password.NewGuards(guards, w.db, password.Limit(2, time.Minute), now)
 	w.Networks = password.NewGuards(guards, w.db, password.Limit(4, time.Minute), now)
 	for n, want := range []fault.Code{"", "", fault.RateLimited, fault.RateLimited} {
@@ -154,7 +155,7 @@ func TestStartsAreBounded(t *testing.T) {
 // A count that was made under the phone's former subject still holds.
 func TestFormerSubjectCounts(t *testing.T) {
 	w := newWorld(t)
-	now, guards := func() time.Time { return w.now }, persistence.NewPasswordGuards(w.db)
+	now, guards := func() time.Time { return w.now }, access.NewPasswordGuards(w.db)
 	w.Phones = password.NewGuards(guards, w.db, password.Limit(1, time.Minute), now)
 	w.Networks = password.NewGuards(guards, w.db, password.Limit(9, time.Minute), now)
 	try, err := w.Phones.Charge(t.Context(), "reset/former of +905320000001", "")
@@ -187,7 +188,7 @@ func TestResetAction(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	w := newWorld(t)
 	w.login()
-	guards := password.NewGuards(persistence.NewPasswordGuards(w.db), w.db, password.Limit(1, time.Hour), w.Service.Now)
+	guards := password.NewGuards(access.NewPasswordGuards(w.db), w.db, password.Limit(1, time.Hour), w.Service.Now)
 	try, err := guards.Charge(t.Context(), w.user.ID, "192.0.2.0/24")
 	storetest.Must(t, err)
 	try.Wrong()
@@ -197,13 +198,13 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("first %t, second %t, %d sessions", w.is(first), w.is(second), w.lives())
 	}
 	storetest.Wants(t, w.update(id, third), fault.TokenRevoked)
-	storetest.Same(t, challengetest.Told(t, persistence.NewOutbox(w.db)),
+	storetest.Same(t, challengetest.Told(t, delivery.NewOutbox(w.db)),
 		[]string{w.user.Email + " password-changed 192.0.2.7"})
 	acts := persistencetest.Acts(t, w.db)
 	if got := acts[len(acts)-1]; got != "PASSWORD_SET||"+w.user.ID+"|"+w.user.ID+"|with ot-auth; all sessions ended" {
 		t.Error(got)
 	}
-	again := password.NewGuards(persistence.NewPasswordGuards(w.db), w.db, password.Limit(1, time.Hour), w.Service.Now)
+	again := password.NewGuards(access.NewPasswordGuards(w.db), w.db, password.Limit(1, time.Hour), w.Service.Now)
 	if _, err := again.Charge(t.Context(), w.user.ID, "192.0.2.0/24"); err != nil {
 		t.Errorf("the wrong tries still count: %v", err)
 	}

@@ -21,12 +21,13 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	"castellan/persistence"
+	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"
 )
 
 func TestStore(t *testing.T) {
 	replacetest.Run(t, persistencetest.Suite(func(db *persistence.DB) replace.Store {
-		return persistence.NewResetTokens(db)
+		return access.NewResetTokens(db)
 	}))
 }
 
@@ -83,9 +84,9 @@ func newWorld(t *testing.T) *world {
 	hasher, err := password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
 		Slots: 2, Queue: 500, Wait: time.Minute})
 	storetest.Must(t, err)
-	guards := persistence.NewPasswordGuards(db)
-	w.Service = &replace.Service{Users: persistence.NewUsers(db), Sessions: persistence.NewSessions(db),
-		Tokens: persistence.NewResetTokens(db), Signer: w, Engine: w, Hasher: hasher, Policy: password.DefaultPolicy(),
+	guards := access.NewPasswordGuards(db)
+	w.Service = &replace.Service{Users: access.NewUsers(db), Sessions: access.NewSessions(db),
+		Tokens: access.NewResetTokens(db), Signer: w, Engine: w, Hasher: hasher, Policy: password.DefaultPolicy(),
 		Wrong: password.NewGuards(guards, db, replace.WrongRules(), now), Commit: db, Ring: w.keys.Ring(),
 		TokenTTL: 10 * time.Minute, Now: now}
 	w.user = w.add(1, func(*user.User) {})

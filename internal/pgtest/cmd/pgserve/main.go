@@ -88,6 +88,6 @@ func migrated(dsn string, err error) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.Migrate(context.Background())
+	_, err = persistence.Migrate(context.Background(), db)
 	return errors.Join(err, db.Close())
 }

@@ -1,0 +1,133 @@
+package access
+
+import (
+	"context"
+	"errors"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/access/mfa"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type MFA struct{ db *engine.DB }
+
+var _ mfa.Store = MFA{}
+
+// NewMFA returns the configuration of the second factor kept in db.
+func NewMFA(db *engine.DB) MFA { return MFA{db} }
+
+type mfaMethodRow struct {
+	bun.BaseModel `bun:"table:mfa_method,alias:m"`
+
+	ID           int64 `bun:",pk,autoincrement"`
+	Code         string
+	ExpireMs     int64
+	RenewStartMs int64
+	record.Stamps
+}
+
+type mfaActionRow struct {
+	bun.BaseModel `bun:"table:mfa_action,alias:a"`
+
+	ID               int64 `bun:",pk,autoincrement"`
+	Code             string
+	Title            string
+	InfoTableHeaders string
+	record.Stamps
+}
+
+type mfaPolicyRow struct {
+	bun.BaseModel `bun:"table:mfa_policy,alias:p"`
+
+	ID         int64 `bun:",pk,autoincrement"`
+	ActionCode string
+	Name       string
+	EntityType string
+	EntityID   string
+	ExpireAt   int64
+	Type       string
+	Methods    string
+	Required   int
+	Preferred  *int
+	// NumberMatching is an option of ours.
+	NumberMatching bool
+	record.Stamps
+}
+
+var (
+	mfaMethods = record.Table[mfaMethodRow, mfa.Method]{
+		Fixed: []string{"code", "created_at"},
+		Record: func(r mfaMethodRow) (mfa.Method, error) {
+			return mfa.Method{Code: r.Code, ExpireMs: r.ExpireMs, RenewStartMs: r.RenewStartMs}, nil
+		},
+		Row: func(m mfa.Method) mfaMethodRow {
+			return mfaMethodRow{Code: m.Code, ExpireMs: m.ExpireMs, RenewStartMs: m.RenewStartMs}
+		},
+	}
+	mfaActions = record.Table[mfaActionRow, mfa.Action]{
+		Fixed: []string{"code", "created_at"},
+		Record: func(r mfaActionRow) (mfa.Action, error) {
+			a := mfa.Action{Code: r.Code}
+			err := errors.Join(engine.ReadJSON(r.Title, &a.Title), engine.ReadJSON(r.InfoTableHeaders, &a.Headers))
+			return a, err
+		},
+		Row: func(a mfa.Action) mfaActionRow {
+			return mfaActionRow{Code: a.Code, Title: engine.WriteJSON(a.Title), InfoTableHeaders: engine.WriteJSON(a.Headers)}
+		},
+	}
+	mfaPolicies = record.Table[mfaPolicyRow, mfa.Policy]{
+		Fixed: []string{"action_code", "entity_type", "entity_id", "type", "created_at"},
+		Record: func(r mfaPolicyRow) (mfa.Policy, error) {
+			p := mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name,
+				EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type,
+				Required: r.Required, Preferred: r.Preferred, NumberMatching: r.NumberMatching}
+			err := engine.ReadJSON(r.Methods, &p.Methods)
+			return p, err
+		},
+		Row: func(p mfa.Policy) mfaPolicyRow {
+			return mfaPolicyRow{ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
+				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: engine.WriteJSON(p.Methods),
+				Required: p.Required, Preferred: p.Preferred, NumberMatching: p.NumberMatching}
+		},
+	}
+)
+
+func (s MFA) Methods(ctx context.Context, codes ...string) ([]mfa.Method, error) {
+	return mfaMethods.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("code", codes)}})
+}
+
+func (s MFA) Actions(ctx context.Context, codes ...string) ([]mfa.Action, error) {
+	return mfaActions.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("code", codes)}})
+}
+
+func (s MFA) Policies(ctx context.Context) ([]mfa.Policy, error) {
+	return mfaPolicies.List(ctx, s.db, record.Part{})
+}
+
+func (s MFA) AddMethod(ctx context.Context, m mfa.Method) error {
+	_, err := mfaMethods.Add(ctx, s.db, m)
+	return err
+}
+
+func (s MFA) AddAction(ctx context.Context, a mfa.Action) error {
+	_, err := mfaActions.Add(ctx, s.db, a)
+	return err
+}
+
+func (s MFA) AddPolicy(ctx context.Context, p mfa.Policy) (int64, error) {
+	return mfaPolicies.Add(ctx, s.db, p)
+}
+
+func (s MFA) ChangeMethod(ctx context.Context, code string, f func(mfa.Method) (mfa.Method, error)) error {
+	return mfaMethods.Change(ctx, s.db, f, record.Is("code", code))
+}
+
+func (s MFA) ChangeAction(ctx context.Context, code string, f func(mfa.Action) (mfa.Action, error)) error {
+	return mfaActions.Change(ctx, s.db, f, record.Is("code", code))
+}
+
+func (s MFA) ChangeCommon(ctx context.Context, id int64, f func(mfa.Policy) (mfa.Policy, error)) error {
+	return mfaPolicies.Change(ctx, s.db, f, record.Is("id", id), record.Is("type", mfa.Common))
+}

@@ -1,0 +1,264 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/access/session"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Sessions struct{ db *engine.DB }
+
+var _ session.Store = Sessions{}
+
+// NewSessions returns the sessions kept in db.
+func NewSessions(db *engine.DB) Sessions { return Sessions{db} }
+
+type sessionRow struct {
+	bun.BaseModel `bun:"table:session,alias:s"`
+
+	ID          string `bun:",pk"`
+	UserID      string
+	CreatedAt   int64
+	LastSeenAt  int64
+	ExpiresAt   int64
+	EndedAt     int64
+	IP          string
+	Country     string
+	Brand       string
+	Model       string
+	Description string
+	DeviceID    string
+	SV          int64
+	AMR         string // separated by spaces
+}
+
+func (r sessionRow) session() session.Session {
+	return session.Session{ID: r.ID, UserID: r.UserID, CreatedAt: engine.Time(r.CreatedAt),
+		LastSeenAt: engine.Time(r.LastSeenAt),
+		ExpiresAt:  engine.Time(r.ExpiresAt), EndedAt: engine.Time(r.EndedAt), IP: r.IP, Country: r.Country, Brand: r.Brand,
+		Model: r.Model, Description: r.Description, DeviceID: r.DeviceID, SV: r.SV, AMR: strings.Fields(r.AMR)}
+}
+
+// sessionStep is the row of Only, End and Seen.
+type sessionStep struct {
+	bun.BaseModel `bun:"table:session"`
+
+	ID     string
+	UserID string
+	At     int64
+}
+
+type loginRow struct {
+	bun.BaseModel `bun:"table:login_history,alias:l"`
+
+	ID          string `bun:",pk"`
+	UserID      string
+	CreatedAt   int64
+	IP          string
+	Country     string
+	Brand       string
+	Model       string
+	Description string
+	Success     bool
+}
+
+// bornRow is a session and the credential version that it was made under.
+type bornRow struct {
+	sessionRow
+	CV int64
+}
+
+const sessionColumns = "id, user_id, created_at, last_seen_at, expires_at, ended_at, ip, country, brand, model, " +
+	"description, device_id, sv, amr"
+
+// They come after userFences, which raise the credential version.
+var SessionFences = []engine.Kind{
+	// The lock is the one that an update of the account takes: of a birth and a rise
+	// of the version one waits for the other. Births of one user wait, too, since a
+	// lock that they shared could not become that of user.LoggedIn.
+	engine.Fenced("INSERT INTO session ("+sessionColumns+") SELECT v."+strings.ReplaceAll(sessionColumns, ", ", ", v.")+
+		" {FROM v} WHERE v.cv = (SELECT u.cv FROM users AS u WHERE u.id = v.user_id {FOR NO KEY UPDATE}) "+
+		"{RETURNING user_id}",
+		func(w session.Add) bornRow {
+			return bornRow{sessionRow{ID: w.ID, UserID: w.UserID, CreatedAt: engine.Millis(w.CreatedAt),
+				LastSeenAt: engine.Millis(w.LastSeenAt),
+				ExpiresAt:  engine.Millis(w.ExpiresAt), EndedAt: engine.Millis(w.EndedAt), IP: w.IP, Country: w.Country,
+				Brand: w.Brand,
+				Model: w.Model, Description: w.Description, DeviceID: w.DeviceID, SV: w.SV,
+				AMR: strings.Join(w.AMR, " ")}, w.CV}
+		}),
+	// LIKE finds an id among those that are listed: ids hold neither % nor _.
+	engine.Fenced("SELECT v.user_id {FROM v} WHERE NOT EXISTS (SELECT 1 FROM session AS s "+
+		"JOIN users AS u ON u.id = s.user_id WHERE s.user_id = v.user_id AND s.ended_at = 0 AND s.expires_at > v.at "+
+		"AND s.sv >= u.sv AND v.id NOT LIKE '%' || s.id || '%')",
+		func(w session.Only) sessionStep {
+			return sessionStep{UserID: w.UserID, At: engine.Millis(w.At), ID: strings.Join(w.IDs, " ")}
+		}),
+}
+
+var SessionWrites = []engine.Kind{
+	engine.Update("UPDATE session SET ended_at = v.at {FROM v} "+
+		"WHERE session.id = v.id AND session.user_id = v.user_id AND session.ended_at = 0",
+		func(w session.End) sessionStep {
+			return sessionStep{ID: w.SessionID, UserID: w.UserID, At: engine.Millis(w.At)}
+		}),
+	engine.Update("UPDATE session SET last_seen_at = v.at {FROM v} "+
+		"WHERE session.id = v.id AND session.last_seen_at < v.at",
+		func(w session.Seen) sessionStep { return sessionStep{ID: w.SessionID, At: engine.Millis(w.At)} }),
+	engine.Insert(func(w session.Remember) loginRow {
+		return loginRow{ID: w.ID, UserID: w.UserID, CreatedAt: engine.Millis(w.At), IP: w.IP, Country: w.Country,
+			Brand: w.Brand, Model: w.Model, Description: w.Description, Success: w.Success}
+	}),
+}
+
+type refusedRow struct {
+	bun.BaseModel `bun:"table:refused_login"`
+
+	ID    string `bun:",pk"`
+	Count int64
+}
+
+// RefusedDeltas add to a row, or make it. SQLite needs the WHERE to tell the ON of the
+// conflict from that of a join.
+var RefusedDeltas = []engine.Kind{
+	engine.Summed("INSERT INTO refused_login (id, count) SELECT v.id, v.count {FROM v} WHERE TRUE "+
+		"ON CONFLICT (id) DO UPDATE SET count = refused_login.count + excluded.count",
+		func(w session.Refused) refusedRow { return refusedRow{ID: w.Delta(), Count: w.Count} }),
+}
+
+func (s Sessions) TakeRefused(ctx context.Context, before time.Time, limit int) ([]session.Refused, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	conn := s.db.Conn(ctx)
+	oldest := conn.NewSelect().Model((*refusedRow)(nil)).Column("id").
+		Where("id < ?", session.Refused{Minute: before.Add(time.Minute - 1)}.Delta()).Order("id").Limit(int64(limit))
+	var rows []refusedRow
+	if err := conn.NewDelete().Model((*refusedRow)(nil)).Where("id IN (?)", oldest).Returning("id, count").
+		Scan(ctx, &rows); err != nil {
+		return nil, engine.Translate(err)
+	}
+	slices.SortFunc(rows, func(a, b refusedRow) int { return strings.Compare(a.ID, b.ID) })
+	out := make([]session.Refused, len(rows))
+	for i, r := range rows {
+		minute, site, _ := strings.Cut(r.ID, " ")
+		at, err := time.Parse(session.RefusedMinute, minute)
+		if err != nil {
+			return nil, fmt.Errorf("refused login: %w", err)
+		}
+		out[i] = session.Refused{Site: site, Minute: at, Count: r.Count}
+	}
+	return out, nil
+}
+
+// living selects the sessions of a user that have neither ended nor expired.
+func (s Sessions) living(ctx context.Context, rows any, userID string, now time.Time) *bun.SelectQuery {
+	return s.db.Conn(ctx).NewSelect().Model(rows).Join("JOIN users AS u ON u.id = s.user_id").
+		Where("s.user_id = ?", userID).Where("s.ended_at = 0").Where("s.expires_at > ?",
+		engine.Millis(now)).Where("s.sv >= u.sv")
+}
+
+func (s Sessions) Get(ctx context.Context, userID, sessionID string, now time.Time) (session.Session, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var r sessionRow
+	err := engine.Translate(s.living(ctx, &r, userID, now).Where("s.id = ?", sessionID).Scan(ctx))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.RecordNotFound, "there is no such session")
+	}
+	return r.session(), err
+}
+
+func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit int) ([]session.Session, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []sessionRow
+	err := s.living(ctx, &rows, userID, now).Order("s.created_at DESC", "s.id DESC").Limit(int64(limit)).Scan(ctx)
+	out := make([]session.Session, len(rows))
+	for i, r := range rows {
+		out[i] = r.session()
+	}
+	return out, engine.Translate(err)
+}
+
+func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	n, err := s.living(ctx, (*sessionRow)(nil), userID, now).Count(ctx)
+	return int(n), engine.Translate(err)
+}
+
+func (s Sessions) Extend(ctx context.Context, userID, sessionID string, until time.Time) error {
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		version := tx.NewSelect().Table("users").Column("sv").Where("id = ?", userID)
+		return record.OneRow(tx.NewUpdate().Table("session").Set("expires_at = ?", engine.Millis(until)).Where("id = ?",
+			sessionID).
+			Where("user_id = ?", userID).Where("ended_at = 0").Where("sv >= (?)", version).Exec(ctx))
+	})
+}
+
+func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revocation, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	db := s.db.Conn(ctx)
+	var ended []sessionRow
+	err := db.NewSelect().Model(&ended).Column("id", "user_id", "ended_at").Where("ended_at > 0").
+		Where("ended_at >= ?", engine.Millis(since)).Scan(ctx)
+	if err != nil {
+		return nil, engine.Translate(err)
+	}
+	var raised []userRow
+	err = db.NewSelect().Model(&raised).Column("id", "sv", "sv_at").Where("sv_at > 0").Where("sv_at >= ?",
+		engine.Millis(since)).
+		Scan(ctx)
+	if err != nil {
+		return nil, engine.Translate(err)
+	}
+	out := make([]session.Revocation, 0, len(ended)+len(raised))
+	for _, r := range ended {
+		out = append(out, session.Revocation{UserID: r.UserID, SessionID: r.ID, At: engine.Time(r.EndedAt)})
+	}
+	for _, r := range raised {
+		out = append(out, session.Revocation{UserID: r.ID, SV: r.SV, At: engine.Time(r.SVAt)})
+	}
+	return out, nil
+}
+
+// logins is the history of logins, newest first: ids sort by creation.
+var logins = record.Table[loginRow, session.Login]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Record: func(r loginRow) (session.Login, error) {
+		return session.Login{ID: r.ID, UserID: r.UserID, At: engine.Time(r.CreatedAt), IP: r.IP, Country: r.Country,
+			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success}, nil
+	},
+}
+
+func loginOrder(p session.LoginPlace) []any { return []any{p.ID} }
+
+func (s Sessions) Logins(ctx context.Context, userID string,
+	q page.Query[session.LoginPlace]) (page.Of[session.Login], error) {
+	return record.ListPage(ctx, s.db, logins, q, loginOrder, []record.Filter{record.Is("user_id", userID)})
+}
+
+func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]session.Login, error) {
+	return logins.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("ip", ip)}, Limit: limit})
+}
+
+// Purge implements session.Store. Ids begin with the instant of their making, so
+// what is old lies in a range of the primary key.
+func (s Sessions) Purge(ctx context.Context, expired, history time.Time) error {
+	return errors.Join(
+		s.db.Purge(ctx, "session", "id", "id < ? AND expires_at < ?", id.Before(expired), engine.Millis(expired)),
+		s.db.Purge(ctx, "login_history", "id", "id < ? AND created_at < ?", id.Before(history), engine.Millis(history)))
+}

@@ -1,0 +1,58 @@
+package access
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/fault"
+	"castellan/persistence/engine"
+)
+
+// preferencesRow is the row of user.SetPreferences.
+type preferencesRow struct {
+	bun.BaseModel `bun:"table:users"`
+
+	ID, Language    string
+	SMS, Mail, Push bool
+}
+
+// StandingWrites are the decisions on an account, which go with Hold.
+var StandingWrites = []engine.Kind{
+	engine.Update("UPDATE users SET language = v.language, campaign_sms = v.sms, campaign_mail = v.mail, "+
+		"campaign_push = v.push {FROM v} WHERE users.id = v.id", func(w user.SetPreferences) preferencesRow {
+		return preferencesRow{ID: w.UserID, Language: w.Language, SMS: w.Campaigns.SMS, Mail: w.Campaigns.Mail,
+			Push: w.Campaigns.Push}
+	}),
+	setUser("tax_number = v.text", func(w user.SetTaxNumber) userStep {
+		return userStep{ID: w.UserID, Text: w.TaxNumber}
+	}),
+	setUser("kyc_confirm = v.text", func(w user.SetKYC) userStep {
+		return userStep{ID: w.UserID, Text: w.KYCConfirm}
+	}),
+	setUser("address_confirmed = v.text", func(w user.SetAddressConfirmed) userStep {
+		return userStep{ID: w.UserID, Text: w.AddressConfirmed}
+	}),
+	engine.Update("UPDATE users SET name = v.name, surname = v.surname, full_name = v.full_name, "+
+		"identity_hash = v.identity_hash, birth_date = v.birth_date {FROM v} WHERE users.id = v.id",
+		func(w user.SetPerson) personRow {
+			return personRow{ID: w.UserID, Name: w.Name, Surname: w.Surname, FullName: user.FoldName(w.FullName()),
+				IdentityHash: w.IdentityHash, BirthDate: w.BirthDate}
+		}),
+}
+
+func (s Users) Hold(ctx context.Context, id string) (user.User, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var r userRow
+	q := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id)
+	if s.db.Postgres() { // SQLite has one writer, and every transaction begins as one
+		q = q.For("UPDATE")
+	}
+	err := engine.Translate(q.Scan(ctx))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.RecordNotFound, "there is no such user")
+	}
+	return r.user(), err
+}

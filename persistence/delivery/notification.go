@@ -1,0 +1,84 @@
+package delivery
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/page"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Notifications struct{ db *engine.DB }
+
+var _ notification.Store = Notifications{}
+
+// NewNotifications returns the notifications kept in db.
+func NewNotifications(db *engine.DB) Notifications { return Notifications{db} }
+
+type notificationRow struct {
+	bun.BaseModel `bun:"table:notification,alias:n"`
+
+	ID          string `bun:",pk"`
+	UserID      string
+	Topic       string
+	Title       string
+	Body        string
+	ImageURL    string
+	ClickAction string
+	CreatedAt   int64
+	ReadAt      int64
+}
+
+var NotificationWrites = []engine.Kind{
+	engine.Insert(func(w notification.Add) notificationRow {
+		return notificationRow{ID: w.ID, UserID: w.UserID, Topic: w.Topic, Title: w.Title, Body: w.Body,
+			ImageURL: w.ImageURL, ClickAction: w.ClickAction, CreatedAt: engine.Millis(w.CreatedAt),
+			ReadAt: engine.Millis(w.ReadAt)}
+	}),
+}
+
+var notifications = record.Table[notificationRow, notification.Notification]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Record: func(r notificationRow) (notification.Notification, error) {
+		return notification.Notification{ID: r.ID, UserID: r.UserID, CreatedAt: engine.Time(r.CreatedAt),
+			ReadAt: engine.Time(r.ReadAt),
+			Message: notification.Message{Topic: r.Topic, Title: r.Title, Body: r.Body, ImageURL: r.ImageURL,
+				ClickAction: r.ClickAction}}, nil
+	},
+}
+
+func notificationFilters(q notification.Query) []record.Filter {
+	fs := []record.Filter{record.Is("user_id", q.UserID)}
+	if q.Unread {
+		fs = append(fs, record.Where("read_at = 0"))
+	}
+	return fs
+}
+
+func notificationOrder(p notification.Place) []any { return []any{p.ID} }
+
+func (s Notifications) List(ctx context.Context, q notification.Query,
+	p page.Query[notification.Place]) (page.Of[notification.Notification], error) {
+	return record.ListPage(ctx, s.db, notifications, p, notificationOrder, notificationFilters(q))
+}
+
+func (s Notifications) Read(ctx context.Context, userID string, ids []string) (n int, err error) {
+	if ids != nil && len(ids) == 0 {
+		return 0, nil
+	}
+	fs := append(notificationFilters(notification.Query{UserID: userID, Unread: true}), record.Among("id", ids))
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		set := tx.NewUpdate().Table("notification").Set("read_at = ?", engine.Millis(s.db.Now()))
+		result, err := record.Filtered(set, fs).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		changed, err := result.RowsAffected()
+		n = int(changed)
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,38 @@
+package delivery_test
+
+import (
+	"testing"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/delivery/notification"
+	"castellan/domain/kit/page"
+	"castellan/persistence"
+	"castellan/persistence/delivery"
+	"castellan/persistence/persistencetest"
+	"castellan/persistence/record"
+)
+
+// A page of a list that grows without end is found by an index that has the order
+// of the list, with a position and without: the last page costs what the first
+// one does.
+func TestPagesOfDeliveryAreFoundByIndex(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		told := func(q notification.Query) *bun.SelectQuery {
+			p := record.PartOf(page.Query[notification.Place]{After: &notification.Place{ID: "9"}, Limit: 10},
+				delivery.NotificationOrder,
+				delivery.NotificationFilters(q))
+			return delivery.NotificationsTable.Selected(db.Conn(t.Context()).NewSelect().Model((*delivery.NotificationRow)(nil)),
+				p)
+		}
+		for name, c := range map[string]struct {
+			query *bun.SelectQuery
+			index string // of SQLite; PostgreSQL may name the primary key in another way
+		}{
+			"notifications": {told(notification.Query{UserID: "u"}), "notification_user"},
+			"unread ones":   {told(notification.Query{UserID: "u", Unread: true}), "notification_unread"},
+		} {
+			persistencetest.WantsIndex(t, db, name, c.query, c.index)
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package guard
+
+import (
+	"context"
+	"errors"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/guard/firewall"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Firewall struct{ db *engine.DB }
+
+var _ firewall.Store = Firewall{}
+
+// NewFirewall returns the rules kept in db.
+func NewFirewall(db *engine.DB) Firewall { return Firewall{db} }
+
+type firewallRow struct {
+	bun.BaseModel `bun:"table:firewall_rule,alias:f"`
+
+	ID           int64 `bun:",pk,autoincrement"`
+	AppID        string
+	Label        string
+	Type         string
+	PeriodMs     *int64
+	MaxRequests  *int64
+	ExpireAt     int64
+	EntityType   string
+	Entities     string
+	Resources    string
+	AllEntities  bool
+	AllResources bool
+	Status       string
+	DryRun       bool
+	record.Stamps
+}
+
+var firewallRules = record.Table[firewallRow, firewall.Rule]{
+	Fixed: []string{"app_id", "label", "type", "entity_type", "created_at"},
+	Record: func(r firewallRow) (firewall.Rule, error) {
+		f := firewall.Rule{AppID: r.AppID, Label: r.Label, Type: firewall.Type(r.Type), PeriodMs: r.PeriodMs,
+			Limit: r.MaxRequests, ExpireAt: r.ExpireAt, EntityType: firewall.EntityType(r.EntityType),
+			AllEntities: r.AllEntities, AllResources: r.AllResources, Status: firewall.Status(r.Status),
+			DryRun: r.DryRun}
+		err := errors.Join(engine.ReadJSON(r.Entities, &f.Entities), engine.ReadJSON(r.Resources, &f.Resources))
+		return f, err
+	},
+	Row: func(f firewall.Rule) firewallRow {
+		return firewallRow{AppID: f.AppID, Label: f.Label, Type: string(f.Type), PeriodMs: f.PeriodMs,
+			MaxRequests: f.Limit, ExpireAt: f.ExpireAt, EntityType: string(f.EntityType),
+			Entities: engine.WriteJSON(f.Entities), Resources: engine.WriteJSON(f.Resources), AllEntities: f.AllEntities,
+			AllResources: f.AllResources, Status: string(f.Status), DryRun: f.DryRun}
+	},
+}
+
+func (s Firewall) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule, error) {
+	fs := []record.Filter{record.Sent("app_id", q.AppID), record.Sent("status", q.Status)}
+	if q.Labels != nil {
+		fs = append(fs, record.Where("label IN (?)", bun.List(q.Labels)))
+	}
+	return firewallRules.List(ctx, s.db, record.Part{Where: fs})
+}
+
+func (s Firewall) Add(ctx context.Context, r firewall.Rule) error {
+	_, err := firewallRules.Add(ctx, s.db, r)
+	return err
+}
+
+func (s Firewall) Change(ctx context.Context, label string, f func(firewall.Rule) (firewall.Rule, error)) error {
+	return firewallRules.Change(ctx, s.db, f, record.Is("label", label))
+}

@@ -1,0 +1,48 @@
+package kit
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/idempotency"
+	"castellan/persistence/engine"
+)
+
+type Idempotency struct{ db *engine.DB }
+
+var _ idempotency.Store = Idempotency{}
+
+// NewIdempotency returns the answers kept in db.
+func NewIdempotency(db *engine.DB) Idempotency { return Idempotency{db} }
+
+type idempotencyRow struct {
+	bun.BaseModel `bun:"table:idempotency,alias:i"`
+
+	ID        string `bun:",pk"`
+	BodyHash  []byte
+	CreatedAt int64
+	Sealed    []byte
+}
+
+var IdempotencyWrites = []engine.Kind{
+	engine.Insert(func(s idempotency.Save) idempotencyRow {
+		return idempotencyRow{ID: s.ID, BodyHash: s.BodyHash[:], CreatedAt: engine.Millis(s.At), Sealed: s.Sealed}
+	}),
+}
+
+func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idempotency.Record, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var r idempotencyRow
+	err := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Where("created_at >= ?",
+		engine.Millis(since)).Scan(ctx)
+	out := idempotency.Record{ID: r.ID, At: engine.Time(r.CreatedAt), Sealed: r.Sealed}
+	copy(out.BodyHash[:], r.BodyHash)
+	return out, engine.Translate(err)
+}
+
+func (s Idempotency) Purge(ctx context.Context, before time.Time) error {
+	return s.db.Purge(ctx, "idempotency", "id", "created_at < ?", engine.Millis(before))
+}

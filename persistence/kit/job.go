@@ -1,0 +1,245 @@
+package kit
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/page"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Jobs struct{ db *engine.DB }
+
+var _ job.Store = Jobs{}
+
+// NewJobs returns the jobs kept in db.
+func NewJobs(db *engine.DB) Jobs { return Jobs{db} }
+
+type jobRow struct {
+	bun.BaseModel `bun:"table:job,alias:j"`
+
+	Kind      string
+	Key       string
+	Params    []byte
+	ActorID   string
+	CreatedAt int64
+	savedJob
+}
+
+// savedJob is what a save sets.
+type savedJob struct {
+	bun.BaseModel `bun:"table:job,alias:j"`
+
+	ID         string `bun:",pk"`
+	Version    int64
+	State      string
+	Cancel     bool
+	Cursor     string
+	Total      int64
+	Done       int64
+	Failed     int64
+	Unknown    int64
+	Skipped    int64
+	Attempts   int
+	NextAt     int64
+	BeatAt     int64
+	Result     string
+	Error      string
+	StartedAt  int64
+	FinishedAt int64
+	Owner      string
+	Failures   string // JSON; "" for none
+}
+
+func savedOf(j job.Job) savedJob {
+	return savedJob{ID: j.ID, Version: j.Version, State: string(j.State), Cancel: j.Cancel, Cursor: j.Cursor,
+		Total: j.Total, Done: j.Done, Failed: j.Failed, Unknown: j.Unknown, Skipped: j.Skipped, Attempts: j.Attempts,
+		NextAt: engine.Millis(j.NextAt), BeatAt: engine.Millis(j.BeatAt), Result: j.Result, Error: j.Error,
+		StartedAt:  engine.Millis(j.StartedAt),
+		FinishedAt: engine.Millis(j.FinishedAt), Owner: j.Owner, Failures: failuresText(j.Failures)}
+}
+
+func failuresText(all []job.Failure) string {
+	if len(all) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(all) // texts and numbers alone
+	return string(text)
+}
+
+func failuresOf(text string) (all []job.Failure, err error) {
+	if text != "" {
+		err = json.Unmarshal([]byte(text), &all)
+	}
+	return all, err
+}
+
+type jobItemRow struct {
+	bun.BaseModel `bun:"table:job_item,alias:i"`
+
+	JobID string `bun:",pk"`
+	N     int64  `bun:",pk"`
+	Ref   string
+	State int16
+	Error string
+}
+
+type jobItemState struct {
+	JobID string
+	N     int64
+	State int16
+	Error string
+}
+
+var JobFences = []engine.Kind{
+	engine.FencedByVersion(false, func(w job.Save) savedJob { return savedOf(w.Job) }, "state", "cancel", "cursor",
+		"total", "done", "failed", "unknown", "skipped", "attempts", "next_at", "beat_at", "result", "error",
+		"started_at", "finished_at", "owner", "failures"),
+}
+
+var JobWrites = []engine.Kind{
+	engine.Insert(func(w job.AddItem) jobItemRow {
+		return jobItemRow{JobID: w.JobID, N: w.N, Ref: w.Ref, State: int16(w.State), Error: w.Error}
+	}),
+	engine.Update("UPDATE job_item SET state = v.state, error = v.error {FROM v} "+
+		"WHERE job_item.job_id = v.job_id AND job_item.n = v.n",
+		func(w job.SetItem) jobItemState {
+			return jobItemState{JobID: w.JobID, N: w.N, State: int16(w.State), Error: w.Error}
+		}),
+}
+
+var (
+	jobs = record.Table[jobRow, job.Job]{
+		Order: record.Keyset{Columns: "id", Descending: true},
+		Record: func(r jobRow) (job.Job, error) {
+			failures, err := failuresOf(r.Failures)
+			return job.Job{ID: r.ID, Kind: r.Kind, Key: r.Key, State: job.State(r.State), Version: r.Version,
+				Cancel: r.Cancel, Cursor: r.Cursor, Total: r.Total,
+				Counts:   job.Counts{Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Skipped: r.Skipped},
+				Attempts: r.Attempts, NextAt: engine.Time(r.NextAt), BeatAt: engine.Time(r.BeatAt), Params: r.Params,
+				Result: r.Result,
+				Error:  r.Error, ActorID: r.ActorID, CreatedAt: engine.Time(r.CreatedAt), StartedAt: engine.Time(r.StartedAt),
+				FinishedAt: engine.Time(r.FinishedAt), Owner: r.Owner, Failures: failures}, err
+		},
+	}
+	jobItems = record.Table[jobItemRow, job.Item]{
+		Order: record.Keyset{Columns: "job_id, n"},
+		Record: func(r jobItemRow) (job.Item, error) {
+			return job.Item{JobID: r.JobID, N: r.N, Ref: r.Ref, State: job.ItemState(r.State), Error: r.Error}, nil
+		},
+	}
+)
+
+func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, err error) {
+	row := jobRow{Kind: j.Kind, Key: j.Key, Params: j.Params, ActorID: j.ActorID, CreatedAt: engine.Millis(j.CreatedAt),
+		savedJob: savedOf(j)}
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		// A row that another transaction has added and not committed is waited for.
+		r, err := tx.NewInsert().Model(&row).On("CONFLICT (kind, key) DO NOTHING").Exec(ctx)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err != nil || n > 0 {
+			stored, added = j, true
+			return err
+		}
+		stored, err = jobs.Find(ctx, s.db, record.Is("kind", j.Kind), record.Is("key", j.Key))
+		return err
+	})
+	return stored, added, err
+}
+
+func (s Jobs) Get(ctx context.Context, id string) (job.Job, error) {
+	return jobs.Find(ctx, s.db, record.Is("id", id))
+}
+
+func (s Jobs) Started(ctx context.Context, kind string, keys []string) (started []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	err = s.db.Conn(ctx).NewSelect().Table("job").Column("key").Where("kind = ?", kind).
+		Where("key IN (?)", bun.List(keys)).Scan(ctx, &started)
+	return started, engine.Translate(err)
+}
+
+func (s Jobs) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	err = s.db.Conn(ctx).NewSelect().Table("job").Column("id").Where("next_at > 0").Where("next_at <= ?",
+		engine.Millis(now)).
+		Order("next_at").Limit(int64(limit)).Scan(ctx, &ids)
+	return ids, engine.Translate(err)
+}
+
+func jobFilters(q job.Query) []record.Filter {
+	return []record.Filter{record.Given("kind", q.Kind), record.Given("state", string(q.State))}
+}
+
+func jobOrder(p job.Place) []any { return []any{p.ID} }
+
+func (s Jobs) List(ctx context.Context, q job.Query, p page.Query[job.Place]) (page.Of[job.Job], error) {
+	return record.ListPage(ctx, s.db, jobs, p, jobOrder, jobFilters(q))
+}
+
+func (s Jobs) Items(ctx context.Context, q job.ItemQuery) ([]job.Item, error) {
+	return jobItems.List(ctx, s.db, record.Part{Limit: q.Limit,
+		Where: []record.Filter{record.Is("job_id", q.JobID), record.Where("n > ?", q.After), record.Among("state",
+			q.States)}})
+}
+
+func (s Jobs) Renew(ctx context.Context, id string) (n int64, err error) {
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		r, err := tx.NewUpdate().Table("job_item").Set("state = ?", job.ItemNew).Where("job_id = ?", id).
+			Where("state = ?", job.ItemUnknown).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		n, err = r.RowsAffected()
+		return err
+	})
+	return n, err
+}
+
+// Census implements job.Store. The index of what is due holds what is not over
+// and nothing else.
+func (s Jobs) Census(ctx context.Context, now time.Time) (out []job.Census, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	late := engine.Millis(now.Add(-job.Late))
+	err = s.db.Conn(ctx).NewSelect().Table("job").Column("kind", "state").ColumnExpr("COUNT(*) AS jobs").
+		ColumnExpr("SUM(CASE WHEN next_at < ? AND beat_at < ? THEN 1 ELSE 0 END) AS stuck", late, late).
+		Where("next_at > 0").Group("kind", "state").Scan(ctx, &out)
+	return out, engine.Translate(err)
+}
+
+// Purge implements job.Store. Ids begin with the instant of their making, so what
+// is old is a range of the primary key.
+func (s Jobs) Purge(ctx context.Context, before time.Time) error {
+	const old = "id < ? AND next_at = 0"
+	for {
+		var gone int64
+		err := s.db.InTx(ctx, func(ctx context.Context) error {
+			tx := s.db.Conn(ctx)
+			over := tx.NewSelect().Table("job").Column("id").Where(old, id.Before(before))
+			items := tx.NewSelect().Table("job_item").Column("job_id", "n").
+				Where("job_id IN (?)", over).Limit(engine.PurgeBatch)
+			r, err := tx.NewDelete().Table("job_item").Where("(job_id, n) IN (?)", items).Exec(ctx)
+			if err != nil {
+				return err
+			}
+			gone, err = r.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return engine.Translate(err)
+		}
+		if gone < engine.PurgeBatch {
+			return s.db.Purge(ctx, "job", "id", old, id.Before(before))
+		}
+	}
+}

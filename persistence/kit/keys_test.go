@@ -1,0 +1,109 @@
+package kit_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
+)
+
+func TestKeys(t *testing.T) {
+	persistencetest.RunBoth(t, keyringtest.Run, func(db *persistence.DB) keyring.Store { return kit.NewKeys(db) }, "keys")
+}
+
+// A process that starts needs its keys before the writer, and tells the others of
+// the keys it made; a refused change tells nothing.
+func TestKeysAreAnnounced(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s := kit.NewKeys(db)
+		count := func() int {
+			t.Helper()
+			entries, err := kit.NewChanges(db).Since(t.Context(), time.Now().Add(-time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, e := range entries {
+				if e.Topic == change.Keys {
+					n++
+				}
+			}
+			return n
+		}
+		file := filepath.Join(t.TempDir(), "master.key")
+		k, err := keyring.Open(t.Context(), s, file, true, time.Now)
+		if err != nil || count() != 1 {
+			t.Fatalf("first start: %v, %d notes", err, count())
+		}
+		if _, err := keyring.Open(t.Context(), s, file, false, time.Now); err != nil || count() != 1 {
+			t.Errorf("second start: %v, %d notes", err, count())
+		}
+		if _, err := k.Rotate(t.Context(), keyring.Signing, time.Hour, false); err != nil || count() != 2 {
+			t.Errorf("rotation: %v, %d notes", err, count())
+		}
+		if _, err := k.Rotate(t.Context(), keyring.Signing, time.Hour,
+			false); fault.CodeOf(err) != fault.InvalidState || count() != 2 {
+			t.Errorf("refused rotation: %v, %d notes", err, count())
+		}
+		if _, err := k.RotateMaster(t.Context()); err != nil || count() != 3 {
+			t.Errorf("rotation of the master key: %v, %d notes", err, count())
+		}
+		if err := k.Reload(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A rotation joins the transaction of its caller, who may add an audit row.
+func TestKeysJoinATransaction(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s := kit.NewKeys(db)
+		k, err := keyring.Open(t.Context(), s, filepath.Join(t.TempDir(), "master.key"), true, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		boom := fault.New(fault.Internal, "undo")
+		err = db.InTx(t.Context(), func(ctx context.Context) error {
+			if _, err := k.Rotate(ctx, keyring.Sealing, 0, false); err != nil {
+				return err
+			}
+			return boom
+		})
+		if fault.CodeOf(err) != fault.Internal {
+			t.Fatal(err)
+		}
+		if rs, err := s.Keys(t.Context()); err != nil || len(rs) != 4 {
+			t.Errorf("%d keys, %v", len(rs), err)
+		}
+	})
+}
+
+// Keys are there before the writer starts.
+func TestKeysWithoutWriter(t *testing.T) {
+	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.Exclusive(t.Context(), func(ctx context.Context) error {
+		if _, err := persistence.Migrate(ctx, db); err != nil {
+			return err
+		}
+		k, err := keyring.Open(ctx, kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, time.Now)
+		if err == nil {
+			persistence.Start(db, k.Ring().Audit(), "test")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,124 @@
+package money
+
+import (
+	"context"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/money/blockage"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Blockages struct{ db *engine.DB }
+
+var _ blockage.Store = Blockages{}
+
+// NewBlockages returns the blockages kept in db.
+func NewBlockages(db *engine.DB) Blockages { return Blockages{db} }
+
+type blockageRow struct {
+	bun.BaseModel `bun:"table:blockage,alias:b"`
+
+	ID              int64 `bun:",pk"`
+	UserID          string
+	CurrencyID      int64
+	TypeID          int64
+	SourceID        int64 // 0 for none
+	Hi              int64
+	Lo              int64
+	Status          string
+	Description     string
+	DescriptionJSON string // "" for none
+	Comment         string
+	Closure         bool
+	Holds           int
+	CreatedAt       int64
+	UpdatedAt       int64 // 0: never
+	DeletedAt       int64 // 0: it is not deleted
+	Version         int64
+}
+
+// blockageRead is a blockage with the names of what it refers to.
+type blockageRead struct {
+	blockageRow `bun:",extend"`
+
+	CurrencyCode string `bun:",scanonly"`
+	Name         string `bun:",scanonly"`
+	Surname      string `bun:",scanonly"`
+}
+
+func blockageRowOf(b blockage.Blockage) blockageRow {
+	r := blockageRow{ID: b.ID, UserID: b.UserID, CurrencyID: b.CurrencyID, TypeID: b.TypeID, SourceID: b.SourceID,
+		Status: string(b.Status), Description: b.Description, DescriptionJSON: string(b.DescriptionJSON),
+		Comment: b.Comment, Closure: b.Closure, Holds: b.Holds, CreatedAt: engine.Millis(b.CreatedAt),
+		UpdatedAt: engine.Millis(b.UpdatedAt),
+		DeletedAt: engine.Millis(b.DeletedAt), Version: b.Version}
+	r.Hi, r.Lo = b.Amount.Parts()
+	return r
+}
+
+var blockages = record.Table[blockageRead, blockage.Blockage]{
+	Order: record.Keyset{Columns: "b.id", Descending: true},
+	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.ColumnExpr("b.*, c.code AS currency_code, u.name, u.surname").
+			Join("JOIN currency AS c ON c.id = b.currency_id").Join("JOIN users AS u ON u.id = b.user_id")
+	},
+	Record: func(r blockageRead) (b blockage.Blockage, err error) {
+		b = blockage.Blockage{ID: r.ID, UserID: r.UserID, CurrencyID: r.CurrencyID, TypeID: r.TypeID,
+			SourceID: r.SourceID, Status: blockage.Status(r.Status), Description: r.Description,
+			DescriptionJSON: record.AnyJSON(r.DescriptionJSON), Comment: r.Comment, Closure: r.Closure, Holds: r.Holds,
+			CreatedAt: engine.Time(r.CreatedAt), UpdatedAt: engine.Time(r.UpdatedAt), DeletedAt: engine.Time(r.DeletedAt),
+			Version:      r.Version,
+			CurrencyCode: r.CurrencyCode, FullName: strings.TrimSpace(r.Name + " " + r.Surname)}
+		b.Amount, err = amount.Of(r.Hi, r.Lo)
+		return b, err
+	},
+}
+
+var BlockageFences = []engine.Kind{
+	engine.FencedByVersion(false, func(w blockage.Save) blockageRow { return blockageRowOf(w.Blockage) },
+		"hi", "lo", "status", "comment", "closure", "holds", "updated_at", "deleted_at"),
+}
+
+var BlockageWrites = []engine.Kind{
+	engine.Insert(func(w blockage.Add) blockageRow {
+		w.Blockage.Version = 1
+		return blockageRowOf(w.Blockage)
+	}),
+}
+
+func blockageFilters(q blockage.Query) []record.Filter {
+	return []record.Filter{record.Where("b.deleted_at = 0"), record.Sent("b.user_id", q.UserID),
+		record.Sent("b.currency_id", q.CurrencyID),
+		record.Among("b.type_id", q.TypeIDs), record.Sent("b.status", q.Status)}
+}
+
+func blockageOrder(p blockage.Place) []any { return []any{p.ID} }
+
+func (s Blockages) Get(ctx context.Context, id int64) (b blockage.Blockage, err error) {
+	all, err := blockages.List(ctx, s.db, record.Part{Where: append(blockageFilters(blockage.Query{}), record.Is("b.id",
+		id))})
+	if err == nil && len(all) == 0 {
+		err = fault.New(fault.RecordNotFound, "there is no such blockage")
+	}
+	if err != nil {
+		return b, err
+	}
+	return all[0], nil
+}
+
+func (s Blockages) List(ctx context.Context, q blockage.Query,
+	p page.Query[blockage.Place]) (page.Of[blockage.Blockage], error) {
+	return record.ListPage(ctx, s.db, blockages, p, blockageOrder, blockageFilters(q))
+}
+
+func (s Blockages) Closures(ctx context.Context, userID string) ([]blockage.Blockage, error) {
+	return blockages.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("b.user_id", userID),
+		record.Where("b.closure"),
+		record.Is("b.status", blockage.Active)}})
+}

@@ -1,0 +1,158 @@
+package money
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/money/currency"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Currencies struct{ db *engine.DB }
+
+var _ currency.Store = Currencies{}
+
+// NewCurrencies returns the reference data kept in db.
+func NewCurrencies(db *engine.DB) Currencies { return Currencies{db} }
+
+type currencyRow struct {
+	bun.BaseModel `bun:"table:currency,alias:c"`
+
+	ID                int64 `bun:",pk,autoincrement"`
+	Code              string
+	Name              string
+	Network           string
+	Image             string
+	PNGImage          string `bun:"png_image"`
+	MarketDataID      string `bun:"market_data_id"`
+	MarketListingSlug string
+	PriceFormat       record.AmountColumns `bun:"embed:price_format_"`
+	QuantityFormat    record.AmountColumns `bun:"embed:quantity_format_"`
+	Threshold         record.AmountColumns `bun:"embed:threshold_"`
+	DepositEnable     bool
+	WithdrawEnable    bool
+	Active            bool
+	record.Stamps
+}
+
+type networkRow struct {
+	bun.BaseModel `bun:"table:currency_network,alias:n"`
+
+	ID      int64 `bun:",pk,autoincrement"`
+	Code    string
+	Name    string
+	KYTName string `bun:"kyt_name"`
+	Active  bool
+	record.Stamps
+}
+
+type pairRow struct {
+	bun.BaseModel `bun:"table:currency_of_network,alias:p"`
+
+	ID                int64 `bun:",pk,autoincrement"`
+	CurrencyID        int64
+	NetworkID         int64
+	FormatPrecision   string
+	ScreeningSymbol   string
+	MintAddress       string
+	DepositAddress    bool
+	WalletProviderID  int64
+	WalletCurrencyID  int64
+	ProviderNetworkID int64
+	DepositEnable     bool
+	WithdrawEnable    bool
+	Active            bool
+	record.Stamps
+}
+
+var (
+	currencies = record.Table[currencyRow, currency.Currency]{
+		Fixed: []string{"created_at"},
+		Record: func(r currencyRow) (c currency.Currency, err error) {
+			c = currency.Currency{ID: r.ID, Code: r.Code, Name: r.Name, Network: r.Network, Image: r.Image,
+				PNGImage: r.PNGImage, MarketDataID: r.MarketDataID, MarketListingSlug: r.MarketListingSlug,
+				Deposit: r.DepositEnable, Withdraw: r.WithdrawEnable, Active: r.Active}
+			err = record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&c.PriceFormat: r.PriceFormat,
+				&c.QuantityFormat: r.QuantityFormat, &c.Threshold: r.Threshold})
+			return c, err
+		},
+		Row: func(c currency.Currency) currencyRow {
+			return currencyRow{Code: c.Code, Name: c.Name, Network: c.Network, Image: c.Image, PNGImage: c.PNGImage,
+				MarketDataID: c.MarketDataID, MarketListingSlug: c.MarketListingSlug,
+				PriceFormat: record.ColumnsOf(c.PriceFormat), QuantityFormat: record.ColumnsOf(c.QuantityFormat),
+				Threshold: record.ColumnsOf(c.Threshold), DepositEnable: c.Deposit, WithdrawEnable: c.Withdraw, Active: c.Active}
+		},
+	}
+	networks = record.Table[networkRow, currency.Network]{
+		Fixed: []string{"created_at"},
+		Record: func(r networkRow) (currency.Network, error) {
+			return currency.Network{ID: r.ID, Code: r.Code, Name: r.Name, KYTName: r.KYTName, Active: r.Active}, nil
+		},
+		Row: func(n currency.Network) networkRow {
+			return networkRow{Code: n.Code, Name: n.Name, KYTName: n.KYTName, Active: n.Active}
+		},
+	}
+	pairs = record.Table[pairRow, currency.Pair]{
+		Fixed: []string{"created_at", "currency_id", "network_id"},
+		Record: func(r pairRow) (currency.Pair, error) {
+			return currency.Pair{ID: r.ID, CurrencyID: r.CurrencyID, NetworkID: r.NetworkID,
+				FormatPrecision: r.FormatPrecision, ScreeningSymbol: r.ScreeningSymbol, MintAddress: r.MintAddress,
+				DepositAddress: r.DepositAddress, WalletProviderID: r.WalletProviderID,
+				WalletCurrencyID: r.WalletCurrencyID, ProviderNetworkID: r.ProviderNetworkID,
+				Deposit: r.DepositEnable, Withdraw: r.WithdrawEnable, Active: r.Active}, nil
+		},
+		Row: func(p currency.Pair) pairRow {
+			return pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, FormatPrecision: p.FormatPrecision,
+				ScreeningSymbol: p.ScreeningSymbol, MintAddress: p.MintAddress, DepositAddress: p.DepositAddress,
+				WalletProviderID: p.WalletProviderID, WalletCurrencyID: p.WalletCurrencyID,
+				ProviderNetworkID: p.ProviderNetworkID, DepositEnable: p.Deposit, WithdrawEnable: p.Withdraw,
+				Active: p.Active}
+		},
+	}
+)
+
+func selected(q currency.Query) record.Part {
+	return record.Part{Where: []record.Filter{record.Sent("code", q.Code), record.Sent("active", q.Active)}}
+}
+
+func (s Currencies) Currencies(ctx context.Context, q currency.Query) ([]currency.Currency, error) {
+	return currencies.List(ctx, s.db, selected(q))
+}
+
+func (s Currencies) Networks(ctx context.Context, q currency.Query) ([]currency.Network, error) {
+	return networks.List(ctx, s.db, selected(q))
+}
+
+func (s Currencies) Pairs(ctx context.Context) ([]currency.Pair, error) {
+	return pairs.List(ctx, s.db, record.Part{})
+}
+
+func (s Currencies) AddCurrency(ctx context.Context, c currency.Currency) (int64, error) {
+	return currencies.Add(ctx, s.db, c)
+}
+
+func (s Currencies) AddNetwork(ctx context.Context, n currency.Network) (int64, error) {
+	return networks.Add(ctx, s.db, n)
+}
+
+func (s Currencies) AddPair(ctx context.Context, p currency.Pair) (int64, error) {
+	return pairs.Add(ctx, s.db, p)
+}
+
+func (s Currencies) ChangeCurrency(ctx context.Context, id int64,
+	f func(currency.Currency) (currency.Currency, error)) error {
+	return currencies.Change(ctx, s.db, f, record.Is("id", id))
+}
+
+func (s Currencies) ChangeNetwork(ctx context.Context, id int64,
+	f func(currency.Network) (currency.Network, error)) error {
+	return networks.Change(ctx, s.db, f, record.Is("id", id))
+}
+
+func (s Currencies) ChangePair(ctx context.Context, id int64,
+	f func(currency.Pair) (currency.Pair, error)) error {
+	return pairs.Change(ctx, s.db, f, record.Is("id", id))
+}

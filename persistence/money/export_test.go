@@ -1,0 +1,60 @@
+package money
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/money/balance"
+	"castellan/domain/money/rate"
+)
+
+// What the tests of this package see of its inside.
+type (
+	AssetDayRow      = assetDayRow
+	BlockageRead     = blockageRead
+	DepositRead      = depositRead
+	EntryRead        = entryRead
+	ProcessRow       = processRow
+	ProviderEntryRow = providerEntryRow
+)
+
+var (
+	AssetDays        = assetDays
+	AtFilters        = atFilters
+	BeforeFilters    = beforeFilters
+	BlockageFilters  = blockageFilters
+	BlockageOrder    = blockageOrder
+	BlockagesTable   = blockages
+	DayFilters       = dayFilters
+	Deposits         = deposits
+	Entries          = entries
+	HistoryFilters   = historyFilters
+	LatestFilters    = latestFilters
+	MovedOf          = movedOf
+	ProcessFilters   = processFilters
+	Processes        = processes
+	ProviderAccounts = providerAccounts
+	ProviderEntries  = providerEntries
+	ProviderPlace    = providerPlace
+	QueueFilters     = queueFilters
+	TransactionOrder = transactionOrder
+	WaitingFilters   = waitingFilters
+)
+
+// The queries whose plans the tests read.
+
+func (s Rates) LastQuery(ctx context.Context, until time.Time, pairs []rate.Pair) *bun.SelectQuery {
+	return s.last(ctx, until, pairs)
+}
+
+func (s Balances) SumsQuery(ctx context.Context, q balance.Query) *bun.SelectQuery {
+	return s.sums(ctx, q)
+}
+
+func (s Balances) MovedQuery(ctx context.Context, after, before string) *bun.SelectQuery {
+	return s.moved(ctx, after, before)
+}
+
+func (s Balances) SpansQuery(ctx context.Context) *bun.SelectQuery { return s.spans(ctx) }

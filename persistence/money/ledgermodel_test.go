@@ -1,0 +1,158 @@
+package money_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/ledger/ledgertest"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
+)
+
+// With 10000, each of rapid's hundred runs is so long, and so a million together.
+var ledgerSteps = flag.Int("ledger.steps", 12, "movements in each run of the ledger's model")
+
+// The store in memory keeps the contract, so what the model finds on it counts.
+func TestLedgerMemory(t *testing.T) {
+	ledgertest.Run(t, func(*testing.T) (ledger.Store, commit.Committer) {
+		m := ledgertest.NewMemory()
+		return m, m
+	})
+}
+
+// Random movements come to what an oracle of whole hundredths says, in memory and on
+// both databases, where the ledger verifies after them.
+func TestLedgerAgainstItsModel(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		m := ledgertest.NewMemory()
+		rapid.Check(t, func(r *rapid.T) { ledgerModel(r, ledgertest.New(m, m), *ledgerSteps) })
+	})
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		l := ledgertest.New(money.NewLedger(db), db)
+		rapid.Check(t, func(r *rapid.T) { ledgerModel(r, l, 12) })
+		_, err := ledger.Verify(t.Context(), money.NewLedger(db))
+		storetest.Must(t, err)
+	})
+}
+
+// oracle is what the users have and lock, in hundredths; user 3 is the treasury.
+type oracle struct {
+	posted, locked [4]int64
+	holds          []heldSum
+	moved          []movedSum
+}
+
+type heldSum struct {
+	id   string
+	user int
+	n    int64
+}
+
+type movedSum struct {
+	id       string
+	from, to int
+	n        int64
+}
+
+// spends reports whether a user may be debited while a lock of so much ends with it.
+func (o *oracle) spends(user int, n, unlocked int64) bool {
+	left := o.posted[user] - n
+	return user == 3 || left >= 0 && (n <= unlocked || left >= o.locked[user]-unlocked)
+}
+
+func (o *oracle) move(id string, from, to int, n int64) {
+	o.posted[from], o.posted[to] = o.posted[from]-n, o.posted[to]+n
+	o.moved = append(o.moved, movedSum{id, from, to, n})
+}
+
+func hundredths(n int64) amount.Amount { return amount.Must(fmt.Sprintf("%d.%02d", n/100, n%100)) }
+
+// ledgerModel makes steps movements of three users and one treasury, and compares
+// each answer and balance with the oracle.
+func ledgerModel(r *rapid.T, l *ledger.Ledger, steps int) {
+	var o oracle
+	var accounts [4]ledger.Account
+	for i := range accounts {
+		accounts[i] = ledger.Account{Kind: ledger.User, Owner: id.New(time.Now()), Asset: 1}
+	}
+	accounts[3].Kind = ledger.Treasury
+	do := func(what string, fits bool, m ledger.Movement) (got ledger.Result, done bool) {
+		for again := range 1 + rapid.IntRange(0, 1).Draw(r, "again") { // the same again gets the same answer
+			next, err := l.Do(r.Context(), audit.By{UserID: "op"}, m)
+			if (err == nil) != fits || fits && next.Repeated != (again > 0) {
+				r.Fatalf("%s, %+v of %+v: %+v, %v; fits: %v", what, m, o, next, err, fits)
+			}
+			got = next
+		}
+		return got, fits
+	}
+	transfer := func(from, to int, n int64) ledger.Transfer {
+		return ledger.New(time.Now(), "model", id.New(time.Now()), accounts[from], accounts[to], hundredths(n))
+	}
+	for range steps {
+		u, n := rapid.IntRange(0, 2).Draw(r, "user"), rapid.Int64Range(1, 500).Draw(r, "sum")
+		switch what := rapid.IntRange(0, 8).Draw(r, "what"); what {
+		case 0, 1, 2: // in, out, and from one user to another
+			from, to := [3]int{3, u, u}[what], [3]int{u, 3, (u + 1) % 3}[what]
+			t := transfer(from, to, n)
+			if _, ok := do("move", o.spends(from, n, 0), ledger.Movement{Transfers: []ledger.Transfer{t}}); ok {
+				o.move(t.ID, from, to, n)
+			}
+		case 3, 4: // a hold; one of nine may exceed what is there
+			h := ledger.NewHold(time.Now(), "model", id.New(time.Now()), "", accounts[u], hundredths(n))
+			h.Beyond = what == 4 && n < 60
+			fits := h.Beyond || max(0, o.posted[u]-o.locked[u]) >= n
+			if _, ok := do("hold", fits, ledger.Movement{Take: []ledger.Hold{h}}); ok {
+				o.locked[u] += n
+				o.holds = append(o.holds, heldSum{h.ID, u, n})
+			}
+		case 5, 6, 7: // the end of a hold: settled by more or less than it, or released
+			if len(o.holds) == 0 {
+				continue
+			}
+			h := o.holds[0]
+			t := transfer(h.user, 3, n)
+			m, fits := ledger.Movement{End: []ledger.End{{Hold: h.id}}}, true
+			if what < 7 {
+				m.End[0].Transfer, m.Transfers, fits = t.ID, []ledger.Transfer{t}, o.spends(h.user, n, h.n)
+			}
+			if _, ok := do("end", fits, m); !ok {
+				continue
+			}
+			if o.holds, o.locked[h.user] = o.holds[1:], o.locked[h.user]-h.n; what < 7 {
+				o.move(t.ID, h.user, 3, n)
+			}
+		case 8: // a reversal, exact and once
+			if len(o.moved) == 0 {
+				continue
+			}
+			at := rapid.IntRange(0, len(o.moved)-1).Draw(r, "of")
+			t := o.moved[at]
+			was, err := l.Store.Transfer(r.Context(), t.id)
+			if err != nil {
+				r.Fatal(err)
+			}
+			back := ledger.Reversal(time.Now(), was, "")
+			if _, ok := do("reverse", o.spends(t.to, t.n, 0), ledger.Movement{Transfers: []ledger.Transfer{back}}); ok {
+				o.moved = append(o.moved[:at], o.moved[at+1:]...)
+				o.move(back.ID, t.to, t.from, t.n)
+			}
+		}
+		o.moved = o.moved[max(0, len(o.moved)-50):]
+		if b, err := l.Balance(r.Context(), accounts[u].Owner, 1); err != nil || b.Posted != hundredths(o.posted[u]) ||
+			b.Locked != hundredths(o.locked[u]) {
+			r.Fatalf("user %d has %+v, %v, want %+v", u, b, err, o)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package money_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/ledger/ledgertest"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
+)
+
+// book is a ledger with two users, two closed days, holds in every state and a
+// reversal.
+type book struct {
+	db       *persistence.DB
+	l        *ledger.Ledger
+	ada, bob ledger.Account
+	treasury ledger.Account
+	first    ledger.Transfer // of ada, on the first closed day
+	last     ledger.Transfer // of bob, today
+	active   ledger.Hold     // of ada
+	settled  ledger.Hold     // of ada
+	day      int64           // the first closed one
+}
+
+func newBook(t *testing.T, db *persistence.DB) *book {
+	t.Helper()
+	account := func(kind ledger.Kind, owner string) ledger.Account {
+		return ledger.Account{Kind: kind, Owner: owner, Asset: 1}
+	}
+	b := &book{db: db, l: ledgertest.New(money.NewLedger(db), db), ada: account(ledger.User, "ada"),
+		bob: account(ledger.User, "bob"), treasury: account(ledger.Treasury, "")}
+	now := time.Now()
+	do := func(m ledger.Movement) ledger.Result {
+		t.Helper()
+		r, err := b.l.Do(t.Context(), audit.By{UserID: "op"}, m)
+		storetest.Must(t, err)
+		return r
+	}
+	n := 0
+	move := func(daysAgo int, from, to ledger.Account, sum string) ledger.Transfer {
+		t.Helper()
+		n++
+		at := now.AddDate(0, 0, -daysAgo)
+		return do(ledger.Movement{Transfers: []ledger.Transfer{
+			ledger.New(at, "test", fmt.Sprint(n), from, to, amount.Must(sum))}}).Transfers[0]
+	}
+	hold := func(ref string) ledger.Hold {
+		t.Helper()
+		return do(ledger.Movement{Take: []ledger.Hold{
+			ledger.NewHold(now, "queue", ref, "withdrawal", b.ada, amount.Must("2"))}}).Holds[0]
+	}
+	b.first = move(4, b.treasury, b.ada, "100")
+	move(4, b.treasury, b.bob, "50")
+	move(3, b.ada, b.bob, "1.5")
+	move(3, b.bob, b.treasury, "0.25")
+	storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, now))
+	b.day = b.first.At.UnixMilli() / (24 * time.Hour).Milliseconds()
+	wrong := move(0, b.treasury, b.bob, "7")
+	_, err := b.l.Reverse(t.Context(), audit.By{UserID: "op"}, wrong.ID, "booked twice")
+	storetest.Must(t, err)
+	b.active, b.settled = hold("1"), hold("2")
+	_, err = b.l.Settle(t.Context(), audit.By{}, b.settled.ID,
+		ledger.New(now, "withdrawal", "2", b.ada, b.treasury, amount.Must("1.99")))
+	storetest.Must(t, err)
+	storetest.Must(t, b.l.Release(t.Context(), audit.By{}, hold("3").ID))
+	b.last = move(0, b.treasury, b.bob, "1")
+	return b
+}
+
+func (b *book) verify(ctx context.Context) error {
+	_, err := ledger.Verify(ctx, money.NewLedger(b.db))
+	return err
+}
+
+// tamper runs statements with what protects the tables switched off.
+func (b *book) tamper(t *testing.T, texts ...string) {
+	t.Helper()
+	off := "PRAGMA defer_foreign_keys = ON"
+	if b.db.Postgres() {
+		off = "SET LOCAL session_replication_role = replica"
+	}
+	storetest.Must(t, b.db.InTx(t.Context(), func(ctx context.Context) error {
+		for _, text := range append([]string{off}, texts...) {
+			if _, err := b.db.Conn(ctx).ExecContext(ctx, text); err != nil {
+				return fmt.Errorf("%s: %w", text, err)
+			}
+		}
+		return nil
+	}))
+}
+
+var ledgerTables = []string{"asset", "account", "balance", "transfer", "hold", "day", "audit"}
+
+// keep copies all tables; restore puts the copies back.
+func (b *book) keep(t *testing.T) (restore func()) {
+	t.Helper()
+	if !b.db.Postgres() {
+		var names []string
+		storetest.Must(t, b.db.Conn(t.Context()).NewSelect().Table("sqlite_master").Column("name").
+			Where("type = 'trigger'").Scan(t.Context(), &names))
+		for _, name := range names {
+			b.tamper(t, "DROP TRIGGER "+name)
+		}
+	}
+	var put []string
+	for _, table := range ledgerTables {
+		b.tamper(t, "CREATE TABLE kept_"+table+" AS SELECT * FROM "+table)
+		put = append(put, "DELETE FROM "+table, "INSERT INTO "+table+" SELECT * FROM kept_"+table)
+	}
+	return func() { b.tamper(t, put...) }
+}
+
+// remade is a statement that gives a transfer the digest of other content.
+func remade(t ledger.Transfer, table string) string {
+	sum := t.Digest()
+	if table == "audit" {
+		return fmt.Sprintf("UPDATE audit SET detail = '%x' WHERE target = '%s'", sum, t.ID)
+	}
+	return fmt.Sprintf("UPDATE transfer SET reason = '%s', digest = $bytes(%x) WHERE id = '%s'", t.Reason, sum, t.ID)
+}
+
+// Every fault that somebody plants below the service is named with its id.
+func TestLedgerVerifyNamesTheFault(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		b := newBook(t, db)
+		totals, err := ledger.Verify(t.Context(), money.NewLedger(db))
+		storetest.Must(t, err)
+		if len(totals) != 1 || totals[0].String() !=
+			"asset 1: 8 transfers between 3 accounts come to 0; users have 148.76, of which 2 is locked" {
+			t.Errorf("the totals are %v", totals)
+		}
+		restore := b.keep(t)
+		forged, slipped := b.first, b.last
+		forged.Reason, slipped.ID, slipped.Ref = "forged", strings.Repeat("0", 26), "copy"
+		slippedSum := slipped.Digest()
+		ada, first, day := "'"+b.ada.ID()+"'", "'"+b.first.ID+"'", fmt.Sprint(" AND day = ", b.day)
+		copied := func(id, digest string) string {
+			return "INSERT INTO transfer SELECT '" + id + "', group_id, kind, 'copy', " + digest + ", asset_id, unit, " +
+				"debit_id, credit_id, hi, lo, NULL, reason, actor_id, at, effective_at, debit_seq, 99 FROM transfer WHERE id = '" +
+				b.last.ID + "'"
+		}
+		for name, c := range map[string]struct {
+			names string
+			do    []string
+		}{
+			"an amount changed":     {b.first.ID, []string{"UPDATE transfer SET hi = hi + 1 WHERE id = " + first}},
+			"a reason changed":      {b.first.ID, []string{"UPDATE transfer SET reason = 'x' WHERE id = " + first}},
+			"an actor changed":      {b.first.ID, []string{"UPDATE transfer SET actor_id = 'eve' WHERE id = " + first}},
+			"a digest remade":       {b.first.ID, []string{remade(forged, "transfer")}},
+			"an audit row remade":   {b.first.ID, []string{remade(forged, "audit")}},
+			"a transfer removed":    {b.last.ID, []string{"DELETE FROM transfer WHERE id = '" + b.last.ID + "'"}},
+			"a transfer doubled":    {slipped.ID, []string{copied(slipped.ID, "digest")}},
+			"a transfer slipped in": {slipped.ID, []string{copied(slipped.ID, fmt.Sprintf("$bytes(%x)", slippedSum))}},
+			"an audit row removed":  {b.last.ID, []string{"DELETE FROM audit WHERE target = '" + b.last.ID + "'"}},
+			"an audit row doubled": {b.last.ID, []string{"INSERT INTO audit SELECT chain, seq + 1000, at, actor_id, " +
+				"user_id, action, target, outcome, ip, request_id, detail, hash FROM audit WHERE target = '" + b.last.ID +
+				"'"}},
+			"a balance off by the least": {b.ada.ID(), []string{
+				"UPDATE balance SET posted_lo = posted_lo + 1 WHERE account_id = " + ada}},
+			"a treasury off by the least": {b.treasury.ID(), []string{
+				"UPDATE balance SET posted_lo = posted_lo - 1 WHERE account_id = '" + b.treasury.ID() + "'"}},
+			"a count off": {b.ada.ID(), []string{"UPDATE balance SET seq = seq + 1 WHERE account_id = " + ada}},
+			"a number changed": {b.ada.ID(), []string{
+				"UPDATE transfer SET credit_seq = credit_seq + 50 WHERE id = " + first}},
+			"a lock off":     {b.ada.ID(), []string{"UPDATE balance SET locked_hi = 3 WHERE account_id = " + ada}},
+			"a hold removed": {b.ada.ID(), []string{"DELETE FROM hold WHERE id = '" + b.active.ID + "'"}},
+			"a hold released beside the balance": {b.ada.ID(), []string{
+				"UPDATE hold SET state = 'released' WHERE id = '" + b.active.ID + "'"}},
+			"a hold settled by a stranger": {b.settled.ID, []string{
+				"UPDATE hold SET transfer_id = '" + b.last.ID + "' WHERE id = '" + b.settled.ID + "'"}},
+			"a balance removed": {b.ada.ID(), []string{"DELETE FROM balance WHERE account_id = " + ada}},
+			"a day wrong":       {b.ada.ID(), []string{"UPDATE day SET in_hi = in_hi + 1 WHERE account_id = " + ada + day}},
+			"a day's balance wrong": {b.ada.ID(), []string{
+				"UPDATE day SET posted_lo = posted_lo + 1 WHERE account_id = " + ada + day}},
+			"a day missing":  {b.ada.ID(), []string{"DELETE FROM day WHERE account_id = " + ada + day}},
+			"a day too many": {b.ada.ID(), []string{"UPDATE day SET day = day - 9 WHERE account_id = " + ada + day}},
+		} {
+			for i := range c.do {
+				bytes := "x'$1'"
+				if db.Postgres() {
+					bytes = `'\x$1'`
+				}
+				if before, hex, ok := strings.Cut(c.do[i], "$bytes("); ok {
+					hex, after, _ := strings.Cut(hex, ")")
+					c.do[i] = before + strings.Replace(bytes, "$1", hex, 1) + after
+				}
+			}
+			b.tamper(t, c.do...)
+			if err := b.verify(t.Context()); !errors.Is(err, ledger.ErrBroken) || !strings.Contains(err.Error(), c.names) {
+				t.Errorf("%s: %v, want the name of %s", name, err, c.names)
+			}
+			restore()
+			storetest.Must(t, b.verify(t.Context()))
+		}
+	})
+}
+
+// Days close in their order, once, also when the work is cut off and done again.
+func TestDaysClose(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		b, now := newBook(t, db), time.Now()
+		count := func() int {
+			n, err := db.Conn(t.Context()).NewSelect().Table("day").Count(t.Context())
+			storetest.Must(t, err)
+			return int(n)
+		}
+		if count() != 6 {
+			t.Errorf("%d days are closed, want 2 of each of 3 accounts", count())
+		}
+		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, now))
+		d, err := money.NewLedger(db).DayBefore(t.Context(), b.ada.ID(), b.day+1)
+		storetest.Must(t, err)
+		storetest.Same(t, d, ledger.Day{Account: b.ada.ID(), Day: b.day + 1, Posted: amount.Must("98.5"),
+			Out: amount.Must("1.5"), Seq: 2})
+		midnight := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
+		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, midnight.Add(time.Hour-1)))
+		if count() != 6 {
+			t.Error("today was closed within an hour of its end")
+		}
+		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, midnight.Add(time.Hour)))
+		if count() != 9 {
+			t.Errorf("%d days are closed, want 9", count())
+		}
+		storetest.Must(t, b.verify(t.Context()))
+	})
+}

@@ -1,0 +1,69 @@
+package money
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/id"
+	"castellan/domain/money/limit"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Limits struct{ db *engine.DB }
+
+var _ limit.Store = Limits{}
+
+// NewLimits returns what accounts received and sent, as db has it.
+func NewLimits(db *engine.DB) Limits { return Limits{db} }
+
+type movedRow struct {
+	Received bool
+	AssetID  int64
+	Today    bool
+	record.SumColumns
+}
+
+// movedOf selects what an account received and sent since month, and what waits in the
+// queue to be sent. Ids of transfers begin with their instant.
+func movedOf(db bun.IDB, userID string, month, day time.Time) *bun.SelectQuery {
+	side := func(table string, received bool) *bun.SelectQuery {
+		return db.NewSelect().Table(table).ColumnExpr("? AS received", received).
+			Column("asset_id", "transfer_id", "hi", "lo").Where("user_id = ?", userID).
+			Where("transfer_id >= ?", id.Before(month))
+	}
+	waits := db.NewSelect().Table("withdrawal").ColumnExpr("? AS received", false).
+		Column("asset_id", "transfer_id", "hi", "lo").Where("user_id = ?", userID).
+		Where("status = -1").Where("COALESCE(transfer_id, '') = ''") // IS NULL would lead SQLite to all users
+	all := side("deposit", true).UnionAll(side("withdrawal", false)).UnionAll(waits)
+	reversed := db.NewSelect().TableExpr("transfer AS r").ColumnExpr("1").Where("r.reverses = m.transfer_id")
+	return record.WithSums(db.NewSelect().TableExpr("(?) AS m", all).Column("m.received", "m.asset_id").
+		ColumnExpr("COALESCE(m.transfer_id >= ?, ?) AS today", id.Before(day), true)).
+		Where("NOT EXISTS (?)", reversed).GroupExpr("1, 2, 3").OrderExpr("2, 1, 3")
+}
+
+func (s Limits) Moved(ctx context.Context, userID string, month, day time.Time) (all []limit.Moved, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []movedRow
+	if err := movedOf(s.db.Conn(ctx), userID, month, day).Scan(ctx, &rows); err != nil {
+		return nil, engine.Translate(err)
+	}
+	for _, r := range rows { // the days before come first
+		if n := len(all); n == 0 || all[n-1].Asset != r.AssetID || all[n-1].Received != r.Received {
+			all = append(all, limit.Moved{Asset: r.AssetID, Received: r.Received})
+		}
+		m := &all[len(all)-1]
+		sum, err := r.Amount()
+		total, tooLarge := m.Month.Add(sum)
+		if m.Over = m.Over || err != nil || tooLarge != nil; m.Over {
+			continue
+		}
+		if m.Month = total; r.Today {
+			m.Today = sum
+		}
+	}
+	return all, nil
+}

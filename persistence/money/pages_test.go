@@ -1,0 +1,39 @@
+package money_test
+
+import (
+	"testing"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/page"
+	"castellan/domain/money/blockage"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
+	"castellan/persistence/record"
+)
+
+// A page of a list that grows without end is found by an index that has the order
+// of the list, with a position and without: the last page costs what the first
+// one does.
+func TestPagesOfMoneyAreFoundByIndex(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		blocked := func(q blockage.Query) *bun.SelectQuery {
+			p := record.PartOf(page.Query[blockage.Place]{After: &blockage.Place{ID: 9}, Limit: 10}, money.BlockageOrder,
+				money.BlockageFilters(q))
+			return money.BlockagesTable.Selected(db.Conn(t.Context()).NewSelect().Model((*money.BlockageRead)(nil)), p)
+		}
+		for name, c := range map[string]struct {
+			query *bun.SelectQuery
+			index string // of SQLite; PostgreSQL may name the primary key in another way
+		}{
+			"blockages":             {blocked(blockage.Query{}), "b"},
+			"blockages of one":      {blocked(blockage.Query{UserID: new("u")}), "blockage_user"},
+			"blockages of a code":   {blocked(blockage.Query{CurrencyID: new(int64(1))}), "blockage_currency"},
+			"blockages of a type":   {blocked(blockage.Query{TypeIDs: []int64{1}}), "blockage_type"},
+			"blockages of a status": {blocked(blockage.Query{Status: new(blockage.Active)}), "blockage_status"},
+		} {
+			persistencetest.WantsIndex(t, db, name, c.query, c.index)
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package money
+
+import (
+	"github.com/uptrace/bun"
+
+	"castellan/domain/money/transaction"
+	"castellan/persistence/engine"
+)
+
+type depositRow struct {
+	ID         string
+	UserID     string
+	AssetID    int64
+	Hi         int64
+	Lo         int64
+	Status     int
+	TxID       string
+	ToAddress  string
+	SenderInfo string
+	TransferID string // NULL for none
+	At         int64
+
+	ExternalID, FromAddress string
+}
+
+type withdrawalRow struct {
+	ID         string
+	UserID     string
+	AssetID    int64
+	Hi         int64
+	Lo         int64
+	FeeHi      int64
+	FeeLo      int64
+	Status     int
+	ToAddress  string
+	TransferID string // NULL for none
+	HoldID     string // NULL for none
+	At         int64
+}
+
+// setDepositRow is what a change of a deposit writes.
+type setDepositRow struct {
+	ID         string
+	Status     int
+	SenderInfo string
+	TransferID string
+	JobID      string
+	Version    int64
+}
+
+// setWithdrawalRow is what a change of a withdrawal writes.
+type setWithdrawalRow struct {
+	ID         string
+	Status     int
+	FeeHi      int64
+	FeeLo      int64
+	TransferID string
+	Version    int64
+}
+
+type queuedRow struct {
+	bun.BaseModel `bun:"table:withdrawal_queue,alias:q"`
+
+	ID                string `bun:",pk"`
+	UserID            string
+	AssetID           int64
+	Status            int
+	Address           string
+	AddressTag        string
+	ExternalID        string
+	AttemptIdentifier string
+	TxID              string
+	Reason            string
+	OwnFee            bool
+	FeeHi             int64
+	FeeLo             int64
+	At                int64
+	Version           int64
+}
+
+type processRow struct {
+	bun.BaseModel `bun:"table:process,alias:p"`
+
+	ID            string `bun:",pk"`
+	TransactionID string
+	UserID        string
+	AssetID       int64
+	TxID          string
+	Internal      bool
+	Status        int
+	At            int64
+}
+
+type coinAddressRow struct {
+	AccountID string
+	Address   string
+	CreatedAt int64
+}
+
+var TransactionFences = []engine.Kind{
+	engine.Fenced("UPDATE deposit SET status = v.status, sender_info = v.sender_info, "+
+		"transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, version = v.version + 1 {FROM v} "+
+		"WHERE deposit.id = v.id AND deposit.version = v.version {RETURNING deposit.id}",
+		func(w transaction.SetDeposit) setDepositRow {
+			d := w.Deposit
+			return setDepositRow{d.ID, int(d.Status), d.SenderInfo, d.TransferID, d.JobID, d.Version}
+		}),
+	engine.Fenced("UPDATE withdrawal SET status = v.status, fee_hi = v.fee_hi, fee_lo = v.fee_lo, "+
+		"transfer_id = NULLIF(v.transfer_id, ''), version = v.version + 1 {FROM v} "+
+		"WHERE withdrawal.id = v.id AND withdrawal.version = v.version {RETURNING withdrawal.id}",
+		func(w transaction.SetWithdrawal) setWithdrawalRow {
+			d := w.Withdrawal
+			r := setWithdrawalRow{ID: d.ID, Status: int(d.Status), TransferID: d.TransferID, Version: d.Version}
+			r.FeeHi, r.FeeLo = d.Fee.Parts()
+			return r
+		}),
+	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) },
+		"status", "tx_id", "reason"),
+	engine.FencedByVersion(true, func(w transaction.SetDesk) deskRow {
+		return deskRow{UserID: w.UserID, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
+	}, "changed_at"),
+}
+
+// deskRow counts the withdrawals that a user has requested.
+type deskRow struct {
+	bun.BaseModel `bun:"table:withdrawal_desk,alias:k"`
+
+	UserID    string `bun:",pk"`
+	ChangedAt int64
+	Version   int64
+}
+
+func queuedRowOf(q transaction.Queued) queuedRow {
+	r := queuedRow{ID: q.ID, UserID: q.UserID, AssetID: q.Asset, Status: int(q.Status), Address: q.Address,
+		AddressTag: q.AddressTag, ExternalID: q.ExternalID, AttemptIdentifier: q.Attempt, TxID: q.TxID, Reason: q.Reason,
+		At:      engine.Millis(q.At),
+		Version: max(q.Version, 1)}
+	if q.Fee != nil {
+		r.OwnFee = true
+		r.FeeHi, r.FeeLo = q.Fee.Parts()
+	}
+	return r
+}
+
+var TransactionWrites = []engine.Kind{
+	engine.Update("INSERT INTO coin_address (account_id, address, created_at) SELECT v.account_id, v.address, "+
+		"v.created_at {FROM v} WHERE NOT EXISTS (SELECT 1 FROM coin_address c WHERE c.account_id = v.account_id)",
+		func(w transaction.AddAddress) coinAddressRow {
+			return coinAddressRow{w.Account.ID(), transaction.Address(w.Account), engine.Millis(w.At)}
+		}),
+	engine.Update("INSERT INTO deposit (id, user_id, asset_id, hi, lo, status, tx_id, to_address, sender_info, "+
+		"transfer_id, at, external_id, from_address, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, "+
+		"v.tx_id, v.to_address, v.sender_info, NULLIF(v.transfer_id, ''), v.at, v.external_id, v.from_address, 1 {FROM v}",
+		func(w transaction.AddDeposit) depositRow {
+			d := w.Deposit
+			r := depositRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status), TxID: d.TxID,
+				ToAddress: d.ToAddress, SenderInfo: d.SenderInfo, TransferID: d.TransferID, At: engine.Millis(d.At),
+				ExternalID: d.ExternalID, FromAddress: d.FromAddress}
+			r.Hi, r.Lo = d.Amount.Parts()
+			return r
+		}),
+	engine.Update("INSERT INTO withdrawal (id, user_id, asset_id, hi, lo, fee_hi, fee_lo, status, to_address, "+
+		"transfer_id, hold_id, at, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.fee_hi, v.fee_lo, "+
+		"v.status, v.to_address, NULLIF(v.transfer_id, ''), NULLIF(v.hold_id, ''), v.at, 1 {FROM v}",
+		func(w transaction.AddWithdrawal) withdrawalRow {
+			d := w.Withdrawal
+			r := withdrawalRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status),
+				ToAddress: d.ToAddress, TransferID: d.TransferID, HoldID: d.HoldID, At: engine.Millis(d.At)}
+			r.Hi, r.Lo = d.Amount.Parts()
+			r.FeeHi, r.FeeLo = d.Fee.Parts()
+			return r
+		}),
+	engine.Insert(func(w transaction.AddQueued) queuedRow { return queuedRowOf(w.Queued) }),
+	engine.Insert(func(w transaction.AddProcess) processRow {
+		p := w.Process
+		return processRow{ID: p.ID, TransactionID: p.TransactionID, UserID: p.UserID, AssetID: p.Asset, TxID: p.TxID,
+			Internal: p.Internal, Status: int(p.Status), At: engine.Millis(p.At)}
+	}),
+}

@@ -1,0 +1,120 @@
+package office
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/office/announcement"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Announcements struct{ db *engine.DB }
+
+var _ announcement.Store = Announcements{}
+
+// NewAnnouncements returns the announcements kept in db.
+func NewAnnouncements(db *engine.DB) Announcements { return Announcements{db} }
+
+// announcementLock is the key under which announcements change.
+const announcementLock = 0x616e6e6f756e6365 // "announce"
+
+type announcementRow struct {
+	bun.BaseModel `bun:"table:announcement,alias:a"`
+
+	ID                                     int64 `bun:",pk,autoincrement"`
+	Slug                                   string
+	Title, Titles, Message, Messages       string
+	HTML                                   *string `bun:"html"`
+	HTMLs                                  string  `bun:"htmls"`
+	Policy                                 string
+	Route                                  string `bun:",nullzero"`
+	Routes                                 string
+	StartAt, EndAt                         int64
+	Active                                 bool
+	Priority                               int64
+	OrderNo                                *int64
+	Expanded, Pinned, Slider               *bool
+	SliderName                             string
+	Type                                   *int64
+	ClientType                             *string
+	AndroidPicture, IOSPicture, WebPicture string
+	CreatedBy, UpdatedBy                   string
+	record.Stamps
+}
+
+var announcements = record.Table[announcementRow, announcement.Announcement]{
+	Order: record.Keyset{Columns: "COALESCE(pinned, FALSE) DESC, priority DESC, order_no IS NULL, order_no, " +
+		"start_at DESC, id"},
+	Fixed: []string{"slug", "created_by", "created_at"},
+	Record: func(r announcementRow) (announcement.Announcement, error) {
+		a := announcement.Announcement{ID: r.ID, Slug: r.Slug, Title: r.Title, Message: r.Message, HTML: r.HTML,
+			Policy: r.Policy, Route: json.RawMessage(r.Route), StartAt: engine.Time(r.StartAt), EndAt: engine.Time(r.EndAt),
+			Active: r.Active, Priority: r.Priority, OrderNo: r.OrderNo, Expanded: r.Expanded, Pinned: r.Pinned,
+			Slider: r.Slider, SliderName: r.SliderName, Type: r.Type, ClientType: r.ClientType,
+			CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy}
+		a.Pictures[announcement.Android], a.Pictures[announcement.IOS] = r.AndroidPicture, r.IOSPicture
+		a.Pictures[announcement.Web] = r.WebPicture
+		if r.Route == "" {
+			a.Route = nil
+		}
+		return a, errors.Join(engine.ReadJSON(r.Titles, &a.Titles), engine.ReadJSON(r.Messages, &a.Messages),
+			engine.ReadJSON(r.HTMLs, &a.HTMLs), engine.ReadJSON(r.Routes, &a.Routes))
+	},
+	Row: func(a announcement.Announcement) announcementRow {
+		return announcementRow{Slug: a.Slug, Title: a.Title, Titles: engine.WriteJSON(a.Titles), Message: a.Message,
+			Messages: engine.WriteJSON(a.Messages), HTML: a.HTML, HTMLs: engine.WriteJSON(a.HTMLs), Policy: a.Policy,
+			Route: string(a.Route), Routes: engine.WriteJSON(a.Routes), StartAt: engine.Millis(a.StartAt),
+			EndAt: engine.Millis(a.EndAt), Active: a.Active, Priority: a.Priority, OrderNo: a.OrderNo,
+			Expanded: a.Expanded, Pinned: a.Pinned, Slider: a.Slider, SliderName: a.SliderName, Type: a.Type,
+			ClientType: a.ClientType, AndroidPicture: a.Pictures[announcement.Android],
+			IOSPicture: a.Pictures[announcement.IOS], WebPicture: a.Pictures[announcement.Web],
+			CreatedBy: a.CreatedBy, UpdatedBy: a.UpdatedBy}
+	},
+}
+
+func (s Announcements) Lock(ctx context.Context) error { return s.db.LockTx(ctx, announcementLock) }
+
+func (s Announcements) List(ctx context.Context, q announcement.Query) ([]announcement.Announcement, error) {
+	return announcements.List(ctx, s.db, record.Part{Where: []record.Filter{
+		record.Sent("id", q.ID), record.Sent("slug", q.Slug), record.Sent("active", q.Active)}})
+}
+
+func (s Announcements) Slugs(ctx context.Context, base string) (slugs []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	err = s.db.Conn(ctx).NewSelect().Model((*announcementRow)(nil)).Column("slug").
+		Where("slug = ? OR slug LIKE ?", base, base+"-%").Scan(ctx, &slugs)
+	return slugs, engine.Translate(err)
+}
+
+func (s Announcements) Add(ctx context.Context, a announcement.Announcement) (int64, error) {
+	return announcements.Add(ctx, s.db, a)
+}
+
+func (s Announcements) Change(ctx context.Context, id int64,
+	f func(announcement.Announcement) (announcement.Announcement, error)) error {
+	return announcements.Change(ctx, s.db, f, record.Is("id", id))
+}
+
+func (s Announcements) Remove(ctx context.Context, id int64) error {
+	return announcements.Remove(ctx, s.db, record.Is("id", id))
+}
+
+func (s Announcements) Named(ctx context.Context, keys []string) (named []string, err error) {
+	in := bun.List(keys)
+	all, err := announcements.List(ctx, s.db, record.Part{Where: []record.Filter{
+		record.Where("android_picture IN (?) OR ios_picture IN (?) OR web_picture IN (?)", in, in, in)}})
+	for _, a := range all {
+		for _, key := range a.Pictures {
+			if slices.Contains(keys, key) {
+				named = append(named, key)
+			}
+		}
+	}
+	return named, err
+}

@@ -1,0 +1,122 @@
+package office
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/page"
+	"castellan/domain/office/staffrequest"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+// approvals implements staffrequest.Store of one sort.
+type approvals[R, T, Q any] struct {
+	db      *engine.DB
+	rows    record.Table[R, T]
+	filters func(Q) []record.Filter
+}
+
+// NewDeploys returns the deploy requests kept in db.
+func NewDeploys(db *engine.DB) staffrequest.Deploys {
+	return approvals[deployRow, staffrequest.Deploy, staffrequest.DeployQuery]{db, deploys, deployFilters}
+}
+
+// NewVPNs returns the VPN requests kept in db.
+func NewVPNs(db *engine.DB) staffrequest.VPNs {
+	return approvals[vpnRow, staffrequest.VPN, staffrequest.VPNQuery]{db, vpns, vpnFilters}
+}
+
+// approvalRow is what the rows of both sorts have.
+type approvalRow struct {
+	ID          int64 `bun:",pk,autoincrement"`
+	Status      string
+	Comment     string
+	Type        string
+	RequestorID string
+	DeciderID   string
+	CreatedAt   int64
+	UpdatedAt   int64
+}
+
+func (r approvalRow) request() staffrequest.Request {
+	return staffrequest.Request{ID: r.ID, Status: staffrequest.Status(r.Status), Comment: r.Comment, Type: r.Type,
+		RequestorID: r.RequestorID, DeciderID: r.DeciderID, CreatedAt: engine.Time(r.CreatedAt),
+		UpdatedAt: engine.Time(r.UpdatedAt)}
+}
+
+func approvalRowOf(r staffrequest.Request) approvalRow {
+	return approvalRow{Status: string(r.Status), Comment: r.Comment, Type: r.Type, RequestorID: r.RequestorID,
+		DeciderID: r.DeciderID, CreatedAt: engine.Millis(r.CreatedAt), UpdatedAt: engine.Millis(r.UpdatedAt)}
+}
+
+type deployRow struct {
+	bun.BaseModel `bun:"table:deploy_request,alias:d"`
+	approvalRow
+
+	ServiceName         string
+	OriginalServiceName string
+	BuildNumber         string
+	Minutes             int64
+}
+
+type vpnRow struct {
+	bun.BaseModel `bun:"table:vpn_request,alias:v"`
+	approvalRow
+
+	UserName string
+	Name     string
+	Surname  string
+}
+
+var approvalFixed = []string{"type", "requestor_id", "created_at"}
+
+var deploys = record.Table[deployRow, staffrequest.Deploy]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Fixed: approvalFixed,
+	Record: func(r deployRow) (staffrequest.Deploy, error) {
+		return staffrequest.Deploy{Request: r.request(), ServiceName: r.ServiceName,
+			OriginalServiceName: r.OriginalServiceName, BuildNumber: r.BuildNumber, Minutes: r.Minutes}, nil
+	},
+	Row: func(d staffrequest.Deploy) deployRow {
+		return deployRow{approvalRow: approvalRowOf(d.Request), ServiceName: d.ServiceName,
+			OriginalServiceName: d.OriginalServiceName, BuildNumber: d.BuildNumber, Minutes: d.Minutes}
+	},
+}
+
+var vpns = record.Table[vpnRow, staffrequest.VPN]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Fixed: append([]string{"name", "surname"}, approvalFixed...),
+	Record: func(r vpnRow) (staffrequest.VPN, error) {
+		return staffrequest.VPN{Request: r.request(), UserName: r.UserName, Name: r.Name, Surname: r.Surname}, nil
+	},
+	Row: func(v staffrequest.VPN) vpnRow {
+		return vpnRow{approvalRow: approvalRowOf(v.Request), UserName: v.UserName, Name: v.Name, Surname: v.Surname}
+	},
+}
+
+func deployFilters(q staffrequest.DeployQuery) []record.Filter {
+	return []record.Filter{record.Sent("id", q.ID), record.Sent("status", q.Status), record.Sent("service_name",
+		q.ServiceName),
+		record.Sent("original_service_name", q.OriginalServiceName), record.Sent("type", q.Type)}
+}
+
+func vpnFilters(q staffrequest.VPNQuery) []record.Filter {
+	return []record.Filter{record.Sent("id", q.ID), record.Sent("status", q.Status), record.Sent("user_name", q.UserName),
+		record.Sent("type", q.Type)}
+}
+
+func approvalOrder(p staffrequest.Place) []any { return []any{p.ID} }
+
+func (s approvals[R, T, Q]) List(ctx context.Context, q Q, p page.Query[staffrequest.Place]) (page.Of[T], error) {
+	return record.ListPage(ctx, s.db, s.rows, p, approvalOrder, s.filters(q))
+}
+
+func (s approvals[R, T, Q]) Add(ctx context.Context, r T) (int64, error) {
+	return s.rows.Add(ctx, s.db, r)
+}
+
+func (s approvals[R, T, Q]) Change(ctx context.Context, id int64, f func(T) (T, error)) error {
+	return s.rows.Change(ctx, s.db, f, record.Is("id", id))
+}

@@ -1,0 +1,121 @@
+package office
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
+	"castellan/domain/office/foureyes"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type FourEyes struct{ db *engine.DB }
+
+var _ foureyes.Store = FourEyes{}
+
+// NewFourEyes returns the requests for a second person that are kept in db.
+func NewFourEyes(db *engine.DB) FourEyes { return FourEyes{db} }
+
+type fourEyesRow struct {
+	bun.BaseModel `bun:"table:four_eyes,alias:f"`
+
+	ID          string `bun:",pk"`
+	Method      string
+	Path        string
+	Summary     string
+	RequestedBy string
+	RequestedAt int64
+	ExpiresAt   int64
+	Status      string
+	DecidedBy   string
+	DecidedAt   int64
+	Reason      string
+	Sealed      []byte
+	Result      []byte
+}
+
+var fourEyes = record.Table[fourEyesRow, foureyes.Request]{
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Fixed:  []string{"id", "method", "path", "summary", "requested_by", "requested_at", "expires_at"},
+	Absent: "no such request",
+	Record: func(r fourEyesRow) (foureyes.Request, error) {
+		q := foureyes.Request{ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, RequestedBy: r.RequestedBy,
+			RequestedAt: engine.Time(r.RequestedAt), ExpiresAt: engine.Time(r.ExpiresAt), Status: foureyes.Status(r.Status),
+			DecidedBy: r.DecidedBy, Reason: r.Reason, Sealed: r.Sealed, Result: r.Result}
+		if r.DecidedAt > 0 {
+			q.DecidedAt = engine.Time(r.DecidedAt)
+		}
+		return q, nil
+	},
+	Row: func(q foureyes.Request) fourEyesRow {
+		return fourEyesRow{ID: q.ID, Method: q.Method, Path: q.Path, Summary: q.Summary, RequestedBy: q.RequestedBy,
+			RequestedAt: engine.Millis(q.RequestedAt), ExpiresAt: engine.Millis(q.ExpiresAt), Status: string(q.Status),
+			DecidedBy: q.DecidedBy,
+			DecidedAt: engine.Millis(q.DecidedAt), Reason: q.Reason, Sealed: q.Sealed, Result: q.Result}
+	},
+}
+
+func (s FourEyes) Add(ctx context.Context, r foureyes.Request) error {
+	row := fourEyes.Row(r)
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		_, err := tx.NewInsert().Model(&row).Exec(ctx)
+		return err
+	})
+}
+
+func (s FourEyes) Get(ctx context.Context, id string) (foureyes.Request, error) {
+	return fourEyes.Find(ctx, s.db, record.Is("id", id))
+}
+
+func (s FourEyes) Hold(ctx context.Context, id string) (r foureyes.Request, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var row fourEyesRow
+	q := s.db.Conn(ctx).NewSelect().Model(&row).Where("id = ?", id)
+	if s.db.Postgres() { // SQLite has one writer, and every transaction begins as one
+		q = q.For("UPDATE")
+	}
+	if err := q.Scan(ctx); err != nil {
+		return r, fourEyes.Translate(err)
+	}
+	return fourEyes.Record(row)
+}
+
+func (s FourEyes) Decide(ctx context.Context, r foureyes.Request) error {
+	return fourEyes.Save(ctx, s.db, r, record.Is("id", r.ID), record.Is("status", string(foureyes.Pending)))
+}
+
+func fourEyesFilters(q foureyes.Query) []record.Filter {
+	stored := q.Status
+	if stored == foureyes.Expired {
+		stored = foureyes.Pending
+	}
+	all := []record.Filter{record.Given("status", string(stored))}
+	switch q.Status {
+	case foureyes.Pending:
+		all = append(all, record.Where("expires_at > ?", engine.Millis(q.Now)))
+	case foureyes.Expired:
+		all = append(all, record.Where("expires_at <= ?", engine.Millis(q.Now)))
+	}
+	return all
+}
+
+func fourEyesOrder(p foureyes.Place) []any { return []any{p.ID} }
+
+func (s FourEyes) List(ctx context.Context, q foureyes.Query,
+	p page.Query[foureyes.Place]) (page.Of[foureyes.Request], error) {
+	got, err := record.ListPage(ctx, s.db, fourEyes, p, fourEyesOrder, fourEyesFilters(q))
+	for i := range got.Records {
+		got.Records[i] = got.Records[i].At(q.Now)
+	}
+	return got, err
+}
+
+// Purge implements foureyes.Store. Ids begin with the instant of their making.
+func (s FourEyes) Purge(ctx context.Context, before time.Time) error {
+	return s.db.Purge(ctx, "four_eyes", "id", "id < ?", id.Before(before))
+}

@@ -1,0 +1,138 @@
+package people
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/page"
+	"castellan/domain/people/corporate"
+	"castellan/persistence/access"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Corporate struct{ db *engine.DB }
+
+var _ corporate.Store = Corporate{}
+
+// NewCorporate returns the corporate applications and users kept in db.
+func NewCorporate(db *engine.DB) Corporate { return Corporate{db} }
+
+// corporateLock is the key under which users of companies change.
+const corporateLock = 0x636f72706f726174 // "corporat"
+
+type applicationRow struct {
+	bun.BaseModel `bun:"table:corporate_application,alias:a"`
+
+	ID                                         int64 `bun:",pk,autoincrement"`
+	ExternalID                                 string
+	CompanyName, FoldedName, TaxNumber, Status string
+	record.Created
+}
+
+var applications = record.Table[applicationRow, corporate.Application]{
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Absent: "there is no such application",
+	Record: func(r applicationRow) (corporate.Application, error) {
+		return corporate.Application{ID: r.ID, ExternalID: r.ExternalID, CompanyName: r.CompanyName, TaxNumber: r.TaxNumber,
+			Status: r.Status, CreatedAt: engine.Time(r.CreatedAt)}, nil
+	},
+	Row: func(a corporate.Application) applicationRow {
+		return applicationRow{ExternalID: a.ExternalID, CompanyName: a.CompanyName, FoldedName: user.FoldName(a.CompanyName),
+			TaxNumber: a.TaxNumber, Status: a.Status}
+	},
+}
+
+type corporateRow struct {
+	bun.BaseModel `bun:"table:corporate_user,alias:c"`
+
+	ID                                    int64 `bun:",pk,autoincrement"`
+	UserID, CorporateUserID, Role, Status string
+	CountryCode, PhoneNumber              string
+	Email                                 *string
+	Made                                  bool
+	record.Stamps
+}
+
+var corporateUsers = record.Table[corporateRow, corporate.User]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Fixed: []string{"made", "created_at"},
+	Record: func(r corporateRow) (corporate.User, error) {
+		return corporate.User{ID: r.ID, UserID: r.UserID, CorporateUserID: r.CorporateUserID, Role: r.Role,
+			Status: r.Status, CountryCode: r.CountryCode, PhoneNumber: r.PhoneNumber, Email: r.Email, Made: r.Made}, nil
+	},
+	Row: func(u corporate.User) corporateRow {
+		return corporateRow{UserID: u.UserID, CorporateUserID: u.CorporateUserID, Role: u.Role, Status: u.Status,
+			CountryCode: u.CountryCode, PhoneNumber: u.PhoneNumber, Email: u.Email, Made: u.Made}
+	},
+	Absent: "there is no such corporate user",
+}
+
+func applicationFilters(q corporate.ApplicationQuery) []record.Filter {
+	return []record.Filter{record.Sent("id", q.ID), record.Sent("tax_number", q.TaxNumber), record.Sent("status",
+		q.Status),
+		access.PartOfName("folded_name", q.CompanyName)}
+}
+
+func corporateFilters(q corporate.UserQuery) []record.Filter {
+	return []record.Filter{record.Sent("id", q.ID), record.Sent("user_id", q.UserID), record.Sent("corporate_user_id",
+		q.CorporateUserID),
+		record.Sent("status", q.Status)}
+}
+
+func corporateOrder(p corporate.Place) []any { return []any{p.ID} }
+
+func (s Corporate) Lock(ctx context.Context) error { return s.db.LockTx(ctx, corporateLock) }
+
+func (s Corporate) Applications(ctx context.Context, q corporate.ApplicationQuery,
+	p page.Query[corporate.Place]) (page.Of[corporate.Application], error) {
+	return record.ListPage(ctx, s.db, applications, p, corporateOrder, applicationFilters(q))
+}
+
+func (s Corporate) AddApplication(ctx context.Context, a corporate.Application) (int64, error) {
+	return applications.Add(ctx, s.db, a)
+}
+
+// SetApplicationStatus sets the status of an application and returns it as it was.
+func (s Corporate) SetApplicationStatus(ctx context.Context, id int64, status string) (was corporate.Application,
+	err error) {
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		var row applicationRow
+		// The row is written before it is read, so that a second call waits here.
+		touch := tx.NewUpdate().Model(&row).Set("status = status").Where("id = ?", id).Returning("*")
+		if err := touch.Scan(ctx); err != nil {
+			return applications.Translate(err)
+		}
+		if was, err = applications.Record(row); err != nil {
+			return err
+		}
+		_, err := tx.NewUpdate().Model(&row).Set("status = ?", status).Where("id = ?", id).Exec(ctx)
+		return err
+	})
+	return was, err
+}
+
+func (s Corporate) Users(ctx context.Context, q corporate.UserQuery,
+	p page.Query[corporate.Place]) (page.Of[corporate.User], error) {
+	return record.ListPage(ctx, s.db, corporateUsers, p, corporateOrder, corporateFilters(q))
+}
+
+func (s Corporate) Like(ctx context.Context, u corporate.User) (corporate.User, error) {
+	if u.UserID == "" {
+		return corporateUsers.Find(ctx, s.db, record.Is("corporate_user_id", u.CorporateUserID), record.Sent("email",
+			u.Email),
+			record.Where("made"))
+	}
+	return corporateUsers.Find(ctx, s.db, record.Is("corporate_user_id", u.CorporateUserID), record.Is("user_id",
+		u.UserID))
+}
+
+func (s Corporate) AddUser(ctx context.Context, u corporate.User) (int64, error) {
+	return corporateUsers.Add(ctx, s.db, u)
+}
+
+func (s Corporate) ChangeUser(ctx context.Context, id int64, f func(corporate.User) (corporate.User, error)) error {
+	return corporateUsers.Change(ctx, s.db, f, record.Is("id", id))
+}

@@ -1,0 +1,54 @@
+package people
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/people/dropdown"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Dropdowns struct{ db *engine.DB }
+
+var _ dropdown.Store = Dropdowns{}
+
+// NewDropdowns returns the options kept in db.
+func NewDropdowns(db *engine.DB) Dropdowns { return Dropdowns{db} }
+
+type optionRow struct {
+	bun.BaseModel `bun:"table:dropdown_option,alias:o"`
+
+	ID               int64 `bun:",pk,autoincrement"`
+	GroupCode        string
+	Code             string
+	NameEN           string `bun:"name_en"`
+	NameTR           string `bun:"name_tr"`
+	NameAR           string `bun:"name_ar"`
+	ExplainMandatory bool
+	record.Created
+}
+
+var options = record.Table[optionRow, dropdown.Option]{
+	Record: func(r optionRow) (dropdown.Option, error) {
+		return dropdown.Option{ID: r.ID, Group: r.GroupCode, Code: r.Code, English: r.NameEN, Turkish: r.NameTR,
+			Arabic: r.NameAR, ExplainMandatory: r.ExplainMandatory}, nil
+	},
+	Row: func(o dropdown.Option) optionRow {
+		return optionRow{GroupCode: o.Group, Code: o.Code, NameEN: o.English, NameTR: o.Turkish, NameAR: o.Arabic,
+			ExplainMandatory: o.ExplainMandatory}
+	},
+}
+
+func (s Dropdowns) List(ctx context.Context, q dropdown.Query) ([]dropdown.Option, error) {
+	fs := []record.Filter{record.Sent("group_code", q.Group)}
+	if q.Code != nil {
+		fs = append(fs, record.Where("(group_code = ? OR code = ?)", *q.Code, *q.Code))
+	}
+	return options.List(ctx, s.db, record.Part{Where: fs})
+}
+
+func (s Dropdowns) Add(ctx context.Context, o dropdown.Option) (int64, error) {
+	return options.Add(ctx, s.db, o)
+}

@@ -1,0 +1,63 @@
+package people
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/people/kyc"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Decisions struct{ db *engine.DB }
+
+var _ kyc.Store = Decisions{}
+
+// NewDecisions returns the decisions on accounts kept in db.
+func NewDecisions(db *engine.DB) Decisions { return Decisions{db} }
+
+type decisionRow struct {
+	bun.BaseModel `bun:"table:account_decision,alias:d"`
+
+	ID         int64 `bun:",pk,autoincrement"`
+	UserID     string
+	Kind       string
+	Value      string
+	DocumentID string
+	Reason     string
+	Reasons    string // JSON
+	DecidedBy  string
+	CreatedAt  int64
+}
+
+var decisions = record.Table[decisionRow, kyc.Decision]{
+	Order: record.Keyset{Columns: "id", Descending: true},
+	Record: func(r decisionRow) (kyc.Decision, error) {
+		d := kyc.Decision{UserID: r.UserID, Kind: kyc.Kind(r.Kind), Value: r.Value, DocumentID: r.DocumentID,
+			Reason: r.Reason, DecidedBy: r.DecidedBy, At: engine.Time(r.CreatedAt)}
+		return d, engine.ReadJSON(r.Reasons, &d.Reasons)
+	},
+	Row: func(d kyc.Decision) decisionRow {
+		return decisionRow{UserID: d.UserID, Kind: string(d.Kind), Value: d.Value, DocumentID: d.DocumentID,
+			Reason: d.Reason, Reasons: engine.WriteJSON(d.Reasons), DecidedBy: d.DecidedBy, CreatedAt: engine.Millis(d.At)}
+	},
+}
+
+func (s Decisions) Add(ctx context.Context, d kyc.Decision) error {
+	_, err := decisions.Add(ctx, s.db, d)
+	return err
+}
+
+func (s Decisions) Last(ctx context.Context, userID string, k kyc.Kind) (kyc.Decision, error) {
+	all, err := decisions.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID),
+		record.Is("kind", string(k))}, Limit: 1})
+	if err == nil && len(all) == 0 {
+		err = fault.New(fault.RecordNotFound, "there is no such decision")
+	}
+	if err != nil {
+		return kyc.Decision{}, err
+	}
+	return all[0], nil
+}

@@ -1,0 +1,67 @@
+package persistencetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
+	"castellan/internal/pgtest"
+	"castellan/persistence"
+)
+
+// Both runs a test on a fresh, migrated and started database of each kind.
+func Both(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
+	t.Helper()
+	BothWith(t, persistence.Options{}, test)
+}
+
+// BothWith is Both with options.
+func BothWith(t *testing.T, o persistence.Options, test func(t *testing.T, db *persistence.DB)) {
+	t.Helper()
+	for _, kind := range []struct {
+		name string
+		dsn  func(t *testing.T) string
+	}{
+		{"sqlite", func(t *testing.T) string { return "sqlite:" + copied(t) }},
+		{"postgres", func(t *testing.T) string { return pgtest.DSN(t) }},
+	} {
+		t.Run(kind.name, func(t *testing.T) { test(t, OpenWith(t, kind.dsn(t), o)) })
+	}
+}
+
+// OpenWith opens, migrates and starts a database that ends with the test.
+func OpenWith(t *testing.T, dsn string, o persistence.Options) *persistence.DB {
+	t.Helper()
+	db, err := persistence.Open(t.Context(), dsn, o)
+	storetest.Must(t, err)
+	t.Cleanup(func() { storetest.Must(t, db.Close()) })
+	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
+		_, err := persistence.Migrate(ctx, db)
+		return err
+	}))
+	persistence.Start(db, []byte(AuditKey), "test"+time.Now().Format("150405.000000000"))
+	return db
+}
+
+// RunBoth runs the suite of a contract on both databases. open gets one whose tables
+// are emptied before; a table that refers to another one comes before it.
+func RunBoth[S any](t *testing.T, run func(*testing.T, storetest.Open[S]), open func(*persistence.DB) S,
+	tables ...string) {
+	t.Helper()
+	Both(t, func(t *testing.T, db *persistence.DB) {
+		run(t, func(t *testing.T) (S, commit.Committer) {
+			Empty(t, db, tables...)
+			return open(db), db
+		})
+	})
+}
+
+// Empty removes all rows of tables; a table that refers to another one comes before it.
+func Empty(t *testing.T, db *persistence.DB, tables ...string) {
+	t.Helper()
+	for _, table := range tables {
+		Exec(t, db, "DELETE FROM "+table)
+	}
+}

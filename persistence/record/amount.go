@@ -1,0 +1,90 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/amount"
+)
+
+// AmountColumns is how a row keeps an amount: two BIGINT columns, hi and lo. A
+// row embeds it with the prefix of their names, as posted_hi and posted_lo:
+//
+//	Posted record.AmountColumns `bun:"embed:posted_"`
+type AmountColumns struct{ Hi, Lo int64 }
+
+// ColumnsOf is an amount in its columns.
+func ColumnsOf(a amount.Amount) (c AmountColumns) {
+	c.Hi, c.Lo = a.Parts()
+	return c
+}
+
+// Amount is the amount of the columns; an error when they hold none, which the
+// checks of the schema rule out.
+func (c AmountColumns) Amount() (amount.Amount, error) {
+	a, err := amount.Of(c.Hi, c.Lo)
+	if err != nil {
+		err = fmt.Errorf("read a stored amount %d, %d: %w", c.Hi, c.Lo, err)
+	}
+	return a, err
+}
+
+// ReadAmounts reads the columns of several amounts.
+func ReadAmounts(columns map[*amount.Amount]AmountColumns) (err error) {
+	for to, c := range columns {
+		if *to, err = c.Amount(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SumColumns is a sum of amounts, or of differences of them, each of whose columns is
+// summed in two halves: a sum of less than 2³⁰ amounts fits. Summed and WithSums
+// select them.
+type SumColumns struct{ HiHigh, HiLow, LoHigh, LoLow int64 }
+
+const half = 1_000_000_000
+
+// WithSums sums the columns hi and lo of all rows.
+func WithSums(q *bun.SelectQuery) *bun.SelectQuery { return q.ColumnExpr(Summed("", "", "", "")) }
+
+// Summed is the columns of a sum, named with a prefix, of the amounts of two columns
+// whose names begin with plus, less those that begin with minus; "" for none. It
+// counts the rows for which a condition holds; "" for all.
+func Summed(prefix, when, plus, minus string) string {
+	var out []string
+	for _, column := range []string{"hi", "lo"} {
+		for name, part := range map[string]string{"_high": " / 1000000000", "_low": " % 1000000000"} {
+			value := plus + column + part
+			if minus != "" {
+				value += " - " + minus + column + part
+			}
+			if when != "" {
+				value = "CASE WHEN " + when + " THEN " + value + " ELSE 0 END"
+			}
+			out = append(out, "CAST(sum("+value+") AS BIGINT) AS "+prefix+column+name)
+		}
+	}
+	slices.Sort(out) // the text of a query never changes
+	return strings.Join(out, ", ")
+}
+
+// Amount is the sum; amount.ErrRange when no amount can hold it.
+func (c SumColumns) Amount() (amount.Amount, error) {
+	if c.HiHigh > half || c.HiHigh < -half {
+		return amount.Amount{}, amount.ErrRange
+	}
+	units, low := floored(c.LoHigh, half)
+	more, parts := floored(low*half+c.LoLow, half*half)
+	return amount.Of(c.HiHigh*half+c.HiLow+units+more, parts)
+}
+
+// floored divides with a rest that is not negative.
+func floored(n, by int64) (quotient, rest int64) {
+	rest = (n%by + by) % by
+	return (n - rest) / by, rest
+}

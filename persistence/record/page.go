@@ -1,0 +1,36 @@
+package record
+
+import (
+	"context"
+
+	"castellan/domain/kit/page"
+	"castellan/persistence/engine"
+)
+
+// ListPage reads one page of a table whose order is descending. values are those
+// of the order's columns for a mark.
+func ListPage[R, T, M any](ctx context.Context, db *engine.DB, t Table[R, T], q page.Query[M], values func(M) []any,
+	fs []Filter) (out page.Of[T], err error) {
+	if out.Records, err = t.List(ctx, db, PartOf(q, values, fs)); err != nil {
+		return out, err
+	}
+	if out.More = q.Limit > 0 && len(out.Records) > q.Limit; out.More {
+		out.Records = out.Records[:q.Limit]
+	}
+	if q.Count {
+		out.Total, err = t.Count(ctx, db, fs...)
+	}
+	return out, err
+}
+
+// PartOf is a page and one record more, which tells that the list goes on.
+func PartOf[M any](q page.Query[M], values func(M) []any, fs []Filter) Part {
+	p := Part{Where: fs}
+	if q.After != nil {
+		p.After = values(*q.After)
+	}
+	if q.Limit > 0 {
+		p.Limit = q.Limit + 1
+	}
+	return p
+}

@@ -1,0 +1,274 @@
+// Package record is the kit of ordinary records: lists by pages, filters, changes as one
+// step and the columns of amounts and of JSON, on PostgreSQL and on SQLite.
+//
+// The one idea: a slice of records is a Table, a value that says how rows become records.
+// Writes that many requests share are kinds of package engine instead.
+//
+// Start reading at Table.
+package record
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/fault"
+	"castellan/persistence/engine"
+)
+
+// Table keeps records T as rows R. Every slice of ordinary records is one: it
+// declares its row struct, the two conversions and its filters, and the errors,
+// the limits and the order of locks are the same everywhere. RECORD_NOT_FOUND is
+// a row that is not there, RECORD_ALREADY_EXIST a unique key that is taken. Every
+// method joins the transaction that ctx carries.
+type Table[R, T any] struct {
+	// Record reads a row; Row writes a record. A table that is only read by this
+	// has no Row.
+	Record func(R) (T, error)
+	Row    func(T) R
+	// Order is that of List; by id where it is not set.
+	Order Keyset
+	// Fixed are the columns that no change and no save sets, beside the key.
+	Fixed []string
+	// Absent is the text of RECORD_NOT_FOUND, where it is not "no such record".
+	Absent string
+	// Join, where set, adds columns of other tables to what is read.
+	Join func(*bun.SelectQuery) *bun.SelectQuery
+}
+
+// Created is the instant of a row that the table sets.
+type Created struct{ CreatedAt int64 }
+
+// Stamps are the instants of a row that the table sets.
+type Stamps struct {
+	CreatedAt int64
+	UpdatedAt int64
+}
+
+// Stamp sets the instant.
+func (c *Created) Stamp(now int64) { c.CreatedAt = now }
+
+// Stamp sets the instants.
+func (s *Stamps) Stamp(now int64) { s.CreatedAt, s.UpdatedAt = now, now }
+
+// Filter is a condition on columns of the table.
+type Filter struct {
+	text string
+	args []any
+}
+
+// Where is a condition in SQL.
+func Where(text string, args ...any) Filter { return Filter{text, args} }
+
+// Is holds for rows that have a value in a column.
+func Is(column string, value any) Filter { return Where("? = ?", bun.Ident(column), value) }
+
+// Given is a filter by a value that a query names, and none by the zero value.
+func Given[V comparable](column string, value V) Filter {
+	if value == *new(V) {
+		return Filter{}
+	}
+	return Is(column, value)
+}
+
+// Sent is a filter by a value that a query names, and none by nil.
+func Sent[V any](column string, value *V) Filter {
+	if value == nil {
+		return Filter{}
+	}
+	return Is(column, *value)
+}
+
+// Among is a filter by any of some values, and none where there are none.
+func Among[V any](column string, values []V) Filter {
+	if len(values) == 0 {
+		return Filter{}
+	}
+	return Where("? IN (?)", bun.Ident(column), bun.List(values))
+}
+
+// And holds where both do; a filter by nothing adds nothing.
+func (f Filter) And(g Filter) Filter {
+	if g.text == "" {
+		return f
+	}
+	return Where(f.text+" AND "+g.text, slices.Concat(f.args, g.args)...)
+}
+
+// Counted is the expression that counts the rows for which the filter holds, with its arguments.
+func (f Filter) Counted() (text string, args []any) {
+	return "COUNT(CASE WHEN " + f.text + " THEN 1 END)", f.args
+}
+
+// Filtered is a query for whose rows all filters hold.
+func Filtered[Q interface{ Where(string, ...any) Q }](q Q, fs []Filter) Q {
+	for _, f := range fs {
+		if f.text != "" {
+			q = q.Where(f.text, f.args...)
+		}
+	}
+	return q
+}
+
+// Keyset is the order of a list: columns, separated by commas, that together are
+// unique and that an index has in this order. A page begins after a row and not
+// after a number of rows, so the last page costs what the first one does.
+type Keyset struct {
+	Columns    string
+	Descending bool
+}
+
+// Part is the part of a list that is wanted; the zero value is all of it.
+type Part struct {
+	Where []Filter
+	After []any // the values of the order's columns in the row before; nil: from the start
+	Limit int   // 0: no limit
+}
+
+// Selected is the query of a part of the table.
+func (t Table[R, T]) Selected(q *bun.SelectQuery, p Part) *bun.SelectQuery {
+	columns := cmp.Or(t.Order.Columns, "id")
+	compare, by := " > ", columns
+	if t.Order.Descending {
+		compare, by = " < ", strings.ReplaceAll(columns, ",", " DESC,")+" DESC"
+	}
+	q = Filtered(q, p.Where).OrderExpr(by)
+	if t.Join != nil {
+		q = t.Join(q)
+	}
+	if p.After != nil {
+		values := strings.Repeat(", ?", len(p.After)-1)
+		q = q.Where("("+columns+")"+compare+"(?"+values+")", p.After...)
+	}
+	if p.Limit > 0 {
+		q = q.Limit(int64(p.Limit))
+	}
+	return q
+}
+
+// List reads a part of the table in its order.
+func (t Table[R, T]) List(ctx context.Context, db *engine.DB, p Part) ([]T, error) {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
+	var rows []R
+	if err := t.Selected(db.Conn(ctx).NewSelect().Model(&rows), p).Scan(ctx); err != nil {
+		return nil, engine.Translate(err)
+	}
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		var err error
+		if out[i], err = t.Record(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Count counts the rows for which all filters hold.
+func (t Table[R, T]) Count(ctx context.Context, db *engine.DB, fs ...Filter) (int, error) {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
+	q := Filtered(db.Conn(ctx).NewSelect().Model((*R)(nil)), fs)
+	if t.Join != nil {
+		q = t.Join(q)
+	}
+	n, err := q.Count(ctx)
+	return int(n), engine.Translate(err)
+}
+
+// Find reads the one row for which all filters hold; RECORD_NOT_FOUND.
+func (t Table[R, T]) Find(ctx context.Context, db *engine.DB, fs ...Filter) (record T, err error) {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
+	var row R
+	if err := Filtered(db.Conn(ctx).NewSelect().Model(&row), fs).Scan(ctx); err != nil {
+		return record, t.Translate(err)
+	}
+	return t.Record(row)
+}
+
+// Add inserts a record and returns the id that the database gives it;
+// RECORD_ALREADY_EXIST.
+func (t Table[R, T]) Add(ctx context.Context, db *engine.DB, record T) (id int64, err error) {
+	row := t.Row(record)
+	if s, ok := any(&row).(interface{ Stamp(int64) }); ok {
+		s.Stamp(engine.Millis(db.Now()))
+	}
+	err = Write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
+		return tx.NewInsert().Model(&row).ExcludeColumn("id").Returning("id").Scan(ctx, &id)
+	})
+	return id, err
+}
+
+// Change reads the one row for which all filters hold, gives its record to f and
+// saves the record that f returns, as one step. It stamps the row before it reads
+// it, in one statement: a second change waits for this one. An error of f is
+// returned and nothing is saved.
+func (t Table[R, T]) Change(ctx context.Context, db *engine.DB, f func(T) (T, error), fs ...Filter) error {
+	return Write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
+		var row R
+		stamp := tx.NewUpdate().Model(&row).Set("updated_at = ?", engine.Millis(db.Now()))
+		if err := Filtered(stamp, fs).Returning("*").Scan(ctx); err != nil {
+			return t.Translate(err)
+		}
+		record, err := t.Record(row)
+		if err != nil {
+			return err
+		}
+		if record, err = f(record); err != nil {
+			return err
+		}
+		return t.Save(ctx, db, record, fs...)
+	})
+}
+
+// Save replaces the columns that are not fixed; RECORD_NOT_FOUND,
+// RECORD_ALREADY_EXIST.
+func (t Table[R, T]) Save(ctx context.Context, db *engine.DB, record T, fs ...Filter) error {
+	row := t.Row(record)
+	if s, ok := any(&row).(interface{ Stamp(int64) }); ok {
+		s.Stamp(engine.Millis(db.Now()))
+	}
+	return Write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
+		return t.Translate(OneRow(Filtered(tx.NewUpdate().Model(&row).ExcludeColumn(t.Fixed...), fs).Exec(ctx)))
+	})
+}
+
+// Remove deletes the rows for which all filters hold; RECORD_NOT_FOUND when there
+// is none.
+func (t Table[R, T]) Remove(ctx context.Context, db *engine.DB, fs ...Filter) error {
+	return Write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
+		return t.Translate(OneRow(Filtered(tx.NewDelete().Model((*R)(nil)), fs).Exec(ctx)))
+	})
+}
+
+// Write runs do in the transaction that ctx carries, otherwise in one of its own.
+func Write(ctx context.Context, db *engine.DB, do func(ctx context.Context, tx bun.IDB) error) error {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
+	return engine.Translate(db.InTx(ctx, func(ctx context.Context) error { return do(ctx, db.Conn(ctx)) }))
+}
+
+// Translate is engine.Translate with the text of RECORD_NOT_FOUND of the table.
+func (t Table[R, T]) Translate(err error) error {
+	if t.Absent != "" && errors.Is(err, sql.ErrNoRows) {
+		return fault.New(fault.RecordNotFound, "%s", t.Absent)
+	}
+	return engine.Translate(err)
+}
+
+// OneRow is sql.ErrNoRows for a statement that met no row.
+func OneRow(result interface{ RowsAffected() (int64, error) }, err error) error {
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return sql.ErrNoRows
+}
