@@ -20,8 +20,9 @@ const Len = 26
 // New returns a fresh identifier stamped with now.
 func New(now time.Time) string {
 	b := stamp(now)
-	if read := repeated.Load(); read != nil {
-		(*read)(b[6:])
+	if next := repeated.Load(); next != nil {
+		random := (*next)()
+		copy(b[6:], random[:])
 	} else {
 		rand.Read(b[6:]) // crypto/rand.Read never fails
 	}
@@ -29,17 +30,18 @@ func New(now time.Time) string {
 }
 
 // repeated is set by Repeat; nil: identifiers cannot be guessed.
-var repeated atomic.Pointer[func(b []byte)]
+var repeated atomic.Pointer[func() [10]byte]
 
 // Repeat makes New take its random bits from read, until end is called or Repeat is called again. Such identifiers can
 // be guessed. It is only for demonstration data, which is the same for the same seed, in a process that does nothing
 // else.
 func Repeat(read func(b []byte)) (end func()) {
 	var turn sync.Mutex
-	repeated.Store(new(func(b []byte) {
+	repeated.Store(new(func() (random [10]byte) {
 		turn.Lock()
 		defer turn.Unlock()
-		read(b)
+		read(random[:])
+		return random
 	}))
 	return func() { repeated.Store(nil) }
 }
