@@ -142,7 +142,7 @@ fuzz-long: ## spoilt requests to the whole program, ten million (HOSTILE=1000000
 
 verify: lint security tidy unchanged size ## everything that needs no running: lint, security, tidy modules, generated and golden files, size
 
-lint: $(API_TOOLS) $(CONSOLE) ## vet, gofmt, staticcheck, prettier; the files in deploy/; the documents of the interface
+lint: $(API_TOOLS) $(CONSOLE) ## vet, gofmt, staticcheck, prettier; the English of texts; the files in deploy/; the documents of the interface
 	go vet ./...
 	go vet -tags faults ./test/...
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
@@ -150,6 +150,7 @@ lint: $(API_TOOLS) $(CONSOLE) ## vet, gofmt, staticcheck, prettier; the files in
 	console/node_modules/.bin/prettier --log-level warn --check console/src
 	go -C tools test ./...
 	go -C tools run ./deploylint ../deploy
+	go -C tools run ./prose -limit prose/limits.tsv ..
 	@out=$$({ $(API_LINT); } 2>&1) || { echo "$$out"; exit 1; }
 	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/*.yaml) || { echo "$$out"; exit 1; }
 
