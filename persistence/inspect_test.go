@@ -82,7 +82,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// What is opened read-only beside a running service sees its writes, and leaves nothing beside the file.
+// A read-only opening beside a running service sees its writes and leaves nothing beside the file.
 func TestReadOnlyBesideAService(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "test.db")
 	full := persistencetest.OpenWith(t, "sqlite:"+file, persistence.Options{})

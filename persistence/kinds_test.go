@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Every other write is made of statements. A write that a login, a challenge, a push, a
-// socket or a transfer can make must not be listed here: its batch would leave the
-// pipelined executor, and a login would cost three times as much on PostgreSQL.
+// Every other write is made of statements. Do not list a write that a login, a challenge,
+// a push, a socket or a transfer makes. Its batch would leave the pipelined executor, and a login would cost three
+// times as much on PostgreSQL.
 var functionWrites = []string{
 	"balance.Summed",      // once a day
 	"password.ClearGuard", // an operator unlocks an account

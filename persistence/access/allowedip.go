@@ -48,7 +48,7 @@ type allowed struct {
 }
 
 // allowedIPs reads the lists. A row that cannot be read is an error: leaving it
-// out could turn a list into an empty one, which lets everybody in.
+// out could turn a list into an empty one, which allows every address.
 var allowedIPs = record.Table[allowedRow, allowed]{
 	Order: record.Keyset{Columns: "user_id, network"},
 	Record: func(r allowedRow) (allowed, error) {

@@ -36,7 +36,6 @@ func audienceFilters(a user.Audience) []record.Filter {
 	return fs
 }
 
-// Audience implements user.Audiences.
 func (s Users) Audience(ctx context.Context, a user.Audience, after string, limit int) (ids []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -45,7 +44,6 @@ func (s Users) Audience(ctx context.Context, a user.Audience, after string, limi
 	return ids, engine.Translate(err)
 }
 
-// CountAudience implements user.Audiences.
 func (s Users) CountAudience(ctx context.Context, a user.Audience) (int, error) {
 	return audience.Count(ctx, s.db, audienceFilters(a)...)
 }

@@ -264,13 +264,12 @@ func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids [
 	return ids, engine.Translate(err)
 }
 
-// Purge implements challenge.Store. Ids sort by creation, so what is old is a
+// Ids sort by creation, so what is old is a
 // range of the primary key.
 func (s Challenges) Purge(ctx context.Context, made time.Time) error {
 	return errors.Join(
 		s.db.Purge(ctx, "challenge", "id", "id < ?", id.Before(made)),
-		// A row of wrong values has no window, so it stays, but for those of decoys, which
-		// anybody can make.
+		// A row of wrong values has no window, so it stays, but for those of decoys, which any caller can make.
 		s.db.PurgePart(ctx, "attempt_budget", "updated_at < ? AND (otp_row = 0 AND totp_row = 0 OR id LIKE ?)",
 			engine.Millis(made.Add(-24*time.Hour)), challenge.DecoyMark+"%"))
 }

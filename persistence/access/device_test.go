@@ -45,7 +45,7 @@ func TestPending(t *testing.T) {
 			string(got[1].Command) != "command a" || got[1].Methods[0].Number != "42" || got[1].Version != 1 {
 			t.Errorf("pending %+v, %v", got, err)
 		}
-		// A device that is woken costs nobody a code.
+		// Waking a device uses up no user's code.
 		push := outbox.Message{ID: "p", UserID: "u1", Channel: message.Push, Destination: []byte("d"), Prefix: "p",
 			CreatedAt: now, ExpiresAt: now.Add(time.Minute), LeaseUntil: now}
 		storetest.Must(t, db.Commit(ctx, outbox.Add{Message: push}))

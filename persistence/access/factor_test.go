@@ -34,8 +34,8 @@ func TestRowsOfWrongValuesStay(t *testing.T) {
 	})
 }
 
-// What switches the factors of one account on ends its rows and leaves another's; a
-// verdict that was made before is fenced out.
+// Switching the factors of one account ends its rows and leaves those of other accounts. A verdict that was made
+// before is fenced out.
 func TestSwitchOffAndOn(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, users := t.Context(), access.NewChallenges(db), access.NewUsers(db)

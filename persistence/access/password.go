@@ -15,7 +15,7 @@ import (
 	"castellan/persistence/engine"
 )
 
-// PasswordGuards implements password.GuardStore. Hashes stand with the
+// Hashes stand with the
 // accounts.
 type PasswordGuards struct{ db *engine.DB }
 
@@ -48,8 +48,8 @@ func PasswordFences(now func() time.Time) []engine.Kind {
 	}
 }
 
-// The row of a guard stays when it is cleared: a new row would begin with version 1
-// again, and a try that is being judged could bring the old tries back.
+// PasswordWrites are the writes of guards. Clearing a guard keeps its row: a new row would begin with version 1 again,
+// and a pending try could restore the old tries.
 func PasswordWrites(now func() time.Time) []engine.Kind {
 	return []engine.Kind{
 		engine.Update("INSERT INTO password_guard (id, version, body, until, updated_at) "+

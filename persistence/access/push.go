@@ -44,7 +44,7 @@ var PushWrites = []engine.Kind{
 	}),
 }
 
-// Pushes implements challenge.Store. The newest of all tells which number is next,
+// The newest of all tells which number is next,
 // so it is read also when it was approved; of the latest no number may be missing that
 // is there.
 func (s Challenges) Pushes(ctx context.Context, userID string, max int, since time.Time) ([]challenge.Push, error) {

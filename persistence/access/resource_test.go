@@ -211,7 +211,7 @@ func TestResourceAdmin(t *testing.T) {
 			t.Errorf("a change without audit was kept: %v, %v", gs, err)
 		}
 
-		// What the command line writes is known to a running node (D-AUTH-03).
+		// A running node knows the writes of the command line (D-AUTH-03).
 		chief := user.New("u2", time.Now())
 		chief.Phone, chief.Roles = "+905320000002", []string{user.RoleAdmin}
 		storetest.Must(t, db.Commit(ctx, user.Add{User: chief}, change.Note{Topic: change.Users, Key: chief.ID}))

@@ -255,7 +255,7 @@ func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]sessi
 	return logins.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("ip", ip)}, Limit: limit})
 }
 
-// Purge implements session.Store. Ids begin with the instant of their making, so
+// Ids begin with the instant of their making, so
 // what is old lies in a range of the primary key.
 func (s Sessions) Purge(ctx context.Context, expired, history time.Time) error {
 	return errors.Join(

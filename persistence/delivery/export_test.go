@@ -1,6 +1,6 @@
 package delivery
 
-// What the tests of this package see of its inside.
+// This file exports internals to the tests of the package.
 type (
 	NotificationRow = notificationRow
 )

@@ -167,7 +167,7 @@ func (s Outbox) Recent(ctx context.Context, destination []byte, limit int) ([]ou
 	return out, engine.Translate(err)
 }
 
-// Backlog implements outbox.Store. The index of what is due holds what is
+// The index of what is due holds what is
 // queued and nothing else.
 func (s Outbox) Backlog(ctx context.Context) (queued int, oldest time.Time, err error) {
 	ctx, cancel := s.db.Bound(ctx)
@@ -188,7 +188,7 @@ func (s Outbox) Erase(ctx context.Context, now time.Time) error {
 	})
 }
 
-// Purge implements outbox.Store. Ids begin with the instant of their making, so
+// Ids begin with the instant of their making, so
 // what is old is a range of the primary key.
 func (s Outbox) Purge(ctx context.Context, before time.Time) error {
 	return s.db.Purge(ctx, "outbox", "id", "id < ?", id.Before(before))

@@ -91,7 +91,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 	})
 }
 
-// What was sent without a proof counts against a network, discarded or not; a budget
+// A message sent without a proof counts against a network, discarded or not; a budget
 // is spent by what was sent, and it is told how much of that was without a proof.
 func TestUsageAndBudget(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
@@ -157,7 +157,7 @@ func TestRecentMessages(t *testing.T) {
 	})
 }
 
-// A message that is made once in a time is there once, whoever makes it and however often.
+// A message that is made once in a time is kept once, however often it is made.
 func TestOutboxAddsOnce(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store := t.Context(), delivery.NewOutbox(db)

@@ -130,7 +130,7 @@ type Files interface {
 // file would hold. leftover are files of the area that may have been left by a process
 // that died; those that no row names are removed.
 //
-// ErrTampered: what is broken does not leave, or nobody could tell afterwards.
+// ErrTampered: a broken chain is not archived: the break could not be found afterwards.
 func (s Audit) Archive(ctx context.Context, key []byte, now, before time.Time, files Files,
 	leftover []string) (a audit.Archive, err error) {
 	err = s.db.Exclusive(ctx, func(ctx context.Context) error {

@@ -129,7 +129,7 @@ func TestAuditArchive(t *testing.T) {
 	})
 }
 
-// Whoever takes out of the files, of the rows that name them, or of what is kept, is
+// A removal from the files, from the rows that name them, or from the rows that are kept, is
 // noticed.
 func TestAuditArchiveTampering(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
@@ -165,7 +165,7 @@ func TestAuditArchiveTampering(t *testing.T) {
 				t.Errorf("%s: %+v, %v", what, files, err)
 			}
 		}
-		// Nor does the last one pass that somebody without the key sealed.
+		// A last checkpoint that was sealed without the key does not pass either.
 		last, err := kit.ReadArchive(auditKey, s.files[names[2]])
 		storetest.Must(t, err)
 		_, content, err := last.Seal([]byte("another"), kit.ArchiveRow{})
@@ -202,7 +202,7 @@ func TestAuditArchiveTampering(t *testing.T) {
 			}
 			l.verifies(5, audit.Anchor{})
 		}
-		// What is broken does not leave.
+		// A broken chain is not archived.
 		persistencetest.Exec(t, db, "UPDATE audit SET detail = 'forged' WHERE seq = 17")
 		if a, err := l.archive(s, l.now.Add(time.Hour)); !errors.Is(err, kit.ErrTampered) || len(s.files) != 3 {
 			t.Errorf("%+v, %v, %d files", a, err, len(s.files))

@@ -27,7 +27,7 @@ type archiveFile struct {
 	Rows        []auditRow
 	Checkpoints []checkpointRow
 
-	// What it ends in.
+	// The end of the file.
 	Heads     map[string]head
 	End       audit.Anchor
 	transfers int64

@@ -15,9 +15,8 @@ import (
 	"castellan/persistence/engine"
 )
 
-// chain is the run of audit rows of one transaction slot: each hash covers the
-// one before, so that a row cannot be changed, moved or taken out of the middle
-// unseen. It is kept in memory because one transaction at a time runs in a slot; a
+// chain is the run of audit rows of one transaction slot. Each hash covers the one before, so a row cannot be
+// changed, moved or removed from the middle without detection. It is kept in memory because one transaction at a time runs in a slot; a
 // transaction that is rolled back restores the chain.
 type chain struct {
 	name string

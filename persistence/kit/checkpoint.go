@@ -28,7 +28,7 @@ type checkpointRow struct {
 	At      int64
 	Heads   string // JSON: chain → sequence number
 	Hash    []byte
-	Counter int64 // 0 for a row of an older version, which stands alone
+	Counter int64 // 0 for a row of an older version, which is not chained
 }
 
 // sum is the MAC of the checkpoint before and this one.
@@ -52,11 +52,10 @@ func (c checkpointRow) heads() (heads map[string]int64, err error) {
 // every node makes them, and one a minute suffices.
 const checkpointPause = 30 * time.Second
 
-// Checkpoint writes down how long every chain is, so that rows cut off its end are
-// missed (D-EXT-03). It makes none where another node just did, but for the last one
-// of a process. since is the one that this process made before: where it is gone, or
-// a chain is shorter than the last one says, the answer is ErrTampered, and nothing
-// certifies what is left.
+// Checkpoint records the length of every chain, so that the loss of rows at its end is detected (D-EXT-03). It makes
+// none if another node has just made one, except the last one of a process. since is the previous checkpoint of this
+// process. If it is gone, or a chain is shorter than the last checkpoint says, the error is ErrTampered and nothing is
+// certified.
 func (s Audit) Checkpoint(
 	ctx context.Context, now time.Time, key []byte, since audit.Anchor, last bool,
 ) (made audit.Anchor, err error) {
@@ -148,10 +147,9 @@ type Verified struct {
 }
 
 // VerifySince walks every chain and names the first broken row, any chain that is
-// shorter than a checkpoint says, and a gap in the checkpoints. Who cuts off the end
-// of everything is found by atLeast alone, a checkpoint that was kept elsewhere; the
-// zero Anchor asks for none. What has left is proven by files, where they are given:
-// without them a history is taken from where the archives say that it goes on.
+// shorter than a checkpoint says, and a gap in the checkpoints. The loss of the end of all chains is detected only by
+// atLeast, a checkpoint that was kept elsewhere; the zero Anchor requires none. files prove the rows that were archived.
+// Without files, a history is verified from where the archives say that it continues.
 func (s Audit) VerifySince(ctx context.Context, key []byte, atLeast audit.Anchor, files ...*Archives) (v Verified,
 	err error) {
 	for {

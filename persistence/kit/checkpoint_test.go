@@ -77,7 +77,7 @@ func TestAuditNoticesTampering(t *testing.T) {
 		persistencetest.Exec(t, db, "UPDATE audit SET detail = '' WHERE seq = 7")
 		l.verifies(20, one)
 
-		// Who cuts off the end cannot have the rest certified.
+		// A trail with its end cut off is not certified.
 		persistencetest.Exec(t, db, "CREATE TABLE kept AS SELECT * FROM audit WHERE seq > 15")
 		persistencetest.Exec(t, db, "DELETE FROM audit WHERE seq > 15")
 		l.broken("a cut end", audit.Anchor{})

@@ -205,7 +205,7 @@ func (s Jobs) Renew(ctx context.Context, id string) (n int64, err error) {
 	return n, err
 }
 
-// Census implements job.Store. The index of what is due holds what is not over
+// The index of what is due holds what is not over
 // and nothing else.
 func (s Jobs) Census(ctx context.Context, now time.Time) (out []job.Census, err error) {
 	ctx, cancel := s.db.Bound(ctx)
@@ -217,7 +217,7 @@ func (s Jobs) Census(ctx context.Context, now time.Time) (out []job.Census, err 
 	return out, engine.Translate(err)
 }
 
-// Purge implements job.Store. Ids begin with the instant of their making, so what
+// Ids begin with the instant of their making, so what
 // is old is a range of the primary key.
 func (s Jobs) Purge(ctx context.Context, before time.Time) error {
 	const old = "id < ? AND next_at = 0"

@@ -14,7 +14,7 @@ import (
 	"castellan/persistence/record"
 )
 
-// Keys implements keyring.Store. It needs no started writer: keys are made
+// It needs no started writer: keys are made
 // before there is one, since they hold the key of its audit chain.
 type Keys struct{ db *engine.DB }
 

@@ -16,9 +16,8 @@ import (
 	"castellan/persistence/record"
 )
 
-// A page of a list that grows without end is found by an index that has the order
-// of the list, with a position and without: the last page costs what the first
-// one does.
+// A page of an unbounded list is found by an index in the order of the list, with a position and without one. The
+// last page costs as much as the first.
 func TestPagesOfKitAreFoundByIndex(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		at := time.UnixMilli(5)
@@ -45,7 +44,7 @@ func TestPagesOfKitAreFoundByIndex(t *testing.T) {
 		} {
 			persistencetest.WantsIndex(t, db, name, c.query, c.index)
 		}
-		// What one request did is so little that it is sorted.
+		// The rows of one request are few, so they are sorted.
 		plan := persistencetest.ExplainText(t, db, audits(audit.Query{RequestID: "r"}, nil).String(), "SET enable_sort = on")
 		if !strings.Contains(plan, "audit_request") {
 			t.Errorf("audit of a request is planned as\n%s", plan)

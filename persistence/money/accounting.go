@@ -31,7 +31,7 @@ type totalRow struct {
 
 const dayMs = 86_400_000
 
-// Totals implements accounting.Store. Ids of transfers begin with their instant, so
+// Ids of transfers begin with their instant, so
 // a period is a range of the primary key.
 func (s Accounting) Totals(ctx context.Context, from, to time.Time) ([]accounting.Total, error) {
 	ctx, cancel := s.db.Bound(ctx)

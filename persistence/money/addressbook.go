@@ -67,7 +67,7 @@ func (s AddressBooks) Book(ctx context.Context, userID string) (addressbook.Book
 	return book, err
 }
 
-// Hold implements addressbook.Store. The row of the book is written before the
+// The row of the book is written before the
 // book is read, so a second writer waits for this one on both databases.
 func (s AddressBooks) Hold(ctx context.Context, userID string) (addressbook.Book, error) {
 	row := bookRow{UserID: userID, ChangedAt: engine.Millis(s.db.Now())}

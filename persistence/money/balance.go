@@ -31,8 +31,7 @@ type sumRow struct {
 	Locked    record.SumColumns `bun:"embed:locked_"`
 }
 
-// Sums implements balance.Store. The accounts of everybody are added up asset by
-// asset, so that a statement stays within its time limit.
+// The accounts of all users are added up asset by asset, so that a statement stays within its time limit.
 func (s Balances) Sums(ctx context.Context, q balance.Query) (out []balance.Sum, err error) {
 	if q.UserID != nil && (q.Assets == nil || len(q.Assets) > 0) {
 		return s.sumsOf(ctx, q)
@@ -111,7 +110,7 @@ type positionRow struct {
 // limit, however many there are.
 const movedPage = 20_000
 
-// Moved implements balance.Store. Ids of transfers begin with their instant, so a
+// Ids of transfers begin with their instant, so a
 // period is a range of the primary key.
 func (s Balances) Moved(ctx context.Context, from, to time.Time) ([]balance.Day, error) {
 	type key struct{ day, asset int64 }

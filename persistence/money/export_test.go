@@ -10,7 +10,7 @@ import (
 	"castellan/domain/money/rate"
 )
 
-// What the tests of this package see of its inside.
+// This file exports internals to the tests of the package.
 type (
 	AssetDayRow      = assetDayRow
 	BlockageRead     = blockageRead

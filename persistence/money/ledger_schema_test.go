@@ -10,8 +10,8 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// ledgerRows are good rows: two users and a treasury of asset 1, a user of asset 2,
-// a deposit of 10, a hold of 4 on it, and a closed day.
+// ledgerRows are valid rows: two users and a treasury of asset 1, and a user of asset 2. There are a deposit of 10, a
+// hold of 4 on it, and a closed day.
 const ledgerRows = `
 INSERT INTO asset VALUES (1, 10000000000000000), (2, 1);
 INSERT INTO account VALUES ('u1', 'user', 'ada', 1, TRUE), ('u2', 'user', 'bob', 1, TRUE);

@@ -63,7 +63,7 @@ type sealRow struct {
 	Detail string
 }
 
-// Audited implements ledger.Books. Rows of one transfer are on one page, as far as
+// Rows of one transfer are on one page, as far as
 // it has no more than a page of them. Those that left the audit are audit_left.
 func (s Ledger) Audited(ctx context.Context, after ledger.Seal) ([]ledger.Seal, error) {
 	target := "target"
@@ -123,7 +123,7 @@ func (s Ledger) Active(ctx context.Context, after ledger.Entry) ([]ledger.Entry,
 		entryRow.entry, after.Account, after.ID)
 }
 
-// Lines implements ledger.Books. Both tables begin behind the row: PostgreSQL merges
+// Both tables begin behind the row: PostgreSQL merges
 // them, and would read all accounts before it otherwise.
 func (s Ledger) Lines(ctx context.Context, after ledger.Line) ([]ledger.Line, error) {
 	return pageOf(ctx, s, balancesInOrder, func(r balanceRead) (ledger.Line, error) {

@@ -17,10 +17,9 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// Every query of a statement, of the closing of days and of the verification goes on
-// where the page before it ended, by an index: none sorts, none reads a table whole,
-// and the sides of an account, the digests of the audit and the active holds are read
-// of their index alone.
+// Every query of a statement, of the closing of days and of the verification continues after the last page by an
+// index: none sorts, and none reads a whole table. The sides of an account, the digests of the audit and the active
+// holds are read from their index alone.
 func TestLedgerReadsByIndex(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]bool{}
@@ -68,13 +67,13 @@ func TestLedgerReadsByIndex(t *testing.T) {
 
 var (
 	whole = regexp.MustCompile(`(?m)^SCAN |Seq Scan`)
-	// What PostgreSQL reads by an index, and where it knows how to begin.
+	// The index that PostgreSQL uses, and the condition with which it begins.
 	scans  = regexp.MustCompile(`Index (Only )?Scan`)
 	begins = regexp.MustCompile(`Index Cond`)
 	sorts  = regexp.MustCompile(`TEMP B-TREE|Sort`)
 )
 
-// ledgerIndexOnly are the indexes that suffice for queries, by what stands in these.
+// ledgerIndexOnly are the indexes that suffice for queries, by their columns.
 var ledgerIndexOnly = map[string]string{
 	"(debit_id, id) >":   "transfer_debit",
 	"(credit_id, id) >":  "transfer_credit",

@@ -129,7 +129,7 @@ func remade(t ledger.Transfer, table string) string {
 	return fmt.Sprintf("UPDATE transfer SET reason = '%s', digest = $bytes(%x) WHERE id = '%s'", t.Reason, sum, t.ID)
 }
 
-// Every fault that somebody plants below the service is named with its id.
+// Every fault that is planted below the service is reported with its id.
 func TestLedgerVerifyNamesTheFault(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		b := newBook(t, db)

@@ -20,7 +20,7 @@ func TestLimitStore(t *testing.T) {
 	})
 }
 
-// What was moved is read from two ranges of an index, which hold all that is summed.
+// The sums are read from two ranges of an index that holds all summed columns.
 func TestMovedIsFoundByIndex(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		at := time.UnixMilli(1_700_000_000_000)

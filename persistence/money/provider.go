@@ -163,7 +163,7 @@ func (s Providers) At(ctx context.Context, name string, at time.Time) (all []pro
 	return nil, found, engine.Translate(err)
 }
 
-// Purge implements provider.Store. The balances go with their snapshots.
+// The balances go with their snapshots.
 func (s Providers) Purge(ctx context.Context, before time.Time) error {
 	return s.db.Purge(ctx, "provider_snapshot", "id", "at < ?", engine.Millis(before))
 }

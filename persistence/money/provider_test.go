@@ -22,7 +22,7 @@ func TestProviderStore(t *testing.T) {
 		"provider_snapshot", "provider_account")
 }
 
-// What was read last, in a range and at an instant is found by index, however many snapshots there are.
+// The last snapshot, those of a range and the one at an instant are found by index, however many snapshots there are.
 func TestSnapshotsAreFoundByIndex(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		at := time.UnixMilli(5)

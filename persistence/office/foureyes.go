@@ -115,7 +115,7 @@ func (s FourEyes) List(ctx context.Context, q foureyes.Query,
 	return got, err
 }
 
-// Purge implements foureyes.Store. Ids begin with the instant of their making.
+// Ids begin with the instant of their making.
 func (s FourEyes) Purge(ctx context.Context, before time.Time) error {
 	return s.db.Purge(ctx, "four_eyes", "id", "id < ?", id.Before(before))
 }

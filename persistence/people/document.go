@@ -107,7 +107,7 @@ func documentFilters(q document.Query) []record.Filter {
 
 func documentOrder(p document.Place) []any { return []any{p.ID} }
 
-// Add implements document.Store. The statement of the quota decides, so callers who come together cannot exceed it.
+// The statement of the quota decides, so callers who come together cannot exceed it.
 func (s Documents) Add(ctx context.Context, d document.Document, charge, quota int64) error {
 	full := fault.New(fault.RecordLimitReached, "the documents of the user take all of the room that there is for them")
 	if charge > quota {

@@ -1,6 +1,6 @@
 package people
 
-// What the tests of this package see of its inside.
+// This file exports internals to the tests of the package.
 type (
 	ApplicationRow = applicationRow
 	CorporateRow   = corporateRow

@@ -48,7 +48,7 @@ type infoRow struct {
 	record.Stamps
 }
 
-// Lock implements identity.Store. Hashes whose first 64 bits are equal wait for each other too.
+// Hashes whose first 64 bits are equal wait for each other too.
 func (s Identities) Lock(ctx context.Context, hash string) error {
 	key, _ := strconv.ParseUint(hash[:min(len(hash), 16)], 16, 64)
 	return s.db.LockTx(ctx, int64(key))

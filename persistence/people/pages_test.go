@@ -16,9 +16,8 @@ import (
 	"castellan/persistence/record"
 )
 
-// A page of a list that grows without end is found by an index that has the order
-// of the list, with a position and without: the last page costs what the first
-// one does.
+// A page of an unbounded list is found by an index in the order of the list, with a position and without one. The
+// last page costs as much as the first.
 func TestPagesOfPeopleAreFoundByIndex(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		linked := func(q corporate.UserQuery) *bun.SelectQuery {

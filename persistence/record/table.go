@@ -21,10 +21,9 @@ import (
 	"castellan/persistence/engine"
 )
 
-// Table keeps records T as rows R. Every slice of ordinary records is one: it
-// declares its row struct, the two conversions and its filters, and the errors,
-// the limits and the order of locks are the same everywhere. RECORD_NOT_FOUND is
-// a row that is not there, RECORD_ALREADY_EXIST a unique key that is taken. Every
+// Table keeps records T as rows R. A slice of ordinary records declares its row struct, the two conversions and its
+// filters. The errors, the limits and the order of locks are the same for every table. RECORD_NOT_FOUND reports a
+// missing row, RECORD_ALREADY_EXIST a unique key that is taken. Every
 // method joins the transaction that ctx carries.
 type Table[R, T any] struct {
 	// Record reads a row; Row writes a record. A table that is only read by this
