@@ -16,7 +16,8 @@ import (
 )
 
 // chain is the run of audit rows of one transaction slot. Each hash covers the one before, so a row cannot be
-// changed, moved or removed from the middle without detection. It is kept in memory because one transaction at a time runs in a slot; a
+// changed, moved or removed from the middle without detection.
+// It is kept in memory because one transaction at a time runs in a slot; a
 // transaction that is rolled back restores the chain.
 type chain struct {
 	name string

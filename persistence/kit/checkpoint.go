@@ -148,8 +148,8 @@ type Verified struct {
 
 // VerifySince walks every chain and names the first broken row, any chain that is
 // shorter than a checkpoint says, and a gap in the checkpoints. The loss of the end of all chains is detected only by
-// atLeast, a checkpoint that was kept elsewhere; the zero Anchor requires none. files prove the rows that were archived.
-// Without files, a history is verified from where the archives say that it continues.
+// atLeast, a checkpoint that was kept elsewhere; the zero Anchor requires none. files prove archived rows.
+// Without files, a history is verified from the point where the archives end.
 func (s Audit) VerifySince(ctx context.Context, key []byte, atLeast audit.Anchor, files ...*Archives) (v Verified,
 	err error) {
 	for {
