@@ -32,7 +32,7 @@ type Extra struct {
 // one area are a group of x-tagGroups, which many viewers show.
 type Tag struct {
 	Area, Name, Description string
-	Sections          []string
+	Sections                []string
 }
 
 // OpenAPI renders endpoints as an OpenAPI 3.1 document. The same table gives the
@@ -191,7 +191,7 @@ var schemes = map[Credential][]string{
 
 var schemeDocs = map[string]string{
 	"x-auth":           "Session token.",
-	"p-auth":           "Token created with a challenge.",
+	"p-auth":           "Token of a challenge.",
 	"ot-auth":          "One-time token of a completed password reset.",
 	"cron-auth":        "Credential of a scheduler: <client>.<secret>.",
 	"service-auth":     "Key of a service client: <name>.<secret>.",
@@ -223,14 +223,14 @@ type sharedParam struct{ name, header, doc string }
 
 var (
 	paramKey = sharedParam{"IdempotencyKey", "idempotency-key",
-		"The same key and body get the first answer again, for 24 hours."}
+		"Repeats with the same key and body return the first response, for 24 hours."}
 	paramOTP = sharedParam{"Otp", "otp",
-		"The caller's current authenticator code; also x-otp or the body's field otp."}
-	paramTenant = sharedParam{"TenantId", "tenant-id", "If sent, it must name the tenant of the token."}
+		"The caller's current authenticator code; alternatives: x-otp, or otp in the body."}
+	paramTenant = sharedParam{"TenantId", "tenant-id", "If sent, it must equal the tenant of the token."}
 	paramTags   = sharedParam{"IfNoneMatch", "if-none-match",
-		"The etag of the version that the client has; 304 where it is still that."}
+		"ETag of the version that the client has; 304 if it is current."}
 	paramPrefer = sharedParam{"Prefer", "prefer",
-		"wait=N holds the request for up to N seconds, at most 30, until there is an outcome (RFC 7240)."}
+		"wait=N delays the response until there is an outcome, for at most N seconds, up to 30 (RFC 7240)."}
 )
 
 func (d *document) request(op *huma.Operation, e *Endpoint) {
@@ -276,6 +276,7 @@ func (d *document) request(op *huma.Operation, e *Endpoint) {
 	op.RequestBody = &huma.RequestBody{Required: len(body.Required) > 0, Content: map[string]*huma.MediaType{
 		TypeJSON: {Schema: d.types.define(capital(op.OperationID)+"Request", body)}}}
 	if e.Method == "DELETE" {
-		op.Description = strings.TrimSpace(op.Description + " The fields may also be sent in the query; the body wins.")
+		op.Description = strings.TrimSpace(op.Description +
+			" The fields can also be sent in the query; the body takes precedence.")
 	}
 }

@@ -20,9 +20,9 @@ import (
 // first, so many at a time, the next ones behind a cursor that only the server
 // reads.
 type Paging struct {
-	Limit  int     `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"how many at most"`
-	Cursor *string `json:"cursor" doc:"from the Link header of the page before"`
-	Count  *bool   `json:"count" doc:"true: the number of all in the header x-total-count"`
+	Limit  int     `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"maximum number of records"`
+	Cursor *string `json:"cursor" doc:"from the Link header of the previous page"`
+	Count  *bool   `json:"count" doc:"true: return the total number in the header x-total-count"`
 
 	query url.Values // the fields of the request, those of its body too
 }
@@ -32,9 +32,9 @@ func (p *Paging) sent(query url.Values) { p.query = query }
 // Recent is the Paging of login-history, which keeps the limit that the interface gives it. rest.Paging(r) is the same
 // for List.
 type Recent struct {
-	Limit  int     `json:"limit" default:"5" minimum:"1" maximum:"1000" doc:"how many at most"`
-	Cursor *string `json:"cursor" doc:"from the Link header of the page before"`
-	Count  *bool   `json:"count" doc:"true: the number of all in the header x-total-count"`
+	Limit  int     `json:"limit" default:"5" minimum:"1" maximum:"1000" doc:"maximum number of records"`
+	Cursor *string `json:"cursor" doc:"from the Link header of the previous page"`
+	Count  *bool   `json:"count" doc:"true: return the total number in the header x-total-count"`
 
 	query url.Values
 }
@@ -169,7 +169,7 @@ func markOf[M any](cursor string) (mark M, err error) {
 // at the end, from which the next request reads on.
 type Feed[T any] struct {
 	Data   []T    `json:"data"`
-	Cursor string `json:"cursor" doc:"of the last record, or the one that was sent; send it to read on"`
+	Cursor string `json:"cursor" doc:"cursor of the last record or of the request; send it to continue"`
 }
 
 // Follow answers the records of a feed behind a cursor; "" is its beginning.

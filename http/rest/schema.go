@@ -201,7 +201,7 @@ func (s *schemas) object(t reflect.Type) *huma.Schema {
 // names would otherwise make one of both.
 func aliasOf(name string, alias *huma.Schema) *huma.Schema {
 	alias.Deprecated = true
-	alias.Description = "Another spelling of " + name + "."
+	alias.Description = "Alias of " + name + "."
 	alias.Extensions = map[string]any{"x-go-name": capital(name) + "Alias"}
 	return alias
 }

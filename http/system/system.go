@@ -27,12 +27,12 @@ type Keys struct {
 
 func (k Keys) Endpoints() []rest.Endpoint {
 	return rest.Section("Extensions",
-		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).
+		rest.Get("/.well-known/jwks.json", "Get the public keys that verify tokens", rest.NoAuth, k.jwks).
 			Binary("application/jwk-set+json").Shaped("JwkSet").
 			Doc("getTokenKeys",
-				"A JSON Web Key Set (RFC 7517). A new key is published before it signs, so the answer may be "+
-					"kept for as long as Cache-Control says."),
-		rest.Get("/.well-known/vapid.json", "Public key with which a device subscribes at its push service",
+				"A JSON Web Key Set (RFC 7517). A new key is published before it signs tokens, so the response can be cached "+
+					"as Cache-Control allows."),
+		rest.Get("/.well-known/vapid.json", "Get the public key for push subscriptions",
 			rest.NoAuth, k.vapid).
 			Doc("getPushKey",
 				"The applicationServerKey for PushManager.subscribe in a browser (RFC 8292)."),

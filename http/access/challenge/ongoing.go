@@ -14,7 +14,7 @@ type ongoingRequest struct {
 
 // pending is a push that waits for an answer (section 2.1 of the interface).
 type pending struct {
-	Body string      `json:"body" doc:"what is asked"`
+	Body string      `json:"body" doc:"the question to the user"`
 	Data pendingData `json:"data"`
 }
 
@@ -41,8 +41,8 @@ type pendingParams struct {
 	DeviceDesc  string    `json:"deviceDesc"`
 	DateTime    string    `json:"dateTime" doc:"DD.MM.YYYY HH:mm:ss in the configured time zone"`
 	Timestamp   int64     `json:"timestamp" doc:"creation, epoch ms"`
-	CountryName string    `json:"countryName" doc:"empty when unknown"`
-	Expire      int64     `json:"expire" doc:"seconds left"`
+	CountryName string    `json:"countryName" doc:"empty if unknown"`
+	Expire      int64     `json:"expire" doc:"seconds left until expiry"`
 	InfoTable   infoTable `json:"infoTable"`
 }
 

@@ -18,7 +18,7 @@ type Group struct{ CDN string }
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/get-country-list", "List the countries of ISO 3166-1", rest.Tenant, g.list).
-			Doc("listCountries", "Sorted by countryCode. Names are in the language asked for."),
+			Doc("listCountries", "Sorted by countryCode. Names are in the requested language."),
 	)
 }
 

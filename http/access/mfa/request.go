@@ -20,7 +20,7 @@ type addMethodRequest struct {
 	ExpireMs int64 `json:"expireMs" doc:"0: none; >= 10000; SMS, MAIL <= 600000" doc.minimum:"0" doc.maximum:"86400000"`
 
 	// RenewStartMs counts from the creation.
-	RenewStartMs int64 `json:"renewStartMs" doc:"ms; 0: never; <= expireMs" doc.minimum:"0" doc.maximum:"86400000"`
+	RenewStartMs int64 `json:"renewStartMs" doc:"ms; 0: never; at most expireMs" doc.minimum:"0" doc.maximum:"86400000"`
 }
 
 type changeMethodRequest struct {
@@ -30,7 +30,7 @@ type changeMethodRequest struct {
 	ExpireMs *int64 `json:"expireMs" doc:"0: none; >= 10000; SMS, MAIL <= 600000" doc.minimum:"0" doc.maximum:"86400000"`
 
 	// RenewStartMs counts from the creation.
-	RenewStartMs *int64 `json:"renewStartMs" doc:"ms; 0: never; <= expireMs" doc.minimum:"0" doc.maximum:"86400000"`
+	RenewStartMs *int64 `json:"renewStartMs" doc:"ms; 0: never; at most expireMs" doc.minimum:"0" doc.maximum:"86400000"`
 }
 
 type actionFilter struct {
@@ -75,12 +75,12 @@ type addCommonRequest struct {
 	ActionCode string    `json:"actionCode" example:"LOGIN" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
 	Name       string    `json:"name" doc.maxLength:"200" example:"Login by SMS"`
 	ExpireAt   rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
-	Required   int       `json:"required" doc:"how many methods must be completed" doc.minimum:"1"`
+	Required   int       `json:"required" doc:"number of methods to complete" doc.minimum:"1"`
 	// Preferred is marked required, and missing in the interface's own example.
-	Preferred *int      `json:"preffered" alias:"preferred" doc:"no effect; required where it is missing" doc.minimum:"0"`
+	Preferred *int      `json:"preffered" alias:"preferred" doc:"no effect; defaults to required" doc.minimum:"0"`
 	Methods   rest.JSON `json:"methods" schema:"MethodChoices"`
 	// NumberMatching is an option of ours.
-	NumberMatching *bool `json:"numberMatching" doc:"extension: approve a push with matchNumber; default false"`
+	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with matchNumber; default false"`
 }
 
 func (in addCommonRequest) policy() (mfa.Policy, error) {
@@ -95,11 +95,11 @@ type changeCommonRequest struct {
 	ID        rest.ID    `json:"id"`
 	Name      *string    `json:"name" doc.maxLength:"200" example:"Login by SMS"`
 	ExpireAt  *rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
-	Required  *int       `json:"required" doc:"how many methods must be completed" doc.minimum:"1"`
+	Required  *int       `json:"required" doc:"number of methods to complete" doc.minimum:"1"`
 	Preferred *int       `json:"preffered" alias:"preferred" doc:"no effect" doc.minimum:"0"`
 	Methods   *rest.JSON `json:"methods" schema:"MethodChoices"`
 	// NumberMatching is an option of ours.
-	NumberMatching *bool `json:"numberMatching" doc:"extension: approve a push with matchNumber"`
+	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with matchNumber"`
 }
 
 func (in changeCommonRequest) change() (mfa.PolicyChange, error) {

@@ -9,11 +9,11 @@ import (
 
 type resourceFilter struct {
 	ResourceContext *string `json:"resourceContext" enum:"UI,API"`
-	Stored          *bool   `json:"stored" doc:"true: each record has its status and its context too"`
+	Stored          *bool   `json:"stored" doc:"true: each record includes its status and context"`
 }
 
 type resourceRequest struct {
-	ResourceID *rest.ID `json:"resourceId" doc:"the resource to change; without it one is added"`
+	ResourceID *rest.ID `json:"resourceId" doc:"the resource to update; without it, a resource is created"`
 
 	// Code is <METHOD> <path> for API, and a page's path or WIDGET <name> for UI.
 	Code string `json:"code" doc:"unique within its context" example:"GET /admin/list-users" maxLength:"500"`
@@ -47,7 +47,7 @@ type removeRequest struct {
 }
 
 type typeRequest struct {
-	ResourceTypeID  *rest.ID `json:"resourceTypeId" doc:"the type to change; without it one is added"`
+	ResourceTypeID  *rest.ID `json:"resourceTypeId" doc:"the type to update; without it, a type is created"`
 	Name            string   `json:"name" maxLength:"500" example:"Widget"`
 	Code            string   `json:"code" doc:"unique within its context" example:"WIDGET" maxLength:"500"`
 	Status          int      `json:"status" minimum:"0" maximum:"1" doc:"1 active, 0 passive"`

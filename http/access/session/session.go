@@ -30,33 +30,34 @@ type Group struct {
 func (g Group) Endpoints() []rest.Endpoint {
 	const sessions = "/auth/sessions"
 	return rest.Section(section,
-		rest.Post("/auth/login", "Log in with a password; the session begins when the challenge is complete",
+		rest.Post("/auth/login", "Log in with a password and start a challenge",
 			rest.NoAuth, g.login,
 			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited,
 			fault.Overloaded).Gives("p-auth").
 			Try(`{"countryCode":"90","phoneNumber":"${user.phone}","password":"${user.password}"}`).
 			Doc("login",
-				"Send a phone number with its country code, or a mail address. The answer is a challenge and "+
-					"its token in the header p-auth. The session token x-auth comes with the answer of "+
-					"completeChallenge. An unknown account and a wrong password give the same 401."),
-		rest.Post("/auth/logout", "End the session of the token", rest.User, g.logout).
+				"Send a phone number with its country code, or a mail address. The response is a challenge, with its token in "+
+					"the header p-auth. The response of completeChallenge has the session token in x-auth. An unknown account and "+
+					"a wrong password give the same 401."),
+		rest.Post("/auth/logout", "Log out", rest.User, g.logout).
 			TryLast("").
-			Doc("logout", "The token is refused from then on, on every node."),
-		rest.Get(sessions, "List where the caller is logged in, newest first", rest.User, g.list).
+			Doc("logout", "All nodes refuse the token from now on."),
+		rest.Get(sessions, "List the caller's sessions, newest first", rest.User, g.list).
 			Doc("listSessions", "current marks the session of this request."),
-		rest.Delete(sessions, "End one of the caller's sessions, or all of them, the present one included", rest.User, g.end,
+		rest.Delete(sessions, "End one or all sessions of the caller", rest.User, g.end,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"sessionId":"${listSessions.0.sessionId}"}`).
-			Doc("endSessions", "Send sessionId to end one session, or all: true to end each of them."),
+			Doc("endSessions", "Send sessionId to end one session, or all: true to end all sessions, including the session "+
+				"of this request."),
 	).Extended()
 }
 
 type loginRequest struct {
 	CountryCode *string `json:"countryCode" doc:"dialling code; with phoneNumber" example:"90"`
-	PhoneNumber *string `json:"phoneNumber" doc:"or email" example:"5321234567"`
-	Email       *string `json:"email" doc:"or countryCode and phoneNumber"`
+	PhoneNumber *string `json:"phoneNumber" doc:"alternative to email" example:"5321234567"`
+	Email       *string `json:"email" doc:"alternative to countryCode and phoneNumber"`
 	Password    string  `json:"password" blank:"ok" maxLength:"1024"`
-	DeviceID    *string `json:"deviceId" doc:"registered device that logs in; kept with the session" maxLength:"64"`
+	DeviceID    *string `json:"deviceId" doc:"the registered device that logs in; stored with the session" maxLength:"64"`
 
 	who user.Identifier // read by Lacks, once
 }
@@ -113,7 +114,7 @@ type record struct {
 	CreatedAt   rest.Time `json:"createdAt"`
 	LastSeenAt  rest.Time `json:"lastSeenAt"`
 	IP          string    `json:"ip"`
-	CountryName *string   `json:"countryName" doc:"null when unknown"`
+	CountryName *string   `json:"countryName" doc:"null if unknown"`
 	DeviceBrand string    `json:"deviceBrand"`
 	DeviceModel string    `json:"deviceModel"`
 	DeviceDesc  string    `json:"deviceDesc"`
@@ -154,8 +155,8 @@ func (g Group) country(code, language string) *string {
 }
 
 type endRequest struct {
-	SessionID *string `json:"sessionId" doc:"or all"`
-	All       *bool   `json:"all" doc:"true ends every session, the caller's own too"`
+	SessionID *string `json:"sessionId" doc:"alternative to all"`
+	All       *bool   `json:"all" doc:"true ends all sessions, including the session of this request"`
 }
 
 // Validate asks for exactly one of the two.

@@ -58,7 +58,7 @@ type statusRequest struct {
 // statusCount is the number of accounts of a status.
 type statusCount struct {
 	StatusCode string `json:"statusCode" example:"active"`
-	StatusName string `json:"statusName" example:"Active" doc:"in the language of the request"`
+	StatusName string `json:"statusName" example:"Active" doc:"in the requested language"`
 	Total      int64  `json:"total" example:"120"`
 }
 
@@ -103,7 +103,7 @@ type LevelName struct {
 // levelCount is the number of accounts of a level.
 type levelCount struct {
 	LevelID    int64  `json:"levelId" example:"1"`
-	LevelLabel string `json:"levelLabel" example:"Confirmed" doc:"empty where the level is gone"`
+	LevelLabel string `json:"levelLabel" example:"Confirmed" doc:"empty if the level no longer exists"`
 	Total      int64  `json:"total" example:"120"`
 }
 

@@ -15,9 +15,9 @@ import (
 type item struct {
 	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	FullName    string `json:"fullName" example:"Ayşe Yılmaz"`
-	Email       string `json:"email" example:"ayse@example.com" doc:"empty where the account has none"`
-	PhoneNumber string `json:"phoneNumber" example:"+905321234567" doc:"empty where the account has none"`
-	KYCConfirm  bool   `json:"kycConfirm" doc:"the identity was confirmed"`
+	Email       string `json:"email" example:"ayse@example.com" doc:"empty if the account has none"`
+	PhoneNumber string `json:"phoneNumber" example:"+905321234567" doc:"empty if the account has none"`
+	KYCConfirm  bool   `json:"kycConfirm" doc:"whether the identity is confirmed"`
 	Status      string `json:"status" example:"active"`
 }
 
@@ -33,8 +33,8 @@ type listRequest struct {
 	IdentityNumber *string    `json:"identityNumber"`
 	TaxNumber      *string    `json:"taxNumber"`
 	PhoneNumber    *string    `json:"phoneNumber" example:"+905321234567" doc:"with or without the dialling code"`
-	Email          *string    `json:"email" doc:"in any case of its letters"`
-	FullName       *string    `json:"fullName" example:"yılmaz" doc:"a part of the name, in any case of its letters"`
+	Email          *string    `json:"email" doc:"not case-sensitive"`
+	FullName       *string    `json:"fullName" example:"yılmaz" doc:"part of the name, not case-sensitive"`
 	KYCConfirm     *bool      `json:"kycConfirm"`
 	BirthDate      *rest.Time `json:"birthDate"`
 	Type           *string    `json:"type" enum:"bireysel,kurumsal"`
@@ -146,7 +146,7 @@ func (g Group) active(ctx context.Context, who rest.Caller, in activeRequest) (r
 
 type spanRequest struct {
 	BeginDate rest.Time `json:"beginDate" example:"2020-01-01"`
-	EndDate   rest.Time `json:"endDate" example:"2099-12-31" doc:"inclusive; a date includes that whole day"`
+	EndDate   rest.Time `json:"endDate" example:"2099-12-31" doc:"inclusive; a date includes the whole day"`
 }
 
 func (in spanRequest) span() (user.Span, error) {

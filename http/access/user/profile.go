@@ -73,16 +73,16 @@ func renamed(problems []fault.Problem, from, to string) error {
 type historyRequest struct {
 	UserID    string     `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64"`
 	StartDate *rest.Time `json:"startDate" example:"2020-01-01"`
-	EndDate   *rest.Time `json:"endDate" example:"2099-12-31" doc:"inclusive; a date includes that whole day"`
+	EndDate   *rest.Time `json:"endDate" example:"2099-12-31" doc:"inclusive; a date includes the whole day"`
 	rest.Paging
 }
 
 type change struct {
 	ID        rest.ID   `json:"id" example:"1"`
 	UserID    string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	OldEmail  string    `json:"oldEmail" example:"ayse@example.com" doc:"empty where the account had none"`
+	OldEmail  string    `json:"oldEmail" example:"ayse@example.com" doc:"empty if the account had none"`
 	NewEmail  string    `json:"newEmail" example:"ayse.yilmaz@example.com"`
-	ChangedBy string    `json:"changedBy" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKB" doc:"the administrator"`
+	ChangedBy string    `json:"changedBy" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKB" doc:"user id of the administrator"`
 	CreatedAt rest.Time `json:"createdAt"`
 }
 

@@ -22,22 +22,22 @@ type Group struct{ Admin *firewall.Admin }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get(firewall.RulesPath, "List the rules of the firewall", rest.Tenant, g.list, fault.InvalidField).
-			Doc("listFirewallRules", "The rules as they are stored, in order of creation."),
-		rest.NamesBy(rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField,
+		rest.Get(firewall.RulesPath, "List firewall rules", rest.Tenant, g.list, fault.InvalidField).
+			Doc("listFirewallRules", "The stored rules, in order of creation."),
+		rest.NamesBy(rest.Post(firewall.RulesPath, "Create a firewall rule", rest.Tenant, g.add, fault.InvalidField,
 			fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
 			Try(`{"label":"audit-user","type":"rate_limit","period":60000,"limit":100,"expireAt":0,
 				"targetEntityType":"USER_ID","targetResources":["GET /admin/audit"],"status":"ACTIVE"}`).
 			Doc("addFirewallRule",
-				"A rule counts (rate_limit) or decides (whitelist, blacklist, whitelist_force) for entities "+
-					"and resources. It holds on every node within a second."), g.targets),
-		rest.NamesBy(rest.Patch(firewall.RulesPath, "Change a rule", rest.Tenant, g.change, fault.InvalidField,
+				"A rule limits the rate (rate_limit) or decides (whitelist, blacklist, whitelist_force) for entities and "+
+					"resources. It takes effect on every node within one second."), g.targets),
+		rest.NamesBy(rest.Patch(firewall.RulesPath, "Update a firewall rule", rest.Tenant, g.change, fault.InvalidField,
 			fault.RecordNotFound).
 			Body(rest.LargeBody).
 			Try(`{"label":"audit-user","limit":200}`).
 			Doc("updateFirewallRule",
-				"The label names the rule. Fields that are not sent stay as they are; null clears limit and "+
+				"The label identifies the rule. Fields that are not sent stay unchanged; null clears limit and "+
 					"period."), g.retargets),
 	).For(rest.Admin).MarkSensitive()
 }
@@ -47,7 +47,7 @@ type record struct {
 	Label              string   `json:"label"`
 	Type               string   `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
 	Period             *int64   `json:"period" doc:"rolling window in ms"`
-	Limit              *int64   `json:"limit" doc:"requests allowed within period"`
+	Limit              *int64   `json:"limit" doc:"allowed requests in period"`
 	ExpireAt           int64    `json:"expireAt" doc:"epoch ms; 0: never"`
 	TargetEntityType   string   `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE,APP_ID"`
 	TargetEntities     []string `json:"targetEntities" doc:"user ids, addresses and networks, or country codes"`
@@ -55,7 +55,7 @@ type record struct {
 	TargetAllEntities  bool     `json:"targetAllEntities"`
 	TargetAllResources bool     `json:"targetAllResources"`
 	Status             string   `json:"status" enum:"ACTIVE,INACTIVE"`
-	DryRun             bool     `json:"dryRun,omitempty" doc:"extension, listed when true: the rule refuses nothing"`
+	DryRun             bool     `json:"dryRun,omitempty" doc:"extension, present if true: the rule refuses nothing"`
 }
 
 func (record) SchemaName() string { return "FirewallRule" }

@@ -31,19 +31,20 @@ type Group struct {
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section("4.9 Process and balance",
-		rest.Get("/admin/get-member-asset-balances", "List what a user has", rest.Tenant, g.member, fault.InvalidField).
+		rest.Get("/admin/get-member-asset-balances", "List the balances of a user", rest.Tenant, g.member,
+			fault.InvalidField).
 			Try("userId=${user.id}").
-			Doc("listMemberBalances", "One item for each currency on each network of which the user ever had something. "+
-				"A user that is not there, or is of another type, has none."),
-		rest.Get("/admin/get-member-asset-balances-sum", "Add up what users have", rest.Tenant, g.sum,
+			Doc("listMemberBalances", "One item for each currency and network on which the user has ever had a balance. An "+
+				"unknown user, or a user of another type, gives an empty list."),
+		rest.Get("/admin/get-member-asset-balances-sum", "Get the total balances of all users", rest.Tenant, g.sum,
 			fault.InvalidField).
-			Doc("sumMemberBalances", "By currency, over all its networks. available is the sum of what each account may "+
-				"use: what is blocked beyond the balance of one takes nothing of others."),
-		rest.Get("/balance/get-daily-position", "List what came in and went out day by day", rest.Tenant, g.positions,
+			Doc("sumMemberBalances", "Totals by currency over all its networks. available sums the available balances of "+
+				"all accounts. A blockage that exceeds the balance of an account does not reduce the sum further."),
+		rest.Get("/balance/get-daily-position", "List deposits and withdrawals by day", rest.Tenant, g.positions,
 			fault.InvalidField).
-			Doc("listDailyPositions", "Over the accounts of all users, by day of UTC and currency, newest first, from the "+
-				"first movement of a currency on; quiet days too. Without dates the last 30 days. The dates select whole "+
-				"days. balance is that of the end of the day, or of now."),
+			Doc("listDailyPositions", "Totals of all users by day (UTC) and currency, newest first, starting with the "+
+				"first movement of the currency. Days without movements are included. Without dates, the last 30 days. The "+
+				"dates select whole days. balance is the closing balance of the day; for today, the current balance."),
 	)
 }
 
@@ -81,7 +82,7 @@ func (g Group) member(ctx context.Context, _ rest.Caller, in memberRequest) ([]m
 
 type sumRequest struct {
 	UserID     *string  `json:"userId" maxLength:"64"`
-	Code       *string  `json:"code" maxLength:"64" example:"USDT" doc:"of the currency, in any case"`
+	Code       *string  `json:"code" maxLength:"64" example:"USDT" doc:"currency code, not case-sensitive"`
 	CurrencyID *rest.ID `json:"currencyId"`
 }
 
@@ -108,7 +109,7 @@ func (g Group) assets(code string, id *rest.ID) []int64 {
 // currencySum is what users have of a currency.
 type currencySum struct {
 	CurrencyCode string        `json:"currencyCode" example:"USDT"`
-	CurrencyID   int64         `json:"currencyId" doc:"0: of an asset that is in the catalogue no more"`
+	CurrencyID   int64         `json:"currencyId" doc:"0: the currency is no longer in the catalogue"`
 	Balance      amount.Amount `json:"balance" example:"120.5"`
 	Available    amount.Amount `json:"available" example:"100"`
 	Locked       amount.Amount `json:"locked" example:"20.5"`
@@ -158,7 +159,7 @@ func (c *currencySum) add(s balance.Sum) (err error) {
 type positionRequest struct {
 	StartDate *rest.Time `json:"startDate"`
 	EndDate   *rest.Time `json:"endDate" doc:"inclusive"`
-	Symbol    *string    `json:"symbol" maxLength:"64" example:"USDT" doc:"code of the currency, in any case"`
+	Symbol    *string    `json:"symbol" maxLength:"64" example:"USDT" doc:"currency code, not case-sensitive"`
 	rest.Paging
 }
 
@@ -167,7 +168,7 @@ type position struct {
 	Symbol     string        `json:"symbol" example:"USDT"`
 	Deposit    amount.Amount `json:"deposit" example:"120.5"`
 	Withdrawal amount.Amount `json:"withdrawal" example:"20.5"`
-	Net        amount.Amount `json:"net" example:"100" doc:"deposit less withdrawal"`
+	Net        amount.Amount `json:"net" example:"100" doc:"deposits minus withdrawals"`
 	Balance    amount.Amount `json:"balance" example:"1100"`
 }
 

@@ -13,18 +13,18 @@ import (
 func (g Group) administration() rest.Endpoints {
 	const path = "/admin/levels"
 	return rest.Section("Extensions: levels",
-		rest.Get(path, "List the levels with all their limits", rest.Tenant, g.listAll).
-			Doc("listAllLevels", "In the order of their numbers. Limits are in TRY. A limit of a month that is null is "+
-				"thirty times that of a day."),
-		rest.Post(path, "Add a level", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
+		rest.Get(path, "List levels with all limits", rest.Tenant, g.listAll).
+			Doc("listAllLevels", "Sorted by level number. Limits are in TRY. A monthly limit of null means 30 times the "+
+				"daily limit."),
+		rest.Post(path, "Create a level", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
 			Try(`{"levelId":3,"levelLabel":"Premium","sendLimitTRYDaily":750000,"sendLimitCryptoDaily":750000,`+
 				`"sendLimitTRYMonthly":7500000,"sendLimitCryptoMonthly":7500000,"receiveLimitTRYDaily":1500000,`+
 				`"receiveLimitCryptoDaily":1500000}`).
-			Doc("addLevel", "Its number and its label must be free."),
-		rest.Patch(path, "Change a level", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound,
+			Doc("addLevel", "The number and the label must be unique."),
+		rest.Patch(path, "Update a level", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound,
 			fault.RecordAlreadyExist).
 			Try(`{"levelId":${addLevel.data.levelId},"receiveLimitTRYMonthly":20000000}`).
-			Doc("changeLevel", "Fields that are not sent stay as they are. The limits hold at once, for every account of "+
+			Doc("changeLevel", "Fields that are not sent stay unchanged. The limits apply immediately to all accounts of "+
 				"the level."),
 	).For(rest.Admin).MarkSensitive().Extended().NamesNoUser("a level is no account")
 }
@@ -32,8 +32,8 @@ func (g Group) administration() rest.Endpoints {
 // full is a level with the limits that the interface does not name.
 type full struct {
 	record
-	ReceiveTryMonthly    *amount.Amount `json:"receiveLimitTRYMonthly" example:"1000000" doc:"null: 30 daily ones"`
-	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly" example:"1000000" doc:"null: 30 daily ones"`
+	ReceiveTryMonthly    *amount.Amount `json:"receiveLimitTRYMonthly" example:"1000000" doc:"null: 30 x daily limit"`
+	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly" example:"1000000" doc:"null: 30 x daily limit"`
 }
 
 // SchemaName names the schema in the published document.
@@ -50,7 +50,7 @@ func (g Group) listAll(ctx context.Context, _ rest.Caller, _ rest.None) ([]full,
 type addRequest struct {
 	LevelID              int64          `json:"levelId" minimum:"0" maximum:"1000000" example:"3"`
 	LevelLabel           string         `json:"levelLabel" maxLength:"100" example:"Premium"`
-	IsSpecial            bool           `json:"isSpecial" default:"false" doc:"given by hand, apart from the order"`
+	IsSpecial            bool           `json:"isSpecial" default:"false" doc:"assigned manually, outside the order"`
 	SendTryDaily         amount.Amount  `json:"sendLimitTRYDaily" example:"750000"`
 	SendCryptoDaily      amount.Amount  `json:"sendLimitCryptoDaily" example:"750000"`
 	SendTryMonthly       amount.Amount  `json:"sendLimitTRYMonthly" example:"7500000"`

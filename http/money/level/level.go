@@ -19,13 +19,13 @@ type Group struct{ Service *level.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return append(rest.Section(section,
-		rest.Get("/admin/levels-info", "List the levels of accounts", rest.Tenant, g.list, fault.InvalidField).
+		rest.Get("/admin/levels-info", "List levels", rest.Tenant, g.list, fault.InvalidField).
 			Try("isSpecial=false").
-			Doc("listLevels", "In the order of their numbers. Limits are in TRY."),
-		rest.Post("/level/update-level", "Give an account a level", rest.Tenant, g.give, fault.InvalidField,
+			Doc("listLevels", "Sorted by level number. Limits are in TRY."),
+		rest.Post("/level/update-level", "Set the level of an account", rest.Tenant, g.give, fault.InvalidField,
 			fault.RecordNotFound).
 			Try(`{"userId":"${user.id}","levelId":1}`).Names(rest.Standing, "userId").
-			Doc("updateLevel", "Its limits hold at once. Of a level that the account has nothing changes."),
+			Doc("updateLevel", "The limits of the level apply immediately. Setting the current level changes nothing."),
 	), g.administration()...)
 }
 
@@ -34,9 +34,9 @@ type listRequest struct {
 }
 
 type record struct {
-	LevelID            int64         `json:"levelId" doc:"0: a new account" example:"1"`
+	LevelID            int64         `json:"levelId" doc:"0: the level of new accounts" example:"1"`
 	LevelLabel         string        `json:"levelLabel" example:"Confirmed"`
-	IsSpecial          bool          `json:"isSpecial" doc:"given by hand, apart from the order of the others"`
+	IsSpecial          bool          `json:"isSpecial" doc:"assigned manually, outside the order"`
 	SendTryDaily       amount.Amount `json:"sendLimitTRYDaily" example:"50000"`
 	SendCryptoDaily    amount.Amount `json:"sendLimitCryptoDaily" example:"50000"`
 	SendTryMonthly     amount.Amount `json:"sendLimitTRYMonthly" example:"500000"`

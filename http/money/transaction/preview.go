@@ -15,7 +15,7 @@ type previewRequest struct {
 	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
 	NetworkCode  string        `json:"networkCode" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" doc.exclusiveMinimum:"0" example:"0.25"`
-	Type         string        `json:"type" enum:"C,D" doc:"C: credit, a deposit. D: debit, a withdrawal"`
+	Type         string        `json:"type" enum:"C,D" doc:"C: credit, a deposit; D: debit, a withdrawal"`
 }
 
 // holding is what the account of a user has.

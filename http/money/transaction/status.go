@@ -45,7 +45,7 @@ type received struct {
 	CurrencyCode  string        `json:"currencyCode" example:"BTC"`
 	Value         amount.Amount `json:"value" example:"0.25"`
 	SenderInfo    rest.JSON     `json:"senderInfo" schema:"SenderInfo"`
-	Failed        string        `json:"failed,omitempty" doc:"of an update: why it has not changed" example:"FORBIDDEN"`
+	Failed        string        `json:"failed,omitempty" doc:"reason of a failed update" example:"FORBIDDEN"`
 }
 
 func (received) SchemaName() string { return "ReceivedTransaction" }
@@ -80,8 +80,8 @@ func (g Group) own(ctx context.Context, who rest.Caller, in ownRequest) (rest.Re
 
 type waitingRequest struct {
 	UserID    *string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	TxID      *string `json:"txId" maxLength:"256" doc:"the hash of the transaction on its network"`
-	ToAddress *string `json:"toAddress" maxLength:"256" doc:"the address that it came to"`
+	TxID      *string `json:"txId" maxLength:"256" doc:"hash of the transaction on its network"`
+	ToAddress *string `json:"toAddress" maxLength:"256" doc:"receiving address"`
 	rest.Paging
 }
 
@@ -120,7 +120,7 @@ func (c *statusCode) UnmarshalJSON(b []byte) error {
 type updateRequest struct {
 	TransactionIDs []string   `json:"transactionIds" maxItems:"1000" maxLength:"64"`
 	Status         statusCode `json:"status" schema:"TransactionStatusCode"`
-	Reason         *string    `json:"reason" maxLength:"500" doc:"for the audit" example:"The sender is known"`
+	Reason         *string    `json:"reason" maxLength:"500" doc:"for the audit log" example:"The sender is known"`
 
 	to transaction.Status
 }
@@ -158,7 +158,7 @@ func (g Group) owners(ctx context.Context, _ rest.Caller, in updateRequest) (res
 // begun says that a job goes on behind the answer.
 type begun struct {
 	Accepted bool   `json:"accepted"`
-	ID       string `json:"id" doc:"of the job" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	ID       string `json:"id" doc:"id of the job" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Count    int    `json:"count" example:"21"`
 }
 

@@ -25,22 +25,22 @@ const example = `"purposeOfTransactionId":"1","sourceOfFundingId":"7","monthlyIn
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Post("/user/insert-additional-info", "Say what the account is used for", rest.Tenant, g.inform,
+		rest.Post("/user/insert-additional-info", "Submit the additional information of the caller", rest.Tenant, g.inform,
 			fault.InvalidField).
 			IPFiltered().
 			Try("{"+example+"}").
-			Doc("insertAdditionalInfo", "An answer takes the place of the one before; its id stays. An option with "+
-				"isExplainMandatory needs its explanation."),
-		rest.Post("/user/confirm-user-identity", "Confirm who the caller is", rest.Tenant, g.confirm,
+			Doc("insertAdditionalInfo", "The answers replace the previous ones; the id stays the same. An option with "+
+				"isExplainMandatory requires an explanation."),
+		rest.Post("/user/confirm-user-identity", "Confirm the caller's identity", rest.Tenant, g.confirm,
 			fault.InvalidField, fault.Forbidden, fault.RecordLimitReached, fault.InvalidState, fault.RateLimited,
 			fault.TokenRevoked, fault.Unavailable).
 			IPFiltered().Gives("x-auth").
 			Try(`{"userIdentityNumber":"10000000146","name":"Ayşe","secondName":"Nur","surname":"Yılmaz",`+
 				`"birthDate":"1990-05-01","cityId":"34","additionalInfo":{`+example+`}}`).
-			Doc("confirmUserIdentity", "In this order: AML status, accounts with the same number, check digits, and with "+
-				"useTCKNService the national register. Then everything is saved, and the session goes on with a new token; "+
-				"the old one stays good until its own end. Where the register says that this is somebody else, nothing is "+
-				"saved, and token and data are null. Where no register is configured, useTCKNService is answered 503."),
+			Doc("confirmUserIdentity", "Checks, in this order: the AML status, accounts with the same number, check digits "+
+				"and, with useTCKNService, the national register. Then all data is saved and the session gets a new token; "+
+				"the old token stays valid until it expires. If the register reports another person, nothing is saved, and "+
+				"token and data are null. Without a configured register, useTCKNService gives 503."),
 	).For(rest.SelfUser)
 }
 
@@ -107,12 +107,12 @@ type confirmRequest struct {
 	Surname      string  `json:"surname" maxLength:"100" example:"Yılmaz"`
 	SecondName   *string `json:"secondName" maxLength:"100" example:"Nur"`
 	BirthDate    string  `json:"birthDate" maxLength:"10" doc:"YYYY-MM-DD or DD.MM.YYYY" example:"1990-05-01"`
-	CountryCode  *code   `json:"countryCode" maxLength:"16" schema:"IdentityCode" doc:"kept as it is sent" example:"TR"`
+	CountryCode  *code   `json:"countryCode" maxLength:"16" schema:"IdentityCode" doc:"stored as sent" example:"TR"`
 	CityID       *code   `json:"cityId" maxLength:"64" schema:"IdentityCode" example:"34"`
 	DistrictID   *code   `json:"districtId" maxLength:"64" schema:"IdentityCode" example:"1"`
 	Address      *string `json:"address" maxLength:"500" example:"Moda Cd. 1, Kadıköy"`
 	OccupationID *code   `json:"occupationId" maxLength:"64" schema:"IdentityCode" example:"7"`
-	Register     *bool   `json:"useTCKNService" doc:"ask the national register"`
+	Register     *bool   `json:"useTCKNService" doc:"check the national register"`
 	Info         answers `json:"additionalInfo"`
 }
 

@@ -16,15 +16,15 @@ type Applications struct{ Service *corporate.Service }
 func (g Applications) Endpoints() []rest.Endpoint {
 	const path = "/integration/corporate-applications"
 	return rest.Section(section,
-		rest.Post(path, "Add the application of a company", rest.TenantOrService, g.add, fault.InvalidField,
+		rest.Post(path, "Create a corporate application", rest.TenantOrService, g.add, fault.InvalidField,
 			fault.InvalidState).
 			Try(`{"externalId":"application-1","companyName":"Acme A.Ş.","taxNumber":"1234567890"}`).
-			Doc("reportCorporateApplication", "The same externalId with the same fields returns the application with the "+
-				"status that it has now; with other fields it gets 409 INVALID_STATE."),
-		rest.Patch(path+"/{id}", "Set the status of a company's application", rest.TenantOrService, g.change,
+			Doc("reportCorporateApplication", "The same externalId with the same fields returns the application with its "+
+				"current status; with other fields it gives 409 INVALID_STATE."),
+		rest.Patch(path+"/{id}", "Set the status of a corporate application", rest.TenantOrService, g.change,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"id":"${reportCorporateApplication.data.id}","status":"APPROVED"}`).
-			Doc("setCorporateApplicationStatus", "The status that the application has changes nothing."),
+			Doc("setCorporateApplicationStatus", "Setting the current status changes nothing."),
 	).For(rest.Admin).Extended().NamesNoUser("an application has no account")
 }
 
@@ -38,7 +38,7 @@ type applicationRequest struct {
 // application is an application as other services see it.
 type application struct {
 	ID          string    `json:"id" example:"1"`
-	ExternalID  *string   `json:"externalId" doc:"null: it was not added by another service" example:"application-1"`
+	ExternalID  *string   `json:"externalId" doc:"null: created in this service" example:"application-1"`
 	CompanyName string    `json:"companyName" example:"Acme A.Ş."`
 	TaxNumber   string    `json:"taxNumber" example:"1234567890"`
 	Status      string    `json:"status" example:"PENDING"`

@@ -19,21 +19,21 @@ type Deposits struct {
 // Endpoints returns the lines of the table.
 func (g Deposits) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.NamesBy(rest.Post("/integration/deposits", "Report a deposit, its sender or its end", rest.TenantOrService,
-			g.report, fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist, fault.InvalidState).
+		rest.NamesBy(rest.Post("/integration/deposits", "Report a deposit, its sender or its completion",
+			rest.TenantOrService, g.report, fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist,
+			fault.InvalidState).
 			Try(`{"externalId":"deposit-1","userId":"${user.id}","currencyCode":"BTC","network":"BTC","amount":"0.25",
 				"txId":"4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b","status":"waiting",
 				"senderInfo":{"name":"Ada Lovelace"}}`).
 			Doc("reportDeposit", "A new deposit is waitingSenderInfo (-5); with senderInfo it is waitingTreasuryApproval "+
 				"(-9); with the status finalized it is credited. Send the same request again with senderInfo to move it from "+
-				"-5 to -9, and with the status finalized to credit it, which happens once. A request that changes nothing "+
-				"returns the deposit as it is. Other fields than before get 409 INVALID_STATE, and so does a deposit that the "+
-				"treasury is deciding on or has credited. Report a transaction once for each address and currency: several "+
-				"outputs to one address are one deposit of their sum; another externalId for them gets 409 "+
-				"RECORD_ALREADY_EXIST."), g.owners),
+				"-5 to -9, and with the status finalized to credit it. A deposit is credited once. A request without changes "+
+				"returns the deposit. Changed fields give 409 INVALID_STATE, and so does a deposit that the treasury is "+
+				"deciding on or has credited. Report a transaction once for each address and currency: combine several "+
+				"outputs to one address into one deposit. Another externalId for them gives 409 RECORD_ALREADY_EXIST."), g.owners),
 		rest.Get("/integration/deposits/{id}", "Get a deposit", rest.TenantOrService, g.read, fault.RecordNotFound).
 			Try("id=${reportDeposit.data.id}").
-			Doc("getDeposit", "externalId is null for a deposit that was not reported by another service."),
+			Doc("getDeposit", "externalId is null for a deposit that another service did not report."),
 	).For(rest.Admin).Extended()
 }
 

@@ -30,15 +30,15 @@ type Events struct{ Store integration.Store }
 func (g Events) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/integration/events", "List events, oldest first", rest.TenantOrService, g.list, fault.InvalidField).
-			Doc("listIntegrationEvents", "Send the cursor of the last answer to read on. An event appears once, after its "+
-				"cause is durable, and never before an event that was listed. Events are kept for 90 days."),
+			Doc("listIntegrationEvents", "Send the cursor of the last response to continue. An event appears once, after "+
+				"its cause is stored durably, and never before an already listed event. Events are kept for 90 days."),
 	).For(rest.Admin).Extended()
 }
 
 type listRequest struct {
-	Cursor *string  `json:"cursor" maxLength:"512" doc:"of the answer before; without it from the oldest event"`
-	Limit  int      `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"how many at most"`
-	Types  []string `json:"types,omitempty" maxItems:"20" doc:"only these types"`
+	Cursor *string  `json:"cursor" maxLength:"512" doc:"cursor of the last response; default: the oldest event"`
+	Limit  int      `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"maximum number of records"`
+	Types  []string `json:"types,omitempty" maxItems:"20" doc:"returns only these types"`
 }
 
 // event is an event as other services read it.

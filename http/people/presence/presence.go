@@ -32,17 +32,17 @@ type Group struct {
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Post("/admin/presence", "Say that the caller has a record open, and learn who else has", rest.Tenant, g.say,
+		rest.Post("/admin/presence", "Report an open record and list its other viewers", rest.Tenant, g.say,
 			fault.InvalidField, fault.Overloaded, fault.Unavailable).
 			Try(`{"subject":"kyc/${user.id}"}`).
-			Doc("sayPresence", "The kinds are kyc, user, transaction and withdrawal. It counts for 30 seconds; a client "+
-				"repeats it every 10. leaves: true ends it at once. It warns and keeps nobody out. Only who may see the "+
-				"record may ask.").NamesNoUser("it changes no record"),
+			Doc("sayPresence", "The kinds are kyc, user, transaction and withdrawal. A presence lasts 30 seconds; clients "+
+				"repeat the request every 10 seconds. leaves: true ends it at once. Presence is informational and locks "+
+				"nothing. It requires permission to read the record.").NamesNoUser("it changes no record"),
 	).For(rest.Admin).Extended()
 }
 
 type sayRequest struct {
-	Subject string `json:"subject" maxLength:"100" doc:"its kind, a slash, and its id" example:"kyc/01JD3X4Q7V0S8D4T"`
+	Subject string `json:"subject" maxLength:"100" doc:"kind, slash and id of the record" example:"kyc/01JD3X4Q7V0S8D4T"`
 	Leaves  bool   `json:"leaves" default:"false"`
 }
 
@@ -57,7 +57,7 @@ func (person) SchemaName() string { return "PresentPerson" }
 
 type said struct {
 	Subject string   `json:"subject" example:"kyc/01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	Others  []person `json:"others" doc:"who else has it open, the first one first"`
+	Others  []person `json:"others" doc:"other viewers of the record, earliest first"`
 }
 
 // SchemaName names the schema in the published document.
