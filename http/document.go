@@ -108,7 +108,7 @@ var tags = slices.Concat(
 		rest.Tag{Name: "Corporate users", Sections: []string{"4.20 Corporate"},
 			Description: "Applications of companies, and the accounts that act for companies, for administrators."},
 		rest.Tag{Name: "Presence", Sections: []string{"Extensions: presence"},
-			Description: "Administrators who have a record open, for administrators."},
+			Description: "Other administrators who have the same record open."},
 	),
 )
 

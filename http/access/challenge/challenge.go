@@ -42,7 +42,7 @@ type Group struct {
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Post("/auth/2fa/challenge/complete", "Answer a method of a challenge", rest.PAuthOrDevice, g.complete,
+		rest.Post("/auth/2fa/challenge/complete", "Complete a method of a challenge", rest.PAuthOrDevice, g.complete,
 			fault.InvalidField, fault.ChallengeNotFound, fault.MethodNotFound,
 			fault.MethodAlreadyCompleted, fault.ChallengeClosed,
 			fault.ChallengeExpired, fault.MethodExpired, fault.OTPInvalid, fault.MethodLocked, fault.RateLimited,
@@ -53,7 +53,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 					"action runs when the last required method is complete. Its outcome is in execResult, its tokens are in "+
 					"response headers. The device that received a push can also answer it, with device-signature in place of "+
 					"p-auth."),
-		rest.Post("/auth/2fa/challenge/renew", "Send a new code", rest.PAuth, g.renew,
+		rest.Post("/auth/2fa/challenge/renew", "Renew the code of a method", rest.PAuth, g.renew,
 			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted,
 			fault.ChallengeClosed, fault.ChallengeExpired,
 			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly, fault.RateLimited).

@@ -14,7 +14,7 @@ type ongoingRequest struct {
 
 // pending is a push that waits for an answer (section 2.1 of the interface).
 type pending struct {
-	Body string      `json:"body" doc:"the question to the user"`
+	Body string      `json:"body" doc:"text of the question"`
 	Data pendingData `json:"data"`
 }
 

@@ -24,7 +24,7 @@ type resourceRequest struct {
 	ResourceContext string  `json:"resourceContext" enum:"UI,API"`
 
 	// What the record shows and the interface gives no way to write (D-RES-02, 06).
-	ParentResourceID rest.Nullable[rest.ID] `json:"parentResourceId" doc:"extension: of the same context; null: none"`
+	ParentResourceID rest.Nullable[rest.ID] `json:"parentResourceId" doc:"extension: in the same context; null: none"`
 
 	AllResourceActions rest.Nullable[json.RawMessage] `json:"allResourceActions" doc:"extension: any JSON"`
 	MenuItemProperties rest.Nullable[json.RawMessage] `json:"menuItemProperties" doc:"extension: any JSON"`

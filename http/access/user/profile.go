@@ -28,7 +28,7 @@ func (g Group) setName(ctx context.Context, who rest.Caller, in nameRequest) (re
 
 type phoneRequest struct {
 	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64"`
-	PhoneNum    string `json:"phoneNum" example:"5321234567" maxLength:"40" doc:"without the country code"`
+	PhoneNum    string `json:"phoneNum" example:"5321234567" maxLength:"40" doc:"number without the dialling code"`
 	CountryCode string `json:"countryCode" example:"90" maxLength:"16" doc:"dialling code"`
 }
 

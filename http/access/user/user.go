@@ -74,14 +74,15 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
 			Try(`{"userId":"${user.id}","phoneNum":"${user.phone}","countryCode":"90"}`).
 			Names(rest.Contact, "userId").
-			Doc("updatePhoneNumber", "A new number ends all sessions of the account and their open challenges. Both "+
-				"numbers and the mail address are notified. Sending the current number changes nothing."),
+			Doc("updatePhoneNumber", "A new number ends all sessions of the account and the challenges that they started. "+
+				"Both numbers and the mail address are notified. Sending the current number changes nothing."),
 		rest.Post("/admin/user/update-email", "Update the mail address of an account", rest.Tenant, g.setMail,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
 			Try(`{"userId":"${user.id}","mailAddress":"demo@demo.castellan.test"}`).
 			Names(rest.Contact, "userId").
-			Doc("updateEmail", "A new address ends all sessions of the account and their open challenges. Both addresses "+
-				"are notified, and the old address is kept in the history. Sending the current address changes nothing."),
+			Doc("updateEmail", "A new address ends all sessions of the account and the challenges that they started. Both "+
+				"addresses are notified, and the old address is kept in the history. Sending the current address changes "+
+				"nothing."),
 		rest.Get("/admin/get-email-change-history", "List the mail address changes of an account, newest first",
 			rest.Tenant, g.history, fault.InvalidField).
 			Try("userId=${user.id}").

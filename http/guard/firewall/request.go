@@ -19,7 +19,7 @@ type addRequest struct {
 	Type  string `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
 
 	// Period is a rolling window in ms. It and Limit are required for rate_limit.
-	Period *int64 `json:"period" doc:"ms; for rate_limit" doc.minimum:"1" doc.maximum:"2678400000" example:"60000"`
+	Period *int64 `json:"period" doc:"in ms; for rate_limit" doc.minimum:"1" doc.maximum:"2678400000" example:"60000"`
 	Limit  *int64 `json:"limit" doc:"allowed requests in period" doc.minimum:"1" doc.maximum:"1000000000" example:"10"`
 
 	ExpireAt           rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
@@ -69,8 +69,8 @@ type changeRequest struct {
 	Limit  rest.Nullable[int64] `json:"limit" doc:"allowed requests in period" doc.minimum:"1" doc.maximum:"1000000000"`
 
 	ExpireAt           *rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
-	TargetEntities     *[]string  `json:"targetEntities" doc:"replaces the list"`
-	TargetResources    *[]string  `json:"targetResources" doc:"replaces the list"`
+	TargetEntities     *[]string  `json:"targetEntities" doc:"replaces the stored list"`
+	TargetResources    *[]string  `json:"targetResources" doc:"replaces the stored list"`
 	TargetAllEntities  *bool      `json:"targetAllEntities"`
 	TargetAllResources *bool      `json:"targetAllResources"`
 	Status             *string    `json:"status" enum:"ACTIVE,INACTIVE"`

@@ -59,7 +59,7 @@ type record struct {
 	Skipped    int64      `json:"skipped" example:"3"`
 	StartedAt  *rest.Time `json:"startedAt" example:"2026-01-31T10:00:00.000Z" doc:"null before the first step"`
 	FinishedAt *rest.Time `json:"finishedAt" example:"2026-01-31T10:05:00.000Z" doc:"null until the job finishes"`
-	Error      *string    `json:"error" example:"the mail server is away" doc:"why the last attempt failed"`
+	Error      *string    `json:"error" example:"the mail server is away" doc:"reason of the last failed attempt"`
 	Failures   []failure  `json:"failures,omitempty" doc:"failed items by reason; omitted if there are none"`
 }
 

@@ -36,8 +36,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.NamesBy(rest.Post("/blockage/update-blockage-history", "Release or reactivate a blockage",
 			rest.Tenant, g.update, fault.InvalidField, fault.RecordNotFound).For(rest.Admin).
 			Try(`{"id":"${addBlockage.data.id}","status":"released","comment":"The order was withdrawn"}`).
-			Doc("updateBlockage", "Setting the current status changes nothing. Reactivate a blockage that account closing "+
-				"created, and it stays active when the account is reopened."),
+			Doc("updateBlockage", "Setting the current status changes nothing. Closing an account creates blockages. If an "+
+				"administrator reactivates one, it stays active when the account is reopened."),
 			func(ctx context.Context, _ rest.Caller, in updateRequest) (rest.Named, error) {
 				return g.owner(ctx, in.ID)
 			}),
@@ -150,7 +150,7 @@ type object map[string]any
 type insertRequest struct {
 	UserID          string        `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	CurrencyCode    string        `json:"currencyCode" maxLength:"64" example:"BTC"`
-	BlockTypeID     int64         `json:"blockTypeId" minimum:"1" maximum:"9007199254740991" doc:"reason" example:"2"`
+	BlockTypeID     int64         `json:"blockTypeId" minimum:"1" maximum:"9007199254740991" doc:"reason id" example:"2"`
 	Amount          amount.Amount `json:"amount" doc.exclusiveMinimum:"0" example:"0.1"`
 	Description     *string       `json:"description" maxLength:"2000" example:"Court order"`
 	BlockSourceID   *int64        `json:"blockSourceId" minimum:"1" maximum:"9007199254740991" doc:"requester" example:"1"`

@@ -14,8 +14,8 @@ func (g Group) administration() rest.Endpoints {
 	const path = "/admin/levels"
 	return rest.Section("Extensions: levels",
 		rest.Get(path, "List levels with all limits", rest.Tenant, g.listAll).
-			Doc("listAllLevels", "Sorted by level number. Limits are in TRY. A monthly limit of null means 30 times the "+
-				"daily limit."),
+			Doc("listAllLevels", "Sorted by level number. Limits are in TRY. A monthly receive limit of null is 30 times "+
+				"the daily limit."),
 		rest.Post(path, "Create a level", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
 			Try(`{"levelId":3,"levelLabel":"Premium","sendLimitTRYDaily":750000,"sendLimitCryptoDaily":750000,`+
 				`"sendLimitTRYMonthly":7500000,"sendLimitCryptoMonthly":7500000,"receiveLimitTRYDaily":1500000,`+

@@ -44,13 +44,13 @@ type queued struct {
 	Status      int    `json:"transactionStatus" doc:"4: success, 5: waitingApproval" example:"6"`
 	Description string `json:"transactionDescription" example:"hotWalletInsufficientBalance"`
 	// The fields below are an extension (D-INT-13).
-	Amount    amount.Amount `json:"amount" doc:"without the fee" example:"0.25"`
+	Amount    amount.Amount `json:"amount" doc:"amount without the fee" example:"0.25"`
 	Fee       amount.Amount `json:"fee" doc:"the posted fee; before, the expected fee" example:"0.0001"`
 	CreatedAt rest.Time     `json:"createdAt"`
 	Reason    *string       `json:"reason" doc:"reason of the last status change" example:"Refilled"`
 	FullName  *string       `json:"fullName" doc:"full name of the user" example:"Ayşe Yılmaz"`
 	Email     *string       `json:"email" doc:"of the user; requires access to accounts" example:"ayse@example.com"`
-	Phone     *string       `json:"phoneNumber" doc:"of the user; as email" example:"+905321234567"`
+	Phone     *string       `json:"phoneNumber" doc:"of the user; requires access to accounts" example:"+905321234567"`
 }
 
 func (queued) SchemaName() string { return "CryptoWithdrawalQueueEntry" }

@@ -47,7 +47,7 @@ type notifyRequest struct {
 	Body            string       `json:"body" maxLength:"4000" example:"SOL can be traded from today."`
 	ImageURL        *string      `json:"imageUrl" maxLength:"1024" example:"https://cdn.example.com/banner/sol.png"`
 	ClickActionType *string      `json:"clickActionType" maxLength:"64" example:"OPEN_MARKET"`
-	OperatingSystem *string      `json:"operatingSystem" maxLength:"64" doc:"push only to these devices" example:"ios"`
+	OperatingSystem *string      `json:"operatingSystem" maxLength:"64" doc:"limits the push to this system" example:"ios"`
 	Language        *string      `json:"language" maxLength:"35" doc:"language of the text" example:"tr"`
 }
 

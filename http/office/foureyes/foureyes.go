@@ -43,7 +43,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/approvals", "List approval requests", rest.Tenant,
 			g.list, fault.InvalidField).
-			Doc("listApprovals", "Newest first. Decided requests are kept for 30 days."),
+			Doc("listApprovals", "Newest first. Requests are kept for 30 days."),
 		rest.Get("/admin/approvals/{id}", "Get an approval request", rest.Tenant,
 			g.show, fault.RecordNotFound).
 			Try("id=01JD3X4Q7V0S8D4T2M6B9N1ZKA", fault.RecordNotFound).
@@ -88,13 +88,13 @@ type record struct {
 
 	Request *rest.JSON `json:"request,omitempty" schema:"ApprovalRequest"`
 	Changes []change   `json:"changes,omitempty" doc:"for a single pending request: the changes it would make now"`
-	Refusal *string    `json:"refusal,omitempty" doc:"why it would be refused now" example:"the balance is too small"`
+	Refusal *string    `json:"refusal,omitempty" doc:"reason for a refusal now" example:"the balance is too small"`
 }
 
 // change is what a request would make of one record.
 type change struct {
 	Of     string    `json:"of" doc:"kind of the record" example:"treasury"`
-	ID     string    `json:"id" doc:"empty if of is sufficient" example:""`
+	ID     string    `json:"id" doc:"empty if of identifies the record" example:""`
 	Before rest.JSON `json:"before" schema:"ApprovalState"`
 	After  rest.JSON `json:"after" schema:"ApprovalState"`
 }

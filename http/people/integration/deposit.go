@@ -44,7 +44,7 @@ type depositRequest struct {
 	Network      string        `json:"network" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" example:"0.25"`
 	TxID         string        `json:"txId" maxLength:"256" doc:"hash of the transaction" example:"4a5e1e4baab89f3a"`
-	ToAddress    *string       `json:"toAddress" maxLength:"256" doc:"without it the user's own" example:"bc1qto"`
+	ToAddress    *string       `json:"toAddress" maxLength:"256" doc:"default: the user's own address" example:"bc1qto"`
 	FromAddress  *string       `json:"fromAddress" maxLength:"256" example:"bc1qsender"`
 	SenderInfo   *rest.JSON    `json:"senderInfo" schema:"DepositSender"`
 	Status       string        `json:"status" enum:"waiting,finalized" example:"waiting"`

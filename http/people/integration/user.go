@@ -39,11 +39,11 @@ func (g Users) Endpoints() []rest.Endpoint {
 type newcomer struct {
 	ExternalID  string  `json:"externalId" maxLength:"128" doc:"id that the client assigns" example:"crm-4711"`
 	CountryCode string  `json:"countryCode" maxLength:"16" doc:"dialling code" example:"90"`
-	PhoneNumber string  `json:"phoneNumber" maxLength:"40" doc:"without the dialling code" example:"5321234567"`
+	PhoneNumber string  `json:"phoneNumber" maxLength:"40" doc:"number without the dialling code" example:"5321234567"`
 	Email       *string `json:"email" maxLength:"320" example:"ayse@example.com"`
 	Name        string  `json:"name" maxLength:"100" example:"Ayşe"`
 	Surname     *string `json:"surname" maxLength:"100" example:"Yılmaz"`
-	Language    *string `json:"language" enum:"tr,en,ar" doc:"for messages; default: the installation's"`
+	Language    *string `json:"language" enum:"tr,en,ar" doc:"language of messages; default: the installation's"`
 	Type        *string `json:"type" enum:"bireysel,kurumsal" doc:"a person (default) or a company"`
 }
 

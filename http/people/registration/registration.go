@@ -57,7 +57,7 @@ type registerRequest struct {
 	Email          string    `json:"email" maxLength:"320" example:"ayse@example.com"`
 	Name           string    `json:"name" maxLength:"100" example:"Ayşe"`
 	Surname        *string   `json:"surname" maxLength:"100" example:"Yılmaz"`
-	Language       *string   `json:"language" enum:"tr,en,ar" doc:"for messages; default: the request's"`
+	Language       *string   `json:"language" enum:"tr,en,ar" doc:"language of messages; default: the request's"`
 	Password       string    `json:"password" blank:"ok" maxLength:"1024"`
 	PasswordVerify string    `json:"passwordVerify" blank:"ok" maxLength:"1024" doc:"repeats password"`
 	Contracts      []rest.ID `json:"contracts,omitempty" maxItems:"100" doc:"ids of the contracts that the user accepts"`
