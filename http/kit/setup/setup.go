@@ -40,7 +40,7 @@ type request struct {
 // report is what is known of the installation.
 type report struct {
 	Mode      string     `json:"mode" enum:"production,development"`
-	CheckedAt *rest.Time `json:"checkedAt" doc:"time of the live checks; null: not run"`
+	CheckedAt *rest.Time `json:"checkedAt" example:"2026-11-23T10:00:00.000Z" doc:"time of the live checks; null: not run"`
 	Findings  []finding  `json:"findings" doc:"most severe first"`
 }
 
