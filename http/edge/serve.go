@@ -77,8 +77,7 @@ func (s *Server) serve(r *Request, q rest.Query) error {
 	return why(ctx, s.perform(ctx, r, q))
 }
 
-// why is the fault that ended the context of a request, where an error only says that
-// the context ended.
+// why is the fault that ended the context of a request, if err only reports the end of the context.
 func why(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -90,7 +89,7 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// establish finds out who is calling and whether the caller may.
+// establish authenticates and authorizes the caller.
 func (s *Server) establish(ctx context.Context, r *Request) error {
 	e := r.Endpoint
 	if r.encoded {
@@ -130,7 +129,7 @@ func (s *Server) asAdmin(who rest.Caller, e *rest.Endpoint) bool {
 	return e.Audience == rest.SelfOrAdmin && s.opts.ActsAsAdmin != nil && s.opts.ActsAsAdmin(who, e)
 }
 
-// mayName judges the users that a bound request names.
+// mayName checks the users that a bound request names.
 func (s *Server) mayName(ctx context.Context, who rest.Caller, e *rest.Endpoint, in any) error {
 	if !e.Naming.Declared() {
 		return nil
@@ -192,8 +191,8 @@ func (s *Server) still(ctx context.Context, r *Request) error {
 	return err
 }
 
-// ready does what comes before run and outside of any transaction: the one-time code,
-// and the rehearsal of a call that waits for a second person.
+// ready does what comes before run and outside of any transaction: the one-time code, and the
+// rehearsal of a call that requires a second person.
 func (s *Server) ready(ctx context.Context, r *Request, q rest.Query, in any, body []byte) error {
 	if err := s.verify(ctx, r, in); err != nil {
 		return err

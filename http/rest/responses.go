@@ -206,7 +206,7 @@ func (d *document) own(e *Endpoint, status int, codes []fault.Code, shared *huma
 	return shared
 }
 
-// notModified refers to the answer to a client that has the version asked for.
+// notModified refers to the response to a client that has the current version.
 func (d *document) notModified() *huma.Response {
 	const name = "NotModified"
 	if d.Components.Responses[name] == nil {
@@ -218,7 +218,7 @@ func (d *document) notModified() *huma.Response {
 	return &huma.Response{Ref: "#/components/responses/" + name}
 }
 
-// waiting refers to the answer of a call that waits for a second person.
+// waiting refers to the response to a call that is pending a second person.
 func (d *document) waiting() *huma.Response {
 	const name = "Waiting"
 	if d.Components.Responses[name] == nil {

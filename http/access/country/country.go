@@ -29,7 +29,6 @@ type record struct {
 	FlagImage   string `json:"flagImage" doc:"address of an SVG"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "Country" }
 
 func (g Group) list(_ context.Context, who rest.Caller, _ rest.None) ([]record, error) {

@@ -68,7 +68,6 @@ type role struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (role) SchemaName() string { return "Role" }
 
 func showRole(r resource.Role) role { return role{r.ID, r.Code, r.Name, rest.Time{Time: r.CreatedAt}} }
@@ -103,7 +102,6 @@ type member struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (member) SchemaName() string { return "RoleMember" }
 
 func showMember(m resource.Member) member {
@@ -148,7 +146,6 @@ type permission struct {
 	CreatedAt    rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (permission) SchemaName() string { return "RolePermission" }
 
 func showPermission(g resource.Grant) permission {

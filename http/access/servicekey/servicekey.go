@@ -17,7 +17,6 @@ const section = "Extensions: service clients"
 // Group serves the endpoints.
 type Group struct{ Service *servicekey.Service }
 
-// Endpoints returns the lines of the table.
 func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/admin/service-keys"
 	return rest.Section(section,
@@ -47,7 +46,6 @@ type record struct {
 	OldUntil *rest.Time `json:"oldUntil" doc:"expiry of the previous key" example:"2026-11-24T11:00:00.000Z"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "ServiceKey" }
 
 func show(k servicekey.Key) record {
@@ -72,7 +70,6 @@ type made struct {
 	Key string `json:"key" doc:"value of the header service-auth; returned only once" example:"wallet.1Jm0…"`
 }
 
-// SchemaName names the schema in the published document.
 func (made) SchemaName() string { return "NewServiceKey" }
 
 type addRequest struct {
@@ -104,7 +101,6 @@ type removed struct {
 	Name string `json:"name" example:"wallet"`
 }
 
-// SchemaName names the schema in the published document.
 func (removed) SchemaName() string { return "RemovedServiceKey" }
 
 func (g Group) remove(ctx context.Context, who rest.Caller, in nameRequest) (out rest.Data[removed], err error) {

@@ -17,7 +17,6 @@ type dayCount struct {
 	CustomerCount int64  `json:"customerCount" example:"12"`
 }
 
-// SchemaName names the schema in the published document.
 func (dayCount) SchemaName() string { return "DailyUserCount" }
 
 func showDay(c user.DayCount) dayCount { return dayCount{c.Day.Format(time.DateOnly), c.Count} }
@@ -62,7 +61,6 @@ type statusCount struct {
 	Total      int64  `json:"total" example:"120"`
 }
 
-// SchemaName names the schema in the published document.
 func (statusCount) SchemaName() string { return "UserCountByStatus" }
 
 // names are the English names of the statuses that every installation starts with.
@@ -107,7 +105,6 @@ type levelCount struct {
 	Total      int64  `json:"total" example:"120"`
 }
 
-// SchemaName names the schema in the published document.
 func (levelCount) SchemaName() string { return "UserCountByLevel" }
 
 // byLevel counts the accounts of each level, and of each that an account still has.

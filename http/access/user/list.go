@@ -21,7 +21,6 @@ type item struct {
 	Status      string `json:"status" example:"active"`
 }
 
-// SchemaName names the schema in the published document.
 func (item) SchemaName() string { return "UserListItem" }
 
 func show(u user.User) item {
@@ -127,7 +126,6 @@ type registration struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (registration) SchemaName() string { return "UserRegistration" }
 
 func showRegistration(r user.Registered) registration {

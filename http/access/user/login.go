@@ -22,7 +22,6 @@ type login struct {
 	CreatedAt   rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (login) SchemaName() string { return "Login" }
 
 // showLogin shows a line in a language.

@@ -29,7 +29,6 @@ type preferences struct {
 	CampaignPush bool    `json:"campaignPush" doc:"campaigns by push are allowed" example:"true"`
 }
 
-// SchemaName names the schema in the published document.
 func (preferences) SchemaName() string { return "UserPreferences" }
 
 func showPreferences(u user.User) preferences {

@@ -86,7 +86,6 @@ type change struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (change) SchemaName() string { return "EmailChange" }
 
 func showChange(c profile.MailChange) change {

@@ -22,7 +22,6 @@ type Group struct {
 
 var _ rest.Group = Group{}
 
-// Endpoints lists the line of the table.
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/setup", "List disabled controls and features", rest.Tenant, g.show, fault.InvalidField,

@@ -59,7 +59,6 @@ type memberBalance struct {
 	wire.UserAsset
 }
 
-// SchemaName names the schema in the published document.
 func (memberBalance) SchemaName() string { return "MemberBalance" }
 
 func (g Group) member(ctx context.Context, _ rest.Caller, in memberRequest) ([]memberBalance, error) {
@@ -115,7 +114,6 @@ type currencySum struct {
 	Locked       amount.Amount `json:"locked" example:"20.5"`
 }
 
-// SchemaName names the schema in the published document.
 func (currencySum) SchemaName() string { return "CurrencySum" }
 
 func (g Group) sum(ctx context.Context, _ rest.Caller, in sumRequest) ([]currencySum, error) {
@@ -172,7 +170,6 @@ type position struct {
 	Balance    amount.Amount `json:"balance" example:"1100"`
 }
 
-// SchemaName names the schema in the published document.
 func (position) SchemaName() string { return "DailyPosition" }
 
 // days is the default range, today included.

@@ -70,7 +70,6 @@ type record struct {
 	UpdatedAt    *rest.Time    `json:"updatedAt" doc:"null: never" example:"2026-11-22T10:00:00.000Z"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "Blockage" }
 
 // namedRecord is a blockage in the list of all users.
@@ -85,7 +84,6 @@ type namedRecord struct {
 	CreatedAt    rest.Time     `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (namedRecord) SchemaName() string { return "NamedBlockage" }
 
 func show(b blockage.Blockage) record {
@@ -187,7 +185,6 @@ type removed struct {
 	Deleted bool   `json:"deleted" example:"true"`
 }
 
-// SchemaName names the schema in the published document.
 func (removed) SchemaName() string { return "DeletedBlockage" }
 
 func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {

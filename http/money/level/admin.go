@@ -36,7 +36,6 @@ type full struct {
 	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly" example:"1000000" doc:"null: 30 x daily limit"`
 }
 
-// SchemaName names the schema in the published document.
 func (full) SchemaName() string { return "FullLevel" }
 
 func showAll(l level.Level) full { return full{show(l), l.ReceiveTryMonthly, l.ReceiveCryptoMonthly} }
@@ -97,7 +96,7 @@ func (in changeRequest) edit(l *level.Level) {
 	in.ReceiveCryptoMonthly.Put(&l.ReceiveCryptoMonthly)
 }
 
-// set sets a field to the value sent; nil leaves it as it is.
+// set sets a field to the sent value; nil leaves it unchanged.
 func set[T any](field, value *T) {
 	if value != nil {
 		*field = *value

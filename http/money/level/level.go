@@ -45,7 +45,6 @@ type record struct {
 	ReceiveCryptoDaily amount.Amount `json:"receiveLimitCryptoDaily" example:"100000"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "Level" }
 
 func (g Group) list(ctx context.Context, _ rest.Caller, in listRequest) ([]record, error) {
@@ -70,7 +69,6 @@ type given struct {
 	LevelLabel string `json:"levelLabel" example:"Confirmed"`
 }
 
-// SchemaName names the schema in the published document.
 func (given) SchemaName() string { return "UserLevel" }
 
 func (g Group) give(ctx context.Context, who rest.Caller, in giveRequest) (rest.Data[given], error) {

@@ -50,7 +50,6 @@ type info struct {
 	DebitMonthly       amount.Amount `json:"debitRemainingMonthly" example:"500000" doc:"left to send this month"`
 }
 
-// SchemaName names the schema in the published document.
 func (info) SchemaName() string { return "UserLimitInfo" }
 
 func (g Group) own(ctx context.Context, who rest.Caller, _ rest.None) (info, error) {

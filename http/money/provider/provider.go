@@ -52,10 +52,8 @@ type assetObject struct {
 	Locked amount.Amount `json:"locked" example:"0.25"`
 }
 
-// SchemaName names the schema in the published document.
 func (entry) SchemaName() string { return "ProviderBalance" }
 
-// SchemaName names the schema in the published document.
 func (assetObject) SchemaName() string { return "ProviderAsset" }
 
 func show(e provider.Entry) entry {
@@ -123,7 +121,6 @@ type total struct {
 	Locked   amount.Amount `json:"locked" example:"0.25"`
 }
 
-// SchemaName names the schema in the published document.
 func (total) SchemaName() string { return "ProviderTotal" }
 
 type totals = rest.Either[total, []total]

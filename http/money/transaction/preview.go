@@ -41,7 +41,6 @@ type preview struct {
 	Treasury change[owing]   `json:"treasury"`
 }
 
-// SchemaName names the schema in the published document.
 func (preview) SchemaName() string { return "AdjustmentPreview" }
 
 func (g Group) preview(ctx context.Context, _ rest.Caller, in previewRequest) (out preview, err error) {

@@ -113,7 +113,6 @@ type record struct {
 	CreatedAt     rest.Time     `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "BalanceAdjustment" }
 
 func (g Group) adjust(ctx context.Context, who rest.Caller, in adjustRequest) (adjusted, error) {
@@ -157,7 +156,6 @@ type refusal struct {
 	Error   string  `json:"error" example:"INVALID_FIELD"`
 }
 
-// SchemaName names the schema in the published document.
 func (refusal) SchemaName() string { return "BalanceAdjustmentRefusal" }
 
 func malformed(_ int, f *fault.Error) any {

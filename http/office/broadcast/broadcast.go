@@ -151,7 +151,6 @@ type leftOut struct {
 	CampaignsOff    int `json:"campaignsOff" doc:"accounts that do not allow campaigns by SMS" example:"1"`
 }
 
-// SchemaName names the schema in the published document.
 func (leftOut) SchemaName() string { return "SmsLeftOut" }
 
 func (g Group) text(ctx context.Context, who rest.Caller, in textRequest) (out rest.Data[accepted], err error) {

@@ -76,7 +76,6 @@ type deployRecord struct {
 	UpdatedAt           rest.Time `json:"updated_at"`
 }
 
-// SchemaName names the schema in the published document.
 func (deployRecord) SchemaName() string { return "DeployRequest" }
 
 func showDeploy(d staffrequest.Deploy) deployRecord {

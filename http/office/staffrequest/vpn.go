@@ -23,7 +23,6 @@ type vpnRecord struct {
 	UpdatedAt       rest.Time `json:"updated_at"`
 }
 
-// SchemaName names the schema in the published document.
 func (vpnRecord) SchemaName() string { return "VpnRequest" }
 
 func showVPN(v staffrequest.VPN) vpnRecord {

@@ -65,7 +65,6 @@ type application struct {
 	CreatedAt   rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (application) SchemaName() string { return "CorporateApplication" }
 
 func showApplication(a corporate.Application) application {
@@ -109,7 +108,6 @@ type record struct {
 	Email           *string `json:"email" example:"ayse@acme.example"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "CorporateUser" }
 
 func show(u corporate.User) record {

@@ -39,7 +39,6 @@ type record struct {
 	IsExplainMandatory bool `json:"isExplainMandatory" doc:"whether the choice requires an explanation"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "DropdownOption" }
 
 func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) ([]record, error) {

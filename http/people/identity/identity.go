@@ -59,7 +59,6 @@ type answers struct {
 	CountText   *string `json:"explainEstimatedMonthlyDWCount" maxLength:"1000" example:"Every day"`
 }
 
-// SchemaName names the schema in the published document.
 func (answers) SchemaName() string { return "AdditionalInfo" }
 
 func (in answers) info() identity.Info {
@@ -78,7 +77,6 @@ type informed struct {
 	Income  *string `json:"monthlyIncomeAmountId" example:"14"`
 }
 
-// SchemaName names the schema in the published document.
 func (informed) SchemaName() string { return "AdditionalInfoSaved" }
 
 func (g Group) inform(ctx context.Context, who rest.Caller, in answers) (informed, error) {
@@ -122,7 +120,6 @@ type confirmed struct {
 	Data  *account `json:"data"`
 }
 
-// SchemaName names the schema in the published document.
 func (confirmed) SchemaName() string { return "IdentityConfirmed" }
 
 type account struct {
@@ -132,7 +129,6 @@ type account struct {
 	LevelID    int    `json:"levelId" example:"0"`
 }
 
-// SchemaName names the schema in the published document.
 func (account) SchemaName() string { return "IdentityAccount" }
 
 func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Reply[confirmed], error) {

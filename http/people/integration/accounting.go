@@ -11,7 +11,6 @@ import (
 // Accounting serves the journals of the bookkeeping (D-INT-06).
 type Accounting struct{ Service *accounting.Service }
 
-// Endpoints returns the lines of the table.
 func (g Accounting) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/integration/accounting/{job}", "Download an accounting journal", rest.TenantOrService, g.read,

@@ -12,7 +12,6 @@ import (
 // Applications serves the applications of companies (D-INT-06).
 type Applications struct{ Service *corporate.Service }
 
-// Endpoints returns the lines of the table.
 func (g Applications) Endpoints() []rest.Endpoint {
 	const path = "/integration/corporate-applications"
 	return rest.Section(section,
@@ -45,7 +44,6 @@ type application struct {
 	CreatedAt   rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (application) SchemaName() string { return "IntegrationCorporateApplication" }
 
 func showApplication(a corporate.Application) rest.Data[application] {

@@ -16,7 +16,6 @@ type Deposits struct {
 	FinalizedDeposit int
 }
 
-// Endpoints returns the lines of the table.
 func (g Deposits) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.NamesBy(rest.Post("/integration/deposits", "Report a deposit, its sender or its completion",
@@ -64,7 +63,6 @@ type deposit struct {
 	CreatedAt    rest.Time     `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (deposit) SchemaName() string { return "IntegrationDeposit" }
 
 func (g Deposits) show(d transaction.Deposit) deposit {

@@ -11,7 +11,6 @@ import (
 // Findings serves what a screening service found about users (D-INT-06).
 type Findings struct{ Service *standing.Service }
 
-// Endpoints returns the lines of the table.
 func (g Findings) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/integration/aml-findings", "Report an AML finding about a user", rest.TenantOrService, g.report,
@@ -50,7 +49,6 @@ type finding struct {
 	CreatedAt  rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (finding) SchemaName() string { return "AmlFinding" }
 
 func showFinding(f standing.Finding) rest.Data[finding] {

@@ -26,7 +26,6 @@ const section = "Extensions: integration"
 // Events serves the feed of what other services must know (D-INT-03).
 type Events struct{ Store integration.Store }
 
-// Endpoints returns the lines of the table.
 func (g Events) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/integration/events", "List events, oldest first", rest.TenantOrService, g.list, fault.InvalidField).
@@ -50,7 +49,6 @@ type event struct {
 	CreatedAt rest.Time         `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (event) SchemaName() string { return "IntegrationEvent" }
 
 func show(e integration.Event) event {

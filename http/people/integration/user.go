@@ -12,7 +12,6 @@ import (
 // Users serves the accounts that other services bring in (D-INT-07).
 type Users struct{ Service *registration.Service }
 
-// Endpoints returns the lines of the table.
 func (g Users) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/integration/users", "Create an account", rest.TenantOrService, g.add,
@@ -47,7 +46,6 @@ type newcomer struct {
 	Type        *string `json:"type" enum:"bireysel,kurumsal" doc:"a person (default) or a company"`
 }
 
-// SchemaName names the schema in the published document.
 func (newcomer) SchemaName() string { return "IntegrationUserCreation" }
 
 func (n newcomer) read() registration.Newcomer {
@@ -64,7 +62,6 @@ type account struct {
 	CreatedAt  rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (account) SchemaName() string { return "IntegrationUser" }
 
 func answer(r registration.Record, err error) (rest.Data[account], error) {
@@ -88,7 +85,6 @@ type started struct {
 	JobID string `json:"jobId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 }
 
-// SchemaName names the schema in the published document.
 func (started) SchemaName() string { return "IntegrationJob" }
 
 func (g Users) addAll(ctx context.Context, who rest.Caller, in bulkRequest) (out rest.Data[started], err error) {

@@ -33,7 +33,6 @@ var refusals = []fault.Code{fault.InvalidField, fault.InvalidState, fault.Record
 	fault.AddressNotAllowed, fault.InsufficientBalance, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked,
 	fault.MFANotAvailable, fault.RateLimited, fault.Overloaded}
 
-// Endpoints returns the lines of the table.
 func (g Withdrawals) Endpoints() []rest.Endpoint {
 	const path = "/integration/withdrawals"
 	return rest.Section(section,
@@ -84,7 +83,6 @@ type withdrawal struct {
 	CreatedAt  rest.Time     `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (withdrawal) SchemaName() string { return "IntegrationWithdrawal" }
 
 func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdrawal], error) {
@@ -123,7 +121,6 @@ type requested struct {
 	Challenge *wire.Challenge `json:"challenge,omitempty" doc:"challenge of the account owner, until it is approved"`
 }
 
-// SchemaName names the schema in the published document.
 func (requested) SchemaName() string { return "IntegrationWithdrawalRequested" }
 
 type withdrawalRequest struct {

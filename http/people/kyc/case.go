@@ -26,7 +26,6 @@ type shownCase struct {
 	Decision         *lastDecision `json:"decision"`
 }
 
-// SchemaName names the schema in the published document.
 func (shownCase) SchemaName() string { return "KycCase" }
 
 type shownTypes struct {
@@ -36,7 +35,6 @@ type shownTypes struct {
 	Address int64 `json:"address" example:"4"`
 }
 
-// SchemaName names the schema in the published document.
 func (shownTypes) SchemaName() string { return "KycDocumentTypes" }
 
 type shownChecks struct {
@@ -47,7 +45,6 @@ type shownChecks struct {
 	SameNumber int   `json:"sameNumber" doc:"other accounts with the same identity number" example:"0"`
 }
 
-// SchemaName names the schema in the published document.
 func (shownChecks) SchemaName() string { return "KycChecks" }
 
 type lastDecision struct {
@@ -58,7 +55,6 @@ type lastDecision struct {
 	DecidedAt      rest.Time `json:"decidedAt" example:"2026-01-31T10:00:00.000Z"`
 }
 
-// SchemaName names the schema in the published document.
 func (lastDecision) SchemaName() string { return "LastKycDecision" }
 
 func (g Group) show(ctx context.Context, _ rest.Caller, in caseRequest) (shownCase, error) {

@@ -62,7 +62,6 @@ type shown struct {
 	Selfie *string `json:"selfieImage"`
 }
 
-// SchemaName names the schema in the published document.
 func (images) SchemaName() string { return "KycDocument" }
 
 func (g Group) images(ctx context.Context, who rest.Caller, in imagesRequest) (images, error) {
@@ -104,7 +103,6 @@ type decided struct {
 	DocumentID     string   `json:"documentId" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 }
 
-// SchemaName names the schema in the published document.
 func (decided) SchemaName() string { return "KycDecision" }
 
 func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[decided], error) {
@@ -130,7 +128,6 @@ type confirmed struct {
 	AddressDescription *string `json:"addressDescription" example:"The bill is older than three months."`
 }
 
-// SchemaName names the schema in the published document.
 func (confirmed) SchemaName() string { return "AddressDecision" }
 
 func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Data[confirmed], error) {

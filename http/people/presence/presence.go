@@ -52,7 +52,6 @@ type person struct {
 	Since    rest.Time `json:"since" example:"2026-01-31T10:00:00.000Z"`
 }
 
-// SchemaName names the schema in the published document.
 func (person) SchemaName() string { return "PresentPerson" }
 
 type said struct {
@@ -60,7 +59,6 @@ type said struct {
 	Others  []person `json:"others" doc:"other viewers of the record, earliest first"`
 }
 
-// SchemaName names the schema in the published document.
 func (said) SchemaName() string { return "Presence" }
 
 func (g Group) say(ctx context.Context, who rest.Caller, in sayRequest) (out rest.Data[said], err error) {

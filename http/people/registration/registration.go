@@ -25,7 +25,6 @@ type Group struct {
 	Enabled   bool // registration.enabled
 }
 
-// Endpoints returns the lines of the table.
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Start2FA("POST", "/auth/register", "Sign up with codes by SMS and mail", rest.NoAuth,
@@ -63,7 +62,6 @@ type registerRequest struct {
 	Contracts      []rest.ID `json:"contracts,omitempty" maxItems:"100" doc:"ids of the contracts that the user accepts"`
 }
 
-// SchemaName names the schema in the published document.
 func (registerRequest) SchemaName() string { return "Registration" }
 
 // open refuses requests where sign-ups are off, as of a route that does not exist.
@@ -101,7 +99,6 @@ type terms struct {
 	Details []part  `json:"details"`
 }
 
-// SchemaName names the schema in the published document.
 func (terms) SchemaName() string { return "RegistrationContract" }
 
 type part struct {
@@ -109,7 +106,6 @@ type part struct {
 	Content string `json:"content" doc:"sanitized HTML" example:"<p>What this is about.</p>"`
 }
 
-// SchemaName names the schema in the published document.
 func (part) SchemaName() string { return "RegistrationContractDetail" }
 
 func (g Group) contracts(ctx context.Context, _ rest.Caller, _ rest.None) (out rest.Data[[]terms], err error) {

@@ -55,7 +55,6 @@ type record struct {
 	ClosedUserReason *string `json:"closedUserReason" example:"Asked for by the user"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "UserStanding" }
 
 func (g Group) set(ctx context.Context, who rest.Caller, in setRequest) (rest.Data[record], error) {
@@ -74,7 +73,6 @@ type riskyRecord struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (riskyRecord) SchemaName() string { return "UserAmlStatus" }
 
 func show(u user.User) riskyRecord {
