@@ -1,5 +1,5 @@
-// Package cluster serves the extension by which an administrator sees which
-// nodes form the cluster and what lives on the one that answers (D-EXT-01).
+// Package cluster serves the extension that shows administrators the nodes of the cluster and
+// the active actors of the answering node (D-EXT-01).
 package cluster
 
 import (
@@ -10,11 +10,10 @@ import (
 
 const section = "Extensions: cluster"
 
-// Status is what the answering node knows.
+// Status is the cluster as the answering node sees it.
 type Status struct {
 	Node string `json:"node" doc:"the node that answered"`
-	// Belongs is false while the node does not know whether it still is a member. It
-	// serves no challenges then.
+	// Belongs is false while the node cannot confirm its membership. It serves no challenges then.
 	Belongs     bool           `json:"belongs" doc:"false: membership unconfirmed; the node serves no challenges"`
 	Members     []Member       `json:"members"`
 	Activations map[string]int `json:"activations" doc:"active actors of this node by kind"`

@@ -10,10 +10,10 @@ import (
 // maxHops is the largest number of trusted proxies in a row.
 const maxHops = 10
 
-// ClientIP resolves the address of the real client (SEC-30, D-WAF-11): the socket's other end,
-// peer, or, when that is a trusted proxy, the right-most address of X-Forwarded-For that is
-// not one. Several headers are one list in the order in which they came, because a proxy may
-// add a header instead of extending one.
+// ClientIP resolves the address of the real client (SEC-30, D-WAF-11): the other end of the
+// socket, peer. If peer is a trusted proxy, it is the right-most address of X-Forwarded-For
+// that is not a trusted proxy. Several headers are one list in the order in which they came,
+// because a proxy may add a header instead of extending one.
 //
 // The client wrote the entries further left. They are ignored, however many or malformed they
 // are: otherwise a blocked client could send malformed entries to be taken for the proxy. A

@@ -12,8 +12,8 @@ import (
 )
 
 // The form of a message, judged before anything else (SEC-31, SEC-34). fasthttp refuses most
-// ambiguous messages, and this file refuses the others: a proxy in front might read such a
-// message differently, and a client could hide a second request inside it.
+// ambiguous messages, and this file refuses the others. A proxy could read such a message
+// differently, and a client could hide a second request inside it.
 
 // maxTarget is the longest request target, path and query together.
 const maxTarget = 2 << 10

@@ -28,9 +28,9 @@ type Starter interface {
 // and outside of any transaction. Its writes stay even if fn fails; its error is returned and
 // not stored.
 //
-// fn returns a non-nil error together with the answer when that answer must not be
-// kept (401, 403, 429 and 5xx): Run stores nothing, rolls its effects back and returns
-// the error. A kept answer of status 400 and above rolls its effects back too.
+// fn returns a non-nil error together with an answer that must not be stored (401, 403, 429
+// and 5xx). Run then stores nothing, rolls the effects back and returns the error. A kept
+// answer of status 400 and above rolls its effects back too.
 //
 // Errors: IDEMPOTENCY_MISMATCH for another body, IDEMPOTENCY_CONFLICT while the
 // first run goes on.

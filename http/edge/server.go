@@ -1,14 +1,14 @@
-// Package edge is the server at the door: it accepts connections, refuses
-// messages that are not well formed, and serves a table of endpoints (package rest).
-// Handlers and hooks never see a message that it refused.
+// Package edge is the HTTP server of the public interface: it accepts connections, refuses
+// malformed messages, and serves a table of endpoints (package rest). Handlers and hooks never
+// see a refused message.
 //
 // The one idea: the cheap check comes first, and the server pays nothing for a client
 // that has not passed it. The firewall also counts a request that is refused before
 // its route is known.
 //
-// Start reading at Server (the order of checks, D-GEN-19), then listen.go
-// (connections), edge.go (what HTTP itself must look like, SEC-30, 31, 34),
-// request.go (what a hook sees) and serve.go (one endpoint).
+// Start reading at Server (the order of checks, D-GEN-19). Then read listen.go (connections),
+// edge.go (the form of HTTP messages, SEC-30, 31, 34), request.go (the request of a hook) and
+// serve.go (one endpoint).
 package edge
 
 import (
@@ -30,9 +30,9 @@ import (
 )
 
 // Server serves a table of endpoints. The checks of a request, in this order (D-GEN-19): form
-// of the message · draining and overload · spelling of the target · preflight · route · body
-// size and coding · firewall · credential · authorization · content type and fields ·
-// idempotency · one-time code · handler.
+// of the message, draining and overload, spelling of the target, preflight, route, body size
+// and coding, firewall. Then: credential, authorization, content type and fields, idempotency,
+// one-time code, handler.
 type Server struct {
 	// App is the Fiber application, for listening and for shutting down. Routes
 	// are added through New and Raw alone, so that each passes the checks above.
@@ -61,10 +61,10 @@ const (
 	defaultTimeout   = 10 * time.Second
 )
 
-// New builds the server of a table. The error lists everything that is wrong
-// with the options and the table: a credential without a guard, a flag without
-// its hook, an endpoint defined twice, a guarded key that names no endpoint, an
-// endpoint that starts a challenge itself or one that takes no x-auth.
+// New builds the server of a table. The error lists every problem of the options and the
+// table: a credential without a guard, a flag without its hook, an endpoint defined twice. It
+// also lists a guarded key without an endpoint, or of an endpoint that starts a challenge
+// itself or accepts no x-auth.
 func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	opts.fill()
 	opts.clampConnections()

@@ -6,7 +6,7 @@
 //
 // The one idea: every check that a request must pass is data on its Endpoint. A credential
 // without a guard, a guarded key without an endpoint or a flag without its hook stops the
-// start of the program (package edge), so no endpoint is left open by omission. Handlers never
+// start of the program (package edge). No endpoint is left open by omission. Handlers never
 // see the framework, and no string they get aliases a buffer that the next request will
 // overwrite.
 //

@@ -1,5 +1,5 @@
-// Package challenge serves section 4.1 of the interface: the endpoints by which a client works
-// through a challenge. The socket of the section is in http/socket.
+// Package challenge serves section 4.1 of the interface: the endpoints with which a client
+// completes a challenge. The socket of the section is in http/socket.
 package challenge
 
 import (
@@ -21,7 +21,7 @@ const (
 	extension = "Extensions: challenges"
 )
 
-// Answers is what the section needs of stepup.Answerer.
+// Answers is the part of stepup.Answerer that the section uses.
 type Answers interface {
 	Complete(ctx context.Context, a stepup.Answer) (stepup.Completion, error)
 	Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
@@ -31,8 +31,8 @@ type Answers interface {
 		language string) string) ([]stepup.Approval, error)
 }
 
-// Group serves the section. CountryName, where it is set, turns a country's code
-// into its name in a language; Zone is that of written times, UTC where it is nil.
+// Group serves the section. CountryName, if set, turns a country code into its name in a
+// language; Zone is that of written times, UTC where it is nil.
 type Group struct {
 	Answers     Answers
 	Now         func() time.Time
@@ -84,8 +84,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 	)
 }
 
-// startRequest names one of two actions: VERIFY_EMAIL asks for the code that is
-// sent to the account's address, and marks it verified.
+// startRequest names one of two actions: VERIFY_EMAIL requires the code that is sent to the
+// account's address, and marks the address as verified.
 type startRequest struct {
 	ActionCode string `json:"actionCode" enum:"VERIFY_EMAIL,DURING_VIDEO_KYC"`
 }

@@ -11,8 +11,7 @@ import (
 
 const section = "4.12 Users"
 
-// Group serves the endpoint. CDN stands before the paths of the flags, which the
-// program serves itself.
+// Group serves the endpoint. CDN is the prefix of the paths of the flags, which the program serves itself.
 type Group struct{ CDN string }
 
 func (g Group) Endpoints() []rest.Endpoint {

@@ -1,6 +1,5 @@
-// Package device serves the extension endpoints by which an account holder
-// registers, lists and removes the devices that answer pushes (D-AUTH-06,
-// D-EXT-01).
+// Package device serves the extension endpoints with which account owners register, list and
+// delete the devices that answer pushes (D-AUTH-06, D-EXT-01).
 //
 // Start reading at Endpoints. Every rule is in domain/access/device.
 package device
@@ -67,7 +66,7 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (device.
 	return g.Service.Register(ctx, who.UserID, auth.Signed(who), r)
 }
 
-// record is a device as D-EXT-01 shows it.
+// record is the wire shape of a device (D-EXT-01).
 type record struct {
 	DeviceID    string     `json:"deviceId"`
 	Brand       string     `json:"brand"`

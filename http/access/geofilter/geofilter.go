@@ -67,7 +67,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 		return nil, err
 	}
 	language := who.Language
-	if !who.LanguageAsked && len(all) > 0 { // the user's own comes before the default (D-GEN-16)
+	if !who.LanguageAsked && len(all) > 0 { // the user's own language precedes the default (D-GEN-16)
 		u, err := g.Service.Users.Get(ctx, who.UserID)
 		if err != nil {
 			return nil, err

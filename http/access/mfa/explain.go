@@ -14,11 +14,10 @@ import (
 
 const extension = "Extensions: multi-factor administration"
 
-// Explain serves the extension: Start tells how the start of a challenge would be
-// decided.
+// Explain serves the extension: Start explains the decision about the start of a challenge.
 type Explain struct {
 	Start func(ctx context.Context, action, userID, ip string) (stepup.Explanation, error)
-	// Rehearse judges a policy and tells what it would have come to.
+	// Rehearse validates a policy and simulates it on recent challenges.
 	Rehearse func(ctx context.Context, p mfa.Policy) (stepup.Rehearsal, error)
 }
 
@@ -45,7 +44,7 @@ type explainRequest struct {
 	IP         *string `json:"ip" doc:"the client address of the simulated request"`
 }
 
-// Validate names both faulty fields at once.
+// Validate reports both invalid fields at once.
 func (in explainRequest) Validate() error {
 	var problems []fault.Problem
 	if mfa.CheckCode("actionCode", in.ActionCode) != nil {

@@ -1,9 +1,9 @@
-// Package mfa serves section 4.4 of the interface, the administration of the second
-// factor: nine endpoints over methods, actions and policies, and beside them an
-// extension that tells which policy applies. It reads and writes the wire shapes of
-// section 2.2 of the interface and leaves every rule to domain/access/mfa.
+// Package mfa serves section 4.4 of the interface, the administration of the second factor:
+// nine endpoints for methods, actions and policies. An extension explains which policy
+// applies. It reads and writes the wire shapes of section 2.2 of the interface and leaves
+// every rule to domain/access/mfa.
 //
-// Start reading at Endpoints, then request.go for what a body may say.
+// Start reading at Endpoints, then request.go for the fields of a body.
 package mfa
 
 import (
@@ -16,8 +16,8 @@ import (
 
 const section = "4.4 MFA administration"
 
-// Group serves the section. Lists show what is stored, not this node's
-// snapshot of it, so that an administrator reads what another node wrote.
+// Group serves the section. Lists show the stored records, not this node's snapshot, so that
+// administrators see writes of other nodes at once.
 type Group struct{ Admin *mfa.Admin }
 
 func (g Group) Endpoints() []rest.Endpoint {
@@ -141,13 +141,13 @@ type policy struct {
 	Detail     detail `json:"detail"`
 }
 
-// detail of a COMMON policy. The interface spells the last one "preffered"
-// and shows it in requests only; it is listed so that it can be read back.
+// detail of a COMMON policy. The interface spells the last one "preffered" and has it only in
+// requests; it is listed so that clients can read it back.
 type detail struct {
 	Methods   [][]string `json:"methods" schema:"MethodChoices"`
 	Required  int        `json:"required" doc:"number of methods to complete"`
 	Preferred int        `json:"preffered" doc:"no effect"`
-	// NumberMatching is an option of ours, shown where it is on.
+	// NumberMatching is an extension, present if it is on.
 	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: approve a push with the starter's number"`
 }
 
@@ -185,8 +185,8 @@ func (g Group) changeCommon(ctx context.Context, who rest.Caller, in changeCommo
 	return rest.None{}, g.Admin.ChangeCommon(ctx, who.By(), c)
 }
 
-// filter is the optional code of a list: one that nobody has matches nothing
-// (D-MFA-10). INVALID_FIELD for a value that cannot be a code.
+// filter is the optional code of a list: an unknown code matches nothing (D-MFA-10).
+// INVALID_FIELD for a value that cannot be a code.
 func filter(field string, code *string) ([]string, error) {
 	if code == nil {
 		return nil, nil

@@ -50,7 +50,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	)
 }
 
-// Public starts what the section's public endpoints prepare (guard.Starter).
+// Public starts the challenges that the section's public endpoints prepare (auth.Starter).
 func (g Group) Public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
 	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started,
 		error){replace.ActionReset: g.startReset}
@@ -95,7 +95,7 @@ type changeRequest struct {
 	OldPassword    string `json:"oldPassword" blank:"ok" maxLength:"1024"`
 }
 
-// Validate says that an old password of nothing is a missing one.
+// Validate reports an empty old password as missing.
 func (in changeRequest) Validate() error {
 	if in.OldPassword == "" {
 		return fault.Invalid("oldPassword", "is required")

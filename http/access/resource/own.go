@@ -6,12 +6,11 @@ import (
 	"castellan/http/rest"
 )
 
-// Own tells callers what they may ask for, so that a client shows no button that
-// cannot work.
+// Own lists the endpoints that callers may use, so that a client shows only buttons that work.
 type Own struct {
 	// Table lists the endpoints of the program.
 	Table func() []rest.Endpoint
-	// Permits says what the guards would; asAdmin: the caller may also act for others there.
+	// Permits returns the decision of the guards; asAdmin: the caller may also act for other accounts.
 	Permits func(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin bool)
 	// Action is the code of the challenge that a call starts, "" for none.
 	Action func(e *rest.Endpoint) string

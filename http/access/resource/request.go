@@ -23,7 +23,7 @@ type resourceRequest struct {
 	ResourceTypeID  rest.ID `json:"resourceTypeId" doc:"a type of the same context"`
 	ResourceContext string  `json:"resourceContext" enum:"UI,API"`
 
-	// What the record shows and the interface gives no way to write (D-RES-02, 06).
+	// Extensions: fields of the record that the interface cannot write (D-RES-02, 06).
 	ParentResourceID rest.Nullable[rest.ID] `json:"parentResourceId" doc:"extension: in the same context; null: none"`
 
 	AllResourceActions rest.Nullable[json.RawMessage] `json:"allResourceActions" doc:"extension: any JSON"`
@@ -66,7 +66,7 @@ type removeTypeRequest struct {
 	ResourceTypeID rest.ID `json:"resourceTypeId"`
 }
 
-// anyJSON is nil for a field that was not sent: the record keeps its value.
+// anyJSON is nil for a field that was not sent; the record keeps its value.
 func anyJSON(n rest.Nullable[json.RawMessage]) *json.RawMessage {
 	switch {
 	case !n.Sent:

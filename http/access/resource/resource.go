@@ -1,12 +1,11 @@
-// Package resource serves section 4.6 of the interface, the resource registry:
-// resources, their types, and the log of grants to roles; and beside it the extension
-// around roles (role.go). It reads and writes the wire shapes of section 2.4 of the
-// interface and leaves every rule to domain/access/resource.
+// Package resource serves section 4.6 of the interface, the resource registry: resources,
+// their types, and the log of grants to roles; and the extension for roles (role.go). It reads
+// and writes the wire shapes of section 2.4 of the interface and leaves every rule to
+// domain/access/resource.
 //
-// Every endpoint is reserved to the role admin: a change of the registry changes
-// what others may do (D-AUTH-03).
+// Every endpoint is reserved to the role admin: a change of the registry changes permissions (D-AUTH-03).
 //
-// Start reading at Endpoints, then request.go for what a body may say.
+// Start reading at Endpoints, then request.go for the fields of a body.
 package resource
 
 import (
@@ -72,13 +71,13 @@ type record struct {
 	AllResourceActions rest.JSON `json:"allResourceActions" doc:"any JSON, returned as sent"`
 	MenuItemProperties rest.JSON `json:"menuItemProperties" doc:"any JSON, returned as sent"`
 
-	// Only for who asks for them: the interface lists the record without (D-RES-01).
+	// Present only on request: the interface lists the record without them (D-RES-01).
 	Status          *int    `json:"status,omitempty" doc:"1 active, 0 passive; present if stored is true"`
 	ResourceContext *string `json:"resourceContext,omitempty" enum:"UI,API" doc:"present if stored is true"`
 }
 
-// resources lists the resources without a parent, each with its nested ones.
-// A resource and its parent are of one context, so the filter tears no tree.
+// resources lists the resources without a parent, each with its nested ones. A resource and
+// its parent have the same context, so the filter keeps trees whole.
 func (g Group) resources(ctx context.Context, _ rest.Caller, in resourceFilter) ([]record, error) {
 	var of []resource.Context
 	if in.ResourceContext != nil {

@@ -10,10 +10,9 @@ import (
 
 const rolesSection = "Extensions: roles and permissions"
 
-// Roles serves the extension around roles: the roles themselves, the accounts
-// that hold them, and what each is granted (decisions D-EXT-01, D-AUTH-03). Every
-// endpoint is reserved to the role admin: an account that may grant could grant
-// itself everything.
+// Roles serves the extension for roles: the roles, their members and their grants (decisions
+// D-EXT-01, D-AUTH-03). Every endpoint is reserved to the role admin: an account that may
+// grant could grant itself everything.
 type Roles struct{ Admin *resource.Admin }
 
 // anEndpoint is the resource of the examples.

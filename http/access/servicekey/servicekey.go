@@ -1,5 +1,5 @@
-// Package servicekey serves the keys of service clients (D-INT-01): an extension by which
-// administrators list, add, rotate and remove them.
+// Package servicekey serves the keys of service clients (D-INT-01): an extension with which
+// administrators list, create, rotate and delete them.
 //
 // Start reading at Group.Endpoints.
 package servicekey
@@ -42,7 +42,7 @@ type record struct {
 	IP        []string   `json:"ip" doc:"allowed client addresses and networks; empty: every address"`
 	CreatedAt rest.Time  `json:"createdAt"`
 	RotatedAt *rest.Time `json:"rotatedAt" doc:"time of the last rotation" example:"2026-11-24T10:00:00.000Z"`
-	// OldUntil is sent while two keys are valid.
+	// OldUntil is present while two keys are valid.
 	OldUntil *rest.Time `json:"oldUntil" doc:"expiry of the previous key" example:"2026-11-24T11:00:00.000Z"`
 }
 
@@ -96,7 +96,7 @@ func (g Group) rotate(ctx context.Context, who rest.Caller, in nameRequest) (out
 	return rest.Data[made]{Data: made{show(k), header}}, err
 }
 
-// removed names the key that is gone.
+// removed names the deleted key.
 type removed struct {
 	Name string `json:"name" example:"wallet"`
 }

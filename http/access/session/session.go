@@ -1,6 +1,5 @@
-// Package session serves the extension endpoints around the session: logging
-// in with a password and a second factor, logging out, and the list of where
-// one is logged in (decisions D-AUTH-01, D-EXT-01).
+// Package session serves the extension endpoints for sessions (decisions D-AUTH-01, D-EXT-01):
+// login with a password and a second factor, logout, and the list of sessions.
 //
 // Start reading at Endpoints. Every rule is in domain/access/session.
 package session
@@ -20,8 +19,8 @@ import (
 
 const section = "Extensions: login and sessions"
 
-// Group serves the endpoints. Service is needed; CountryName, where it is set,
-// turns a country's code into its name in a language.
+// Group serves the endpoints. Service is required; CountryName, where it is set, turns a
+// country's code into its name in a language.
 type Group struct {
 	Service     *session.Service
 	CountryName func(code, language string) string
@@ -62,8 +61,7 @@ type loginRequest struct {
 	who user.Identifier // read by Lacks, once
 }
 
-// Lacks asks for one way to say who logs in, well spelled, and for a password
-// that is not empty. It keeps the identifier that it reads.
+// Lacks requires one valid identifier and a password that is not empty. It stores the identifier that it reads.
 func (in *loginRequest) Lacks() (missing []fault.Problem) {
 	add := func(field, message string) {
 		missing = append(missing, fault.Problem{Field: field, Message: message})
@@ -84,7 +82,7 @@ func (in *loginRequest) Lacks() (missing []fault.Problem) {
 	return missing
 }
 
-// Validate refuses two ways to say who logs in.
+// Validate refuses two identifiers.
 func (in *loginRequest) Validate() error {
 	if in.Email != nil && (in.CountryCode != nil || in.PhoneNumber != nil) {
 		return fault.Invalid("email", "give either a phone number or a mail address")
@@ -108,7 +106,7 @@ func (g Group) logout(ctx context.Context, who rest.Caller, _ rest.None) (rest.N
 	return rest.None{}, g.Service.Logout(ctx, caller(who))
 }
 
-// record is a session as D-EXT-01 shows it.
+// record is the wire shape of a session (D-EXT-01).
 type record struct {
 	SessionID   string    `json:"sessionId"`
 	CreatedAt   rest.Time `json:"createdAt"`
@@ -127,7 +125,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 		return nil, err
 	}
 	language := who.Language
-	// the user's own comes before the default (D-GEN-16)
+	// the user's own language precedes the default (D-GEN-16)
 	if !who.LanguageAsked && slices.ContainsFunc(all, func(s session.Session) bool { return s.Country != "" }) {
 		u, err := g.Service.Users.Get(ctx, who.UserID)
 		if err != nil {
@@ -159,7 +157,7 @@ type endRequest struct {
 	All       *bool   `json:"all" doc:"true ends all sessions, including the session of this request"`
 }
 
-// Validate asks for exactly one of the two.
+// Validate requires exactly one of the two.
 func (in endRequest) Validate() error {
 	switch all := in.All != nil && *in.All; {
 	case all && in.SessionID != nil:

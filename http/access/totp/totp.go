@@ -39,7 +39,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	)
 }
 
-// Neither action needs to remember anything of its request.
+// Neither action stores data of its request.
 
 func (g Group) setup(ctx context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
 	return rest.None{}, g.Service.Definable(ctx, who.UserID)

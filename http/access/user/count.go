@@ -30,7 +30,7 @@ func (g Group) countsBetween(ctx context.Context, _ rest.Caller, in spanRequest)
 	return rest.Each(counts, showDay), err
 }
 
-// month is how many days lastMonth tells of (D-USR-05).
+// month is the number of days of lastMonth (D-USR-05).
 const month = 30
 
 func (g Group) lastMonth(ctx context.Context, _ rest.Caller, _ rest.None) ([]dayCount, error) {
@@ -63,11 +63,11 @@ type statusCount struct {
 
 func (statusCount) SchemaName() string { return "UserCountByStatus" }
 
-// names are the English names of the statuses that every installation starts with.
-// Another one is called by its code.
+// names are the English names of the statuses that every installation starts with. Other
+// statuses are shown by their code.
 var names = map[string]string{"active": "Active", "passive": "Passive", "blocked": "Blocked", "closed": "Closed"}
 
-// byStatus counts the accounts of each known status, those of none too, and of each
+// byStatus counts the accounts of each known status, including zero, and of each other status
 // that an account still has.
 func (g Group) byStatus(ctx context.Context, who rest.Caller, in statusRequest) ([]statusCount, error) {
 	if p := g.unknown("statusCode", in.StatusCode); p != nil {
@@ -92,7 +92,7 @@ func (g Group) byStatus(ctx context.Context, who rest.Caller, in statusRequest) 
 	return out, nil
 }
 
-// LevelName is the number of a level and its label. Levels are a slice of the area money, above this one.
+// LevelName is the number of a level and its label. Levels belong to the area money, above this one.
 type LevelName struct {
 	ID    int
 	Label string

@@ -80,9 +80,9 @@ func (g Group) query(in listRequest) (user.Query, error) {
 	return q, fault.All(problems)
 }
 
-// numbers reads a phone number that was sent with or without its dialling code, and with or
-// without a plus sign: written bare in a query a plus arrives as a space. A number that begins
-// with "+" or "00" has its dialling code; of any other, both readings are returned.
+// numbers reads a phone number with or without its dialling code and plus sign. An unescaped
+// plus in a query arrives as a space. A number that begins with "+" or "00" has its dialling
+// code; for any other, both readings are returned.
 func numbers(s string) (full, national *string, ok bool) {
 	text := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -.()/", r) {
@@ -104,7 +104,7 @@ func numbers(s string) (full, national *string, ok bool) {
 	return new("+" + digits), national, true
 }
 
-// unknown is the problem of a status that the installation does not have (D-GEN-17).
+// unknown is the problem for a status that the installation does not have (D-GEN-17).
 func (g Group) unknown(field string, status *string) *fault.Problem {
 	if status == nil || slices.Contains(g.Statuses(), *status) {
 		return nil
@@ -120,7 +120,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out r
 	return rest.List(ctx, who, in.Paging, q, g.Directory.Find, show)
 }
 
-// registration is an account in a list by registration (D-USR-05).
+// registration is an account in a list by registration date (D-USR-05).
 type registration struct {
 	item
 	CreatedAt rest.Time `json:"createdAt"`

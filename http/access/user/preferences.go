@@ -9,7 +9,7 @@ import (
 	"castellan/http/rest"
 )
 
-// preferences are the endpoints by which users choose how the service writes to them.
+// preferences are the endpoints for the message preferences of users.
 func (g Group) preferences() rest.Endpoints {
 	const path = "/user/preferences"
 	return rest.Section("Extensions: users",
@@ -54,7 +54,7 @@ type preferRequest struct {
 func (g Group) prefer(ctx context.Context, who rest.Caller, in preferRequest) (rest.Data[preferences], error) {
 	u, err := g.Profiles.Prefer(ctx, who.By(), func(p *profile.Preferences) {
 		if in.Language.Sent {
-			p.Language = in.Language.Value // "" of null
+			p.Language = in.Language.Value // "" for null
 		}
 		rest.Set(&p.Campaigns.Mail, in.CampaignMail)
 		rest.Set(&p.Campaigns.SMS, in.CampaignSMS)

@@ -34,7 +34,7 @@ type phoneRequest struct {
 
 func (g Group) setPhone(ctx context.Context, who rest.Caller, in phoneRequest) (rest.Data[item], error) {
 	is, problems := user.Identify(&in.CountryCode, &in.PhoneNum, nil)
-	if is.Phone != "" && (user.User{Phone: is.Phone}).Reachable() == "" { // the form of a placeholder
+	if is.Phone != "" && (user.User{Phone: is.Phone}).Reachable() == "" { // a placeholder
 		problems = append(problems, fault.Problem{Field: "phoneNum", Message: "must be digits, without the country code"})
 	}
 	if err := renamed(problems, "phoneNumber", "phoneNum"); err != nil {
@@ -60,7 +60,7 @@ func (g Group) setMail(ctx context.Context, who rest.Caller, in mailRequest) (re
 	return answered(g.Profiles.SetMail(ctx, who.By(), in.UserID, is.Mail))
 }
 
-// renamed is INVALID_FIELD with the name that a field has here.
+// renamed is INVALID_FIELD with the field names of this endpoint.
 func renamed(problems []fault.Problem, from, to string) error {
 	for i, p := range problems {
 		if p.Field == from {

@@ -1,5 +1,4 @@
-// Package user serves section 4.12 of the interface: the caller's own profile, and
-// what administrators see and change of accounts.
+// Package user serves section 4.12 of the interface: the caller's profile, and accounts for administrators.
 package user
 
 import (
@@ -21,7 +20,7 @@ type Group struct {
 	Directory user.Directory
 	// Statuses are the known statuses of accounts (D-GEN-17).
 	Statuses func() []string
-	// HashesIdentity are the keyed hashes under which an identity number is found.
+	// HashesIdentity returns the keyed hashes that index an identity number.
 	HashesIdentity func(number string) []string
 	Now            func() time.Time
 	Sessions       session.Store // has the history of logins
@@ -90,7 +89,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	), g.preferences()...)
 }
 
-// facts is all that the interface shows of an account to its owner.
+// facts is the account data that the interface shows to the owner.
 type facts struct {
 	TOTP                 bool `json:"totp" doc:"whether an authenticator is active"`
 	IsWithdrawProhibited bool `json:"isWithdrawProhibited"`

@@ -1,5 +1,5 @@
-// Package notification serves what a user is told inside the account: two
-// extension endpoints beside send-notification of section 4.10 of the interface.
+// Package notification serves the notifications in a user's account: two extension endpoints
+// beside send-notification of section 4.10 of the interface.
 package notification
 
 import (
@@ -58,7 +58,7 @@ type readRequest struct {
 	All *bool         `json:"all" doc:"true marks all notifications"`
 }
 
-// Validate asks for exactly one of the two.
+// Validate requires exactly one of the two.
 func (in readRequest) Validate() error {
 	if all := rest.Or(in.All, false); all == (in.IDs != nil) {
 		return fault.Invalid("ids", "send either ids or all: true")

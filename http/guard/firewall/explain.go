@@ -15,14 +15,13 @@ import (
 
 const extension = "Extensions: firewall"
 
-// Explain serves the extension: what the rules come to for one request. It looks
-// at the counters and counts nothing.
+// Explain serves the extension that explains the rules for one request. It reads the counters and counts nothing.
 type Explain struct {
 	Evaluator *firewall.Evaluator
 	Known     firewall.Resources
-	// CountryOf tells where an address is, for requests that do not say.
+	// CountryOf returns the country of an address, for requests without a country.
 	CountryOf func(netip.Addr) string
-	// Audit is what a rule is rehearsed on.
+	// Audit is the log on which a rule is simulated.
 	Audit audit.Store
 	App   string
 }
@@ -97,7 +96,7 @@ func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) 
 	return out, nil
 }
 
-// read names every faulty field at once.
+// read reports all invalid fields at once.
 func (g Explain) read(in explainRequest) (resource string, c firewall.Client, err error) {
 	var ps []fault.Problem
 	if method, all := strings.CutSuffix(in.Resource, " *"); all && method != "" && !strings.ContainsAny(method, " \t") {

@@ -1,9 +1,9 @@
-// Package firewall serves section 4.5 of the interface, the administration of request
-// rules: three endpoints, and beside them an extension that tells how the rules
-// decide about one request. It reads and writes the wire shape of section 2.3 of the
-// interface and leaves every rule about rules to domain/guard/firewall.
+// Package firewall serves section 4.5 of the interface, the administration of request rules:
+// three endpoints, and an extension that explains the decision about one request. It reads and
+// writes the wire shape of section 2.3 of the interface and leaves every rule about rules to
+// domain/guard/firewall.
 //
-// Start reading at Endpoints, then request.go for what a body may say.
+// Start reading at Endpoints, then request.go for the fields of a body.
 package firewall
 
 import (
@@ -16,8 +16,8 @@ import (
 
 const section = "4.5 Firewall rules"
 
-// Group serves the section. The list shows what is stored, not this node's
-// snapshot of it, so that an administrator reads what another node wrote.
+// Group serves the section. The list shows the stored rules, not this node's snapshot, so that
+// administrators see writes of other nodes at once.
 type Group struct{ Admin *firewall.Admin }
 
 func (g Group) Endpoints() []rest.Endpoint {
@@ -76,12 +76,12 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.No
 	return rest.None{}, g.Admin.Add(ctx, author(who, in.Force), in.rule())
 }
 
-// targets names the users that a new rule is about.
+// targets returns the users that a new rule targets.
 func (g Group) targets(_ context.Context, _ rest.Caller, in addRequest) (rest.Named, error) {
 	return usersOf(in.rule()), nil
 }
 
-// retargets names the users that a rule is about before and after a change.
+// retargets returns the users that a rule targets before and after a change.
 func (g Group) retargets(ctx context.Context, _ rest.Caller, in changeRequest) (n rest.Named, err error) {
 	found, err := g.Admin.Store.Rules(ctx, firewall.Query{Labels: []string{in.Label}})
 	for _, r := range found {

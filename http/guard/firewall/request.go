@@ -12,7 +12,7 @@ type filter struct {
 
 // The fields of both writes. A list that is sent replaces the list of the rule.
 type addRequest struct {
-	// AppID is marked required and has a default (D-WAF-01).
+	// AppID is documented as required but has a default (D-WAF-01).
 	AppID *string `json:"appId" doc:"application; default API" example:"API" doc.minLength:"1" doc.maxLength:"64"`
 
 	Label string `json:"label" doc:"unique across all applications" example:"login-ip" doc.maxLength:"200"`
@@ -29,7 +29,7 @@ type addRequest struct {
 	TargetAllEntities  *bool     `json:"targetAllEntities" doc:"default: true without targetEntities, otherwise false"`
 	TargetAllResources *bool     `json:"targetAllResources" doc:"default false"`
 	Status             *string   `json:"status" enum:"ACTIVE,INACTIVE" doc:"default INACTIVE"`
-	// The rest are options of ours.
+	// The rest are extensions.
 	DryRun *bool `json:"dryRun" doc:"extension: the rule counts and reports without refusing"`
 	Force  *bool `json:"force" doc:"extension: save the rule even if it blocks the caller"`
 }
@@ -51,8 +51,7 @@ func (in addRequest) rule() firewall.Rule {
 	if in.Status != nil {
 		r.Status = firewall.Status(*in.Status)
 	}
-	// A literal default would turn "keep this address out" into "keep everybody
-	// out" (D-WAF-02).
+	// A literal default would turn a block of one address into a block of all clients (D-WAF-02).
 	r.AllEntities = len(r.Entities) == 0
 	if in.TargetAllEntities != nil {
 		r.AllEntities = *in.TargetAllEntities
@@ -74,7 +73,7 @@ type changeRequest struct {
 	TargetAllEntities  *bool      `json:"targetAllEntities"`
 	TargetAllResources *bool      `json:"targetAllResources"`
 	Status             *string    `json:"status" enum:"ACTIVE,INACTIVE"`
-	// The rest are options of ours.
+	// The rest are extensions.
 	DryRun *bool `json:"dryRun" doc:"extension: the rule counts and reports without refusing"`
 	Force  *bool `json:"force" doc:"extension: save the rule even if it blocks the caller"`
 }

@@ -1,5 +1,5 @@
-// Package audit serves the extension by which an administrator reads the audit:
-// who did what to whom, from where, when, with what outcome (D-EXT-01, D-EXT-03).
+// Package audit serves the extension that lists the audit log for administrators: actor,
+// action, subject, origin, time and outcome (D-EXT-01, D-EXT-03).
 package audit
 
 import (
@@ -18,7 +18,7 @@ const section = "Extensions: audit"
 // Group serves the endpoints.
 type Group struct {
 	Store audit.Store
-	// State proves the last checkpoint.
+	// State verifies the last checkpoint.
 	State func(context.Context) (audit.State, error)
 }
 
@@ -75,8 +75,7 @@ func (in listRequest) query() (q audit.Query, err error) {
 	return q, err
 }
 
-// record is a row. Neither its id nor its hash is a secret: without the key of
-// the audit nobody can make another hash.
+// record is a row. Neither its id nor its hash is a secret: a forged hash requires the key of the audit.
 type record struct {
 	ID        string    `json:"id" doc:"the chain and the number within the chain"`
 	At        rest.Time `json:"at"`

@@ -1,5 +1,4 @@
-// Package job serves the extensions by which an administrator follows and cancels
-// background jobs (D-EXT-01).
+// Package job serves the extensions that list and cancel background jobs, for administrators (D-EXT-01).
 package job
 
 import (
@@ -65,7 +64,7 @@ type record struct {
 
 func (record) SchemaName() string { return "Job" }
 
-// failure is how many items failed for one reason.
+// failure is the number of items that failed for one reason.
 type failure struct {
 	Reason string   `json:"reason" example:"INVALID_STATE" doc:"an error code; OTHER combines further reasons"`
 	Text   string   `json:"text" example:"refused by the other side (MAIL)" doc:"in the requested language"`

@@ -1,6 +1,5 @@
-// Package parameter serves the system parameters of section 4.10 of the interface
-// (D-ADM-02): two endpoints, of which the second asks for a code of the
-// administrator's authenticator.
+// Package parameter serves the system parameters of section 4.10 of the interface (D-ADM-02):
+// two endpoints, of which the second requires a code of the administrator's authenticator.
 package parameter
 
 import (
@@ -15,8 +14,7 @@ import (
 
 const section = "4.10 Admin operations"
 
-// Group serves the endpoints. The list shows what is stored, not this node's
-// snapshot of it.
+// Group serves the endpoints. The list shows the stored values, not this node's snapshot.
 type Group struct{ Service *parameter.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
@@ -62,12 +60,11 @@ func (g Group) list(ctx context.Context, _ rest.Caller, in listRequest) ([]recor
 type updateRequest struct {
 	ID   rest.ID   `json:"id"`
 	JSON rest.JSON `json:"json" schema:"ParameterValues"`
-	// IfUpdatedAt is an option of ours.
+	// IfUpdatedAt is an extension.
 	IfUpdatedAt *rest.Time `json:"ifUpdatedAt" doc:"extension: the expected version; another version is refused"`
 }
 
-// ignored names the users whom a change of AMLCONTROL exempts from the AML control, or no
-// longer exempts.
+// ignored returns the users that a change of AMLCONTROL exempts from the AML control, or no longer exempts.
 func (g Group) ignored(ctx context.Context, _ rest.Caller, in updateRequest) (rest.Named, error) {
 	found, err := g.Service.Store.List(ctx, parameter.Query{ID: (*int64)(&in.ID), Code: &parameter.AMLControl.Code})
 	n := rest.Named{Matter: rest.Standing}

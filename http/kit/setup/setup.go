@@ -1,5 +1,5 @@
-// Package setup serves the extension by which administrators see which controls and features are off, and have all
-// that is set checked live (D-INT-09).
+// Package setup serves the extension that lists disabled controls and features and checks the configured
+// services live, for administrators (D-INT-09).
 package setup
 
 import (
@@ -15,7 +15,7 @@ const section = "Extensions: setup"
 
 // Group serves the endpoint.
 type Group struct {
-	// Report judges settings and parameters; Check also makes the live checks, at most once at a time.
+	// Report evaluates settings and parameters; Check also runs the live checks, at most once at a time.
 	Report func(ctx context.Context) setup.Report
 	Check  func(ctx context.Context) (setup.Report, error)
 }
@@ -36,7 +36,7 @@ type request struct {
 	Check *bool `json:"check" doc:"true: run the live checks"`
 }
 
-// report is what is known of the installation.
+// report is the state of the installation.
 type report struct {
 	Mode      string     `json:"mode" enum:"production,development"`
 	CheckedAt *rest.Time `json:"checkedAt" example:"2026-11-23T10:00:00.000Z" doc:"time of the live checks; null: not run"`

@@ -1,5 +1,4 @@
-// Package accounting serves the integration of the bookkeeping, of section 4.10 of
-// the interface (D-ADM-01).
+// Package accounting serves the accounting integration of section 4.10 of the interface (D-ADM-01).
 package accounting
 
 import (

@@ -53,7 +53,7 @@ type record struct {
 	NetworkID    int64  `json:"networkId"`
 	CurrencyCode string `json:"currencyCode"`
 	NetworkCode  string `json:"networkCode"`
-	// UsableFrom is left out where no waiting time is configured.
+	// UsableFrom is omitted if no waiting time is configured.
 	UsableFrom *rest.Time `json:"usableFrom,omitempty" doc:"earliest withdrawal; present if a waiting time is configured"`
 }
 

@@ -1,5 +1,5 @@
-// Package balance serves what administrators see of the money of users, of section
-// 4.9 of the interface (decision D-PRC-06). domain/money/balance sums it.
+// Package balance serves the balances of users for administrators, a part of section 4.9 of
+// the interface (decision D-PRC-06). domain/money/balance adds them up.
 //
 // Start reading at Endpoints.
 package balance
@@ -53,7 +53,7 @@ type memberRequest struct {
 	Type   *string `json:"type" maxLength:"64" example:"bireysel" doc:"type of the user"`
 }
 
-// memberBalance is a user asset and whose it is.
+// memberBalance is a user asset with its user.
 type memberBalance struct {
 	UserID string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	wire.UserAsset
@@ -85,8 +85,8 @@ type sumRequest struct {
 	CurrencyID *rest.ID `json:"currencyId"`
 }
 
-// assets are those that the filters select, nil for all. Of an asset that the
-// catalogue has no more its number is the code.
+// assets are the assets that the filters select, nil for all. The code of an asset that is no
+// longer in the catalogue is its number.
 func (g Group) assets(code string, id *rest.ID) []int64 {
 	if code == "" && id == nil {
 		return nil
@@ -105,7 +105,7 @@ func (g Group) assets(code string, id *rest.ID) []int64 {
 	return out
 }
 
-// currencySum is what users have of a currency.
+// currencySum is the total balance of users in a currency.
 type currencySum struct {
 	CurrencyCode string        `json:"currencyCode" example:"USDT"`
 	CurrencyID   int64         `json:"currencyId" doc:"0: the currency is no longer in the catalogue"`

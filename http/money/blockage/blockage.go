@@ -51,7 +51,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	)
 }
 
-// owner names the user of a blockage.
+// owner returns the user of a blockage.
 func (g Group) owner(ctx context.Context, id rest.ID) (rest.Named, error) {
 	b, err := g.Service.Store.Get(ctx, int64(id))
 	return rest.Named{Users: []string{b.UserID}, Matter: rest.Standing}, err
@@ -116,7 +116,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, show)
 }
 
-// ofCode narrows a query to the currency of a code; false where that leaves nothing.
+// ofCode limits a query to the currency of a code; false if nothing can match.
 func (g Group) ofCode(q *blockage.Query, code *string) bool {
 	if code == nil {
 		return true

@@ -1,9 +1,9 @@
-// Package currency serves section 4.7 of the interface, currencies and assets: what
-// there is, what an account has of it, how administrators set it up, and exchange
-// rates. It reads and writes the wire shapes of its section 2.5 (decisions D-CUR-01
-// to D-CUR-11) and leaves every rule to domain/money/currency and domain/money/rate.
+// Package currency serves section 4.7 of the interface: currencies, the assets of an account,
+// their setup by administrators, and exchange rates. It reads and writes the wire shapes of
+// its section 2.5 (decisions D-CUR-01 to D-CUR-11) and leaves every rule to
+// domain/money/currency and domain/money/rate.
 //
-// Start reading at Endpoints, then setup.go for what administrators send.
+// Start reading at Endpoints, then setup.go for the requests of administrators.
 package currency
 
 import (
@@ -20,8 +20,8 @@ import (
 
 const title = "4.7 Currency and assets"
 
-// Group serves the section. What everybody asks for is answered from the node's
-// snapshot; an administrator's list is read from the table.
+// Group serves the section. Public requests are answered from the node's snapshot; lists for
+// administrators are read from the table.
 type Group struct {
 	Service *currency.Service
 	Live    *currency.Live
@@ -97,7 +97,7 @@ type pairsRequest struct {
 	Active *bool `json:"currencyOfNetworkIsActive" doc:"filter by the active status of the link"`
 }
 
-// listed is a pair as everybody sees it.
+// listed is the public shape of a pair.
 type listed struct {
 	ID              int64  `json:"id"`
 	CurrencyCode    string `json:"currencyCode"`

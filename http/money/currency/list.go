@@ -14,7 +14,7 @@ type allRequest struct {
 	NetworkCode *string `json:"networkCode" doc:"for CURRENCY_NETWORK: the network code"`
 }
 
-// stored is what every record has beside the fields of its section.
+// stored holds the fields that every record has beside those of its section.
 type stored struct {
 	ID       int64 `json:"id"`
 	IsActive bool  `json:"isActive"`

@@ -8,8 +8,8 @@ import (
 	"castellan/http/rest"
 )
 
-// The fields of the three sections, as an administrator sends and lists them. What
-// is a number of the wallet provider means nothing here (D-CUR-03).
+// The fields of the three sections, as administrators send and list them. Ids of the wallet
+// provider have no meaning here (D-CUR-03).
 
 type currencyFields struct {
 	Code              string        `json:"code" example:"USDT" doc.pattern:"^[A-Za-z0-9._-]{1,32}$"`
@@ -64,7 +64,7 @@ func (f linkFields) record() currency.Link {
 		Withdraw: f.WithdrawEnable}}
 }
 
-// switched is a section that may be left out.
+// switched is an optional section.
 type switched struct {
 	Enabled bool `json:"enabled" doc:"false: the section is skipped"`
 }
@@ -102,7 +102,7 @@ type updateRequest struct {
 	} `json:"currencyOfNetwork"`
 }
 
-// outcome is the answer to both: what was added or changed now, and the ids.
+// outcome is the answer to both: the created or updated records and their ids.
 type outcome struct {
 	Currency            bool   `json:"currency" doc:"whether the currency was created or updated"`
 	CurrencyID          *int64 `json:"currencyId" doc:"null: none"`
@@ -124,7 +124,7 @@ func shown(r currency.Result) outcome {
 	return outcome{r.Currency.Done, id(r.Currency), r.Network.Done, id(r.Network), r.Pair.Done, id(r.Pair)}
 }
 
-// trySetup is a request of the page of examples, but for the ids and a name.
+// trySetup is the example request without the ids and a name.
 const trySetup = `{"currency":{%[1]s"enabled":true,"code":"AVAX","network":"AVAXC",` +
 	`"image":"https://cdn.example.com/avax.svg","name":"%[4]s","formatassetprice":0.01,"formatorderquantity":0.0001,` +
 	`"depositEnable":true,"withdrawEnable":true,"pngimage":"/coins/avax.png","marketdataid":"5805","threshold":0.5,` +

@@ -9,7 +9,7 @@ import (
 	"castellan/http/rest"
 )
 
-// administration are the endpoints by which administrators keep the levels.
+// administration are the endpoints with which administrators manage the levels.
 func (g Group) administration() rest.Endpoints {
 	const path = "/admin/levels"
 	return rest.Section("Extensions: levels",
@@ -29,7 +29,7 @@ func (g Group) administration() rest.Endpoints {
 	).For(rest.Admin).MarkSensitive().Extended().NamesNoUser("a level is no account")
 }
 
-// full is a level with the limits that the interface does not name.
+// full is a level with the limits that the interface does not have.
 type full struct {
 	record
 	ReceiveTryMonthly    *amount.Amount `json:"receiveLimitTRYMonthly" example:"1000000" doc:"null: 30 x daily limit"`
@@ -45,7 +45,7 @@ func (g Group) listAll(ctx context.Context, _ rest.Caller, _ rest.None) ([]full,
 	return rest.Each(all, showAll), err
 }
 
-// addRequest has a number that the column of an account's level holds.
+// addRequest has a level number that fits the column of an account's level.
 type addRequest struct {
 	LevelID              int64          `json:"levelId" minimum:"0" maximum:"1000000" example:"3"`
 	LevelLabel           string         `json:"levelLabel" maxLength:"100" example:"Premium"`

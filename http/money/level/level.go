@@ -1,6 +1,5 @@
-// Package level serves the levels of accounts, which are part of section 4.16 of the
-// interface (D-KYC-08): their list, which one an account has, and their administration, an
-// extension.
+// Package level serves the levels of accounts, which are part of section 4.16 of the interface
+// (D-KYC-08): their list, the level of an account, and their administration, an extension.
 package level
 
 import (
@@ -62,7 +61,7 @@ type giveRequest struct {
 	LevelID rest.ID `json:"levelId" example:"1"`
 }
 
-// given is an account with its level, as the limits of an account name them.
+// given is an account with its level, with the field names of limits.
 type given struct {
 	UserID     string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	LevelID    int64  `json:"levelId" example:"1"`

@@ -1,5 +1,4 @@
-// Package limit serves what an account may still receive and send, which is part of
-// section 4.12 of the interface (D-USR-03, D-USR-09).
+// Package limit serves the limits of accounts, a part of section 4.12 of the interface (D-USR-03, D-USR-09).
 package limit
 
 import (

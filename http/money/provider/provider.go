@@ -1,6 +1,6 @@
-// Package provider serves what the house has at other platforms, of section 4.9 of
-// the interface (decisions D-PRC-01 to D-PRC-03): readings of every five minutes,
-// for administrators. domain/money/provider reads and keeps them.
+// Package provider serves the company's balances at other platforms, a part of section 4.9 of
+// the interface (decisions D-PRC-01 to D-PRC-03): readings every five minutes, for
+// administrators. domain/money/provider reads and stores them.
 //
 // Start reading at Endpoints.
 package provider
@@ -60,7 +60,7 @@ func show(e provider.Entry) entry {
 	return entry{e.Account, assetObject{e.Asset, e.Free, e.Locked}}
 }
 
-// accountOf is the account that a store looks for.
+// accountOf is the account filter of a store; "" for all.
 func accountOf(text string) string {
 	if text = strings.TrimSpace(text); text == provider.AllAccounts {
 		return ""
@@ -68,7 +68,7 @@ func accountOf(text string) string {
 	return text
 }
 
-// assetOf is the code of an asset as snapshots have it.
+// assetOf is the code of an asset in the spelling of snapshots.
 func assetOf(text string) string { return strings.ToUpper(strings.TrimSpace(text)) }
 
 type ofAssetRequest struct {
@@ -111,7 +111,7 @@ type totalRequest struct {
 	Asset    *string   `json:"asset" maxLength:"32" example:"BTC" doc:"not case-sensitive"`
 }
 
-// total is what all accounts of a provider have of an asset.
+// total is the balance of all accounts of a provider in an asset.
 type total struct {
 	Provider string        `json:"provider" example:"spot"`
 	Asset    string        `json:"asset" example:"BTC"`
@@ -143,13 +143,13 @@ func (g Group) total(ctx context.Context, _ rest.Caller, in totalRequest) (out t
 		return totals{Value: shown}, nil
 	}
 	i := slices.IndexFunc(shown, func(t total) bool { return t.Asset == asset })
-	if i < 0 { // it was read, and nothing is there
+	if i < 0 { // it was read, and the balance is zero
 		return totals{Value: total{Provider: in.Provider, Asset: asset, At: slot.UnixMilli()}}, nil
 	}
 	return totals{Value: shown[i]}, nil
 }
 
-// floor is the beginning of the five minutes that t is in, before 1970 too.
+// floor rounds t down to five minutes, also before 1970.
 func floor(t time.Time) time.Time {
 	every, ms := provider.Every.Milliseconds(), t.UnixMilli()
 	return time.UnixMilli(ms - (ms%every+every)%every)

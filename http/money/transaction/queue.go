@@ -22,8 +22,7 @@ func (n Numbers) queue(s transaction.QueueStatus) int {
 	return int(s)
 }
 
-// queueStatus is the status of the queue with a number that a client sees; 0, which
-// no row has, where there is none.
+// queueStatus is the queue status of a client's number; 0, which no row has, for an unknown number.
 func (n Numbers) queueStatus(number int) transaction.QueueStatus {
 	for s := transaction.QueueSuccess; s <= transaction.QueueCancelled; s++ {
 		if n.queue(s) == number {
@@ -33,7 +32,7 @@ func (n Numbers) queueStatus(number int) transaction.QueueStatus {
 	return 0
 }
 
-// queued is an entry of the queue of withdrawals.
+// queued is an entry of the withdrawal queue.
 type queued struct {
 	ID          string `json:"id" doc:"id of the withdrawal" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
@@ -55,12 +54,12 @@ type queued struct {
 
 func (queued) SchemaName() string { return "CryptoWithdrawalQueueEntry" }
 
-// explorer is the address at which a transaction of a network is shown.
+// explorer is the block explorer URL of a transaction.
 func (g Group) explorer(network, txID string) string {
 	return parameter.Explorer.In(g.Service.Parameters.Set()).Of(network, txID)
 }
 
-// showQueued shows contact data to callers who get it in the list of accounts.
+// showQueued includes contact data for callers who see it in the list of accounts.
 func (g Group) showQueued(contacts bool) func(transaction.Entry) queued {
 	return func(e transaction.Entry) queued {
 		q := e.Queued
@@ -75,7 +74,7 @@ func (g Group) showQueued(contacts bool) func(transaction.Entry) queued {
 	}
 }
 
-// contacts reports whether the caller gets the contact data of users.
+// contacts reports whether the caller may see the contact data of users.
 func (g Group) contacts(who rest.Caller) bool {
 	return g.Shows != nil && g.Shows(who, "GET /admin/list-users")
 }
@@ -118,7 +117,7 @@ type decideRequest struct {
 	Reason       *string `json:"reason" maxLength:"500" doc:"for the audit log" example:"Sent by hand"`
 }
 
-// Validate asks for one of the two statuses, and for the currency of a success.
+// Validate requires one of the two statuses, and the currency for a success.
 func (in decideRequest) Validate() error {
 	success := in.Status == int(transaction.QueueSuccess)
 	var ps []fault.Problem
@@ -131,7 +130,7 @@ func (in decideRequest) Validate() error {
 	return fault.All(ps)
 }
 
-// queueOwner names the user of an entry of the queue.
+// queueOwner returns the user of a queue entry.
 func (g Group) queueOwner(ctx context.Context, _ rest.Caller, in decideRequest) (rest.Named, error) {
 	q, err := g.Service.Store.Queued(ctx, in.WithdrawalID)
 	return rest.Named{Users: []string{q.UserID}, Matter: rest.Standing}, err
@@ -151,7 +150,7 @@ func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (o
 	return out, err
 }
 
-// process is what happened to a transaction on its network.
+// process is an event of a transaction on its network.
 type process struct {
 	TransactionID       string `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	NetworkCode         string `json:"networkCode" example:"BTC"`

@@ -23,7 +23,7 @@ const (
 type Group struct {
 	Service *transaction.Service
 	Numbers Numbers
-	// Shows reports whether the caller may ask for an endpoint for other users; nil: never.
+	// Shows reports whether the caller may use an endpoint for other users; nil: never.
 	Shows func(who rest.Caller, endpoint string) bool
 }
 
@@ -134,7 +134,7 @@ func (g Group) adjust(ctx context.Context, who rest.Caller, in adjustRequest) (a
 		rest.Time{Time: made.CreatedAt}}}, nil
 }
 
-// ofBusiness is the text of a refusal that has the status 200.
+// ofBusiness is the text of a business refusal, which has the status 200.
 func ofBusiness(err error) (message string, is bool) {
 	var f *fault.Error
 	if !errors.As(err, &f) {
@@ -147,8 +147,7 @@ func ofBusiness(err error) (message string, is bool) {
 	return "", false
 }
 
-// refusal is the body of a request that cannot be read: the keys of an answer, and
-// the code of the error (D-TX-05).
+// refusal is the answer to an unreadable request: the keys of an answer, and the code of the error (D-TX-05).
 type refusal struct {
 	Code    int     `json:"code" example:"1"`
 	Data    *record `json:"data" example:"null"`

@@ -1,6 +1,6 @@
-// Package announcement serves section 4.19 of the interface: what the platform
-// tells its users. It reads and writes the wire shapes of section 2.11 of the
-// interface and leaves every rule to domain/office/announcement.
+// Package announcement serves section 4.19 of the interface, announcements to users. It reads
+// and writes the wire shapes of section 2.11 of the interface and leaves every rule to
+// domain/office/announcement.
 //
 // Start reading at Endpoints.
 package announcement
@@ -20,7 +20,7 @@ const section = "4.19 Announcements"
 // Group serves the section.
 type Group struct {
 	Service *announcement.Service
-	CDN     string // what stands before the path of a picture
+	CDN     string // prefix of the path of a picture
 }
 
 func (g Group) Endpoints() []rest.Endpoint {

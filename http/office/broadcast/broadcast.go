@@ -1,6 +1,6 @@
-// Package broadcast serves the messages to many of section 4.10 of the interface:
-// notifications by topic and SMS (D-ADM-04, D-ADM-05). Each answer names the job
-// that sends; GET /admin/jobs/{id} shows what became of it.
+// Package broadcast serves the bulk messages of section 4.10 of the interface: notifications
+// by topic and SMS (D-ADM-04, D-ADM-05). Each answer names the sending job; GET
+// /admin/jobs/{id} shows its outcome.
 package broadcast
 
 import (
@@ -51,7 +51,7 @@ type notifyRequest struct {
 	Language        *string      `json:"language" maxLength:"35" doc:"language of the text" example:"tr"`
 }
 
-// Validate asks for a recipient, and for an address of the image.
+// Validate requires a recipient, and a valid address of the image.
 func (in notifyRequest) Validate() error {
 	var ps []fault.Problem
 	if len(in.MemberID) == 0 {
@@ -64,7 +64,7 @@ func (in notifyRequest) Validate() error {
 	return fault.All(ps)
 }
 
-// notified says what was started.
+// notified names the started job.
 type notified struct {
 	Accepted bool     `json:"accepted"`
 	ID       string   `json:"id" doc:"id of the job"`
@@ -90,7 +90,7 @@ type textRequest struct {
 	narrowed user.Audience // of the filter
 }
 
-// Validate asks for recipients and reads the filter.
+// Validate requires recipients and reads the filter.
 func (in *textRequest) Validate() error {
 	var ps []fault.Problem
 	if !rest.Or(in.SendAllUsers, false) && len(rest.Or(in.UserIDs, nil)) == 0 {
@@ -105,8 +105,8 @@ func (in *textRequest) Validate() error {
 	return fault.All(ps)
 }
 
-// readFilter reads a filter, or says what is wrong with it. A key that it does not
-// know would send to the wrong people (D-ADM-05).
+// readFilter reads a filter, or returns the problem. It refuses unknown keys, because ignoring
+// them would send to the wrong people (D-ADM-05).
 func readFilter(text []byte) (a user.Audience, wrong string) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil || members == nil {
@@ -143,7 +143,7 @@ type accepted struct {
 	LeftOut  leftOut `json:"leftOut" doc:"excluded accounts, each counted once"`
 }
 
-// leftOut are the reasons in the order in which they are judged.
+// leftOut holds the reasons in the order in which they are checked.
 type leftOut struct {
 	Unknown         int `json:"unknown" doc:"ids without an account" example:"1"`
 	Filter          int `json:"filter" doc:"accounts that the filter excludes" example:"0"`

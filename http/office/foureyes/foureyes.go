@@ -1,5 +1,5 @@
-// Package foureyes serves the extensions by which a second person decides on requests
-// that mfa.four_eyes has wait for one (D-EXT-08).
+// Package foureyes serves the extensions with which a second person decides on the requests
+// that mfa.four_eyes selects (D-EXT-08).
 //
 // Start reading at Endpoints. Every rule is in domain/office/foureyes.
 package foureyes
@@ -20,22 +20,21 @@ import (
 const (
 	section     = "Extensions: approvals"
 	approvePath = "/admin/approvals/{id}/approve"
-	// judgedByRequest is why the id of a request names no user.
+	// judgedByRequest is the reason why the id of a request names no user.
 	judgedByRequest = "the users that the request itself names are judged for its approver too"
 )
 
 // Group serves the section.
 type Group struct {
 	Service *foureyes.Service
-	// Permit judges whether a caller may ask for an endpoint, by its key.
+	// Permit checks whether a caller may use an endpoint, by its key.
 	Permit func(ctx context.Context, who rest.Caller, key string) error
-	// Judge judges whether a caller may make a request that waits: the users that it names
-	// count too (D-AUTH-03).
+	// Judge checks whether a caller may make a pending request, including the users that it names (D-AUTH-03).
 	Judge func(ctx context.Context, who rest.Caller, request json.RawMessage) error
-	// Fresh brings what Permit judges by up to date.
+	// Fresh updates the snapshot that Permit uses.
 	Fresh func(ctx context.Context) error
-	// Look tells the fields of a request that waits, without secrets, and what it would
-	// change now. An error beside fields is what it would be refused for.
+	// Look returns the fields of a pending request, without secrets, and its current changes. An
+	// error beside fields is the refusal that the request would get.
 	Look func(ctx context.Context, request json.RawMessage) (fields json.RawMessage, all []rest.Change, err error)
 }
 
@@ -91,7 +90,7 @@ type record struct {
 	Refusal *string    `json:"refusal,omitempty" doc:"reason for a refusal now" example:"the balance is too small"`
 }
 
-// change is what a request would make of one record.
+// change is the change that a request would make to one record.
 type change struct {
 	Of     string    `json:"of" doc:"kind of the record" example:"treasury"`
 	ID     string    `json:"id" doc:"empty if of identifies the record" example:""`
@@ -155,7 +154,7 @@ func (g Group) show(ctx context.Context, who rest.Caller, in oneRequest) (out re
 	return out, g.look(ctx, who, r, &out)
 }
 
-// look adds what a request that waits asks for, and what it would change.
+// look adds the fields of a pending request and its changes.
 func (g Group) look(ctx context.Context, who rest.Caller, r foureyes.Request, out *record) error {
 	asked, err := g.Service.Asked(r)
 	if asked == nil || err != nil {
@@ -186,8 +185,8 @@ func (g Group) look(ctx context.Context, who rest.Caller, r foureyes.Request, ou
 	return err
 }
 
-// may judges whether a caller may make a request; of one that no longer waits, whether
-// the caller may use its endpoint.
+// may checks whether a caller may make a pending request; for a decided request, whether the
+// caller may use its endpoint.
 func (g Group) may(ctx context.Context, who rest.Caller) func(foureyes.Request) error {
 	return func(r foureyes.Request) error {
 		if err := g.Permit(ctx, who, r.Key()); err != nil {
@@ -201,7 +200,7 @@ func (g Group) may(ctx context.Context, who rest.Caller) func(foureyes.Request) 
 	}
 }
 
-// approval is the command of the challenge in front of an approval.
+// approval is the command of the challenge that guards an approval.
 type approval struct {
 	ID       string      `json:"id"`
 	Summary  string      `json:"summary"`
@@ -227,11 +226,11 @@ func (g Group) refuse(ctx context.Context, who rest.Caller, in refuseRequest) (o
 	return out, err
 }
 
-// maxTold bounds what a push tells of a request, in characters.
+// maxTold bounds the text about a request in a push, in characters.
 const maxTold = 300
 
-// Action is what runs when the challenge of an approval is complete: the request itself,
-// in the transaction of the approval.
+// Action runs when the challenge of an approval is complete. It executes the request in the
+// transaction of the approval.
 func (g Group) Action() challenge.Action {
 	read := func(command []byte) (a approval, err error) {
 		err = json.Unmarshal(command, &a)

@@ -1,5 +1,5 @@
-// Package approval serves section 4.13 of the interface, deploy and VPN requests.
-// Its records are in snake_case, as its requests are (D-DVP-03).
+// Package staffrequest serves section 4.13 of the interface, deploy and VPN requests. Its
+// records are in snake_case, as its requests are (D-DVP-03).
 package staffrequest
 
 import (
@@ -49,8 +49,7 @@ const (
 // all is the status that selects every request (D-DVP-01).
 const all = "ALL"
 
-// statusOf is the status that a list selects; nil: any. Where an id is asked for,
-// every status serves unless one is asked for too.
+// statusOf is the status that a list selects; nil: any. A request by id matches every status unless it names one.
 func statusOf(id *rest.ID, sent *string) *staffrequest.Status {
 	switch {
 	case sent == nil && id != nil, sent != nil && *sent == all:

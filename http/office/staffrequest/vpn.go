@@ -67,7 +67,7 @@ type changeVPNRequest struct {
 	Comment  *string `json:"comment" doc.maxLength:"2000" example:"Works from home"`
 }
 
-// requestor names the user whose access a request is about.
+// requestor returns the user whose access a request concerns.
 func (g Group) requestor(ctx context.Context, _ rest.Caller, in changeVPNRequest) (rest.Named, error) {
 	found, err := g.Service.VPNs.List(ctx, staffrequest.VPNQuery{ID: (*int64)(&in.ID)},
 		page.Query[staffrequest.Place]{Limit: 1})

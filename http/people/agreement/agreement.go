@@ -1,5 +1,5 @@
-// Package agreement serves the terms of section 4.10 of the interface (D-ADM-03,
-// D-ADM-07), and the extension by which a user accepts them.
+// Package agreement serves the agreements of section 4.10 of the interface (D-ADM-03,
+// D-ADM-07), and the extension with which users accept them.
 package agreement
 
 import (
@@ -74,7 +74,7 @@ type publishRequest struct {
 	UserID           string      `json:"userId" doc:"user id of the publisher"`
 }
 
-// published says what was added, and which job mails it.
+// published is the added version with the job that mails it.
 type published struct {
 	Accepted    bool    `json:"accepted"`
 	ID          *string `json:"id" doc:"id of the mail job; null: none" example:"01JD0000000000000000000000"`

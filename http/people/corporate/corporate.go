@@ -1,5 +1,5 @@
-// Package corporate serves section 4.20 of the interface, the applications and users
-// of companies. Its two writes say in message what is wrong (D-COR-04).
+// Package corporate serves section 4.20 of the interface, the applications and users of
+// companies. Its two writes return refusals in message (D-COR-04).
 package corporate
 
 import (
@@ -130,7 +130,7 @@ type insertRequest struct {
 	TaxNumber       *string `json:"taxNumber" maxLength:"10" doc:"tax number of the account (VKN)" example:"1234567890"`
 }
 
-// Validate refuses an account that is named and blank.
+// Validate refuses a blank user id.
 func (in insertRequest) Validate() error { return named(in.UserID) }
 
 func named(userID *string) error {
@@ -166,7 +166,7 @@ type changeRequest struct {
 	TaxNumber       rest.Nullable[string] `json:"taxNumber" maxLength:"10" doc:"of the account" example:"1234567890"`
 }
 
-// Validate asks for a change besides that of the account (D-COR-05).
+// Validate requires a change besides that of the account (D-COR-05).
 func (in changeRequest) Validate() error {
 	var ps []fault.Problem
 	for _, f := range []struct {
@@ -189,7 +189,7 @@ type changed struct {
 
 func (changed) SchemaName() string { return "CorporateUserUpdated" }
 
-// linked names the user of a link, and the one that takes the place.
+// linked returns the user of a link, and the user that replaces it.
 func (g Group) linked(ctx context.Context, _ rest.Caller, in changeRequest) (rest.Named, error) {
 	found, err := g.Service.Store.Users(ctx, corporate.UserQuery{ID: (*int64)(&in.ID)},
 		page.Query[corporate.Place]{Limit: 1})
@@ -246,8 +246,8 @@ func refuseChange(status int, f *fault.Error) any {
 	return changeRefused{f.Message, f.Code}
 }
 
-// ofGuards reports whether a status is one of the credential, the firewall or the
-// transport, whose refusals keep the general shape.
+// ofGuards reports whether a status comes from the credential, the firewall or the transport,
+// whose refusals keep the general shape.
 func ofGuards(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusRequestEntityTooLarge,

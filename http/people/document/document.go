@@ -15,7 +15,7 @@ const section = "4.11 Documents"
 // Group serves the section.
 type Group struct {
 	Service *document.Service
-	// IdentityNo is the identity number of a user, "" where it is not known; nil: of none.
+	// IdentityNo returns the identity number of a user, "" if unknown; nil: unknown for all users.
 	IdentityNo func(ctx context.Context, userID string) (string, error)
 }
 
@@ -52,7 +52,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	)
 }
 
-// metadata is what an upload shows (section 2.8).
+// metadata is the answer of an upload (section 2.8).
 type metadata struct {
 	UserID      string  `json:"userId"`
 	IdentityNo  string  `json:"identityNo" doc:"empty if the account has none" example:"10000000146"`
@@ -78,7 +78,7 @@ type record struct {
 	Reason      *string   `json:"reason" example:"waitingApproval"`
 	FilePath    string    `json:"filePath" example:"document/TV/S1/01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 	CreatedAt   rest.Time `json:"createdAt"`
-	// Of whose it is; in a list for administrators.
+	// Fields of the owner, in lists for administrators.
 	FullName   *string `json:"fullName,omitempty" doc:"of the account; administrators only" example:"Ayşe Yılmaz"`
 	KYCConfirm *string `json:"kycConfirm,omitempty" doc:"of the account; administrators only" example:"waitingApproval"`
 }
@@ -89,7 +89,7 @@ func show(d document.Document) record {
 		CreatedAt: rest.Time{Time: d.CreatedAt}}
 }
 
-// showOwned shows a document to somebody who may know whose it is.
+// showOwned shows a document with its owner, for administrators.
 func showOwned(d document.Document) record {
 	r := show(d)
 	r.FullName, r.KYCConfirm = rest.Filled(d.OwnerName), rest.Filled(d.OwnerKYC)
@@ -179,7 +179,7 @@ type changeRequest struct {
 	Reason          rest.Nullable[string] `json:"reason" doc.maxLength:"2000" example:"blurred"`
 }
 
-// owner names the user of a document. Type, status and reason decide about KYC.
+// owner returns the user of a document. Type, status and reason are KYC matters.
 func (g Group) owner(ctx context.Context, who rest.Caller, in changeRequest) (rest.Named, error) {
 	m := rest.General
 	if in.Status != nil || in.Reason.Sent || in.Type != nil && who.AsAdmin {
@@ -191,7 +191,7 @@ func (g Group) owner(ctx context.Context, who rest.Caller, in changeRequest) (re
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {
 	if !who.AsAdmin {
-		in.Type = nil // as any field of the record that users do not set
+		in.Type = nil // like any field of the record that users do not set
 	}
 	d, err := g.Service.Change(ctx, who.By(), who.AsAdmin, document.Change{ID: in.ID, UserID: in.UserID,
 		Description: next(in.Description), Reason: next(in.Reason), DescriptionTexts: rest.Or(in.DescriptionJSON, nil),
@@ -199,7 +199,7 @@ func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (r
 	return rest.Data[record]{Data: show(d)}, err
 }
 
-// next is the value after a change; nil: as it is.
+// next is the value after a change; nil: unchanged.
 func next(sent rest.Nullable[string]) **string {
 	if !sent.Sent {
 		return nil
@@ -223,8 +223,8 @@ func (in fileRequest) Lacks() []fault.Problem {
 	return nil
 }
 
-// file hands the bytes out as a download. The edge forbids browsers to guess what they are or to run them, and keeps
-// caches from keeping them.
+// file returns the bytes as a download. The headers of the edge forbid browsers to guess the type or run the
+// content, and caches to store it.
 func (g Group) file(ctx context.Context, who rest.Caller, in fileRequest) (rest.Reply[rest.None], error) {
 	d, content, err := g.Service.File(ctx, who.By(), document.Reference{ID: rest.Or(in.DocumentInfo.ID, ""),
 		Path: rest.Or(in.DocumentInfo.FilePath, "")})

@@ -35,7 +35,7 @@ type record struct {
 	ID   int64  `json:"id"`
 	Code string `json:"code" doc:"code of the dropdown" example:"SOURCE_OF_FUNDING"`
 	Name string `json:"name" example:"Salary"`
-	// IsExplainMandatory asks for the explanation field beside the choice.
+	// IsExplainMandatory requires the explanation field beside the choice.
 	IsExplainMandatory bool `json:"isExplainMandatory" doc:"whether the choice requires an explanation"`
 }
 

@@ -1,5 +1,5 @@
-// Package identity serves what users say of themselves, which is part of section 4.15 of the interface (D-INF-02 to
-// D-INF-06, D-AUTH-15).
+// Package identity serves the additional information and the identity of users, a part of section 4.15 of the
+// interface (D-INF-02 to D-INF-06, D-AUTH-15).
 package identity
 
 import (
@@ -19,7 +19,7 @@ const section = "4.15 Additional info and identity"
 // Group serves the endpoints.
 type Group struct{ Service *identity.Service }
 
-// example is what the first options of a new installation answer.
+// example selects the first options of a new installation.
 const example = `"purposeOfTransactionId":"1","sourceOfFundingId":"7","monthlyIncomeAmountId":"14",` +
 	`"estimatedMonthlyDWAmountId":"19","estimatedMonthlyDWCountId":"23"`
 
@@ -69,7 +69,7 @@ func (in answers) info() identity.Info {
 		c(in.Income, in.IncomeText), c(in.Amount, in.AmountText), c(in.Count, in.CountText)}}
 }
 
-// informed is the four keys that the interface shows (D-INF-05).
+// informed has the four keys of the interface (D-INF-05).
 type informed struct {
 	ID      *string `json:"id" example:"1"`
 	Purpose *string `json:"purposeOfTransactionId" example:"1"`
@@ -85,7 +85,7 @@ func (g Group) inform(ctx context.Context, who rest.Caller, in answers) (informe
 	return informed{text(i.ID), text(i.Choices[0].OptionID), text(i.Choices[1].OptionID), text(i.Choices[2].OptionID)}, err
 }
 
-// code is a number of a list of somebody else, sent as a text or as a number, and kept as it was sent.
+// code is a number of an external list, sent as a string or as a number and stored as sent.
 type code string
 
 func (c *code) UnmarshalJSON(b []byte) error {
@@ -114,7 +114,7 @@ type confirmRequest struct {
 	Info         answers `json:"additionalInfo"`
 }
 
-// confirmed is the answer; both are null where the register says that this is somebody else (D-AUTH-15).
+// confirmed is the answer; both are null if the register reports another person (D-AUTH-15).
 type confirmed struct {
 	Token *string  `json:"token" example:"eyJhbGciOiJFZERTQSIsImtpZCI6…"`
 	Data  *account `json:"data"`

@@ -8,7 +8,7 @@ import (
 	"castellan/http/rest"
 )
 
-// Accounting serves the journals of the bookkeeping (D-INT-06).
+// Accounting serves the accounting journals (D-INT-06).
 type Accounting struct{ Service *accounting.Service }
 
 func (g Accounting) Endpoints() []rest.Endpoint {

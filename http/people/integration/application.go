@@ -34,7 +34,7 @@ type applicationRequest struct {
 	Status      string `json:"status" default:"PENDING" maxLength:"64"`
 }
 
-// application is an application as other services see it.
+// application is the wire shape of an application for other services.
 type application struct {
 	ID          string    `json:"id" example:"1"`
 	ExternalID  *string   `json:"externalId" doc:"null: created in this service" example:"application-1"`

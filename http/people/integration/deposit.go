@@ -49,7 +49,7 @@ type depositRequest struct {
 	Status       string        `json:"status" enum:"waiting,finalized" example:"waiting"`
 }
 
-// deposit is a deposit as other services see it.
+// deposit is the wire shape of a deposit for other services.
 type deposit struct {
 	ID           string        `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	ExternalID   *string       `json:"externalId" example:"deposit-1"`
@@ -75,7 +75,7 @@ func (g Deposits) show(d transaction.Deposit) deposit {
 		pair.Network.Code, rest.Filled(d.TxID), rest.Time{Time: d.At}}
 }
 
-// owners names the user, also by the address. An address of no user names none.
+// owners returns the user, also by the address. An address without a user has none.
 func (g Deposits) owners(ctx context.Context, _ rest.Caller, in depositRequest) (rest.Named, error) {
 	n := rest.Named{Matter: rest.Standing}
 	if in.UserID != nil {

@@ -8,7 +8,7 @@ import (
 	"castellan/http/rest"
 )
 
-// Findings serves what a screening service found about users (D-INT-06).
+// Findings serves the AML findings of a screening service (D-INT-06).
 type Findings struct{ Service *standing.Service }
 
 func (g Findings) Endpoints() []rest.Endpoint {
@@ -37,7 +37,7 @@ type findingRequest struct {
 	Detail     *string `json:"detail" maxLength:"4000" example:"A name on a sanctions list"`
 }
 
-// finding is a finding as other services see it.
+// finding is the wire shape of a finding for other services.
 type finding struct {
 	ID         string    `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	ExternalID string    `json:"externalId" example:"finding-1"`

@@ -1,6 +1,6 @@
-// Package integration serves what the platform's other services (a wallet, a screening
-// service, a registration page) call, with service-auth or as an administrator (D-INT-01 to
-// D-INT-07).
+// Package integration serves the endpoints for other services of the platform, such as a
+// wallet, a screening service or a registration page. They use service-auth or the token of an
+// administrator (D-INT-01 to D-INT-07).
 //
 // The data of an event, by its type (ids, states and amounts alone):
 //
@@ -20,10 +20,10 @@ import (
 	"castellan/http/rest"
 )
 
-// section is that of every endpoint of this package.
+// section is the section of every endpoint of this package.
 const section = "Extensions: integration"
 
-// Events serves the feed of what other services must know (D-INT-03).
+// Events serves the feed of events for other services (D-INT-03).
 type Events struct{ Store integration.Store }
 
 func (g Events) Endpoints() []rest.Endpoint {
@@ -40,7 +40,7 @@ type listRequest struct {
 	Types  []string `json:"types,omitempty" maxItems:"20" doc:"returns only these types"`
 }
 
-// event is an event as other services read it.
+// event is the wire shape of an event.
 type event struct {
 	ID        string            `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Type      string            `json:"type" example:"withdrawal.queued"`

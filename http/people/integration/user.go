@@ -9,7 +9,7 @@ import (
 	"castellan/http/rest"
 )
 
-// Users serves the accounts that other services bring in (D-INT-07).
+// Users serves the accounts that other services create (D-INT-07).
 type Users struct{ Service *registration.Service }
 
 func (g Users) Endpoints() []rest.Endpoint {
@@ -54,7 +54,7 @@ func (n newcomer) read() registration.Newcomer {
 		Type: user.Type(rest.Or(n.Type, ""))}
 }
 
-// account is an account as other services see it.
+// account is the wire shape of an account for other services.
 type account struct {
 	ID         string    `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	ExternalID *string   `json:"externalId" example:"crm-4711"`

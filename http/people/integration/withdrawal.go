@@ -13,8 +13,8 @@ import (
 	"castellan/http/wire"
 )
 
-// Withdrawals serves the withdrawals that other services request, the moves of the wallet,
-// and the ways out for administrators (D-INT-04).
+// Withdrawals serves the withdrawals that other services request, the status updates of the
+// wallet, and resume and cancel for administrators (D-INT-04).
 type Withdrawals struct {
 	Service *transaction.Withdrawals
 	// Approvals serve the requests that the owner approves, and Owner returns the user of an
@@ -26,7 +26,7 @@ type Withdrawals struct {
 	HotWallet, TimeOut int
 }
 
-// refusals are those of a request, in the order in which they are judged, and then those of a
+// refusals are the refusals of a request, in the order of the checks, and then those of a
 // userToken and its challenge.
 var refusals = []fault.Code{fault.InvalidField, fault.InvalidState, fault.RecordNotFound, fault.AccountNotActive,
 	fault.WithdrawalProhibited, fault.AMLRisky, fault.PairDisabled, fault.BelowMinimum, fault.LimitExceeded,
@@ -70,7 +70,7 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 	).For(rest.Admin).Extended()
 }
 
-// withdrawal is a withdrawal as other services read it.
+// withdrawal is the wire shape of a withdrawal for other services.
 type withdrawal struct {
 	ID         string        `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	ExternalID string        `json:"externalId" example:"withdrawal-1"`
@@ -105,7 +105,7 @@ func (g Withdrawals) record(o transaction.Outgoing) withdrawal {
 	return w
 }
 
-// orNull is a text of which "" means that there is none.
+// orNull is nil for "".
 func orNull(s string) *string {
 	if s == "" {
 		return nil
@@ -135,7 +135,7 @@ type withdrawalRequest struct {
 	AddressID    *rest.ID      `json:"addressId" doc:"id of an entry in the user's address book" example:"12"`
 }
 
-// Validate asks for an address or an entry of the address book.
+// Validate requires an address or an entry of the address book.
 func (in withdrawalRequest) Validate() error {
 	var ps []fault.Problem
 	if len(in.ExternalID) > 128 {
@@ -161,7 +161,7 @@ func (in withdrawalRequest) Validate() error {
 	return fault.All(ps)
 }
 
-// named names the user of a request, also where it has the token of that user.
+// named returns the user of a request, also if it has the token of that user.
 func (g Withdrawals) named(ctx context.Context, who rest.Caller, in withdrawalRequest) (n rest.Named, err error) {
 	userID := rest.Or(in.UserID, "")
 	if in.UserToken != nil {
@@ -170,7 +170,7 @@ func (g Withdrawals) named(ctx context.Context, who rest.Caller, in withdrawalRe
 	return rest.Named{Users: []string{userID}, Matter: rest.Standing}, err
 }
 
-// owned is Owner, whose refusals name the field: the caller has a credential of its own.
+// owned is Owner with refusals that name the field, because the caller has its own credential.
 func (g Withdrawals) owned(ctx context.Context, who rest.Caller,
 	userToken string) (userID string, from challenge.Starter, err error) {
 	userID, from, err = g.Owner(ctx, who, userToken)
@@ -199,7 +199,7 @@ func (g Withdrawals) request(ctx context.Context, who rest.Caller,
 	return out, nil
 }
 
-// approve has the owner of a token approve a request.
+// approve starts the approval of a request by the owner of a token.
 func (g Withdrawals) approve(ctx context.Context, who rest.Caller, r transaction.WithdrawalRequest,
 	userToken string) (out rest.Reply[requested], err error) {
 	var from challenge.Starter
@@ -244,7 +244,7 @@ func (g Withdrawals) get(ctx context.Context, _ rest.Caller, in withdrawalID) (r
 	return g.show(g.Service.Get(ctx, in.ID))
 }
 
-// owner names the user of a withdrawal.
+// owner returns the user of a withdrawal.
 func (g Withdrawals) owner(ctx context.Context, id string) (rest.Named, error) {
 	o, err := g.Service.Get(ctx, id)
 	return rest.Named{Users: []string{o.Queued.UserID}, Matter: rest.Standing}, err
@@ -264,7 +264,7 @@ type moveRequest struct {
 	Reason *string `json:"reason" maxLength:"500" doc:"required for failed" example:"The node refused it"`
 }
 
-// Validate asks for the transaction of sent and the reason of failed.
+// Validate requires the transaction for sent and the reason for failed.
 func (in moveRequest) Validate() error {
 	var ps []fault.Problem
 	if in.Status == "sent" && strings.TrimSpace(rest.Or(in.TxID, "")) == "" {

@@ -1,5 +1,5 @@
-// Package kyc serves the decisions on accounts and the pictures by which they are made, which are part of section 4.16
-// of the interface (D-KYC-01, 02, 05, 07, 09).
+// Package kyc serves the KYC decisions and their pictures, a part of section 4.16 of the interface (D-KYC-01,
+// 02, 05, 07, 09).
 package kyc
 
 import (
@@ -55,7 +55,7 @@ type images struct {
 	Data       any    `json:"data" schema:"KycImages"`
 }
 
-// shown are the keys of data where there is a KYC document.
+// shown has the keys of data if there is a KYC document.
 type shown struct {
 	Front  *string `json:"frontImage"`
 	Back   *string `json:"backImage"`
@@ -85,7 +85,7 @@ func dataURL(p *picture.Picture) *string {
 
 type decideRequest struct {
 	UserID string `json:"userId"`
-	// waitingApproval is refused with words of its own (D-KYC-01).
+	// waitingApproval is refused with its own message (D-KYC-01).
 	KYCConfirm     string  `json:"kycConfirm" enum:"waitingApproval,manuelApproved,ocrOrNfcApproved,rejected"`
 	RejectedResult *string `json:"rejectedResult" doc:"required for rejected" doc.maxLength:"2000" example:"Blurred"`
 

@@ -1,4 +1,4 @@
-// Package presence serves the extension by which operators see who else has a record open (D-KYC-10).
+// Package presence serves the extension that shows operators the other viewers of a record (D-KYC-10).
 package presence
 
 import (
@@ -13,8 +13,8 @@ import (
 
 const section = "Extensions: presence"
 
-// subjects are the kinds of record that may have people, each with the endpoint that shows it: who may not ask for
-// that learns nothing of who looks at it.
+// subjects are the kinds of record with presence, each with the endpoint that shows the record. A caller without
+// access to the endpoint does not see the viewers.
 var subjects = map[string]string{
 	"kyc":         "GET /user/get-kyc-images",
 	"user":        "GET /admin/list-users",
@@ -26,7 +26,7 @@ var subjects = map[string]string{
 type Group struct {
 	Rooms presence.Rooms
 	Users user.Store
-	// Shows reports whether the caller may ask for an endpoint, as "GET /admin/list-users", for others than themselves.
+	// Shows reports whether the caller may use an endpoint, as "GET /admin/list-users", for other users.
 	Shows func(who rest.Caller, endpoint string) bool
 }
 

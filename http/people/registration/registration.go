@@ -1,6 +1,5 @@
-// Package registration serves the extension by which users sign up themselves (D-INT-07). It
-// is off by default outside development mode; then its endpoints answer as if they did not
-// exist.
+// Package registration serves the extension with which users sign up (D-INT-07). It is off by
+// default outside development mode; its endpoints then answer as if they did not exist.
 //
 // Start reading at Endpoints. Every rule is in domain/people/registration.
 package registration
@@ -44,7 +43,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	).For(rest.Public).Extended()
 }
 
-// Public starts what the section's public endpoints prepare (guard.Starter).
+// Public starts the challenges that the section's public endpoints prepare (auth.Starter).
 func (g Group) Public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
 	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error){
 		registration.ActionRegister: g.start}
@@ -64,7 +63,7 @@ type registerRequest struct {
 
 func (registerRequest) SchemaName() string { return "Registration" }
 
-// open refuses requests where sign-ups are off, as of a route that does not exist.
+// open refuses requests if sign-ups are off, like an unknown route.
 func (g Group) open() error {
 	if g.Enabled {
 		return nil

@@ -1,5 +1,4 @@
-// Package standing serves what of section 4.16 of the interface decides whether an
-// account may be used: its status and the AML control.
+// Package standing serves the status of accounts and the AML control, a part of section 4.16 of the interface.
 package standing
 
 import (
