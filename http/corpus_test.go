@@ -17,9 +17,9 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Every field of every endpoint is sent wrong, one at a time, in the example of
-// the endpoint (SEC-26, SEC-27): what is wrong is refused by name and changes nothing,
-// what the server owns is ignored, and no text gets the better of a query.
+// Every field of every endpoint is sent with invalid values, one at a time, in the example of
+// the endpoint (SEC-26, SEC-27). Invalid fields are refused by name and change nothing, fields
+// that the server owns are ignored, and no text injects into a query.
 func TestFields(t *testing.T) {
 	onBoth(t, func(t *testing.T, l *live) {
 		all := l.tell(withOwned)

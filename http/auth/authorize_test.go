@@ -98,10 +98,9 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// BenchmarkPermission is what the permission costs a request: judged before
-// the handler, and looked at once more for the audit of calls, on a node that
-// knows ten thousand holders of roles and a grant on each of two hundred
-// endpoints.
+// BenchmarkPermission measures the permission checks of a request: one before the handler, and
+// one for the audit of calls. The node has ten thousand holders of roles and a grant on each
+// of two hundred endpoints.
 func BenchmarkPermission(b *testing.B) {
 	n := node{held: map[string][]string{}}
 	endpoints := make([]rest.Endpoint, 200)

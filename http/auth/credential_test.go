@@ -153,7 +153,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// A session that has ended is refused, and a node that cannot catch up judges nobody.
+// An ended session is refused, and a node that cannot catch up answers UNAVAILABLE.
 func TestSessionsAreJudged(t *testing.T) {
 	d := newDoor(t)
 	d.sv = 4
@@ -167,7 +167,7 @@ func TestSessionsAreJudged(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	// What is refused anyhow needs no feed.
+	// A refusal needs no feed.
 	if got := d.ask("/user", "x-auth", "nonsense"); got != "UNAUTHENTICATED" {
 		t.Error(got)
 	}

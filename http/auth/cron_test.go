@@ -148,7 +148,7 @@ func TestCronAuth(t *testing.T) {
 		wants("TENANT_MISMATCH", "/rates", "cron-auth", key, "tenant-id", "another")
 		wants("TENANT_MISMATCH", "/rates", "x-auth", good, "tenant-id", "another")
 
-		// A node that may have missed a removal lets nobody in by a key.
+		// A node that may have missed a removal accepts no key.
 		feed.Stale = true
 		wants("UNAVAILABLE", "/rates", "cron-auth", key)
 		wants(none, "/rates", "cron-auth", "rates.wrong")

@@ -98,7 +98,7 @@ func (w *wall) ask(path, user, ip string, want int) http.Header {
 	return res.Header
 }
 
-// A rule about users judges the user of a session that may still be used, and nobody else.
+// A rule about users applies only to the user of a valid session.
 func TestFirewallKnowsTheUser(t *testing.T) {
 	w := newWall(t, firewall.Rule{Label: "u1", Type: firewall.Blacklist, EntityType: firewall.UserID,
 		Entities: []string{"u1"}})

@@ -249,10 +249,9 @@ func TestAllowedAddresses(t *testing.T) {
 	}
 }
 
-// BenchmarkPermissionAndPlace is what permission and place cost a request
-// together: what BenchmarkPermission measures, with the country of the address
-// and the filter of the account before it, on a node that knows a filter of
-// five countries of each of its ten thousand holders of roles.
+// BenchmarkPermissionAndPlace measures BenchmarkPermission together with the country of the
+// address and the filter of the account. The node has a filter of five countries for each of
+// its ten thousand holders of roles.
 func BenchmarkPermissionAndPlace(b *testing.B) {
 	n := node{held: map[string][]string{}}
 	endpoints := make([]rest.Endpoint, 200)

@@ -294,8 +294,8 @@ func TestClamp(t *testing.T) {
 	}
 }
 
-// TestSlowReaders: a client that does not read holds little of an answer, gets no
-// answer to what it asks next, and loses its connection and the bytes that waited for it.
+// TestSlowReaders: a client that does not read an answer occupies little memory and gets no
+// answer to its next requests. It loses its connection and the waiting bytes.
 func TestSlowReaders(t *testing.T) {
 	const size = 4 << 20
 	var ran atomic.Int64

@@ -121,8 +121,7 @@ func TestPagingOfBody(t *testing.T) {
 	}
 }
 
-// Who acts for others is told to the handler where the audience asks for it,
-// and judged anew when a captured request runs.
+// AsAdmin is set for audiences that use it, and is checked again when a captured request runs.
 func TestAsAdmin(t *testing.T) {
 	acts := true
 	opts := allow()

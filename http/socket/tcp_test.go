@@ -49,9 +49,8 @@ func TestEarlyFrames(t *testing.T) {
 	}
 }
 
-// The same over the poller, also where the server counts connections by
-// address, and over a goroutine per socket, which is how a connection is read
-// that does not show what it is.
+// The same over the poller, also if the server counts connections by address. The same over a
+// goroutine per socket, which reads connections without a file descriptor.
 func TestOverTCP(t *testing.T) {
 	for name, set := range map[string]settings{"poller": {}, "counted": {perIP: 20}, "goroutines": {opaque: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package system serves the endpoints about the service itself, for operators, integrators and
-// machines: health, public keys, documents, and, in development mode, the demo page and the
+// machines: health, public keys and documents. Development mode adds the demo page and the
 // outbox (decision D-EXT-01, extensions).
 package system
 

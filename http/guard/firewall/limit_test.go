@@ -38,7 +38,7 @@ func TestSeveralLimits(t *testing.T) {
 			"user"); res.Header.Get("RateLimit") != `"u";r=98;t=59` {
 			t.Errorf("RateLimit %q: a refused request was counted", res.Header.Get("RateLimit"))
 		}
-		// An invalid session is nobody's (D-GEN-19).
+		// An invalid session counts as no session (D-GEN-19).
 		if res := s.from("192.0.2.1", "GET /p/1", 200, "x-auth", "gone"); res.Header.Get("RateLimit") != "" {
 			t.Errorf("RateLimit %q", res.Header.Get("RateLimit"))
 		}

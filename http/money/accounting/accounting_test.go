@@ -212,7 +212,7 @@ func TestJournal(t *testing.T) {
 			t.Error("a second run makes other files")
 		}
 
-		// A period without a movement, and one that nobody takes.
+		// A period without a movement, and one that no receiver accepts.
 		empty, _ := s.begin(t, strings.ReplaceAll(period, "2026", "2027"))
 		s.jobs.Finish(t, empty, func(until time.Time) { s.now = until })
 		rows, err := csv.NewReader(strings.NewReader(s.posted["accounting/"+empty+".csv"])).ReadAll()
@@ -251,7 +251,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// The address that was given is called, and nobody else; errors name none.
+// Only the configured address is called; errors name none.
 func TestCourier(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("a redirect was followed")

@@ -259,7 +259,7 @@ func TestOrderOfErrors(t *testing.T) {
 	})
 }
 
-// D-WAD-08, REQ-WAD-04, 05: an id that is not the caller's is nobody's.
+// D-WAD-08, REQ-WAD-04, 05: another user's id is answered like an unknown id.
 func TestSomeoneElsesID(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		id := s.add("user1", "BTC", "BTC", btc, "mine")

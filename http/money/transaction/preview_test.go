@@ -75,8 +75,8 @@ func TestAdjustmentReason(t *testing.T) {
 	})
 }
 
-// Who decides on a request for a second person sees the deposits and the withdrawal that it
-// names, before and after. Nothing of them changes.
+// The approver of a request sees the deposits and the withdrawal that it names, before and
+// after. Nothing of them changes.
 func TestChanges(t *testing.T) {
 	both(t, func(s site) {
 		s.deposit(transaction.Finalized, "10")

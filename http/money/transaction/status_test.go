@@ -262,8 +262,8 @@ func TestUpdateStatusKeepsItsPace(t *testing.T) {
 	})
 }
 
-// A process that dies in the middle leaves a job that goes on; each record
-// moves once, whatever is done twice. Until then nobody else moves them.
+// A process that dies in the middle leaves a job that goes on; each record moves once,
+// whatever is done twice. Until then no other request changes them.
 func TestUpdateStatusOutlivesItsProcess(t *testing.T) {
 	both(t, func(s site) {
 		ids := []string{s.deposit(transaction.WaitingTreasury, "1"), s.deposit(transaction.WaitingTreasury, "2")}

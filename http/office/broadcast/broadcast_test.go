@@ -206,7 +206,7 @@ func TestNotify(t *testing.T) {
 	})
 }
 
-// What a sender says decides about the recipient alone.
+// The error of a sender affects only its recipient.
 func TestOutcomes(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		for _, id := range []string{"refused", "lost", "busy"} {

@@ -123,7 +123,7 @@ func TestDetail(t *testing.T) {
 	})
 }
 
-// What is done to many is done to all or to none (D-CON-03).
+// A bulk write affects all details or none (D-CON-03).
 func TestMany(t *testing.T) {
 	both(t, func(s *site) {
 		const create, update = "POST bulk-create-contract-details", "POST bulk-update-contract-details"

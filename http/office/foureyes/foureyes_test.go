@@ -94,7 +94,7 @@ func pending(id string) string {
 		`"decidedBy":null,"decidedAt":null,"reason":null,"result":null`
 }
 
-// The content of a request is shown to its requester and to callers who may ask for its endpoint, to nobody else.
+// The content of a request is shown only to its requester and to callers with permission for its endpoint.
 func TestContentNeedsPermission(t *testing.T) {
 	o := newOffice(t)
 	id := o.stand()

@@ -9,12 +9,12 @@ import (
 	"castellan/domain/people/identity"
 )
 
-// everybody is a register that knows everybody.
+// everybody is a register that confirms every person.
 type everybody struct{}
 
 func (everybody) Verify(context.Context, identity.Person) (bool, error) { return true, nil }
 
-// D-KYC-11: what was confirmed is compared with what the account has now, and what nobody knows is said to be unknown.
+// D-KYC-11: the confirmed data is compared with the current account, and unknown results are reported as unknown.
 func TestChecks(t *testing.T) {
 	both(t, func(s *site) {
 		checks := func(id string) identity.Checks {

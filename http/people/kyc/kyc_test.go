@@ -297,7 +297,8 @@ func TestRace(t *testing.T) {
 	})
 }
 
-// Section 3.5, D-KYC-05: an address is decided on as often as needed; the same decision again tells nobody.
+// Section 3.5, D-KYC-05: an address is decided on as often as needed; the same decision again sends no
+// notification.
 func TestAddress(t *testing.T) {
 	both(t, func(s *site) {
 		first, front, theirs := s.add("u1", 4, pdf), s.add("u1", 1, pdf), s.add("u2", 4, pdf)
@@ -345,7 +346,7 @@ func TestAddress(t *testing.T) {
 	})
 }
 
-// D-KYC-07: what is shown is written anew, and of the caller alone.
+// D-KYC-07: shown pictures are re-encoded, and belong to the caller alone.
 func TestImages(t *testing.T) {
 	both(t, func(s *site) {
 		for _, who := range []string{"u1", "admin"} {

@@ -187,8 +187,8 @@ func TestOneAccountUnderRace(t *testing.T) {
 	})
 }
 
-// A code goes out only to what has no account, at the start and at a renewal. What it proves
-// is never enough to get one.
+// A code goes out only to what has no account, at the start and at a renewal. Its proof is
+// never enough to get one.
 func TestHalfTaken(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.add(1, nil)

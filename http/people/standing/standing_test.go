@@ -118,8 +118,8 @@ func (s site) pay(pair, sum string) {
 	storetest.Must(s, err)
 }
 
-// stands checks jane: her status and versions, then for each account that is open what
-// is posted and locked, then what her blockages say.
+// stands checks jane: her status and versions, then the posted and locked amounts of each open
+// account, then her blockages.
 func (s site) stands(want string) {
 	s.Helper()
 	u, err := s.users.Get(s.Context(), "jane")
@@ -200,7 +200,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%+v", was)
 		}
 
-		// What comes in later is free until it is said again; nothing is freed meanwhile.
+		// Later deposits stay free until the status is set again; nothing is freed meanwhile.
 		s.pay("USDT/ETH", "2")
 		s.pay("BTC/BTC", "0.5")
 		s.stands("closed sv2, 10/10.5, 5/7, 3/3; BTC 10 active type 7, USDT 8 active type 7")
@@ -210,7 +210,7 @@ func TestStatus(t *testing.T) {
 		s.Wants(set, `{"userId":"jane","status":"passive"}`, 200, answer("jane", "passive", "null", "null"))
 		s.stands("passive sv4, " + more)
 
-		// What an administrator blocked stays, of whatever type.
+		// Blockages by an administrator stay, of any type.
 		_, err = s.service.Blockages.Insert(t.Context(), audit.By{UserID: "root"}, blockage.Request{UserID: "jane",
 			CurrencyCode: "BTC", TypeID: 7, Amount: amount.Must("1")})
 		storetest.Must(t, err)
@@ -286,8 +286,8 @@ func TestTheLastAdministratorStays(t *testing.T) {
 	})
 }
 
-// Closing and opening at once, with money that comes in: what stands at the end is the
-// whole of the one that was last, and no session outlives a closing.
+// Closing and opening at the same time, with incoming deposits: the end state is entirely that
+// of the last change, and no session outlives a closing.
 func TestStatusInARace(t *testing.T) {
 	both(t, func(s site) {
 		statuses := []string{"blocked", "active", "closed", "blocked"}
