@@ -194,7 +194,7 @@ func TestReservedStaysClosed(t *testing.T) {
 }
 
 // The table says which endpoints are about who may do what; all are reserved.
-func TestWhatIsReserved(t *testing.T) {
+func TestReservedEndpoints(t *testing.T) {
 	n := 0
 	for _, e := range httpapi.Endpoints() {
 		about := strings.HasPrefix(e.Path, "/resource/") || strings.HasPrefix(e.Path, "/admin/role") ||

@@ -215,7 +215,7 @@ func (p *poll) Poll(context.Context) error {
 }
 
 // A session that is newer than what the node knows has the feed read where it would get less than its token claims.
-func TestNewSessionHasTheFeedRead(t *testing.T) {
+func TestNewSessionReadsTheFeed(t *testing.T) {
 	mark := time.UnixMilli(1_700_000_000_000)
 	at := func(d time.Duration) string { return id.Before(mark.Add(d)) }
 	for name, c := range map[string]struct {

@@ -50,7 +50,7 @@ func TestClose(t *testing.T) {
 }
 
 // A client that does not answer a close frame does not keep the node.
-func TestCloseOfDeafClient(t *testing.T) {
+func TestCloseOfUnresponsiveClient(t *testing.T) {
 	virtual(t, func(w *world) {
 		w.silent("c1", time.Hour)
 		began := time.Now()

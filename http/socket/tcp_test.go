@@ -50,7 +50,7 @@ func TestEarlyFrames(t *testing.T) {
 }
 
 // The same over the poller, also if the server counts connections by address. The same over a
-// goroutine per socket, which reads connections without a file descriptor.
+// goroutine per socket, which reads connections that do not expose their socket.
 func TestOverTCP(t *testing.T) {
 	for name, set := range map[string]settings{"poller": {}, "counted": {perIP: 20}, "goroutines": {opaque: true}} {
 		t.Run(name, func(t *testing.T) {

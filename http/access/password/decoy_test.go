@@ -53,7 +53,7 @@ func seen(a answer, statements []string) string {
 func shape(s string) string {
 	s = anID.ReplaceAllString(s, "ID")
 	s = regexp.MustCompile(`'[^']*'`).ReplaceAllString(s, "'…'")
-	s = regexp.MustCompile(`, 0\) = [01]$`).ReplaceAllString(s, ", 0) = N") // a user's version, and a version without a user
+	s = regexp.MustCompile(`, 0\) = [01]$`).ReplaceAllString(s, ", 0) = N") // versions with and without a user
 	s = strings.ReplaceAll(s, "FALSE, 2,", "FALSE, 0,")                     // a discarded message and a queued one
 	s = strings.ReplaceAll(s, "TRUE, 2,", "TRUE, 0,")                       // a discarded notice and a queued one
 	return instant.ReplaceAllString(s, "INSTANT")
@@ -221,7 +221,7 @@ func TestHintsFollowTheSplit(t *testing.T) {
 
 // A geographic filter and a policy of a real account do not show before the token of the reset
 // is redeemed (D-PWD-01).
-func TestWhatOnlyAnAccountHasStaysHidden(t *testing.T) {
+func TestAccountSettingsStayHidden(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.filter = "US"
 		u := w.add(known, func(a *user.Add) { a.Email = "ayse.yilma@bigbank.com.tr" })

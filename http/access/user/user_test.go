@@ -175,7 +175,7 @@ func TestRegistrationsAndCounts(t *testing.T) {
 	})
 }
 
-func TestWhoMayAsk(t *testing.T) {
+func TestAccess(t *testing.T) {
 	both(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
 		for _, path := range []string{"/admin/list-users", "/admin/get-users-by-register-date",
 			"/admin/get-user-counts-by-register-date", "/admin/login-history", "/admin/login-history-v2",

@@ -10,7 +10,7 @@ import (
 
 // Section 4.18 of the interface: every endpoint asks for x-auth, before it looks at the
 // body.
-func TestWhoMayEnter(t *testing.T) {
+func TestAccess(t *testing.T) {
 	var got []string
 	for _, e := range (httpaddressbook.Group{}).Endpoints() {
 		if e.Credential != rest.User || e.Audience != rest.SelfUser || e.Extension {

@@ -38,7 +38,7 @@ func unknown(d *transaction.Deposit) { d.SenderInfo = "" }
 func kurts(d *transaction.Deposit) { d.UserID = "kurt" }
 
 // D-TX-07: an owner sees what waits, administrators what waits for the treasury.
-func TestListsOfWhatWaits(t *testing.T) {
+func TestPendingDeposits(t *testing.T) {
 	both(t, func(s site) {
 		treasury := s.deposit(transaction.WaitingTreasury, "0.25", func(d *transaction.Deposit) {
 			d.TxID, d.ToAddress = "abc", "castellan:1:jane"
@@ -192,7 +192,7 @@ func refusal(answer string) string {
 }
 
 // D-TX-11: in the account and by mail always, by SMS where there is a phone.
-func TestUpdateStatusTellsTheOwner(t *testing.T) {
+func TestUpdateStatusNotifiesTheOwner(t *testing.T) {
 	both(t, func(s site) {
 		hers, his := s.deposit(transaction.WaitingTreasury, "0.25"), s.deposit(transaction.WaitingTreasury, "1", kurts)
 		if code, got := s.sends("2", []string{hers, his}); code != 200 {

@@ -196,7 +196,7 @@ func TestMany(t *testing.T) {
 
 // Administrators alone write, each write has one audit row, and none holds a text
 // (D-EXT-03).
-func TestWhoWrites(t *testing.T) {
+func TestAccess(t *testing.T) {
 	both(t, func(s *site) {
 		lines := map[string]string{
 			"POST create-contract-detail":           `{"contractId":1,"title":"secret","content":"secret"}`,

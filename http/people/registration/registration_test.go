@@ -229,7 +229,7 @@ func TestHalfTaken(t *testing.T) {
 }
 
 // The owner of a phone number or a mail address is told at most once an hour.
-func TestOwnerIsTold(t *testing.T) {
+func TestOwnerIsNotified(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.signups.Starts = nil
 		owner := w.add(1, nil)

@@ -118,9 +118,9 @@ func (s site) pay(pair, sum string) {
 	storetest.Must(s, err)
 }
 
-// stands checks jane: her status and versions, then the posted and locked amounts of each open
+// wantsStanding checks jane: her status and versions, then the posted and locked amounts of each open
 // account, then her blockages.
-func (s site) stands(want string) {
+func (s site) wantsStanding(want string) {
 	s.Helper()
 	u, err := s.users.Get(s.Context(), "jane")
 	storetest.Must(s, err)
@@ -180,18 +180,18 @@ func TestStatus(t *testing.T) {
 	both(t, func(s site) {
 		const free = "0/10, 0/5, 0/3"
 		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
-		s.stands("active sv1, " + free + "; ")
+		s.wantsStanding("active sv1, " + free + "; ")
 		s.audits(standing.ActionStatus, 0)
 
 		const closed = `{"userId":"jane","status":"closed","description":"as asked","closedUserReason":"moves"}`
 		const all = "10/10, 5/5, 3/3; BTC 10 active type 7, USDT 8 active type 7"
 		s.Wants(set, closed, 200, answer("jane", "closed", `"as asked"`, `"moves"`))
-		s.stands("closed sv2, " + all)
+		s.wantsStanding("closed sv2, " + all)
 		if s.revocations.Live("jane", "any", 1) || !s.revocations.Live("jane", "any", 2) {
 			t.Error("this node does not know that the sessions have ended")
 		}
 		s.Wants(set, closed, 200, answer("jane", "closed", `"as asked"`, `"moves"`))
-		s.stands("closed sv2, " + all)
+		s.wantsStanding("closed sv2, " + all)
 		s.audits(standing.ActionStatus, 1)
 		s.publishes(`{"previousStatus":"active","status":"closed"}`)
 		was, err := s.service.Store.Get(t.Context(), "jane")
@@ -203,12 +203,12 @@ func TestStatus(t *testing.T) {
 		// Later deposits stay free until the status is set again; nothing is freed meanwhile.
 		s.pay("USDT/ETH", "2")
 		s.pay("BTC/BTC", "0.5")
-		s.stands("closed sv2, 10/10.5, 5/7, 3/3; BTC 10 active type 7, USDT 8 active type 7")
+		s.wantsStanding("closed sv2, 10/10.5, 5/7, 3/3; BTC 10 active type 7, USDT 8 active type 7")
 		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, answer("jane", "blocked", "null", "null"))
 		const more = "10.5/10.5, 7/7, 3/3; BTC 10.5 active type 7, USDT 10 active type 7"
-		s.stands("blocked sv3, " + more)
+		s.wantsStanding("blocked sv3, " + more)
 		s.Wants(set, `{"userId":"jane","status":"passive"}`, 200, answer("jane", "passive", "null", "null"))
-		s.stands("passive sv4, " + more)
+		s.wantsStanding("passive sv4, " + more)
 
 		// Blockages by an administrator stay, of any type.
 		_, err = s.service.Blockages.Insert(t.Context(), audit.By{UserID: "root"}, blockage.Request{UserID: "jane",
@@ -216,12 +216,12 @@ func TestStatus(t *testing.T) {
 		storetest.Must(t, err)
 		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
 		const open = "1/10.5, 0/7, 0/3; BTC 1 active type 7, BTC 10.5 released type 7, USDT 10 released type 7"
-		s.stands("active sv4, " + open)
+		s.wantsStanding("active sv4, " + open)
 		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
-		s.stands("active sv4, " + open)
+		s.wantsStanding("active sv4, " + open)
 		s.audits(standing.ActionStatus, 4)
 		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, answer("jane", "blocked", "null", "null"))
-		s.stands("blocked sv5, 10.5/10.5, 7/7, 3/3; BTC 1 active type 7, BTC 10.5 released type 7, BTC 9.5 active type 7, " +
+		s.wantsStanding("blocked sv5, 10.5/10.5, 7/7, 3/3; BTC 1 active type 7, BTC 10.5 released type 7, BTC 9.5 active type 7, " +
 			"USDT 10 active type 7, USDT 10 released type 7")
 
 		// Another text alone is kept and does no more.
@@ -249,7 +249,7 @@ func TestStatusRefuses(t *testing.T) {
 		s.Wants(set, `{"userId":"","status":"closed"}`, 404, "RECORD_NOT_FOUND")
 		s.As("jane").Wants(set, `{"userId":"jane","status":"closed"}`, 403, "FORBIDDEN")
 		s.As("nobody").Wants(set, `{"userId":"jane","status":"closed"}`, 401, "UNAUTHENTICATED")
-		s.stands("active sv1, 0/10, 0/5, 0/3; ")
+		s.wantsStanding("active sv1, 0/10, 0/5, 0/3; ")
 		s.audits(standing.ActionStatus, 0)
 	})
 }
