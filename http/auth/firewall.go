@@ -90,7 +90,7 @@ func (f Firewall) user(ctx context.Context, r *edge.Request) string {
 	var c token.Claims
 	if withFreshSnapshot(ctx, f.Feed, func() (err error) {
 		if c, err = f.Tokens.Verify(token.XAuth, raw); err == nil && !f.Live(c.Subject, c.SessionID, c.SV) {
-			err = errNobody
+			err = errNoCredential
 		}
 		return err
 	}) != nil {

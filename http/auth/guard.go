@@ -67,7 +67,7 @@ type Feed interface {
 	Poll(ctx context.Context) error
 }
 
-var errNobody = errors.New("guard: nobody")
+var errNoCredential = errors.New("auth: no valid credential")
 
 // withFreshSnapshot returns the result of judge on snapshots that are still fresh when judge
 // returns. A node that was stopped for a while, or could not read the feed, reads it first. A
@@ -181,10 +181,10 @@ func (g Guards) tenantOrCron(ctx context.Context, r *edge.Request) (rest.Caller,
 	var ok bool
 	if err := withFreshSnapshot(ctx, g.Feed, func() error {
 		if client, ok = g.Cron(raw); !ok {
-			return errNobody
+			return errNoCredential
 		}
 		return nil
-	}); err != nil && err != errNobody {
+	}); err != nil && err != errNoCredential {
 		return r.Caller, err
 	}
 	switch {

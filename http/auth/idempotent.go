@@ -38,7 +38,7 @@ type answer struct {
 }
 
 // errRefused rolls the effects of a refused operation back.
-var errRefused = errors.New("guard: the operation was refused")
+var errRefused = errors.New("auth: the operation was refused")
 
 func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, template string, bodyHash [32]byte,
 	admit func(context.Context) error,

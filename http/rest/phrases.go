@@ -64,7 +64,7 @@ func AddPhrases(table string) error {
 			return fmt.Errorf("rest: phrase %q holds other texts in another language", p.en)
 		}
 		if _, twice := exactly[p.en]; twice || slices.ContainsFunc(alike, func(x phrase) bool { return x.en == p.en }) {
-			return fmt.Errorf("rest: phrase %q stands twice", p.en)
+			return fmt.Errorf("rest: phrase %q is defined twice", p.en)
 		}
 		if n == 0 {
 			exactly[p.en] = p

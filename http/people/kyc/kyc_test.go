@@ -297,8 +297,7 @@ func TestRace(t *testing.T) {
 	})
 }
 
-// Section 3.5, D-KYC-05: an address is decided on as often as needed; the same decision again sends no
-// notification.
+// Section 3.5, D-KYC-05: an address can be decided again; a repeated decision sends no notification.
 func TestAddress(t *testing.T) {
 	both(t, func(s *site) {
 		first, front, theirs := s.add("u1", 4, pdf), s.add("u1", 1, pdf), s.add("u2", 4, pdf)
