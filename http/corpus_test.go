@@ -147,7 +147,7 @@ func (w wrong) judge(x told, a blackbox.Answer) string {
 	return "is refused without its name"
 }
 
-// named tells that a refusal is about the spoilt field: details[0].title of details.
+// named reports whether a refusal is about the invalid field: details[0].title of details.
 func named(field string, w wrong) bool {
 	if w.in != nil {
 		tail, ok := strings.CutPrefix(strings.TrimPrefix(field, w.in.Name), "[0]")
@@ -342,7 +342,7 @@ func (l *live) takesTexts(all []told) {
 	}
 }
 
-// isHTML tells that a text is cleaned before it is kept (SEC-36).
+// isHTML reports whether a text is sanitized before it is stored (SEC-36).
 func isHTML(f rest.Field) bool {
 	return strings.Contains(f.Name, "html") || strings.Contains(f.Tag.Get("doc"), "HTML")
 }

@@ -151,8 +151,8 @@ func TestServerOfTheDocument(t *testing.T) {
 	}
 }
 
-// A refusal is one of few responses, each with the one schema of problems; the
-// aliases of fields have names that generators can tell from the field's.
+// A refusal is one of few responses, each with the one schema of problems; the aliases of
+// fields have names that differ from the field's in generated code.
 func TestComponentsOfTheDocument(t *testing.T) {
 	doc := published(t, "")
 	if n := len(doc.Components.Responses); n > 64 {

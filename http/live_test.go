@@ -106,7 +106,7 @@ func start(t testing.TB, dir, dsn string, edits ...func(*config.Config)) *live {
 	return l
 }
 
-// told is an example that was tried.
+// told is an executed example.
 type told struct {
 	rest.Endpoint
 	request string // with the values of the moment

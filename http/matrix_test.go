@@ -94,8 +94,8 @@ func expected(e rest.Endpoint, account string) string {
 	return passed
 }
 
-// ask sends fields that no endpoint reads and returns the code of the refusal. A
-// device's signature, where one is asked for, is missing.
+// ask sends fields that no endpoint reads and returns the code of the refusal. A device's
+// signature, where one is required, is missing.
 func (s *service) ask(e rest.Endpoint, headers ...string) string {
 	s.t.Helper()
 	path := strings.NewReplacer("{", "", "}", "").Replace(e.Path)

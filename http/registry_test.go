@@ -159,7 +159,7 @@ func TestResources(t *testing.T) {
 				`,"allResourceActions":[1,{"a":null}],"menuItemProperties":"text"}`
 		}
 		s.wants("GET /resource/resources", `{"resourceContext":"UI"}`, 200, "["+home("["+a+"]")+"]")
-		// D-RES-01: with status and context for who asks.
+		// D-RES-01: with status and context on request.
 		extra := func(record string, status int) string {
 			return strings.TrimSuffix(record, "}") + fmt.Sprintf(`,"status":%d,"resourceContext":"UI"}`, status)
 		}

@@ -54,10 +54,10 @@ func TestAuthorize(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		e       rest.Endpoint
-		in      string // of accounts: y let in, n refused
-		acts    string // of accounts that are let in
+		in      string // of accounts: y accepted, n refused
+		acts    string // of accepted accounts
 		audited string
-		pauth   bool // let in with a challenge's token alone
+		pauth   bool // accepted with a challenge's token alone
 	}{
 		{"public", endpoint(rest.Public, rest.NoAuth), "yyyyy", "", "", true},
 		{"device", endpoint(rest.DeviceOwner, rest.Device), "yyyyy", "", "", true},

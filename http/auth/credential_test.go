@@ -255,7 +255,8 @@ func TestNewSessionReadsTheFeed(t *testing.T) {
 	}
 }
 
-// Without a session only the bearer of another credential of the endpoint is let in, and never as an administrator.
+// Without a session only the bearer of another credential of the endpoint is accepted, and never as an
+// administrator.
 func TestCallersWithoutASession(t *testing.T) {
 	g := auth.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{Admin: true} }}
 	for _, c := range []struct {

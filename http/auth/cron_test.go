@@ -25,8 +25,8 @@ import (
 	"castellan/persistence"
 )
 
-// The credential of the exchange-rate endpoint at a test endpoint (D-AUTH-07,
-// REQ-AUTH-09): what lets in, as whom, and that it opens nothing else.
+// The credential of the exchange-rate endpoint at a test endpoint (D-AUTH-07, REQ-AUTH-09):
+// which keys are accepted, as which caller, and that they permit nothing else.
 func TestCronAuth(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()

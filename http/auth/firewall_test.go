@@ -128,7 +128,7 @@ func TestFirewallLeavesTokensAlone(t *testing.T) {
 	country.ask("/x", "u1", "198.51.100.7", 403)
 }
 
-// A rate limit answers with the exact time to wait and with its headers. A limiter that cannot tell refuses.
+// A rate limit answers with the exact time to wait and with its headers. A limiter without an answer refuses.
 func TestFirewallLimits(t *testing.T) {
 	w := newWall(t, firewall.Rule{Label: "rate", Type: firewall.RateLimit, EntityType: firewall.IP, AllEntities: true,
 		PeriodMs: new(int64(60_000)), Limit: new(int64(4))})

@@ -28,7 +28,7 @@ const (
 	xRequest    = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
 )
 
-// held is an endpoint that answers when it is told to, or when its test ends.
+// held is an endpoint that answers on a signal, or when its test ends.
 type held struct{ entered, end chan struct{} }
 
 func hold(t testing.TB) (held, rest.Endpoint) {
@@ -188,7 +188,7 @@ func TestHealthBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// ill fails as often as it is told before it accepts.
+// ill fails a set number of times before it accepts.
 type ill struct {
 	net.Listener
 	errs  chan error

@@ -75,8 +75,7 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-// The link to the next page asks for what the request asked for, wherever and
-// however it did (D-GEN-01, D-GEN-11).
+// The link to the next page repeats the request, wherever and however it did (D-GEN-01, D-GEN-11).
 func TestPagingOfBody(t *testing.T) {
 	type in struct {
 		Text  *string      `json:"text" alias:"old_text"`

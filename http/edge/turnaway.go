@@ -86,7 +86,7 @@ func (s *Server) tooMany() *answerTo {
 	return a
 }
 
-// answerTo is an answer that no request asked for.
+// answerTo is an answer without a request.
 type answerTo struct{ fasthttp.Response }
 
 // Write sends the answer in one piece.

@@ -121,8 +121,8 @@ type Caller struct {
 	Method   string `json:"method,omitempty"` // as sent: HEAD stays HEAD
 	Path     string `json:"path,omitempty"`   // as sent, base path included
 	RawQuery string `json:"query,omitempty"`  // as sent, without the question mark
-	// BodyHash is the SHA-256 of the body as sent. It is set only where the
-	// endpoint asks for it (HashBody) or an idempotency key makes it necessary.
+	// BodyHash is the SHA-256 of the body as sent. It is set only where the endpoint requires it
+	// (HashBody) or an idempotency key makes it necessary.
 	BodyHash       [32]byte `json:"bodyHash,omitzero"`
 	HasBody        bool     `json:"hasBody,omitempty"`
 	IdempotencyKey string   `json:"idempotencyKey,omitempty"`

@@ -104,7 +104,7 @@ func TestOverTCP(t *testing.T) {
 			p = s.open("c5")
 			s.hub.Close(t.Context())
 			p.want("close 1012", "end")
-			s.open("c5").want("close 1012", "end") // a socket that comes now is told as well
+			s.open("c5").want("close 1012", "end") // a socket that joins now is closed as well
 			s.wait(func() bool { return s.hub.Live() == 0 })
 		})
 	}

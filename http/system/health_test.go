@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestHealth: a listener of its own tells the same of the health as the public one.
+// TestHealth: the separate listener reports the same health as the public one.
 func TestHealth(t *testing.T) { synctest.Test(t, testHealth) }
 
 func testHealth(t *testing.T) {

@@ -157,8 +157,8 @@ const table = `date,currency,network,entry,account,debit,credit,count,invoiceDat
 2026-01-02,'=ETH,NET,adjustment,user,0,7,1,2026-01-05
 `
 
-// REQ-ADM-01, D-ADM-01: 64 who ask for one period get one job; its files are
-// balanced, delivered with a signature, and the same when a step is done again.
+// REQ-ADM-01, D-ADM-01: 64 requests for one period get one job; its files are balanced,
+// delivered with a signature, and the same when a step is done again.
 func TestJournal(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		ids := map[string]bool{}

@@ -8,8 +8,7 @@ import (
 	"castellan/http/rest"
 )
 
-// Section 4.18 of the interface: every endpoint asks for x-auth, before it looks at the
-// body.
+// Section 4.18 of the interface: every endpoint requires x-auth, before it reads the body.
 func TestAccess(t *testing.T) {
 	var got []string
 	for _, e := range (httpaddressbook.Group{}).Endpoints() {

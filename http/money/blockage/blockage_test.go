@@ -302,7 +302,7 @@ func TestListOfBlockages(t *testing.T) {
 	})
 }
 
-// lists asks for a list and compares the types of the blockages.
+// lists gets a list and compares the types of the blockages.
 func (s site) lists(line, want string) {
 	s.Helper()
 	status, got := s.Call(line, "")

@@ -64,7 +64,7 @@ func TestPreviewAdjustment(t *testing.T) {
 	})
 }
 
-// The reason of an adjustment goes to the audit, and tells no adjustment from another.
+// The reason of an adjustment goes to the audit log, and is not part of the identity of the adjustment.
 func TestAdjustmentReason(t *testing.T) {
 	both(t, func(s site) {
 		_, first := s.Call(adjust, body("$more", `,"reason":" A deposit was booked short "`))

@@ -158,7 +158,7 @@ func TestUpdateStatusRefuses(t *testing.T) {
 			if code != c.code || refusal(got) != c.want {
 				t.Errorf("%s: %d %s, want %d %s", name, code, got, c.code, c.want)
 			}
-			// A code is asked for behind the fields and before the records.
+			// A code is checked after the fields and before the records.
 			if code, got = s.Call(update, body); (c.code == 400) != (code == 400) || c.code != 400 && code != 403 {
 				t.Errorf("%s without a code: %d %s", name, code, got)
 			}

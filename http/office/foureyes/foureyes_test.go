@@ -24,7 +24,7 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// office is the section, where "clerk" has asked for POST /things. Accounts in permitted may ask for it too.
+// office is the section, where "clerk" has requested POST /things. Accounts in permitted may use it too.
 type office struct {
 	*apitest.Site
 	t         *testing.T
@@ -33,7 +33,7 @@ type office struct {
 	permitted []string
 	lower     string   // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
 	commands  []string // of the challenges that were started
-	refusal   error    // of what was asked for, by Look and Run
+	refusal   error    // of the request, by Look and Run
 }
 
 func (o *office) Start(_ context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {

@@ -91,7 +91,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	return s
 }
 
-// The first options of each group, and those that ask for an explanation.
+// The first options of each group, and those that require an explanation.
 var plain = map[string]any{"purposeOfTransactionId": "1", "sourceOfFundingId": 7, "monthlyIncomeAmountId": "14",
 	"estimatedMonthlyDWAmountId": 19, "estimatedMonthlyDWCountId": "23"}
 

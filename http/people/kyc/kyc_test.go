@@ -124,7 +124,7 @@ func (s *site) user(id string) user.User {
 	return u
 }
 
-// told is what a user was told, oldest first: inside the account, then by mail and SMS as they are sealed.
+// told returns the notifications of a user, oldest first: in the account, then by mail and SMS in sealed form.
 func (s *site) told(userID string) (inside, sent []string) {
 	s.t.Helper()
 	list, err := persistence.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
@@ -176,7 +176,7 @@ func body(fields ...any) string {
 
 var pdf = []byte("%PDF-1.7\nany\n%%EOF\n")
 
-// Section 3.5, D-KYC-01, D-KYC-09: an account that waits is decided on once, with its documents and what it is told.
+// Section 3.5, D-KYC-01, D-KYC-09: a pending account is decided on once, with its documents and notifications.
 func TestApproval(t *testing.T) {
 	both(t, func(s *site) {
 		for i, value := range []string{user.ManuelApproved, user.OCROrNFCApproved} {

@@ -228,7 +228,7 @@ func TestHalfTaken(t *testing.T) {
 	})
 }
 
-// The owner of a phone number or a mail address is told at most once an hour.
+// The owner of a phone number or a mail address is notified at most once an hour.
 func TestOwnerIsNotified(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.signups.Starts = nil
