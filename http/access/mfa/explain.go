@@ -76,7 +76,7 @@ type candidate struct {
 	EntityType string  `json:"entityType" enum:"GENERAL,USER_ID,IP"`
 	EntityID   *string `json:"entityId" doc:"the user or the address; null for GENERAL"`
 	ExpireAt   int64   `json:"expireAt" doc:"epoch ms; 0: never"`
-	Verdict    string  `json:"verdict" enum:"CHOSEN,OUTRANKED,EXPIRED,OTHER_ENTITY,UNKNOWN_TYPE" doc:"reason of it"`
+	Verdict    string  `json:"verdict" enum:"CHOSEN,OUTRANKED,EXPIRED,OTHER_ENTITY,UNKNOWN_TYPE" doc:"the decision"`
 }
 
 func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) (explanation, error) {
