@@ -59,8 +59,8 @@ import (
 	"castellan/http/system"
 )
 
-// sections lists every group of endpoints once, in the order of the interface.
-// A zero value serves nothing but already knows its lines of the table.
+// sections lists every group of endpoints once, in the order of the interface. A zero value
+// serves nothing but has its lines of the table.
 var sections = []rest.Group{
 	challenge.Group{},    // 4.1
 	totp.Group{},         // 4.2
@@ -119,9 +119,8 @@ var sections = []rest.Group{
 	system.Keys{},
 }
 
-// Endpoints returns every endpoint of the service, in the order of the
-// interface. A group that is given takes the place of its zero value; without
-// any this is the table alone.
+// Endpoints returns every endpoint of the service, in the order of the interface. A given
+// group replaces its zero value; without any group, the result is only the table.
 func Endpoints(serving ...rest.Group) []rest.Endpoint {
 	var all []rest.Endpoint
 	for _, g := range sections {
@@ -135,8 +134,7 @@ func Endpoints(serving ...rest.Group) []rest.Endpoint {
 	return all
 }
 
-// Complete refuses groups that are not those of the interface, each once: one
-// that is missing would be served by its zero value.
+// Complete requires every group of the interface exactly once: a missing group would be served by its zero value.
 func Complete(serving []rest.Group) error {
 	given := map[reflect.Type]int{}
 	for _, g := range serving {
@@ -155,8 +153,8 @@ func Complete(serving []rest.Group) error {
 	return nil
 }
 
-// Table is what the resource registry holds of this program: every endpoint,
-// and the socket, which is a resource of the firewall like any other.
+// Table is the content of the resource registry for this program: every endpoint, and the
+// socket, which is a firewall resource too.
 func Table() registry.Table {
 	endpoints := Endpoints()
 	t := make(registry.Table, 0, len(endpoints)+1)

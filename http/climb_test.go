@@ -51,11 +51,11 @@ type climber struct {
 
 const climbSeed = 20261123
 
-// An operator reaches no more than the own roles permit, by no path: contact data and the
-// password reset behind them, devices, authenticator, KYC, level, balance, blockages,
-// approvals, jobs and bulk operations are refused for every account that holds a permission
-// which the operator lacks, and are refused for the own account where they decide about it.
-// All else is served. At the end no account is other than it was (D-AUTH-03).
+// On no path does an operator exceed the own roles. The paths are contact data with the
+// password reset, devices, authenticator, KYC, level, balance, blockages, approvals, jobs and
+// bulk operations. They are refused for every account with a permission that the operator
+// lacks. For the own account they are refused if they decide about it. All else is served. At
+// the end no account is other than it was (D-AUTH-03).
 func TestGrantsDoNotClimb(t *testing.T) {
 	const roles = 40
 	for name, dsn := range map[string]func(t *testing.T, dir string) string{"sqlite": sqliteDSN,
@@ -97,8 +97,8 @@ func (x *climb) targets(op *climber) []*climber {
 	return []*climber{op, x.accounts[n-2], x.accounts[n-1], x.accounts[x.random.IntN(n-2)]}
 }
 
-// tryAll tries every path to an account. What must be refused is tried as an attack, with
-// values that would give the operator something; all else in a way that changes nothing.
+// tryAll tries every path to an account. Refused requests are tried as an attack, with values
+// that would benefit the operator; all else in a way that changes nothing.
 func (x *climb) tryAll(op, of *climber) {
 	x.t.Helper()
 	for _, p := range x.paths {
@@ -128,8 +128,8 @@ func (x *climb) tryAll(op, of *climber) {
 	}
 }
 
-// refused is D-AUTH-03 in plain words: the operator has no permission for the path, or the
-// account holds one that the operator lacks, or the matter is not the operator's own.
+// refused is D-AUTH-03 in plain words. The operator lacks the permission for the path, or one
+// that the account holds, or may not decide the matter.
 func (x *climb) refused(op, of *climber, p path) bool {
 	switch {
 	case p.users && !op.may(p):

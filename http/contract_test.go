@@ -49,7 +49,7 @@ func table(t *testing.T) map[string]line {
 	return out
 }
 
-// What is served and what the interface lists agree in both directions.
+// The served endpoints and the interface agree in both directions.
 func TestTableEqualsTheInterface(t *testing.T) {
 	listed, have := table(t), map[string]rest.Endpoint{}
 	for _, e := range httpapi.Endpoints() {

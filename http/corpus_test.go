@@ -17,9 +17,9 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Every field of every endpoint is sent wrong, one at a time, in the example of
-// the endpoint (SEC-26, SEC-27): what is wrong is refused by name and changes nothing,
-// what the server owns is ignored, and no text gets the better of a query.
+// Every field of every endpoint is sent with invalid values, one at a time, in the example of
+// the endpoint (SEC-26, SEC-27). Invalid fields are refused by name and change nothing, fields
+// that the server owns are ignored, and no text injects into a query.
 func TestFields(t *testing.T) {
 	onBoth(t, func(t *testing.T, l *live) {
 		all := l.tell(withOwned)
@@ -147,7 +147,7 @@ func (w wrong) judge(x told, a blackbox.Answer) string {
 	return "is refused without its name"
 }
 
-// named tells that a refusal is about the spoilt field: details[0].title of details.
+// named reports whether a refusal is about the invalid field: details[0].title of details.
 func named(field string, w wrong) bool {
 	if w.in != nil {
 		tail, ok := strings.CutPrefix(strings.TrimPrefix(field, w.in.Name), "[0]")
@@ -342,7 +342,7 @@ func (l *live) takesTexts(all []told) {
 	}
 }
 
-// isHTML tells that a text is cleaned before it is kept (SEC-36).
+// isHTML reports whether a text is sanitized before it is stored (SEC-36).
 func isHTML(f rest.Field) bool {
 	return strings.Contains(f.Name, "html") || strings.Contains(f.Tag.Get("doc"), "HTML")
 }

@@ -9,31 +9,32 @@ import (
 	"castellan/http/wire"
 )
 
-// Title names the service in its documents.
+// Title is the name of the service in its documents.
 const Title = "Castellan"
 
-// description introduces the document; each line is a paragraph.
-const description = "Second-factor challenges in front of operations, sessions, and the administration of both.\n\n" +
-	"An operation that starts a challenge answers {\"challenge\": …} with its token in the response header p-auth. " +
-	"The client answers the listed methods with completeChallenge until execResult appears. The same outcome comes " +
-	"on the socket /2fa (see /asyncapi.json) and from getChallengeResult, where Prefer: wait=N holds the request " +
-	"until it is there.\n\n" +
-	"Errors are problem details (RFC 9457) with a stable code. Texts for people come in Turkish, English or Arabic, " +
-	"as Accept-Language asks. The query parameters of a GET may also be sent as a JSON body; the query wins."
+// description is the introduction of the document; each line is a paragraph.
+const description = "Sessions, multi-factor challenges that guard operations, and their administration.\n\n" +
+	"An operation that starts a challenge responds with {\"challenge\": …} and its token in the header p-auth. " +
+	"The client completes the listed methods with completeChallenge until the response has execResult. The socket " +
+	"/2fa (see /asyncapi.json) and getChallengeResult return the same outcome; with Prefer: wait=N, " +
+	"getChallengeResult waits for it.\n\n" +
+	"Errors are problem details (RFC 9457) with a stable code. Texts for users are in Turkish, English or Arabic, " +
+	"selected by Accept-Language. The query parameters of a GET can also be sent as a JSON body; the query takes " +
+	"precedence."
 
-// tags are the groups of the document, by area: each section of the interface, and the extensions beside it.
+// tags are the groups of the document by area: the sections of the interface with their extensions.
 var tags = slices.Concat(
 	area("kit",
 		rest.Tag{Name: "Admin operations", Sections: []string{"4.10 Admin operations"},
 			Description: "Parameters, agreements, mailings and accounting, for administrators."},
 		rest.Tag{Name: "Integration", Sections: []string{"Extensions: integration"},
-			Description: "Records that the platform's other services add and update, and the events that they read."},
+			Description: "Records that other services of the platform create and update, and events that they read."},
 		rest.Tag{Name: "Audit", Sections: []string{"Extensions: audit"},
-			Description: "The log of every act: actor, action, subject and time, for administrators."},
+			Description: "The audit log: actor, action, record and time of every act, for administrators."},
 		rest.Tag{Name: "Jobs", Sections: []string{"Extensions: jobs"},
 			Description: "Background jobs such as mailings: list, progress and cancellation, for administrators."},
 		rest.Tag{Name: "Setup", Sections: []string{"Extensions: setup"},
-			Description: "Controls and features that are off, and live checks of settings, for administrators."},
+			Description: "Disabled controls and features, and live checks of settings, for administrators."},
 		rest.Tag{Name: "Cluster", Sections: []string{"Extensions: cluster"},
 			Description: "The nodes of the cluster and their active actors, for administrators."},
 	),
@@ -43,13 +44,13 @@ var tags = slices.Concat(
 	),
 	area("guard",
 		rest.Tag{Name: "Firewall", Sections: []string{"4.5 Firewall rules", "Extensions: firewall"},
-			Description: "Rules that count and refuse requests, for administrators."},
+			Description: "Rules that limit, allow and block requests, for administrators."},
 	),
 	area("access",
 		rest.Tag{Name: "Login and sessions", Sections: []string{"Extensions: login and sessions"},
 			Description: "Log in, log out, and list the sessions of an account."},
 		rest.Tag{Name: "Challenges", Sections: []string{"4.1 2FA", "Extensions: challenges"},
-			Description: "Complete a challenge: answer its methods, request a new code, read the outcome."},
+			Description: "Complete the methods of a challenge, request a new code, and get the outcome."},
 		rest.Tag{Name: "Authenticator", Sections: []string{"4.2 TOTP"},
 			Description: "The authenticator app of an account and its recovery codes."},
 		rest.Tag{Name: "Password", Sections: []string{"4.3 Password"},
@@ -57,9 +58,9 @@ var tags = slices.Concat(
 		rest.Tag{Name: "Devices", Sections: []string{"Extensions: devices"},
 			Description: "Registered devices, which approve pushes with their keys."},
 		rest.Tag{Name: "Registration", Sections: []string{"Extensions: registration"},
-			Description: "Sign-up by users themselves, where it is enabled."},
+			Description: "Sign-up of users, if it is enabled."},
 		rest.Tag{Name: "Users", Sections: []string{"4.12 Users", "Extensions: users"},
-			Description: "The profile of the caller, and the accounts that administrators read and change."},
+			Description: "The profile of the caller, and the accounts that administrators read and update."},
 		rest.Tag{Name: "Allowed countries", Sections: []string{"4.21 Geographic filter"},
 			Description: "The countries from which an account may be used."},
 		rest.Tag{Name: "MFA administration",
@@ -71,13 +72,13 @@ var tags = slices.Concat(
 		rest.Tag{Name: "Roles", Sections: []string{"Extensions: roles and permissions"},
 			Description: "Roles, their members and their permissions, for administrators."},
 		rest.Tag{Name: "Service clients", Sections: []string{"Extensions: service clients"},
-			Description: "Keys with which the platform's other services call this one, for administrators."},
+			Description: "Keys with which other services of the platform call this service, for administrators."},
 		rest.Tag{Name: "Public keys", Sections: []string{"Extensions"},
 			Description: "The keys with which clients verify tokens and subscribe to pushes."},
 	),
 	area("money",
 		rest.Tag{Name: "Currencies and rates", Sections: []string{"4.7 Currency and assets"},
-			Description: "Currencies, networks, the assets of an account, and exchange rates."},
+			Description: "Currencies, networks, assets of an account, and exchange rates."},
 		rest.Tag{Name: "Balances", Sections: []string{"4.9 Process and balance"},
 			Description: "Balances of users, also by day, and balances held at providers, for administrators."},
 		rest.Tag{Name: "Transactions", Sections: []string{"4.14 Transactions", "Extensions: transactions"},
@@ -91,9 +92,9 @@ var tags = slices.Concat(
 		rest.Tag{Name: "Contracts", Sections: []string{"4.8 Contracts"},
 			Description: "The contracts that users accept, and their details, for administrators."},
 		rest.Tag{Name: "Announcements", Sections: []string{"4.19 Announcements"},
-			Description: "The public list of announcements, kept by administrators."},
+			Description: "The public announcements, and their administration."},
 		rest.Tag{Name: "Deploy and VPN requests", Sections: []string{"4.13 Deploy and VPN requests"},
-			Description: "Staff requests for deployments and VPN access, which an administrator approves or rejects."},
+			Description: "Staff requests for deployments and VPN access, and their approval, for administrators."},
 		rest.Tag{Name: "Approvals", Sections: []string{"Extensions: approvals"},
 			Description: "Requests that need the approval of a second person, for administrators."},
 	),
@@ -107,11 +108,11 @@ var tags = slices.Concat(
 		rest.Tag{Name: "Corporate users", Sections: []string{"4.20 Corporate"},
 			Description: "Applications of companies, and the accounts that act for companies, for administrators."},
 		rest.Tag{Name: "Presence", Sections: []string{"Extensions: presence"},
-			Description: "The administrators that have a record open, for administrators."},
+			Description: "Other administrators who have the same record open."},
 	),
 )
 
-// area puts tags into an area of the service.
+// area assigns tags to an area of the service.
 func area(name string, tags ...rest.Tag) []rest.Tag {
 	for i := range tags {
 		tags[i].Area = name
@@ -119,14 +120,14 @@ func area(name string, tags ...rest.Tag) []rest.Tag {
 	return tags
 }
 
-// schemas are the JSON Schemas of every section that Go types do not say. A
-// section that has one adds schemas.json to its folder, and nothing else.
+// schemas holds the JSON Schemas that Go types cannot express. A section adds its
+// schemas by a file schemas.json in its folder.
 //
 //go:embed */schemas.json */*/schemas.json
 var schemas embed.FS
 
-// OpenAPI renders the table as a document. The server is what stands before its
-// paths, a URL or a path; empty where they lie at the root.
+// OpenAPI renders the endpoints as an OpenAPI document. The server is the prefix of
+// the paths, a URL or a path; empty for the root.
 func OpenAPI(version, server string) ([]byte, error) {
 	x := rest.Extra{Description: description, ServerURL: server, Tags: tags,
 		Challenge: reflect.TypeFor[wire.ChallengeAnswer]()}

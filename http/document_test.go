@@ -111,7 +111,7 @@ func TestHeadersOfTheDocument(t *testing.T) {
 	}
 }
 
-// What the interface says of single fields is what the document says.
+// The document agrees with the interface about single fields.
 func TestFieldsOfTheDocument(t *testing.T) {
 	doc := published(t, "")
 	answer := func(method, path string) *openapi3.Schema {
@@ -151,8 +151,8 @@ func TestServerOfTheDocument(t *testing.T) {
 	}
 }
 
-// A refusal is one of few responses, each with the one schema of problems; the
-// aliases of fields have names that generators can tell from the field's.
+// A refusal is one of few responses, each with the one schema of problems; the aliases of
+// fields have names that differ from the field's in generated code.
 func TestComponentsOfTheDocument(t *testing.T) {
 	doc := published(t, "")
 	if n := len(doc.Components.Responses); n > 64 {
@@ -210,8 +210,8 @@ func TestOperationsOfTheDocument(t *testing.T) {
 	}
 }
 
-// Every text and number of the schemas has an example, values to choose from or a
-// default, so that a reader and a mock server see what an answer looks like.
+// Every text and number of the schemas has an example, an enum or a default, so that readers
+// and mock servers have sample answers.
 func TestExamplesOfTheDocument(t *testing.T) {
 	for name, ref := range published(t, "").Components.Schemas {
 		for field, p := range ref.Value.Properties {

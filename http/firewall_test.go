@@ -19,9 +19,8 @@ import (
 	"castellan/http/system"
 )
 
-// SEC-31: every endpoint, of the interface and beyond it, the socket and every
-// page is judged under its own key before anything else of it runs, and a rule
-// can name it by that key.
+// SEC-31: the firewall checks every endpoint, extension, page and the socket under its own key
+// before anything else runs. A rule can name it by that key.
 func TestEverythingIsBehindTheFirewall(t *testing.T) {
 	var judged []string
 	never := func(context.Context, *edge.Request) (rest.Caller, error) {

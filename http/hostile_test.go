@@ -29,16 +29,16 @@ var (
 )
 
 const (
-	hostileRound   = 200_000 // requests to one program and database; the next round begins anew
+	hostileRound   = 200_000 // requests to one program and database; the next round starts again
 	hostileBatch   = 10_000  // requests between two logins
 	hostileSenders = 16
 	hostileGrowth  = 64 << 20 // bytes of heap by which the last batch of a round may exceed the second
 )
 
-// The example of every endpoint is spoilt in up to four ways, over and over, and sent to the whole program over real
-// connections. Whatever comes: nothing panics or is logged as an error, no answer is a server error but 503 with
-// Retry-After, each has the headers of security, what is JSON can be read, a problem has a code, and memory stays
-// flat. `make fuzz-long` sends ten million; the command prints the seed by which a run is repeated.
+// The example of every endpoint is spoilt in up to four ways, over and over, and sent to the whole program over
+// real connections. For any input: nothing panics or is logged as an error, and no answer is a server error but
+// 503 with Retry-After. Each answer has the security headers, JSON is valid, a problem has a code, and memory
+// stays flat. `make fuzz-long` sends ten million; the command prints the seed by which a run is repeated.
 func TestHostileRequests(t *testing.T) {
 	began, sent, round := time.Now(), 0, uint64(0)
 	statuses := map[int]int{}
@@ -110,7 +110,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// enter logs somebody in, if that is still possible: an administrator's request may have changed the account.
+// enter logs a user in, if that is still possible: an administrator's request may have changed the account.
 func (h *hostile) enter(p *person) bool {
 	f, err := h.TryLogin(p.Account)
 	if err != nil {

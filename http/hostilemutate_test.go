@@ -77,7 +77,7 @@ func (s *sender) spoil(x told) message {
 
 func pick[T any](s *sender, of []T) T { return of[s.IntN(len(of))] }
 
-// nasty are JSON values that somebody may not have thought of.
+// nasty are unusual JSON values.
 var nasty = []string{
 	`null`, `true`, `0`, `-0`, `-1`, `1e309`, `1e-400`, `9223372036854775807`, `9223372036854775808`, `0.1`,
 	`99999999999999999999999999999999999999.999999999999999999`, `"0x10"`, `""`, `" "`, `"\u0000"`, `"\ud800"`,

@@ -106,7 +106,7 @@ func start(t testing.TB, dir, dsn string, edits ...func(*config.Config)) *live {
 	return l
 }
 
-// told is an example that was tried.
+// told is an executed example.
 type told struct {
 	rest.Endpoint
 	request string // with the values of the moment
@@ -214,8 +214,8 @@ func (l *live) enrol() {
 	l.said["tablet"] = map[string]any{"jwk": json.RawMessage(public.JWK()), "thumbprint": public.Thumbprint()}
 }
 
-// otp is the present code of somebody's authenticator. A step of time is used
-// once, so each code is that of a new authenticator.
+// otp is the current code of a user's authenticator. A step of time is used once, so each code
+// is that of a new authenticator.
 func (l *live) otp(who *person) string {
 	l.t.Helper()
 	if who.secret != nil {

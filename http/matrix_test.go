@@ -14,13 +14,11 @@ import (
 	"castellan/http/rest"
 )
 
-// passed is how an endpoint answers whom it lets in, when it is sent a body
-// that is no JSON: the next check after the permission refuses it (D-GEN-19),
-// so no handler runs.
+// passed is the answer to a permitted caller who sends a body that is not JSON. The next check
+// after the permission refuses it (D-GEN-19), so no handler runs.
 const passed = "UNSUPPORTED_MEDIA"
 
-// Everybody at every endpoint of the table (SEC-24, D-AUTH-03): nobody may do
-// what the table does not say.
+// Every caller at every endpoint of the table (SEC-24, D-AUTH-03): no caller may do more than the table permits.
 func TestPermissionMatrix(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		s.grantEverything()
@@ -49,7 +47,7 @@ func TestPermissionMatrix(t *testing.T) {
 					t.Errorf("%s with cron-auth %s: %s, want %s", e.Key(), key, got, want)
 				}
 			}
-			// Another tenant's name, with the right of everybody.
+			// Another tenant's name, with every permission.
 			cells++
 			want := expected(e, "root")
 			if e.Credential != rest.User && e.Credential.TakesSession() {
@@ -70,7 +68,7 @@ func expected(e rest.Endpoint, account string) string {
 	case rest.NoAuth:
 		return passed
 	case rest.User, rest.Tenant, rest.TenantOrCron, rest.TenantOrService:
-	default: // another credential than x-auth: nobody here has one
+	default: // another credential than x-auth: no caller here has one
 		return string(fault.Unauthenticated)
 	}
 	switch {
@@ -96,8 +94,8 @@ func expected(e rest.Endpoint, account string) string {
 	return passed
 }
 
-// ask sends fields that no endpoint reads and returns the code of the refusal. A
-// device's signature, where one is asked for, is missing.
+// ask sends fields that no endpoint reads and returns the code of the refusal. A device's
+// signature, where one is required, is missing.
 func (s *service) ask(e rest.Endpoint, headers ...string) string {
 	s.t.Helper()
 	path := strings.NewReplacer("{", "", "}", "").Replace(e.Path)
@@ -112,9 +110,9 @@ func (s *service) ask(e rest.Endpoint, headers ...string) string {
 	return got
 }
 
-// grantEverything gives the roles allowed, audited and denied their permission
-// on every resource of the table; torn holds allowed and denied, empty a role
-// without grants. What is reserved refuses to be granted.
+// grantEverything gives the roles allowed, audited and denied their permission on every
+// resource of the table; torn holds allowed and denied, empty a role without grants. Reserved
+// endpoints cannot be granted.
 func (s *service) grantEverything() {
 	t, ctx := s.t, s.t.Context()
 	by := audit.By{UserID: s.users["root"]}
@@ -149,8 +147,8 @@ func (s *service) grantEverything() {
 	}
 }
 
-// What is granted against the rules, behind the program's back, opens nothing
-// that is reserved; and losing a role or a grant closes at once.
+// A forbidden grant, written directly to the database, opens no reserved endpoint; and losing
+// a role or a grant closes at once.
 func TestReservedStaysClosed(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		ctx, by := t.Context(), audit.By{UserID: s.users["root"]}
@@ -196,7 +194,7 @@ func TestReservedStaysClosed(t *testing.T) {
 }
 
 // The table says which endpoints are about who may do what; all are reserved.
-func TestWhatIsReserved(t *testing.T) {
+func TestReservedEndpoints(t *testing.T) {
 	n := 0
 	for _, e := range httpapi.Endpoints() {
 		about := strings.HasPrefix(e.Path, "/resource/") || strings.HasPrefix(e.Path, "/admin/role") ||

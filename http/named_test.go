@@ -17,8 +17,8 @@ var (
 	doesName = regexp.MustCompile(`(?i)^user_?ids?$|member|entities`)
 )
 
-// Every write by which an administrator may act on others, and whose request has a field
-// that can name a user, declares which users it names, or why it names none (D-AUTH-03).
+// Every write of an administrator whose request has a field that can name a user declares the
+// named users. Otherwise it declares why it names none (D-AUTH-03).
 func TestWritesDeclareTheUsersTheyName(t *testing.T) {
 	changesNothing := []string{"POST /admin/system/mfa/explain", "POST /admin/system/waf/explain",
 		"POST /admin/system/waf/rehearse"}

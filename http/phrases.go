@@ -7,8 +7,8 @@ import (
 	"castellan/http/rest"
 )
 
-// phrases are the texts of every section in Turkish and Arabic. A section that
-// says something of a field adds phrases.tsv to its folder, and nothing else.
+// phrases are the texts of every section in Turkish and Arabic. A section with messages about
+// fields adds phrases.tsv to its folder.
 //
 //go:embed */phrases.tsv */*/phrases.tsv
 var phrases embed.FS

@@ -159,7 +159,7 @@ func TestResources(t *testing.T) {
 				`,"allResourceActions":[1,{"a":null}],"menuItemProperties":"text"}`
 		}
 		s.wants("GET /resource/resources", `{"resourceContext":"UI"}`, 200, "["+home("["+a+"]")+"]")
-		// D-RES-01: with status and context for who asks.
+		// D-RES-01: with status and context on request.
 		extra := func(record string, status int) string {
 			return strings.TrimSuffix(record, "}") + fmt.Sprintf(`,"status":%d,"resourceContext":"UI"}`, status)
 		}
@@ -170,7 +170,7 @@ func TestResources(t *testing.T) {
 			t.Errorf("%d without a filter", n)
 		}
 
-		// What is not sent stays; null takes it out of its parent.
+		// Fields that are not sent stay; null takes it out of its parent.
 		upd := func(id int64, rest string) string { return body(fmt.Sprintf(`"resourceId":%d,%s`, id, rest)) }
 		s.wants(one, upd(sub, `"code":"/home/a","name":"A","status":0`), 200, `{"id":<id>}`)
 		s.wants("GET /resource/resources?resourceContext=UI", "", 200, "["+home("["+a+"]")+"]")

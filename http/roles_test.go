@@ -103,8 +103,8 @@ func TestUserRoles(t *testing.T) {
 	})
 }
 
-// Administrators cannot lock everybody out: not one by one, and not when all
-// take the role from each other at the same moment.
+// Administrators cannot remove the last administrator: not one by one, and not if all take the
+// role from each other at the same moment.
 func TestLastAdministrator(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		body := func(name string) string { return `{"userId":"` + s.users[name] + `","roleCode":"admin"}` }
@@ -205,8 +205,8 @@ func TestPermissions(t *testing.T) {
 		s.wants("POST "+path, body(role, methods, "allow"), 400, "INVALID_FIELD permission")
 		s.wants("POST "+path, `{}`, 400, "INVALID_FIELD roleId resourceId permission")
 
-		// DENY of one role wins over what another allows, and role user is
-		// everybody's; the role admin minds none of it.
+		// DENY of one role overrides ALLOW of another, and every user has the role user; the role
+		// admin minds none of it.
 		s.wants("POST "+path, body(everybody, methods, "DENY"), 200, `{"data":`+shown("DENY")+`}`)
 		may("FORBIDDEN")
 		s.wants("DELETE "+path, fmt.Sprintf(`{"roleId":%d,"resourceId":%d}`, everybody, methods), 200,

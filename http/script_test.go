@@ -13,9 +13,9 @@ import (
 	"castellan/http/rest"
 )
 
-// script is every endpoint in the order of the examples: section by section, each
-// behind those whose answers it names, reads behind writes, and what takes away at
-// the end, the last that was made first.
+// script is every endpoint in the order of the examples, section by section. Each follows
+// those whose answers it names, and reads follow writes. Deletes come last, in reverse order
+// of creation.
 func script() (all []rest.Endpoint) {
 	sections, bySection := []string{}, map[string][]rest.Endpoint{}
 	for _, e := range httpapi.Endpoints() {

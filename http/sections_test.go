@@ -145,9 +145,9 @@ func wrapped(text string) string {
 	return out.String()
 }
 
-// sampled is a JSON text with an example in the place of each value that another
-// run would not answer again, and, where it need not be whole, the first two
-// elements of lists. A text that is no JSON, such as a query, keeps all but ids.
+// sampled is a JSON text with an example in place of each value that differs between runs.
+// Lists that need not be whole have only their first two elements. A text that is no JSON,
+// such as a query, keeps all but ids.
 func sampled(l *live, text string, whole bool) string {
 	text = strings.ReplaceAll(text, l.URL, "http://127.0.0.1:8080")
 	d := json.NewDecoder(strings.NewReader(text))

@@ -9,8 +9,7 @@ import (
 	"castellan/http/rest"
 )
 
-// What decides who may do what, and what moves money, can wait for a second person
-// (D-EXT-08).
+// Endpoints that change permissions or move money can require a second person (D-EXT-08).
 func TestWritesForFourEyes(t *testing.T) {
 	money := []string{"POST /admin/transaction/adjust-balance", "POST /admin/update-wallet-withdrawal-crypto-queue",
 		"POST /admin/update-status-transaction", "POST /blockage/insert-blockage-history",
@@ -30,10 +29,9 @@ func TestWritesForFourEyes(t *testing.T) {
 	}
 }
 
-// What mfa.guard_administration puts behind a challenge is complete: whatever changes
-// something in the sections that decide who may do what, and how the service is
-// protected, is in the set, or stands here with the reason why not. Sections without
-// an endpoint of the set are not concerned.
+// The set of mfa.guard_administration is complete. Every write of the sections for permissions
+// and for the protection of the service is in the set, or is listed here with the reason.
+// Sections without an endpoint of the set are not concerned.
 func TestSensitiveWrites(t *testing.T) {
 	exceptions := map[string]string{
 		"POST /admin/system/mfa/explain":  "tells, and changes nothing",

@@ -93,7 +93,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	return s
 }
 
-// token is a fresh token of a named account; it claims to be everybody's.
+// token is a fresh token of a named account; it claims to belong to all.
 func (s *service) token(name string) string {
 	s.t.Helper()
 	if name == "" {

@@ -1,6 +1,5 @@
-// Package apitest serves groups of endpoints over a real database, the server at
-// the door and the guards of the program, so that a test of a section reads as a
-// table of request, status and answer.
+// Package apitest serves groups of endpoints over a real database, the edge server and the
+// guards of the program. A test of a section is a table of request, status and answer.
 //
 // Start reading at Site.Wants.
 package apitest
@@ -65,7 +64,7 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(file)
 })
 
-// SQLite is the address of a new database with every table that only this test uses, as pgtest.DSN is on PostgreSQL.
+// SQLite is the address of a new database with every table for this test alone, like pgtest.DSN on PostgreSQL.
 func SQLite(t testing.TB) string {
 	t.Helper()
 	text, err := migrated()
@@ -98,10 +97,10 @@ type Site struct {
 	t      *testing.T
 }
 
-// Serve serves groups. Options without guards get those of the program. A caller
-// is a name: "admin" is an administrator, "clerk" is granted every endpoint that is
-// not reserved, "nobody" sends no token, "nonsense" one that is none, "cron:rates" is
-// the scheduled client rates, and every other name is a user of that id.
+// Serve serves groups. Options without guards get those of the program. A caller is a name:
+// "admin" is an administrator, and "clerk" is granted every endpoint that is not reserved.
+// "nobody" sends no token, "nonsense" an invalid one, and "cron:rates" is the scheduled client
+// rates. Every other name is a user of that id.
 func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 	t.Helper()
 	if o.Guards == nil {
@@ -120,7 +119,7 @@ func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 	return &Site{Server: server, caller: "admin", t: t}
 }
 
-// Guards are those of the program, for callers who are names.
+// Guards are the guards of the program for callers that are names.
 func Guards() auth.Guards {
 	return auth.Guards{
 		Tokens: Tokens{}, Tenant: "t1", Feed: &changetest.Feed{},
@@ -137,7 +136,7 @@ func Guards() auth.Guards {
 	}
 }
 
-// MayWrite judges as the program does, where "admin" alone holds a role.
+// MayWrite checks like the program, with "admin" as the only holder of a role.
 func MayWrite(caller, userID string, m resource.Matter) error {
 	return roles().MayWrite(caller, userID, m)
 }
@@ -162,7 +161,7 @@ func (oneAdmin) Holders(context.Context) (map[string][]string, error) {
 	return map[string][]string{user.RoleAdmin: {"admin"}}, nil
 }
 
-// Tokens takes a name for its own token.
+// Tokens accepts a name as its own token.
 type Tokens struct{}
 
 // Verify is that of the issuer of tokens.
@@ -248,9 +247,9 @@ func Refusal(answer string) string {
 	return p.Code
 }
 
-// WantsBound checks a write about the account of the administrator "admin" (D-AUTH-03): a
-// clerk is refused, and so is the administrator where own says that the matter of the
-// own account is another's to decide.
+// WantsBound checks a write about the account of the administrator "admin" (D-AUTH-03). A
+// clerk is refused. The administrator is refused if own says that another person must decide
+// the matter of the own account.
 func (s *Site) WantsBound(line, body string, own bool, headers ...string) {
 	s.t.Helper()
 	for caller, refused := range map[string]bool{"clerk": true, "admin": own} {

@@ -13,14 +13,14 @@ import (
 	"castellan/persistence/kit"
 )
 
-// Jobs runs background jobs when a test says so, one step after the other.
+// Jobs runs background jobs on request of a test, step by step.
 type Jobs struct {
 	*job.Service
 	Kinds map[string]job.Kind // filled by the test
 	run   *job.Runner
 }
 
-// NewJobs returns the jobs of a database. They see the time of now.
+// NewJobs returns the jobs of a database. They use now as the clock.
 func NewJobs(t *testing.T, db *persistence.DB, ring *keyring.Ring, now func() time.Time) *Jobs {
 	store, kinds := kit.NewJobs(db), map[string]job.Kind{}
 	return &Jobs{
@@ -31,8 +31,8 @@ func NewJobs(t *testing.T, db *persistence.DB, ring *keyring.Ring, now func() ti
 	}
 }
 
-// Finish takes a job to its end and returns it with its items. pause is called
-// with the instant until which the job pauses; it moves the clock.
+// Finish runs a job to its end and returns it with its items. pause is called with the instant
+// until which the job pauses; it moves the clock.
 func (j *Jobs) Finish(t *testing.T, id string, pause func(until time.Time)) (job.Job, []job.Item) {
 	t.Helper()
 	return jobtest.Finish(t, j.run, id, pause)

@@ -54,10 +54,10 @@ func TestAuthorize(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		e       rest.Endpoint
-		in      string // of accounts: y let in, n refused
-		acts    string // of accounts that are let in
+		in      string // of accounts: y accepted, n refused
+		acts    string // of accepted accounts
 		audited string
-		pauth   bool // let in with a challenge's token alone
+		pauth   bool // accepted with a challenge's token alone
 	}{
 		{"public", endpoint(rest.Public, rest.NoAuth), "yyyyy", "", "", true},
 		{"device", endpoint(rest.DeviceOwner, rest.Device), "yyyyy", "", "", true},
@@ -98,10 +98,9 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// BenchmarkPermission is what the permission costs a request: judged before
-// the handler, and looked at once more for the audit of calls, on a node that
-// knows ten thousand holders of roles and a grant on each of two hundred
-// endpoints.
+// BenchmarkPermission measures the permission checks of a request: one before the handler, and
+// one for the audit of calls. The node has ten thousand holders of roles and a grant on each
+// of two hundred endpoints.
 func BenchmarkPermission(b *testing.B) {
 	n := node{held: map[string][]string{}}
 	endpoints := make([]rest.Endpoint, 200)

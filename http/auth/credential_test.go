@@ -153,7 +153,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// A session that has ended is refused, and a node that cannot catch up judges nobody.
+// An ended session is refused, and a node that cannot catch up answers UNAVAILABLE.
 func TestSessionsAreJudged(t *testing.T) {
 	d := newDoor(t)
 	d.sv = 4
@@ -167,7 +167,7 @@ func TestSessionsAreJudged(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	// What is refused anyhow needs no feed.
+	// A refusal needs no feed.
 	if got := d.ask("/user", "x-auth", "nonsense"); got != "UNAUTHENTICATED" {
 		t.Error(got)
 	}
@@ -215,7 +215,7 @@ func (p *poll) Poll(context.Context) error {
 }
 
 // A session that is newer than what the node knows has the feed read where it would get less than its token claims.
-func TestNewSessionHasTheFeedRead(t *testing.T) {
+func TestNewSessionReadsTheFeed(t *testing.T) {
 	mark := time.UnixMilli(1_700_000_000_000)
 	at := func(d time.Duration) string { return id.Before(mark.Add(d)) }
 	for name, c := range map[string]struct {
@@ -255,7 +255,8 @@ func TestNewSessionHasTheFeedRead(t *testing.T) {
 	}
 }
 
-// Without a session only the bearer of another credential of the endpoint is let in, and never as an administrator.
+// Without a session only the bearer of another credential of the endpoint is accepted, and never as an
+// administrator.
 func TestCallersWithoutASession(t *testing.T) {
 	g := auth.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{Admin: true} }}
 	for _, c := range []struct {

@@ -27,8 +27,8 @@ import (
 	"castellan/persistence/kit"
 )
 
-// The credential of the exchange-rate endpoint at a test endpoint (D-AUTH-07,
-// REQ-AUTH-09): what lets in, as whom, and that it opens nothing else.
+// The credential of the exchange-rate endpoint at a test endpoint (D-AUTH-07, REQ-AUTH-09):
+// which keys are accepted, as which caller, and that they permit nothing else.
 func TestCronAuth(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
@@ -150,7 +150,7 @@ func TestCronAuth(t *testing.T) {
 		wants("TENANT_MISMATCH", "/rates", "cron-auth", key, "tenant-id", "another")
 		wants("TENANT_MISMATCH", "/rates", "x-auth", good, "tenant-id", "another")
 
-		// A node that may have missed a removal lets nobody in by a key.
+		// A node that may have missed a removal accepts no key.
 		feed.Stale = true
 		wants("UNAVAILABLE", "/rates", "cron-auth", key)
 		wants(none, "/rates", "cron-auth", "rates.wrong")

@@ -110,7 +110,7 @@ func TestStoppedProcess(t *testing.T) {
 	}
 }
 
-// A node that cannot catch up says so and names nobody's session.
+// A node that cannot catch up reports it and names no session.
 func TestCannotCatchUp(t *testing.T) {
 	now, feed := time.Now(), &notes{}
 	r := change.NewReader(feed, func() time.Time { return now })

@@ -13,10 +13,9 @@ import (
 	"castellan/http/edge"
 )
 
-// Firewall judges requests at the edge (edge.Options.Firewall), before any
-// credential: by the resource that is served, the resolved address, its country
-// and, only where some rule for the resource targets users, the user of a valid
-// session (D-GEN-19).
+// Firewall checks requests at the edge (edge.Options.Firewall), before any credential: by
+// resource, resolved address and country. If a rule for the resource targets users, it also
+// uses the user of a valid session (D-GEN-19).
 type Firewall struct {
 	Evaluator *firewall.Evaluator
 	Tokens    interface {
@@ -24,24 +23,24 @@ type Firewall struct {
 	}
 	// Service returns the service client whose header this is.
 	Service func(header string, from netip.Addr) (servicekey.Client, error)
-	// Live reports whether a session may still be used, and leaves no trace of
-	// having asked; Feed whether that can be relied on.
+	// Live reports whether a session is still valid, without side effects; Feed reports whether
+	// the answer is reliable.
 	Live func(userID, sessionID string, sv int64) bool
 	Feed Feed
 }
 
-// rulings are used again.
+// rulings are reused.
 var rulings = sync.Pool{New: func() any { return new(firewall.Ruling) }}
 
-// Judge is the hook. Errors: ACCESS_DENIED, which names no rule; RATE_LIMITED
-// with the exact time to wait; UNAVAILABLE when a counter cannot tell.
+// Judge is the hook. Errors: ACCESS_DENIED, which names no rule; RATE_LIMITED with the exact
+// time to wait; UNAVAILABLE if a counter cannot be read.
 func (f Firewall) Judge(ctx context.Context, r *edge.Request, key string) error {
 	c := firewall.Client{IP: r.Caller.IP, Country: r.Caller.Country}
 	if edge.HealthCheck(key) {
 		return f.health(key, c)
 	}
 	if f.Feed != nil && !f.Feed.Holds(f.Feed.Mark()) {
-		// The rules may be others by now. Those that are known are better than none.
+		// The rules can have changed. On failure, the known rules apply.
 		_ = f.Feed.CatchUp(ctx)
 	}
 	needs := f.Evaluator.Needs(key)
@@ -72,9 +71,9 @@ func (f Firewall) Judge(ctx context.Context, r *edge.Request, key string) error 
 	return nil
 }
 
-// health judges a health check by blacklists alone, and never one that comes from this
-// machine. No rate limit and no list of who may enter stops it, and no feed that is
-// late: an orchestrator must not end a process because of a rule (D-WAF-08).
+// health checks a health check only against blacklists, and never one from this machine. Rate
+// limits, whitelists and a late feed do not stop it: an orchestrator must not end a process
+// because of a rule (D-WAF-08).
 func (f Firewall) health(key string, c firewall.Client) error {
 	if !c.IP.IsLoopback() && f.Evaluator.Blacklisted(key, c) {
 		return fault.New(fault.AccessDenied, "access is denied")
@@ -82,8 +81,7 @@ func (f Firewall) health(key string, c firewall.Client) error {
 	return nil
 }
 
-// user is whose session it is: nobody's when the token is invalid, revoked, or
-// cannot be judged at the moment.
+// user is the user of the session; "" if the token is invalid or revoked, or cannot be checked at the moment.
 func (f Firewall) user(ctx context.Context, r *edge.Request) string {
 	raw := r.Header("x-auth")
 	if raw == "" {
@@ -92,7 +90,7 @@ func (f Firewall) user(ctx context.Context, r *edge.Request) string {
 	var c token.Claims
 	if withFreshSnapshot(ctx, f.Feed, func() (err error) {
 		if c, err = f.Tokens.Verify(token.XAuth, raw); err == nil && !f.Live(c.Subject, c.SessionID, c.SV) {
-			err = errNobody
+			err = errNoCredential
 		}
 		return err
 	}) != nil {

@@ -98,7 +98,7 @@ func (w *wall) ask(path, user, ip string, want int) http.Header {
 	return res.Header
 }
 
-// A rule about users judges the user of a session that may still be used, and nobody else.
+// A rule about users applies only to the user of a valid session.
 func TestFirewallKnowsTheUser(t *testing.T) {
 	w := newWall(t, firewall.Rule{Label: "u1", Type: firewall.Blacklist, EntityType: firewall.UserID,
 		Entities: []string{"u1"}})
@@ -128,7 +128,7 @@ func TestFirewallLeavesTokensAlone(t *testing.T) {
 	country.ask("/x", "u1", "198.51.100.7", 403)
 }
 
-// A rate limit answers with the exact time to wait and with its headers. A limiter that cannot tell refuses.
+// A rate limit answers with the exact time to wait and with its headers. A limiter without an answer refuses.
 func TestFirewallLimits(t *testing.T) {
 	w := newWall(t, firewall.Rule{Label: "rate", Type: firewall.RateLimit, EntityType: firewall.IP, AllEntities: true,
 		PeriodMs: new(int64(60_000)), Limit: new(int64(4))})

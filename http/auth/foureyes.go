@@ -14,7 +14,7 @@ import (
 	"castellan/http/rest"
 )
 
-// SecondPerson has calls wait for a second person (D-EXT-08).
+// SecondPerson makes calls pending until a second person approves them (D-EXT-08).
 type SecondPerson struct {
 	Service *foureyes.Service
 	Commit  commit.Committer
@@ -22,14 +22,14 @@ type SecondPerson struct {
 
 var _ edge.SecondPerson = SecondPerson{}
 
-// standing is the answer of a call that waits.
+// standing is the answer of a pending call.
 type standing struct {
 	ApprovalID string    `json:"approvalId"`
 	ExpiresAt  rest.Time `json:"expiresAt"`
 }
 
-// Rehearse implements edge.SecondPerson. What would have changed is what the audit
-// would have been told; nothing, where nothing at all was written.
+// Rehearse summarizes the changes by the audit rows that the call would write; "" if it would
+// write nothing at all.
 func (p SecondPerson) Rehearse(ctx context.Context, c edge.Captured,
 	fn func(context.Context) error) (summary string, err error) {
 	writes, err := commit.Rehearse(ctx, p.Commit, fn)

@@ -9,18 +9,17 @@ import (
 	"castellan/http/rest"
 )
 
-// Geo judges whether an account may be used from where a request comes from
-// (D-GEO-02). It reads no row: filters are the node's copy, and the owner of a
-// challenge knows its user.
+// Geo checks whether an account may be used from the country of a request (D-GEO-02). It reads
+// no row: filters come from the node's copy, and the user of a challenge from its owner.
 type Geo struct {
 	Policy geo.Policy
-	// Filter is the present filter of an account.
+	// Filter returns the current filter of an account.
 	Filter func(userID string) geo.Filter
 	// Holder names the user of a challenge.
 	Holder func(ctx context.Context, challengeID string) (challenge.Holder, error)
 }
 
-// user judges a request in the name of an account.
+// user checks a request in the name of an account.
 func (g *Geo) user(userID string, who rest.Caller) error {
 	if g == nil {
 		return nil
@@ -28,10 +27,10 @@ func (g *Geo) user(userID string, who rest.Caller) error {
 	return g.judge(g.Filter(userID), who)
 }
 
-// challenge judges a request in the name of a challenge. A decoy has no user and
-// no filter; a challenge that does not exist is for the endpoint to refuse. The
-// caller that comes back names the challenge's user, so that the endpoint need not
-// ask again; with a refusal it also names the account, for the audit.
+// challenge checks a request in the name of a challenge. A decoy has no user and no filter;
+// the endpoint refuses an unknown challenge. The returned caller names the challenge's user,
+// so that the endpoint need not look it up again. On a refusal it also names the account, for
+// the audit.
 func (g *Geo) challenge(ctx context.Context, who rest.Caller) (rest.Caller, error) {
 	if g == nil {
 		return who, nil

@@ -157,7 +157,7 @@ const (
 
 // D-GEO-02 by credential, and the place of the country in the order of checks
 // (D-GEN-19): after the credential, before tenant, role and fields.
-func TestWhoIsFiltered(t *testing.T) {
+func TestFilteredCredentials(t *testing.T) {
 	p := places{filters: []geofilter.Held{{UserID: "u1", CV: 3, Filter: "TR"}, {UserID: "denied", CV: 1, Filter: "TR"}},
 		holders: map[string]challenge.Holder{"c1": {UserID: "u1"}, "c2": {UserID: "u2"}, "decoy": {},
 			"changed": {UserID: "u1", KeepsFilter: true, Filter: "DE,US"},
@@ -249,10 +249,9 @@ func TestAllowedAddresses(t *testing.T) {
 	}
 }
 
-// BenchmarkPermissionAndPlace is what permission and place cost a request
-// together: what BenchmarkPermission measures, with the country of the address
-// and the filter of the account before it, on a node that knows a filter of
-// five countries of each of its ten thousand holders of roles.
+// BenchmarkPermissionAndPlace measures BenchmarkPermission together with the country of the
+// address and the filter of the account. The node has a filter of five countries for each of
+// its ten thousand holders of roles.
 func BenchmarkPermissionAndPlace(b *testing.B) {
 	n := node{held: map[string][]string{}}
 	endpoints := make([]rest.Endpoint, 200)

@@ -1,10 +1,9 @@
-// Package auth establishes who is calling and judges what they may do: one
-// edge.Guard per credential of section 5 of the interface, and Authorize for audiences. None of
-// it reads the database but the signature of a device, which is used up there:
-// tokens are verified in memory, revocation and roles are the node's snapshots,
-// kept true by the change feed (D-AUTH-01, 03). DENY
-// keeps out of what is open to users, ALLOW and AUDIT let in where only
-// administrators may go, and the role admin passes everything.
+// Package auth authenticates and authorizes callers: one edge.Guard per credential of section 5
+// of the interface, and Authorize for audiences. Tokens are verified in memory. Revocations and
+// roles are snapshots of the node, which the change feed keeps current (D-AUTH-01, 03). Only
+// the signature of a device reads the database, where it is consumed. DENY blocks endpoints
+// that are open to users, ALLOW and AUDIT permit endpoints of administrators, and the role
+// admin permits everything.
 package auth
 
 import (
@@ -27,24 +26,24 @@ import (
 	"castellan/http/rest"
 )
 
-// Guards holds what the guards look at.
+// Guards holds the data and services of the guards.
 type Guards struct {
 	Tokens interface {
 		Verify(class token.Class, raw string) (token.Claims, error)
 	}
-	// Live reports whether a session may still be used.
+	// Live reports whether a session is still valid.
 	Live func(userID, sessionID string, sv int64) bool
-	// Feed reports whether the snapshots, that of keys included, can be relied on.
+	// Feed reports whether the snapshots, including the keys, are current.
 	Feed Feed
-	// Judge looks into the node's snapshot of roles and grants.
+	// Judge reads the node's snapshot of roles and grants.
 	Judge func(userID, method, path string) resource.Verdict
-	// MayWrite judges by the same snapshot whether a caller may decide a matter of a user;
-	// it is needed where an endpoint declares the users that its requests name.
+	// MayWrite checks by the same snapshot whether a caller may decide a matter of a user; it is
+	// required if an endpoint declares the users that its requests name.
 	MayWrite func(caller, userID string, m resource.Matter) error
-	// Geo judges from where accounts are used; nil: they may be from everywhere.
+	// Geo checks the country of requests; nil: all countries are allowed.
 	Geo *Geo
-	// AllowsIP looks into the node's snapshot of allowed addresses; it is needed
-	// where an endpoint is IPFiltered (D-AUTH-09).
+	// AllowsIP reads the node's snapshot of allowed addresses; it is required if an endpoint is
+	// IPFiltered (D-AUTH-09).
 	AllowsIP func(userID string, from netip.Addr) bool
 	Tenant   string
 	// Cron names the scheduled client whose header this is, by the node's
@@ -54,15 +53,13 @@ type Guards struct {
 	// keys; JudgeRole judges by the same snapshot of grants as Judge.
 	Service   func(header string, from netip.Addr) (servicekey.Client, error)
 	JudgeRole func(role, method, path string) resource.Verdict
-	// Devices judges the signatures of registered devices; without it no endpoint
-	// can ask for one.
+	// Devices verifies the signatures of registered devices; without it no endpoint can require one.
 	Devices interface {
 		Present(ctx context.Context, r device.Request) (device.Device, error)
 	}
 }
 
-// Feed is what the guards know of the feed by which snapshots are kept true; see
-// change.Reader.
+// Feed is the guards' view of the feed that keeps snapshots current; see change.Reader.
 type Feed interface {
 	Mark() time.Time
 	Holds(mark time.Time) bool
@@ -70,12 +67,11 @@ type Feed interface {
 	Poll(ctx context.Context) error
 }
 
-var errNobody = errors.New("guard: nobody")
+var errNoCredential = errors.New("auth: no valid credential")
 
-// withFreshSnapshot returns what judge says by snapshots that are still fresh when
-// it has judged, however long that took. A node that was stopped for a while, or
-// could not read the feed, reads it first. A refusal needs no proof: a session
-// that was revoked stays revoked.
+// withFreshSnapshot returns the result of judge on snapshots that are still fresh when judge
+// returns. A node that was stopped for a while, or could not read the feed, reads it first. A
+// refusal needs no fresh snapshot: a revoked session stays revoked.
 func withFreshSnapshot(ctx context.Context, feed Feed, judge func() error) error {
 	for range 2 {
 		mark := feed.Mark()
@@ -110,8 +106,8 @@ func (g Guards) Table() map[rest.Credential]edge.Guard {
 	return table
 }
 
-// device establishes the registered device that signed the request. The endpoint
-// must ask for the hash of the body (HashBody).
+// device authenticates the registered device that signed the request. The endpoint must
+// request the hash of the body (HashBody).
 func (g Guards) device(ctx context.Context, r *edge.Request) (rest.Caller, error) {
 	who := r.Caller
 	d, err := g.Devices.Present(ctx, Signed(who))
@@ -121,7 +117,7 @@ func (g Guards) device(ctx context.Context, r *edge.Request) (rest.Caller, error
 	return who, err
 }
 
-// Signed is a request as its device signature must describe it.
+// Signed is the request in the form that its device signature must cover.
 func Signed(who rest.Caller) device.Request {
 	target := who.Path
 	if who.RawQuery != "" {
@@ -145,8 +141,8 @@ func (g Guards) session(ctx context.Context, r *edge.Request) (rest.Caller, erro
 	return who, g.Geo.user(who.UserID, who)
 }
 
-// Session returns the claims of an x-auth token whose session lives. UNAUTHENTICATED,
-// TOKEN_EXPIRED, TOKEN_REVOKED; UNAVAILABLE where the node does not know whether it lives.
+// Session returns the claims of an x-auth token with a valid session. UNAUTHENTICATED,
+// TOKEN_EXPIRED, TOKEN_REVOKED; UNAVAILABLE if the node cannot check the session.
 func (g Guards) Session(ctx context.Context, raw string) (c token.Claims, err error) {
 	err = withFreshSnapshot(ctx, g.Feed, func() (err error) {
 		if c, err = g.Tokens.Verify(token.XAuth, raw); err == nil && !g.Live(c.Subject, c.SessionID, c.SV) {
@@ -174,9 +170,8 @@ func (g Guards) sameTenant(r *edge.Request) error {
 	return nil
 }
 
-// tenantOrCron lets a scheduled client in where the interface names it, as well
-// as a session. Of two credentials a valid one suffices (D-AUTH-07): the key is
-// looked at first, for its holder may be anybody and no role stands against it.
+// tenantOrCron accepts a scheduled client or a session. If both are sent, one valid credential
+// suffices (D-AUTH-07). The key is checked first, because it needs no role.
 func (g Guards) tenantOrCron(ctx context.Context, r *edge.Request) (rest.Caller, error) {
 	raw := r.Header("cron-auth")
 	if raw == "" {
@@ -186,10 +181,10 @@ func (g Guards) tenantOrCron(ctx context.Context, r *edge.Request) (rest.Caller,
 	var ok bool
 	if err := withFreshSnapshot(ctx, g.Feed, func() error {
 		if client, ok = g.Cron(raw); !ok {
-			return errNobody
+			return errNoCredential
 		}
 		return nil
-	}); err != nil && err != errNobody {
+	}); err != nil && err != errNoCredential {
 		return r.Caller, err
 	}
 	switch {
@@ -229,8 +224,8 @@ func (g Guards) pauth(ctx context.Context, r *edge.Request) (rest.Caller, error)
 	return g.Challenge(ctx, r.Caller, r.Header("p-auth"))
 }
 
-// Challenge adds to a caller what a p-auth token says; the socket uses it with
-// tokens from other places than the header.
+// Challenge adds the claims of a p-auth token to a caller; the socket uses it with tokens from
+// other places than the header.
 func (g Guards) Challenge(ctx context.Context, who rest.Caller, raw string) (rest.Caller, error) {
 	if raw == "" {
 		return who, fault.New(fault.Unauthenticated, "p-auth is needed")
@@ -243,9 +238,9 @@ func (g Guards) Challenge(ctx context.Context, who rest.Caller, raw string) (res
 	return g.Geo.challenge(ctx, who)
 }
 
-// pauthOrDevice lets a registered device answer without a token; its signature
-// is judged with the answer, because it signs the decision (D-2FA-06). Without
-// a token no country is asked for (D-GEO-02).
+// pauthOrDevice lets a registered device answer without a token. Its signature is verified
+// with the answer, because it covers the decision (D-2FA-06). Without a token, the country is
+// not checked (D-GEO-02).
 func (g Guards) pauthOrDevice(ctx context.Context, r *edge.Request) (rest.Caller, error) {
 	if r.Header("p-auth") == "" && r.Caller.DeviceSignature != "" {
 		return r.Caller, nil
@@ -253,9 +248,8 @@ func (g Guards) pauthOrDevice(ctx context.Context, r *edge.Request) (rest.Caller
 	return g.pauth(ctx, r)
 }
 
-// otauth lets a one-time token in that was made here. Whether it was used
-// already, whose it is, and from where that account may be used is judged by
-// what uses it up (D-AUTH-10).
+// otauth accepts a one-time token that this service issued. The operation that consumes the
+// token checks its use, its account and the country of the request (D-AUTH-10).
 func (g Guards) otauth(_ context.Context, r *edge.Request) (rest.Caller, error) {
 	who := r.Caller
 	raw := r.Header("ot-auth")
@@ -270,13 +264,13 @@ func (g Guards) otauth(_ context.Context, r *edge.Request) (rest.Caller, error) 
 	return who, nil
 }
 
-// Authorize judges the audience of an endpoint (D-AUTH-03) and then, where the
-// endpoint asks for it, the caller's allowed addresses (D-AUTH-09). A caller that no
-// session names, such as the bearer of a challenge's token, has no roles: what
-// is meant for administrators is closed to it, and nothing can be denied to it.
+// Authorize checks the audience of an endpoint (D-AUTH-03) and then, if the endpoint requires
+// it, the caller's allowed addresses (D-AUTH-09). A caller without a session, such as the
+// bearer of a challenge's token, has no roles. Endpoints of administrators are closed to it,
+// and DENY does not apply to it.
 //
-// A role that was given before a login counts from its first request on: where a
-// session newer than what this node knows would get less, the feed is read first.
+// A role that was granted before a login counts from the first request of the session. If the
+// session is newer than the node's snapshot and would get less, the feed is read first.
 func (g Guards) Authorize(ctx context.Context, who rest.Caller, e *rest.Endpoint) error {
 	permitted := g.permits(&who, e)
 	if g.newer(who) && (!permitted || g.claimsMore(who, e)) {
@@ -300,9 +294,8 @@ func (g Guards) newer(who rest.Caller) bool {
 	return who.SessionID != "" && g.Feed != nil && who.SessionID >= id.Before(g.Feed.Mark().Add(-change.Bound))
 }
 
-// claimsMore reports whether the token has a role beyond that of every user, and
-// the snapshot does not let its account act as an administrator. The claim itself
-// opens nothing.
+// claimsMore reports whether the token has a role other than the role user, and the snapshot
+// does not let its account act as an administrator. The claim itself permits nothing.
 func (g Guards) claimsMore(who rest.Caller, e *rest.Endpoint) bool {
 	return e.Audience == rest.SelfOrAdmin && !g.Judge(who.UserID, e.Method, e.Path).Acts() &&
 		slices.ContainsFunc(who.Roles, func(role string) bool { return role != user.RoleUser })
@@ -329,8 +322,8 @@ func (g Guards) permits(who *rest.Caller, e *rest.Endpoint) bool {
 	return false
 }
 
-// verdict is what the caller may do at an endpoint: that of the account, or of the role of a
-// service client. A caller without both may do nothing that is meant for administrators.
+// verdict is the caller's permission at an endpoint: of the account, or of the role of a
+// service client. A caller without both may not use endpoints of administrators.
 func (g Guards) verdict(who rest.Caller, e *rest.Endpoint) resource.Verdict {
 	switch {
 	case who.UserID != "":
@@ -341,20 +334,19 @@ func (g Guards) verdict(who rest.Caller, e *rest.Endpoint) resource.Verdict {
 	return resource.Verdict{}
 }
 
-// ActsAsAdmin reports whether a caller whom Authorize let in may act for others:
-// at an endpoint of audience self-or-admin a grant acts as the role admin.
+// ActsAsAdmin reports whether a caller whom Authorize accepted may act for other accounts: at
+// an endpoint of audience self-or-admin a grant acts as the role admin.
 func (g Guards) ActsAsAdmin(who rest.Caller, e *rest.Endpoint) bool {
 	return who.UserID != "" && g.Judge(who.UserID, e.Method, e.Path).Acts()
 }
 
-// Permits tells, by this node's snapshot, whether Authorize lets a caller in, and
-// whether as one who may act for others.
+// Permits reports, by this node's snapshot, whether Authorize accepts a caller, and whether
+// the caller may act for other accounts.
 func (g Guards) Permits(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin bool) {
 	return g.permits(&who, e), g.ActsAsAdmin(who, e)
 }
 
-// Audited reports whether the call of an endpoint is worth an audit row of its
-// own, because a grant says AUDIT.
+// Audited reports whether the call of an endpoint gets its own audit row, because its grant is AUDIT.
 func (g Guards) Audited(who rest.Caller, e *rest.Endpoint) bool {
 	return !e.Reserved && g.verdict(who, e).Audited()
 }

@@ -16,9 +16,9 @@ import (
 	"castellan/http/rest"
 )
 
-// Idempotent runs an operation at most once per caller and key, and replays
-// its answer (D-EXT-02). The key's row commits with the effect; that one is
-// running is known in this process only, so that a crash leaves nothing stuck.
+// Idempotent runs an operation at most once per caller and key, and replays its answer
+// (D-EXT-02). The key's row commits with the effect; a running operation is known only in this
+// process, so that a crash leaves no lock behind.
 type Idempotent struct {
 	Store  idempotency.Store
 	Commit commit.Committer
@@ -30,7 +30,7 @@ type Idempotent struct {
 
 var _ edge.Idempotency = (*Idempotent)(nil)
 
-// answer is what is sealed of an answer.
+// answer is the sealed part of an answer.
 type answer struct {
 	Status  int           `json:"s"`
 	Body    []byte        `json:"b"`
@@ -38,7 +38,7 @@ type answer struct {
 }
 
 // errRefused rolls the effects of a refused operation back.
-var errRefused = errors.New("guard: the operation was refused")
+var errRefused = errors.New("auth: the operation was refused")
 
 func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, template string, bodyHash [32]byte,
 	admit func(context.Context) error,

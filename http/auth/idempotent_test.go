@@ -123,8 +123,8 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 	})
 }
 
-// A key belongs to its caller and to the operation: the same key of another user, of a scheduled client or at another
-// endpoint is another key, and its answer is never shown.
+// A key belongs to its caller and to the operation. The same key of another user, of a scheduled client or at
+// another endpoint is another key; its answer is never shown.
 func TestIdempotencyKeysAreNotShared(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
 		i := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: keyringtest.Ring(t, time.Now),

@@ -77,7 +77,7 @@ func TestNotAdmitted(t *testing.T) {
 	}
 }
 
-// Of two nodes that answer one key at the same time, the later one is told of a conflict and has no effect.
+// Of two nodes that answer one key at the same time, the later one gets a conflict and has no effect.
 func TestAnsweredElsewhere(t *testing.T) {
 	r := newRepeats(t)
 	other := &repeats{&auth.Idempotent{Store: r.Store, Commit: r.db, Ring: r.Ring, Now: time.Now}, t, r.db}

@@ -15,13 +15,13 @@ import (
 	"castellan/http/wire"
 )
 
-// Starter begins the challenge in front of an endpoint, whether the endpoint
-// starts one by itself or was put behind one by configuration (D-2FA-28).
+// Starter begins the challenge of an endpoint, whether the endpoint starts one itself or the
+// configuration guards it with one (D-2FA-28).
 type Starter struct {
 	Starts   challenge.Starts
 	Accounts stepup.Accounts
-	// Public starts the challenges of the actions that need no session, by their
-	// code. It gets what prepare returned, and must not tell whom it found.
+	// Public starts the challenges of the actions that need no session, by their code. It gets the
+	// result of prepare, and must not reveal whether it found an account.
 	Public map[string]func(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error)
 }
 
@@ -56,11 +56,11 @@ func (s Starter) Start(ctx context.Context, who rest.Caller, action string,
 	return nil, nil, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 }
 
-// From is what a challenge keeps of its starter.
+// From is the part of its starter that a challenge stores.
 func From(who rest.Caller) challenge.Starter {
 	s := challenge.Starter{SessionID: who.SessionID, Country: who.Country, Brand: who.Device.Brand,
 		Model: who.Device.Model, Description: who.Device.Description, RequestID: who.RequestID}
-	if who.LanguageAsked { // else the user's own comes first (D-GEN-16)
+	if who.LanguageAsked { // else the user's own language takes precedence (D-GEN-16)
 		s.Language = who.Language
 	}
 	if s.Description == "" {
@@ -78,10 +78,10 @@ type Runner interface {
 	RunRehearsed(ctx context.Context, c edge.Captured, h *edge.Rehearsal) (json.RawMessage, error)
 }
 
-// Captured is the action that runs a captured request once its challenge is
-// completed: every guard but the second factor judges the caller again, with
-// the state of that moment, and the handler's answer becomes the data. Started
-// for no request, by the endpoint that names actions, it succeeds at that.
+// Captured is the action that runs a captured request when its challenge is complete. Every
+// guard but the second factor checks the caller again, with the state of that moment, and the
+// handler's answer becomes the data. If the endpoint that names actions started it without a
+// request, it simply succeeds.
 func Captured(code string, run Runner) challenge.Action {
 	return challenge.Action{Code: code, Flow: challenge.FlowSession,
 		Prepare: func(ctx context.Context, x challenge.Execution) (any, error) {

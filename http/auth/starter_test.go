@@ -42,8 +42,8 @@ func (e *engine) Account(_ context.Context, userID string) (challenge.Account, e
 var caller = rest.Caller{UserID: "u1", SessionID: "s1", IP: netip.MustParseAddr("192.0.2.7"), Country: "TR",
 	Language: "ar", RequestID: "r1", Device: rest.DeviceInfo{Brand: "Acme", Model: "X", UserAgent: "agent"}}
 
-// What a challenge keeps of its starter: the language only where the request asked for it, and the user agent only
-// where the client described no device.
+// A challenge stores of its starter the language only if the request sent it, and the user agent only if the
+// client described no device.
 func TestStarterOfACaller(t *testing.T) {
 	want := challenge.Starter{SessionID: "s1", IP: "192.0.2.7", Country: "TR", Brand: "Acme", Model: "X",
 		Description: "agent", RequestID: "r1"}

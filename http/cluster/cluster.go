@@ -1,5 +1,5 @@
-// Package cluster serves the extension by which an administrator sees which
-// nodes form the cluster and what lives on the one that answers (D-EXT-01).
+// Package cluster serves the extension that shows administrators the nodes of the cluster and
+// the active actors of the answering node (D-EXT-01).
 package cluster
 
 import (
@@ -10,26 +10,25 @@ import (
 
 const section = "Extensions: cluster"
 
-// Status is what the answering node knows.
+// Status is the cluster as the answering node sees it.
 type Status struct {
-	Node string `json:"node" doc:"the node that answers"`
-	// Belongs is false while the node does not know whether it still is a member. It
-	// serves no challenges then.
-	Belongs     bool           `json:"belongs" doc:"false: the node is not sure to be a member; it serves no challenges"`
+	Node string `json:"node" doc:"the node that answered"`
+	// Belongs is false while the node cannot confirm its membership. It serves no challenges then.
+	Belongs     bool           `json:"belongs" doc:"false: membership unconfirmed; the node serves no challenges"`
 	Members     []Member       `json:"members"`
-	Activations map[string]int `json:"activations" doc:"active actors of this node, by kind"`
-	Moved       int64          `json:"moved" doc:"actors that this node took over, after their owner let them go"`
+	Activations map[string]int `json:"activations" doc:"active actors of this node by kind"`
+	Moved       int64          `json:"moved" doc:"actors that this node took over after their owner released them"`
 	HandedOver  int64          `json:"handedOver" doc:"actors of this node that other members took over"`
-	Lapses      int64          `json:"lapses" doc:"how often this node dropped its actors: belongs was false"`
+	Lapses      int64          `json:"lapses" doc:"number of times the node dropped its actors because belongs was false"`
 }
 
 // Member is a node of the cluster.
 type Member struct {
-	ID      string  `json:"id" doc:"of this run of the process"`
+	ID      string  `json:"id" doc:"id of this run of the process"`
 	Address string  `json:"address"`
 	Version string  `json:"version"`
 	Leaving bool    `json:"leaving"`
-	Share   float64 `json:"share" example:"0.34" doc:"part of all challenges and users that it owns, 0 to 1"`
+	Share   float64 `json:"share" example:"0.34" doc:"fraction of all challenges and users that the member owns, 0 to 1"`
 }
 
 // Group serves the endpoint.
@@ -37,9 +36,9 @@ type Group struct{ Status func() Status }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/admin/cluster", "Show the members of the cluster and what lives on this one", rest.Tenant, g.show).
+		rest.Get("/admin/cluster", "Get the cluster members and the active actors of this node", rest.Tenant, g.show).
 			Doc("getCluster",
-				"What the node that answers knows of its cluster. Ask each node to compare."),
+				"The cluster as the answering node sees it. To compare views, send the request to each node."),
 	).For(rest.Admin).Extended()
 }
 

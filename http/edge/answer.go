@@ -48,7 +48,7 @@ func (r *Request) write(status int, a rest.Answer) {
 	resp.SetBody(a.Body)
 }
 
-// refuse is the only place where an error becomes an answer.
+// refuse is the only place that turns an error into an answer.
 func (r *Request) refuse(err error) {
 	f, internal := rest.FaultOf(err)
 	if internal {

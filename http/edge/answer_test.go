@@ -142,8 +142,8 @@ func TestStandardHeaders(t *testing.T) {
 	}
 }
 
-// TestRequestIDs: what a client calls a request stands in the log beside our own id,
-// and nowhere else: the audit must not take it for ours.
+// TestRequestIDs: a client's request id is in the log beside our own id, and nowhere else, so
+// that the audit cannot confuse them.
 func TestRequestIDs(t *testing.T) {
 	var log strings.Builder
 	var seen string

@@ -38,7 +38,7 @@ func (b *budget) take(n int) bool {
 
 func (b *budget) give(n int) { b.used.Add(-int64(n)) }
 
-// body is what a request says and sends beyond its head.
+// body is the body of a request.
 type body struct {
 	announced int64  // its length in bytes; 0: none, or unknownLength
 	whole     bool   // all of it was read
@@ -50,8 +50,8 @@ const unknownLength = -1
 
 var firstBuffers = sync.Pool{New: func() any { return new([firstBuffer]byte) }}
 
-// onHeader runs when the head of a message has come. A body that is too large, or that
-// no route takes, is not read at all; others are read when the handler asks for them.
+// onHeader runs when the head of a message has come. A body that is too large, or that no
+// route accepts, is not read at all; others are read when the handler requests them.
 func (s *Server) onHeader(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
 	originForm(h)
 	announced := h.ContentLength()
@@ -125,8 +125,8 @@ func (s *Server) readAll(r *Request, stream io.Reader, limit int) error {
 	}
 }
 
-// grow gives a body more room, at most twice what has come, and never more than it
-// may have and one byte.
+// grow enlarges the buffer of a body: at most to twice the received bytes, and never beyond
+// its limit plus one byte.
 func (s *Server) grow(b *body, limit int) bool {
 	if b.text == nil {
 		if !s.bodies.take(firstBuffer) {
@@ -156,7 +156,7 @@ func ended(fctx *fasthttp.RequestCtx) bool {
 	return c != nil && c.ended
 }
 
-// release gives the memory of a body back.
+// release returns the memory of a body.
 func (s *Server) release(b *body) {
 	s.bodies.give(cap(b.text))
 	b.recycle()
@@ -172,8 +172,7 @@ func (b *body) recycle() {
 // unread reports whether part of the body was not read: the client may still send it.
 func (b *body) unread() bool { return b.announced != 0 && !b.whole }
 
-// cutShort is the fault of a body whose reading failed. On a broken connection nobody
-// is answered.
+// cutShort is the fault of a body whose reading failed. A broken connection gets no answer.
 func (r *Request) cutShort(err error) error {
 	var broken *net.OpError
 	var timeout interface{ Timeout() bool }

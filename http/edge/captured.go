@@ -49,11 +49,10 @@ func NewIndex(endpoints []rest.Endpoint) Index {
 	return ix
 }
 
-// RunCaptured binds a captured request again and runs its handler with the
-// original identity. The judges, usually the Authorize of the Options, see the
-// caller first, because a right may have been lost since the request was made.
-// A successful answer is returned as JSON, its headers are dropped; a binary one
-// becomes {"contentType": …, "data": <base64>}.
+// RunCaptured binds a captured request again and runs its handler with the original identity.
+// The judges, usually the Authorize of the Options, check the caller first, because a
+// permission can have been revoked since the request. A successful answer is returned as JSON,
+// its headers are dropped; a binary one becomes {"contentType": …, "data": <base64>}.
 //
 // Errors: NOT_FOUND when the table no longer has the endpoint, those of binding,
 // of a judge and of the handler.
@@ -79,7 +78,7 @@ func callCaptured(ctx context.Context, e *rest.Endpoint, c Captured, in any) (js
 func bindCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, rest.Caller,
 	*rest.Endpoint) error) (*rest.Endpoint, any, error) {
 	e := ix[c.Method+" "+c.Path]
-	if e == nil || e.Starts != "" { // a starter's call only prepares: nothing would run
+	if e == nil || e.Starts != "" { // a starter only prepares a command and runs nothing
 		return nil, nil, fault.New(fault.NotFound, "no such resource")
 	}
 	for _, judge := range judges {
@@ -91,7 +90,7 @@ func bindCaptured(ctx context.Context, ix Index, c Captured, judges ...func(cont
 	return e, in, err
 }
 
-// keepCaptured encodes what a captured request was answered.
+// keepCaptured encodes the answer of a captured request.
 func keepCaptured(e *rest.Endpoint, out any) (json.RawMessage, error) {
 	a, err := e.EncodeToKeep(out)
 	if err != nil {

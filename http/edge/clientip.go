@@ -7,19 +7,18 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// maxHops is how many trusted proxies may stand in a row.
+// maxHops is the largest number of trusted proxies in a row.
 const maxHops = 10
 
-// ClientIP resolves who is really calling (SEC-30, D-WAF-11): the socket's other
-// end, peer, or, when that is a trusted proxy, the right-most address of
-// X-Forwarded-For that is not one. Several headers are one list in the order in
-// which they came, because a proxy may add a header instead of extending one.
+// ClientIP resolves the address of the real client (SEC-30, D-WAF-11): the other end of the
+// socket, peer. If peer is a trusted proxy, it is the right-most address of X-Forwarded-For
+// that is not a trusted proxy. Several headers are one list in the order in which they came,
+// because a proxy may add a header instead of extending one.
 //
-// The client wrote the entries further left. They are never looked at, however many or
-// malformed they are: if they could spoil the whole, a blocked client would send them
-// to be taken for the proxy. An entry on the way that is no address, or more than ten
-// proxies, mean that a proxy is not what it should be; then peer is the answer. The
-// result is never IPv4-mapped and has no zone.
+// The client wrote the entries further left. They are ignored, however many or malformed they
+// are: otherwise a blocked client could send malformed entries to be taken for the proxy. A
+// trusted part with an entry that is no address, or with more than ten proxies, comes from a
+// faulty proxy; then the result is peer. The result is never IPv4-mapped and has no zone.
 func ClientIP(peer netip.Addr, forwarded []string, trusted []netip.Prefix) netip.Addr {
 	peer = peer.Unmap().WithZone("")
 	if !contains(trusted, peer) {

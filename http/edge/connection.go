@@ -13,11 +13,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// How a connection ends that is closed while its client may still be sending: a
-// close with unread bytes is a reset, which can take the answer away from a client
-// that was about to read it. So the answer's end is announced, and what comes is
-// read and dropped for a moment: as much as a client may send in good faith, no
-// longer than a request may take to arrive.
+// A close with unread bytes is a reset, which can destroy the answer before the client reads
+// it. So the server announces the end of the answer, and reads and drops what the client still
+// sends. Bytes and time are bounded: as much as a client may send in good faith, no longer
+// than a request may take to arrive.
 const (
 	lingerTime  = 2 * time.Second
 	lingerIdle  = 500 * time.Millisecond // without a byte
@@ -35,7 +34,7 @@ type connection struct {
 	origin string      // named lately; like ended
 	ended  bool        // the client sends no more; of the reading goroutine
 	spoke  atomic.Bool // a byte has come
-	mute   atomic.Bool // nothing is written any more: there is nobody to read it
+	mute   atomic.Bool // no more writes: the client is gone
 	linger atomic.Bool
 	closed atomic.Bool
 
@@ -69,8 +68,7 @@ func (c *connection) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// Write implements net.Conn. What a client did not take before its deadline is not
-// kept for it: the connection ends with a reset.
+// Write resets the connection if the client does not take the bytes before the deadline.
 func (c *connection) Write(b []byte) (int, error) {
 	if c.mute.Load() {
 		return len(b), nil
@@ -96,7 +94,7 @@ func (c *connection) Close() error {
 
 var drains = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// drain announces the end of what is sent, and reads until the client's.
+// drain announces the end of the answer, and reads until the client ends its half.
 func (c *connection) drain() {
 	if c.CloseWrite() != nil {
 		return
@@ -120,7 +118,7 @@ func (c *connection) drain() {
 	}
 }
 
-// endWell has a connection closed after the answer without taking the answer away.
+// endWell closes a connection after the answer without losing the answer.
 func endWell(fctx *fasthttp.RequestCtx) {
 	fctx.SetConnectionClose()
 	if c := connectionOf(fctx); c != nil {

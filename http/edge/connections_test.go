@@ -28,7 +28,7 @@ const (
 	xRequest    = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
 )
 
-// held is an endpoint that answers when it is told to, or when its test ends.
+// held is an endpoint that answers on a signal, or when its test ends.
 type held struct{ entered, end chan struct{} }
 
 func hold(t testing.TB) (held, rest.Endpoint) {
@@ -188,7 +188,7 @@ func TestHealthBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// ill fails as often as it is told before it accepts.
+// ill fails a set number of times before it accepts.
 type ill struct {
 	net.Listener
 	errs  chan error
@@ -294,8 +294,8 @@ func TestClamp(t *testing.T) {
 	}
 }
 
-// TestSlowReaders: a client that does not read holds little of an answer, gets no
-// answer to what it asks next, and loses its connection and the bytes that waited for it.
+// TestSlowReaders: a client that does not read an answer occupies little memory and gets no
+// answer to its next requests. It loses its connection and the waiting bytes.
 func TestSlowReaders(t *testing.T) {
 	const size = 4 << 20
 	var ran atomic.Int64

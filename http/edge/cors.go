@@ -52,8 +52,7 @@ func newCORS(origins []string, credentials bool) (cors, error) {
 	return c, errors.Join(errs...)
 }
 
-// allows reports whether a page of origin may talk to the service; the socket
-// asks it too (D-SOCK-01).
+// allows reports whether a page of origin may talk to the service; the socket uses it too (D-SOCK-01).
 func (c cors) allows(origin string) bool { return c.any || c.origins[origin] }
 
 // answer sets the headers of one answer and reports whether the request was a
@@ -98,8 +97,8 @@ func (c cors) allow(h *fasthttp.ResponseHeader, origin []byte) bool {
 	return true
 }
 
-// refuse sets the headers of an answer to a message that never became a request. The
-// library has no header of it, so the origin that the connection saw counts.
+// refuse sets the headers of an answer to a message that never became a request. The library
+// has no headers of it, so the origin seen on the connection counts.
 func (c cors) refuse(conn *connection, h *fasthttp.ResponseHeader) {
 	var origin []byte
 	if conn != nil {
@@ -110,9 +109,9 @@ func (c cors) refuse(conn *connection, h *fasthttp.ResponseHeader) {
 	}
 }
 
-// seen is the allowed origin that a piece of the client's text names; last where it
-// names none. It need not be exact: a client that writes a foreign origin into a body
-// only keeps its own page from reading the refusal.
+// seen is the allowed origin in a piece of the client's text; last if it contains none. It
+// need not be exact: a client that writes a foreign origin into a body only keeps its own page
+// from reading the refusal.
 func (c cors) seen(text []byte, last string) string {
 	for {
 		_, line, found := bytes.Cut(text, lineFeed)

@@ -11,9 +11,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The form of a message, judged before anything else (SEC-31, SEC-34). fasthttp refuses
-// most ambiguous messages, and this file the others: a proxy in front might read such a
-// message differently, and a client could hide a second request inside it.
+// The form of a message, judged before anything else (SEC-31, SEC-34). fasthttp refuses most
+// ambiguous messages, and this file refuses the others. A proxy could read such a message
+// differently, and a client could hide a second request inside it.
 
 // maxTarget is the longest request target, path and query together.
 const maxTarget = 2 << 10
@@ -95,9 +95,9 @@ var tokenBytes = func() (t [256]bool) {
 	return
 }()
 
-// pathBytes may stand in a path: RFC 3986's pchar without percent-encoding and
-// without the semicolon of matrix parameters. No route needs either, and a path
-// with two spellings is a way around a rule.
+// pathBytes are the bytes allowed in a path: RFC 3986's pchar without percent-encoding and
+// without the semicolon of matrix parameters. No route needs either, and a path with two
+// spellings could bypass a rule.
 var pathBytes = func() (t [256]bool) {
 	for _, ch := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,=:@/" {
 		t[ch] = true
@@ -172,8 +172,8 @@ func (s *Server) onError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-// gone reports whether there is nobody to answer: the connection broke, or its client
-// never asked anything. It is closed without an answer then.
+// gone reports whether the connection broke, or its client never sent a request. The
+// connection is then closed without an answer.
 func gone(fctx *fasthttp.RequestCtx, err error) bool {
 	conn := connectionOf(fctx)
 	var fe *fiber.Error

@@ -14,10 +14,9 @@ import (
 	"castellan/http/rest"
 )
 
-// BenchmarkEndpointBehindFirewall is BenchmarkEndpoint with a hundred active
-// rules of all types in front of it, and exact windows by address, user and
-// country that each request is counted under. What it costs more is the price of
-// the firewall.
+// BenchmarkEndpointBehindFirewall is BenchmarkEndpoint with a hundred active rules of all
+// types in front of it, and exact windows by address, user and country that each request is
+// counted under. The difference is the price of the firewall.
 func BenchmarkEndpointBehindFirewall(b *testing.B) {
 	var rules []firewall.Rule
 	add := func(t firewall.Type, kind firewall.EntityType, entities ...string) {

@@ -10,26 +10,26 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// SecondPerson keeps calls until another person has decided on them (D-EXT-08).
+// SecondPerson stores calls until another person has decided on them (D-EXT-08).
 type SecondPerson interface {
-	// Rehearse runs fn, which carries c out, and takes all of it back. It says what would
-	// have changed; "" for nothing. The errors are those of fn.
+	// Rehearse runs fn, which executes c, and rolls everything back. It returns a summary of the
+	// changes; "" for none. The errors are those of fn.
 	Rehearse(ctx context.Context, c Captured, fn func(context.Context) error) (summary string, err error)
-	// Stand keeps command, which is c as JSON, and returns the answer of its call. It
-	// holds the caller's data: it is stored sealed.
+	// Stand stores command, which is c as JSON, and returns the answer of the call. The command
+	// contains the caller's data and is stored sealed.
 	Stand(ctx context.Context, c Captured, command []byte, summary string) (out any, err error)
 }
 
-// Rehearsal is what a call would come to that waits for a second person.
+// Rehearsal is the outcome of a trial run of a call that is pending a second person.
 type Rehearsal struct {
 	summary string
 	out     any // the answer of a call that would change nothing
 	err     error
 }
 
-// rehearse tries out a call that waits for a second person, so that one which would be
-// refused, or would change nothing, is answered at once. It is nil for other calls. It
-// runs outside of any transaction.
+// rehearse tries a call that requires a second person, so that a call which would be refused,
+// or would change nothing, is answered at once. It is nil for other calls. It runs outside of
+// any transaction.
 func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in any) *Rehearsal {
 	if !s.opts.FourEyes[e.Key()] {
 		return nil
@@ -45,8 +45,7 @@ func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in 
 	return h
 }
 
-// stand answers a call that was rehearsed: what it would change waits for a second
-// person.
+// stand answers a rehearsed call: its change is now pending a second person.
 func (s *Server) stand(ctx context.Context, c Captured, h *Rehearsal) (any, error) {
 	if h.err != nil || h.summary == "" {
 		return h.out, h.err
@@ -59,7 +58,7 @@ func (s *Server) stand(ctx context.Context, c Captured, h *Rehearsal) (any, erro
 	return rest.Reply[any]{Body: out, Status: fiber.StatusAccepted}, err
 }
 
-// undone is why an answer with the status of a success did nothing.
+// undone is the reason why a call with the status of a success did nothing.
 func undone(out any) (why string, is bool) {
 	if u, may := out.(rest.Undone); may {
 		return u.Undone()
@@ -67,7 +66,7 @@ func undone(out any) (why string, is bool) {
 	return "", false
 }
 
-// Permit judges whether a caller may ask for an endpoint, by its key, as Authorize does.
+// Permit checks whether a caller may use an endpoint, by its key, as Authorize does.
 func (s *Server) Permit(ctx context.Context, who rest.Caller, key string) error {
 	e := s.index[key]
 	switch {
@@ -79,21 +78,21 @@ func (s *Server) Permit(ctx context.Context, who rest.Caller, key string) error 
 	return s.opts.Authorize(ctx, who, e)
 }
 
-// PermitCaptured judges whether a caller may make a captured request: the endpoint, as
-// Permit does, and the users that the request names.
+// PermitCaptured checks whether a caller may make a captured request: the endpoint, as Permit
+// does, and the users that the request names.
 func (s *Server) PermitCaptured(ctx context.Context, who rest.Caller, c Captured) error {
 	if err := s.Permit(ctx, who, c.Method+" "+c.Path); err != nil {
 		return err
 	}
 	e, in, err := bindCaptured(ctx, s.index, c)
 	if err != nil {
-		return nil // it cannot run: CarryOut says why
+		return nil // it cannot run: CarryOut returns the reason
 	}
 	return s.mayName(ctx, who, e, in)
 }
 
-// RehearseCaptured is the rehearsal of a captured request that waits for a second
-// person; nil for one that does not. RunRehearsed gets it.
+// RehearseCaptured is the rehearsal of a captured request that requires a second person;
+// otherwise nil. RunRehearsed takes it.
 func (s *Server) RehearseCaptured(ctx context.Context, c Captured) (*Rehearsal, error) {
 	if !s.opts.FourEyes[c.Method+" "+c.Path] {
 		return nil, nil
@@ -106,8 +105,8 @@ func (s *Server) RehearseCaptured(ctx context.Context, c Captured) (*Rehearsal, 
 	return h, h.err
 }
 
-// RunRehearsed is RunCaptured of a captured request with its rehearsal: where there is
-// one, the request waits for a second person.
+// RunRehearsed is RunCaptured for a captured request with its rehearsal: with a rehearsal, the
+// request becomes pending.
 func (s *Server) RunRehearsed(ctx context.Context, c Captured, h *Rehearsal) (json.RawMessage, error) {
 	if h == nil {
 		return s.RunCaptured(ctx, c)
@@ -119,8 +118,8 @@ func (s *Server) RunRehearsed(ctx context.Context, c Captured, h *Rehearsal) (js
 	return keepCaptured(s.index[c.Method+" "+c.Path], out)
 }
 
-// CarryOut runs a request that a second person has approved, judged by the Authorize and
-// the MayName of the server. Beside the errors of RunCaptured: INVALID_STATE where the answer says
+// CarryOut runs a request that a second person has approved, judged by the Authorize and the
+// MayName of the server. Beside the errors of RunCaptured: INVALID_STATE if the answer reports
 // that nothing was done.
 func (s *Server) CarryOut(ctx context.Context, c Captured) (json.RawMessage, error) {
 	e, in, err := s.bindCaptured(ctx, c)

@@ -47,9 +47,9 @@ type done struct {
 
 func (d done) Undone() (string, bool) { return "not possible", d.Code != 0 }
 
-// A call of a named endpoint is tried out and waits; the same key gets the same answer.
-// What would be refused or would change nothing is answered at once, and what was kept
-// is carried out as its caller.
+// A call of a named endpoint is tried out and waits; the same key gets the same answer. A call
+// that would be refused or would change nothing is answered at once. A stored call is executed
+// as its caller.
 func TestFourEyes(t *testing.T) {
 	changed := 0
 	people := &second{changed: &changed}
@@ -113,7 +113,7 @@ func TestFourEyes(t *testing.T) {
 	}
 }
 
-// What cannot wait for a second person stops the start.
+// An endpoint that cannot require a second person stops the start.
 func TestFourEyesRefused(t *testing.T) {
 	opts := allow()
 	opts.Authorize = func(context.Context, rest.Caller, *rest.Endpoint) error { return nil }

@@ -45,9 +45,9 @@ type everything struct {
 	M   map[string]int `json:"m,omitempty"`
 }
 
-// FuzzRequest: for any bytes, every handler that runs was judged by the
-// firewall under exactly its own key just before (SEC-31), every answer is well
-// formed and carries the standard headers, and nothing is a server error.
+// FuzzRequest: for any bytes, the firewall checked every handler under exactly its own key
+// just before it runs (SEC-31). Every answer is well formed and carries the standard headers,
+// and none is a server error.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
 		"GET /a HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -8,8 +8,8 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// FuzzHeaders: what is kept of User-Agent and of the names of a device is valid UTF-8 within its bound and a part of
-// what came, and a country is one that exists or none.
+// FuzzHeaders: the stored User-Agent and device names are valid UTF-8 within their bounds and a part of the sent
+// text. A country is a known code or empty.
 func FuzzHeaders(f *testing.F) {
 	f.Add("Mozilla/5.0 (X11; Linux)", "TR")
 	f.Add(strings.Repeat("ş", maxUserAgent), "tr")

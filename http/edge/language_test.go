@@ -11,8 +11,8 @@ import (
 	"castellan/http/rest"
 )
 
-// What is wrong is said in the client's language, as a whole and of every field;
-// detail stays English (D-GEN-09, D-GEN-16).
+// Details of a problem and of every field are in the client's language; detail stays English
+// (D-GEN-09, D-GEN-16).
 func TestMessagesAreLocalized(t *testing.T) {
 	type request struct {
 		Code  string  `json:"code" maxLength:"3"`

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// bodyLimits says how large a body may be, in bytes, before the router is asked:
-// when the head of a request is read (D-GEN-12).
+// bodyLimits holds the largest body of each route, in bytes. It is consulted before the
+// router, when the head of a request is read (D-GEN-12).
 type bodyLimits struct {
 	paths    map[string][]bodyLimit // of routes without parameters
 	patterns []bodyLimit
@@ -18,7 +18,7 @@ type bodyLimit struct {
 	bytes    int
 }
 
-// add notes a route; path is written as the router wants it.
+// add adds a route; path has the notation of the router.
 func (l *bodyLimits) add(method, path string, limit int) {
 	b := bodyLimit{method: method, bytes: limit}
 	if !strings.ContainsAny(path, ":*") {
@@ -29,7 +29,7 @@ func (l *bodyLimits) add(method, path string, limit int) {
 	l.patterns = append(l.patterns, b)
 }
 
-// of is the largest limit of the routes that may serve a target; 0 where none does.
+// of is the largest limit of the routes that can serve a target; 0 if there is none.
 func (l *bodyLimits) of(method, target []byte) (most int) {
 	path, _, _ := bytes.Cut(target, questionMark)
 	for _, b := range l.paths[string(path)] {

@@ -22,7 +22,7 @@ func (s *Server) Serve(l net.Listener) error {
 	return s.App.Listener(newListener(l, s))
 }
 
-// listener counts connections and gives each what it takes to end well.
+// listener counts connections and wraps each so that it can end without losing an answer.
 type listener struct {
 	net.Listener
 	srv     *Server
@@ -30,7 +30,7 @@ type listener struct {
 	close   func() error
 	idle    idleList
 	turned  chan struct{} // a place for each connection that is being turned away
-	health  chan struct{} // of these, a place for each that asks for the health
+	health  chan struct{} // of these, a place for each health check
 	news    [3]news
 
 	mu    sync.Mutex
@@ -45,8 +45,7 @@ func newListener(l net.Listener, s *Server) *listener {
 		close: sync.OnceValue(func() error { close(closing); return l.Close() })}
 }
 
-// Accept implements net.Listener. It fails when the listener is closed, and never
-// before: missing descriptors come back when clients leave.
+// Accept fails only when the listener is closed: missing descriptors come back when clients leave.
 func (l *listener) Accept() (net.Conn, error) {
 	for pause := time.Duration(0); ; {
 		c, err := l.Listener.Accept()
@@ -85,8 +84,7 @@ const (
 	longestPause  = 250 * time.Millisecond
 )
 
-// wait makes room where descriptors are lacking, or else pauses, and returns the
-// length of the pause.
+// wait frees a descriptor if they are exhausted, otherwise pauses, and returns the length of the pause.
 func (l *listener) wait(err error, last time.Duration) time.Duration {
 	l.news[2].tell(l.srv.opts.Logger, "a connection could not be accepted", slog.Any("err", err))
 	if (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.closeIdle() {
@@ -100,11 +98,11 @@ func (l *listener) wait(err error, last time.Duration) time.Duration {
 	return pause
 }
 
-// enter counts a connection against its peer, unless that has too many.
+// enter counts a connection against its peer, unless the peer has too many.
 func (l *listener) enter(c *connection, ip netip.Addr) bool {
 	peer := client.Prefix(ip)
 	most := l.srv.opts.MaxConnectionsPerIP
-	if most == 0 || peer == "" { // unbounded, or nobody to count it against
+	if most == 0 || peer == "" { // unbounded, or without a known peer
 		return true
 	}
 	l.mu.Lock()
@@ -117,8 +115,7 @@ func (l *listener) enter(c *connection, ip netip.Addr) bool {
 	return true
 }
 
-// admit gives a connection a place, if need be that of the one that has been idle
-// longest.
+// admit gives a connection a place, if necessary the place of the longest idle connection.
 func (l *listener) admit(c *connection) bool {
 	most := l.srv.opts.MaxConnections
 	for {
@@ -137,7 +134,7 @@ func (l *listener) admit(c *connection) bool {
 	}
 }
 
-// closeIdle closes the connection that has been idle longest; false when none is.
+// closeIdle closes the longest idle connection; false if none is idle.
 func (l *listener) closeIdle() bool {
 	c := l.idle.takeOldest()
 	if c == nil {
@@ -163,8 +160,7 @@ func (l *listener) leave(c *connection) {
 	}
 }
 
-// Close implements net.Listener. From then on nobody lingers: the shutdown of the
-// server waits for its connections.
+// Close also ends the lingering of connections, because the shutdown of the server waits for them.
 func (l *listener) Close() error { return l.close() }
 
 func (l *listener) isClosed() bool {
@@ -244,10 +240,10 @@ func (i *idleList) unlink(c *connection) {
 	c.idle, c.before, c.after = false, nil, nil
 }
 
-// newsEvery is how often one thing is told in the log.
+// newsEvery is the shortest time between equal lines in the log.
 const newsEvery = time.Minute
 
-// news tells the log the same thing once in a while.
+// news limits how often the same line is logged.
 type news struct {
 	mu   sync.Mutex
 	told time.Time

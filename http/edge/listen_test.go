@@ -58,8 +58,8 @@ func parsed(t testing.TB, text string) answer {
 	return a
 }
 
-// TestUnfinished: a client that sends nothing is closed without an answer and a
-// report; a client that stops in the middle of a request is told why.
+// TestUnfinished: a client that sends nothing is closed without an answer and a report; a
+// client that stops in the middle of a request gets the reason.
 func TestUnfinished(t *testing.T) {
 	var reported atomic.Int64
 	opts := allow()
@@ -184,8 +184,8 @@ func TestLingeringEnds(t *testing.T) {
 	}
 }
 
-// TestTooManyOfOnePeer: a peer with all its connections taken is told so, other
-// peers are served, and a closed connection frees its place.
+// TestTooManyOfOnePeer: a peer with all its connections taken is refused, other peers are
+// served, and a closed connection frees its place.
 func TestTooManyOfOnePeer(t *testing.T) {
 	const most = 3
 	opts := allow()

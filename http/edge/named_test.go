@@ -62,7 +62,7 @@ func TestNamedUsersAreJudged(t *testing.T) {
 		t.Errorf("without a declaration: %d, judged %q", a.status, judged)
 	}
 
-	// What was permitted is judged again with the permissions of the moment it runs.
+	// A permitted request is checked again with the permissions at the time it runs.
 	refused = nil
 	do(t, s, "POST", "/guarded", `{"userId":"boss"}`, "x-auth: clerk")
 	do(t, s, "POST", "/waits", `{"userId":"boss"}`, "x-auth: clerk")

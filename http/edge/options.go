@@ -23,14 +23,14 @@ type Starter interface {
 	Start(ctx context.Context, who rest.Caller, action string, command []byte) (out any, headers []rest.Header, err error)
 }
 
-// Idempotency runs fn at most once per caller, method, template and key, and
-// replays its answer afterwards (D-EXT-02). admit is asked before, once it is
-// known that there is no answer to replay, and outside of any transaction: its
-// writes stay, also when fn fails, and its error is returned and not kept.
+// Idempotency runs fn at most once per caller, method, template and key, and replays its
+// answer afterwards (D-EXT-02). admit is called before fn, once there is no answer to replay,
+// and outside of any transaction. Its writes stay even if fn fails; its error is returned and
+// not stored.
 //
-// fn returns a non-nil error together with the answer when that answer must not be
-// kept (401, 403, 429 and 5xx): Run stores nothing, rolls its effects back and returns
-// the error. A kept answer of status 400 and above rolls its effects back too.
+// fn returns a non-nil error together with an answer that must not be stored (401, 403, 429
+// and 5xx). Run then stores nothing, rolls the effects back and returns the error. A kept
+// answer of status 400 and above rolls its effects back too.
 //
 // Errors: IDEMPOTENCY_MISMATCH for another body, IDEMPOTENCY_CONFLICT while the
 // first run goes on.
@@ -43,7 +43,7 @@ type Idempotency interface {
 
 // Answered describes a finished request, for metrics and audit.
 type Answered struct {
-	Endpoint *rest.Endpoint // nil where no endpoint matched
+	Endpoint *rest.Endpoint // nil if no endpoint matched
 	Key      string         // "<METHOD> <template>", "<METHOD> *" where no route matched
 	Caller   rest.Caller
 	Status   int
@@ -57,7 +57,7 @@ type Traceable struct {
 	Start time.Time
 	// Parent and State are the headers traceparent and tracestate as sent.
 	Parent, State string
-	// Trusted tells that they come from a trusted proxy.
+	// Trusted reports whether they come from a trusted proxy.
 	Trusted bool
 }
 
@@ -71,16 +71,16 @@ type Options struct {
 	Now       func() time.Time
 
 	Guards map[rest.Credential]Guard
-	// Firewall judges every request but preflights, before any credential. key is the
-	// endpoint's Key, or "<METHOD> *" where no route matches (D-WAF-08). Of a health
-	// check (HealthCheck) it must not wait for anything.
+	// Firewall judges every request but preflights, before any credential. key is the endpoint's
+	// Key, or "<METHOD> *" where no route matches (D-WAF-08). For a health check (HealthCheck) it
+	// must not block.
 	Firewall func(ctx context.Context, r *Request, key string) error
 	// Authorize judges the established caller, whose country and tenant the guard
 	// has judged: roles, allowed addresses, in this order. It also judges captured
 	// requests again before they run (D-2FA-28).
 	Authorize func(ctx context.Context, who rest.Caller, e *rest.Endpoint) error
-	// ActsAsAdmin reports whether a caller whom Authorize let in may act for others
-	// at an endpoint of audience SelfOrAdmin; it fills Caller.AsAdmin.
+	// ActsAsAdmin reports whether a caller whom Authorize accepted may act for other accounts at
+	// an endpoint of audience SelfOrAdmin; it fills Caller.AsAdmin.
 	ActsAsAdmin func(who rest.Caller, e *rest.Endpoint) bool
 	// MayName judges the users that a bound request names, where the endpoint declares
 	// them (rest.Naming). It also judges captured requests again before they run.
@@ -94,19 +94,18 @@ type Options struct {
 	// Guarded maps an endpoint's Key to the action code of the challenge that its
 	// callers must complete first (D-2FA-28).
 	Guarded map[string]string
-	// FourEyes has the Keys of endpoints whose calls wait for a second person, after
-	// their challenge where they have one. SecondPerson keeps them (D-EXT-08).
+	// FourEyes has the Keys of endpoints whose calls require a second person, after their
+	// challenge if they have one. SecondPerson stores them (D-EXT-08).
 	FourEyes     map[string]bool
 	SecondPerson SecondPerson
 	// Trace begins the request's part in a trace, when its route is known or when it
 	// has none; the context carries it. ended is called with the answer. nil: requests
 	// are not traced, which costs nothing.
 	Trace func(ctx context.Context, q Traceable) (_ context.Context, ended func(status int, code fault.Code))
-	// Observe is told of every finished request; it must not block.
+	// Observe is called for every finished request; it must not block.
 	Observe func(ctx context.Context, a Answered)
 
-	// TrustedProxies are the socket peers whose X-Forwarded-For and CountryHeader
-	// are believed. Empty: none are (SEC-30).
+	// TrustedProxies are the socket peers whose X-Forwarded-For and CountryHeader are trusted. Empty: none (SEC-30).
 	TrustedProxies []netip.Prefix
 	CountryHeader  string
 	CountryOf      func(netip.Addr) string

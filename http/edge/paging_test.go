@@ -75,8 +75,7 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-// The link to the next page asks for what the request asked for, wherever and
-// however it did (D-GEN-01, D-GEN-11).
+// The link to the next page repeats the request, wherever and however it did (D-GEN-01, D-GEN-11).
 func TestPagingOfBody(t *testing.T) {
 	type in struct {
 		Text  *string      `json:"text" alias:"old_text"`
@@ -121,8 +120,7 @@ func TestPagingOfBody(t *testing.T) {
 	}
 }
 
-// Who acts for others is told to the handler where the audience asks for it,
-// and judged anew when a captured request runs.
+// AsAdmin is set for audiences that use it, and is checked again when a captured request runs.
 func TestAsAdmin(t *testing.T) {
 	acts := true
 	opts := allow()

@@ -12,7 +12,7 @@ import (
 	"castellan/http/rest"
 )
 
-// Preview tells what a captured request would change. Nobody's right to it is judged.
+// Preview returns the changes that a captured request would make. It checks no permission.
 func (s *Server) Preview(ctx context.Context, c Captured) ([]rest.Change, error) {
 	e, in, err := bindCaptured(ctx, s.index, c)
 	if err != nil {
@@ -21,11 +21,11 @@ func (s *Server) Preview(ctx context.Context, c Captured) ([]rest.Change, error)
 	return e.Preview(ctx, in)
 }
 
-// maxAsked bounds a text of Asked, in characters: a file is not for reading.
+// maxAsked bounds a text of Asked, in characters: a file is not readable text.
 const maxAsked = 1000
 
-// Asked are the fields of a captured request as an object, for a person to read: a long
-// text is cut, and what is called like a secret is left out.
+// Asked returns the fields of a captured request as an object for display: long texts are cut,
+// and fields named like a secret are omitted.
 func (c Captured) Asked() (json.RawMessage, error) {
 	all := map[string]any{}
 	for name, value := range c.Params {
@@ -70,8 +70,8 @@ func readable(value any) any {
 	return value
 }
 
-// secret reports whether a field is called like what nobody is shown. No endpoint whose
-// calls may wait has such a field today.
+// secret reports whether a field is named like a secret. No endpoint whose calls can be
+// pending has such a field today.
 func secret(name string) bool {
 	name = strings.ToLower(name)
 	for _, part := range []string{"password", "secret", "token", "privatekey"} {

@@ -8,8 +8,7 @@ import (
 	"castellan/http/edge"
 )
 
-// What a person reads of a request has its numbers as they were sent, no secret, and no
-// file.
+// The displayed fields of a request have numbers as sent, no secrets and no files.
 func TestAsked(t *testing.T) {
 	c := edge.Captured{Params: map[string]string{"id": "7"}, Query: "a=b%20c&token=x",
 		Body: json.RawMessage(`{"amount":0.10000000000000000001,"isPinned":true,"pin":1,"newPassword":"x",` +

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// report tells the log and the observers of a request that was answered.
+// report logs an answered request and notifies the observers.
 func (s *Server) report(r *Request) {
 	took := s.opts.Now().Sub(r.start)
 	ctx := context.Background()
@@ -24,8 +24,8 @@ func (s *Server) report(r *Request) {
 	}
 }
 
-// named adds what a request is called: by us, as the answer and the audit have it, and
-// by its client, who may have chosen anything.
+// named adds the ids of a request: our own, as in the answer and the audit, and the client's,
+// which can be any text.
 func (r *Request) named(attrs ...slog.Attr) []slog.Attr {
 	attrs = append(attrs, slog.String("requestId", r.Caller.RequestID))
 	if r.clientID != "" {

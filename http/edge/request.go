@@ -17,9 +17,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Request is a request on its way to an endpoint, as the hooks see it. It is
-// valid until the hook returns and must not be kept: it is used again for
-// another request. Everything its methods return is a copy.
+// Request is a request on its way to an endpoint, as the hooks see it. It is valid until the
+// hook returns and must not be kept: it is reused for another request. Everything its methods
+// return is a copy.
 type Request struct {
 	// Caller holds what is known without a credential.
 	Caller   rest.Caller
@@ -29,20 +29,20 @@ type Request struct {
 	fctx     *fasthttp.RequestCtx
 	key      string // "<METHOD> <template>"; "" until a route matched
 	start    time.Time
-	asked    string // the language that the request itself asks for
+	asked    string // the language that the request itself requests
 	encoded  bool   // the body has a content coding
 	repeated string // name of a header that may come once only and came twice
-	clientID string // what the client calls the request, for the log; Caller.RequestID is ours
+	clientID string // the client's id of the request, for the log; Caller.RequestID is ours
 	owned    bool   // refusals take the endpoint's own shape
 	limited  bool   // MaxInFlight applies
 	counted  bool   // against MaxInFlight, at the moment
-	gone     bool   // there is nobody to answer
+	gone     bool   // the client is gone
 	body     body
 	status   int
 	code     fault.Code
 	internal error // what went wrong inside, for the log
 
-	rehearsed *Rehearsal // of a call that waits for a second person
+	rehearsed *Rehearsal // of a call that requires a second person
 
 	trace  context.Context // nil until it begins
 	traced func(status int, code fault.Code)
@@ -77,8 +77,8 @@ func (r *Request) Waits() bool { return !left(r.fctx) }
 // Key is "<METHOD> <template>" of the matched route, "<METHOD> *" for none.
 func (r *Request) Key() string { return r.key }
 
-// LanguageAsked reports whether Caller.Language is what the client asked for. If
-// not, it is the configured default, and a user's stored language comes first.
+// LanguageAsked reports whether the client requested Caller.Language. Otherwise it is the
+// configured default, and a user's stored language takes precedence.
 func (r *Request) LanguageAsked() bool { return r.asked != "" }
 
 // Bounds of texts that a client sends, in bytes, and of its longest wait.
@@ -89,8 +89,8 @@ const (
 	maxWait      = 30 * time.Second
 )
 
-// The headers that may come once only. They decide something: of two, another reader
-// of the request might take the other one and see another caller.
+// The headers that may occur only once. They affect a decision: with two of them, another
+// reader of the request could choose the other one and see another caller.
 const (
 	onceXAuth = 1 << iota
 	oncePAuth
@@ -211,7 +211,7 @@ func (r *Request) read() {
 	peer := peerOf(r.fctx.RemoteAddr())
 	c.IP = ClientIP(peer, r.xff, r.srv.opts.TrustedProxies)
 	told := countries > 0 && contains(r.srv.opts.TrustedProxies, peer)
-	if told && countries > 1 { // one of them is not the proxy's, and it is not known which
+	if told && countries > 1 { // only one of them is the proxy's
 		told = false
 		r.srv.countries.tell(r.srv.opts.Logger, "a trusted proxy lets clients name their country; its header is not used",
 			"header", r.srv.countryHeader, "proxy", peer)
@@ -280,11 +280,10 @@ func methodName(m []byte) string {
 
 var methods = [...]string{"GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS"}
 
-// maxClientID is the longest name of a request that a client may give it, in bytes.
+// maxClientID is the longest request id of a client, in bytes.
 const maxClientID = 64
 
-// validRequestID keeps what a client wrote from breaking a line of the log or looking
-// like another part of it.
+// validRequestID rejects ids that could break a line of the log or imitate another part of it.
 func validRequestID(s []byte) bool {
 	if len(s) == 0 || len(s) > maxClientID {
 		return false

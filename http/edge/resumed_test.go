@@ -62,7 +62,7 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// What ends all requests says why, to their clients and not to the log.
+// The end of all requests gives the reason to their clients and not to the log.
 func TestBase(t *testing.T) {
 	base, cancel := context.WithCancelCause(t.Context())
 	opts := allow()

@@ -77,8 +77,7 @@ func (s *Server) serve(r *Request, q rest.Query) error {
 	return why(ctx, s.perform(ctx, r, q))
 }
 
-// why is the fault that ended the context of a request, where an error only says that
-// the context ended.
+// why is the fault that ended the context of a request, if err only reports the end of the context.
 func why(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -90,7 +89,7 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// establish finds out who is calling and whether the caller may.
+// establish authenticates and authorizes the caller.
 func (s *Server) establish(ctx context.Context, r *Request) error {
 	e := r.Endpoint
 	if r.encoded {
@@ -130,7 +129,7 @@ func (s *Server) asAdmin(who rest.Caller, e *rest.Endpoint) bool {
 	return e.Audience == rest.SelfOrAdmin && s.opts.ActsAsAdmin != nil && s.opts.ActsAsAdmin(who, e)
 }
 
-// mayName judges the users that a bound request names.
+// mayName checks the users that a bound request names.
 func (s *Server) mayName(ctx context.Context, who rest.Caller, e *rest.Endpoint, in any) error {
 	if !e.Naming.Declared() {
 		return nil
@@ -168,7 +167,7 @@ func (s *Server) perform(ctx context.Context, r *Request, q rest.Query) error {
 		return err
 	}
 	out, err := s.run(ctx, r, q, in, body)
-	if err == nil && e.Method == fiber.MethodGet { // a change that was made is answered as made
+	if err == nil && e.Method == fiber.MethodGet { // a change that was made is reported
 		err = s.still(ctx, r)
 	}
 	if err != nil {
@@ -177,12 +176,11 @@ func (s *Server) perform(ctx context.Context, r *Request, q rest.Query) error {
 	return r.send(out)
 }
 
-// stillTime is how long a credential that was judged may be relied on.
+// stillTime is the time for which a checked credential stays valid.
 const stillTime = time.Second
 
-// still judges the session again of a request that took long, because the process
-// was stopped meanwhile or something was waited for: a caller who has lost the
-// session since is refused.
+// still checks the session of a long request again, because the process was stopped or the
+// request had to wait. A caller who has lost the session meanwhile is refused.
 func (s *Server) still(ctx context.Context, r *Request) error {
 	e := r.Endpoint
 	if !e.Credential.TakesSession() || s.opts.Now().Sub(r.start) < stillTime {
@@ -192,8 +190,8 @@ func (s *Server) still(ctx context.Context, r *Request) error {
 	return err
 }
 
-// ready does what comes before run and outside of any transaction: the one-time code,
-// and the rehearsal of a call that waits for a second person.
+// ready does what comes before run and outside of any transaction: the one-time code, and the
+// rehearsal of a call that requires a second person.
 func (s *Server) ready(ctx context.Context, r *Request, q rest.Query, in any, body []byte) error {
 	if err := s.verify(ctx, r, in); err != nil {
 		return err
@@ -204,7 +202,7 @@ func (s *Server) ready(ctx context.Context, r *Request, q rest.Query, in any, bo
 	return nil
 }
 
-// verify asks for the one-time code where the endpoint does.
+// verify checks the one-time code if the endpoint requires one.
 func (s *Server) verify(ctx context.Context, r *Request, in any) error {
 	if !r.Endpoint.OTP {
 		return nil
@@ -242,8 +240,8 @@ func isJSON(contentType []byte) bool {
 	return true
 }
 
-// run does what comes after binding and the one-time code: the handler, or in its place
-// the start of a challenge, or what has the call wait for a second person.
+// run follows binding and the one-time code. It runs the handler, starts a challenge, or makes
+// the call pending a second person.
 func (s *Server) run(ctx context.Context, r *Request, q rest.Query, in any, body []byte) (any, error) {
 	e := r.Endpoint
 	var action string
@@ -328,7 +326,7 @@ func kept(status int) bool {
 	return status >= 400 && status < 500
 }
 
-// restamp gives a stored problem the id of the request that it now answers.
+// restamp sets the id of the current request in a stored problem.
 func restamp(body []byte, requestID string) []byte {
 	const member = `,"requestId":"`
 	text := string(body)

@@ -1,14 +1,14 @@
-// Package edge is the server at the door: it accepts connections, refuses
-// messages that are not well formed, and serves a table of endpoints (package rest).
-// Handlers and hooks never see a message that it refused.
+// Package edge is the HTTP server of the public interface: it accepts connections, refuses
+// malformed messages, and serves a table of endpoints (package rest). Handlers and hooks never
+// see a refused message.
 //
 // The one idea: the cheap check comes first, and the server pays nothing for a client
 // that has not passed it. The firewall also counts a request that is refused before
 // its route is known.
 //
-// Start reading at Server (the order of checks, D-GEN-19), then listen.go
-// (connections), edge.go (what HTTP itself must look like, SEC-30, 31, 34),
-// request.go (what a hook sees) and serve.go (one endpoint).
+// Start reading at Server (the order of checks, D-GEN-19). Then read listen.go (connections),
+// edge.go (the form of HTTP messages, SEC-30, 31, 34), request.go (the request of a hook) and
+// serve.go (one endpoint).
 package edge
 
 import (
@@ -29,11 +29,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Server serves a table of endpoints. What a request passes, in this order
-// (D-GEN-19): form of the message · draining and overload · spelling of the
-// target · preflight · route · body size and coding · firewall · credential ·
-// authorization · content type and fields · idempotency · one-time code ·
-// handler.
+// Server serves a table of endpoints. The checks of a request, in this order (D-GEN-19): form
+// of the message, draining and overload, spelling of the target, preflight, route, body size
+// and coding, firewall. Then: credential, authorization, content type and fields, idempotency,
+// one-time code, handler.
 type Server struct {
 	// App is the Fiber application, for listening and for shutting down. Routes
 	// are added through New and Raw alone, so that each passes the checks above.
@@ -62,10 +61,10 @@ const (
 	defaultTimeout   = 10 * time.Second
 )
 
-// New builds the server of a table. The error lists everything that is wrong
-// with the options and the table: a credential without a guard, a flag without
-// its hook, an endpoint defined twice, a guarded key that names no endpoint, an
-// endpoint that starts a challenge itself or one that takes no x-auth.
+// New builds the server of a table. The error lists every problem of the options and the
+// table: a credential without a guard, a flag without its hook, an endpoint defined twice. It
+// also lists a guarded key without an endpoint, or of an endpoint that starts a challenge
+// itself or accepts no x-auth.
 func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	opts.fill()
 	opts.clampConnections()
@@ -112,8 +111,8 @@ func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	return s, nil
 }
 
-// concurrency bounds the library well above what Serve admits: its own refusal has
-// another shape.
+// concurrency bounds the library well above the limit of Serve, because the library's own
+// refusal has another shape.
 func concurrency(connections int) int {
 	if connections == 0 {
 		return 0
@@ -125,14 +124,14 @@ func (s *Server) fix(name, value string) {
 	s.fixed = append(s.fixed, [2][]byte{[]byte(name), []byte(value)})
 }
 
-// quiet drops fasthttp's own lines about broken connections: they quote the client,
-// and every request that got an answer has its line already.
+// quiet drops fasthttp's own lines about broken connections: they quote the client, and every
+// answered request already has its line.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// healthPath begins the paths of health checks. They are served while nothing else
-// is: by a draining node, and beyond every limit.
+// healthPath begins the paths of health checks. They are always served: by a draining node,
+// and beyond every limit.
 const healthPath = "/health/"
 
 // HealthCheck reports whether a route's key is that of a health check.
@@ -141,11 +140,10 @@ func HealthCheck(key string) bool {
 	return strings.HasPrefix(path, healthPath)
 }
 
-// Raw adds a route outside the table: a socket, a page, a health check. Its requests
-// pass the edge and the firewall, as "<METHOD> <path>". They
-// need no credential unless h asks for one, and have no Endpoint. A small body is read
-// and dropped. An error that h returns becomes an answer like any other. The path is
-// written as in the table, or with Fiber's wildcards.
+// Raw adds a route outside the table: a socket, a page, a health check. Its requests pass the
+// edge and the firewall, as "<METHOD> <path>". They need no credential unless h requires one,
+// and have no Endpoint. A small body is read and dropped. An error that h returns becomes an
+// answer like any other. The path is written as in the table, or with Fiber's wildcards.
 func (s *Server) Raw(method, path string, h func(c *fiber.Ctx) error) {
 	key := method + " " + path
 	s.route(method, path, rest.DefaultBodyLimit, func(c *fiber.Ctx) error {
@@ -197,7 +195,7 @@ func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		}
 		defer func() {
 			c := connectionOf(fctx)
-			if r.body.unread() || c != nil && c.once { // the next bytes are no request
+			if r.body.unread() || c != nil && c.once { // the next bytes are not a request
 				endWell(fctx)
 			}
 		}()
@@ -237,8 +235,8 @@ func routable(method string) bool {
 	return false
 }
 
-// admit refuses requests that the process has no room or no time for. Health checks
-// always pass: they tell an operator of both.
+// admit refuses requests when the process is full or draining. Health checks always pass,
+// because they report both states.
 func (s *Server) admit(r *Request) bool {
 	if path, ok := strings.CutPrefix(r.Caller.Path, s.opts.BasePath); ok && strings.HasPrefix(path, healthPath) {
 		return true
@@ -347,8 +345,8 @@ func (s *Server) follow(base context.Context, r *Request) context.Context {
 	return r.trace
 }
 
-// unmatched answers a request that no route serves. The firewall counts it under a key
-// of its own: a search for gaps must not be free (D-WAF-08).
+// unmatched answers a request that no route serves. The firewall counts it under a separate
+// key, so that scanning for routes is limited too (D-WAF-08).
 func (s *Server) unmatched(r *Request, f error) {
 	r.key = unmatchedKey(r.Caller.Method)
 	if s.opts.Firewall != nil {

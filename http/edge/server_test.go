@@ -173,7 +173,7 @@ func TestCaller(t *testing.T) {
 		}
 	}
 	for _, headers := range [][]string{{"cf-ipcountry: TR", "cf-ipcountry: FR"}, {"cf-ipcountry: FR", "cf-ipcountry: FR"},
-		{"cf-ipcountry: ", "cf-ipcountry: FR", "cf-ipcountry: TR"}} { // ours decides then, and nobody's header
+		{"cf-ipcountry: ", "cf-ipcountry: FR", "cf-ipcountry: TR"}} { // only our default decides then, and no header
 		if c := got(do(t, s, "GET", "/me", "", append(headers, "x-forwarded-for: 1.2.3.4")...)); c.Country != "DE" {
 			t.Errorf("%v: country %q", headers, c.Country)
 		}

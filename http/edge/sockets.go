@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// sendBuffer is what the kernel keeps of answers that a client does not take, in
-// bytes; the kernel doubles it for its own overhead. With half of it an answer over the
-// loopback waits for delayed acknowledgements (2 instead of 700 MB/s). The rest of
-// an answer waits for its client, and the requests behind it wait with it.
+// sendBuffer is the kernel's buffer for unread answers, in bytes; the kernel doubles it for
+// its own overhead. With half of it an answer over the loopback waits for delayed
+// acknowledgements (2 instead of 700 MB/s). The rest of an answer waits for its client, and so
+// do the later requests of the connection.
 const sendBuffer = 64 << 10
 
 // filesReserved are the descriptors that connections may not take: they are for
@@ -38,7 +38,7 @@ func (o *Options) clampConnections() {
 	}
 }
 
-// connectionsFor is how many connections a number of descriptors is enough for.
+// connectionsFor is the number of connections that a number of descriptors allows.
 func connectionsFor(files uint64) int {
 	files = min(files, 1<<30)
 	return int(max(files-min(files, filesReserved), files/2))

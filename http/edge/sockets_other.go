@@ -4,6 +4,6 @@ package edge
 
 import "time"
 
-// setUserTimeout is for Linux alone; elsewhere the kernel's own time-out ends a
-// connection whose client takes nothing.
+// setUserTimeout is for Linux only; elsewhere the kernel's own timeout ends a connection whose
+// client reads nothing.
 func setUserTimeout(int, time.Duration) {}

@@ -6,9 +6,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// originForm turns a target in absolute form, as a client writes it to a proxy, into
-// a path, and puts its authority in the place of the Host (RFC 9112, section 3.2.2).
-// Another target stays as it is; canonical refuses it where it is no path.
+// originForm turns a target in absolute form, as a client sends it to a proxy, into a path.
+// Its authority replaces the Host (RFC 9112, section 3.2.2). Another target stays unchanged;
+// canonical refuses it if it is not a path.
 func originForm(h *fasthttp.RequestHeader) {
 	target := h.RequestURI()
 	if len(target) == 0 || target[0] == '/' {

@@ -20,8 +20,8 @@ const (
 	healthPlaces = 32
 )
 
-// turnAway refuses a connection; where health is true and its first request is a health
-// check, it serves that. It does so beside the others: none waits for another's end.
+// turnAway refuses a connection. If health is true and its first request is a health check, it
+// serves that request. It runs concurrently: no connection waits for the end of another.
 func (l *listener) turnAway(c *connection, health bool) {
 	select {
 	case l.turned <- struct{}{}:
@@ -86,7 +86,7 @@ func (s *Server) tooMany() *answerTo {
 	return a
 }
 
-// answerTo is an answer that no request asked for.
+// answerTo is an answer without a request.
 type answerTo struct{ fasthttp.Response }
 
 // Write sends the answer in one piece.

@@ -192,7 +192,7 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-// TestSlowClient: one that dribbles is cut off, and told why.
+// TestSlowClient: a client that sends too slowly is cut off with the reason.
 func TestSlowClient(t *testing.T) {
 	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, nothing))
 	s.App.Server().ReadTimeout = 200 * time.Millisecond

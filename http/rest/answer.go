@@ -19,11 +19,11 @@ type Answer struct {
 	pooled      *encoder
 }
 
-// Release gives the memory of the body back; Body must not be used afterwards.
+// Release returns the memory of the body to the pool; Body must not be used afterwards.
 func (a Answer) Release() { a.pooled.release() }
 
-// encoder is a reusable JSON encoder. Text is not escaped for HTML: an answer is
-// never a page, and its headers say so.
+// encoder is a reusable JSON encoder. It does not escape text for HTML: no response is a page,
+// and the headers say so.
 type encoder struct {
 	buf bytes.Buffer
 	enc *json.Encoder
@@ -36,7 +36,7 @@ var encoders = sync.Pool{New: func() any {
 	return e
 }}
 
-// maxPooled keeps one huge answer from staying in memory for good.
+// maxPooled is the largest buffer, in bytes, that returns to the pool.
 const maxPooled = 64 << 10
 
 func (e *encoder) release() {
@@ -50,7 +50,7 @@ func (r Reply[T]) reply() (body any, a Answer) {
 	return r.Body, Answer{Body: r.Raw, Headers: r.Headers, ContentType: r.ContentType, Status: r.Status}
 }
 
-// listing tells where an Out may hold a nil slice that must become [].
+// listing is the place in an Out where a nil slice must become [].
 type listing byte
 
 const (
@@ -81,7 +81,7 @@ var kitPath = reflect.TypeFor[None]().PkgPath()
 
 var emptyObject, emptyList, emptyData = []byte("{}"), []byte("[]"), []byte(`{"data":[]}`)
 
-// Encode renders an Out of e. Its bytes may be the encoder's, until Release.
+// Encode renders an Out of e. Its bytes can belong to the encoder until Release.
 func (e *Endpoint) Encode(out any) (Answer, error) {
 	var a Answer
 	if h, ok := out.(ResponseHeaders); ok {
@@ -116,8 +116,8 @@ func (e *Endpoint) Encode(out any) (Answer, error) {
 	return a, nil
 }
 
-// EncodeToKeep is Encode for an answer that will be kept: its bytes are its own,
-// and its media type is one of its headers.
+// EncodeToKeep is Encode for a stored answer: the answer owns its bytes, and its media type is
+// one of its headers.
 func (e *Endpoint) EncodeToKeep(out any) (Answer, error) {
 	a, err := e.Encode(out)
 	if err != nil {

@@ -7,9 +7,10 @@ import (
 	"reflect"
 )
 
-// Base64 is a file that a request carries as text (D-GEN-12): base64 of the standard or the URL alphabet (RFC 4648,
-// sections 4 and 5), padded or not, with or without data:<mime>;base64, in front. What the prefix says is not believed;
-// the handler looks at the bytes. A field of this type is never empty, and a line that has one needs a limit:
+// Base64 is a file that a request carries as text (D-GEN-12), in the standard or the URL alphabet (RFC 4648,
+// sections 4 and 5). Padding and the prefix data:<mime>;base64, are optional. The media type of the prefix is
+// ignored; the handler inspects the bytes. A field of this type is never empty, and an endpoint with one needs a
+// body limit:
 //
 //	rest.Post("/admin/cdn/upload", …).Body(rest.FileBody)
 type Base64 []byte
@@ -48,7 +49,7 @@ func ParseBase64(text []byte) ([]byte, error) {
 	return content[:n], nil
 }
 
-// base64Codec decodes where the text stands: an upload is not copied first.
+// base64Codec decodes in place: an upload is not copied first.
 var base64Codec = codec{
 	json: func(b *binder, v reflect.Value) {
 		if b.c.peek() != '"' {

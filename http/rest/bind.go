@@ -32,19 +32,18 @@ type binder struct {
 	extras   Extras
 }
 
-// Lacker is a request with fields that must be there depending on others. Lacks
-// lists those that are not, so that an answer names them together with the fields
-// that must always be there. It is asked when everything sent could be read;
-// what fields mean together is Validate's part.
+// Lacker is a request with fields that are required depending on other fields. Lacks lists the
+// missing ones, so that an answer names them together with the fields that are always
+// required. It runs after all sent fields were read; Validate checks what fields mean
+// together.
 type Lacker interface{ Lacks() []fault.Problem }
 
 var binders = sync.Pool{New: func() any { return new(binder) }}
 
-// Bind reads a request and checks it; what it returns is meant for Call. The
-// sources come in the order of the method: a path parameter wins over everything;
-// on GET the query wins over the body (D-GEN-01), on DELETE the body over the query
-// (D-GEN-02); other methods have a body only. A key won is not even looked at in
-// the loser, so a fault there goes unseen.
+// Bind reads a request and checks it; its result is for Call. The sources come in the order of
+// the method: a path parameter wins over everything; on GET the query wins over the body
+// (D-GEN-01), on DELETE the body over the query (D-GEN-02); other methods have a body only. A
+// key of the winning source is ignored in the other one, so a fault there is not reported.
 //
 // Errors: INVALID_FIELD with every faulty field, or without one when the body is
 // not a strict JSON object.
@@ -218,9 +217,9 @@ func (b *binder) query(p *plan, v reflect.Value, got *bitset, raw string) {
 	}
 }
 
-// again judges a second value for a field that holds one: under the other
-// spelling it must be equal, under the same one it is a fault, because two
-// readers of the request might not take the same of the two.
+// again checks a second value for a field. Under the other spelling it must be equal. Under
+// the same spelling it is a fault, because two readers of the request could choose different
+// values.
 func (b *binder) again(f *field, v reflect.Value, value string, otherName bool) {
 	if !otherName {
 		b.fail("is given more than once")
@@ -242,7 +241,7 @@ func (b *binder) fromText(f *field, v reflect.Value, value string) {
 
 func (b *binder) readText(f *field, dst reflect.Value, s string) { f.codec.text(b, dst, s) }
 
-// finish looks at what an object lacks.
+// finish reports the missing fields of an object.
 func (b *binder) finish(p *plan, v reflect.Value, got *bitset) {
 	for i := range p.fields {
 		f := &p.fields[i]
@@ -329,7 +328,7 @@ func (b *binder) reread(s string, read func()) {
 	b.c = outer
 }
 
-// unquery undoes the encoding of a query's key or value. What needs none is not
+// unquery undoes the encoding of a query's key or value. A text without encoding is not
 // copied: raw is the caller's own copy.
 func unquery(raw string) (string, bool) {
 	s := raw

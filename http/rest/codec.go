@@ -12,9 +12,9 @@ import (
 	"castellan/domain/kit/amount"
 )
 
-// codec reads one value: json from the binder's cursor, text from a query
-// string. Both report what is wrong through b.fail, and json always moves past
-// the value. Texts that reach text are valid UTF-8 without NUL.
+// codec reads one value: json from the binder's cursor, text from a query string. Both report
+// problems through b.fail, and json always moves past the value. Texts that reach text are
+// valid UTF-8 without NUL.
 type codec struct {
 	json func(b *binder, v reflect.Value)
 	text func(b *binder, v reflect.Value, s string)
@@ -150,9 +150,8 @@ func intCodec(min, max int64, want string) codec {
 	}
 }
 
-// wholeNumber reads an integer written as a number, in whatever notation JSON has
-// for it (5.0 and 1e9 are what languages with one number type send), or as a
-// string of digits (D-GEN-10).
+// wholeNumber reads an integer written as a JSON number in any notation, or as a string of
+// digits (D-GEN-10). Languages with one number type send 5.0 and 1e9.
 func (b *binder) wholeNumber() (int64, bool) {
 	switch ch := b.c.peek(); {
 	case ch == '"':

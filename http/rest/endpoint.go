@@ -8,7 +8,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Endpoints are those of a section. Its methods set a property of all of them.
+// Endpoints are the endpoints of a section. The methods set a property of all of them.
 type Endpoints []Endpoint
 
 // Section names the section of the interface that endpoints belong to, such as
@@ -17,18 +17,18 @@ func Section(name string, all ...Endpoint) Endpoints {
 	return Endpoints(all).each(func(e *Endpoint) { e.Section = cmp.Or(e.Section, name) })
 }
 
-// For is Endpoint.For of all.
+// For applies Endpoint.For to all.
 func (es Endpoints) For(a Audience) Endpoints { return es.each(func(e *Endpoint) { e.Audience = a }) }
 
-// Reserve is Endpoint.Reserve of all.
+// Reserve applies Endpoint.Reserve to all.
 func (es Endpoints) Reserve() Endpoints { return es.each(func(e *Endpoint) { e.Reserved = true }) }
 
-// MarkSensitive is Endpoint.MarkSensitive of those that change something.
+// MarkSensitive applies Endpoint.MarkSensitive to the endpoints that change something.
 func (es Endpoints) MarkSensitive() Endpoints {
 	return es.each(func(e *Endpoint) { e.Sensitive = e.Sensitive || e.Method != "GET" })
 }
 
-// Extended is Endpoint.Extended of all.
+// Extended applies Endpoint.Extended to all.
 func (es Endpoints) Extended() Endpoints { return es.each(func(e *Endpoint) { e.Extension = true }) }
 
 func (es Endpoints) each(set func(*Endpoint)) Endpoints {
@@ -44,15 +44,14 @@ func (e Endpoint) For(a Audience) Endpoint { e.Audience = a; return e }
 // Of names the section of the interface that it belongs to, e.g. "4.18 Withdrawal address book".
 func (e Endpoint) Of(section string) Endpoint { e.Section = section; return e }
 
-// Doc names the operation as generated clients call it, such as listSessions,
-// and says what its summary does not.
+// Doc sets the operation id, such as listSessions, from which generated clients derive names,
+// and the description.
 func (e Endpoint) Doc(id, description string) Endpoint {
 	e.ID, e.Description = id, description
 	return e
 }
 
-// DefaultBodyLimit is the largest body of an endpoint that says nothing else, in
-// bytes (D-GEN-12).
+// DefaultBodyLimit is the largest body of an endpoint without a limit of its own, in bytes (D-GEN-12).
 const DefaultBodyLimit = 16 << 10
 
 // LargeBody is the limit of an endpoint that takes lists or long texts, in bytes.
@@ -62,14 +61,14 @@ const LargeBody = 1 << 20
 // a credential that does not cover the body.
 func (e Endpoint) Body(maxBytes int) Endpoint { e.BodyLimit = maxBytes; return e }
 
-// Idempotent makes it honour the header Idempotency-Key.
+// Idempotent makes the endpoint honour the header Idempotency-Key.
 func (e Endpoint) Idempotent() Endpoint { e.Repeatable = true; return e }
 
 // Extended marks it as an extension of the interface.
 func (e Endpoint) Extended() Endpoint { e.Extension = true; return e }
 
-// Checked has check judge what was read of a request, where Validate of its type
-// lacks what the section knows, such as a setting. It may set fields that are not read.
+// Checked adds check, which validates a request with data that Validate of its type does not
+// have, such as a setting. It may set fields that are not read.
 func Checked[In any](e Endpoint, check func(*In) error) Endpoint {
 	e.check = func(in any) error { return check(in.(*In)) }
 	return e
@@ -78,7 +77,7 @@ func Checked[In any](e Endpoint, check func(*In) error) Endpoint {
 // HashBody fills Caller.BodyHash, before the guard runs.
 func (e Endpoint) HashBody() Endpoint { e.WantsBodyHash = true; return e }
 
-// Verified asks for the caller's current one-time code besides the credential.
+// Verified requires the caller's current one-time code besides the credential.
 func (e Endpoint) Verified() Endpoint { e.OTP = true; return e }
 
 // IPFiltered applies the caller's list of allowed addresses.
@@ -88,14 +87,14 @@ func (e Endpoint) IPFiltered() Endpoint { e.IPFilter = true; return e }
 // granted to another one.
 func (e Endpoint) Reserve() Endpoint { e.Reserved = true; return e }
 
-// MarkSensitive says that it decides what others may do, or what protects the service:
-// the setting mfa.guard_administration puts it behind a challenge.
+// MarkSensitive marks an endpoint that changes permissions or the protection of the service.
+// The setting mfa.guard_administration guards it with a challenge.
 func (e Endpoint) MarkSensitive() Endpoint { e.Sensitive = true; return e }
 
-// Decides says that it decides on requests which wait for a second person (D-EXT-08).
+// Decides marks an endpoint that decides on requests pending a second person (D-EXT-08).
 func (e Endpoint) Decides() Endpoint { e.Deciding = true; return e }
 
-// Binary says that it answers bytes of one of some media types (Reply.Raw) instead of JSON.
+// Binary marks an endpoint that answers with bytes of one of the media types (Reply.Raw) instead of JSON.
 func (e Endpoint) Binary(mediaTypes ...string) Endpoint { e.Produces = mediaTypes; return e }
 
 // Shaped names the schema of its answer in the document (Extra.Schemas).
@@ -104,11 +103,11 @@ func (e Endpoint) Shaped(schema string) Endpoint { e.Schema = schema; return e }
 // Gives names the headers of its answer that carry tokens.
 func (e Endpoint) Gives(tokens ...string) Endpoint { e.Tokens = tokens; return e }
 
-// Holds says that it holds a request for as long as Prefer: wait=N asks.
+// Holds marks an endpoint that honours Prefer: wait=N.
 func (e Endpoint) Holds() Endpoint { e.Waits = true; return e }
 
-// Tags says that its answer carries the header ETag. A client that has that version,
-// as it says in If-None-Match, gets 304 without a body (RFC 9110, section 13.1.2).
+// Tags marks an endpoint whose answer carries the header ETag. A client that names this
+// version in If-None-Match gets 304 without a body (RFC 9110, section 13.1.2).
 func (e Endpoint) Tags() Endpoint { e.Tagged = true; return e }
 
 // NamesTag reports whether If-None-Match names a tag, by weak comparison.
@@ -121,17 +120,15 @@ func NamesTag(header, tag string) bool {
 	return false
 }
 
-// RefuseWith gives the refusals of binding, verification and the handler a body
-// of their own (D-TX-05, D-COR-04); those of the firewall and the guards keep
-// the general shape, as does a refusal for which shape returns nil. The status
-// stays that of the code.
+// RefuseWith sets the body of refusals by binding, verification and the handler (D-TX-05,
+// D-COR-04). Refusals by the firewall and the guards keep the general shape, as does a refusal
+// for which shape returns nil. The code still determines the status.
 func (e Endpoint) RefuseWith(shape func(status int, f *fault.Error) any) Endpoint {
 	e.refusal = shape
 	return e
 }
 
-// Refusal is the endpoint's own body for a fault; nil where the general shape
-// serves.
+// Refusal is the endpoint's own body for a fault; nil for the general shape.
 func (e *Endpoint) Refusal(status int, f *fault.Error) any {
 	if e.refusal == nil {
 		return nil
@@ -143,14 +140,13 @@ func (e *Endpoint) Refusal(status int, f *fault.Error) any {
 // and configuration.
 func (e Endpoint) Key() string { return e.Method + " " + e.Path }
 
-// Call runs the handler with what Bind returned. Of an endpoint that starts a
-// challenge it runs the prepare function, and returns a Prepared.
+// Call runs the handler with the result of Bind. For an endpoint that starts a challenge, it
+// runs the prepare function and returns a Prepared.
 func (e *Endpoint) Call(ctx context.Context, who Caller, in any) (any, error) {
 	return e.call(ctx, who, in)
 }
 
-// Unguardable says why no challenge can be put in front of an endpoint (D-2FA-28);
-// "" where it can.
+// Unguardable is the reason why a challenge cannot guard an endpoint (D-2FA-28); "" if it can.
 func Unguardable(e Endpoint) string {
 	switch {
 	case e.Starts != "":
@@ -161,8 +157,7 @@ func Unguardable(e Endpoint) string {
 	return ""
 }
 
-// Solo says why the calls of an endpoint cannot wait for a second person (D-EXT-08); ""
-// where they can.
+// Solo is the reason why calls of an endpoint cannot require a second person (D-EXT-08); "" if they can.
 func Solo(e Endpoint) string {
 	why := ""
 	switch {

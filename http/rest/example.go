@@ -12,22 +12,20 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Example is the request of an endpoint that stands on the page of its section
-// (docs/sections). A test sends it to a running service, and the page shows what
-// the service answered.
+// Example is the example request of an endpoint on the page of its section (docs/sections). A
+// test sends it to a running service, and the page shows the response.
 type Example struct {
-	// Request is the JSON body, of a GET the query without its question mark.
-	// ${addRole.data.id} stands for a value of an earlier answer, by the
-	// operation's id and the path in its JSON.
+	// Request is the JSON body; for a GET, the query without its question mark. ${addRole.data.id}
+	// is replaced by a value of an earlier answer, by operation id and path in its JSON.
 	Request string
-	Refused fault.Code // how it is answered; "": by 200
-	// Last: it takes away what other examples of its section need, and comes behind
-	// them. A DELETE always does.
+	Refused fault.Code // expected code; "": 200
+	// Last marks an example that removes data which other examples of its section need; it runs
+	// after them. A DELETE always does.
 	Last bool
 }
 
-// Try gives the example's request, where the one that follows from the fields
-// would not be answered by 200. An example that is refused names its code.
+// Try sets the example request, if the request derived from the fields would not get 200. An
+// example that is refused names its code.
 func (e Endpoint) Try(request string, refused ...fault.Code) Endpoint {
 	e.example = &Example{Request: request}
 	if len(refused) > 0 {
@@ -36,14 +34,13 @@ func (e Endpoint) Try(request string, refused ...fault.Code) Endpoint {
 	return e
 }
 
-// TryLast is Try for an endpoint that takes away what other examples of its
-// section need; request may be "" where nothing has to be given.
+// TryLast is Try for an endpoint that removes data which other examples of its section need; request may be "".
 func (e Endpoint) TryLast(request string) Endpoint {
 	e.example = &Example{Request: request, Last: true}
 	return e
 }
 
-// Example is what Try gave, or what must be sent, with the examples of the fields.
+// Example is the request of Try, otherwise the required fields with their examples.
 func (e *Endpoint) Example() (x Example) {
 	if e.example != nil {
 		x = *e.example
@@ -55,7 +52,7 @@ func (e *Endpoint) Example() (x Example) {
 	return x
 }
 
-// required is a request of what must be sent.
+// required is a request with the required fields.
 func (e *Endpoint) required() string {
 	query, body := url.Values{}, []string{}
 	for _, f := range e.Fields() {

@@ -5,8 +5,8 @@ import "github.com/danielgtaylor/huma/v2"
 // ExampleFile is a picture of one pixel as base64, the example of fields that hold a file.
 const ExampleFile = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// The examples of fields by their name, for the document. A field of which a name
-// says too little, such as name and code, has the tag example.
+// The examples of fields by their name, for the document. A field with an ambiguous name, such
+// as name or code, has the tag example.
 var (
 	textExamples = map[string]string{
 		"action": "LOGIN", "actionCode": "LOGIN", "actionTitle": "Login", "body": "Do you want to log in?",
@@ -56,8 +56,7 @@ var (
 	}
 )
 
-// exampleOf is the example of a field by its name, where it is of the field's
-// type; nil where there is none.
+// exampleOf is the example of a field by its name, if it has the field's type; otherwise nil.
 func exampleOf(s *huma.Schema, name string) []any {
 	if text, ok := textExamples[name]; ok && s.Type == "string" {
 		return []any{text}

@@ -42,7 +42,7 @@ func FuzzBind(f *testing.F) {
 	})
 }
 
-// FuzzBase64: what is taken is what another decoder makes of it, and a text has no second reading.
+// FuzzBase64: an accepted text decodes as in another decoder, and has one reading only.
 func FuzzBase64(f *testing.F) {
 	for _, seed := range []string{"", "AA==", "AA", "-_8", "+/8=", "data:image/png;base64,AAAA", "A A=", "AAA=A", "AB=="} {
 		f.Add([]byte(seed))

@@ -2,8 +2,8 @@ package rest
 
 import "strings"
 
-// LanguageOf is the supported language (D-GEN-16) that a tag asks for, "" when
-// there is none: tr, en or ar, in any case and with any region.
+// LanguageOf is the supported language (D-GEN-16) of a tag, "" when there is none: tr, en or
+// ar, in any case and with any region.
 func LanguageOf(tag string) string {
 	tag, _, _ = strings.Cut(strings.TrimSpace(tag), "-")
 	if len(tag) != 2 {

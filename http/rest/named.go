@@ -15,7 +15,7 @@ const (
 	Standing = resource.Standing
 )
 
-// Named are the users that a request names, and what it decides about them (D-AUTH-03).
+// Named holds the users that a request names, and the matter that it decides about them (D-AUTH-03).
 type Named struct {
 	Users  []string
 	Matter resource.Matter
@@ -25,9 +25,9 @@ type Named struct {
 // of the audiences Admin and SelfOrAdmin whose request has a field that can name a user
 // declares it by Names, NamesBy or NamesNoUser; a test walks the table.
 type Naming struct {
-	// Rows: the users are those of a list whose rows are judged when they run.
+	// Rows marks users of a list whose rows are checked when they run.
 	Rows bool
-	// NoUser is why the fields name no user.
+	// NoUser is the reason why the fields name no user.
 	NoUser string
 
 	find func(ctx context.Context, who Caller, in any) (Named, error)
@@ -36,8 +36,8 @@ type Naming struct {
 // Declared reports whether requests name users.
 func (n Naming) Declared() bool { return n.find != nil }
 
-// Names declares that the fields hold ids of users, about whom the request decides m. A
-// field is a string or a list of strings; one that is not sent names no user.
+// Names declares that the fields hold ids of users, and that the request decides the matter m
+// about them. A field is a string or a list of strings; one that is not sent names no user.
 func (e Endpoint) Names(m resource.Matter, fields ...string) Endpoint {
 	at := make([][]int, len(fields))
 	for i, name := range fields {
@@ -72,8 +72,8 @@ func textOf(t reflect.Type) reflect.Type {
 }
 
 // NamesBy is Endpoint.Names for a request that names a record of a user, or whose fields
-// decide what it is about. In is the type of the request. RECORD_NOT_FOUND of find names
-// no user: the handler answers for a record that does not exist.
+// determine the matter. In is the type of the request. If find returns RECORD_NOT_FOUND, the
+// request names no user: the handler answers for a missing record.
 func NamesBy[In any](e Endpoint, find func(ctx context.Context, who Caller, in In) (Named, error)) Endpoint {
 	if e.In != reflect.TypeFor[In]() {
 		panic(fmt.Sprintf("rest: %s: the request is a %v", e.Key(), e.In))
@@ -82,15 +82,15 @@ func NamesBy[In any](e Endpoint, find func(ctx context.Context, who Caller, in I
 	return e
 }
 
-// Rows declares that the named users are rows of a list. A row whose user may not be
-// named fails when it runs and the others are done; the request is refused only when
-// every row would fail.
+// Rows declares that the named users are rows of a list. A row whose user may not be named
+// fails when it runs; the other rows still run. The request is refused only if every row would
+// fail.
 func (e Endpoint) Rows() Endpoint { e.Naming.Rows = true; return e }
 
 // NamesNoUser declares why the fields of the request, such as an id, name no user.
 func (e Endpoint) NamesNoUser(reason string) Endpoint { e.Naming.NoUser = reason; return e }
 
-// NamesNoUser is Endpoint.NamesNoUser of those that change something and declare no user.
+// NamesNoUser applies Endpoint.NamesNoUser to the endpoints that change something and declare no user.
 func (es Endpoints) NamesNoUser(reason string) Endpoints {
 	return es.each(func(e *Endpoint) {
 		if e.Method != "GET" && !e.Naming.Declared() && e.Naming.NoUser == "" {
@@ -99,7 +99,7 @@ func (es Endpoints) NamesNoUser(reason string) Endpoints {
 	})
 }
 
-// Named are the users that a bound request names; none where the endpoint declares none.
+// Named returns the users that a bound request names; none if the endpoint declares none.
 func (e *Endpoint) Named(ctx context.Context, who Caller, in any) (Named, error) {
 	if !e.Naming.Declared() {
 		return Named{}, nil

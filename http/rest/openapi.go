@@ -14,17 +14,17 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Extra is what the document says beside the table.
+// Extra is the content of the document beside the table.
 type Extra struct {
 	Description string
-	// ServerURL stands before every path: a URL or a path, "/" where it is empty.
+	// ServerURL is the prefix of every path: a URL or a path; empty means "/".
 	ServerURL string
 	// Challenge is the type of the Starter's answer, {"challenge": …}.
 	Challenge reflect.Type
 	// Tags are the groups that the document lists its operations in, in order.
 	Tags []Tag
-	// Schemas are tables of named JSON Schemas, for what Go types do not say. A
-	// field refers to one with the tag schema:"Name".
+	// Schemas are tables of named JSON Schemas, for details that Go types cannot express. A field
+	// refers to one with the tag schema:"Name".
 	Schemas [][]byte
 }
 
@@ -32,16 +32,16 @@ type Extra struct {
 // one area are a group of x-tagGroups, which many viewers show.
 type Tag struct {
 	Area, Name, Description string
-	Sections          []string
+	Sections                []string
 }
 
-// OpenAPI renders endpoints as an OpenAPI 3.1 document. The same table gives the
-// same bytes. The fields of a GET are listed as query parameters and those of a
-// DELETE as a body. Each takes the other form too; the text says so, because many
-// tools refuse a document that lists both.
+// OpenAPI renders endpoints as an OpenAPI 3.1 document. The same table gives the same bytes.
+// The fields of a GET are listed as query parameters and those of a DELETE as a body. Each
+// also accepts the other form. Only the text says so, because many tools refuse a document
+// that lists both.
 //
-// It returns an error for an endpoint or an operationId that stands twice, a
-// section without a tag (where there are tags), and a schema that nothing defines.
+// It returns an error for a duplicate endpoint or operationId, a section without a tag (if
+// there are tags), and an undefined schema.
 func OpenAPI(title, version string, endpoints []Endpoint, extra ...Extra) ([]byte, error) {
 	var x Extra
 	if len(extra) > 0 {
@@ -170,8 +170,8 @@ func (d *document) operation(e *Endpoint) *huma.Operation {
 	return op
 }
 
-// operationID is that of an endpoint without one: the method and the path's
-// words, as in getAdminJobsId.
+// operationID is the operation id of an endpoint without one: the method and the path's words,
+// as in getAdminJobsId.
 func operationID(e *Endpoint) string {
 	id := strings.ToLower(e.Method)
 	for _, word := range strings.FieldsFunc(e.Path, func(r rune) bool { return strings.ContainsRune("/-{}._", r) }) {
@@ -191,15 +191,15 @@ var schemes = map[Credential][]string{
 
 var schemeDocs = map[string]string{
 	"x-auth":           "Session token.",
-	"p-auth":           "Token created with a challenge.",
+	"p-auth":           "Token of a challenge.",
 	"ot-auth":          "One-time token of a completed password reset.",
 	"cron-auth":        "Credential of a scheduler: <client>.<secret>.",
 	"service-auth":     "Key of a service client: <name>.<secret>.",
 	"device-signature": "Proof of possession of a registered device's key, a JWS.",
 }
 
-// security is what a request must carry. A request of a session that can lack a
-// device's signature carries both.
+// security lists the credentials that a request must carry. If a session must also sign with
+// its device, the request carries both.
 func (d *document) security(e *Endpoint) []map[string][]string {
 	alternatives := []map[string][]string{}
 	need := func(in map[string][]string, name string) {
@@ -223,14 +223,14 @@ type sharedParam struct{ name, header, doc string }
 
 var (
 	paramKey = sharedParam{"IdempotencyKey", "idempotency-key",
-		"The same key and body get the first answer again, for 24 hours."}
+		"Repeats with the same key and body return the first response, for 24 hours."}
 	paramOTP = sharedParam{"Otp", "otp",
-		"The caller's current authenticator code; also x-otp or the body's field otp."}
-	paramTenant = sharedParam{"TenantId", "tenant-id", "If sent, it must name the tenant of the token."}
+		"The caller's current authenticator code; alternatives: x-otp, or otp in the body."}
+	paramTenant = sharedParam{"TenantId", "tenant-id", "If sent, it must equal the tenant of the token."}
 	paramTags   = sharedParam{"IfNoneMatch", "if-none-match",
-		"The etag of the version that the client has; 304 where it is still that."}
+		"ETag of the version that the client has; 304 if it is current."}
 	paramPrefer = sharedParam{"Prefer", "prefer",
-		"wait=N holds the request for up to N seconds, at most 30, until there is an outcome (RFC 7240)."}
+		"wait=N delays the response until there is an outcome, for at most N seconds, up to 30 (RFC 7240)."}
 )
 
 func (d *document) request(op *huma.Operation, e *Endpoint) {
@@ -276,6 +276,7 @@ func (d *document) request(op *huma.Operation, e *Endpoint) {
 	op.RequestBody = &huma.RequestBody{Required: len(body.Required) > 0, Content: map[string]*huma.MediaType{
 		TypeJSON: {Schema: d.types.define(capital(op.OperationID)+"Request", body)}}}
 	if e.Method == "DELETE" {
-		op.Description = strings.TrimSpace(op.Description + " The fields may also be sent in the query; the body wins.")
+		op.Description = strings.TrimSpace(op.Description +
+			" The fields can also be sent in the query; the body takes precedence.")
 	}
 }

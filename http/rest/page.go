@@ -16,13 +16,12 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Paging is embedded in the request of a growing list (D-GEN-11): newest
-// first, so many at a time, the next ones behind a cursor that only the server
-// reads.
+// Paging is embedded in the request of a growing list (D-GEN-11): newest first, page by page,
+// with a cursor that is opaque to the client.
 type Paging struct {
-	Limit  int     `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"how many at most"`
-	Cursor *string `json:"cursor" doc:"from the Link header of the page before"`
-	Count  *bool   `json:"count" doc:"true: the number of all in the header x-total-count"`
+	Limit  int     `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"maximum number of records"`
+	Cursor *string `json:"cursor" doc:"from the Link header of the previous page"`
+	Count  *bool   `json:"count" doc:"true: return the total number in the header x-total-count"`
 
 	query url.Values // the fields of the request, those of its body too
 }
@@ -32,17 +31,17 @@ func (p *Paging) sent(query url.Values) { p.query = query }
 // Recent is the Paging of login-history, which keeps the limit that the interface gives it. rest.Paging(r) is the same
 // for List.
 type Recent struct {
-	Limit  int     `json:"limit" default:"5" minimum:"1" maximum:"1000" doc:"how many at most"`
-	Cursor *string `json:"cursor" doc:"from the Link header of the page before"`
-	Count  *bool   `json:"count" doc:"true: the number of all in the header x-total-count"`
+	Limit  int     `json:"limit" default:"5" minimum:"1" maximum:"1000" doc:"maximum number of records"`
+	Cursor *string `json:"cursor" doc:"from the Link header of the previous page"`
+	Count  *bool   `json:"count" doc:"true: return the total number in the header x-total-count"`
 
 	query url.Values
 }
 
 func (r *Recent) sent(query url.Values) { r.query = query }
 
-// asQuery is what a request sent as if all had come in its query, because a link
-// carries no body (D-GEN-01, D-GEN-11). The request was read by the plan before.
+// asQuery is the request as a query, because a link carries no body (D-GEN-01, D-GEN-11). The
+// plan has read the request before.
 func (p *plan) asQuery(raw string, body []byte) url.Values {
 	q := url.Values{}
 	var given bitset
@@ -116,7 +115,7 @@ func List[F, M any, T page.Marked[M], Out any](ctx context.Context, who Caller, 
 	return out, nil
 }
 
-// Each is the wire shapes of some records.
+// Each returns the wire shapes of records.
 func Each[T, Out any](records []T, show func(T) Out) []Out {
 	out := make([]Out, len(records))
 	for i, r := range records {
@@ -133,7 +132,7 @@ func Or[T any](sent *T, other T) T {
 	return *sent
 }
 
-// Set sets a field to the value sent; nil leaves it as it is.
+// Set sets a field to the sent value; nil leaves it unchanged.
 func Set[T any](field *T, sent *T) {
 	if sent != nil {
 		*field = *sent
@@ -165,14 +164,14 @@ func markOf[M any](cursor string) (mark M, err error) {
 	return mark, nil
 }
 
-// Feed is a part of a list that a client follows: unlike a page of List it has a cursor even
-// at the end, from which the next request reads on.
+// Feed is a part of a list that a client follows. Unlike a page of List, it has a cursor even
+// at the end, so that the next request can continue.
 type Feed[T any] struct {
 	Data   []T    `json:"data"`
-	Cursor string `json:"cursor" doc:"of the last record, or the one that was sent; send it to read on"`
+	Cursor string `json:"cursor" doc:"cursor of the last record or of the request; send it to continue"`
 }
 
-// Follow answers the records of a feed behind a cursor; "" is its beginning.
+// Follow returns the records of a feed after a cursor; "" is its beginning.
 //
 // Errors: INVALID_FIELD for a cursor that the server did not make, and those of read.
 func Follow[F, M any, T page.Marked[M], Out any](ctx context.Context, cursor string, limit int, filter F,

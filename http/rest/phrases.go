@@ -11,9 +11,9 @@ import (
 // A phrase is one text of a refusal in the languages of D-GEN-16. In each
 // language %s stands for any text, in the same order.
 //
-// Phrases stand in tables beside what says them: the kit's in phrases.tsv of
-// this package, a section's in phrases.tsv of its folder. They serve
-// INVALID_FIELD and CHAR_LIMIT_EXCEEDED, whose titles do not say what is wrong.
+// Tables of phrases are next to the code that uses them: the kit's in phrases.tsv of this
+// package, a section's in phrases.tsv of its folder. They serve INVALID_FIELD and
+// CHAR_LIMIT_EXCEEDED, whose titles do not name the problem.
 type phrase struct{ en, tr, ar string }
 
 func (p phrase) in(language string) string {
@@ -46,8 +46,8 @@ func init() {
 // separated by tabs, under a line that names the columns. Call it from init
 // only: nothing guards the table against requests.
 //
-// It returns an error for a line that lacks a language, holds a different
-// number of %s in one of them, or stands in a table already.
+// It returns an error for a line that lacks a language, has a different number of %s in one of
+// them, or is in a table already.
 func AddPhrases(table string) error {
 	head, rows, _ := strings.Cut(table, "\n")
 	if head != "en\ttr\tar" {
@@ -64,7 +64,7 @@ func AddPhrases(table string) error {
 			return fmt.Errorf("rest: phrase %q holds other texts in another language", p.en)
 		}
 		if _, twice := exactly[p.en]; twice || slices.ContainsFunc(alike, func(x phrase) bool { return x.en == p.en }) {
-			return fmt.Errorf("rest: phrase %q stands twice", p.en)
+			return fmt.Errorf("rest: phrase %q is defined twice", p.en)
 		}
 		if n == 0 {
 			exactly[p.en] = p
@@ -76,8 +76,8 @@ func AddPhrases(table string) error {
 	return nil
 }
 
-// Translated says an English text in Turkish (tr) or Arabic (ar); ok is false
-// where no phrase fits. A quoted value may stand before the phrase.
+// Translated translates an English text into Turkish (tr) or Arabic (ar); ok is false if no
+// phrase fits. A quoted value may precede the phrase.
 func Translated(text, language string) (said string, ok bool) {
 	if p, ok := exactly[text]; ok {
 		return p.in(language), true
@@ -103,7 +103,7 @@ func Translated(text, language string) (said string, ok bool) {
 	return "", false
 }
 
-// holds returns the texts that stand for %s when the phrase reads as text.
+// holds returns the texts in place of %s if the phrase matches text.
 func (p phrase) holds(text string) (held []string, ok bool) {
 	parts := strings.Split(p.en, "%s")
 	if text, ok = strings.CutPrefix(text, parts[0]); !ok {

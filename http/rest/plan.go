@@ -11,9 +11,9 @@ import (
 // A plan is how one struct is read from a request. It is compiled once per type;
 // binding then walks compiled closures and never looks at a tag.
 //
-// A field's wire name is its json tag, which it must have. It is required when
-// it is a value, and optional when it is a pointer, a Nullable, has a default or
-// says omitempty. Further tags; a tag that makes no sense stops the start:
+// A field's wire name is its json tag, which it must have. It is required when it is a value,
+// and optional when it is a pointer, a Nullable, has a default or says omitempty. Further
+// tags; an invalid tag stops the start:
 //
 //	alias:"recovery_code"  second accepted name (D-GEN-18)
 //	default:"5"            value of a field not sent, written as in a query
@@ -23,9 +23,9 @@ import (
 //	maxLength:"64"         characters of a string
 //	maxItems:"100"         elements of a slice
 //
-// These go into the OpenAPI document alone: doc, the description of the field;
-// example; schema:"Name", a schema of schemas.json; and a bound that the domain
-// checks, with its own words or code, such as doc.minimum:"1" or doc.pattern:"…".
+// These are only for the OpenAPI document: doc, the description of the field; example;
+// schema:"Name", a schema of schemas.json; and a bound that the domain checks, with its own
+// words or code, such as doc.minimum:"1" or doc.pattern:"…".
 type plan struct {
 	typ    reflect.Type
 	fields []field

@@ -2,8 +2,8 @@ package rest
 
 import "context"
 
-// Change is what a request would make of one record. Before and After are records of
-// fields; those that stay are in both.
+// Change is the change that a request would make to one record. Before and After are records
+// of fields; unchanged fields are in both.
 type Change struct {
 	Of     string // what it is, such as treasury
 	ID     string // "" where Of says all
@@ -11,14 +11,14 @@ type Change struct {
 	After  any
 }
 
-// Previewed has tell say what a request would change to who decides on it (D-EXT-08).
-// It changes nothing. Its errors are what the request would be refused for.
+// Previewed adds tell, which describes the changes of a request to its approvers (D-EXT-08).
+// It changes nothing. Its errors are the refusals of the request.
 func Previewed[In any](e Endpoint, tell func(context.Context, In) ([]Change, error)) Endpoint {
 	e.preview = func(ctx context.Context, in any) ([]Change, error) { return tell(ctx, *in.(*In)) }
 	return e
 }
 
-// Preview tells what a bound request would change; nil where nobody can say.
+// Preview returns the changes that a bound request would make; nil if the endpoint has no preview.
 func (e *Endpoint) Preview(ctx context.Context, in any) ([]Change, error) {
 	if e.preview == nil {
 		return nil, nil

@@ -9,8 +9,8 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// problem is the body of every refusal: RFC 9457 with the members of D-GEN-09.
-// requestId stays last, because a replayed body gets that of its new request.
+// problem is the body of every refusal: RFC 9457 with the members of D-GEN-09. requestId stays
+// last, because a replayed body gets the id of its new request.
 type problem struct {
 	Type         string         `json:"type"`
 	Title        string         `json:"title"`
@@ -80,7 +80,7 @@ func Problem(f *fault.Error, language, requestID string) (status int, body []byt
 	return e.status, b
 }
 
-// localize says what is wrong, as a whole and of every field, in a language.
+// localize translates the details of the problem and of every field.
 func (p *problem) localize(e entry, language string) {
 	p.Message = e.title(language)
 	for i, x := range p.Errors {

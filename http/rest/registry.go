@@ -6,8 +6,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// entry is what the interface promises of a code: its status, and its title in
-// the languages of D-GEN-16.
+// entry is the definition of an error code: its status, and its title in the languages of D-GEN-16.
 type entry struct {
 	status     int
 	en, tr, ar string

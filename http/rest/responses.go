@@ -13,21 +13,22 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// tokenDocs are the headers in which an answer brings a token.
+// tokenDocs describes the response headers that carry a token.
 var tokenDocs = map[string]string{
 	"p-auth": "Token of the challenge.",
-	"x-auth": "Session token, with execResult of a completed login; only the starter of the challenge gets it.",
+	"x-auth": "Session token, with execResult of a completed login; " +
+		"returned only to the client that started the challenge.",
 	"ot-auth": "One-time token, with execResult of a completed password reset; " +
-		"only the starter of the challenge gets it.",
+		"returned only to the client that started the challenge.",
 }
 
-// sharedHeaders are the headers of answers that the document defines once.
+// sharedHeaders are the response headers that the document defines once.
 var sharedHeaders = map[string]struct{ name, doc, kind string }{
-	"x-request-id":  {"RequestId", "Names the request in the log, in the audit and in problems.", "string"},
-	"retry-after":   {"RetryAfter", "Seconds until it is worth trying again.", "integer"},
-	"link":          {"Link", `The next page as <address>; rel="next" (RFC 8288); left out on the last one.`, "string"},
-	"x-total-count": {"TotalCount", "How many records there are, where count=true asked for it.", "integer"},
-	"etag":          {"ETag", "Names this version of the record, for If-None-Match.", "string"},
+	"x-request-id":  {"RequestId", "Id of the request in the log, the audit log and problems.", "string"},
+	"retry-after":   {"RetryAfter", "Seconds to wait before a retry.", "integer"},
+	"link":          {"Link", `The next page as <address>; rel="next" (RFC 8288); omitted on the last page.`, "string"},
+	"x-total-count": {"TotalCount", "Total number of records, if count=true was sent.", "integer"},
+	"etag":          {"ETag", "Version of the record, for If-None-Match.", "string"},
 	"device-signature-nonce": {"DeviceSignatureNonce",
 		"A nonce that the next device-signature must carry.", "string"},
 }
@@ -42,7 +43,7 @@ func (d *document) header(r *huma.Response, name string) {
 }
 
 func (d *document) success(e *Endpoint) *huma.Response {
-	r := &huma.Response{Description: "Done.", Headers: map[string]*huma.Param{}}
+	r := &huma.Response{Description: "Success.", Headers: map[string]*huma.Param{}}
 	d.header(r, "x-request-id")
 	_, paged := e.In.FieldByName("Paging")
 	if _, recent := e.In.FieldByName("Recent"); paged || recent {
@@ -205,11 +206,11 @@ func (d *document) own(e *Endpoint, status int, codes []fault.Code, shared *huma
 	return shared
 }
 
-// notModified refers to the answer to a client that has the version asked for.
+// notModified refers to the response to a client that has the current version.
 func (d *document) notModified() *huma.Response {
 	const name = "NotModified"
 	if d.Components.Responses[name] == nil {
-		r := &huma.Response{Description: "The client has this version.", Headers: map[string]*huma.Param{}}
+		r := &huma.Response{Description: "The version of the client is current.", Headers: map[string]*huma.Param{}}
 		d.header(r, "x-request-id")
 		d.header(r, "etag")
 		d.Components.Responses[name] = r
@@ -217,12 +218,12 @@ func (d *document) notModified() *huma.Response {
 	return &huma.Response{Ref: "#/components/responses/" + name}
 }
 
-// waiting refers to the answer of a call that waits for a second person.
+// waiting refers to the response to a call that is pending a second person.
 func (d *document) waiting() *huma.Response {
 	const name = "Waiting"
 	if d.Components.Responses[name] == nil {
-		r := &huma.Response{Description: "Where the configuration says so: nothing is done before a second person has " +
-			"approved it.", Headers: map[string]*huma.Param{},
+		r := &huma.Response{Description: "If the configuration requires an approval: the request is executed after a " +
+			"second person approves it.", Headers: map[string]*huma.Param{},
 			Content: map[string]*huma.MediaType{TypeJSON: {Schema: d.types.use("WaitingRequest")}}}
 		d.header(r, "x-request-id")
 		d.Components.Responses[name] = r
@@ -234,8 +235,8 @@ func (d *document) waiting() *huma.Response {
 func (d *document) other() *huma.Response {
 	const name = "Refusal"
 	if d.Components.Responses[name] == nil {
-		r := d.problem("Every other refusal, such as METHOD_NOT_ALLOWED (405), REQUEST_TIMEOUT (408) and " +
-			"HEADERS_TOO_LARGE (431), which HTTP itself can make necessary at every path.")
+		r := d.problem("Any other refusal, such as METHOD_NOT_ALLOWED (405), REQUEST_TIMEOUT (408) and " +
+			"HEADERS_TOO_LARGE (431). HTTP can cause them on every path.")
 		d.header(r, "retry-after")
 		d.Components.Responses[name] = r
 	}

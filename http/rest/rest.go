@@ -1,15 +1,14 @@
-// Package rest is the kit that every endpoint of the service is made of. An
-// Endpoint is one line of a table and one typed function; the kit binds and
-// checks the request, establishes the caller, calls the function, writes the
-// answer and turns an error into the one wire shape (decision D-GEN-09). The
-// same table drives routing, the firewall's resource names and the OpenAPI
-// document, so what is served, guarded and described cannot drift apart.
+// Package rest is the kit of which every endpoint of the service is built. An Endpoint is one
+// line of a table and one typed function; the kit binds and checks the request, establishes
+// the caller, calls the function, writes the answer and turns an error into the one wire shape
+// (decision D-GEN-09). The same table drives routing, the firewall's resource names and the
+// OpenAPI document, so what is served, guarded and described cannot drift apart.
 //
-// The one idea: everything a request must pass is data on its Endpoint. A
-// credential without a guard, a guarded key that names nothing or a flag whose
-// hook is missing stops the start of the program (package edge); nothing can be
-// served open by omission. Handlers never see the framework, and no string they get aliases a
-// buffer that the next request will overwrite.
+// The one idea: every check that a request must pass is data on its Endpoint. A credential
+// without a guard, a guarded key without an endpoint or a flag without its hook stops the
+// start of the program (package edge). No endpoint is left open by omission. Handlers never
+// see the framework, and no string they get aliases a buffer that the next request will
+// overwrite.
 //
 // The kit knows values and bytes, not the web server: package edge serves its
 // table. Start reading here, then bind.go and strict.go (D-GEN-01, 02, 10 and the
@@ -68,23 +67,21 @@ func (c Credential) takesTenant() bool {
 	return c == Tenant || c == TenantOrCron || c == TenantOrService
 }
 
-// strictest is the audience of an endpoint that names none: too few may enter,
-// never too many.
+// strictest is the default audience of a credential: the one that permits the fewest callers.
 var strictest = map[Credential]Audience{
 	NoAuth: Public, User: SelfUser, Tenant: Admin, PAuth: SelfUser, PAuthOrDevice: SelfUser,
 	OTAuth: SelfUser, Device: DeviceOwner, TenantOrCron: Admin, TenantOrService: Admin,
 }
 
-// Caller is everything a handler may know of who is calling and how. Every
-// string is a copy that outlives the request.
+// Caller is everything that a handler may know about the caller and the request. Every string
+// is a copy that outlives the request.
 type Caller struct {
 	UserID      string `json:"userId,omitempty"`
 	SessionID   string `json:"sessionId,omitempty"`
 	ChallengeID string `json:"challengeId,omitempty"` // of p-auth
-	// ChallengeUser is the user of that challenge, "" for a decoy, where the guard
-	// had to ask for it; otherwise nil.
+	// ChallengeUser is the user of that challenge, "" for a decoy; nil unless the guard looked it up.
 	ChallengeUser *string `json:"-"`
-	TokenID       string  `json:"tokenId,omitempty"` // of ot-auth, which names nobody
+	TokenID       string  `json:"tokenId,omitempty"` // of ot-auth, which names no user
 	// Cron is the name of the client where cron-auth was the credential.
 	Cron string `json:"cron,omitempty"`
 	// Service is the name of the service client where service-auth was the credential, and
@@ -97,26 +94,25 @@ type Caller struct {
 	IP       netip.Addr `json:"ip,omitzero"`        // resolved through trusted proxies, never IPv4-mapped
 	Country  string     `json:"country,omitempty"`  // ISO 3166-1 alpha-2, "" when unknown
 	Language string     `json:"language,omitempty"` // tr, en or ar (D-GEN-16)
-	// LanguageAsked tells that the client asked for Language; otherwise it is the
-	// configured default, and a user's stored language comes first.
+	// LanguageAsked reports whether the client requested Language. Otherwise Language is the
+	// configured default, and a user's stored language takes precedence.
 	LanguageAsked bool       `json:"languageAsked,omitempty"`
 	Device        DeviceInfo `json:"device,omitzero"`
 
 	RequestID string `json:"requestId,omitempty"`
-	// Wait is how long the client asks to be held (Prefer: wait=N), at most 30 s.
+	// Wait is the longest time that the client accepts to wait (Prefer: wait=N), at most 30 s.
 	Wait time.Duration `json:"-"`
 	// HasTags is the header If-None-Match: the versions of the answer that the client
 	// has. Tagged reads it.
 	HasTags string `json:"-"`
 	// DeviceSignature is the proof as sent, of either header spelling.
 	DeviceSignature string `json:"deviceSignature,omitempty"`
-	// DeviceID and OwnerID are those of the registered device that signed the
-	// request, where Device was the credential: it speaks for nobody's session.
+	// DeviceID and OwnerID identify the registered device that signed the request, if Device was
+	// the credential. Such a request has no session.
 	DeviceID string `json:"-"`
 	OwnerID  string `json:"-"`
-	// AsAdmin tells, at an endpoint of audience SelfOrAdmin, that the caller may
-	// act for others. It is judged anew wherever the caller is, so it is never
-	// captured.
+	// AsAdmin reports, at an endpoint of audience SelfOrAdmin, whether the caller may act for
+	// other accounts. It is checked again at each use, so it is never captured.
 	AsAdmin bool `json:"-"`
 	// OTP is the code of an endpoint marked Verified: header otp, header x-otp or
 	// the body's field otp (D-AUTH-08). It is never captured or logged.
@@ -125,8 +121,8 @@ type Caller struct {
 	Method   string `json:"method,omitempty"` // as sent: HEAD stays HEAD
 	Path     string `json:"path,omitempty"`   // as sent, base path included
 	RawQuery string `json:"query,omitempty"`  // as sent, without the question mark
-	// BodyHash is the SHA-256 of the body as sent. It is set only where the
-	// endpoint asks for it (HashBody) or an idempotency key makes it necessary.
+	// BodyHash is the SHA-256 of the body as sent. It is set only where the endpoint requires it
+	// (HashBody) or an idempotency key makes it necessary.
 	BodyHash       [32]byte `json:"bodyHash,omitzero"`
 	HasBody        bool     `json:"hasBody,omitempty"`
 	IdempotencyKey string   `json:"idempotencyKey,omitempty"`
@@ -147,8 +143,8 @@ func (c Caller) By() audit.By {
 	return by
 }
 
-// DeviceInfo is what the client says of itself: the headers device-brand,
-// device-model, device-desc and user-agent. It is a claim, not a proof.
+// DeviceInfo is the client's description of itself: the headers device-brand, device-model,
+// device-desc and user-agent. It is a claim, not a proof.
 type DeviceInfo struct {
 	Brand       string `json:"brand,omitempty"`
 	Model       string `json:"model,omitempty"`
@@ -177,8 +173,7 @@ type Reply[T any] struct {
 	Status      int // 0 for 200
 }
 
-// Undone is implemented by an Out that may say, with the status of a success, that
-// nothing was done (D-TX-05).
+// Undone is implemented by an Out that can report, with the status of a success, that nothing was done (D-TX-05).
 type Undone interface{ Undone() (why string, is bool) }
 
 // ResponseHeaders lets an Out carry headers beside the fields it encodes.
@@ -187,9 +182,8 @@ type ResponseHeaders interface{ ResponseHeaders() []Header }
 // Group is the endpoints of one section of the interface.
 type Group interface{ Endpoints() []Endpoint }
 
-// Endpoint is one line of the interface: what the router needs to serve it and
-// what the OpenAPI document says of it. It is a value; its methods return
-// changed copies.
+// Endpoint is one line of the interface: the data with which the router serves it and the
+// OpenAPI document describes it. It is a value; its methods return changed copies.
 type Endpoint struct {
 	Method, Path, Summary string // Path is the template, parameters in braces: /admin/jobs/{id}
 	Credential            Credential
@@ -205,16 +199,16 @@ type Endpoint struct {
 	WantsBodyHash bool     // Caller.BodyHash is filled
 	OTP           bool     // Options.Verify is asked after binding (D-AUTH-08)
 	IPFilter      bool     // the caller's allowed-IP list applies (D-AUTH-09)
-	Reserved      bool     // of Admin: for the role admin alone; grants add nobody (D-AUTH-03)
-	Sensitive     bool     // of those that mfa.guard_administration puts behind a challenge
-	Deciding      bool     // decides on requests that wait for a second person
+	Reserved      bool     // of Admin: for the role admin alone; it cannot be granted (D-AUTH-03)
+	Sensitive     bool     // mfa.guard_administration guards it with a challenge
+	Deciding      bool     // decides on requests pending a second person
 	Starts        string   // action code of the challenge that it starts, "" for none
 	Produces      []string // media types of a binary answer, for the document
-	Schema        string   // named schema of its answer, where Out does not say it
+	Schema        string   // named schema of its answer, if Out does not define it
 	// headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
 	Tokens []string
 	Waits  bool // heeds Caller.Wait, for the document
-	Tagged bool // its answer has an ETag; where the client has that version, it is 304
+	Tagged bool // its answer has an ETag; a client with that version gets 304
 	Naming Naming
 
 	example *Example
@@ -229,10 +223,9 @@ type Endpoint struct {
 // Get defines an endpoint: fn is the whole handler, and codes are the faults it
 // may answer beyond those that every endpoint of its kind can.
 //
-// In decides what a request must hold: a field that is a value is required, one
-// that is a pointer (or has a default) is optional; see plan.go for
-// the tags and codec.go for the types. Get, and every other constructor, panics when In cannot be bound:
-// the table is built at start.
+// In defines the fields of a request: a value field is required, a pointer field (or one with a default)
+// is optional; see plan.go for the tags and codec.go for the types. Get, and every other constructor,
+// panics when In cannot be bound: the table is built at start.
 func Get[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
 	codes ...fault.Code) Endpoint {
 	return define("GET", path, summary, cred, fn, codes)
@@ -277,9 +270,9 @@ func define[In, Out any](method, path, summary string, cred Credential,
 	return e
 }
 
-// Start2FA defines an endpoint that starts a challenge of one action: prepare
-// checks the request and returns the command that runs after completion. The
-// answer is made by the Starter of the Options.
+// Start2FA defines an endpoint that starts a challenge of one action: prepare checks the
+// request and returns the command that runs after completion. The Starter of the Options makes
+// the answer.
 func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action string,
 	prepare func(context.Context, Caller, In) (Cmd, error), codes ...fault.Code) Endpoint {
 	e := blank[In](method, path, summary, cred, codes)
@@ -294,8 +287,8 @@ func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action
 	return e
 }
 
-// Start2FAOf is Start2FA for an endpoint whose request says which of some actions
-// it starts: prepare returns its code beside the command.
+// Start2FAOf is Start2FA for an endpoint whose request selects one of several actions: prepare
+// returns its code beside the command.
 func Start2FAOf[In, Cmd any](method, path, summary string, cred Credential, actions []string,
 	prepare func(context.Context, Caller, In) (string, Cmd, error), codes ...fault.Code) Endpoint {
 	e := blank[In](method, path, summary, cred, codes)

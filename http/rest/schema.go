@@ -16,15 +16,15 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// schemas turns Go types into JSON Schema. A request follows the binder's rules
-// (its plan), an answer those of encoding/json; the same type may therefore have
-// one schema of each kind. What Go types do not say comes from tables of named
-// schemas: the kit's in schemas.json of this package, a section's in its folder.
+// schemas turns Go types into JSON Schema. A request follows the binder's rules (its plan), an
+// answer those of encoding/json; the same type may therefore have one schema of each kind.
+// Details that Go types cannot express come from tables of named schemas: the kit's in
+// schemas.json of this package, a section's in its folder.
 type schemas struct {
 	named  map[string]*huma.Schema
 	names  map[schemaKey]string
 	tables map[string]map[string]any
-	fault  error // the first name that nothing defines, or that two things have
+	fault  error // the first undefined or duplicate name
 }
 
 type schemaKey struct {
@@ -115,10 +115,9 @@ func (s *schemas) ref(t reflect.Type, input bool, build func() *huma.Schema) *hu
 	return &huma.Schema{Ref: schemaPrefix + name}
 }
 
-// schemaName is what the document calls a type: what its method SchemaName says,
-// else its name after that of its package, which is its slice: mfa.policy is
-// MfaPolicy, session.record is Session. The types of package wire belong to no
-// slice and stand alone.
+// schemaName is the name of a type in the document: the result of its method SchemaName,
+// otherwise package and type name: mfa.policy is MfaPolicy, session.record is Session. Types
+// of package wire have no package prefix.
 func schemaName(t reflect.Type) string {
 	if n, ok := reflect.Zero(t).Interface().(interface{ SchemaName() string }); ok {
 		return n.SchemaName()
@@ -201,12 +200,12 @@ func (s *schemas) object(t reflect.Type) *huma.Schema {
 // names would otherwise make one of both.
 func aliasOf(name string, alias *huma.Schema) *huma.Schema {
 	alias.Deprecated = true
-	alias.Description = "Another spelling of " + name + "."
+	alias.Description = "Alias of " + name + "."
 	alias.Extensions = map[string]any{"x-go-name": capital(name) + "Alias"}
 	return alias
 }
 
-// fieldSchema is a field's type with the checks of its tags.
+// fieldSchema is the schema of a field's type with the checks of its tags.
 func (s *schemas) fieldSchema(f *field) *huma.Schema {
 	base := s.typed(f.tag, func() *huma.Schema { return s.input(f.typ) })
 	if d, ok := f.tag.Lookup("default"); ok {
@@ -231,9 +230,9 @@ func (s *schemas) typed(tag reflect.StructTag, of func() *huma.Schema) *huma.Sch
 	return of()
 }
 
-// describe adds what the tags of a field say. A bound that the binder checks is
-// written like minimum:"1". One that the domain checks, with its own words or
-// code, is written like doc.minimum:"1": it stands in the document alone.
+// describe applies the tags of a field. A bound that the binder checks is written like
+// minimum:"1". A bound that the domain checks, with its own text or code, is written like
+// doc.minimum:"1" and is only documented.
 func describe(base *huma.Schema, tag reflect.StructTag, name string) {
 	said := func(name string) string { return cmp.Or(tag.Get(name), tag.Get("doc."+name)) }
 	base.Description = cmp.Or(tag.Get("doc"), base.Description)

@@ -14,22 +14,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Bounds of a request's JSON (SEC-40). Depth counts objects and arrays together;
-// tokens are counted as encoding/json does: braces, brackets, keys and scalars.
-// They keep the search for duplicate keys from being the cheapest way to exhaust
-// memory.
+// Bounds of a request's JSON (SEC-40). Depth counts objects and arrays together; tokens are
+// counted as encoding/json does: braces, brackets, keys and scalars. They bound the memory
+// that the search for duplicate keys needs.
 const (
 	maxDepth  = 32
 	maxTokens = 12_000
 	maxKeyLen = 128 // bytes, without escapes
 )
 
-// A strict text is checked once, in one pass, and read afterwards by a cursor that
-// can therefore trust it. Strict means what jsontext takes by default (RFC 8259 with
-// valid UTF-8, no lone surrogate and no key twice in one object, however it is escaped),
-// nothing after the value, no NUL character, and the bounds above. Everything accepted
-// here is read alike by encoding/json (see FuzzStrictJSON), which accepts much more.
-// docs/decisions/0003-the-json-reader.md says why jsontext reads.
+// A strict text is checked once, in one pass, and read afterwards by a cursor that can
+// therefore trust it. Strict means the defaults of jsontext: RFC 8259 with valid UTF-8, no
+// lone surrogate and no duplicate key in an object, however it is escaped. In addition,
+// nothing follows the value, there is no NUL character, and the bounds above hold.
+// encoding/json, which accepts much more, reads every accepted text alike (see
+// FuzzStrictJSON). docs/decisions/0003-the-json-reader.md explains the choice of jsontext.
 
 // checkObject refuses a body that is not one strict JSON object.
 func checkObject(b []byte) error { return check(b, true) }
@@ -37,8 +36,7 @@ func checkObject(b []byte) error { return check(b, true) }
 // checkValue refuses a text that is not one strict JSON value.
 func checkValue(b []byte) error { return check(b, false) }
 
-// malformed is the fault of a text that cannot be read at all: it names a position
-// and never quotes the text.
+// malformed is the fault of an unreadable text: it names a position and never quotes the text.
 func malformed(at int64, reason string) error {
 	return fault.New(fault.InvalidField, "malformed JSON at byte %d: %s", at, reason)
 }
@@ -105,7 +103,7 @@ func check(b []byte, object bool) error {
 	return nil
 }
 
-// fieldAt writes the place of a value as a refusal names it: methods[0].name.
+// fieldAt writes the place of a value in the notation of refusals: methods[0].name.
 func fieldAt(p jsontext.Pointer) string {
 	var name strings.Builder
 	for token := range p.Tokens() {

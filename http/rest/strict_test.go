@@ -234,7 +234,7 @@ func FuzzStrictJSON(f *testing.F) {
 	})
 }
 
-// read makes of a text what encoding/json would, with the cursor.
+// read decodes a text with the cursor, with the same result as encoding/json.
 func read(c *cursor) any {
 	switch c.peek() {
 	case '{':

@@ -25,7 +25,7 @@ type Strings []string
 // holds its text. It holds strict JSON.
 type JSON []byte
 
-// MarshalJSON implements json.Marshaler; nothing is null.
+// MarshalJSON writes an empty value as null.
 func (j JSON) MarshalJSON() ([]byte, error) {
 	if len(j) == 0 {
 		return []byte("null"), nil
@@ -38,8 +38,7 @@ func (j *JSON) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Nullable is a field of an update that null clears (D-GEN-10): not sent, sent
-// as null and sent with a value are three things.
+// Nullable is a field of an update that null clears (D-GEN-10). It distinguishes not sent, null and a value.
 type Nullable[T any] struct {
 	Sent, Null bool
 	Value      T
@@ -58,15 +57,14 @@ func (n Nullable[T]) Pointer() *T {
 	return &n.Value
 }
 
-// Put sets a field to the value sent, and to nil by null; what was not sent
-// leaves it as it is.
+// Put sets a field to the sent value, or to nil for null; a field that was not sent stays unchanged.
 func (n Nullable[T]) Put(field **T) {
 	if n.Sent {
 		*field = n.Pointer()
 	}
 }
 
-// MarshalJSON implements json.Marshaler, so that a Nullable may also be answered.
+// MarshalJSON lets an answer contain a Nullable.
 func (n Nullable[T]) MarshalJSON() ([]byte, error) {
 	if !n.Set() {
 		return []byte("null"), nil
@@ -161,7 +159,7 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
-// MarshalJSON implements json.Marshaler; the zero value is 0.
+// MarshalJSON writes the zero value as 0.
 func (d Decimal) MarshalJSON() ([]byte, error) {
 	if d == "" {
 		return []byte("0"), nil
@@ -232,7 +230,7 @@ func Span(field string, begin, end *Time) (from, to time.Time, err error) {
 
 const isoMillis = "2006-01-02T15:04:05.000Z"
 
-// MarshalJSON implements json.Marshaler; the zero time is null.
+// MarshalJSON writes the zero time as null.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil

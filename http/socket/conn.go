@@ -12,10 +12,9 @@ import (
 // closeCode is the status of a close frame.
 type closeCode = ws.StatusCode
 
-// The codes of D-SOCK-06, which tell the client what to do, and those of the
-// protocol, which tell it what it did wrong.
+// The codes of D-SOCK-06 instruct the client; those of the protocol report its error.
 const (
-	closeExpired  closeCode = 4401 // p-auth has ended: start again
+	closeExpired  closeCode = 4401 // p-auth has expired: start again
 	closeGone     closeCode = 4410 // no outcome will come: start again
 	closeTooMany  closeCode = 4429 // five sockets watch already
 	closeRestart  closeCode = 1012 // connect again, to another node
@@ -66,9 +65,8 @@ type conn struct {
 	ended   bool
 }
 
-// enqueue adds a frame, if one may still follow, and reports whether the
-// caller has to flush. It never blocks: what a slow reader does not take in
-// time ends its connection.
+// enqueue adds a frame, if one may still follow, and reports whether the caller has to flush.
+// It never blocks: a connection whose reader is too slow ends.
 func (c *conn) enqueue(frame []byte, last bool) (flush bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +92,7 @@ func (c *conn) send(frame []byte) {
 	}
 }
 
-// close tells the client why the socket ends, and ends it.
+// close sends the client the reason and ends the socket.
 func (c *conn) close(code closeCode) {
 	if c.enqueue(closeFrame(code, reasons[code]), true) {
 		c.flush()
@@ -124,7 +122,7 @@ func (c *conn) flush() {
 	}
 }
 
-// write is the goroutine of a connection that has to be waited for.
+// write is the goroutine of a connection whose client reads slowly.
 func (c *conn) write(batch net.Buffers) {
 	for more := true; more; batch, more = c.next() {
 		c.net.SetWriteDeadline(time.Now().Add(writeTime))
@@ -135,7 +133,7 @@ func (c *conn) write(batch net.Buffers) {
 	}
 }
 
-// next takes the queue over; when it is empty the duty to write ends.
+// next takes over the queue; an empty queue ends the duty to write.
 func (c *conn) next() (batch net.Buffers, more bool) {
 	c.mu.Lock()
 	if batch = c.queue; len(batch) > 0 {
@@ -161,8 +159,7 @@ func (c *conn) next() (batch net.Buffers, more bool) {
 	return nil, false
 }
 
-// end closes the connection and forgets it. It may be called often, but not
-// with a lock held.
+// end closes the connection and forgets it. It may be called repeatedly, but not with a lock held.
 func (c *conn) end() {
 	c.mu.Lock()
 	if c.ended {
@@ -208,8 +205,7 @@ func (c *conn) frame(op ws.OpCode, payload []byte) {
 	}
 }
 
-// tend does what is due and names the next instant at which something will be;
-// false when nothing will.
+// tend does the due work and returns the next instant at which work is due; false if there is none.
 func (c *conn) tend(now time.Time) (next time.Time, more bool) {
 	c.mu.Lock()
 	switch {
@@ -220,7 +216,7 @@ func (c *conn) tend(now time.Time) (next time.Time, more bool) {
 		c.mu.Unlock()
 		c.close(closeExpired)
 		return next, false
-	case now.Sub(c.heard) >= patience: // half open: nobody is there to tell
+	case now.Sub(c.heard) >= patience: // half open: no peer to notify
 		c.mu.Unlock()
 		c.end()
 		return next, false
@@ -247,7 +243,7 @@ func earliest(t time.Time, others ...time.Time) time.Time {
 	return t
 }
 
-// readAll is how a connection is read that the poller does not take.
+// readAll reads a connection that the poller does not accept.
 func (c *conn) readAll() {
 	buf := make([]byte, 256)
 	for {

@@ -14,9 +14,9 @@ import (
 //go:embed asyncapi.json
 var AsyncAPI []byte
 
-// Document is AsyncAPI with the way to the socket: at is what stands before its
-// path, as in the server of OpenAPI. Of a URL it becomes a server, of a path a
-// part of the address; empty changes nothing.
+// Document is AsyncAPI with the address of the socket: at is the prefix of its path, as in the
+// server of OpenAPI. A URL becomes a server, a path becomes part of the address; empty changes
+// nothing.
 func Document(at string) ([]byte, error) {
 	if at == "" {
 		return AsyncAPI, nil

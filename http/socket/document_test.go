@@ -162,7 +162,7 @@ func TestCloseCodesAreExplained(t *testing.T) {
 }
 
 // The document says how to get to the socket, and is else the same.
-func TestDocumentNamesTheWay(t *testing.T) {
+func TestDocumentServer(t *testing.T) {
 	read := func(at string) map[string]any {
 		b, err := Document(at)
 		var doc map[string]any

@@ -1,16 +1,13 @@
 // Package socket serves /2fa (section 6 of the interface, decisions D-SOCK-…): the WebSocket on
-// which a web client hears that a method was completed and what became of the
-// action.
+// which a web client receives completed methods and the outcome of the action.
 //
-// The one idea: an idle socket is a small struct and nothing else. Its upgrade
-// is contrib/websocket's; then the connection is taken out of the HTTP server,
-// so that neither the request's context nor its buffers stay alive with it.
-// One goroutine reads all sockets (poller), one tends to their times (wheel),
-// and a third one exists only while a client does not take what is written.
+// The one idea: an idle socket is a small struct and nothing else. contrib/websocket upgrades
+// it; then the connection is taken out of the HTTP server, so that neither the request's
+// context nor its buffers stay alive. One goroutine reads all sockets (poller) and one handles
+// their timers (wheel). A third one exists only while a client does not read what is written.
 //
-// Events are numbered (D-SOCK-05), so a socket takes the one that follows the
-// last it was sent and no other: whatever order replay and live news come in,
-// it neither misses nor repeats one.
+// Events are numbered (D-SOCK-05), so a socket takes only the event after its last one. In
+// whatever order replay and live news arrive, it neither misses nor repeats an event.
 //
 // Start reading at Hub, then conn.go and upgrade.go.
 package socket
@@ -31,13 +28,12 @@ import (
 // Times of a socket's life (D-SOCK-01).
 const (
 	pingEvery = 20 * time.Second
-	patience  = 45 * time.Second // with a client that says nothing
+	patience  = 45 * time.Second // with a silent client
 	writeTime = 5 * time.Second
 	parting   = time.Second // for the client to answer a close frame
 )
 
-// firstRetry is the wait after a question that got no answer; it doubles up to
-// pingEvery.
+// firstRetry is the wait after a subscription that failed; it doubles up to pingEvery.
 const firstRetry = time.Second
 
 // Hub holds the sockets of this node, by challenge.
@@ -51,7 +47,7 @@ type Hub struct {
 	wheel *wheel
 	live  atomic.Int64
 
-	ctx  context.Context // of questions to the feed
+	ctx  context.Context // of subscriptions to the feed
 	stop context.CancelFunc
 	done sync.WaitGroup
 
@@ -60,16 +56,15 @@ type Hub struct {
 	closed bool
 }
 
-// room is the sockets of one challenge; the hub's lock guards it. One question
-// to the feed is under way at a time.
+// room is the sockets of one challenge; the hub's lock guards it. At most one subscription call is in progress.
 type room struct {
 	id     string
 	conns  []*conn   // in the order of their arrival
-	asked  time.Time // when the last question was asked
+	asked  time.Time // time of the last subscription
 	asking bool
-	again  bool // ask once more after the one under way
-	retry  bool // a timer will ask
-	failed int  // questions since the last answer
+	again  bool // subscribe again after the one in progress
+	retry  bool // a timer will subscribe
+	failed int  // failed subscriptions since the last answer
 }
 
 // NewHub returns a hub; its Receive must be given the node's news. Subscribe of
@@ -91,8 +86,8 @@ func newHub(feed stepup.Feed, open func(string, []byte) (challenge.Result, error
 // Live is the number of open sockets.
 func (h *Hub) Live() int64 { return h.live.Load() }
 
-// Close tells every socket that the node goes away (1012) and waits until they
-// have gone, or until ctx ends. Sockets that come later are told at once.
+// Close closes every socket with 1012 and waits until they have gone, or until ctx ends. Later
+// sockets are closed at once.
 func (h *Hub) Close(ctx context.Context) {
 	h.mu.Lock()
 	if h.closed {
@@ -134,8 +129,8 @@ func (h *Hub) keepTime() {
 	}
 }
 
-// admit makes a socket of a connection whose client watches a challenge until
-// expires. Early is what it has sent already.
+// admit creates the socket of a connection that watches a challenge until expires. Early are
+// the bytes that the client has already sent.
 func (h *Hub) admit(nc net.Conn, challengeID string, expires time.Time, early []byte) {
 	now := h.now()
 	c := &conn{hub: h, net: nc, slot: -1, expires: expires, ping: now.Add(pingEvery), heard: now}
@@ -151,7 +146,7 @@ func (h *Hub) admit(nc net.Conn, challengeID string, expires time.Time, early []
 	}
 }
 
-// join adds a socket to its room and asks for what happened so far.
+// join adds a socket to its room and requests the events so far.
 func (h *Hub) join(id string, c *conn) {
 	h.mu.Lock()
 	closed := h.closed
@@ -171,7 +166,7 @@ func (h *Hub) join(id string, c *conn) {
 	}
 }
 
-// forget lets go of a socket that has ended.
+// forget removes a socket that has ended.
 func (h *Hub) forget(c *conn) {
 	h.poll.remove(c)
 	h.mu.Lock()
@@ -188,8 +183,8 @@ func (h *Hub) forget(c *conn) {
 	h.live.Add(-1)
 }
 
-// renew asks for a room at its sockets' pings, once for all of them: the owner
-// forgets a node that does not ask for long.
+// renew renews the subscription of a room at its sockets' pings, once for all of them: the
+// owner forgets a node that does not renew.
 func (h *Hub) renew(r *room) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -198,8 +193,7 @@ func (h *Hub) renew(r *room) {
 	}
 }
 
-// Moved asks for the rooms whose challenge has got another owner: it does not
-// know yet that a socket listens here.
+// Moved subscribes the rooms whose challenge has a new owner, which does not know yet that a socket listens here.
 func (h *Hub) Moved(moved func(challengeID string) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -237,7 +231,7 @@ func (r *room) seen() int {
 	return int(least)
 }
 
-// subscribe puts one question and acts on its answer.
+// subscribe makes one subscription and acts on its result.
 func (h *Hub) subscribe(r *room, sockets, after int) {
 	refused, news, err := h.feed.Subscribe(h.ctx, r.id, sockets, after)
 	switch {
@@ -266,7 +260,7 @@ func (h *Hub) subscribe(r *room, sockets, after int) {
 	}
 }
 
-// askLater repeats a question that got no answer.
+// askLater repeats a failed subscription.
 func (h *Hub) askLater(r *room) {
 	if r.retry {
 		return
@@ -282,8 +276,8 @@ func (h *Hub) askLater(r *room) {
 	})
 }
 
-// turnAway closes the sockets beyond the allowed number: the latest ones. Some
-// may have left, or come, since the owner was told of them.
+// turnAway closes the sockets beyond the allowed number, the latest first. Sockets may have
+// left or joined since the owner counted them.
 func (h *Hub) turnAway(r *room, allowed int) {
 	h.mu.Lock()
 	var many []*conn

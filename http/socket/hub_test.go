@@ -125,7 +125,7 @@ func TestSixthSocket(t *testing.T) {
 		synctest.Wait()
 		w.join("c1", time.Hour).want("m1")
 		w.set(func() { w.of("c1").elsewhere = 3 })
-		time.Sleep(21 * time.Second) // the next question, where somebody else has taken three places
+		time.Sleep(21 * time.Second) // the next subscription, after others have taken three places
 		cs[1].want("m1", "ping")
 		cs[2].want("m1", "ping")
 		cs[3].want("m1", "ping", "close 4429")
@@ -151,7 +151,7 @@ func TestMovedChallengeIsAskedAgain(t *testing.T) {
 	})
 }
 
-// A socket leaves while the owner is asked about six: nobody else has to go.
+// A socket leaves while six are being subscribed: no other socket has to close.
 func TestSixthSocketMakesRoomItself(t *testing.T) {
 	virtual(t, func(w *world) {
 		var cs []*client

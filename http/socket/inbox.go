@@ -12,10 +12,9 @@ const (
 	maxHeader = 14      // bytes of the longest frame header
 )
 
-// inbox reads what a client sends. The protocol is kept to (RFC 6455); what
-// the messages say is nobody's business, as the service takes none. Bytes come
-// in as they arrive, in pieces of any size, and nothing is kept between two
-// frames: an idle socket has an empty inbox.
+// inbox reads the frames of a client by RFC 6455. The content of messages is ignored, because
+// the service accepts none. Bytes come in as they arrive, in pieces of any size, and nothing
+// is kept between two frames: an idle socket has an empty inbox.
 type inbox struct {
 	part    []byte // a frame that is not all here
 	message []byte // a message that is not all here
@@ -24,9 +23,8 @@ type inbox struct {
 	broken  bool // a frame was wrong: the rest is not read
 }
 
-// take reads p, which it may change, and calls each for every frame that is
-// complete and right. The code it returns is 0, or what the client did wrong;
-// after that it reads nothing more.
+// take reads p, which it may change, and calls each for every complete and valid frame. It
+// returns 0, or the close code for the client's error; after an error it reads nothing more.
 func (in *inbox) take(p []byte, each func(op ws.OpCode, payload []byte)) closeCode {
 	if in.broken {
 		return 0
@@ -63,8 +61,8 @@ func (in *inbox) frames(p []byte, each func(op ws.OpCode, payload []byte)) close
 	return 0
 }
 
-// header reads a frame's header and judges it alone, before any of its payload
-// is waited for. Its size is 0 while it is not all here.
+// header reads and checks a frame's header before its payload arrives. The size is 0 while the
+// header is incomplete.
 func header(p []byte) (h ws.Header, size int, code closeCode) {
 	r := bytes.NewReader(p)
 	h, err := ws.ReadHeader(r)
@@ -84,7 +82,7 @@ func header(p []byte) (h ws.Header, size int, code closeCode) {
 	return h, len(p) - r.Len(), 0
 }
 
-// check judges a frame in its place.
+// check validates a frame in its context.
 func (in *inbox) check(h ws.Header, payload []byte) closeCode {
 	switch h.OpCode {
 	case ws.OpClose:
@@ -118,8 +116,8 @@ func (in *inbox) check(h ws.Header, payload []byte) closeCode {
 	return 0
 }
 
-// checkClose judges the payload of a close frame: nothing, or a reason and a code that
-// may be sent (RFC 6455, section 7.4, and the codes registered since).
+// checkClose validates the payload of a close frame: nothing, or a reason and a code that may
+// be sent (RFC 6455, section 7.4, and the codes registered since).
 func checkClose(payload []byte) closeCode {
 	if len(payload) == 0 {
 		return 0

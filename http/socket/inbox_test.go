@@ -129,8 +129,8 @@ func feed(t testing.TB, sent []byte, step int) (got string, code closeCode) {
 	return strings.Join(frames, " "), code
 }
 
-// What an inbox makes of bytes does not depend on how they are cut, and is what
-// the library's own reader and checks make of them.
+// The result of an inbox does not depend on how the bytes are split, and equals the result of
+// the library's own reader and checks.
 func FuzzInbox(f *testing.F) {
 	for _, c := range inboxCases {
 		f.Add(c.sent, uint16(3))

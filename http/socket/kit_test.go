@@ -204,7 +204,7 @@ func (c *client) note(f ws.Frame) {
 	}
 }
 
-// short is the one fact that tells an event apart.
+// short is the fact that identifies an event.
 func short(t testing.TB, text []byte) string {
 	var m struct {
 		Event string

@@ -50,7 +50,7 @@ func TestClose(t *testing.T) {
 }
 
 // A client that does not answer a close frame does not keep the node.
-func TestCloseOfDeafClient(t *testing.T) {
+func TestCloseOfUnresponsiveClient(t *testing.T) {
 	virtual(t, func(w *world) {
 		w.silent("c1", time.Hour)
 		began := time.Now()
@@ -98,7 +98,7 @@ func TestOneQuestionForAllPings(t *testing.T) {
 	})
 }
 
-// Nobody is there any more, but the connection does not know.
+// The client is gone, but the connection does not know.
 func TestHalfOpen(t *testing.T) {
 	virtual(t, func(w *world) {
 		c := w.silent("c1", time.Hour)
@@ -220,7 +220,7 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// What clients send is ignored, to the end of the protocol's patience.
+// Client messages are ignored, within the limits of the protocol.
 func TestClientFrames(t *testing.T) {
 	text := func(n int) ws.Frame { return ws.NewTextFrame(make([]byte, n)) }
 	for name, c := range map[string]struct {
@@ -263,7 +263,7 @@ func TestClientFrames(t *testing.T) {
 	}
 }
 
-// The count of a flood starts anew with each ping: an ordinary client may talk.
+// The frame count restarts with each ping: an ordinary client may talk.
 func TestTalkativeClient(t *testing.T) {
 	virtual(t, func(w *world) {
 		c := w.join("c1", time.Hour)

@@ -63,13 +63,13 @@ func (h *Hub) deliver(n stepup.News) (lacking *room) {
 	return lacking
 }
 
-// frame is an event as the client gets it, or the close code in its place.
+// frame is an event in the client's format, or a close code in its place.
 type frame struct {
 	text []byte
 	code closeCode
 }
 
-// isZero: it was not written, because no socket needed it then.
+// isZero reports whether the frame was not encoded, because no socket needed it.
 func (f frame) isZero() bool { return f.text == nil && f.code == 0 }
 
 // frames writes the events of n that some socket was not sent yet.

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// poller reads many connections in one goroutine: the kernel says which of
-// them have something to read, so that an idle one needs neither a goroutine
-// nor a buffer. That is most of what a socket costs.
+// poller reads many connections in one goroutine: the kernel reports which of them have data,
+// so that an idle one needs neither a goroutine nor a buffer. They are most of the cost of a
+// socket.
 //
 // The kernel's queue is itself a file that can be waited for, so the Go
 // runtime does the waiting: no thread is blocked, and closing the file ends
@@ -25,8 +25,7 @@ type poller struct {
 	free  []int32
 }
 
-// newPoller starts a poller; nil when the system does not give one, and then
-// every connection gets a goroutine.
+// newPoller starts a poller; nil if the system does not provide one. Every connection then gets a goroutine.
 func newPoller(log *slog.Logger) *poller {
 	p, err := openPoller()
 	if err != nil {
@@ -62,8 +61,7 @@ func (p *poller) close() {
 	}
 }
 
-// place gives c what it needs to be read here. It comes before everything that
-// others could do with c.
+// place prepares c for the poller. It must precede any other use of c.
 func (p *poller) place(c *conn) {
 	sc, ok := c.net.(syscall.Conn)
 	if p == nil || !ok {
@@ -103,9 +101,8 @@ func (p *poller) watch(c *conn) bool {
 	return closed == nil && err == nil
 }
 
-// remove forgets c. The kernel forgets a closed connection by itself, but may
-// have spoken of it before: what it says of a slot that was given away is a
-// read in vain.
+// remove forgets c. The kernel forgets a closed connection by itself, but may have reported it
+// before: such a report for a reused slot causes a read without data.
 func (p *poller) remove(c *conn) {
 	if p == nil || c.slot < 0 {
 		return
@@ -143,8 +140,7 @@ func (p *poller) run() {
 	}
 }
 
-// readNow takes what has arrived, as much as fits into buf: the kernel will
-// tell of the rest again.
+// readNow takes the arrived bytes that fit into buf; the kernel reports the rest again.
 func (c *conn) readNow(buf []byte) {
 	var n int
 	var err error
@@ -175,7 +171,7 @@ func (c *conn) writeNow(batch net.Buffers) net.Buffers {
 			return true
 		})
 		if closed != nil || err != nil {
-			return batch // the goroutine that tries again will find out why
+			return batch // the goroutine that retries will find the reason
 		}
 		if n < len(batch[0]) {
 			batch[0] = batch[0][n:]

@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// poller is known on Linux only; elsewhere every connection gets a goroutine.
+// poller exists on Linux only; elsewhere every connection gets a goroutine.
 type poller struct{}
 
 func newPoller(*slog.Logger) *poller { return nil }

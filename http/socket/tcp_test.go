@@ -49,9 +49,8 @@ func TestEarlyFrames(t *testing.T) {
 	}
 }
 
-// The same over the poller, also where the server counts connections by
-// address, and over a goroutine per socket, which is how a connection is read
-// that does not show what it is.
+// The same over the poller, also if the server counts connections by address. The same over a
+// goroutine per socket, which reads connections that do not expose their socket.
 func TestOverTCP(t *testing.T) {
 	for name, set := range map[string]settings{"poller": {}, "counted": {perIP: 20}, "goroutines": {opaque: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +104,7 @@ func TestOverTCP(t *testing.T) {
 			p = s.open("c5")
 			s.hub.Close(t.Context())
 			p.want("close 1012", "end")
-			s.open("c5").want("close 1012", "end") // a socket that comes now is told as well
+			s.open("c5").want("close 1012", "end") // a socket that joins now is closed as well
 			s.wait(func() bool { return s.hub.Live() == 0 })
 		})
 	}

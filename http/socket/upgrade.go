@@ -17,20 +17,17 @@ import (
 	"castellan/http/rest"
 )
 
-// Path is where the socket lives; as a resource of the firewall it is
-// "GET /2fa".
+// Path is the path of the socket; its firewall resource is "GET /2fa".
 const Path = "/2fa"
 
 // Options of the socket's route.
 type Options struct {
 	Hub *Hub
-	// Challenge adds to a caller what a p-auth token says.
+	// Challenge adds the claims of a p-auth token to a caller.
 	Challenge func(ctx context.Context, who rest.Caller, raw string) (rest.Caller, error)
-	// Origins may open sockets from a browser; a request without an Origin is
-	// no browser's (D-SOCK-01).
+	// Origins may open sockets from a browser; a request without an Origin does not come from a browser (D-SOCK-01).
 	Origins []string
-	// Loopback also admits a page that this server itself served on a loopback
-	// address, for development.
+	// Loopback also allows pages that this server itself served on a loopback address, for development.
 	Loopback bool
 	// MaxSockets bounds the sockets of this node; 0 for no bound.
 	MaxSockets int
@@ -42,12 +39,11 @@ const establishing = 5 * time.Second
 // local is the key under which the handshake leaves the caller for the socket.
 const local = "castellan.caller"
 
-// subprotocol is how a browser, which cannot set a header, says that the token
-// follows as the second one.
+// subprotocol is the first subprotocol of a browser, which cannot set headers; the token follows as the second.
 const subprotocol = "p-auth"
 
-// Mount adds the route to a server. A bad token, a foreign origin and what is
-// no handshake are refused before the upgrade, as problems like any other.
+// Mount adds the route to a server. A bad token, a foreign origin and a request that is not a
+// handshake are refused before the upgrade, with ordinary problems.
 func Mount(s *edge.Server, o Options) {
 	s.App.Server().KeepHijackedConns = true // the hub owns them from then on
 	upgrade := websocket.New(func(c *websocket.Conn) {
@@ -80,8 +76,8 @@ func Mount(s *edge.Server, o Options) {
 	})
 }
 
-// handshake tells what keeps a request from being one (RFC 6455, section
-// 4.2.1); "" when nothing does. The upgrade then cannot fail.
+// handshake is the reason why a request is not a handshake (RFC 6455, section 4.2.1); "" if it
+// is. The upgrade then cannot fail.
 func handshake(c *fiber.Ctx) string {
 	switch key, err := base64.StdEncoding.DecodeString(c.Get("Sec-WebSocket-Key")); {
 	case c.Method() != fiber.MethodGet || !websocket.IsWebSocketUpgrade(c) || !c.Request().Header.IsHTTP11():
@@ -122,8 +118,8 @@ func (o Options) admits(origin, host string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// bare takes the connection out of the HTTP server, whose memory is free then,
-// and returns what the client sent together with its handshake.
+// bare takes the connection out of the HTTP server, which frees the server's memory, and
+// returns the bytes that the client sent after its handshake.
 func bare(nc net.Conn) (_ net.Conn, early []byte) {
 	if hijacked, ok := nc.(interface{ UnsafeConn() net.Conn }); ok {
 		early = buffered(nc)
@@ -133,8 +129,8 @@ func bare(nc net.Conn) (_ net.Conn, early []byte) {
 	return nc, early
 }
 
-// buffered reads what the server's buffer holds: with a deadline in the past a
-// read gives that and nothing else.
+// buffered reads the server's buffer: with a deadline in the past, a read returns the buffered
+// bytes and nothing else.
 func buffered(c net.Conn) (early []byte) {
 	c.SetReadDeadline(time.Unix(1, 0))
 	buf := make([]byte, maxFrame)

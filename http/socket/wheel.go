@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// The wheel turns by one place each tick, and by all of them in 25 seconds,
-// which is longer than a socket is ever left alone. A short tick spreads the
-// pings of sockets that were opened in one storm.
+// The wheel turns by one place each tick, and fully in 25 seconds, which is longer than any
+// wait of a socket. A short tick spreads the pings of sockets that were opened at the same
+// time.
 const (
 	tick   = 50 * time.Millisecond
 	places = 512
 )
 
-// wheel keeps the times of all sockets: one goroutine looks at those whose
-// time has come, and at no others. A socket stands in one place at most. One
-// that has ended is dropped when its turn comes.
+// wheel keeps the timers of all sockets: one goroutine handles only the due ones. A socket is
+// in at most one place. An ended socket is dropped when it is due.
 type wheel struct {
 	mu    sync.Mutex
 	start time.Time
@@ -23,7 +22,7 @@ type wheel struct {
 	place [places][]*conn
 }
 
-// add has c looked at once due has come, at most a tick late.
+// add schedules c for due, at most a tick late.
 func (w *wheel) add(c *conn, due time.Time) {
 	n := int64((due.Sub(w.start) + tick - 1) / tick)
 	w.mu.Lock()
@@ -32,7 +31,7 @@ func (w *wheel) add(c *conn, due time.Time) {
 	w.mu.Unlock()
 }
 
-// turn tends to the sockets whose time has come by now.
+// turn handles the sockets that are due by now.
 func (w *wheel) turn(now time.Time) {
 	for n := int64(now.Sub(w.start) / tick); ; {
 		w.mu.Lock()

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Whatever is due, it is looked at in time and not before, wherever the wheel
-// stands, and it is looked at once.
+// Every due socket is handled once, in time and not before, at any position of the wheel.
 func TestWheel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(&owner{}, openSealed, time.Now, slog.New(slog.DiscardHandler), nil)

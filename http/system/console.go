@@ -17,10 +17,10 @@ import (
 	"castellan/web/console"
 )
 
-// consolePolicy is the content security policy of the console: nothing inline but
-// styles with the nonce of the page, nothing from elsewhere, and HTML or addresses of
-// scripts only as its one policy of Trusted Types lets them. Where 'self' is HTTP alone
-// in a browser, its challenges are polled.
+// consolePolicy is the content security policy of the console. It allows nothing inline but
+// styles with the nonce of the page, and nothing from other origins. HTML and addresses of
+// scripts must pass its one policy of Trusted Types. In browsers in which 'self' covers only
+// HTTP, the console polls its challenges.
 const consolePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-%s'; " +
 	"img-src 'self' blob: data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; " +
 	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types default"
@@ -45,8 +45,8 @@ const consolePage = `<!doctype html>
 </html>
 `
 
-// mountConsole serves the operators' console, where the program has it. Its files
-// have their hash in their name and never change.
+// mountConsole serves the operators' console, if the program contains it. Its files have their
+// hash in their name and never change.
 func mountConsole(s *edge.Server, o Options) {
 	built, ok := console.Built()
 	if !ok {

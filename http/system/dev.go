@@ -25,16 +25,15 @@ type Letter struct {
 	At      time.Time `json:"at"`
 }
 
-// Dev is what development mode serves besides: pages that show codes and
-// therefore answer this machine alone. A Host that is no loopback name, and
-// any read from another origin, is refused, so that no page of the web can
-// read them through the developer's browser. So is what a proxy passed on from
-// elsewhere: many write localhost into Host.
+// Dev is the part of development mode: pages that show codes and therefore answer only this
+// machine. A Host that is not a loopback name, and any read from another origin, is refused,
+// so that no web page can read them through the developer's browser. Requests that a proxy
+// forwards from elsewhere are refused too, because many proxies set Host to localhost.
 type Dev struct {
 	// Letters lists the outbox, newest first; to is a phone or an address in
 	// any spelling, "" for all. At most limit, where that is not 0.
 	Letters func(ctx context.Context, to string, limit int) ([]Letter, error)
-	// PublicURL is what the signatures of devices name; the demo page has one.
+	// PublicURL is the URL in the signatures of devices; the demo page has one.
 	PublicURL string
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// A file is a document, a page or a picture that stays the same while the
-// process runs: as it is, compressed where that makes it smaller, and the tag of
-// each. It is made at its first request.
+// A file is a document, a page or a picture that does not change while the process runs. It
+// holds the bytes, a compressed form if that is smaller, and the tag of each. It is made at
+// its first request.
 type file struct {
 	kind              string // media type
 	plain, compressed []byte // compressed is nil where it would not be smaller
@@ -36,8 +36,8 @@ func newFile(body []byte, kind string) *file {
 	return f
 }
 
-// send answers with the file, or with 304 to a client that has it. Without a
-// Cache-Control of the caller the client asks each time whether it changed.
+// send answers with the file, or with 304 to a client that has it. Without a Cache-Control of
+// the caller, the client revalidates it each time.
 func (f *file) send(c *fiber.Ctx, cacheControl string) error {
 	body, tag := f.plain, `"`+f.tag+`"`
 	if f.compressed != nil {
@@ -80,10 +80,10 @@ func takes(accept string, names ...string) bool {
 	return taken
 }
 
-// files keeps each file after its first request. It is safe for concurrent use.
+// files stores each file after its first request. It is safe for concurrent use.
 type files struct{ made sync.Map } // name → *file
 
-// get returns the file of a name; nil where read knows none.
+// get returns the file of a name; nil if read has none.
 func (s *files) get(name string, read func() (body []byte, kind string, ok bool)) *file {
 	if f, ok := s.made.Load(name); ok {
 		return f.(*file)

@@ -27,7 +27,7 @@ const (
 
 const healthy = `{"status":"ok"}`
 
-// ready tells why no request can be served; nil when they can.
+// ready is the reason why no request can be served; nil if requests can be served.
 func (o Options) ready() error {
 	if o.Draining() {
 		return fault.New(fault.Draining, "this node is shutting down")
@@ -40,11 +40,10 @@ func (o Options) ready() error {
 	return nil
 }
 
-// readyAge is how old an answer about readiness may be: whoever asks often costs no
-// round trips.
+// readyAge is the time for which a readiness result is reused, so that frequent checks cost no round trips.
 const readyAge = 250 * time.Millisecond
 
-// lately is ready as it answered within readyAge; callers wait for one round trip.
+// lately caches ready for readyAge; concurrent callers share one round trip.
 func lately(ready func(ctx context.Context) error) func(ctx context.Context) error {
 	var mu sync.Mutex
 	var at time.Time

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestHealth: a listener of its own tells the same of the health as the public one.
+// TestHealth: the separate listener reports the same health as the public one.
 func TestHealth(t *testing.T) { synctest.Test(t, testHealth) }
 
 func testHealth(t *testing.T) {
@@ -42,8 +42,7 @@ func testHealth(t *testing.T) {
 	}
 }
 
-// Whoever asks often whether the node is ready costs one round trip in a quarter of a
-// second.
+// Frequent readiness checks cost one round trip in a quarter of a second.
 func TestReadinessIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		trips := 0

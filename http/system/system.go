@@ -1,6 +1,6 @@
-// Package system serves what operators, integrators and machines ask of the
-// service itself: health, public keys, documents, and, in development mode,
-// the demo page and the outbox (decision D-EXT-01, extensions).
+// Package system serves the endpoints about the service itself, for operators, integrators and
+// machines: health, public keys and documents. Development mode adds the demo page and the
+// outbox (decision D-EXT-01, extensions).
 package system
 
 import (
@@ -27,19 +27,19 @@ type Keys struct {
 
 func (k Keys) Endpoints() []rest.Endpoint {
 	return rest.Section("Extensions",
-		rest.Get("/.well-known/jwks.json", "Public keys of the tokens", rest.NoAuth, k.jwks).
+		rest.Get("/.well-known/jwks.json", "Get the public keys that verify tokens", rest.NoAuth, k.jwks).
 			Binary("application/jwk-set+json").Shaped("JwkSet").
 			Doc("getTokenKeys",
-				"A JSON Web Key Set (RFC 7517). A new key is published before it signs, so the answer may be "+
-					"kept for as long as Cache-Control says."),
-		rest.Get("/.well-known/vapid.json", "Public key with which a device subscribes at its push service",
+				"A JSON Web Key Set (RFC 7517). A new key is published before it signs tokens, so the response can be cached "+
+					"as Cache-Control allows."),
+		rest.Get("/.well-known/vapid.json", "Get the public key for push subscriptions",
 			rest.NoAuth, k.vapid).
 			Doc("getPushKey",
 				"The applicationServerKey for PushManager.subscribe in a browser (RFC 8292)."),
 	).Extended()
 }
 
-// jwks may be kept for no longer than a new key is published before it signs.
+// jwks may be cached no longer than the time between the publication of a key and its first signature.
 func (k Keys) jwks(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
 	age := strconv.Itoa(int(keyring.Notice.Seconds()))
 	return rest.Reply[rest.None]{Raw: k.JWKS(), ContentType: "application/jwk-set+json",
@@ -61,16 +61,16 @@ func (k Keys) vapid(context.Context, rest.Caller, rest.None) (rest.Reply[vapidKe
 		Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=300"}}}, nil
 }
 
-// Options of the routes that are no endpoints of the interface.
+// Options of the routes that are not endpoints of the interface.
 type Options struct {
 	// Ready makes a real round trip; nil means that requests can be served.
 	Ready    func(ctx context.Context) error
 	Draining func() bool
-	// The documents; each is made when it is first asked for.
+	// The documents; each is made at its first request.
 	OpenAPI, AsyncAPI func() []byte
 	// Dev adds the demo page and the outbox.
 	Dev *Dev
-	// BasePath stands before every path; Version is the program's.
+	// BasePath is the prefix of every path; Version is the version of the program.
 	BasePath, Version string
 }
 
@@ -102,8 +102,7 @@ func Mount(s *edge.Server, o Options) {
 	}
 }
 
-// Cache-Control of files: how long clients may keep a flag, and that they ask
-// each time whether another file changed.
+// Cache-Control of files: the time for which clients may cache a flag; other files are revalidated each time.
 const (
 	flagAge    = "public, max-age=2592000"
 	revalidate = "no-cache"

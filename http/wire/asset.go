@@ -8,7 +8,7 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// UserAsset is what an account has of a currency on a network (D-CUR-09).
+// UserAsset is the balance of an account in a currency on a network (D-CUR-09).
 type UserAsset struct {
 	CurrencyCode string        `json:"currencyCode"`
 	CurrencyName string        `json:"currencyName" example:"Tether USD"`
@@ -18,7 +18,7 @@ type UserAsset struct {
 	Locked       amount.Amount `json:"locked" example:"20.5"`
 }
 
-// UserAssets shows balances; of names what they are of.
+// UserAssets shows balances; of returns their currency and network.
 func UserAssets(balances []ledger.Balance, of func(asset int64) (currency.Listed, error)) ([]UserAsset, error) {
 	out := make([]UserAsset, len(balances))
 	for i, b := range balances {

@@ -15,7 +15,6 @@ type Example struct {
 	RequestID string    `json:"requestId"`
 }
 
-// SchemaName names the schema in the published document.
 func (Example) SchemaName() string { return "RehearsalExample" }
 
 // Examples shows rows.

@@ -1,6 +1,5 @@
-// Package wire holds the shapes of the interface that more than one section
-// answers with: the challenge (section 2.1 of the interface) and its tokens, and
-// what an account has (section 2.5).
+// Package wire holds the response shapes that several sections share: the challenge (section
+// 2.1 of the interface) with its tokens, and the balances of an account (section 2.5).
 package wire
 
 import (
@@ -25,14 +24,14 @@ type Challenge struct {
 	MethodList  []Method `json:"methodList"`
 }
 
-// Method is one way to answer a challenge.
+// Method is one method of a challenge.
 type Method struct {
 	ID         string `json:"id"`
 	Name       string `json:"name" enum:"TOTP,PUSH,MAIL,SMS"`
 	Expire     int64  `json:"expire" doc:"lifetime in seconds; after a renewal, seconds left"`
 	RenewStart int64  `json:"renewStart" doc:"seconds after creation at which renewal becomes possible; 0: never"`
 	Hint       string `json:"hint,omitempty" doc:"partly masked destination"`
-	// MatchNumber is there where the policy asks for number matching.
+	// MatchNumber is present if the policy requires number matching.
 	MatchNumber string `json:"matchNumber,omitempty" doc:"extension: a push is approved with APPROVED:<number>"`
 }
 
@@ -49,9 +48,8 @@ func Started(s challenge.Started) rest.Reply[ChallengeAnswer] {
 		Headers: []rest.Header{{Name: "p-auth", Value: s.PAuth}}}
 }
 
-// Renewed is the answer of the renewal of a method: the methods that are still
-// open, each with the seconds it has left, and the renewed one with its whole
-// lifetime unless the challenge ends before (D-2FA-23).
+// Renewed is the answer of a renewal: the open methods, each with its remaining seconds. The
+// renewed method has its whole lifetime, unless the challenge ends before (D-2FA-23).
 func Renewed(s challenge.Challenge, methodID string, now time.Time) ChallengeAnswer {
 	c := shape(s)
 	for _, m := range s.Methods {
@@ -95,8 +93,7 @@ type ExecResult struct {
 	Data    any    `json:"data,omitempty" schema:"ActionData"`
 }
 
-// Exec shows a result as execResult. A caller who did not start the challenge
-// sees success alone (D-2FA-18).
+// Exec shows a result as execResult. A caller who did not start the challenge sees only success (D-2FA-18).
 func Exec(r challenge.Result, starter bool) *ExecResult {
 	e := &ExecResult{Success: r.Success}
 	if starter {

@@ -1,5 +1,5 @@
-// Package challenge serves section 4.1 of the interface: the endpoints by which a client works
-// through a challenge. The socket of the section is in http/socket.
+// Package challenge serves section 4.1 of the interface: the endpoints with which a client
+// completes a challenge. The socket of the section is in http/socket.
 package challenge
 
 import (
@@ -21,7 +21,7 @@ const (
 	extension = "Extensions: challenges"
 )
 
-// Answers is what the section needs of stepup.Answerer.
+// Answers is the part of stepup.Answerer that the section uses.
 type Answers interface {
 	Complete(ctx context.Context, a stepup.Answer) (stepup.Completion, error)
 	Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
@@ -31,8 +31,8 @@ type Answers interface {
 		language string) string) ([]stepup.Approval, error)
 }
 
-// Group serves the section. CountryName, where it is set, turns a country's code
-// into its name in a language; Zone is that of written times, UTC where it is nil.
+// Group serves the section. CountryName, if set, turns a country code into its name in a
+// language; Zone is that of written times, UTC where it is nil.
 type Group struct {
 	Answers     Answers
 	Now         func() time.Time
@@ -42,51 +42,50 @@ type Group struct {
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Post("/auth/2fa/challenge/complete", "Answer a method of a challenge", rest.PAuthOrDevice, g.complete,
+		rest.Post("/auth/2fa/challenge/complete", "Complete a method of a challenge", rest.PAuthOrDevice, g.complete,
 			fault.InvalidField, fault.ChallengeNotFound, fault.MethodNotFound,
 			fault.MethodAlreadyCompleted, fault.ChallengeClosed,
 			fault.ChallengeExpired, fault.MethodExpired, fault.OTPInvalid, fault.MethodLocked, fault.RateLimited,
 			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Gives("x-auth", "ot-auth").
 			Try(`{"methodId":"${challenge.method}","method":"SMS","value":"${challenge.code}"}`).
 			Doc("completeChallenge",
-				"Send the code, or the decision about a push. A wrong code gives 422 OTP_INVALID with "+
-					"attemptsLeft. When the last required method is complete the action runs, and its outcome is "+
-					"in execResult, its tokens in headers. A push is also answered by the device that received "+
-					"it, with device-signature in the place of p-auth."),
-		rest.Post("/auth/2fa/challenge/renew", "Send a new code", rest.PAuth, g.renew,
+				"Send the code, or the decision about a push. A wrong code gives 422 OTP_INVALID with attemptsLeft. The "+
+					"action runs when the last required method is complete. Its outcome is in execResult, its tokens are in "+
+					"response headers. The device that received a push can also answer it, with device-signature in place of "+
+					"p-auth."),
+		rest.Post("/auth/2fa/challenge/renew", "Renew the code of a method", rest.PAuth, g.renew,
 			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted,
 			fault.ChallengeClosed, fault.ChallengeExpired,
 			fault.RenewNotSupported, fault.RenewClosed, fault.RenewTooEarly, fault.RateLimited).
 			Try(`{"methodId":"${challenge.method}","method":"SMS"}`, fault.RenewTooEarly).
 			Doc("renewMethod",
-				"The old code is worth nothing from then on. Only SMS and MAIL have codes that are sent. 429 "+
-					"RENEW_TOO_EARLY says in Retry-After when it becomes possible, and RATE_LIMITED that too many codes "+
-					"were sent; the old code stays then."),
-		rest.Get("/auth/2fa/challenge/result", "Read the outcome, or wait for it with Prefer: wait=N", rest.PAuth, g.result,
-			fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired,
+				"Only SMS and MAIL support renewal. The old code becomes invalid. Two refusals leave it valid: 429 "+
+					"RENEW_TOO_EARLY, with the remaining wait in Retry-After, and RATE_LIMITED, after too many codes."),
+		rest.Get("/auth/2fa/challenge/result", "Get the outcome of a challenge, or wait for it with Prefer: wait=N",
+			rest.PAuth, g.result, fault.ChallengeNotCompleted, fault.ChallengeClosed, fault.ChallengeExpired,
 			fault.ChallengeNotFound).Gives("x-auth", "ot-auth").Holds().
 			Doc("getChallengeResult",
-				"Answers once the action has run, also to a client that lost the answer of completeChallenge. "+
-					"Without Prefer, or when its time is over, 409 CHALLENGE_NOT_COMPLETED says in Retry-After "+
-					"when to ask again."),
+				"Returns the outcome once the action has run, also to a client that lost the response of completeChallenge. "+
+					"Without Prefer, or after the wait, 409 CHALLENGE_NOT_COMPLETED gives the delay before the next request in "+
+					"Retry-After."),
 		rest.Start2FAOf("POST", "/auth/2fa/challenge/start",
-			"Start the challenge of an action that has no endpoint of its own", rest.User,
+			"Start a challenge for an action without its own endpoint", rest.User,
 			[]string{user.ActionVerifyEmail, user.ActionVideoKYC}, g.start, fault.InvalidField, fault.MFANotAvailable,
 			fault.RateLimited).Of(extension).Extended().
 			Doc("startChallenge",
-				"For actions that change nothing by themselves but prove something: VERIFY_EMAIL marks the "+
-					"mail address as verified, DURING_VIDEO_KYC proves the presence of the owner."),
-		rest.Get("/auth/2fa/challenge/ongoing", "List the pushes that wait for the device's answer, newest first",
+				"For actions that only prove something and change no other data. VERIFY_EMAIL marks the mail address as "+
+					"verified, DURING_VIDEO_KYC proves the presence of the account owner."),
+		rest.Get("/auth/2fa/challenge/ongoing", "List the pending pushes of a device, newest first",
 			rest.Device, g.ongoing,
 			fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().
 			Try("deviceId=${phone.id}").
 			Doc("listPendingPushes",
-				"A device polls it where no push service reaches it. The request is signed by the device."),
+				"A device polls this endpoint if no push service reaches it. The device signs the request."),
 	)
 }
 
-// startRequest names one of two actions: VERIFY_EMAIL asks for the code that is
-// sent to the account's address, and marks it verified.
+// startRequest names one of two actions: VERIFY_EMAIL requires the code that is sent to the
+// account's address, and marks the address as verified.
 type startRequest struct {
 	ActionCode string `json:"actionCode" enum:"VERIFY_EMAIL,DURING_VIDEO_KYC"`
 }
@@ -96,18 +95,18 @@ func (g Group) start(_ context.Context, _ rest.Caller, in startRequest) (string,
 }
 
 type completeRequest struct {
-	ChallengeID *string `json:"challengeId" doc:"needed only when answering a push without p-auth"`
+	ChallengeID *string `json:"challengeId" doc:"required only to answer a push without p-auth"`
 	MethodID    string  `json:"methodId"`
 	Method      string  `json:"method" doc.enum:"TOTP,PUSH,MAIL,SMS"`
-	Value       string  `json:"value" doc:"the code; of a push APPROVED or DENIED, with number matching APPROVED:<number>"`
-	DeviceID    *string `json:"deviceId" doc:"of a push"`
+	Value       string  `json:"value" doc:"the code; for a push DENIED, APPROVED or, with matchNumber, APPROVED:<number>"`
+	DeviceID    *string `json:"deviceId" doc:"for a push: the device that answers it"`
 }
 
 type completeAnswer struct {
 	Action string `json:"action"`
 
-	ExecResult  *wire.ExecResult `json:"execResult,omitempty" doc:"present once the action of the challenge has reported"`
-	ChallengeID string           `json:"challengeId,omitempty" doc:"present on the final answer"`
+	ExecResult  *wire.ExecResult `json:"execResult,omitempty" doc:"present once the action of the challenge has run"`
+	ChallengeID string           `json:"challengeId,omitempty" doc:"present in the final response"`
 }
 
 func (completeAnswer) SchemaName() string { return "ChallengeCompletion" }

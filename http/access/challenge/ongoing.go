@@ -12,9 +12,9 @@ type ongoingRequest struct {
 	DeviceID string `json:"deviceId" doc:"the device that signs the request"`
 }
 
-// pending is a push that waits for an answer (section 2.1 of the interface).
+// pending is an unanswered push (section 2.1 of the interface).
 type pending struct {
-	Body string      `json:"body" doc:"what is asked"`
+	Body string      `json:"body" doc:"text of the question"`
 	Data pendingData `json:"data"`
 }
 
@@ -26,7 +26,7 @@ type pendingData struct {
 	MethodID    string `json:"methodId"`
 	Action      string `json:"action"`
 	ActionTitle string `json:"actionTitle"`
-	// NumberMatching is an option of ours, shown where it is on.
+	// NumberMatching is an extension, present if it is on.
 	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: approve with APPROVED:<the starter's number>"`
 
 	Params pendingParams `json:"params"`
@@ -41,8 +41,8 @@ type pendingParams struct {
 	DeviceDesc  string    `json:"deviceDesc"`
 	DateTime    string    `json:"dateTime" doc:"DD.MM.YYYY HH:mm:ss in the configured time zone"`
 	Timestamp   int64     `json:"timestamp" doc:"creation, epoch ms"`
-	CountryName string    `json:"countryName" doc:"empty when unknown"`
-	Expire      int64     `json:"expire" doc:"seconds left"`
+	CountryName string    `json:"countryName" doc:"empty if unknown"`
+	Expire      int64     `json:"expire" doc:"seconds left until expiry"`
 	InfoTable   infoTable `json:"infoTable"`
 }
 
@@ -68,7 +68,7 @@ func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) 
 		return nil, device.Refused()
 	}
 	language := ""
-	if who.LanguageAsked { // else the user's own comes first (D-GEN-16)
+	if who.LanguageAsked { // else the user's own language takes precedence (D-GEN-16)
 		language = who.Language
 	}
 	all, err := g.Answers.Ongoing(ctx, who.OwnerID, language, g.CountryName)

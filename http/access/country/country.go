@@ -11,14 +11,13 @@ import (
 
 const section = "4.12 Users"
 
-// Group serves the endpoint. CDN stands before the paths of the flags, which the
-// program serves itself.
+// Group serves the endpoint. CDN is the prefix of the paths of the flags, which the program serves itself.
 type Group struct{ CDN string }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/get-country-list", "List the countries of ISO 3166-1", rest.Tenant, g.list).
-			Doc("listCountries", "Sorted by countryCode. Names are in the language asked for."),
+			Doc("listCountries", "Sorted by countryCode. Names are in the requested language."),
 	)
 }
 
@@ -29,7 +28,6 @@ type record struct {
 	FlagImage   string `json:"flagImage" doc:"address of an SVG"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "Country" }
 
 func (g Group) list(_ context.Context, who rest.Caller, _ rest.None) ([]record, error) {

@@ -1,6 +1,5 @@
-// Package device serves the extension endpoints by which an account holder
-// registers, lists and removes the devices that answer pushes (D-AUTH-06,
-// D-EXT-01).
+// Package device serves the extension endpoints with which account owners register, list and
+// delete the devices that answer pushes (D-AUTH-06, D-EXT-01).
 //
 // Start reading at Endpoints. Every rule is in domain/access/device.
 package device
@@ -23,25 +22,24 @@ func (g Group) Endpoints() []rest.Endpoint {
 	const devices = "/auth/devices"
 	return rest.Section(section,
 		rest.Start2FA("POST", devices,
-			"Register a device once the challenge is complete; execResult.data has its deviceId. "+
-				"The request itself is signed with the new key",
+			"Register a device after a challenge; the new key signs the request",
 			rest.User, device.ActionAdd, g.add, fault.InvalidField, fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid,
 			fault.RecordAlreadyExist,
 			fault.RecordLimitReached).HashBody().
 			Try(`{"publicKey":${tablet.jwk},"brand":"Google","model":"Pixel Tablet","description":"My tablet",
 				"platform":"android"}`).
 			Doc("addDevice",
-				"Starts a challenge. The request is signed with the new key, in the header device-signature "+
-					"beside x-auth, which proves that the device holds it. When the challenge is complete "+
-					"execResult.data holds the deviceId."),
+				"Starts a challenge. The request is signed with the new key in the header device-signature, beside x-auth, "+
+					"which proves that the device holds the key. When the challenge is complete, execResult.data contains the "+
+					"deviceId."),
 		rest.Get(devices, "List the caller's devices, newest first", rest.User, g.list).
-			Doc("listDevices", "Only devices of the caller are listed."),
-		rest.Start2FA("DELETE", devices, "Remove one of the caller's devices once the challenge is complete", rest.User,
+			Doc("listDevices", "Returns only devices of the caller."),
+		rest.Start2FA("DELETE", devices, "Delete a device of the caller after a challenge", rest.User,
 			device.ActionRemove, g.remove,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"deviceId":"${addDevice.result.execResult.data.deviceId}"}`).
 			Doc("deleteDevice",
-				"Starts a challenge. When it is complete the device can sign nothing any more."),
+				"Starts a challenge. When it is complete, signatures of the device are refused."),
 	).Extended()
 }
 
@@ -68,7 +66,7 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (device.
 	return g.Service.Register(ctx, who.UserID, auth.Signed(who), r)
 }
 
-// record is a device as D-EXT-01 shows it.
+// record is the wire shape of a device (D-EXT-01).
 type record struct {
 	DeviceID    string     `json:"deviceId"`
 	Brand       string     `json:"brand"`
@@ -77,7 +75,7 @@ type record struct {
 	Platform    string     `json:"platform"`
 	Status      string     `json:"status" enum:"ACTIVE"`
 	CreatedAt   rest.Time  `json:"createdAt"`
-	LastUsedAt  *rest.Time `json:"lastUsedAt" doc:"null when it has signed nothing yet"`
+	LastUsedAt  *rest.Time `json:"lastUsedAt" doc:"null if the device has not signed a request yet"`
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {

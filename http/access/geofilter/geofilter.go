@@ -27,21 +27,22 @@ type Group struct {
 func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/user/geofilter/countries"
 	return rest.Section(section,
-		rest.Get(path, "List the countries from which the account may be used, oldest first; none means all",
+		rest.Get(path, "List the allowed countries of the caller, oldest first",
 			rest.User, g.list).
-			Doc("listAllowedCountries", "Names and flags are for display; countryCode is what counts."),
-		rest.Start2FA("POST", path, "Add a country once the challenge is complete; every session of the account ends "+
-			"then", rest.User, geofilter.ActionAdd, g.add,
+			Doc("listAllowedCountries", "An empty list allows all countries. Names and flags are for display; only "+
+				"countryCode is compared."),
+		rest.Start2FA("POST", path, "Add an allowed country after a challenge; all sessions end", rest.User,
+			geofilter.ActionAdd, g.add,
 			fault.InvalidField, fault.RecordAlreadyExist).
 			Doc("addAllowedCountry",
-				"Starts a challenge. From its completion on the account can be used from the listed countries "+
-					"only."),
-		rest.Start2FA("DELETE", path, "Remove a country once the challenge is complete; every session of the account "+
-			"ends then", rest.User, geofilter.ActionRemove, g.remove,
+				"Starts a challenge. When it is complete, the account can be used only from the listed countries, and all its "+
+					"sessions end."),
+		rest.Start2FA("DELETE", path, "Delete an allowed country after a challenge; all sessions end", rest.User,
+			geofilter.ActionRemove, g.remove,
 			fault.InvalidField, fault.RecordNotFound).
 			Doc("removeAllowedCountry",
-				"Starts a challenge. When the last country is removed the account can be used from everywhere "+
-					"again."),
+				"Starts a challenge. When it is complete, the country is removed and all sessions of the account end. Without "+
+					"any listed country, the account can be used from everywhere."),
 	)
 }
 
@@ -50,7 +51,7 @@ type record struct {
 	ID           int64  `json:"id"`
 	UserID       string `json:"userId"`
 	CountryCode  string `json:"countryCode" doc:"ISO 3166-1 alpha-2"`
-	CountryName  string `json:"countryName" doc:"in the language asked for, else the user's"`
+	CountryName  string `json:"countryName" doc:"in the requested language, otherwise the user's language"`
 	CreatedAt    int64  `json:"createDateTimeStamp" doc:"epoch ms"`
 	UpdatedAt    int64  `json:"updateDateTimeStamp" doc:"epoch ms"`
 	FlagImage    string `json:"flagImage" doc:"address of an SVG"`
@@ -66,7 +67,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 		return nil, err
 	}
 	language := who.Language
-	if !who.LanguageAsked && len(all) > 0 { // the user's own comes before the default (D-GEN-16)
+	if !who.LanguageAsked && len(all) > 0 { // the user's own language precedes the default (D-GEN-16)
 		u, err := g.Service.Users.Get(ctx, who.UserID)
 		if err != nil {
 			return nil, err

@@ -16,9 +16,9 @@ import (
 	"castellan/persistence/kit"
 )
 
-// REQ-MFA-06, D-AUTH-02, D-AUTH-03: every endpoint asks for an administrator
-// of this tenant, before it looks at the body.
-func TestWhoMayEnter(t *testing.T) {
+// REQ-MFA-06, D-AUTH-02, D-AUTH-03: every endpoint requires an administrator of this tenant,
+// before it looks at the body.
+func TestAccess(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		for _, line := range []string{"GET methods", "POST methods", "PATCH methods", "GET actions", "POST actions",
 			"PATCH actions",

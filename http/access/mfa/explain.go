@@ -14,40 +14,37 @@ import (
 
 const extension = "Extensions: multi-factor administration"
 
-// Explain serves the extension: Start tells how the start of a challenge would be
-// decided.
+// Explain serves the extension: Start explains the decision about the start of a challenge.
 type Explain struct {
 	Start func(ctx context.Context, action, userID, ip string) (stepup.Explanation, error)
-	// Rehearse judges a policy and tells what it would have come to.
+	// Rehearse validates a policy and simulates it on recent challenges.
 	Rehearse func(ctx context.Context, p mfa.Policy) (stepup.Rehearsal, error)
 }
 
 func (g Explain) Endpoints() []rest.Endpoint {
 	return rest.Section(extension,
-		rest.Post("/admin/system/mfa/explain", "Tell which policy would guard an action, and which methods would be "+
-			"offered", rest.Tenant, g.explain,
+		rest.Post("/admin/system/mfa/explain", "Explain which policy and methods apply to an action", rest.Tenant, g.explain,
 			fault.InvalidField, fault.RecordNotFound).
 			Doc("explainMfa",
-				"Nothing is started and nothing is sent. The answer follows the same rules as a real start.").
+				"No challenge is started and no code is sent. The response follows the same rules as a real start.").
 			NamesNoUser("it changes nothing"),
-		rest.Post("/admin/system/mfa/rehearse", "Tell what a policy would have changed in the last 24 hours",
+		rest.Post("/admin/system/mfa/rehearse", "Simulate a policy on the challenges of the last 24 hours",
 			rest.Tenant, g.rehearse, fault.InvalidField).
 			Try(`{"actionCode":"DURING_VIDEO_KYC","name":"Both","expireAt":0,"required":2,
 				"methods":[["SMS"],["MAIL"]]}`).
 			Doc("rehearseMfaPolicy",
-				"Nothing is saved. The policy is judged as when it is added, and taken to hold for everybody who has no "+
-					"policy of their own. The challenges are those that the audit knows; what an account owns is what "+
-					"it owns now."),
+				"Nothing is saved. The policy is validated as in addMfaPolicy and applied to every account without a more "+
+					"specific policy. The challenges come from the audit log; the methods of an account are its current ones."),
 	).For(rest.Admin).Extended()
 }
 
 type explainRequest struct {
 	ActionCode string  `json:"actionCode"`
-	UserID     *string `json:"userId" doc:"for this account; otherwise for one that owns every method"`
-	IP         *string `json:"ip" doc:"for a request from this address"`
+	UserID     *string `json:"userId" doc:"the account; without it, an account with every method is assumed"`
+	IP         *string `json:"ip" doc:"the client address of the simulated request"`
 }
 
-// Validate names both faulty fields at once.
+// Validate reports both invalid fields at once.
 func (in explainRequest) Validate() error {
 	var problems []fault.Problem
 	if mfa.CheckCode("actionCode", in.ActionCode) != nil {
@@ -65,11 +62,11 @@ func (in explainRequest) Validate() error {
 }
 
 type explanation struct {
-	PolicyID   *int64      `json:"policyId" doc:"the policy that was chosen; null: the built-in default"`
-	EntityType *string     `json:"entityType" enum:"GENERAL,USER_ID,IP" doc:"of that policy"`
-	Required   int         `json:"required" doc:"methods to complete; with fewer offered the start is refused"`
-	Offered    []string    `json:"offered" doc:"methods that the challenge would list, in its order"`
-	Missing    []string    `json:"missing" doc:"methods that the account lacks, or that nothing can deliver"`
+	PolicyID   *int64      `json:"policyId" doc:"the policy that applies; null: the built-in default"`
+	EntityType *string     `json:"entityType" enum:"GENERAL,USER_ID,IP" doc:"entity type of the policy"`
+	Required   int         `json:"required" doc:"number of methods to complete; with fewer offered, the start fails"`
+	Offered    []string    `json:"offered" doc:"methods that the challenge would list, in order"`
+	Missing    []string    `json:"missing" doc:"methods that the account lacks or that cannot be delivered"`
 	Candidates []candidate `json:"candidates" doc:"every policy of the action, the most specific first"`
 }
 
@@ -79,7 +76,7 @@ type candidate struct {
 	EntityType string  `json:"entityType" enum:"GENERAL,USER_ID,IP"`
 	EntityID   *string `json:"entityId" doc:"the user or the address; null for GENERAL"`
 	ExpireAt   int64   `json:"expireAt" doc:"epoch ms; 0: never"`
-	Verdict    string  `json:"verdict" enum:"CHOSEN,OUTRANKED,EXPIRED,OTHER_ENTITY,UNKNOWN_TYPE" doc:"why, or why not"`
+	Verdict    string  `json:"verdict" enum:"CHOSEN,OUTRANKED,EXPIRED,OTHER_ENTITY,UNKNOWN_TYPE" doc:"the decision"`
 }
 
 func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) (explanation, error) {
@@ -120,12 +117,12 @@ func text(s *string) string {
 }
 
 type rehearsal struct {
-	Considered int            `json:"considered" example:"312" doc:"challenges of the action that the audit knows"`
-	Changed    int            `json:"changed" example:"41" doc:"those that would have asked for something else"`
-	Stopped    int            `json:"stopped" example:"12" doc:"those of them for which the account lacks methods now"`
-	Users      int            `json:"users" example:"3" doc:"accounts among those changed"`
-	Truncated  bool           `json:"truncated" doc:"the audit has more than was read: the newest 1000 rows"`
-	Examples   []wire.Example `json:"examples" doc:"at most 5 of those stopped, else of those changed"`
+	Considered int            `json:"considered" example:"312" doc:"challenges of the action in the audit log"`
+	Changed    int            `json:"changed" example:"41" doc:"challenges that would have required other methods"`
+	Stopped    int            `json:"stopped" example:"12" doc:"changed challenges whose account lacks the methods"`
+	Users      int            `json:"users" example:"3" doc:"accounts with a changed challenge"`
+	Truncated  bool           `json:"truncated" doc:"true: only the newest 1000 rows of the audit log were read"`
+	Examples   []wire.Example `json:"examples" doc:"at most 5 stopped challenges, otherwise changed ones"`
 }
 
 func (rehearsal) SchemaName() string { return "MfaRehearsal" }

@@ -1,9 +1,9 @@
-// Package mfa serves section 4.4 of the interface, the administration of the second
-// factor: nine endpoints over methods, actions and policies, and beside them an
-// extension that tells which policy applies. It reads and writes the wire shapes of
-// section 2.2 of the interface and leaves every rule to domain/access/mfa.
+// Package mfa serves section 4.4 of the interface, the administration of the second factor:
+// nine endpoints for methods, actions and policies. An extension explains which policy
+// applies. It reads and writes the wire shapes of section 2.2 of the interface and leaves
+// every rule to domain/access/mfa.
 //
-// Start reading at Endpoints, then request.go for what a body may say.
+// Start reading at Endpoints, then request.go for the fields of a body.
 package mfa
 
 import (
@@ -16,8 +16,8 @@ import (
 
 const section = "4.4 MFA administration"
 
-// Group serves the section. Lists show what is stored, not this node's
-// snapshot of it, so that an administrator reads what another node wrote.
+// Group serves the section. Lists show the stored records, not this node's snapshot, so that
+// administrators see writes of other nodes at once.
 type Group struct{ Admin *mfa.Admin }
 
 func (g Group) Endpoints() []rest.Endpoint {
@@ -28,51 +28,48 @@ func (g Group) Endpoints() []rest.Endpoint {
 		common   = policies + "/common"
 	)
 	return rest.Section(section,
-		rest.Get(methods, "List the methods, or one of them", rest.Tenant, g.methods, fault.InvalidField).
-			Doc("listMfaMethods", "A methodCode that no method has gives an empty list."),
-		rest.Post(methods, "Add a method", rest.Tenant, g.addMethod, fault.InvalidField, fault.RecordAlreadyExist).
+		rest.Get(methods, "List MFA methods", rest.Tenant, g.methods, fault.InvalidField).
+			Doc("listMfaMethods", "An unknown methodCode gives an empty list."),
+		rest.Post(methods, "Create an MFA method", rest.Tenant, g.addMethod, fault.InvalidField, fault.RecordAlreadyExist).
 			Try(`{"methodCode":"VOICE","expireMs":180000,"renewStartMs":60000}`).
 			Doc("addMfaMethod",
-				"A method says how long its codes are valid and when they can be renewed."),
-		rest.Patch(methods, "Change a method", rest.Tenant, g.changeMethod, fault.InvalidField, fault.RecordNotFound).
+				"A method defines how long its codes are valid and when they can be renewed."),
+		rest.Patch(methods, "Update an MFA method", rest.Tenant, g.changeMethod, fault.InvalidField, fault.RecordNotFound).
 			Try(`{"methodCode":"VOICE","expireMs":120000}`).
 			Doc("updateMfaMethod",
-				"Fields that are not sent stay as they are. Challenges under way keep the old values."),
-		rest.Get(actions, "List the actions, or one of them", rest.Tenant, g.actions, fault.InvalidField).
-			Doc("listMfaActions", "An actionCode that no action has gives an empty list."),
-		rest.Post(actions, "Add an action", rest.Tenant, g.addAction, fault.InvalidField, fault.RecordAlreadyExist).
+				"Fields that are not sent stay unchanged. Open challenges keep the old values."),
+		rest.Get(actions, "List MFA actions", rest.Tenant, g.actions, fault.InvalidField).
+			Doc("listMfaActions", "An unknown actionCode gives an empty list."),
+		rest.Post(actions, "Create an MFA action", rest.Tenant, g.addAction, fault.InvalidField, fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
 			Try(`{"actionCode":"EXPORT","title":{"en":"Export","tr":"Dışa aktarma"},"infoTableHeaders":{}}`).
 			Doc("addMfaAction",
-				"An action is an operation that a challenge guards. Its texts are shown to the owner who "+
-					"approves it."),
-		rest.Patch(actions, "Change the texts of an action", rest.Tenant, g.changeAction, fault.InvalidField,
+				"An action is an operation that a challenge guards. Its texts are shown to the account owner who approves it."),
+		rest.Patch(actions, "Update the texts of an MFA action", rest.Tenant, g.changeAction, fault.InvalidField,
 			fault.RecordNotFound).
 			Body(rest.LargeBody).
 			Try(`{"actionCode":"EXPORT","title":{"en":"Export of data"}}`).
-			Doc("updateMfaAction", "Fields that are not sent stay as they are."),
-		rest.Get(policies, "List the policies", rest.Tenant, g.policies, fault.InvalidField).
+			Doc("updateMfaAction", "Fields that are not sent stay unchanged."),
+		rest.Get(policies, "List MFA policies", rest.Tenant, g.policies, fault.InvalidField).
 			Doc("listMfaPolicies",
-				"A policy says which methods guard an action, for everybody, for one user or for one address."),
-		rest.Post(common, "Add the COMMON policy of an action", rest.Tenant, g.addCommon, fault.InvalidField,
+				"A policy defines which methods guard an action: for all users, for one user or for one address."),
+		rest.Post(common, "Create the COMMON policy of an action", rest.Tenant, g.addCommon, fault.InvalidField,
 			fault.RecordAlreadyExist).
 			Try(`{"actionCode":"EXPORT","name":"SMS or mail","expireAt":0,"required":1,"methods":[["SMS","MAIL"]]}`).
 			Doc("addMfaPolicy",
-				"The policy holds for everybody for whom no more specific one exists. An action has at most "+
-					"one policy of this kind."),
-		rest.Patch(common, "Change a COMMON policy", rest.Tenant, g.changeCommon, fault.InvalidField,
+				"The policy applies to all accounts without a more specific policy. An action has at most one COMMON policy."),
+		rest.Patch(common, "Update a COMMON policy", rest.Tenant, g.changeCommon, fault.InvalidField,
 			fault.RecordNotFound).
 			Try(`{"id":${listMfaPolicies.0.id},"name":"Login by SMS"}`).
 			NamesNoUser("a COMMON policy holds for every account").
 			Doc("updateMfaPolicy",
-				"Fields that are not sent stay as they are. Challenges under way keep the policy that they "+
-					"were started with."),
+				"Fields that are not sent stay unchanged. Open challenges keep the policy with which they were started."),
 	).For(rest.Admin).MarkSensitive()
 }
 
 type method struct {
 	MethodCode   string `json:"methodCode"`
-	ExpireMs     int64  `json:"expireMs" doc:"validity in ms; 0: as long as the challenge"`
+	ExpireMs     int64  `json:"expireMs" doc:"validity in ms; 0: until the challenge ends"`
 	RenewStartMs int64  `json:"renewStartMs" doc:"ms after creation before a renewal is possible; 0: never"`
 }
 
@@ -144,13 +141,13 @@ type policy struct {
 	Detail     detail `json:"detail"`
 }
 
-// detail of a COMMON policy. The interface spells the last one "preffered"
-// and shows it in requests only; it is listed so that it can be read back.
+// detail of a COMMON policy. The interface spells the last one "preffered" and has it only in
+// requests; it is listed so that clients can read it back.
 type detail struct {
 	Methods   [][]string `json:"methods" schema:"MethodChoices"`
-	Required  int        `json:"required" doc:"how many methods must be completed"`
+	Required  int        `json:"required" doc:"number of methods to complete"`
 	Preferred int        `json:"preffered" doc:"no effect"`
-	// NumberMatching is an option of ours, shown where it is on.
+	// NumberMatching is an extension, present if it is on.
 	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: approve a push with the starter's number"`
 }
 
@@ -188,8 +185,8 @@ func (g Group) changeCommon(ctx context.Context, who rest.Caller, in changeCommo
 	return rest.None{}, g.Admin.ChangeCommon(ctx, who.By(), c)
 }
 
-// filter is the optional code of a list: one that nobody has matches nothing
-// (D-MFA-10). INVALID_FIELD for a value that cannot be a code.
+// filter is the optional code of a list: an unknown code matches nothing (D-MFA-10).
+// INVALID_FIELD for a value that cannot be a code.
 func filter(field string, code *string) ([]string, error) {
 	if code == nil {
 		return nil, nil

@@ -16,21 +16,21 @@ type methodFilter struct {
 type addMethodRequest struct {
 	MethodCode string `json:"methodCode" example:"SMS" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
 
-	// ExpireMs is how long a code is valid. 0: as long as the challenge (D-2FA-03, D-MFA-13).
+	// ExpireMs is the validity of a code. 0: until the challenge ends (D-2FA-03, D-MFA-13).
 	ExpireMs int64 `json:"expireMs" doc:"0: none; >= 10000; SMS, MAIL <= 600000" doc.minimum:"0" doc.maximum:"86400000"`
 
 	// RenewStartMs counts from the creation.
-	RenewStartMs int64 `json:"renewStartMs" doc:"ms; 0: never; <= expireMs" doc.minimum:"0" doc.maximum:"86400000"`
+	RenewStartMs int64 `json:"renewStartMs" doc:"ms; 0: never; at most expireMs" doc.minimum:"0" doc.maximum:"86400000"`
 }
 
 type changeMethodRequest struct {
 	MethodCode string `json:"methodCode" example:"SMS" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
 
-	// ExpireMs is how long a code is valid. 0: as long as the challenge (D-2FA-03, D-MFA-13).
+	// ExpireMs is the validity of a code. 0: until the challenge ends (D-2FA-03, D-MFA-13).
 	ExpireMs *int64 `json:"expireMs" doc:"0: none; >= 10000; SMS, MAIL <= 600000" doc.minimum:"0" doc.maximum:"86400000"`
 
 	// RenewStartMs counts from the creation.
-	RenewStartMs *int64 `json:"renewStartMs" doc:"ms; 0: never; <= expireMs" doc.minimum:"0" doc.maximum:"86400000"`
+	RenewStartMs *int64 `json:"renewStartMs" doc:"ms; 0: never; at most expireMs" doc.minimum:"0" doc.maximum:"86400000"`
 }
 
 type actionFilter struct {
@@ -75,12 +75,12 @@ type addCommonRequest struct {
 	ActionCode string    `json:"actionCode" example:"LOGIN" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$"`
 	Name       string    `json:"name" doc.maxLength:"200" example:"Login by SMS"`
 	ExpireAt   rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
-	Required   int       `json:"required" doc:"how many methods must be completed" doc.minimum:"1"`
-	// Preferred is marked required, and missing in the interface's own example.
-	Preferred *int      `json:"preffered" alias:"preferred" doc:"no effect; required where it is missing" doc.minimum:"0"`
+	Required   int       `json:"required" doc:"number of methods to complete" doc.minimum:"1"`
+	// Preferred is documented as required, but missing in the interface's own example.
+	Preferred *int      `json:"preffered" alias:"preferred" doc:"no effect; defaults to required" doc.minimum:"0"`
 	Methods   rest.JSON `json:"methods" schema:"MethodChoices"`
-	// NumberMatching is an option of ours.
-	NumberMatching *bool `json:"numberMatching" doc:"extension: approve a push with matchNumber; default false"`
+	// NumberMatching is an extension.
+	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with matchNumber; default false"`
 }
 
 func (in addCommonRequest) policy() (mfa.Policy, error) {
@@ -95,11 +95,11 @@ type changeCommonRequest struct {
 	ID        rest.ID    `json:"id"`
 	Name      *string    `json:"name" doc.maxLength:"200" example:"Login by SMS"`
 	ExpireAt  *rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
-	Required  *int       `json:"required" doc:"how many methods must be completed" doc.minimum:"1"`
+	Required  *int       `json:"required" doc:"number of methods to complete" doc.minimum:"1"`
 	Preferred *int       `json:"preffered" alias:"preferred" doc:"no effect" doc.minimum:"0"`
 	Methods   *rest.JSON `json:"methods" schema:"MethodChoices"`
-	// NumberMatching is an option of ours.
-	NumberMatching *bool `json:"numberMatching" doc:"extension: approve a push with matchNumber"`
+	// NumberMatching is an extension.
+	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with matchNumber"`
 }
 
 func (in changeCommonRequest) change() (mfa.PolicyChange, error) {
@@ -117,8 +117,7 @@ func (in changeCommonRequest) change() (mfa.PolicyChange, error) {
 	return c, join(ps, c.Check())
 }
 
-// read reads a json field, which the kit has found to be strict JSON, into its
-// record.
+// read decodes a field, which the kit has checked to be strict JSON, into its record.
 func read(ps []fault.Problem, field string, from rest.JSON, to json.Unmarshaler) []fault.Problem {
 	if err := to.UnmarshalJSON(from); err != nil {
 		return append(ps, fault.Problem{Field: field, Message: err.Error()})
@@ -126,8 +125,8 @@ func read(ps []fault.Problem, field string, from rest.JSON, to json.Unmarshaler)
 	return ps
 }
 
-// join adds to the fields that could not be read those that the rules refuse,
-// so that an answer names every faulty field once.
+// join combines the unreadable fields with those that the rules refuse, so that an answer
+// names every invalid field once.
 func join(unread []fault.Problem, refusal error) error {
 	if len(unread) == 0 {
 		return refusal

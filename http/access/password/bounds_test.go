@@ -19,8 +19,8 @@ import (
 	"castellan/persistence/delivery"
 )
 
-// The starts of the reset are bounded per phone, however it is spelled and
-// whether anybody has it, and per network (D-GEN-14).
+// The starts of the reset are limited per phone, in any spelling and with or without an
+// account, and per network (D-GEN-14).
 func TestStartsAreBounded(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.add(1, nil)

@@ -28,8 +28,7 @@ var (
 	inChain = regexp.MustCompile(`(INSERT INTO "?audit"? .* VALUES \('[^']*',) [0-9]+,`)
 )
 
-// seen is everything that an outsider, or somebody who counts what the database
-// does, sees of a request.
+// seen is everything that an outsider, or an observer of the database's load, sees of a request.
 func seen(a answer, statements []string) string {
 	body := anID.ReplaceAllString(a.body, "ID")
 	body = aHint.ReplaceAllStringFunc(body, func(h string) string { return fmt.Sprintf("hint of %d", len(h)) })
@@ -44,7 +43,7 @@ func seen(a answer, statements []string) string {
 	slices.Sort(names)
 	fmt.Fprintln(&b, names)
 	for _, s := range statements {
-		s = inChain.ReplaceAllString(s, "$1 0,") // counts the rows of everybody
+		s = inChain.ReplaceAllString(s, "$1 0,") // counts the rows of all accounts
 		fmt.Fprintf(&b, "%4d bytes: %s\n", len(s), shape(s))
 	}
 	return b.String()
@@ -54,18 +53,18 @@ func seen(a answer, statements []string) string {
 func shape(s string) string {
 	s = anID.ReplaceAllString(s, "ID")
 	s = regexp.MustCompile(`'[^']*'`).ReplaceAllString(s, "'…'")
-	s = regexp.MustCompile(`, 0\) = [01]$`).ReplaceAllString(s, ", 0) = N") // a user's version, and nobody's
+	s = regexp.MustCompile(`, 0\) = [01]$`).ReplaceAllString(s, ", 0) = N") // versions with and without a user
 	s = strings.ReplaceAll(s, "FALSE, 2,", "FALSE, 0,")                     // a discarded message and a queued one
 	s = strings.ReplaceAll(s, "TRUE, 2,", "TRUE, 0,")                       // a discarded notice and a queued one
 	return instant.ReplaceAllString(s, "INSTANT")
 }
 
-// Known and unknown phones are alike in everything: status, headers and their
-// lengths, the order of keys, refusals, locks, expiry, the socket, and the
-// statements that each path makes, to the byte (D-PWD-01, SEC-12).
+// Known and unknown phones give equal results: status, headers and their lengths, the order of
+// keys, refusals, locks, expiry and the socket. The statements of each path are equal to the
+// byte (D-PWD-01, SEC-12).
 func TestNobodyCanTellADecoy(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
-		w.add(known, func(a *user.Add) { a.Email = "ayse.yilma@bigbank.com.tr" }) // as long as what stands in a decoy
+		w.add(known, func(a *user.Add) { a.Email = "ayse.yilma@bigbank.com.tr" }) // as long as the value in a decoy
 
 		flows := map[int][]flow{}
 		same := func(what string, do func(n int) answer) {
@@ -220,9 +219,9 @@ func TestHintsFollowTheSplit(t *testing.T) {
 	})
 }
 
-// What belongs to a real account alone, a geographic filter and a policy of its own,
-// does not show before the token of the reset is redeemed (D-PWD-01).
-func TestWhatOnlyAnAccountHasStaysHidden(t *testing.T) {
+// A geographic filter and a policy of a real account do not show before the token of the reset
+// is redeemed (D-PWD-01).
+func TestAccountSettingsStayHidden(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.filter = "US"
 		u := w.add(known, func(a *user.Add) { a.Email = "ayse.yilma@bigbank.com.tr" })

@@ -15,9 +15,8 @@ func (w *world) replaceKey() {
 	w.skip(keyring.Notice)
 }
 
-// A hashing key that became known is replaced in the middle of everything. Nobody
-// gets new tries by it, nothing under way is lost, and what is made afterwards comes
-// from the new key alone.
+// A hashing key that became known is replaced in the middle of everything. It grants no new
+// tries and loses nothing under way; later values come from the new key alone.
 func TestStartsOutliveAReplacedKey(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.add(1, nil)
@@ -46,8 +45,8 @@ func TestStartsOutliveAReplacedKey(t *testing.T) {
 	})
 }
 
-// A phone that nobody has keeps the wrong values that were counted for it, as an
-// account does, and gets a new subject once they count no more.
+// A phone without an account keeps its counted wrong values, as an account does, and gets a
+// new subject once they expire.
 func TestDecoysOutliveAReplacedKey(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.add(1, nil)

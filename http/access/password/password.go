@@ -25,32 +25,32 @@ type Group struct {
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Start2FA("POST", "/auth/password/reset",
-			"Forgot the password: prove phone and mail, whether or not the phone is known", rest.NoAuth,
+			"Start a password reset with codes by SMS and mail", rest.NoAuth,
 			replace.ActionReset, g.reset, fault.InvalidField, fault.RateLimited, fault.MFANotAvailable).
 			Try(`{"countryCode":"90","phoneNumber":"${user.phone}"}`).
 			Doc("resetPassword",
-				"Starts a challenge with one code by SMS and one by mail. When it is complete its answer "+
-					"brings the header ot-auth for updatePassword. The answer is the same whether or not an "+
-					"account has the phone number."),
-		rest.Post("/auth/password/update", "Set the password with the ot-auth of a completed reset; every session ends",
+				"Starts a challenge with one code by SMS and one by mail. When it is complete, the response of "+
+					"completeChallenge has the header ot-auth for updatePassword. The response is the same whether or not the "+
+					"phone number has an account."),
+		rest.Post("/auth/password/update", "Set the password after a completed reset; all sessions end",
 			rest.OTAuth, g.update,
 			fault.InvalidField, fault.TokenRevoked, fault.GeoBlocked, fault.PasswordReused, fault.Overloaded).
 			Doc("updatePassword",
-				"ot-auth is used up by the first success. The password must have the configured length, must "+
-					"not be a common one, and must not be one of the last used."),
+				"The first success consumes ot-auth and ends all sessions. The password must have the configured length. A "+
+					"common password or one of the last used passwords is refused."),
 		rest.Start2FA("POST", "/auth/password",
-			"Change the password when the challenge is complete; every other session ends", rest.User,
+			"Change the password after a challenge; all other sessions end", rest.User,
 			replace.ActionChange, g.change, fault.InvalidField, fault.PasswordWrong, fault.PasswordReused,
 			fault.MFANotAvailable, fault.RateLimited,
 			fault.Overloaded).
 			Try(`{"oldPassword":"${user.password}","password":"tall lantern orchard","passwordVerify":"tall lantern orchard"}`).
 			Doc("changePassword",
-				"Starts a challenge. The old password is checked at once, the new one is in force when the "+
-					"challenge is complete."),
+				"Starts a challenge. The old password is checked at once. The new password takes effect when the challenge is "+
+					"complete; all other sessions end."),
 	)
 }
 
-// Public starts what the section's public endpoints prepare (guard.Starter).
+// Public starts the challenges that the section's public endpoints prepare (auth.Starter).
 func (g Group) Public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
 	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started,
 		error){replace.ActionReset: g.startReset}
@@ -76,7 +76,7 @@ func (g Group) startReset(ctx context.Context, from challenge.Starter, command [
 
 type updateRequest struct {
 	Password       string `json:"password" blank:"ok" maxLength:"1024"`
-	PasswordVerify string `json:"passwordVerify" blank:"ok" maxLength:"1024" doc:"the same again"`
+	PasswordVerify string `json:"passwordVerify" blank:"ok" maxLength:"1024" doc:"repeats password"`
 }
 
 type updated struct {
@@ -90,12 +90,12 @@ func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (u
 }
 
 type changeRequest struct {
-	Password       string `json:"password" blank:"ok" maxLength:"1024" doc:"the new one"`
-	PasswordVerify string `json:"passwordVerify" blank:"ok" maxLength:"1024" doc:"the new one again"`
+	Password       string `json:"password" blank:"ok" maxLength:"1024" doc:"the new password"`
+	PasswordVerify string `json:"passwordVerify" blank:"ok" maxLength:"1024" doc:"repeats the new password"`
 	OldPassword    string `json:"oldPassword" blank:"ok" maxLength:"1024"`
 }
 
-// Validate says that an old password of nothing is a missing one.
+// Validate reports an empty old password as missing.
 func (in changeRequest) Validate() error {
 	if in.OldPassword == "" {
 		return fault.Invalid("oldPassword", "is required")

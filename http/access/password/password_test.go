@@ -140,7 +140,7 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// What is no ot-auth, or none any more, is refused (SEC-11, D-AUTH-10).
+// A token that is not a valid ot-auth is refused (SEC-11, D-AUTH-10).
 func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.svc.Phones, w.svc.Networks = nil, nil

@@ -10,12 +10,12 @@ import (
 	"castellan/domain/access/user"
 )
 
-// Many known phones and many unknown ones, in any order: the bytes of an answer, its
-// headers and the statements behind it depend on the request, and the length of a
-// sealed text on that of the address; on nothing else (SEC-12, D-PWD-01). Users have
-// their mail at places that decoys know nothing of.
+// Many known phones and many unknown ones, in any order. The bytes of an answer, its headers
+// and its statements depend on the request; the length of a sealed text depends on the
+// address; on nothing else (SEC-12, D-PWD-01). Users have their mail at places that decoys
+// know nothing of.
 func TestAPopulationOfDecoys(t *testing.T) {
-	const each, addressed = 50, 25 // the length of the address that stands in decoys
+	const each, addressed = 50, 25 // the length of the address in decoys
 	providers := []string{"bigbank.com.tr", "proton.me", "uni-ankara.edu.tr", "a.co", "gmail.com"}
 	both(t, func(t *testing.T, w *world) {
 		w.svc.Phones, w.svc.Networks = nil, nil

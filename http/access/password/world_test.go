@@ -50,9 +50,8 @@ const (
 	passwordC = "fare9armut"
 )
 
-// world is the section over a real database, with the engine, its actors, the
-// guards and the tokens of the program, a mailbox in place of the outside, and
-// a clock that can be put forward.
+// world is the section over a real database, with the engine, its actors, the guards and the
+// tokens of the program. A mailbox replaces the delivery, and a test can advance the clock.
 type world struct {
 	t        *testing.T
 	db       *persistence.DB
@@ -62,7 +61,7 @@ type world struct {
 	filter   geo.Filter // of every account
 	policies []mfa.Policy
 	began    time.Time
-	ahead    atomic.Int64 // the clock stands still but for this
+	ahead    atomic.Int64 // the clock moves only by this
 	hasher   *password.Hasher
 
 	node    *cluster.Node
@@ -206,7 +205,7 @@ func (w *world) start() {
 		Policy: password.DefaultPolicy(), Wrong: password.NewGuards(guards, db, replace.WrongRules(), w.now),
 		Phones:   password.NewGuards(guards, db, password.Limit(5, 10*time.Minute), w.now),
 		Networks: password.NewGuards(guards, db, password.Limit(30, 10*time.Minute), w.now),
-		Place:    func(netip.Addr) string { return "" }, // everybody has one address here
+		Place:    func(netip.Addr) string { return "" }, // all accounts have one address here
 		Commit:   commit, Ring: w.ring, TokenTTL: 10 * time.Minute, Now: w.now}
 	actions.Register(w.svc.ResetAction())
 	actions.Register(w.svc.ChangeAction())

@@ -6,12 +6,11 @@ import (
 	"castellan/http/rest"
 )
 
-// Own tells callers what they may ask for, so that a client shows no button that
-// cannot work.
+// Own lists the endpoints that callers may use, so that a client shows only buttons that work.
 type Own struct {
 	// Table lists the endpoints of the program.
 	Table func() []rest.Endpoint
-	// Permits says what the guards would; asAdmin: the caller may also act for others there.
+	// Permits returns the decision of the guards; asAdmin: the caller may also act for other accounts.
 	Permits func(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin bool)
 	// Action is the code of the challenge that a call starts, "" for none.
 	Action func(e *rest.Endpoint) string
@@ -19,19 +18,19 @@ type Own struct {
 
 func (g Own) Endpoints() []rest.Endpoint {
 	return rest.Section("Extensions: login and sessions",
-		rest.Get("/auth/permissions", "List the endpoints that the caller may ask for", rest.User, g.list).
+		rest.Get("/auth/permissions", "List the endpoints that the caller may use", rest.User, g.list).
 			Doc("listOwnPermissions",
-				"Those that want the token of a session, in the order of the interface. asAdmin: the caller may act "+
-					"for others there. The answer may be a second older than a change of a role; each endpoint "+
-					"judges for itself."),
+				"Returns the endpoints that require a session token, in the order of the interface. asAdmin: the caller may "+
+					"act for other accounts. The response can lag a role change by one second; each endpoint checks permissions "+
+					"itself."),
 	).Extended()
 }
 
 type ownPermission struct {
 	Method  string `json:"method" example:"GET"`
-	Path    string `json:"path" doc:"as in the description of the interface" example:"/admin/list-users"`
-	AsAdmin bool   `json:"asAdmin" doc:"the caller may act for others"`
-	Action  string `json:"action,omitempty" doc:"of the challenge that a call starts, if any" example:"LOGIN"`
+	Path    string `json:"path" doc:"path template, as in this document" example:"/admin/list-users"`
+	AsAdmin bool   `json:"asAdmin" doc:"the caller may act for other accounts"`
+	Action  string `json:"action,omitempty" doc:"action of the challenge that a request starts, if any" example:"LOGIN"`
 }
 
 func (ownPermission) SchemaName() string { return "OwnPermission" }

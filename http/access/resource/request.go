@@ -9,11 +9,11 @@ import (
 
 type resourceFilter struct {
 	ResourceContext *string `json:"resourceContext" enum:"UI,API"`
-	Stored          *bool   `json:"stored" doc:"true: each record has its status and its context too"`
+	Stored          *bool   `json:"stored" doc:"true: each record includes its status and context"`
 }
 
 type resourceRequest struct {
-	ResourceID *rest.ID `json:"resourceId" doc:"the resource to change; without it one is added"`
+	ResourceID *rest.ID `json:"resourceId" doc:"the resource to update; without it, a resource is created"`
 
 	// Code is <METHOD> <path> for API, and a page's path or WIDGET <name> for UI.
 	Code string `json:"code" doc:"unique within its context" example:"GET /admin/list-users" maxLength:"500"`
@@ -23,8 +23,8 @@ type resourceRequest struct {
 	ResourceTypeID  rest.ID `json:"resourceTypeId" doc:"a type of the same context"`
 	ResourceContext string  `json:"resourceContext" enum:"UI,API"`
 
-	// What the record shows and the interface gives no way to write (D-RES-02, 06).
-	ParentResourceID rest.Nullable[rest.ID] `json:"parentResourceId" doc:"extension: of the same context; null: none"`
+	// Extensions: fields of the record that the interface cannot write (D-RES-02, 06).
+	ParentResourceID rest.Nullable[rest.ID] `json:"parentResourceId" doc:"extension: in the same context; null: none"`
 
 	AllResourceActions rest.Nullable[json.RawMessage] `json:"allResourceActions" doc:"extension: any JSON"`
 	MenuItemProperties rest.Nullable[json.RawMessage] `json:"menuItemProperties" doc:"extension: any JSON"`
@@ -47,7 +47,7 @@ type removeRequest struct {
 }
 
 type typeRequest struct {
-	ResourceTypeID  *rest.ID `json:"resourceTypeId" doc:"the type to change; without it one is added"`
+	ResourceTypeID  *rest.ID `json:"resourceTypeId" doc:"the type to update; without it, a type is created"`
 	Name            string   `json:"name" maxLength:"500" example:"Widget"`
 	Code            string   `json:"code" doc:"unique within its context" example:"WIDGET" maxLength:"500"`
 	Status          int      `json:"status" minimum:"0" maximum:"1" doc:"1 active, 0 passive"`
@@ -66,7 +66,7 @@ type removeTypeRequest struct {
 	ResourceTypeID rest.ID `json:"resourceTypeId"`
 }
 
-// anyJSON is nil for a field that was not sent: the record keeps its value.
+// anyJSON is nil for a field that was not sent; the record keeps its value.
 func anyJSON(n rest.Nullable[json.RawMessage]) *json.RawMessage {
 	switch {
 	case !n.Sent:

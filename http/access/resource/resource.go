@@ -1,12 +1,11 @@
-// Package resource serves section 4.6 of the interface, the resource registry:
-// resources, their types, and the log of grants to roles; and beside it the extension
-// around roles (role.go). It reads and writes the wire shapes of section 2.4 of the
-// interface and leaves every rule to domain/access/resource.
+// Package resource serves section 4.6 of the interface, the resource registry: resources,
+// their types, and the log of grants to roles; and the extension for roles (role.go). It reads
+// and writes the wire shapes of section 2.4 of the interface and leaves every rule to
+// domain/access/resource.
 //
-// Every endpoint is reserved to the role admin: a change of the registry changes
-// what others may do (D-AUTH-03).
+// Every endpoint is reserved to the role admin: a change of the registry changes permissions (D-AUTH-03).
 //
-// Start reading at Endpoints, then request.go for what a body may say.
+// Start reading at Endpoints, then request.go for the fields of a body.
 package resource
 
 import (
@@ -29,38 +28,36 @@ func (g Group) Endpoints() []rest.Endpoint {
 		typ = "/resource/resource-type"
 	)
 	return rest.Section(section,
-		rest.Get("/resource/resources", "List the resources", rest.Tenant, g.resources, fault.InvalidField).
+		rest.Get("/resource/resources", "List resources", rest.Tenant, g.resources, fault.InvalidField).
 			Doc("listResources",
-				"A resource is an endpoint (context API), or a page or a part of one (context UI), on which "+
-					"roles are granted permissions."),
-		rest.Post(one, "Add a resource, or change one", rest.Tenant, g.save,
+				"Roles are granted permissions on resources. A resource is an endpoint (context API), or a page or a part of "+
+					"a page (context UI)."),
+		rest.Post(one, "Create or update a resource", rest.Tenant, g.save,
 			fault.InvalidField, fault.RecordAlreadyExist, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"code":"/home","name":"Home","status":1,"resourceTypeId":${saveResourceType.id},"resourceContext":"UI"}`).
 			Doc("saveResource",
-				"With resourceId the resource is changed, without it one is added. Resources of the context "+
-					"API that the service serves exist from the start."),
-		rest.Delete(one, "Delete a resource and the grants on it", rest.Tenant, g.remove,
+				"With resourceId the resource is updated, without it a resource is created. Resources of the context API for "+
+					"the endpoints of this service always exist."),
+		rest.Delete(one, "Delete a resource and its grants", rest.Tenant, g.remove,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"resourceId":${saveResource.id}}`).
 			Doc("deleteResource",
-				"A resource that other resources are nested in, and one that the service itself serves, "+
-					"cannot be deleted."),
-		rest.Get("/resource/resource-types", "List the resource types", rest.Tenant, g.types).
+				"A resource with nested resources cannot be deleted, nor can a resource of an endpoint of this service."),
+		rest.Get("/resource/resource-types", "List resource types", rest.Tenant, g.types).
 			Doc("listResourceTypes",
-				"A type groups resources: for the context API it is the HTTP method."),
-		rest.Post(typ, "Add a resource type, or change one", rest.Tenant, g.saveType,
+				"A type groups resources. In the context API, the type is the HTTP method."),
+		rest.Post(typ, "Create or update a resource type", rest.Tenant, g.saveType,
 			fault.InvalidField, fault.RecordAlreadyExist, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"code":"page","name":"Page","status":1,"resourceContext":"UI"}`).
-			Doc("saveResourceType", "With resourceTypeId the type is changed, without it one is added."),
-		rest.Delete(typ, "Delete a resource type that has no resources", rest.Tenant, g.removeType,
+			Doc("saveResourceType", "With resourceTypeId the type is updated, without it a type is created."),
+		rest.Delete(typ, "Delete a resource type", rest.Tenant, g.removeType,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"resourceTypeId":${saveResourceType.id}}`).
-			Doc("deleteResourceType", "A type that has resources cannot be deleted."),
-		rest.Get("/admin/role-resource-permission-log", "List grants and revocations, newest first", rest.Tenant,
+			Doc("deleteResourceType", "A type with resources cannot be deleted."),
+		rest.Get("/admin/role-resource-permission-log", "List permission changes, newest first", rest.Tenant,
 			g.log, fault.InvalidField).
 			Doc("listPermissionLog",
-				"One row for each permission that was granted to a role or taken from it, with the "+
-					"administrator and the time."),
+				"Each row records one permission granted or revoked, with the role, the administrator and the time."),
 	).For(rest.Admin).Reserve().MarkSensitive().NamesNoUser("the ids are those of resources and their types")
 }
 
@@ -70,17 +67,17 @@ type record struct {
 	ResourceName       string    `json:"resourceName"`
 	ResourceTypeID     int64     `json:"resourceTypeId"`
 	ResourceTypeCode   string    `json:"resourceTypeCode"`
-	SubResources       *[]record `json:"subResources" doc:"the resources nested in it; null where there are none"`
-	AllResourceActions rest.JSON `json:"allResourceActions" doc:"any JSON, as it was sent"`
-	MenuItemProperties rest.JSON `json:"menuItemProperties" doc:"any JSON, as it was sent"`
+	SubResources       *[]record `json:"subResources" doc:"nested resources; null if there are none"`
+	AllResourceActions rest.JSON `json:"allResourceActions" doc:"any JSON, returned as sent"`
+	MenuItemProperties rest.JSON `json:"menuItemProperties" doc:"any JSON, returned as sent"`
 
-	// Only for who asks for them: the interface lists the record without (D-RES-01).
-	Status          *int    `json:"status,omitempty" doc:"1 active, 0 passive; sent where stored is true"`
-	ResourceContext *string `json:"resourceContext,omitempty" enum:"UI,API" doc:"sent where stored is true"`
+	// Present only on request: the interface lists the record without them (D-RES-01).
+	Status          *int    `json:"status,omitempty" doc:"1 active, 0 passive; present if stored is true"`
+	ResourceContext *string `json:"resourceContext,omitempty" enum:"UI,API" doc:"present if stored is true"`
 }
 
-// resources lists the resources without a parent, each with its nested ones.
-// A resource and its parent are of one context, so the filter tears no tree.
+// resources lists the resources without a parent, each with its nested ones. A resource and
+// its parent have the same context, so the filter keeps trees whole.
 func (g Group) resources(ctx context.Context, _ rest.Caller, in resourceFilter) ([]record, error) {
 	var of []resource.Context
 	if in.ResourceContext != nil {
@@ -135,10 +132,10 @@ type resourceType struct {
 	Code               string    `json:"code" example:"WIDGET"`
 	ResourceContext    string    `json:"resourceContext" enum:"UI,API"`
 	Status             int       `json:"status" doc:"1 active, 0 passive"`
-	AllResourceActions rest.JSON `json:"allResourceActions" doc:"any JSON, as it was sent"`
-	CUserID            string    `json:"cuserid" doc:"who made it"`
+	AllResourceActions rest.JSON `json:"allResourceActions" doc:"any JSON, returned as sent"`
+	CUserID            string    `json:"cuserid" doc:"the administrator who created the record"`
 	CDate              rest.Time `json:"cdate"`
-	UUserID            string    `json:"uuserid" doc:"who changed it last, at first who made it"`
+	UUserID            string    `json:"uuserid" doc:"the administrator who last updated the record"`
 	UDate              rest.Time `json:"udate"`
 }
 
@@ -173,7 +170,7 @@ type entry struct {
 	ID         string    `json:"id"`
 	RoleID     string    `json:"roleId"`
 	ResourceID string    `json:"resourceId"`
-	Permission string    `json:"permission" doc:"ALLOW, DENY or AUDIT as it was granted; REVOKE where it was taken away"`
+	Permission string    `json:"permission" doc:"ALLOW, DENY or AUDIT for a grant; REVOKE for a revocation"`
 	CreatedAt  rest.Time `json:"createdAt"`
 }
 

@@ -10,10 +10,9 @@ import (
 
 const rolesSection = "Extensions: roles and permissions"
 
-// Roles serves the extension around roles: the roles themselves, the accounts
-// that hold them, and what each is granted (decisions D-EXT-01, D-AUTH-03). Every
-// endpoint is reserved to the role admin: an account that may grant could grant
-// itself everything.
+// Roles serves the extension for roles: the roles, their members and their grants (decisions
+// D-EXT-01, D-AUTH-03). Every endpoint is reserved to the role admin: an account that may
+// grant could grant itself everything.
 type Roles struct{ Admin *resource.Admin }
 
 // anEndpoint is the resource of the examples.
@@ -26,38 +25,38 @@ func (g Roles) Endpoints() []rest.Endpoint {
 		permissions = "/admin/role-resource-permission"
 	)
 	return rest.Section(rolesSection,
-		rest.Get(roles, "List the roles", rest.Tenant, g.roles).
+		rest.Get(roles, "List roles", rest.Tenant, g.roles).
 			Doc("listRoles", "The roles admin and user always exist."),
-		rest.Post(roles, "Add a role", rest.Tenant, g.addRole, fault.InvalidField, fault.RecordAlreadyExist).
-			Doc("addRole", "A new role has no permission."),
-		rest.Delete(roles, "Delete a role that nobody holds and that has no grants", rest.Tenant, g.removeRole,
+		rest.Post(roles, "Create a role", rest.Tenant, g.addRole, fault.InvalidField, fault.RecordAlreadyExist).
+			Doc("addRole", "A new role has no permissions."),
+		rest.Delete(roles, "Delete a role", rest.Tenant, g.removeRole,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
-			Doc("deleteRole", "The roles admin and user cannot be deleted."),
-		rest.Get(members, "List the roles of an account, or who holds which", rest.Tenant, g.members,
+			Doc("deleteRole", "A role with members or grants cannot be deleted, nor can the roles admin and user."),
+		rest.Get(members, "List role memberships", rest.Tenant, g.members,
 			fault.InvalidField).
 			Doc("listRoleMembers",
-				"With userId the roles of one account, in one piece; without it all memberships, newest "+
-					"first, by pages."),
-		rest.Post(members, "Give an account a role", rest.Tenant, g.give, fault.InvalidField, fault.RecordNotFound,
+				"With userId, returns all roles of the account on one page. Without it, returns all memberships page by page, "+
+					"newest first."),
+		rest.Post(members, "Assign a role to an account", rest.Tenant, g.give, fault.InvalidField, fault.RecordNotFound,
 			fault.RecordAlreadyExist).
 			Try(`{"userId":"${user.id}","roleCode":"auditor"}`).Names(rest.General, "userId").
-			Doc("addRoleMember", "The account may use the role at once; it needs no new login."),
-		rest.Delete(members, "Take a role from an account", rest.Tenant, g.take, fault.InvalidField,
+			Doc("addRoleMember", "The role takes effect at once, without a new login."),
+		rest.Delete(members, "Remove a role from an account", rest.Tenant, g.take, fault.InvalidField,
 			fault.RecordNotFound, fault.InvalidState).
 			Try(`{"userId":"${user.id}","roleCode":"auditor"}`).Names(rest.General, "userId").
 			Doc("removeRoleMember", "The last administrator cannot lose the role admin."),
-		rest.Get(permissions, "List what roles are granted", rest.Tenant, g.permissions, fault.InvalidField).
-			Doc("listRolePermissions", "With roleId only what this role is granted."),
-		rest.Post(permissions, "Grant a role a permission on a resource, in the place of the one it has",
+		rest.Get(permissions, "List role permissions", rest.Tenant, g.permissions, fault.InvalidField).
+			Doc("listRolePermissions", "With roleId, returns only the grants of this role."),
+		rest.Post(permissions, "Grant a role a permission on a resource",
 			rest.Tenant, g.grant,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist, fault.InvalidState).
 			Try(`{"roleId":${addRole.data.id},"permission":"ALLOW",`+anEndpoint+`}`).
 			Doc("grantRolePermission",
-				"A role has one permission on a resource; granting another one takes its place."),
-		rest.Delete(permissions, "Take a permission from a role", rest.Tenant, g.revoke,
+				"A role has one permission on a resource. A new grant replaces the existing one."),
+		rest.Delete(permissions, "Revoke a permission of a role", rest.Tenant, g.revoke,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"roleId":${addRole.data.id},`+anEndpoint+`}`).
-			Doc("revokeRolePermission", "The change is in the permission log."),
+			Doc("revokeRolePermission", "The change is recorded in the permission log."),
 	).For(rest.Admin).Reserve().MarkSensitive().Extended().NamesNoUser("the ids are those of roles and resources")
 }
 
@@ -68,7 +67,6 @@ type role struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (role) SchemaName() string { return "Role" }
 
 func showRole(r resource.Role) role { return role{r.ID, r.Code, r.Name, rest.Time{Time: r.CreatedAt}} }
@@ -103,7 +101,6 @@ type member struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (member) SchemaName() string { return "RoleMember" }
 
 func showMember(m resource.Member) member {
@@ -111,8 +108,8 @@ func showMember(m resource.Member) member {
 }
 
 type membersRequest struct {
-	UserID   *string `json:"userId" doc:"all roles of one account, the role user included"`
-	RoleCode *string `json:"roleCode" doc:"who holds a role"`
+	UserID   *string `json:"userId" doc:"returns all roles of this account, including the role user"`
+	RoleCode *string `json:"roleCode" doc:"returns the members of this role"`
 	rest.Paging
 }
 
@@ -148,7 +145,6 @@ type permission struct {
 	CreatedAt    rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (permission) SchemaName() string { return "RolePermission" }
 
 func showPermission(g resource.Grant) permission {
@@ -167,7 +163,7 @@ func (g Roles) permissions(ctx context.Context, _ rest.Caller, in permissionsReq
 type grantRequest struct {
 	RoleID     rest.ID `json:"roleId"`
 	ResourceID rest.ID `json:"resourceId"`
-	Permission string  `json:"permission" enum:"ALLOW,DENY,AUDIT" doc:"DENY wins over another role; AUDIT: ALLOW, audited"`
+	Permission string  `json:"permission" enum:"ALLOW,DENY,AUDIT" doc:"DENY overrides other roles; AUDIT: ALLOW, audited"`
 }
 
 func (g Roles) grant(ctx context.Context, who rest.Caller, in grantRequest) (rest.Data[permission], error) {

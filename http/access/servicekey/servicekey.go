@@ -1,5 +1,5 @@
-// Package servicekey serves the keys of service clients (D-INT-01): an extension by which
-// administrators list, add, rotate and remove them.
+// Package servicekey serves the keys of service clients (D-INT-01): an extension with which
+// administrators list, create, rotate and delete them.
 //
 // Start reading at Group.Endpoints.
 package servicekey
@@ -17,37 +17,35 @@ const section = "Extensions: service clients"
 // Group serves the endpoints.
 type Group struct{ Service *servicekey.Service }
 
-// Endpoints returns the lines of the table.
 func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/admin/service-keys"
 	return rest.Section(section,
-		rest.Get(path, "List the keys of service clients", rest.Tenant, g.list).
-			Doc("listServiceKeys", "By name. A secret is never shown again."),
-		rest.Post(path, "Add the key of a service client", rest.Tenant, g.add,
+		rest.Get(path, "List service keys", rest.Tenant, g.list).
+			Doc("listServiceKeys", "Sorted by name. Secrets are never returned."),
+		rest.Post(path, "Create a service key", rest.Tenant, g.add,
 			fault.InvalidField, fault.RecordAlreadyExist).
 			Try(`{"name":"wallet","role":"admin","ip":["192.0.2.0/24"]}`).
-			Doc("addServiceKey", "The client sends `key` in the header service-auth. It is shown this once. The client may "+
-				"call what its role is granted, at the endpoints that accept service-auth."),
-		rest.Post(path+"/rotate", "Replace the key of a service client", rest.Tenant, g.rotate, fault.RecordNotFound).
+			Doc("addServiceKey", "The client sends `key` in the header service-auth. The key is returned only once. The "+
+				"client may use the endpoints that accept service-auth and are granted to its role."),
+		rest.Post(path+"/rotate", "Rotate a service key", rest.Tenant, g.rotate, fault.RecordNotFound).
 			Try(`{"name":"${addServiceKey.data.name}"}`).
-			Doc("rotateServiceKey", "The key before it is accepted for another hour."),
-		rest.Delete(path, "Remove the key of a service client", rest.Tenant, g.remove, fault.RecordNotFound).
+			Doc("rotateServiceKey", "The previous key stays valid for one hour."),
+		rest.Delete(path, "Delete a service key", rest.Tenant, g.remove, fault.RecordNotFound).
 			Try(`{"name":"${addServiceKey.data.name}"}`).
-			Doc("removeServiceKey", "It is refused on every node within a second."),
+			Doc("removeServiceKey", "All nodes refuse the key within one second."),
 	).For(rest.Admin).Reserve().MarkSensitive().Extended().NamesNoUser("a service client has no account")
 }
 
 type record struct {
 	Name      string     `json:"name" example:"wallet"`
 	Role      string     `json:"role" example:"wallet"`
-	IP        []string   `json:"ip" doc:"addresses and networks from which the key is accepted; empty: every address"`
+	IP        []string   `json:"ip" doc:"allowed client addresses and networks; empty: every address"`
 	CreatedAt rest.Time  `json:"createdAt"`
-	RotatedAt *rest.Time `json:"rotatedAt" doc:"of the last rotation" example:"2026-11-24T10:00:00.000Z"`
-	// OldUntil is sent while two keys are valid.
-	OldUntil *rest.Time `json:"oldUntil" doc:"end of the key before the last rotation" example:"2026-11-24T11:00:00.000Z"`
+	RotatedAt *rest.Time `json:"rotatedAt" doc:"time of the last rotation" example:"2026-11-24T10:00:00.000Z"`
+	// OldUntil is present while two keys are valid.
+	OldUntil *rest.Time `json:"oldUntil" doc:"expiry of the previous key" example:"2026-11-24T11:00:00.000Z"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "ServiceKey" }
 
 func show(k servicekey.Key) record {
@@ -69,15 +67,14 @@ func (g Group) list(ctx context.Context, _ rest.Caller, _ rest.None) ([]record, 
 // made is a key with its secret.
 type made struct {
 	record
-	Key string `json:"key" doc:"value of the header service-auth; shown this once" example:"wallet.1Jm0…"`
+	Key string `json:"key" doc:"value of the header service-auth; returned only once" example:"wallet.1Jm0…"`
 }
 
-// SchemaName names the schema in the published document.
 func (made) SchemaName() string { return "NewServiceKey" }
 
 type addRequest struct {
 	Name string   `json:"name" maxLength:"64" example:"wallet" doc.pattern:"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"`
-	Role string   `json:"role" maxLength:"64" example:"wallet" doc:"code of the role whose permissions the client has"`
+	Role string   `json:"role" maxLength:"64" example:"wallet" doc:"code of the role that grants the permissions"`
 	IP   []string `json:"ip,omitempty" maxItems:"32" doc:"addresses and networks, such as 192.0.2.0/24"`
 }
 
@@ -99,12 +96,11 @@ func (g Group) rotate(ctx context.Context, who rest.Caller, in nameRequest) (out
 	return rest.Data[made]{Data: made{show(k), header}}, err
 }
 
-// removed names the key that is gone.
+// removed names the deleted key.
 type removed struct {
 	Name string `json:"name" example:"wallet"`
 }
 
-// SchemaName names the schema in the published document.
 func (removed) SchemaName() string { return "RemovedServiceKey" }
 
 func (g Group) remove(ctx context.Context, who rest.Caller, in nameRequest) (out rest.Data[removed], err error) {

@@ -1,6 +1,5 @@
-// Package session serves the extension endpoints around the session: logging
-// in with a password and a second factor, logging out, and the list of where
-// one is logged in (decisions D-AUTH-01, D-EXT-01).
+// Package session serves the extension endpoints for sessions (decisions D-AUTH-01, D-EXT-01):
+// login with a password and a second factor, logout, and the list of sessions.
 //
 // Start reading at Endpoints. Every rule is in domain/access/session.
 package session
@@ -20,8 +19,8 @@ import (
 
 const section = "Extensions: login and sessions"
 
-// Group serves the endpoints. Service is needed; CountryName, where it is set,
-// turns a country's code into its name in a language.
+// Group serves the endpoints. Service is required; CountryName, where it is set, turns a
+// country's code into its name in a language.
 type Group struct {
 	Service     *session.Service
 	CountryName func(code, language string) string
@@ -30,39 +29,39 @@ type Group struct {
 func (g Group) Endpoints() []rest.Endpoint {
 	const sessions = "/auth/sessions"
 	return rest.Section(section,
-		rest.Post("/auth/login", "Log in with a password; the session begins when the challenge is complete",
+		rest.Post("/auth/login", "Log in with a password and start a challenge",
 			rest.NoAuth, g.login,
 			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited,
 			fault.Overloaded).Gives("p-auth").
 			Try(`{"countryCode":"90","phoneNumber":"${user.phone}","password":"${user.password}"}`).
 			Doc("login",
-				"Send a phone number with its country code, or a mail address. The answer is a challenge and "+
-					"its token in the header p-auth. The session token x-auth comes with the answer of "+
-					"completeChallenge. An unknown account and a wrong password give the same 401."),
-		rest.Post("/auth/logout", "End the session of the token", rest.User, g.logout).
+				"Send a phone number with its country code, or a mail address. The response is a challenge, with its token in "+
+					"the header p-auth. The response of completeChallenge has the session token in x-auth. An unknown account and "+
+					"a wrong password give the same 401."),
+		rest.Post("/auth/logout", "Log out", rest.User, g.logout).
 			TryLast("").
-			Doc("logout", "The token is refused from then on, on every node."),
-		rest.Get(sessions, "List where the caller is logged in, newest first", rest.User, g.list).
+			Doc("logout", "All nodes refuse the token from now on."),
+		rest.Get(sessions, "List the caller's sessions, newest first", rest.User, g.list).
 			Doc("listSessions", "current marks the session of this request."),
-		rest.Delete(sessions, "End one of the caller's sessions, or all of them, the present one included", rest.User, g.end,
+		rest.Delete(sessions, "End one or all sessions of the caller", rest.User, g.end,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"sessionId":"${listSessions.0.sessionId}"}`).
-			Doc("endSessions", "Send sessionId to end one session, or all: true to end each of them."),
+			Doc("endSessions", "Send sessionId to end one session, or all: true to end all sessions, including the session "+
+				"of this request."),
 	).Extended()
 }
 
 type loginRequest struct {
 	CountryCode *string `json:"countryCode" doc:"dialling code; with phoneNumber" example:"90"`
-	PhoneNumber *string `json:"phoneNumber" doc:"or email" example:"5321234567"`
-	Email       *string `json:"email" doc:"or countryCode and phoneNumber"`
+	PhoneNumber *string `json:"phoneNumber" doc:"alternative to email" example:"5321234567"`
+	Email       *string `json:"email" doc:"alternative to countryCode and phoneNumber"`
 	Password    string  `json:"password" blank:"ok" maxLength:"1024"`
-	DeviceID    *string `json:"deviceId" doc:"registered device that logs in; kept with the session" maxLength:"64"`
+	DeviceID    *string `json:"deviceId" doc:"the registered device that logs in; stored with the session" maxLength:"64"`
 
 	who user.Identifier // read by Lacks, once
 }
 
-// Lacks asks for one way to say who logs in, well spelled, and for a password
-// that is not empty. It keeps the identifier that it reads.
+// Lacks requires one valid identifier and a password that is not empty. It stores the identifier that it reads.
 func (in *loginRequest) Lacks() (missing []fault.Problem) {
 	add := func(field, message string) {
 		missing = append(missing, fault.Problem{Field: field, Message: message})
@@ -83,7 +82,7 @@ func (in *loginRequest) Lacks() (missing []fault.Problem) {
 	return missing
 }
 
-// Validate refuses two ways to say who logs in.
+// Validate refuses two identifiers.
 func (in *loginRequest) Validate() error {
 	if in.Email != nil && (in.CountryCode != nil || in.PhoneNumber != nil) {
 		return fault.Invalid("email", "give either a phone number or a mail address")
@@ -107,13 +106,13 @@ func (g Group) logout(ctx context.Context, who rest.Caller, _ rest.None) (rest.N
 	return rest.None{}, g.Service.Logout(ctx, caller(who))
 }
 
-// record is a session as D-EXT-01 shows it.
+// record is the wire shape of a session (D-EXT-01).
 type record struct {
 	SessionID   string    `json:"sessionId"`
 	CreatedAt   rest.Time `json:"createdAt"`
 	LastSeenAt  rest.Time `json:"lastSeenAt"`
 	IP          string    `json:"ip"`
-	CountryName *string   `json:"countryName" doc:"null when unknown"`
+	CountryName *string   `json:"countryName" doc:"null if unknown"`
 	DeviceBrand string    `json:"deviceBrand"`
 	DeviceModel string    `json:"deviceModel"`
 	DeviceDesc  string    `json:"deviceDesc"`
@@ -126,7 +125,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 		return nil, err
 	}
 	language := who.Language
-	// the user's own comes before the default (D-GEN-16)
+	// the user's own language precedes the default (D-GEN-16)
 	if !who.LanguageAsked && slices.ContainsFunc(all, func(s session.Session) bool { return s.Country != "" }) {
 		u, err := g.Service.Users.Get(ctx, who.UserID)
 		if err != nil {
@@ -154,11 +153,11 @@ func (g Group) country(code, language string) *string {
 }
 
 type endRequest struct {
-	SessionID *string `json:"sessionId" doc:"or all"`
-	All       *bool   `json:"all" doc:"true ends every session, the caller's own too"`
+	SessionID *string `json:"sessionId" doc:"alternative to all"`
+	All       *bool   `json:"all" doc:"true ends all sessions, including the session of this request"`
 }
 
-// Validate asks for exactly one of the two.
+// Validate requires exactly one of the two.
 func (in endRequest) Validate() error {
 	switch all := in.All != nil && *in.All; {
 	case all && in.SessionID != nil:

@@ -18,30 +18,28 @@ type Group struct{ Service *totp.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Start2FA("POST", "/auth/totp/setup",
-			"Define an authenticator once the challenge is complete; its secret and recovery codes are in execResult.data",
+			"Set up an authenticator after a challenge",
 			rest.User, totp.ActionSetup, g.setup, fault.TOTPAlreadyDefined).
 			Doc("setupTotp",
-				"Starts a challenge. The authenticator is defined when it is complete: execResult.data then "+
-					"holds the secret, its QR code and five recovery codes, shown this once. An account has one "+
-					"authenticator."),
+				"Starts a challenge. When it is complete, the authenticator is active. execResult.data contains the secret, "+
+					"its QR code and five recovery codes, returned only once. An account has one authenticator."),
 		rest.Start2FA("POST", "/auth/totp/deactivate",
-			"Remove the authenticator once the challenge is complete; its recovery codes expire",
+			"Delete the authenticator after a challenge",
 			rest.User, totp.ActionDeactivate, g.deactivate, fault.TOTPNotDefined).
 			TryLast("").
 			Doc("deactivateTotp",
-				"Starts a challenge. When it is complete the authenticator and its recovery codes are gone."),
-		rest.Post("/auth/totp/recover", "Read the authenticator's secret again with a recovery code, which is used up",
+				"Starts a challenge. When it is complete, the authenticator and its recovery codes are deleted."),
+		rest.Post("/auth/totp/recover", "Recover the authenticator's secret with a recovery code",
 			rest.User, g.recover,
 			fault.InvalidField, fault.TOTPNotDefined, fault.RecoveryCodeInvalid, fault.RateLimited).
 			Try(`{"recoveryCode":"${setupTotp.result.execResult.data.recoveryCodes.0}"}`).
 			Doc("recoverTotp",
-				"For an owner who lost the authenticator app and still has a session. Case, spaces "+
-					"and dashes of the code do not matter. Five wrong codes in 15 minutes close the endpoint for "+
-					"the account for a while."),
+				"For an account owner who lost the authenticator app and still has a session. Case, spaces and dashes of the "+
+					"code are ignored. Five wrong codes in 15 minutes block the endpoint temporarily for the account."),
 	)
 }
 
-// Neither action needs to remember anything of its request.
+// Neither action stores data of its request.
 
 func (g Group) setup(ctx context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
 	return rest.None{}, g.Service.Definable(ctx, who.UserID)
@@ -53,7 +51,7 @@ func (g Group) deactivate(ctx context.Context, who rest.Caller, _ rest.None) (re
 
 type recoverRequest struct {
 	// Code is read in any spelling: case, spaces and dashes do not matter.
-	Code string `json:"recoveryCode" alias:"recovery_code" maxLength:"64" doc:"of the setup" example:"abcde-fghij"`
+	Code string `json:"recoveryCode" alias:"recovery_code" maxLength:"64" doc:"from setupTotp" example:"abcde-fghij"`
 }
 
 // recoverAnswer spells two of its fields both ways (D-TOTP-01).

@@ -61,7 +61,7 @@ func (s *service) Account(ctx context.Context, userID string) (challenge.Account
 	return u.Account(), err
 }
 
-// Notice implements totp.Notices: nobody can be reached.
+// Notice fails: no account can be reached.
 func (s *service) Notice(challenge.Account, message.Kind, message.Values, string) []commit.Write {
 	return nil
 }
@@ -280,9 +280,8 @@ func TestVerifiedEndpoint(t *testing.T) {
 	})
 }
 
-// Under an idempotency key the code is taken outside of the transaction: a
-// wrong code stays counted, a right code stays used also when the request fails,
-// and a replay asks for no code.
+// Under an idempotency key the code is consumed outside of the transaction. A wrong code stays
+// counted, a right code stays used even if the request fails, and a replay needs no code.
 func TestVerifiedUnderAnIdempotencyKey(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		const path = "/test/once"

@@ -17,7 +17,6 @@ type dayCount struct {
 	CustomerCount int64  `json:"customerCount" example:"12"`
 }
 
-// SchemaName names the schema in the published document.
 func (dayCount) SchemaName() string { return "DailyUserCount" }
 
 func showDay(c user.DayCount) dayCount { return dayCount{c.Day.Format(time.DateOnly), c.Count} }
@@ -31,7 +30,7 @@ func (g Group) countsBetween(ctx context.Context, _ rest.Caller, in spanRequest)
 	return rest.Each(counts, showDay), err
 }
 
-// month is how many days lastMonth tells of (D-USR-05).
+// month is the number of days of lastMonth (D-USR-05).
 const month = 30
 
 func (g Group) lastMonth(ctx context.Context, _ rest.Caller, _ rest.None) ([]dayCount, error) {
@@ -58,18 +57,17 @@ type statusRequest struct {
 // statusCount is the number of accounts of a status.
 type statusCount struct {
 	StatusCode string `json:"statusCode" example:"active"`
-	StatusName string `json:"statusName" example:"Active" doc:"in the language of the request"`
+	StatusName string `json:"statusName" example:"Active" doc:"in the requested language"`
 	Total      int64  `json:"total" example:"120"`
 }
 
-// SchemaName names the schema in the published document.
 func (statusCount) SchemaName() string { return "UserCountByStatus" }
 
-// names are the English names of the statuses that every installation starts with.
-// Another one is called by its code.
+// names are the English names of the statuses that every installation starts with. Other
+// statuses are shown by their code.
 var names = map[string]string{"active": "Active", "passive": "Passive", "blocked": "Blocked", "closed": "Closed"}
 
-// byStatus counts the accounts of each known status, those of none too, and of each
+// byStatus counts the accounts of each known status, including zero, and of each other status
 // that an account still has.
 func (g Group) byStatus(ctx context.Context, who rest.Caller, in statusRequest) ([]statusCount, error) {
 	if p := g.unknown("statusCode", in.StatusCode); p != nil {
@@ -94,7 +92,7 @@ func (g Group) byStatus(ctx context.Context, who rest.Caller, in statusRequest) 
 	return out, nil
 }
 
-// LevelName is the number of a level and its label. Levels are a slice of the area money, above this one.
+// LevelName is the number of a level and its label. Levels belong to the area money, above this one.
 type LevelName struct {
 	ID    int
 	Label string
@@ -103,11 +101,10 @@ type LevelName struct {
 // levelCount is the number of accounts of a level.
 type levelCount struct {
 	LevelID    int64  `json:"levelId" example:"1"`
-	LevelLabel string `json:"levelLabel" example:"Confirmed" doc:"empty where the level is gone"`
+	LevelLabel string `json:"levelLabel" example:"Confirmed" doc:"empty if the level no longer exists"`
 	Total      int64  `json:"total" example:"120"`
 }
 
-// SchemaName names the schema in the published document.
 func (levelCount) SchemaName() string { return "UserCountByLevel" }
 
 // byLevel counts the accounts of each level, and of each that an account still has.

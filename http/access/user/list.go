@@ -15,13 +15,12 @@ import (
 type item struct {
 	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	FullName    string `json:"fullName" example:"Ayşe Yılmaz"`
-	Email       string `json:"email" example:"ayse@example.com" doc:"empty where the account has none"`
-	PhoneNumber string `json:"phoneNumber" example:"+905321234567" doc:"empty where the account has none"`
-	KYCConfirm  bool   `json:"kycConfirm" doc:"the identity was confirmed"`
+	Email       string `json:"email" example:"ayse@example.com" doc:"empty if the account has none"`
+	PhoneNumber string `json:"phoneNumber" example:"+905321234567" doc:"empty if the account has none"`
+	KYCConfirm  bool   `json:"kycConfirm" doc:"whether the identity is confirmed"`
 	Status      string `json:"status" example:"active"`
 }
 
-// SchemaName names the schema in the published document.
 func (item) SchemaName() string { return "UserListItem" }
 
 func show(u user.User) item {
@@ -33,8 +32,8 @@ type listRequest struct {
 	IdentityNumber *string    `json:"identityNumber"`
 	TaxNumber      *string    `json:"taxNumber"`
 	PhoneNumber    *string    `json:"phoneNumber" example:"+905321234567" doc:"with or without the dialling code"`
-	Email          *string    `json:"email" doc:"in any case of its letters"`
-	FullName       *string    `json:"fullName" example:"yılmaz" doc:"a part of the name, in any case of its letters"`
+	Email          *string    `json:"email" doc:"not case-sensitive"`
+	FullName       *string    `json:"fullName" example:"yılmaz" doc:"part of the name, not case-sensitive"`
 	KYCConfirm     *bool      `json:"kycConfirm"`
 	BirthDate      *rest.Time `json:"birthDate"`
 	Type           *string    `json:"type" enum:"bireysel,kurumsal"`
@@ -81,9 +80,9 @@ func (g Group) query(in listRequest) (user.Query, error) {
 	return q, fault.All(problems)
 }
 
-// numbers reads a phone number that was sent with or without its dialling code, and with or
-// without a plus sign: written bare in a query a plus arrives as a space. A number that begins
-// with "+" or "00" has its dialling code; of any other, both readings are returned.
+// numbers reads a phone number with or without its dialling code and plus sign. An unescaped
+// plus in a query arrives as a space. A number that begins with "+" or "00" has its dialling
+// code; for any other, both readings are returned.
 func numbers(s string) (full, national *string, ok bool) {
 	text := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -.()/", r) {
@@ -105,7 +104,7 @@ func numbers(s string) (full, national *string, ok bool) {
 	return new("+" + digits), national, true
 }
 
-// unknown is the problem of a status that the installation does not have (D-GEN-17).
+// unknown is the problem for a status that the installation does not have (D-GEN-17).
 func (g Group) unknown(field string, status *string) *fault.Problem {
 	if status == nil || slices.Contains(g.Statuses(), *status) {
 		return nil
@@ -121,13 +120,12 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out r
 	return rest.List(ctx, who, in.Paging, q, g.Directory.Find, show)
 }
 
-// registration is an account in a list by registration (D-USR-05).
+// registration is an account in a list by registration date (D-USR-05).
 type registration struct {
 	item
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (registration) SchemaName() string { return "UserRegistration" }
 
 func showRegistration(r user.Registered) registration {
@@ -146,7 +144,7 @@ func (g Group) active(ctx context.Context, who rest.Caller, in activeRequest) (r
 
 type spanRequest struct {
 	BeginDate rest.Time `json:"beginDate" example:"2020-01-01"`
-	EndDate   rest.Time `json:"endDate" example:"2099-12-31" doc:"inclusive; a date includes that whole day"`
+	EndDate   rest.Time `json:"endDate" example:"2099-12-31" doc:"inclusive; a date includes the whole day"`
 }
 
 func (in spanRequest) span() (user.Span, error) {

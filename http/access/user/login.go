@@ -12,17 +12,16 @@ import (
 // login is a line of the login history (D-USR-04).
 type login struct {
 	ID          string    `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	UserID      *string   `json:"userId" doc:"null where nobody has the identifier that was tried"`
+	UserID      *string   `json:"userId" doc:"null if no account has the identifier"`
 	IPAddress   string    `json:"ipaddress" example:"203.0.113.9"`
 	DeviceBrand string    `json:"deviceBrand" example:"Apple"`
 	DeviceModel string    `json:"deviceModel" example:"iPhone 16"`
 	DeviceDesc  string    `json:"deviceDesc" example:"iOS 18.1"`
-	CountryName *string   `json:"countryName" doc:"null when unknown"`
+	CountryName *string   `json:"countryName" doc:"null if unknown"`
 	Success     bool      `json:"success"`
 	CreatedAt   rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (login) SchemaName() string { return "Login" }
 
 // showLogin shows a line in a language.

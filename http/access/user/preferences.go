@@ -9,27 +9,26 @@ import (
 	"castellan/http/rest"
 )
 
-// preferences are the endpoints by which users choose how the service writes to them.
+// preferences are the endpoints for the message preferences of users.
 func (g Group) preferences() rest.Endpoints {
 	const path = "/user/preferences"
 	return rest.Section("Extensions: users",
-		rest.Get(path, "Read the caller's preferences", rest.User, g.preferred).
-			Doc("getPreferences", "The language of messages, and the channels over which campaigns may come."),
-		rest.Patch(path, "Change the caller's preferences", rest.User, g.prefer, fault.InvalidField).
+		rest.Get(path, "Get the caller's preferences", rest.User, g.preferred).
+			Doc("getPreferences", "The language of messages, and the channels on which campaigns are allowed."),
+		rest.Patch(path, "Update the caller's preferences", rest.User, g.prefer, fault.InvalidField).
 			Try(`{"language":"en","campaignSms":false}`).
-			Doc("changePreferences", "Fields that are not sent stay as they are. The next message is written in the new "+
-				"language. Codes and security notices are no campaigns and come in any case."),
+			Doc("changePreferences", "Fields that are not sent stay unchanged. The language applies from the next message. "+
+				"Codes and security notices are not campaigns and are always sent."),
 	).For(rest.SelfUser).Extended()
 }
 
 type preferences struct {
-	Language     *string `json:"language" doc.enum:"tr,en,ar" doc:"null: that of the installation" example:"tr"`
-	CampaignMail bool    `json:"campaignMail" doc:"campaigns may come by mail" example:"true"`
-	CampaignSMS  bool    `json:"campaignSms" doc:"campaigns may come by SMS" example:"true"`
-	CampaignPush bool    `json:"campaignPush" doc:"campaigns may wake the user's devices" example:"true"`
+	Language     *string `json:"language" doc.enum:"tr,en,ar" doc:"null: the default language" example:"tr"`
+	CampaignMail bool    `json:"campaignMail" doc:"campaigns by mail are allowed" example:"true"`
+	CampaignSMS  bool    `json:"campaignSms" doc:"campaigns by SMS are allowed" example:"true"`
+	CampaignPush bool    `json:"campaignPush" doc:"campaigns by push are allowed" example:"true"`
 }
 
-// SchemaName names the schema in the published document.
 func (preferences) SchemaName() string { return "UserPreferences" }
 
 func showPreferences(u user.User) preferences {
@@ -46,7 +45,7 @@ func (g Group) preferred(ctx context.Context, who rest.Caller, _ rest.None) (res
 }
 
 type preferRequest struct {
-	Language     rest.Nullable[string] `json:"language" enum:"tr,en,ar" doc:"null: that of the installation"`
+	Language     rest.Nullable[string] `json:"language" enum:"tr,en,ar" doc:"null: the default language"`
 	CampaignMail *bool                 `json:"campaignMail" example:"true"`
 	CampaignSMS  *bool                 `json:"campaignSms" example:"false"`
 	CampaignPush *bool                 `json:"campaignPush" example:"true"`
@@ -55,7 +54,7 @@ type preferRequest struct {
 func (g Group) prefer(ctx context.Context, who rest.Caller, in preferRequest) (rest.Data[preferences], error) {
 	u, err := g.Profiles.Prefer(ctx, who.By(), func(p *profile.Preferences) {
 		if in.Language.Sent {
-			p.Language = in.Language.Value // "" of null
+			p.Language = in.Language.Value // "" for null
 		}
 		rest.Set(&p.Campaigns.Mail, in.CampaignMail)
 		rest.Set(&p.Campaigns.SMS, in.CampaignSMS)

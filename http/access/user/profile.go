@@ -28,13 +28,13 @@ func (g Group) setName(ctx context.Context, who rest.Caller, in nameRequest) (re
 
 type phoneRequest struct {
 	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64"`
-	PhoneNum    string `json:"phoneNum" example:"5321234567" maxLength:"40" doc:"without the country code"`
+	PhoneNum    string `json:"phoneNum" example:"5321234567" maxLength:"40" doc:"number without the dialling code"`
 	CountryCode string `json:"countryCode" example:"90" maxLength:"16" doc:"dialling code"`
 }
 
 func (g Group) setPhone(ctx context.Context, who rest.Caller, in phoneRequest) (rest.Data[item], error) {
 	is, problems := user.Identify(&in.CountryCode, &in.PhoneNum, nil)
-	if is.Phone != "" && (user.User{Phone: is.Phone}).Reachable() == "" { // the form of a placeholder
+	if is.Phone != "" && (user.User{Phone: is.Phone}).Reachable() == "" { // a placeholder
 		problems = append(problems, fault.Problem{Field: "phoneNum", Message: "must be digits, without the country code"})
 	}
 	if err := renamed(problems, "phoneNumber", "phoneNum"); err != nil {
@@ -60,7 +60,7 @@ func (g Group) setMail(ctx context.Context, who rest.Caller, in mailRequest) (re
 	return answered(g.Profiles.SetMail(ctx, who.By(), in.UserID, is.Mail))
 }
 
-// renamed is INVALID_FIELD with the name that a field has here.
+// renamed is INVALID_FIELD with the field names of this endpoint.
 func renamed(problems []fault.Problem, from, to string) error {
 	for i, p := range problems {
 		if p.Field == from {
@@ -73,20 +73,19 @@ func renamed(problems []fault.Problem, from, to string) error {
 type historyRequest struct {
 	UserID    string     `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64"`
 	StartDate *rest.Time `json:"startDate" example:"2020-01-01"`
-	EndDate   *rest.Time `json:"endDate" example:"2099-12-31" doc:"inclusive; a date includes that whole day"`
+	EndDate   *rest.Time `json:"endDate" example:"2099-12-31" doc:"inclusive; a date includes the whole day"`
 	rest.Paging
 }
 
 type change struct {
 	ID        rest.ID   `json:"id" example:"1"`
 	UserID    string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	OldEmail  string    `json:"oldEmail" example:"ayse@example.com" doc:"empty where the account had none"`
+	OldEmail  string    `json:"oldEmail" example:"ayse@example.com" doc:"empty if the account had none"`
 	NewEmail  string    `json:"newEmail" example:"ayse.yilmaz@example.com"`
-	ChangedBy string    `json:"changedBy" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKB" doc:"the administrator"`
+	ChangedBy string    `json:"changedBy" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKB" doc:"user id of the administrator"`
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (change) SchemaName() string { return "EmailChange" }
 
 func showChange(c profile.MailChange) change {

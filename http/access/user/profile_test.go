@@ -21,7 +21,7 @@ import (
 	"castellan/persistence/access"
 )
 
-// notices is a Notices that commits a notification for each place that is told.
+// notices is a Notices that commits a notification for each destination.
 type notices struct{}
 
 func (notices) Notice(to challenge.Account, k message.Kind, _ message.Values, ip string) []commit.Write {
@@ -41,7 +41,7 @@ func profiles(db *persistence.DB) *profile.Service {
 		Changes: admin.Changes{Commit: db, Now: clock}, Now: clock}
 }
 
-// told counts what was told, and tells the places.
+// told counts the notifications by destination.
 func told(t *testing.T, db *persistence.DB) (places []string) {
 	t.Helper()
 	storetest.Must(t, db.Pools()[pool(db)].QueryRowContext(t.Context(),

@@ -1,5 +1,4 @@
-// Package user serves section 4.12 of the interface: the caller's own profile, and
-// what administrators see and change of accounts.
+// Package user serves section 4.12 of the interface: the caller's profile, and accounts for administrators.
 package user
 
 import (
@@ -21,7 +20,7 @@ type Group struct {
 	Directory user.Directory
 	// Statuses are the known statuses of accounts (D-GEN-17).
 	Statuses func() []string
-	// HashesIdentity are the keyed hashes under which an identity number is found.
+	// HashesIdentity returns the keyed hashes that index an identity number.
 	HashesIdentity func(number string) []string
 	Now            func() time.Time
 	Sessions       session.Store // has the history of logins
@@ -34,63 +33,65 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return append(rest.Section(section,
 		rest.Get("/admin/list-users", "List accounts", rest.Tenant, g.list, fault.InvalidField).
 			Try("email=demo@demo.castellan.test").
-			Doc("listUsers", "An account is listed where it has everything that is asked for."),
-		rest.Get("/user/user-profile", "Read the caller's profile", rest.Tenant, g.profile).
+			Doc("listUsers", "Filters are combined: an account must match all of them."),
+		rest.Get("/user/user-profile", "Get the caller's profile", rest.Tenant, g.profile).
 			For(rest.SelfUser).
-			Doc("getProfile", "The facts of the account that a client shows or hides functions by."),
+			Doc("getProfile", "The account data by which a client shows or hides functions."),
 		rest.Get("/admin/login-history", "List the logins of an account, newest first", rest.Tenant, g.logins,
 			fault.InvalidField).
 			Try("userId=${user.id}&limit=1").
-			Doc("listLogins", "Those that were completed and those that were refused."),
+			Doc("listLogins", "Includes completed and refused logins."),
 		rest.Get("/admin/login-history-v2", "List the logins from an address, newest first", rest.Tenant, g.loginsFrom,
 			fault.InvalidField).
-			Doc("listLoginsFromAddress", "Over all accounts; at most the last 1000."),
-		rest.Get("/admin/get-users-by-register-date", "List accounts by registration, newest first", rest.Tenant,
+			Doc("listLoginsFromAddress", "Covers all accounts; returns at most the last 1000 logins."),
+		rest.Get("/admin/get-users-by-register-date", "List accounts by registration date, newest first", rest.Tenant,
 			g.registered, fault.InvalidField).
 			Try("beginDate=2020-01-01&endDate=2020-12-31&limit=10").
-			Doc("listUsersByRegisterDate", "Both ends of the range are included."),
-		rest.Get("/admin/get-user-counts-by-register-date", "Count registrations by day", rest.Tenant,
+			Doc("listUsersByRegisterDate", "Both ends of the range are inclusive."),
+		rest.Get("/admin/get-user-counts-by-register-date", "Count registrations per day", rest.Tenant,
 			g.countsBetween, fault.InvalidField).
-			Doc("countUsersByRegisterDate", "Days (UTC) in ascending order; a day without a registration is left out."),
-		rest.Get("/admin/get-active-users", "List accounts that were used", rest.Tenant, g.active, fault.InvalidField).
+			Doc("countUsersByRegisterDate", "Days (UTC) in ascending order; days without a registration are omitted."),
+		rest.Get("/admin/get-active-users", "List active accounts", rest.Tenant, g.active, fault.InvalidField).
 			Try("pastMonths=3&limit=1").
-			Doc("listActiveUsers", "Those with a login since that day so many months ago (UTC), the latest first."),
+			Doc("listActiveUsers", "Returns accounts with a login within the last pastMonths months (UTC), most recent "+
+				"login first."),
 		rest.Get("/user/total-count-by-status", "Count accounts by status", rest.Tenant, g.byStatus, fault.InvalidField).
 			For(rest.Admin).
-			Doc("countUsersByStatus", "Every known status is there, also one that no account has."),
-		rest.Get("/user/last-month-user-count-day-by-day", "Count the registrations of the last 30 days", rest.Tenant,
+			Doc("countUsersByStatus", "Every status is listed, including those without accounts."),
+		rest.Get("/user/last-month-user-count-day-by-day", "Count registrations per day over the last 30 days", rest.Tenant,
 			g.lastMonth).
 			For(rest.Admin).
-			Doc("countUsersOfLastMonth", "One item for each day (UTC) in ascending order; today is the last one."),
+			Doc("countUsersOfLastMonth", "One item per day (UTC) in ascending order, ending with today."),
 		rest.Get("/admin/get-count-of-users-by-level", "Count accounts by level", rest.Tenant, g.byLevel).
-			Doc("countUsersByLevel", "Every level is there, also one that no account has."),
-		rest.Post("/admin/user/update-fullname", "Change the name of an account", rest.Tenant, g.setName,
+			Doc("countUsersByLevel", "Every level is listed, including those without accounts."),
+		rest.Post("/admin/user/update-fullname", "Update the name of an account", rest.Tenant, g.setName,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"userId":"${user.id}","name":"Ayşe","surname":"Yılmaz"}`).
 			Names(rest.General, "userId").
-			Doc("updateFullName", "Sessions go on."),
-		rest.Post("/admin/user/update-phonenumber", "Change the phone number of an account", rest.Tenant, g.setPhone,
+			Doc("updateFullName", "The sessions of the account stay open."),
+		rest.Post("/admin/user/update-phonenumber", "Update the phone number of an account", rest.Tenant, g.setPhone,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
 			Try(`{"userId":"${user.id}","phoneNum":"${user.phone}","countryCode":"90"}`).
 			Names(rest.Contact, "userId").
-			Doc("updatePhoneNumber", "Another number ends all sessions of the account and what was begun in them, and "+
-				"both numbers and the mail address are told. The same number changes nothing."),
-		rest.Post("/admin/user/update-email", "Change the mail address of an account", rest.Tenant, g.setMail,
+			Doc("updatePhoneNumber", "A new number ends all sessions of the account and the challenges that they started. "+
+				"Both numbers and the mail address are notified. Sending the current number changes nothing."),
+		rest.Post("/admin/user/update-email", "Update the mail address of an account", rest.Tenant, g.setMail,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
 			Try(`{"userId":"${user.id}","mailAddress":"demo@demo.castellan.test"}`).
 			Names(rest.Contact, "userId").
-			Doc("updateEmail", "Another address ends all sessions of the account and what was begun in them, and both "+
-				"addresses are told; the old one is kept in the history. The same address changes nothing."),
-		rest.Get("/admin/get-email-change-history", "List the mail addresses that an account had, newest first",
+			Doc("updateEmail", "A new address ends all sessions of the account and the challenges that they started. Both "+
+				"addresses are notified, and the old address is kept in the history. Sending the current address changes "+
+				"nothing."),
+		rest.Get("/admin/get-email-change-history", "List the mail address changes of an account, newest first",
 			rest.Tenant, g.history, fault.InvalidField).
 			Try("userId=${user.id}").
-			Doc("listEmailChanges", "startDate and endDate bound when the change was made; both are included."),
+			Doc("listEmailChanges", "startDate and endDate limit the time of the change; both are inclusive."),
 	), g.preferences()...)
 }
 
-// facts is all that the interface shows of an account to its owner.
+// facts is the account data that the interface shows to the owner.
 type facts struct {
-	TOTP                 bool `json:"totp" doc:"an authenticator is active"`
+	TOTP                 bool `json:"totp" doc:"whether an authenticator is active"`
 	IsWithdrawProhibited bool `json:"isWithdrawProhibited"`
 }
 

@@ -51,7 +51,7 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		one, two, three := person(1, 60), person(2, 29), person(3, 0)
 		one.IdentityHash, one.TaxNumber, one.BirthDate, one.Type = hash("10000000146"), "77", "1990-05-01", user.Corporate
-		three.Level = 77 // a level that is gone
+		three.Level = 77 // a level that no longer exists
 		two.KYCConfirm, two.Status = user.ManuelApproved, user.Blocked
 		storetest.Must(t, db.Commit(t.Context(), one, two, three))
 		test(t, apitest.Serve(t, edge.Options{}, httpuser.Group{Users: access.NewUsers(db),
@@ -73,7 +73,7 @@ func levelNames(levels level.Store) func(context.Context) ([]httpuser.LevelName,
 	}
 }
 
-// wantsUsers asks for a list and compares the numbers of the accounts in it.
+// wantsUsers gets a list and compares the numbers of the accounts in it.
 func wantsUsers(t *testing.T, s *apitest.Site, line, want string) *http.Response {
 	t.Helper()
 	r, body := s.Send(line, "")
@@ -177,7 +177,7 @@ func TestRegistrationsAndCounts(t *testing.T) {
 	})
 }
 
-func TestWhoMayAsk(t *testing.T) {
+func TestAccess(t *testing.T) {
 	both(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
 		for _, path := range []string{"/admin/list-users", "/admin/get-users-by-register-date",
 			"/admin/get-user-counts-by-register-date", "/admin/login-history", "/admin/login-history-v2",

@@ -1,5 +1,5 @@
-// Package notification serves what a user is told inside the account: two
-// extension endpoints beside send-notification of section 4.10 of the interface.
+// Package notification serves the notifications in a user's account: two extension endpoints
+// beside send-notification of section 4.10 of the interface.
 package notification
 
 import (
@@ -17,11 +17,11 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section("Extensions: notifications",
 		rest.Get("/user/notifications", "List the caller's notifications, newest first", rest.User, g.list,
 			fault.InvalidField).
-			Doc("listNotifications", "unread=true leaves out those that were marked as read."),
-		rest.Post("/user/notifications/read", "Mark notifications of the caller as read", rest.User, g.read,
+			Doc("listNotifications", "unread=true omits notifications that are marked as read."),
+		rest.Post("/user/notifications/read", "Mark the caller's notifications as read", rest.User, g.read,
 			fault.InvalidField).
 			Try(`{"ids":["01JD3X4Q7V0S8D4T2M6B9N1ZKA"]}`).
-			Doc("readNotifications", "Send ids, or all: true. Ids that the caller does not have are passed over."),
+			Doc("readNotifications", "Send ids, or all: true. Ids of notifications of other accounts are ignored."),
 	).Extended()
 }
 
@@ -38,7 +38,7 @@ type record struct {
 	ImageURL        *string    `json:"imageUrl" example:"https://cdn.example.com/banner/sol.png"`
 	ClickActionType *string    `json:"clickActionType" example:"OPEN_MARKET"`
 	CreatedAt       rest.Time  `json:"createdAt"`
-	ReadAt          *rest.Time `json:"readAt" doc:"null: not read" example:"2026-11-22T10:00:00.000Z"`
+	ReadAt          *rest.Time `json:"readAt" doc:"null: unread" example:"2026-11-22T10:00:00.000Z"`
 }
 
 func (record) SchemaName() string { return "Notification" }
@@ -54,11 +54,11 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.
 }
 
 type readRequest struct {
-	IDs *rest.Strings `json:"ids" maxItems:"1000" doc:"or all"`
-	All *bool         `json:"all" doc:"true marks every notification"`
+	IDs *rest.Strings `json:"ids" maxItems:"1000" doc:"alternative to all"`
+	All *bool         `json:"all" doc:"true marks all notifications"`
 }
 
-// Validate asks for exactly one of the two.
+// Validate requires exactly one of the two.
 func (in readRequest) Validate() error {
 	if all := rest.Or(in.All, false); all == (in.IDs != nil) {
 		return fault.Invalid("ids", "send either ids or all: true")
@@ -67,7 +67,7 @@ func (in readRequest) Validate() error {
 }
 
 type marked struct {
-	Read int `json:"read" doc:"how many were not read before" example:"1"`
+	Read int `json:"read" doc:"number of notifications that were unread before" example:"1"`
 }
 
 func (g Group) read(ctx context.Context, who rest.Caller, in readRequest) (out rest.Data[marked], err error) {

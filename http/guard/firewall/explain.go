@@ -15,61 +15,60 @@ import (
 
 const extension = "Extensions: firewall"
 
-// Explain serves the extension: what the rules come to for one request. It looks
-// at the counters and counts nothing.
+// Explain serves the extension that explains the rules for one request. It reads the counters and counts nothing.
 type Explain struct {
 	Evaluator *firewall.Evaluator
 	Known     firewall.Resources
-	// CountryOf tells where an address is, for requests that do not say.
+	// CountryOf returns the country of an address, for requests without a country.
 	CountryOf func(netip.Addr) string
-	// Audit is what a rule is rehearsed on.
+	// Audit is the log on which a rule is simulated.
 	Audit audit.Store
 	App   string
 }
 
 func (g Explain) Endpoints() []rest.Endpoint {
 	return rest.Section(extension,
-		rest.Post("/admin/system/waf/explain", "Tell which rules a request would meet, and which would decide",
+		rest.Post("/admin/system/waf/explain", "Explain which firewall rules apply to a request",
 			rest.Tenant, g.explain,
 			fault.InvalidField).
 			Doc("explainFirewall",
-				"Nothing is counted. The answer follows the same rules as a real request at this moment.").
+				"No counter changes. The response follows the same rules as a real request at this moment.").
 			NamesNoUser("it changes nothing"),
-		rest.Post("/admin/system/waf/rehearse", "Tell what a rule would have refused in the last 24 hours",
+		rest.Post("/admin/system/waf/rehearse", "Simulate a firewall rule on the requests of the last 24 hours",
 			rest.Tenant, g.rehearse, fault.InvalidField).
 			Body(rest.LargeBody).
 			Try(`{"label":"no-deletions","type":"blacklist","expireAt":0,"targetEntityType":"COUNTRY_CODE",
 				"targetEntities":["AQ"],"targetResources":["DELETE /asset/withdrawal-addresses"]}`).
 			Doc("rehearseFirewallRule",
-				"Nothing is saved. The rule is judged as when it is added, and taken to be active, without a trial and "+
-					"without an end. What it would have refused is found in the audit: reads, and acts that come by "+
-					"more than one endpoint, are not known there.").
+				"Nothing is saved. The rule is validated as in addFirewallRule and simulated as active, without dryRun and "+
+					"without expiry. The simulation uses the audit log: reads, and acts that several endpoints share, are not "+
+					"included.").
 			NamesNoUser("it changes nothing"),
 	).For(rest.Admin).Extended()
 }
 
 type explainRequest struct {
-	UserID      *string `json:"userId" maxLength:"128" doc:"user of a valid session; without it nobody's"`
-	Service     *string `json:"service" maxLength:"64" doc:"service client whose key is valid" example:"wallet"`
+	UserID      *string `json:"userId" maxLength:"128" doc:"user of a valid session; omit for no session"`
+	Service     *string `json:"service" maxLength:"64" doc:"service client with a valid key" example:"wallet"`
 	IP          *string `json:"ip" doc:"address of the client"`
-	CountryCode *string `json:"countryCode" doc:"country of the client; where it is missing, that of the address"`
+	CountryCode *string `json:"countryCode" doc:"country of the client; default: the country of the address"`
 	Resource    string  `json:"resource" doc:"'<METHOD> <path>'; '<METHOD> *': no route" example:"POST /auth/login"`
 }
 
 type explanation struct {
 	Decision  string       `json:"decision" enum:"ALLOW,DENY,RATE_LIMITED"`
 	Rules     []considered `json:"rules" doc:"every rule, in order of creation"`
-	DecidedBy *string      `json:"decidedBy" doc:"label of the rule that decided; null where none did"`
+	DecidedBy *string      `json:"decidedBy" doc:"label of the rule that decided; null: none"`
 }
 
 type considered struct {
 	Label   string `json:"label"`
 	Type    string `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
-	Matched bool   `json:"matched" doc:"it applies to the resource and targets the client"`
+	Matched bool   `json:"matched" doc:"whether the rule applies to the resource and targets the client"`
 	Reason  string `json:"reason" schema:"FirewallReason"`
-	Used    *int64 `json:"used" doc:"requests that count at the moment; null where the rule does not count this one"`
-	Limit   *int64 `json:"limit" doc:"of the rule"`
-	ResetMs *int64 `json:"resetMs" doc:"until there will be more room; null where the rule does not count this one"`
+	Used    *int64 `json:"used" doc:"requests counted now; null if the rule does not count this one"`
+	Limit   *int64 `json:"limit" doc:"limit of the rule"`
+	ResetMs *int64 `json:"resetMs" doc:"ms until a counted request expires; null if the rule does not count it"`
 }
 
 func (considered) SchemaName() string { return "FirewallRuleVerdict" }
@@ -97,7 +96,7 @@ func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) 
 	return out, nil
 }
 
-// read names every faulty field at once.
+// read reports all invalid fields at once.
 func (g Explain) read(in explainRequest) (resource string, c firewall.Client, err error) {
 	var ps []fault.Problem
 	if method, all := strings.CutSuffix(in.Resource, " *"); all && method != "" && !strings.ContainsAny(method, " \t") {
@@ -130,11 +129,11 @@ func (g Explain) read(in explainRequest) (resource string, c firewall.Client, er
 }
 
 type rehearsal struct {
-	Considered int            `json:"considered" example:"312" doc:"requests at the rule's resources that the audit knows"`
-	Stopped    int            `json:"stopped" example:"12" doc:"those of them that the rule would have refused"`
-	Users      int            `json:"users" example:"3" doc:"accounts among those stopped"`
-	Truncated  bool           `json:"truncated" doc:"there is more than the newest 5000 rows, which were read"`
-	Examples   []wire.Example `json:"examples" doc:"at most 5 of those stopped, newest first"`
+	Considered int            `json:"considered" example:"312" doc:"requests to the rule's resources in the audit log"`
+	Stopped    int            `json:"stopped" example:"12" doc:"considered requests that the rule would have refused"`
+	Users      int            `json:"users" example:"3" doc:"accounts with a refused request"`
+	Truncated  bool           `json:"truncated" doc:"true: only the newest 5000 rows of the audit log were read"`
+	Examples   []wire.Example `json:"examples" doc:"at most 5 refused requests, newest first"`
 }
 
 func (rehearsal) SchemaName() string { return "FirewallRehearsal" }

@@ -1,9 +1,9 @@
-// Package firewall serves section 4.5 of the interface, the administration of request
-// rules: three endpoints, and beside them an extension that tells how the rules
-// decide about one request. It reads and writes the wire shape of section 2.3 of the
-// interface and leaves every rule about rules to domain/guard/firewall.
+// Package firewall serves section 4.5 of the interface, the administration of request rules:
+// three endpoints, and an extension that explains the decision about one request. It reads and
+// writes the wire shape of section 2.3 of the interface and leaves every rule about rules to
+// domain/guard/firewall.
 //
-// Start reading at Endpoints, then request.go for what a body may say.
+// Start reading at Endpoints, then request.go for the fields of a body.
 package firewall
 
 import (
@@ -16,28 +16,28 @@ import (
 
 const section = "4.5 Firewall rules"
 
-// Group serves the section. The list shows what is stored, not this node's
-// snapshot of it, so that an administrator reads what another node wrote.
+// Group serves the section. The list shows the stored rules, not this node's snapshot, so that
+// administrators see writes of other nodes at once.
 type Group struct{ Admin *firewall.Admin }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get(firewall.RulesPath, "List the rules of the firewall", rest.Tenant, g.list, fault.InvalidField).
-			Doc("listFirewallRules", "The rules as they are stored, in order of creation."),
-		rest.NamesBy(rest.Post(firewall.RulesPath, "Add a rule", rest.Tenant, g.add, fault.InvalidField,
+		rest.Get(firewall.RulesPath, "List firewall rules", rest.Tenant, g.list, fault.InvalidField).
+			Doc("listFirewallRules", "The stored rules, in order of creation."),
+		rest.NamesBy(rest.Post(firewall.RulesPath, "Create a firewall rule", rest.Tenant, g.add, fault.InvalidField,
 			fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
 			Try(`{"label":"audit-user","type":"rate_limit","period":60000,"limit":100,"expireAt":0,
 				"targetEntityType":"USER_ID","targetResources":["GET /admin/audit"],"status":"ACTIVE"}`).
 			Doc("addFirewallRule",
-				"A rule counts (rate_limit) or decides (whitelist, blacklist, whitelist_force) for entities "+
-					"and resources. It holds on every node within a second."), g.targets),
-		rest.NamesBy(rest.Patch(firewall.RulesPath, "Change a rule", rest.Tenant, g.change, fault.InvalidField,
+				"A rule limits the rate (rate_limit) or decides (whitelist, blacklist, whitelist_force) for entities and "+
+					"resources. It takes effect on every node within one second."), g.targets),
+		rest.NamesBy(rest.Patch(firewall.RulesPath, "Update a firewall rule", rest.Tenant, g.change, fault.InvalidField,
 			fault.RecordNotFound).
 			Body(rest.LargeBody).
 			Try(`{"label":"audit-user","limit":200}`).
 			Doc("updateFirewallRule",
-				"The label names the rule. Fields that are not sent stay as they are; null clears limit and "+
+				"The label identifies the rule. Fields that are not sent stay unchanged; null clears limit and "+
 					"period."), g.retargets),
 	).For(rest.Admin).MarkSensitive()
 }
@@ -47,7 +47,7 @@ type record struct {
 	Label              string   `json:"label"`
 	Type               string   `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
 	Period             *int64   `json:"period" doc:"rolling window in ms"`
-	Limit              *int64   `json:"limit" doc:"requests allowed within period"`
+	Limit              *int64   `json:"limit" doc:"allowed requests in period"`
 	ExpireAt           int64    `json:"expireAt" doc:"epoch ms; 0: never"`
 	TargetEntityType   string   `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE,APP_ID"`
 	TargetEntities     []string `json:"targetEntities" doc:"user ids, addresses and networks, or country codes"`
@@ -55,7 +55,7 @@ type record struct {
 	TargetAllEntities  bool     `json:"targetAllEntities"`
 	TargetAllResources bool     `json:"targetAllResources"`
 	Status             string   `json:"status" enum:"ACTIVE,INACTIVE"`
-	DryRun             bool     `json:"dryRun,omitempty" doc:"extension, listed when true: the rule refuses nothing"`
+	DryRun             bool     `json:"dryRun,omitempty" doc:"extension, present if true: the rule refuses nothing"`
 }
 
 func (record) SchemaName() string { return "FirewallRule" }
@@ -76,12 +76,12 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.No
 	return rest.None{}, g.Admin.Add(ctx, author(who, in.Force), in.rule())
 }
 
-// targets names the users that a new rule is about.
+// targets returns the users that a new rule targets.
 func (g Group) targets(_ context.Context, _ rest.Caller, in addRequest) (rest.Named, error) {
 	return usersOf(in.rule()), nil
 }
 
-// retargets names the users that a rule is about before and after a change.
+// retargets returns the users that a rule targets before and after a change.
 func (g Group) retargets(ctx context.Context, _ rest.Caller, in changeRequest) (n rest.Named, err error) {
 	found, err := g.Admin.Store.Rules(ctx, firewall.Query{Labels: []string{in.Label}})
 	for _, r := range found {

@@ -242,7 +242,7 @@ func TestDecisions(t *testing.T) {
 		s.wants("POST", `{"appId":"WEB","label":"web","type":"blacklist","expireAt":0,"status":"ACTIVE",`+
 			`"targetEntityType":"IP","targetAllResources":true}`, 200, "{}")
 		s.from(de, a, 200)
-		// What targets no resource never matches; an unknown user is targeted by no blacklist.
+		// A rule without a target resource never matches; an unknown user is targeted by no blacklist.
 		s.add("nothing", "blacklist", `"targetEntityType":"IP"`)
 		s.add("users", "blacklist", `"targetEntityType":"USER_ID","targetResources":["POST /a"]`)
 		s.from(de, "POST /a", 401)

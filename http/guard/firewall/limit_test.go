@@ -30,7 +30,7 @@ func TestSeveralLimits(t *testing.T) {
 		}
 		s.now.Add(1000)
 		s.from("192.0.2.1", "GET /a", 200)
-		// Both refuse now in turn: the longer wait is told.
+		// Both refuse now in turn: the longer wait is returned.
 		if res := s.from("192.0.2.1", "GET /a", 429, "x-auth", "user"); res.Header.Get("Retry-After") != "59" {
 			t.Errorf("Retry-After %q", res.Header.Get("Retry-After"))
 		}
@@ -38,14 +38,14 @@ func TestSeveralLimits(t *testing.T) {
 			"user"); res.Header.Get("RateLimit") != `"u";r=98;t=59` {
 			t.Errorf("RateLimit %q: a refused request was counted", res.Header.Get("RateLimit"))
 		}
-		// An invalid session is nobody's (D-GEN-19).
+		// An invalid session counts as no session (D-GEN-19).
 		if res := s.from("192.0.2.1", "GET /p/1", 200, "x-auth", "gone"); res.Header.Get("RateLimit") != "" {
 			t.Errorf("RateLimit %q", res.Header.Get("RateLimit"))
 		}
 	})
 }
 
-// However many ask at once, a limit of N admits N.
+// However many requests run concurrently, a limit of N admits N.
 func TestLimitIsExact(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		s.add("n", "rate_limit", `"period":60000,"limit":50,"targetEntityType":"IP","targetResources":["GET /a"]`)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// D-WAF-19: what a rule would have refused, from the rows that the section's own writes
-// left; nothing is saved, and who may not ask for the rules is told nothing.
+// D-WAF-19: what a rule would have refused, from the rows that the section's own writes left;
+// nothing is saved, and a caller without access to the rules sees nothing.
 func TestRehearse(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		const rule = `"label":"x","type":"blacklist","expireAt":0,"targetEntityType":"IP","targetEntities":["10.0.0.0/8"]`

@@ -6,32 +6,32 @@ import (
 )
 
 type filter struct {
-	AppID  *string `json:"appId" doc:"rules of this application; without it of all"`
+	AppID  *string `json:"appId" doc:"returns only rules of this application; default: all"`
 	Status *string `json:"status" enum:"ACTIVE,INACTIVE"`
 }
 
 // The fields of both writes. A list that is sent replaces the list of the rule.
 type addRequest struct {
-	// AppID is marked required and has a default (D-WAF-01).
-	AppID *string `json:"appId" doc:"application; API where missing" example:"API" doc.minLength:"1" doc.maxLength:"64"`
+	// AppID is documented as required but has a default (D-WAF-01).
+	AppID *string `json:"appId" doc:"application; default API" example:"API" doc.minLength:"1" doc.maxLength:"64"`
 
-	Label string `json:"label" doc:"unique over all applications" example:"login-ip" doc.maxLength:"200"`
+	Label string `json:"label" doc:"unique across all applications" example:"login-ip" doc.maxLength:"200"`
 	Type  string `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
 
 	// Period is a rolling window in ms. It and Limit are required for rate_limit.
-	Period *int64 `json:"period" doc:"ms; rate_limit needs it" doc.minimum:"1" doc.maximum:"2678400000" example:"60000"`
-	Limit  *int64 `json:"limit" doc:"requests in a period" doc.minimum:"1" doc.maximum:"1000000000" example:"10"`
+	Period *int64 `json:"period" doc:"in ms; for rate_limit" doc.minimum:"1" doc.maximum:"2678400000" example:"60000"`
+	Limit  *int64 `json:"limit" doc:"allowed requests in period" doc.minimum:"1" doc.maximum:"1000000000" example:"10"`
 
 	ExpireAt           rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
 	TargetEntityType   string    `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE,APP_ID"`
 	TargetEntities     *[]string `json:"targetEntities" doc:"user ids; addresses, networks; or country codes"`
 	TargetResources    *[]string `json:"targetResources" doc:"'<METHOD> <path template>'" example:"[\"POST /auth/login\"]"`
-	TargetAllEntities  *bool     `json:"targetAllEntities" doc:"true where it is missing and there is no list"`
-	TargetAllResources *bool     `json:"targetAllResources" doc:"false where it is missing"`
-	Status             *string   `json:"status" enum:"ACTIVE,INACTIVE" doc:"INACTIVE where it is missing"`
-	// The rest are options of ours.
-	DryRun *bool `json:"dryRun" doc:"extension: the rule counts and reports, and refuses nothing"`
-	Force  *bool `json:"force" doc:"extension: the write may shut its own author out of these endpoints"`
+	TargetAllEntities  *bool     `json:"targetAllEntities" doc:"default: true without targetEntities, otherwise false"`
+	TargetAllResources *bool     `json:"targetAllResources" doc:"default false"`
+	Status             *string   `json:"status" enum:"ACTIVE,INACTIVE" doc:"default INACTIVE"`
+	// The rest are extensions.
+	DryRun *bool `json:"dryRun" doc:"extension: the rule counts and reports without refusing"`
+	Force  *bool `json:"force" doc:"extension: save the rule even if it blocks the caller"`
 }
 
 func (in addRequest) rule() firewall.Rule {
@@ -51,8 +51,7 @@ func (in addRequest) rule() firewall.Rule {
 	if in.Status != nil {
 		r.Status = firewall.Status(*in.Status)
 	}
-	// A literal default would turn "keep this address out" into "keep everybody
-	// out" (D-WAF-02).
+	// A literal default would turn a block of one address into a block of all clients (D-WAF-02).
 	r.AllEntities = len(r.Entities) == 0
 	if in.TargetAllEntities != nil {
 		r.AllEntities = *in.TargetAllEntities
@@ -63,20 +62,20 @@ func (in addRequest) rule() firewall.Rule {
 func yes(b *bool) bool { return b != nil && *b }
 
 type changeRequest struct {
-	Label string `json:"label" doc:"of the rule" example:"login-ip"`
+	Label string `json:"label" doc:"label of the rule" example:"login-ip"`
 
 	Period rest.Nullable[int64] `json:"period" doc:"rolling window in ms" doc.minimum:"1" doc.maximum:"2678400000"`
-	Limit  rest.Nullable[int64] `json:"limit" doc:"requests in a period" doc.minimum:"1" doc.maximum:"1000000000"`
+	Limit  rest.Nullable[int64] `json:"limit" doc:"allowed requests in period" doc.minimum:"1" doc.maximum:"1000000000"`
 
 	ExpireAt           *rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
-	TargetEntities     *[]string  `json:"targetEntities" doc:"replaces the list"`
-	TargetResources    *[]string  `json:"targetResources" doc:"replaces the list"`
+	TargetEntities     *[]string  `json:"targetEntities" doc:"replaces the stored list"`
+	TargetResources    *[]string  `json:"targetResources" doc:"replaces the stored list"`
 	TargetAllEntities  *bool      `json:"targetAllEntities"`
 	TargetAllResources *bool      `json:"targetAllResources"`
 	Status             *string    `json:"status" enum:"ACTIVE,INACTIVE"`
-	// The rest are options of ours.
-	DryRun *bool `json:"dryRun" doc:"extension: the rule counts and reports, and refuses nothing"`
-	Force  *bool `json:"force" doc:"extension: the write may shut its own author out of these endpoints"`
+	// The rest are extensions.
+	DryRun *bool `json:"dryRun" doc:"extension: the rule counts and reports without refusing"`
+	Force  *bool `json:"force" doc:"extension: save the rule even if it blocks the caller"`
 }
 
 func (in changeRequest) change() firewall.Change {

@@ -1,5 +1,5 @@
-// Package audit serves the extension by which an administrator reads the audit:
-// who did what to whom, from where, when, with what outcome (D-EXT-01, D-EXT-03).
+// Package audit serves the extension that lists the audit log for administrators: actor,
+// action, subject, origin, time and outcome (D-EXT-01, D-EXT-03).
 package audit
 
 import (
@@ -18,33 +18,33 @@ const section = "Extensions: audit"
 // Group serves the endpoints.
 type Group struct {
 	Store audit.Store
-	// State proves the last checkpoint.
+	// State verifies the last checkpoint.
 	State func(context.Context) (audit.State, error)
 }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/admin/audit", "List the audit, newest first", rest.Tenant, g.list, fault.InvalidField).
+		rest.Get("/admin/audit", "List audit log entries, newest first", rest.Tenant, g.list, fault.InvalidField).
 			Try("action=ROLE_ADD&limit=1").
 			Doc("listAudit",
-				"One row for each act that matters for security. The rows of one chain are linked by their "+
-					"hashes, so that a removed or changed row is noticed by castellan audit verify."),
-		rest.Get("/admin/audit/chain", "Tell how the trail stands", rest.Tenant, g.chain).
+				"Each row records one security-relevant act. The rows of a chain are linked by hashes; castellan audit verify "+
+					"detects removed or changed rows."),
+		rest.Get("/admin/audit/chain", "Get the verification status of the audit log", rest.Tenant, g.chain).
 			Doc("getAuditChain",
-				"The last checkpoint is proved: its own MAC, the one before it, and that no chain is shorter than it "+
-					"says. Every row is proved by castellan audit verify."),
+				"Verifies the last checkpoint: its MAC, its link to the previous checkpoint, and that no chain is shorter "+
+					"than recorded. castellan audit verify verifies every row."),
 	).For(rest.Admin).Extended()
 }
 
 type listRequest struct {
-	UserID  *string    `json:"userId" doc:"whose account it concerns"`
-	ActorID *string    `json:"actorId" doc:"who did it: a user id, or operator for the command line"`
+	UserID  *string    `json:"userId" doc:"the account concerned"`
+	ActorID *string    `json:"actorId" doc:"the actor: a user id, or operator for the command line"`
 	Action  *string    `json:"action" example:"LOGIN"`
-	Request *string    `json:"requestId" doc:"what one request did" example:"01JD3XE5GNQ0V8X7C3W5T2B6RE"`
-	IP      *string    `json:"ip" doc:"what came from an address" example:"203.0.113.7"`
-	Target  *string    `json:"target" doc:"what concerns a record: a challenge, a transfer, a rule"`
+	Request *string    `json:"requestId" doc:"returns only entries of this request" example:"01JD3XE5GNQ0V8X7C3W5T2B6RE"`
+	IP      *string    `json:"ip" doc:"returns only entries from this client address" example:"203.0.113.7"`
+	Target  *string    `json:"target" doc:"returns only entries about this record: a challenge, a transfer, a rule"`
 	From    *rest.Time `json:"from" doc:"inclusive"`
-	To      *rest.Time `json:"to" doc:"inclusive; a date includes that whole day"`
+	To      *rest.Time `json:"to" doc:"inclusive; a date includes the whole day"`
 	rest.Paging
 }
 
@@ -75,20 +75,19 @@ func (in listRequest) query() (q audit.Query, err error) {
 	return q, err
 }
 
-// record is a row. Neither its id nor its hash is a secret: without the key of
-// the audit nobody can make another hash.
+// record is a row. Neither its id nor its hash is a secret: a forged hash requires the key of the audit.
 type record struct {
-	ID        string    `json:"id" doc:"the chain and the number within it"`
+	ID        string    `json:"id" doc:"the chain and the number within the chain"`
 	At        rest.Time `json:"at"`
-	ActorID   string    `json:"actorId" doc:"empty without a login"`
-	UserID    string    `json:"userId" doc:"empty where no account is concerned"`
+	ActorID   string    `json:"actorId" doc:"empty if the client is not logged in"`
+	UserID    string    `json:"userId" doc:"empty if no account is concerned"`
 	Action    string    `json:"action"`
 	Target    string    `json:"target" doc:"the record concerned"`
 	Outcome   string    `json:"outcome" enum:"success,refused"`
 	IP        string    `json:"ip"`
 	RequestID string    `json:"requestId"`
 	Detail    string    `json:"detail"`
-	Hash      string    `json:"hash" doc:"HMAC-SHA256 over the row and the one before it in its chain, in hexadecimal"`
+	Hash      string    `json:"hash" doc:"HMAC-SHA256 over the row and the previous row of the chain, in hexadecimal"`
 }
 
 func (record) SchemaName() string { return "AuditEntry" }
@@ -108,11 +107,11 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out r
 }
 
 type chain struct {
-	Counter int64      `json:"counter" doc:"of the last checkpoint; 0: none yet" example:"1440"`
-	MAC     string     `json:"mac" doc:"of the last checkpoint, in hexadecimal" example:"9f86d081884c7d65"`
-	At      *rest.Time `json:"at" doc:"when it was made; null: none yet"`
-	Holds   bool       `json:"holds" doc:"whether the trail is what the checkpoint says"`
-	Problem *string    `json:"problem" doc:"what does not hold; null where all holds" example:"checkpoint 7 is missing"`
+	Counter int64      `json:"counter" doc:"number of the last checkpoint; 0: none yet" example:"1440"`
+	MAC     string     `json:"mac" doc:"MAC of the last checkpoint, in hexadecimal" example:"9f86d081884c7d65"`
+	At      *rest.Time `json:"at" doc:"time of the last checkpoint; null: none yet"`
+	Holds   bool       `json:"holds" doc:"whether the audit log matches the checkpoint"`
+	Problem *string    `json:"problem" doc:"the mismatch; null if the audit log matches" example:"checkpoint 7 is missing"`
 }
 
 func (chain) SchemaName() string { return "AuditChain" }

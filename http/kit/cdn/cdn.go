@@ -1,8 +1,8 @@
-// Package cdn hands out the public files at /cdn/<path> (REQ-ANN-05, D-ADM-06), from the folder or through the service
-// from the bucket, which stays private: so the headers are always these, and an address says nothing of the storage.
+// Package cdn serves the public files at /cdn/<path> (REQ-ANN-05, D-ADM-06), from the folder or from the bucket,
+// which stays private. So the headers are always the same, and an address does not reveal the storage.
 //
-// The one idea: what comes from here is data and never a page. Browsers are told not to guess (nosniff) and to run
-// nothing (CSP sandbox); only what was written anew as a picture is shown, everything else is downloaded.
+// The one idea: these files are data and never a page. Browsers must not guess their type (nosniff) or run them
+// (CSP sandbox). Only re-encoded pictures are displayed; all other files are downloaded.
 //
 // Start reading at Mount.
 package cdn
@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	// forever is for a key that is never given again, asked for one that an upload may replace.
+	// forever is for a key that is never reused, asked for a key that an upload can replace.
 	forever = "public, max-age=31536000, immutable"
 	asked   = "public, no-cache"
-	// transferTime is how long one answer may take, beyond which its connection has ended anyway.
+	// transferTime bounds one answer; its connection ends by then anyway.
 	transferTime = 5 * time.Minute
 )
 
@@ -57,7 +57,7 @@ func serve(c *fiber.Ctx, files blob.Store) error {
 	return nil
 }
 
-// answer sends a file, a part of it, or that the client has it.
+// answer sends a file, a part of it, or 304.
 func answer(c *fiber.Ctx, s *sending) error {
 	head := make([]byte, min(s.f.Size, 16))
 	if _, err := io.ReadFull(s.f, head); err != nil {
@@ -72,7 +72,7 @@ func answer(c *fiber.Ctx, s *sending) error {
 	if r := c.Get(fiber.HeaderRange); r != "" && current(c, s.f.Info) {
 		begin, end, err := fasthttp.ParseByteRange([]byte(r), int(size))
 		switch {
-		case strings.Contains(r, ","): // several parts: the whole is an answer too (RFC 9110, section 14.2)
+		case strings.Contains(r, ","): // several parts: the whole file is valid too (RFC 9110, section 14.2)
 		case err != nil:
 			c.Set(fiber.HeaderContentRange, "bytes */"+strconv.FormatInt(size, 10))
 			c.Status(fiber.StatusRequestedRangeNotSatisfiable)
@@ -114,7 +114,7 @@ func describe(c *fiber.Ctx, f blob.Info, format picture.Format) {
 
 func tag(f blob.Info) string { return `"` + f.Version + `"` }
 
-// unchanged judges If-None-Match and, without it, If-Modified-Since (RFC 9110, section 13.2.2).
+// unchanged evaluates If-None-Match and, without it, If-Modified-Since (RFC 9110, section 13.2.2).
 func unchanged(c *fiber.Ctx, f blob.Info) bool {
 	if header := c.Get(fiber.HeaderIfNoneMatch); header != "" {
 		for part := range strings.SplitSeq(header, ",") {
@@ -128,7 +128,7 @@ func unchanged(c *fiber.Ctx, f blob.Info) bool {
 	return err == nil && !f.Modified.Truncate(time.Second).After(since)
 }
 
-// current judges If-Range (RFC 9110, section 13.1.5): a part of other bytes is of no use.
+// current evaluates If-Range (RFC 9110, section 13.1.5): a part of another version is useless.
 func current(c *fiber.Ctx, f blob.Info) bool {
 	header := c.Get(fiber.HeaderIfRange)
 	return header == "" || header == tag(f)

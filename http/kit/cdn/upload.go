@@ -16,16 +16,16 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/admin/cdn/upload", "Upload a public picture", rest.Tenant, g.upload, fault.InvalidField).
 			Body(rest.FileBody).
 			Try(`{"imageData":"`+rest.ExampleFile+`","imageName":"logo.png","folderType":"logo","useSuffix":false}`).
-			Doc("uploadToCdn", "A PNG, JPEG, WebP or GIF picture. It is written anew as PNG or JPEG, without metadata and "+
-				"without motion, and served by what it is, whatever its name says."),
+			Doc("uploadToCdn", "A PNG, JPEG, WebP or GIF picture. It is re-encoded as PNG or JPEG, without metadata and "+
+				"animation. The content type follows the content, not the file name."),
 	)
 }
 
 type uploadRequest struct {
 	ImageData  rest.Base64 `json:"imageData"`
-	ImageName  string      `json:"imageName" doc:"reduced to what an address can hold" example:"logo.png"`
-	FolderType string      `json:"folderType" doc:"one of the parameter CDN" example:"logo"`
-	UseSuffix  bool        `json:"useSuffix" default:"true" doc:"false: takes the place of the picture of this name"`
+	ImageName  string      `json:"imageName" doc:"characters invalid in a URL path are removed" example:"logo.png"`
+	FolderType string      `json:"folderType" doc:"a value of the parameter CDN" example:"logo"`
+	UseSuffix  bool        `json:"useSuffix" default:"true" doc:"false: replaces the picture of this name"`
 }
 
 type uploaded struct {

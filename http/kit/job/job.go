@@ -1,5 +1,4 @@
-// Package job serves the extensions by which an administrator follows and cancels
-// background jobs (D-EXT-01).
+// Package job serves the extensions that list and cancel background jobs, for administrators (D-EXT-01).
 package job
 
 import (
@@ -19,18 +18,18 @@ type Group struct{ Service *job.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/admin/jobs", "List the background jobs, newest first", rest.Tenant, g.list, fault.InvalidField).
+		rest.Get("/admin/jobs", "List background jobs, newest first", rest.Tenant, g.list, fault.InvalidField).
 			Try("type=sweep-files&status=done&limit=1").
-			Doc("listJobs", "Jobs that are over are kept for 30 days."),
-		rest.Get("/admin/jobs/{id}", "Show a background job, or wait for it with Prefer: wait=N", rest.TenantOrService,
+			Doc("listJobs", "Finished jobs are kept for 30 days."),
+		rest.Get("/admin/jobs/{id}", "Get a background job, or wait for it with Prefer: wait=N", rest.TenantOrService,
 			g.show, fault.RecordNotFound).Holds().Tags().Try("id=${listJobs.type=sweep-files.id}").
-			Doc("getJob", "With Prefer: wait=N the answer comes when the job is over, or when it is no longer as "+
-				"If-None-Match names it, and after N seconds in any case."),
+			Doc("getJob", "With Prefer: wait=N, the response is delayed until the job finishes, until its version no "+
+				"longer matches If-None-Match, or for at most N seconds."),
 		rest.NamesBy(rest.Post("/admin/jobs/{id}/cancel", "Cancel a background job", rest.Tenant, g.cancel,
 			fault.RecordNotFound).
 			TryLast(`{"id":"${listJobs.type=sweep-files.id}"}`).
-			Doc("cancelJob", "It ends before its next step; the answer waits up to two seconds for that. What was not "+
-				"come to counts as skipped. A job that is over stays as it is."), g.starter),
+			Doc("cancelJob", "The job stops before its next step; the response waits up to two seconds for the stop. "+
+				"Remaining items count as skipped. A finished job stays unchanged."), g.starter),
 	).For(rest.Admin).Extended()
 }
 
@@ -53,22 +52,22 @@ type record struct {
 	Type       string     `json:"type" example:"accounting"`
 	Status     string     `json:"status" enum:"queued,running,paused,cancelled,done,failed"`
 	Done       int64      `json:"done" example:"9960"`
-	Total      int64      `json:"total" example:"10000" doc:"grows while recipients are noted"`
+	Total      int64      `json:"total" example:"10000" doc:"grows while recipients are collected"`
 	Failed     int64      `json:"failed" example:"17"`
-	Unknown    int64      `json:"unknown" example:"20" doc:"perhaps sent when a node was lost"`
+	Unknown    int64      `json:"unknown" example:"20" doc:"items of unknown outcome after a node failure"`
 	Skipped    int64      `json:"skipped" example:"3"`
-	StartedAt  *rest.Time `json:"startedAt" example:"2026-01-31T10:00:00.000Z" doc:"null before its first step"`
-	FinishedAt *rest.Time `json:"finishedAt" example:"2026-01-31T10:05:00.000Z" doc:"null until it is over"`
-	Error      *string    `json:"error" example:"the mail server is away" doc:"why the last attempt failed"`
-	Failures   []failure  `json:"failures,omitempty" doc:"the failed by reason; left out where none is known"`
+	StartedAt  *rest.Time `json:"startedAt" example:"2026-01-31T10:00:00.000Z" doc:"null before the first step"`
+	FinishedAt *rest.Time `json:"finishedAt" example:"2026-01-31T10:05:00.000Z" doc:"null until the job finishes"`
+	Error      *string    `json:"error" example:"the mail server is away" doc:"reason of the last failed attempt"`
+	Failures   []failure  `json:"failures,omitempty" doc:"failed items by reason; omitted if there are none"`
 }
 
 func (record) SchemaName() string { return "Job" }
 
-// failure is how many items failed for one reason.
+// failure is the number of items that failed for one reason.
 type failure struct {
-	Reason string   `json:"reason" example:"INVALID_STATE" doc:"a code of errors; OTHER: of further reasons"`
-	Text   string   `json:"text" example:"refused by the other side (MAIL)" doc:"in the language of the caller"`
+	Reason string   `json:"reason" example:"INVALID_STATE" doc:"an error code; OTHER combines further reasons"`
+	Text   string   `json:"text" example:"refused by the other side (MAIL)" doc:"in the requested language"`
 	Count  int64    `json:"count" example:"17"`
 	First  []string `json:"first" doc:"ids of the first items" example:"[\"01JD3X4Q7V0S8D4T2M6B9N1ZKA\"]"`
 }

@@ -195,7 +195,7 @@ func TestVersions(t *testing.T) {
 		leaving, leave := context.WithCancel(t.Context())
 		s.service.Leaving = leaving
 		leave()
-		ask(200, "Prefer", "wait=20") // a node that leaves keeps nobody waiting
+		ask(200, "Prefer", "wait=20") // a leaving node keeps no client waiting
 		if time.Since(began) > 10*time.Second {
 			t.Error("waited for a node that leaves")
 		}

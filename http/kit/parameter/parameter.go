@@ -1,6 +1,5 @@
-// Package parameter serves the system parameters of section 4.10 of the interface
-// (D-ADM-02): two endpoints, of which the second asks for a code of the
-// administrator's authenticator.
+// Package parameter serves the system parameters of section 4.10 of the interface (D-ADM-02):
+// two endpoints, of which the second requires a code of the administrator's authenticator.
 package parameter
 
 import (
@@ -15,19 +14,18 @@ import (
 
 const section = "4.10 Admin operations"
 
-// Group serves the endpoints. The list shows what is stored, not this node's
-// snapshot of it.
+// Group serves the endpoints. The list shows the stored values, not this node's snapshot.
 type Group struct{ Service *parameter.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/admin/get-parameters", "List the system parameters", rest.Tenant, g.list, fault.InvalidField).
-			Doc("listParameters", "Lists of codes, folders of uploads and other values that the service reads."),
-		rest.NamesBy(rest.Post("/admin/update-parameters", "Change a system parameter", rest.Tenant, g.update,
+		rest.Get("/admin/get-parameters", "List system parameters", rest.Tenant, g.list, fault.InvalidField).
+			Doc("listParameters", "Lists of codes, upload folders and other values that the service reads."),
+		rest.NamesBy(rest.Post("/admin/update-parameters", "Update a system parameter", rest.Tenant, g.update,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Body(rest.LargeBody).MarkSensitive().
 			Try(`{"id":${listParameters.0.id},"json":${listParameters.0.json}}`).
-			Doc("updateParameter", "The object is replaced as a whole, on every node. Of two administrators who send "+
-				"the ifUpdatedAt of one version the second is refused."), g.ignored),
+			Doc("updateParameter", "The object is replaced as a whole, on every node. If two administrators send the "+
+				"ifUpdatedAt of the same version, the second request is refused."), g.ignored),
 	)
 }
 
@@ -44,7 +42,7 @@ type record struct {
 	JSON       json.RawMessage `json:"json" schema:"ParameterValues"`
 	IsEditable bool            `json:"isEditable"`
 	CreatedAt  rest.Time       `json:"createdAt"`
-	UpdatedAt  rest.Time       `json:"updatedAt" doc:"grows with every change" example:"2026-11-22T10:00:00.000Z"`
+	UpdatedAt  rest.Time       `json:"updatedAt" doc:"increases with every change" example:"2026-11-22T10:00:00.000Z"`
 }
 
 func (record) SchemaName() string { return "Parameter" }
@@ -62,12 +60,11 @@ func (g Group) list(ctx context.Context, _ rest.Caller, in listRequest) ([]recor
 type updateRequest struct {
 	ID   rest.ID   `json:"id"`
 	JSON rest.JSON `json:"json" schema:"ParameterValues"`
-	// IfUpdatedAt is an option of ours.
-	IfUpdatedAt *rest.Time `json:"ifUpdatedAt" doc:"extension: the version to be changed; another is refused"`
+	// IfUpdatedAt is an extension.
+	IfUpdatedAt *rest.Time `json:"ifUpdatedAt" doc:"extension: the expected version; another version is refused"`
 }
 
-// ignored names the users whom a change of AMLCONTROL exempts from the AML control, or no
-// longer exempts.
+// ignored returns the users that a change of AMLCONTROL exempts from the AML control, or no longer exempts.
 func (g Group) ignored(ctx context.Context, _ rest.Caller, in updateRequest) (rest.Named, error) {
 	found, err := g.Service.Store.List(ctx, parameter.Query{ID: (*int64)(&in.ID), Code: &parameter.AMLControl.Code})
 	n := rest.Named{Matter: rest.Standing}

@@ -69,7 +69,7 @@ func (s service) id(t *testing.T, code string) int64 {
 	return all[0].ID
 }
 
-// update sends an update with a right code and tells the answer in short.
+// update sends an update with a right code and summarizes the answer.
 func (s service) update(body string) string {
 	status, answer := s.Call("POST update-parameters", body, "otp", "123456")
 	if status == 200 {
@@ -173,7 +173,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// The audit tells the old value and the new one, and no secret.
+// The audit log has the old and the new value, and no secret.
 func TestAudit(t *testing.T) {
 	both(t, func(t *testing.T, s service) {
 		free := s.id(t, "FREE")

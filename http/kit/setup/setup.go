@@ -1,5 +1,5 @@
-// Package setup serves the extension by which administrators see which controls and features are off, and have all
-// that is set checked live (D-INT-09).
+// Package setup serves the extension that lists disabled controls and features and checks the configured
+// services live, for administrators (D-INT-09).
 package setup
 
 import (
@@ -15,42 +15,41 @@ const section = "Extensions: setup"
 
 // Group serves the endpoint.
 type Group struct {
-	// Report judges settings and parameters; Check also makes the live checks, at most once at a time.
+	// Report evaluates settings and parameters; Check also runs the live checks, at most once at a time.
 	Report func(ctx context.Context) setup.Report
 	Check  func(ctx context.Context) (setup.Report, error)
 }
 
 var _ rest.Group = Group{}
 
-// Endpoints lists the line of the table.
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/admin/setup", "List the controls and features that are off", rest.Tenant, g.show, fault.InvalidField,
+		rest.Get("/admin/setup", "List disabled controls and features", rest.Tenant, g.show, fault.InvalidField,
 			fault.Unavailable).
-			Doc("getSetup", "The findings of castellan doctor, on the node that answers. With check=true all that is set is "+
-				"also checked live, which takes up to ten seconds: servers are reached, an object is written to the files and "+
-				"deleted, and no message is sent. Callers share a run that is under way."),
+			Doc("getSetup", "The findings of castellan doctor on the answering node. With check=true the configured "+
+				"services are also checked live, for up to ten seconds. The checks connect to servers, and write and delete a "+
+				"file, but send no message. Concurrent callers share one run."),
 	).For(rest.Admin).Extended()
 }
 
 type request struct {
-	Check *bool `json:"check" doc:"true: make the live checks too"`
+	Check *bool `json:"check" doc:"true: run the live checks"`
 }
 
-// report is what is known of the installation.
+// report is the state of the installation.
 type report struct {
 	Mode      string     `json:"mode" enum:"production,development"`
-	CheckedAt *rest.Time `json:"checkedAt" example:"2026-11-24T10:00:00.000Z" doc:"time of the live checks, or null"`
-	Findings  []finding  `json:"findings" doc:"the most severe first"`
+	CheckedAt *rest.Time `json:"checkedAt" example:"2026-11-23T10:00:00.000Z" doc:"time of the live checks; null: not run"`
+	Findings  []finding  `json:"findings" doc:"most severe first"`
 }
 
 // finding is one control or feature that is off, or the outcome of a live check.
 type finding struct {
 	Key      string `json:"key" example:"mail.host" doc:"the setting, the parameter, or the name of the check"`
-	Severity string `json:"severity" enum:"control,fault,feature,ok" doc:"control: off; fault: a check failed"`
+	Severity string `json:"severity" enum:"control,fault,feature,ok" doc:"control: control off; fault: a check failed"`
 	State    string `json:"state" example:"empty"`
 	Effect   string `json:"effect" example:"no mail is sent" doc:"empty for ok"`
-	Mend     string `json:"mend" example:"set mail.host and mail.from" doc:"the change that ends it; empty for ok"`
+	Mend     string `json:"mend" example:"set mail.host and mail.from" doc:"change that resolves it; empty for ok"`
 }
 
 func (g Group) show(ctx context.Context, _ rest.Caller, in request) (rest.Data[report], error) {

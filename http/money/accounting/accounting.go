@@ -1,5 +1,4 @@
-// Package accounting serves the integration of the bookkeeping, of section 4.10 of
-// the interface (D-ADM-01).
+// Package accounting serves the accounting integration of section 4.10 of the interface (D-ADM-01).
 package accounting
 
 import (
@@ -16,24 +15,24 @@ type Group struct{ Service *accounting.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section("4.10 Admin operations",
-		rest.Post("/integration/begin-accounting-integration", "Make the journal of a period and deliver it", rest.Tenant,
+		rest.Post("/integration/begin-accounting-integration", "Start the delivery of an accounting journal", rest.Tenant,
 			g.begin, fault.InvalidField).Idempotent().
 			Try(`{"startDate":"2026-10-01","endDate":"2026-10-31","invoiceDate":"2026-11-01"}`).
-			Doc("beginAccountingIntegration", "A job writes what was booked, by day and currency, as CSV and JSON, and "+
-				"posts both to accounting.url. The same period gives the same job."),
+			Doc("beginAccountingIntegration", "A job aggregates the bookings by day and currency, and posts them as CSV "+
+				"and JSON to accounting.url. The same period returns the same job."),
 	)
 }
 
 type beginRequest struct {
 	StartDate   rest.Time `json:"startDate" example:"2026-10-01"`
-	EndDate     rest.Time `json:"endDate" doc:"inclusive; a date includes that whole day" example:"2026-10-31"`
+	EndDate     rest.Time `json:"endDate" doc:"inclusive; a date includes the whole day" example:"2026-10-31"`
 	InvoiceDate rest.Time `json:"invoiceDate" example:"2026-11-01"`
 }
 
 type begun struct {
 	Accepted bool   `json:"accepted"`
-	ID       string `json:"id" doc:"of the job"`
-	Count    int    `json:"count" doc:"days of the period" example:"31"`
+	ID       string `json:"id" doc:"id of the job"`
+	Count    int    `json:"count" doc:"number of days in the period" example:"31"`
 }
 
 func (g Group) begin(ctx context.Context, who rest.Caller, in beginRequest) (out rest.Data[begun], err error) {

@@ -159,8 +159,8 @@ const table = `date,currency,network,entry,account,debit,credit,count,invoiceDat
 2026-01-02,'=ETH,NET,adjustment,user,0,7,1,2026-01-05
 `
 
-// REQ-ADM-01, D-ADM-01: 64 who ask for one period get one job; its files are
-// balanced, delivered with a signature, and the same when a step is done again.
+// REQ-ADM-01, D-ADM-01: 64 requests for one period get one job; its files are balanced,
+// delivered with a signature, and the same when a step is done again.
 func TestJournal(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		ids := map[string]bool{}
@@ -214,7 +214,7 @@ func TestJournal(t *testing.T) {
 			t.Error("a second run makes other files")
 		}
 
-		// A period without a movement, and one that nobody takes.
+		// A period without a movement, and one that no receiver accepts.
 		empty, _ := s.begin(t, strings.ReplaceAll(period, "2026", "2027"))
 		s.jobs.Finish(t, empty, func(until time.Time) { s.now = until })
 		rows, err := csv.NewReader(strings.NewReader(s.posted["accounting/"+empty+".csv"])).ReadAll()
@@ -253,7 +253,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// The address that was given is called, and nobody else; errors name none.
+// Only the configured address is called; errors name none.
 func TestCourier(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("a redirect was followed")

@@ -8,9 +8,8 @@ import (
 	"castellan/http/rest"
 )
 
-// Section 4.18 of the interface: every endpoint asks for x-auth, before it looks at the
-// body.
-func TestWhoMayEnter(t *testing.T) {
+// Section 4.18 of the interface: every endpoint requires x-auth, before it reads the body.
+func TestAccess(t *testing.T) {
 	var got []string
 	for _, e := range (httpaddressbook.Group{}).Endpoints() {
 		if e.Credential != rest.User || e.Audience != rest.SelfUser || e.Extension {

@@ -22,25 +22,25 @@ type Group struct{ Service *addressbook.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/asset/withdrawal-addresses"
 	return rest.Section(section,
-		rest.Get(path, "List the caller's addresses, oldest first", rest.User, g.list).
-			Doc("listWithdrawalAddresses", "Only entries of the caller are listed."),
-		rest.Post(path, "Add an address", rest.User, g.add,
+		rest.Get(path, "List the caller's withdrawal addresses, oldest first", rest.User, g.list).
+			Doc("listWithdrawalAddresses", "Returns only entries of the caller."),
+		rest.Post(path, "Create a withdrawal address", rest.User, g.add,
 			fault.InvalidField, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded, fault.RecordAlreadyExist,
 			fault.RecordLimitReached).
 			Body(rest.LargeBody).
 			Doc("addWithdrawalAddress",
-				"The address must be a valid one of the network; its checksum is checked where the network "+
-					"has one. A name, and an address on a network, stands once in the book of an account."),
-		rest.Patch(path, "Change the name or the address of an entry", rest.User, g.change,
+				"The address must be valid on the network, including its checksum if the network defines one. Names, and "+
+					"addresses on a network, are unique within the address book of an account."),
+		rest.Patch(path, "Update a withdrawal address", rest.User, g.change,
 			fault.InvalidField, fault.RecordNotFound, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded,
 			fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
 			Try(`{"id":${addWithdrawalAddress.data.id},"name":"Warm wallet"}`).
 			Doc("updateWithdrawalAddress",
-				"Send address, name or both. A new address is checked like that of a new entry."),
-		rest.Delete(path, "Remove an entry", rest.User, g.remove, fault.InvalidField, fault.RecordNotFound).
+				"Send address, name or both. A new address is validated as in addWithdrawalAddress."),
+		rest.Delete(path, "Delete a withdrawal address", rest.User, g.remove, fault.InvalidField, fault.RecordNotFound).
 			Try(`{"id":${addWithdrawalAddress.data.id}}`).
-			Doc("deleteWithdrawalAddress", "Only an entry of the caller can be deleted."),
+			Doc("deleteWithdrawalAddress", "The caller can delete only own entries."),
 	)
 }
 
@@ -53,8 +53,8 @@ type record struct {
 	NetworkID    int64  `json:"networkId"`
 	CurrencyCode string `json:"currencyCode"`
 	NetworkCode  string `json:"networkCode"`
-	// UsableFrom is left out where no waiting time is configured.
-	UsableFrom *rest.Time `json:"usableFrom,omitempty" doc:"withdrawals are possible from then; only with a waiting time"`
+	// UsableFrom is omitted if no waiting time is configured.
+	UsableFrom *rest.Time `json:"usableFrom,omitempty" doc:"earliest withdrawal; present if a waiting time is configured"`
 }
 
 func (record) SchemaName() string { return "WithdrawalAddress" }
@@ -76,7 +76,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 type addRequest struct {
 	CurrencyCode string `json:"currencyCode" example:"USDT"`
 	NetworkCode  string `json:"networkCode" example:"TRX"`
-	Address      string `json:"address" doc:"an address of the network" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
+	Address      string `json:"address" doc:"an address on the network" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
 	Name         string `json:"name" doc.maxLength:"32" example:"Cold wallet"`
 }
 
@@ -88,8 +88,8 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Da
 
 type changeRequest struct {
 	ID      rest.ID `json:"id"`
-	Address *string `json:"address" doc:"or name, or both" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
-	Name    *string `json:"name" doc:"or address, or both" doc.maxLength:"32" example:"Cold wallet"`
+	Address *string `json:"address" doc:"send address, name or both" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
+	Name    *string `json:"name" doc:"send name, address or both" doc.maxLength:"32" example:"Cold wallet"`
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {

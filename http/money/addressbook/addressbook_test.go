@@ -199,7 +199,7 @@ func TestUnique(t *testing.T) {
 	})
 }
 
-// D-WAD-03: of several errors the first in the order is told.
+// D-WAD-03: of several errors the first in the order is returned.
 func TestOrderOfErrors(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		long := strings.Repeat("n", 33)
@@ -259,7 +259,7 @@ func TestOrderOfErrors(t *testing.T) {
 	})
 }
 
-// D-WAD-08, REQ-WAD-04, 05: an id that is not the caller's is nobody's.
+// D-WAD-08, REQ-WAD-04, 05: another user's id is answered like an unknown id.
 func TestSomeoneElsesID(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		id := s.add("user1", "BTC", "BTC", btc, "mine")
@@ -292,7 +292,7 @@ func TestParallelAdditions(t *testing.T) {
 			t.Errorf("%d addresses, %d audit rows", n, s.rows())
 		}
 
-		// One name, one address, however many ask for it at once.
+		// One name and one address, however many requests run concurrently.
 		count = s.race(8, func(i int) (int, string) {
 			return s.as("user2", "POST", post("DOGE", "DOGE", nth(i), "the name"))
 		})

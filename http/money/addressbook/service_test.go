@@ -21,7 +21,7 @@ import (
 	"castellan/persistence/money"
 )
 
-// service is the section over a real database and a clock that stands still.
+// service is the section over a real database and a fixed clock.
 type service struct {
 	t     *testing.T
 	site  *apitest.Site

@@ -1,5 +1,5 @@
-// Package balance serves what administrators see of the money of users, of section
-// 4.9 of the interface (decision D-PRC-06). domain/money/balance sums it.
+// Package balance serves the balances of users for administrators, a part of section 4.9 of
+// the interface (decision D-PRC-06). domain/money/balance adds them up.
 //
 // Start reading at Endpoints.
 package balance
@@ -31,19 +31,20 @@ type Group struct {
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section("4.9 Process and balance",
-		rest.Get("/admin/get-member-asset-balances", "List what a user has", rest.Tenant, g.member, fault.InvalidField).
+		rest.Get("/admin/get-member-asset-balances", "List the balances of a user", rest.Tenant, g.member,
+			fault.InvalidField).
 			Try("userId=${user.id}").
-			Doc("listMemberBalances", "One item for each currency on each network of which the user ever had something. "+
-				"A user that is not there, or is of another type, has none."),
-		rest.Get("/admin/get-member-asset-balances-sum", "Add up what users have", rest.Tenant, g.sum,
+			Doc("listMemberBalances", "One item for each currency and network on which the user has ever had a balance. An "+
+				"unknown user, or a user of another type, gives an empty list."),
+		rest.Get("/admin/get-member-asset-balances-sum", "Get the total balances of all users", rest.Tenant, g.sum,
 			fault.InvalidField).
-			Doc("sumMemberBalances", "By currency, over all its networks. available is the sum of what each account may "+
-				"use: what is blocked beyond the balance of one takes nothing of others."),
-		rest.Get("/balance/get-daily-position", "List what came in and went out day by day", rest.Tenant, g.positions,
+			Doc("sumMemberBalances", "Totals by currency over all its networks. available sums the available balances of "+
+				"all accounts. A blockage that exceeds the balance of an account does not reduce the sum further."),
+		rest.Get("/balance/get-daily-position", "List deposits and withdrawals by day", rest.Tenant, g.positions,
 			fault.InvalidField).
-			Doc("listDailyPositions", "Over the accounts of all users, by day of UTC and currency, newest first, from the "+
-				"first movement of a currency on; quiet days too. Without dates the last 30 days. The dates select whole "+
-				"days. balance is that of the end of the day, or of now."),
+			Doc("listDailyPositions", "Totals of all users by day (UTC) and currency, newest first, starting with the "+
+				"first movement of the currency. Days without movements are included. Without dates, the last 30 days. The "+
+				"dates select whole days. balance is the closing balance of the day; for today, the current balance."),
 	)
 }
 
@@ -52,13 +53,12 @@ type memberRequest struct {
 	Type   *string `json:"type" maxLength:"64" example:"bireysel" doc:"type of the user"`
 }
 
-// memberBalance is a user asset and whose it is.
+// memberBalance is a user asset with its user.
 type memberBalance struct {
 	UserID string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	wire.UserAsset
 }
 
-// SchemaName names the schema in the published document.
 func (memberBalance) SchemaName() string { return "MemberBalance" }
 
 func (g Group) member(ctx context.Context, _ rest.Caller, in memberRequest) ([]memberBalance, error) {
@@ -81,12 +81,12 @@ func (g Group) member(ctx context.Context, _ rest.Caller, in memberRequest) ([]m
 
 type sumRequest struct {
 	UserID     *string  `json:"userId" maxLength:"64"`
-	Code       *string  `json:"code" maxLength:"64" example:"USDT" doc:"of the currency, in any case"`
+	Code       *string  `json:"code" maxLength:"64" example:"USDT" doc:"currency code, not case-sensitive"`
 	CurrencyID *rest.ID `json:"currencyId"`
 }
 
-// assets are those that the filters select, nil for all. Of an asset that the
-// catalogue has no more its number is the code.
+// assets are the assets that the filters select, nil for all. The code of an asset that is no
+// longer in the catalogue is its number.
 func (g Group) assets(code string, id *rest.ID) []int64 {
 	if code == "" && id == nil {
 		return nil
@@ -105,16 +105,15 @@ func (g Group) assets(code string, id *rest.ID) []int64 {
 	return out
 }
 
-// currencySum is what users have of a currency.
+// currencySum is the total balance of users in a currency.
 type currencySum struct {
 	CurrencyCode string        `json:"currencyCode" example:"USDT"`
-	CurrencyID   int64         `json:"currencyId" doc:"0: of an asset that is in the catalogue no more"`
+	CurrencyID   int64         `json:"currencyId" doc:"0: the currency is no longer in the catalogue"`
 	Balance      amount.Amount `json:"balance" example:"120.5"`
 	Available    amount.Amount `json:"available" example:"100"`
 	Locked       amount.Amount `json:"locked" example:"20.5"`
 }
 
-// SchemaName names the schema in the published document.
 func (currencySum) SchemaName() string { return "CurrencySum" }
 
 func (g Group) sum(ctx context.Context, _ rest.Caller, in sumRequest) ([]currencySum, error) {
@@ -158,7 +157,7 @@ func (c *currencySum) add(s balance.Sum) (err error) {
 type positionRequest struct {
 	StartDate *rest.Time `json:"startDate"`
 	EndDate   *rest.Time `json:"endDate" doc:"inclusive"`
-	Symbol    *string    `json:"symbol" maxLength:"64" example:"USDT" doc:"code of the currency, in any case"`
+	Symbol    *string    `json:"symbol" maxLength:"64" example:"USDT" doc:"currency code, not case-sensitive"`
 	rest.Paging
 }
 
@@ -167,11 +166,10 @@ type position struct {
 	Symbol     string        `json:"symbol" example:"USDT"`
 	Deposit    amount.Amount `json:"deposit" example:"120.5"`
 	Withdrawal amount.Amount `json:"withdrawal" example:"20.5"`
-	Net        amount.Amount `json:"net" example:"100" doc:"deposit less withdrawal"`
+	Net        amount.Amount `json:"net" example:"100" doc:"deposits minus withdrawals"`
 	Balance    amount.Amount `json:"balance" example:"1100"`
 }
 
-// SchemaName names the schema in the published document.
 func (position) SchemaName() string { return "DailyPosition" }
 
 // days is the default range, today included.

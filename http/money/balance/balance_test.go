@@ -251,7 +251,7 @@ func TestDailyPosition(t *testing.T) {
 	})
 }
 
-func TestWhoMayEnter(t *testing.T) {
+func TestAccess(t *testing.T) {
 	both(t, func(s *site) {
 		for _, line := range []string{"GET admin/get-member-asset-balances?userId=jane",
 			"GET admin/get-member-asset-balances-sum", "GET balance/get-daily-position"} {

@@ -21,37 +21,37 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/blockage/get-blockage-history", "List blockages, newest first", rest.Tenant, g.list, fault.InvalidField).
 			For(rest.Admin).Try("userId=${user.id}&blockTypeId=2,3&status=active").
-			Doc("listBlockages", "A blockage is listed where it has everything that is asked for, of the types any one. "+
-				"Deleted ones are left out."),
+			Doc("listBlockages", "Filters are combined: a blockage must match all of them, and any of the given types. "+
+				"Deleted blockages are omitted."),
 		rest.Get("/admin/blockage/get-all-block-histories", "List the blockages of all users, newest first", rest.Tenant,
 			g.listAll, fault.InvalidField).
 			Try("currencyCode=BTC").
-			Doc("listAllBlockages", "With the names of the users. Deleted ones are left out."),
-		rest.Post("/blockage/insert-blockage-history", "Block an amount of a user", rest.Tenant, g.insert,
+			Doc("listAllBlockages", "Includes the names of the users. Deleted blockages are omitted."),
+		rest.Post("/blockage/insert-blockage-history", "Create a blockage", rest.Tenant, g.insert,
 			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).Idempotent().
 			Try(`{"userId":"${user.id}","currencyCode":"BTC","blockTypeId":2,"amount":0.1,"description":"Court order"}`).
 			Names(rest.Standing, "userId").
-			Doc("addBlockage", "What is available falls by the amount. The amount may exceed it, and then holds what "+
-				"comes in later, too. Of a currency on several networks what is available there is locked first."),
-		rest.NamesBy(rest.Post("/blockage/update-blockage-history", "Release a blockage, or make it active again",
+			Doc("addBlockage", "The available balance falls by the amount. An amount above the available balance also "+
+				"holds later deposits. If the currency has several networks, available balances are locked first."),
+		rest.NamesBy(rest.Post("/blockage/update-blockage-history", "Release or reactivate a blockage",
 			rest.Tenant, g.update, fault.InvalidField, fault.RecordNotFound).For(rest.Admin).
 			Try(`{"id":"${addBlockage.data.id}","status":"released","comment":"The order was withdrawn"}`).
-			Doc("updateBlockage", "Of a status that it has nothing changes. What closing an account has blocked and an "+
-				"administrator makes active again stays when the account is opened."),
+			Doc("updateBlockage", "Setting the current status changes nothing. Closing an account creates blockages. If an "+
+				"administrator reactivates one, it stays active when the account is reopened."),
 			func(ctx context.Context, _ rest.Caller, in updateRequest) (rest.Named, error) {
 				return g.owner(ctx, in.ID)
 			}),
 		rest.NamesBy(rest.Post("/blockage/delete-blockage-history", "Delete a blockage", rest.Tenant, g.remove,
 			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).
 			TryLast(`{"id":"${addBlockage.data.id}"}`).
-			Doc("deleteBlockage", "It is released, and no list shows it any more."),
+			Doc("deleteBlockage", "The amount is released, and the blockage no longer appears in lists."),
 			func(ctx context.Context, _ rest.Caller, in removeRequest) (rest.Named, error) {
 				return g.owner(ctx, in.ID)
 			}),
 	)
 }
 
-// owner names the user of a blockage.
+// owner returns the user of a blockage.
 func (g Group) owner(ctx context.Context, id rest.ID) (rest.Named, error) {
 	b, err := g.Service.Store.Get(ctx, int64(id))
 	return rest.Named{Users: []string{b.UserID}, Matter: rest.Standing}, err
@@ -70,7 +70,6 @@ type record struct {
 	UpdatedAt    *rest.Time    `json:"updatedAt" doc:"null: never" example:"2026-11-22T10:00:00.000Z"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "Blockage" }
 
 // namedRecord is a blockage in the list of all users.
@@ -85,7 +84,6 @@ type namedRecord struct {
 	CreatedAt    rest.Time     `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (namedRecord) SchemaName() string { return "NamedBlockage" }
 
 func show(b blockage.Blockage) record {
@@ -100,7 +98,7 @@ func showNamed(b blockage.Blockage) namedRecord {
 
 type listRequest struct {
 	UserID       *string    `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	CurrencyID   *rest.ID   `json:"currencyId" doc:"as getCurrencyInfo names it"`
+	CurrencyID   *rest.ID   `json:"currencyId" doc:"id of the currency"`
 	CurrencyCode *string    `json:"currencyCode" maxLength:"64" example:"BTC"`
 	BlockTypeID  *[]rest.ID `json:"blockTypeId" maxItems:"100" doc:"any of these types"`
 	Status       *string    `json:"status" enum:"active,released"`
@@ -118,7 +116,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, show)
 }
 
-// ofCode narrows a query to the currency of a code; false where that leaves nothing.
+// ofCode limits a query to the currency of a code; false if nothing can match.
 func (g Group) ofCode(q *blockage.Query, code *string) bool {
 	if code == nil {
 		return true
@@ -150,11 +148,11 @@ type object map[string]any
 type insertRequest struct {
 	UserID          string        `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	CurrencyCode    string        `json:"currencyCode" maxLength:"64" example:"BTC"`
-	BlockTypeID     int64         `json:"blockTypeId" minimum:"1" maximum:"9007199254740991" doc:"what for" example:"2"`
+	BlockTypeID     int64         `json:"blockTypeId" minimum:"1" maximum:"9007199254740991" doc:"reason id" example:"2"`
 	Amount          amount.Amount `json:"amount" doc.exclusiveMinimum:"0" example:"0.1"`
 	Description     *string       `json:"description" maxLength:"2000" example:"Court order"`
-	BlockSourceID   *int64        `json:"blockSourceId" minimum:"1" maximum:"9007199254740991" doc:"who asked" example:"1"`
-	DescriptionJSON *object       `json:"descriptionJson" doc:"kept as it is"`
+	BlockSourceID   *int64        `json:"blockSourceId" minimum:"1" maximum:"9007199254740991" doc:"requester" example:"1"`
+	DescriptionJSON *object       `json:"descriptionJson" doc:"any JSON, returned as sent"`
 }
 
 func (g Group) insert(ctx context.Context, who rest.Caller, in insertRequest) (rest.Data[record], error) {
@@ -187,7 +185,6 @@ type removed struct {
 	Deleted bool   `json:"deleted" example:"true"`
 }
 
-// SchemaName names the schema in the published document.
 func (removed) SchemaName() string { return "DeletedBlockage" }
 
 func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {

@@ -244,7 +244,7 @@ func TestBlockedAcrossNetworks(t *testing.T) {
 		s.Call(update, `{"id":"`+two+`","status":"active"}`)
 		s.has("jane", "USDT/TRX", "3 3 0")
 		s.has("jane", "USDT/ETH", "14 7 7")
-		// Who has no account gets one.
+		// A user without an account gets one.
 		s.block("mark", "USDT", "0.000001", 1)
 		s.has("mark", "USDT/ETH", "0 0.000001 0")
 		storetest.Must(t, s.pay("mark", "USDT/ETH", "1"))
@@ -305,7 +305,7 @@ func TestListOfBlockages(t *testing.T) {
 	})
 }
 
-// lists asks for a list and compares the types of the blockages.
+// lists gets a list and compares the types of the blockages.
 func (s site) lists(line, want string) {
 	s.Helper()
 	status, got := s.Call(line, "")

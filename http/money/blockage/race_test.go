@@ -55,7 +55,7 @@ func TestBlockagesInARace(t *testing.T) {
 		if storetest.Must(t, err); n != 24 {
 			t.Errorf("%d were deleted", n)
 		}
-		// Who has no account yet gets one, once.
+		// A user without an account gets exactly one.
 		race(12, func(int) { s.block("mark", "BTC", "1", 1) })
 		s.has("mark", "BTC/BTC", "0 12 0")
 	})

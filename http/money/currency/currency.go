@@ -1,9 +1,9 @@
-// Package currency serves section 4.7 of the interface, currencies and assets: what
-// there is, what an account has of it, how administrators set it up, and exchange
-// rates. It reads and writes the wire shapes of its section 2.5 (decisions D-CUR-01
-// to D-CUR-11) and leaves every rule to domain/money/currency and domain/money/rate.
+// Package currency serves section 4.7 of the interface: currencies, the assets of an account,
+// their setup by administrators, and exchange rates. It reads and writes the wire shapes of
+// its section 2.5 (decisions D-CUR-01 to D-CUR-11) and leaves every rule to
+// domain/money/currency and domain/money/rate.
 //
-// Start reading at Endpoints, then setup.go for what administrators send.
+// Start reading at Endpoints, then setup.go for the requests of administrators.
 package currency
 
 import (
@@ -20,8 +20,8 @@ import (
 
 const title = "4.7 Currency and assets"
 
-// Group serves the section. What everybody asks for is answered from the node's
-// snapshot; an administrator's list is read from the table.
+// Group serves the section. Public requests are answered from the node's snapshot; lists for
+// administrators are read from the table.
 type Group struct {
 	Service *currency.Service
 	Live    *currency.Live
@@ -31,44 +31,45 @@ type Group struct {
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(title,
-		rest.Get("/currency/get-currency-info", "Tell about one currency", rest.NoAuth, g.info, fault.RecordNotFound).
+		rest.Get("/currency/get-currency-info", "Get a currency", rest.NoAuth, g.info, fault.RecordNotFound).
 			For(rest.Public).
-			Doc("getCurrencyInfo", "The first currency and network that match, in any case; without filters the first "+
-				"active currency."),
-		rest.Get("/get-all-currency-network", "List every currency on every network", rest.Tenant, g.pairs).
+			Doc("getCurrencyInfo", "Returns the first match of currency and network, not case-sensitive. Without filters, "+
+				"returns the first active currency."),
+		rest.Get("/get-all-currency-network", "List currencies with their networks", rest.Tenant, g.pairs).
 			For(rest.SelfUser).
-			Doc("listCurrencyNetworks", "What may be deposited and withdrawn, and where."),
-		rest.Get("/admin/currency/get-all", "List currencies, networks or the links of both", rest.Tenant, g.all).
-			Doc("listCurrencyRecords", "A filter that belongs to another type is ignored."),
-		rest.Get("/user/asset", "List what the caller has", rest.Tenant, g.assets).For(rest.SelfUser).
-			Doc("listAssets", "One item for each currency on each network of which the caller ever had something. "+
-				"Blocked amounts are locked; what is available is never below 0."),
-		rest.Post("/admin/assets/setup", "Add a currency, a network and their link", rest.Tenant, g.setup,
+			Doc("listCurrencyNetworks", "Shows which currencies can be deposited and withdrawn, and on which networks."),
+		rest.Get("/admin/currency/get-all", "List currencies, networks or their links", rest.Tenant, g.all).
+			Doc("listCurrencyRecords", "Filters of other types are ignored."),
+		rest.Get("/user/asset", "List the caller's assets", rest.Tenant, g.assets).For(rest.SelfUser).
+			Doc("listAssets", "One item for each currency and network on which the caller has ever had a balance. Blocked "+
+				"amounts count as locked; available is never negative."),
+		rest.Post("/admin/assets/setup", "Create a currency, a network and their link", rest.Tenant, g.setup,
 			fault.RecordAlreadyExist).
 			Try(fmt.Sprintf(trySetup, "", "", "", "Avalanche")).
 			NamesNoUser("the ids are those of networks, wallets and market data").
-			Doc("setUpAssets", "All or nothing. A section that is not enabled is left out; what it would add must "+
-				"exist where another section refers to it."),
-		rest.Post("/admin/assets/setup-update", "Change a currency, a network and their link", rest.Tenant, g.update,
+			Doc("setUpAssets", "Either all sections are saved or none. A section that is not enabled is skipped; its "+
+				"record must exist if another section refers to it."),
+		rest.Post("/admin/assets/setup-update", "Update a currency, a network and their link", rest.Tenant, g.update,
 			fault.RecordNotFound, fault.RecordAlreadyExist).
 			Try(fmt.Sprintf(trySetup, `"id":${setUpAssets.currencyId},`, `"id":${setUpAssets.currencyNetworkId},`,
 				`"id":${setUpAssets.currencyOfNetworkId},`, "Avalanche (AVAX)")).
-			Doc("updateAssets", "All or nothing. A section that is not enabled stays as it is. Whether something is "+
-				"active stays too. A link keeps its currency, its network and at least its decimals.").
+			Doc("updateAssets", "Either all sections are saved or none. A section that is not enabled stays unchanged, and "+
+				"so does the active status. The currency and network of a link cannot change, and its decimals cannot "+
+				"decrease.").
 			NamesNoUser("the ids are those of currencies, networks and links"),
-		rest.Post("/admin/currency-activate", "Say whether a currency and its link are active", rest.Tenant, g.activate,
+		rest.Post("/admin/currency-activate", "Activate or deactivate a currency and its link", rest.Tenant, g.activate,
 			fault.RecordNotFound).
 			Try(`{"currency":{"id":${setUpAssets.currencyId},"isActive":true},`+
 				`"currencyOfNetwork":{"id":${setUpAssets.currencyOfNetworkId},"isActive":false}}`).
 			NamesNoUser("the ids are those of a currency and a link").
-			Doc("activateCurrency", "Both or neither. The link must be one of the currency."),
-		rest.Get("/rates/get-currency-rates", "Tell an exchange rate", rest.TenantOrCron, g.rate, fault.RecordNotFound).
+			Doc("activateCurrency", "Either both changes are saved or none. The link must belong to the currency."),
+		rest.Get("/rates/get-currency-rates", "Get an exchange rate", rest.TenantOrCron, g.rate, fault.RecordNotFound).
 			For(rest.SelfUser).
 			Try("base=usd&quote=USD").
-			Doc("getCurrencyRate", "One unit of base costs so much of quote. A rate that is stored in neither "+
-				"direction is computed over USD."),
+			Doc("getCurrencyRate", "The price of one unit of base in quote. A rate that is not stored in either direction "+
+				"is computed through USD."),
 		rest.Get("/admin/get-last-rates-by-date", "List the last rates before a date", rest.Tenant, g.lastRates).
-			Doc("listLastRates", "The date is moved back two hours; of each pair the last rate until then."),
+			Doc("listLastRates", "Returns the last rate of each pair up to two hours before the date."),
 	)
 }
 
@@ -93,17 +94,17 @@ func (g Group) info(_ context.Context, _ rest.Caller, in infoRequest) (info, err
 }
 
 type pairsRequest struct {
-	Active *bool `json:"currencyOfNetworkIsActive" doc:"only links that are active, or that are not"`
+	Active *bool `json:"currencyOfNetworkIsActive" doc:"filter by the active status of the link"`
 }
 
-// listed is a pair as everybody sees it.
+// listed is the public shape of a pair.
 type listed struct {
 	ID              int64  `json:"id"`
 	CurrencyCode    string `json:"currencyCode"`
 	CurrencyName    string `json:"currencyName" example:"Tether USD"`
 	NetworkCode     string `json:"networkCode"`
 	NetworkName     string `json:"networkName" example:"TRON"`
-	IsActive        bool   `json:"isActive" doc:"of the link"`
+	IsActive        bool   `json:"isActive" doc:"whether the link is active"`
 	DepositEnable   bool   `json:"depositEnable"`
 	WithdrawEnable  bool   `json:"withdrawEnable"`
 	FormatPrecision string `json:"formatPrecision" example:"6"`
@@ -128,8 +129,8 @@ func (g Group) assets(ctx context.Context, who rest.Caller, _ rest.None) ([]wire
 }
 
 type rateRequest struct {
-	Base  string `json:"base" default:"USD" doc:"in any case"`
-	Quote string `json:"quote" default:"TRY" doc:"in any case"`
+	Base  string `json:"base" default:"USD" doc:"not case-sensitive"`
+	Quote string `json:"quote" default:"TRY" doc:"not case-sensitive"`
 }
 
 type exchangeRate struct {
@@ -156,7 +157,7 @@ type lastRate struct {
 	Base  string       `json:"base" example:"USD"`
 	Quote string       `json:"quote" example:"TRY"`
 	Rate  rest.Decimal `json:"rate" example:"41.7352"`
-	Date  rest.Time    `json:"date" doc:"since when it holds" example:"2026-01-31T07:55:00.000Z"`
+	Date  rest.Time    `json:"date" doc:"time of the rate" example:"2026-01-31T07:55:00.000Z"`
 }
 
 func (lastRate) SchemaName() string { return "DatedExchangeRate" }

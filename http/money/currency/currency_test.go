@@ -102,7 +102,7 @@ func TestSetup(t *testing.T) {
 		s.Wants("GET admin/currency/get-all?type=CURRENCY_NETWORK&networkCode=NET", "", 200,
 			`[{"id":6,"isActive":true,"networkCode":"NET","networkName":"Net","kytNetworkName":"net"}]`)
 
-		// What is left out is found by its codes.
+		// Omitted sections are found by their codes.
 		s.Wants("POST admin/assets/setup", setup(`currency."enabled":false`, `currencyNetwork."enabled":false`,
 			`currencyOfNetwork."networkCode":"BTC"`), 200, `{"currency":false,"currencyId":8,"currencyNetwork":false,`+
 			`"currencyNetworkId":6,"currencyOfNetwork":true,"currencyOfNetworkId":10}`)

@@ -9,12 +9,12 @@ import (
 
 type allRequest struct {
 	Type        string  `json:"type" enum:"CURRENCY,CURRENCY_NETWORK,CURRENCY_OF_NETWORK"`
-	Symbol      *string `json:"symbol" doc:"of CURRENCY: its code" example:"USDT"`
-	IsActive    *bool   `json:"isActive" doc:"of CURRENCY"`
-	NetworkCode *string `json:"networkCode" doc:"of CURRENCY_NETWORK"`
+	Symbol      *string `json:"symbol" doc:"for CURRENCY: the currency code" example:"USDT"`
+	IsActive    *bool   `json:"isActive" doc:"for CURRENCY: the active status"`
+	NetworkCode *string `json:"networkCode" doc:"for CURRENCY_NETWORK: the network code"`
 }
 
-// stored is what every record has beside the fields of its section.
+// stored holds the fields that every record has beside those of its section.
 type stored struct {
 	ID       int64 `json:"id"`
 	IsActive bool  `json:"isActive"`

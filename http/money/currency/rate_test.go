@@ -126,8 +126,8 @@ func TestAssets(t *testing.T) {
 	})
 }
 
-// D-AUTH-02, 03: what is for administrators is for nobody else; the rest is for every account.
-func TestWhoMayEnter(t *testing.T) {
+// D-AUTH-02, 03: endpoints of administrators refuse all other callers; the rest is for every account.
+func TestAccess(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		for _, line := range []string{"GET admin/currency/get-all?type=CURRENCY", "POST admin/assets/setup",
 			"POST admin/assets/setup-update", "POST admin/currency-activate", "GET admin/get-last-rates-by-date"} {

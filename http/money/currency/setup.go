@@ -8,8 +8,8 @@ import (
 	"castellan/http/rest"
 )
 
-// The fields of the three sections, as an administrator sends and lists them. What
-// is a number of the wallet provider means nothing here (D-CUR-03).
+// The fields of the three sections, as administrators send and list them. Ids of the wallet
+// provider have no meaning here (D-CUR-03).
 
 type currencyFields struct {
 	Code              string        `json:"code" example:"USDT" doc.pattern:"^[A-Za-z0-9._-]{1,32}$"`
@@ -35,7 +35,7 @@ func (f currencyFields) record() currency.Currency {
 type networkFields struct {
 	NetworkCode    string `json:"networkCode" example:"TRX" doc.pattern:"^[A-Za-z0-9._-]{1,32}$"`
 	NetworkName    string `json:"networkName" doc.maxLength:"200" example:"TRON"`
-	KYTNetworkName string `json:"kytNetworkName" doc:"its name in screening" doc.maxLength:"200" example:"tron"`
+	KYTNetworkName string `json:"kytNetworkName" doc:"name in transaction screening" doc.maxLength:"200" example:"tron"`
 }
 
 func (f networkFields) record() currency.Network {
@@ -48,12 +48,12 @@ type linkFields struct {
 	ScreeningSymbol         string  `json:"screeningSymbol" doc.maxLength:"200" example:"USDT_TRX"`
 	DepositEnable           bool    `json:"depositEnable"`
 	WithdrawEnable          bool    `json:"withdrawEnable"`
-	FormatPrecision         string  `json:"formatPrecision" doc:"decimals, or a pattern that has them" example:"6"`
+	FormatPrecision         string  `json:"formatPrecision" doc:"decimals, or a pattern that contains them" example:"6"`
 	MintAddress             string  `json:"mintAddress" blank:"ok" doc.maxLength:"200"`
-	WalletProviderID        rest.ID `json:"walletProviderId" doc:"a number of the wallet provider" example:"3"`
+	WalletProviderID        rest.ID `json:"walletProviderId" doc:"id at the wallet provider" example:"3"`
 	DepositAddressAvailable bool    `json:"depositAddressAvailable"`
-	WalletCurrencyID        rest.ID `json:"walletCurrencyId" doc:"a number of the wallet provider" example:"44"`
-	NetworkID               rest.ID `json:"networkId" doc:"a number of the wallet provider"`
+	WalletCurrencyID        rest.ID `json:"walletCurrencyId" doc:"id at the wallet provider" example:"44"`
+	NetworkID               rest.ID `json:"networkId" doc:"id at the wallet provider"`
 }
 
 func (f linkFields) record() currency.Link {
@@ -64,9 +64,9 @@ func (f linkFields) record() currency.Link {
 		Withdraw: f.WithdrawEnable}}
 }
 
-// switched is a section that may be left out.
+// switched is an optional section.
 type switched struct {
-	Enabled bool `json:"enabled" doc:"false: this section is left out"`
+	Enabled bool `json:"enabled" doc:"false: the section is skipped"`
 }
 
 type setupRequest struct {
@@ -102,14 +102,14 @@ type updateRequest struct {
 	} `json:"currencyOfNetwork"`
 }
 
-// outcome is the answer to both: what was added or changed now, and the ids.
+// outcome is the answer to both: the created or updated records and their ids.
 type outcome struct {
-	Currency            bool   `json:"currency" doc:"whether it was added or changed"`
-	CurrencyID          *int64 `json:"currencyId" doc:"null: there is none"`
-	CurrencyNetwork     bool   `json:"currencyNetwork" doc:"whether it was added or changed"`
-	CurrencyNetworkID   *int64 `json:"currencyNetworkId" doc:"null: there is none" example:"4"`
-	CurrencyOfNetwork   bool   `json:"currencyOfNetwork" doc:"whether it was added or changed"`
-	CurrencyOfNetworkID *int64 `json:"currencyOfNetworkId" doc:"null: there is none" example:"12"`
+	Currency            bool   `json:"currency" doc:"whether the currency was created or updated"`
+	CurrencyID          *int64 `json:"currencyId" doc:"null: none"`
+	CurrencyNetwork     bool   `json:"currencyNetwork" doc:"whether the network was created or updated"`
+	CurrencyNetworkID   *int64 `json:"currencyNetworkId" doc:"null: none" example:"4"`
+	CurrencyOfNetwork   bool   `json:"currencyOfNetwork" doc:"whether the link was created or updated"`
+	CurrencyOfNetworkID *int64 `json:"currencyOfNetworkId" doc:"null: none" example:"12"`
 }
 
 func (outcome) SchemaName() string { return "AssetsSetup" }
@@ -124,7 +124,7 @@ func shown(r currency.Result) outcome {
 	return outcome{r.Currency.Done, id(r.Currency), r.Network.Done, id(r.Network), r.Pair.Done, id(r.Pair)}
 }
 
-// trySetup is a request of the page of examples, but for the ids and a name.
+// trySetup is the example request without the ids and a name.
 const trySetup = `{"currency":{%[1]s"enabled":true,"code":"AVAX","network":"AVAXC",` +
 	`"image":"https://cdn.example.com/avax.svg","name":"%[4]s","formatassetprice":0.01,"formatorderquantity":0.0001,` +
 	`"depositEnable":true,"withdrawEnable":true,"pngimage":"/coins/avax.png","marketdataid":"5805","threshold":0.5,` +

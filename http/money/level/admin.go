@@ -9,34 +9,33 @@ import (
 	"castellan/http/rest"
 )
 
-// administration are the endpoints by which administrators keep the levels.
+// administration are the endpoints with which administrators manage the levels.
 func (g Group) administration() rest.Endpoints {
 	const path = "/admin/levels"
 	return rest.Section("Extensions: levels",
-		rest.Get(path, "List the levels with all their limits", rest.Tenant, g.listAll).
-			Doc("listAllLevels", "In the order of their numbers. Limits are in TRY. A limit of a month that is null is "+
-				"thirty times that of a day."),
-		rest.Post(path, "Add a level", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
+		rest.Get(path, "List levels with all limits", rest.Tenant, g.listAll).
+			Doc("listAllLevels", "Sorted by level number. Limits are in TRY. A monthly receive limit of null is 30 times "+
+				"the daily limit."),
+		rest.Post(path, "Create a level", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
 			Try(`{"levelId":3,"levelLabel":"Premium","sendLimitTRYDaily":750000,"sendLimitCryptoDaily":750000,`+
 				`"sendLimitTRYMonthly":7500000,"sendLimitCryptoMonthly":7500000,"receiveLimitTRYDaily":1500000,`+
 				`"receiveLimitCryptoDaily":1500000}`).
-			Doc("addLevel", "Its number and its label must be free."),
-		rest.Patch(path, "Change a level", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound,
+			Doc("addLevel", "The number and the label must be unique."),
+		rest.Patch(path, "Update a level", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound,
 			fault.RecordAlreadyExist).
 			Try(`{"levelId":${addLevel.data.levelId},"receiveLimitTRYMonthly":20000000}`).
-			Doc("changeLevel", "Fields that are not sent stay as they are. The limits hold at once, for every account of "+
+			Doc("changeLevel", "Fields that are not sent stay unchanged. The limits apply immediately to all accounts of "+
 				"the level."),
 	).For(rest.Admin).MarkSensitive().Extended().NamesNoUser("a level is no account")
 }
 
-// full is a level with the limits that the interface does not name.
+// full is a level with the limits that the interface does not have.
 type full struct {
 	record
-	ReceiveTryMonthly    *amount.Amount `json:"receiveLimitTRYMonthly" example:"1000000" doc:"null: 30 daily ones"`
-	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly" example:"1000000" doc:"null: 30 daily ones"`
+	ReceiveTryMonthly    *amount.Amount `json:"receiveLimitTRYMonthly" example:"1000000" doc:"null: 30 x daily limit"`
+	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly" example:"1000000" doc:"null: 30 x daily limit"`
 }
 
-// SchemaName names the schema in the published document.
 func (full) SchemaName() string { return "FullLevel" }
 
 func showAll(l level.Level) full { return full{show(l), l.ReceiveTryMonthly, l.ReceiveCryptoMonthly} }
@@ -46,11 +45,11 @@ func (g Group) listAll(ctx context.Context, _ rest.Caller, _ rest.None) ([]full,
 	return rest.Each(all, showAll), err
 }
 
-// addRequest has a number that the column of an account's level holds.
+// addRequest has a level number that fits the column of an account's level.
 type addRequest struct {
 	LevelID              int64          `json:"levelId" minimum:"0" maximum:"1000000" example:"3"`
 	LevelLabel           string         `json:"levelLabel" maxLength:"100" example:"Premium"`
-	IsSpecial            bool           `json:"isSpecial" default:"false" doc:"given by hand, apart from the order"`
+	IsSpecial            bool           `json:"isSpecial" default:"false" doc:"assigned manually, outside the order"`
 	SendTryDaily         amount.Amount  `json:"sendLimitTRYDaily" example:"750000"`
 	SendCryptoDaily      amount.Amount  `json:"sendLimitCryptoDaily" example:"750000"`
 	SendTryMonthly       amount.Amount  `json:"sendLimitTRYMonthly" example:"7500000"`
@@ -97,7 +96,7 @@ func (in changeRequest) edit(l *level.Level) {
 	in.ReceiveCryptoMonthly.Put(&l.ReceiveCryptoMonthly)
 }
 
-// set sets a field to the value sent; nil leaves it as it is.
+// set sets a field to the sent value; nil leaves it unchanged.
 func set[T any](field, value *T) {
 	if value != nil {
 		*field = *value

@@ -1,6 +1,5 @@
-// Package level serves the levels of accounts, which are part of section 4.16 of the
-// interface (D-KYC-08): their list, which one an account has, and their administration, an
-// extension.
+// Package level serves the levels of accounts, which are part of section 4.16 of the interface
+// (D-KYC-08): their list, the level of an account, and their administration, an extension.
 package level
 
 import (
@@ -19,13 +18,13 @@ type Group struct{ Service *level.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return append(rest.Section(section,
-		rest.Get("/admin/levels-info", "List the levels of accounts", rest.Tenant, g.list, fault.InvalidField).
+		rest.Get("/admin/levels-info", "List levels", rest.Tenant, g.list, fault.InvalidField).
 			Try("isSpecial=false").
-			Doc("listLevels", "In the order of their numbers. Limits are in TRY."),
-		rest.Post("/level/update-level", "Give an account a level", rest.Tenant, g.give, fault.InvalidField,
+			Doc("listLevels", "Sorted by level number. Limits are in TRY."),
+		rest.Post("/level/update-level", "Set the level of an account", rest.Tenant, g.give, fault.InvalidField,
 			fault.RecordNotFound).
 			Try(`{"userId":"${user.id}","levelId":1}`).Names(rest.Standing, "userId").
-			Doc("updateLevel", "Its limits hold at once. Of a level that the account has nothing changes."),
+			Doc("updateLevel", "The limits of the level apply immediately. Setting the current level changes nothing."),
 	), g.administration()...)
 }
 
@@ -34,9 +33,9 @@ type listRequest struct {
 }
 
 type record struct {
-	LevelID            int64         `json:"levelId" doc:"0: a new account" example:"1"`
+	LevelID            int64         `json:"levelId" doc:"0: the level of new accounts" example:"1"`
 	LevelLabel         string        `json:"levelLabel" example:"Confirmed"`
-	IsSpecial          bool          `json:"isSpecial" doc:"given by hand, apart from the order of the others"`
+	IsSpecial          bool          `json:"isSpecial" doc:"assigned manually, outside the order"`
 	SendTryDaily       amount.Amount `json:"sendLimitTRYDaily" example:"50000"`
 	SendCryptoDaily    amount.Amount `json:"sendLimitCryptoDaily" example:"50000"`
 	SendTryMonthly     amount.Amount `json:"sendLimitTRYMonthly" example:"500000"`
@@ -45,7 +44,6 @@ type record struct {
 	ReceiveCryptoDaily amount.Amount `json:"receiveLimitCryptoDaily" example:"100000"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "Level" }
 
 func (g Group) list(ctx context.Context, _ rest.Caller, in listRequest) ([]record, error) {
@@ -63,14 +61,13 @@ type giveRequest struct {
 	LevelID rest.ID `json:"levelId" example:"1"`
 }
 
-// given is an account with its level, as the limits of an account name them.
+// given is an account with its level, with the field names of limits.
 type given struct {
 	UserID     string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	LevelID    int64  `json:"levelId" example:"1"`
 	LevelLabel string `json:"levelLabel" example:"Confirmed"`
 }
 
-// SchemaName names the schema in the published document.
 func (given) SchemaName() string { return "UserLevel" }
 
 func (g Group) give(ctx context.Context, who rest.Caller, in giveRequest) (rest.Data[given], error) {

@@ -1,5 +1,4 @@
-// Package limit serves what an account may still receive and send, which is part of
-// section 4.12 of the interface (D-USR-03, D-USR-09).
+// Package limit serves the limits of accounts, a part of section 4.12 of the interface (D-USR-03, D-USR-09).
 package limit
 
 import (
@@ -19,19 +18,19 @@ type Group struct{ Service *limit.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/user/limit-info", "Read the caller's limits", rest.Tenant, g.own).
+		rest.Get("/user/limit-info", "Get the caller's limits", rest.Tenant, g.own).
 			For(rest.SelfUser).
-			Doc("getLimits", "Amounts are in TRY. Of what is left for TRY and for all other currencies together the "+
-				"smaller one is told. Days and months are those of UTC."),
-		rest.Get("/admin/user/limit-info", "Read the limits of an account", rest.Tenant, g.of,
+			Doc("getLimits", "Amounts are in TRY. A remaining amount is the smaller of two: for TRY, and for all other "+
+				"currencies together. Days and months are in UTC."),
+		rest.Get("/admin/user/limit-info", "Get the limits of an account", rest.Tenant, g.of,
 			fault.InvalidField, fault.RecordNotFound).
 			Try("userId=${user.id}").
-			Doc("getLimitsOfUser", "Those of the caller where no account is named."),
+			Doc("getLimitsOfUser", "Without userId, returns the limits of the caller."),
 	)
 }
 
 type request struct {
-	UserID *string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64" doc:"absent: the caller"`
+	UserID *string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64" doc:"default: the caller"`
 }
 
 type info struct {
@@ -44,13 +43,12 @@ type info struct {
 	SendCryptoMonthly  amount.Amount `json:"sendLimitCryptoMonthly" example:"500000"`
 	ReceiveTryDaily    amount.Amount `json:"receiveLimitTRYDaily" example:"100000"`
 	ReceiveCryptoDaily amount.Amount `json:"receiveLimitCryptoDaily" example:"100000"`
-	CreditDaily        amount.Amount `json:"creditRemainingDaily" example:"97500" doc:"may still be received today"`
-	DebitDaily         amount.Amount `json:"debitRemainingDaily" example:"50000" doc:"may still be sent today"`
-	CreditMonthly      amount.Amount `json:"creditRemainingMonthly" example:"2997500" doc:"… this month"`
-	DebitMonthly       amount.Amount `json:"debitRemainingMonthly" example:"500000" doc:"… this month"`
+	CreditDaily        amount.Amount `json:"creditRemainingDaily" example:"97500" doc:"left to receive today"`
+	DebitDaily         amount.Amount `json:"debitRemainingDaily" example:"50000" doc:"left to send today"`
+	CreditMonthly      amount.Amount `json:"creditRemainingMonthly" example:"2997500" doc:"left to receive this month"`
+	DebitMonthly       amount.Amount `json:"debitRemainingMonthly" example:"500000" doc:"left to send this month"`
 }
 
-// SchemaName names the schema in the published document.
 func (info) SchemaName() string { return "UserLimitInfo" }
 
 func (g Group) own(ctx context.Context, who rest.Caller, _ rest.None) (info, error) {

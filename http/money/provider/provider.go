@@ -1,6 +1,6 @@
-// Package provider serves what the house has at other platforms, of section 4.9 of
-// the interface (decisions D-PRC-01 to D-PRC-03): readings of every five minutes,
-// for administrators. domain/money/provider reads and keeps them.
+// Package provider serves the company's balances at other platforms, a part of section 4.9 of
+// the interface (decisions D-PRC-01 to D-PRC-03): readings every five minutes, for
+// administrators. domain/money/provider reads and stores them.
 //
 // Start reading at Endpoints.
 package provider
@@ -23,20 +23,20 @@ type Group struct{ Store provider.Store }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section("4.9 Process and balance",
-		rest.Get("/process/get-provider-balances-of-asset", "List what a provider's account has of an asset", rest.Tenant,
+		rest.Get("/process/get-provider-balances-of-asset", "List provider balances of an asset", rest.Tenant,
 			g.ofAsset, fault.InvalidField).
 			Try("provider=spot&account=AllAccounts&asset=BTC").
-			Doc("listProviderBalancesOfAsset", "With from or to every reading of that range, newest first; without them "+
-				"the last one of each account. AllAccounts stands for every account of the provider."),
-		rest.Get("/process/get-provider-balances", "List what a provider's accounts have", rest.Tenant, g.latest,
+			Doc("listProviderBalancesOfAsset", "With from or to, returns every reading in the range, newest first. Without "+
+				"them, returns the last reading of each account. AllAccounts selects all accounts of the provider."),
+		rest.Get("/process/get-provider-balances", "List provider balances", rest.Tenant, g.latest,
 			fault.InvalidField).
 			Try("provider=spot").
-			Doc("listProviderBalances", "By the last reading of each account. What is empty is not listed."),
-		rest.Get("/process/get-provider-balances-total", "Tell what all accounts of a provider have", rest.Tenant,
+			Doc("listProviderBalances", "Returns the last reading of each account, without zero balances."),
+		rest.Get("/process/get-provider-balances-total", "Get the total balances of a provider", rest.Tenant,
 			g.total, fault.InvalidField).
 			Try("provider=spot&datetime5min=1767225600000").
-			Doc("getProviderBalancesTotal", "By the readings of five minutes. An array of all assets, or one object "+
-				"where an asset is named. An empty array when nothing was read then."),
+			Doc("getProviderBalancesTotal", "Adds up the readings of one five-minute interval. Returns an array of all "+
+				"assets, or one object if asset is given. Without readings, the array is empty."),
 	)
 }
 
@@ -52,17 +52,15 @@ type assetObject struct {
 	Locked amount.Amount `json:"locked" example:"0.25"`
 }
 
-// SchemaName names the schema in the published document.
 func (entry) SchemaName() string { return "ProviderBalance" }
 
-// SchemaName names the schema in the published document.
 func (assetObject) SchemaName() string { return "ProviderAsset" }
 
 func show(e provider.Entry) entry {
 	return entry{e.Account, assetObject{e.Asset, e.Free, e.Locked}}
 }
 
-// accountOf is the account that a store looks for.
+// accountOf is the account filter of a store; "" for all.
 func accountOf(text string) string {
 	if text = strings.TrimSpace(text); text == provider.AllAccounts {
 		return ""
@@ -70,15 +68,15 @@ func accountOf(text string) string {
 	return text
 }
 
-// assetOf is the code of an asset as snapshots have it.
+// assetOf is the code of an asset in the spelling of snapshots.
 func assetOf(text string) string { return strings.ToUpper(strings.TrimSpace(text)) }
 
 type ofAssetRequest struct {
-	Account  string     `json:"account" maxLength:"64" example:"main" doc:"AllAccounts: all of the provider"`
+	Account  string     `json:"account" maxLength:"64" example:"main" doc:"an account name, or AllAccounts"`
 	Provider string     `json:"provider" maxLength:"64" example:"spot"`
-	Asset    string     `json:"asset" maxLength:"32" example:"BTC" doc:"in any case"`
+	Asset    string     `json:"asset" maxLength:"32" example:"BTC" doc:"not case-sensitive"`
 	From     *rest.Time `json:"from"`
-	To       *rest.Time `json:"to" doc:"inclusive; a date includes that whole day"`
+	To       *rest.Time `json:"to" doc:"inclusive; a date includes the whole day"`
 	rest.Paging
 }
 
@@ -99,7 +97,7 @@ func (g Group) ofAsset(ctx context.Context, who rest.Caller, in ofAssetRequest) 
 
 type latestRequest struct {
 	Provider string `json:"provider" maxLength:"64" example:"spot"`
-	Account  string `json:"account" default:"AllAccounts" maxLength:"64" doc:"empty: AllAccounts"`
+	Account  string `json:"account" default:"AllAccounts" maxLength:"64" doc:"an account name; empty: AllAccounts"`
 }
 
 func (g Group) latest(ctx context.Context, _ rest.Caller, in latestRequest) ([]entry, error) {
@@ -109,11 +107,11 @@ func (g Group) latest(ctx context.Context, _ rest.Caller, in latestRequest) ([]e
 
 type totalRequest struct {
 	Provider string    `json:"provider" maxLength:"64" example:"spot"`
-	At       rest.Time `json:"datetime5min" example:"1767225600000" doc:"cut to five minutes"`
-	Asset    *string   `json:"asset" maxLength:"32" example:"BTC" doc:"in any case"`
+	At       rest.Time `json:"datetime5min" example:"1767225600000" doc:"rounded down to five minutes"`
+	Asset    *string   `json:"asset" maxLength:"32" example:"BTC" doc:"not case-sensitive"`
 }
 
-// total is what all accounts of a provider have of an asset.
+// total is the balance of all accounts of a provider in an asset.
 type total struct {
 	Provider string        `json:"provider" example:"spot"`
 	Asset    string        `json:"asset" example:"BTC"`
@@ -123,7 +121,6 @@ type total struct {
 	Locked   amount.Amount `json:"locked" example:"0.25"`
 }
 
-// SchemaName names the schema in the published document.
 func (total) SchemaName() string { return "ProviderTotal" }
 
 type totals = rest.Either[total, []total]
@@ -146,13 +143,13 @@ func (g Group) total(ctx context.Context, _ rest.Caller, in totalRequest) (out t
 		return totals{Value: shown}, nil
 	}
 	i := slices.IndexFunc(shown, func(t total) bool { return t.Asset == asset })
-	if i < 0 { // it was read, and nothing is there
+	if i < 0 { // it was read, and the balance is zero
 		return totals{Value: total{Provider: in.Provider, Asset: asset, At: slot.UnixMilli()}}, nil
 	}
 	return totals{Value: shown[i]}, nil
 }
 
-// floor is the beginning of the five minutes that t is in, before 1970 too.
+// floor rounds t down to five minutes, also before 1970.
 func floor(t time.Time) time.Time {
 	every, ms := provider.Every.Milliseconds(), t.UnixMilli()
 	return time.UnixMilli(ms - (ms%every+every)%every)

@@ -137,7 +137,7 @@ func TestTotal(t *testing.T) {
 	})
 }
 
-func TestWhoMayEnter(t *testing.T) {
+func TestAccess(t *testing.T) {
 	both(t, func(s *apitest.Site) {
 		for _, line := range []string{"GET get-provider-balances-of-asset?provider=p&account=a&asset=x",
 			"GET get-provider-balances?provider=p", "GET get-provider-balances-total?provider=p&datetime5min=1"} {

@@ -15,17 +15,17 @@ type previewRequest struct {
 	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
 	NetworkCode  string        `json:"networkCode" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" doc.exclusiveMinimum:"0" example:"0.25"`
-	Type         string        `json:"type" enum:"C,D" doc:"C: credit, a deposit. D: debit, a withdrawal"`
+	Type         string        `json:"type" enum:"C,D" doc:"C: credit, a deposit; D: debit, a withdrawal"`
 }
 
-// holding is what the account of a user has.
+// holding is the balance of a user's account.
 type holding struct {
 	Balance   amount.Amount `json:"balance" example:"120.5"`
 	Available amount.Amount `json:"available" example:"100"`
 	Locked    amount.Amount `json:"locked" example:"20.5"`
 }
 
-// owing is what the treasury has; below 0 it is what it owes to users.
+// owing is the balance of the treasury; a negative balance is its debt to users.
 type owing struct {
 	Balance amount.Amount `json:"balance" example:"-120.5"`
 }
@@ -41,7 +41,6 @@ type preview struct {
 	Treasury change[owing]   `json:"treasury"`
 }
 
-// SchemaName names the schema in the published document.
 func (preview) SchemaName() string { return "AdjustmentPreview" }
 
 func (g Group) preview(ctx context.Context, _ rest.Caller, in previewRequest) (out preview, err error) {
@@ -57,7 +56,7 @@ func (g Group) preview(ctx context.Context, _ rest.Caller, in previewRequest) (o
 
 func held(b ledger.Balance) holding { return holding{b.Posted, b.Available(), b.Locked} }
 
-// adjusting is both accounts of an adjustment.
+// adjusting returns both accounts of an adjustment.
 func (g Group) adjusting(ctx context.Context, in adjustRequest) ([]rest.Change, error) {
 	p, err := g.preview(ctx, rest.Caller{}, previewRequest{in.UserID, in.CurrencyCode, in.NetworkCode, in.Amount, in.Type})
 	return []rest.Change{{Of: "user", ID: in.UserID, Before: p.User.Before, After: p.User.After},
@@ -79,10 +78,10 @@ func (m moving) to(of, id, status string) rest.Change {
 	return rest.Change{Of: of, ID: id, Before: m, After: next}
 }
 
-// maxShown is how many deposits of an update are shown one by one.
+// maxShown is the largest number of deposits of an update that are shown.
 const maxShown = 50
 
-// updating is the deposits of an update, the first ones where there are many.
+// updating returns the deposits of an update, at most the first maxShown.
 func (g Group) updating(ctx context.Context, in updateRequest) (all []rest.Change, err error) {
 	ids := in.TransactionIDs[:min(len(in.TransactionIDs), maxShown)]
 	found, err := g.Service.Store.Deposits(ctx, ids...)
@@ -96,7 +95,7 @@ func (g Group) updating(ctx context.Context, in updateRequest) (all []rest.Chang
 	return all, err
 }
 
-// deciding is the entry of a decision on the queue.
+// deciding returns the queue entry of a decision.
 func (g Group) deciding(ctx context.Context, in decideRequest) ([]rest.Change, error) {
 	q, err := g.Service.Store.Queued(ctx, in.WithdrawalID)
 	if err != nil {

@@ -64,7 +64,7 @@ func TestPreviewAdjustment(t *testing.T) {
 	})
 }
 
-// The reason of an adjustment goes to the audit, and tells no adjustment from another.
+// The reason of an adjustment goes to the audit log, and is not part of the identity of the adjustment.
 func TestAdjustmentReason(t *testing.T) {
 	both(t, func(s site) {
 		_, first := s.Call(adjust, body("$more", `,"reason":" A deposit was booked short "`))
@@ -75,8 +75,8 @@ func TestAdjustmentReason(t *testing.T) {
 	})
 }
 
-// Who decides on a request for a second person sees the deposits and the withdrawal that it
-// names, before and after. Nothing of them changes.
+// The approver of a request sees the deposits and the withdrawal that it names, before and
+// after. Nothing of them changes.
 func TestChanges(t *testing.T) {
 	both(t, func(s site) {
 		s.deposit(transaction.Finalized, "10")

@@ -22,8 +22,7 @@ func (n Numbers) queue(s transaction.QueueStatus) int {
 	return int(s)
 }
 
-// queueStatus is the status of the queue with a number that a client sees; 0, which
-// no row has, where there is none.
+// queueStatus is the queue status of a client's number; 0, which no row has, for an unknown number.
 func (n Numbers) queueStatus(number int) transaction.QueueStatus {
 	for s := transaction.QueueSuccess; s <= transaction.QueueCancelled; s++ {
 		if n.queue(s) == number {
@@ -33,34 +32,34 @@ func (n Numbers) queueStatus(number int) transaction.QueueStatus {
 	return 0
 }
 
-// queued is an entry of the queue of withdrawals.
+// queued is an entry of the withdrawal queue.
 type queued struct {
-	ID          string `json:"id" doc:"of the withdrawal" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	ID          string `json:"id" doc:"id of the withdrawal" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Code        string `json:"code" example:"BTC"`
 	Address     string `json:"address" example:"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"`
 	Network     string `json:"network" example:"BTC"`
-	ExplorerURL string `json:"explorerUrl" doc:"empty where there is none" example:"https://mempool.space/tx/4a5e1e4b"`
+	ExplorerURL string `json:"explorerUrl" doc:"empty if there is none" example:"https://mempool.space/tx/4a5e1e4b"`
 	Status      int    `json:"transactionStatus" doc:"4: success, 5: waitingApproval" example:"6"`
 	Description string `json:"transactionDescription" example:"hotWalletInsufficientBalance"`
 	// The fields below are an extension (D-INT-13).
-	Amount    amount.Amount `json:"amount" doc:"without the fee" example:"0.25"`
-	Fee       amount.Amount `json:"fee" doc:"booked, or else its own or that of its currency" example:"0.0001"`
+	Amount    amount.Amount `json:"amount" doc:"amount without the fee" example:"0.25"`
+	Fee       amount.Amount `json:"fee" doc:"the posted fee; before, the expected fee" example:"0.0001"`
 	CreatedAt rest.Time     `json:"createdAt"`
-	Reason    *string       `json:"reason" doc:"of the last move" example:"Refilled"`
-	FullName  *string       `json:"fullName" doc:"of the user" example:"Ayşe Yılmaz"`
-	Email     *string       `json:"email" doc:"of the user, for callers who may list accounts" example:"ayse@example.com"`
-	Phone     *string       `json:"phoneNumber" doc:"as email" example:"+905321234567"`
+	Reason    *string       `json:"reason" doc:"reason of the last status change" example:"Refilled"`
+	FullName  *string       `json:"fullName" doc:"full name of the user" example:"Ayşe Yılmaz"`
+	Email     *string       `json:"email" doc:"of the user; requires access to accounts" example:"ayse@example.com"`
+	Phone     *string       `json:"phoneNumber" doc:"of the user; requires access to accounts" example:"+905321234567"`
 }
 
 func (queued) SchemaName() string { return "CryptoWithdrawalQueueEntry" }
 
-// explorer is the address at which a transaction of a network is shown.
+// explorer is the block explorer URL of a transaction.
 func (g Group) explorer(network, txID string) string {
 	return parameter.Explorer.In(g.Service.Parameters.Set()).Of(network, txID)
 }
 
-// showQueued shows contact data to callers who get it in the list of accounts.
+// showQueued includes contact data for callers who see it in the list of accounts.
 func (g Group) showQueued(contacts bool) func(transaction.Entry) queued {
 	return func(e transaction.Entry) queued {
 		q := e.Queued
@@ -75,7 +74,7 @@ func (g Group) showQueued(contacts bool) func(transaction.Entry) queued {
 	}
 }
 
-// contacts reports whether the caller gets the contact data of users.
+// contacts reports whether the caller may see the contact data of users.
 func (g Group) contacts(who rest.Caller) bool {
 	return g.Shows != nil && g.Shows(who, "GET /admin/list-users")
 }
@@ -83,18 +82,18 @@ func (g Group) contacts(who rest.Caller) bool {
 type queueRequest struct {
 	ID                *string    `json:"id" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID            *string    `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	Code              *string    `json:"code" maxLength:"64" doc:"of the currency" example:"BTC"`
+	Code              *string    `json:"code" maxLength:"64" doc:"currency code" example:"BTC"`
 	Address           *string    `json:"address" maxLength:"256"`
 	AddressTag        *string    `json:"addressTag" maxLength:"256"`
 	Network           *string    `json:"network" maxLength:"64" example:"BTC"`
 	StartDate         *rest.Time `json:"startDate"`
-	EndDate           *rest.Time `json:"endDate" doc:"inclusive; a date includes that whole day"`
-	IsActive          *bool      `json:"isActive" doc:"true: not in a final status"`
-	StatusCode        *int       `json:"statusCode" doc:"transactionStatus" example:"6"`
+	EndDate           *rest.Time `json:"endDate" doc:"inclusive; a date includes the whole day"`
+	IsActive          *bool      `json:"isActive" doc:"true: the status is not final"`
+	StatusCode        *int       `json:"statusCode" doc:"the number of transactionStatus" example:"6"`
 	ExternalID        *string    `json:"externalId" maxLength:"256"`
 	AttemptIdentifier *string    `json:"attemptIdentifier" maxLength:"256"`
 	TxID              *string    `json:"txId" maxLength:"256"`
-	FullName          *string    `json:"fullName" maxLength:"256" doc:"a part of it, in any case" example:"ada"`
+	FullName          *string    `json:"fullName" maxLength:"256" doc:"part of the name, not case-sensitive" example:"ada"`
 	rest.Paging
 }
 
@@ -114,11 +113,11 @@ func (g Group) queue(ctx context.Context, who rest.Caller, in queueRequest) (out
 type decideRequest struct {
 	WithdrawalID string  `json:"withdrawalId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Status       int     `json:"status" doc:"4: success, 5: waitingApproval" example:"4"`
-	CurrencyCode *string `json:"currencyCode" maxLength:"64" doc:"required where status is 4" example:"BTC"`
-	Reason       *string `json:"reason" maxLength:"500" doc:"for the audit" example:"Sent by hand"`
+	CurrencyCode *string `json:"currencyCode" maxLength:"64" doc:"required if status is 4" example:"BTC"`
+	Reason       *string `json:"reason" maxLength:"500" doc:"for the audit log" example:"Sent by hand"`
 }
 
-// Validate asks for one of the two statuses, and for the currency of a success.
+// Validate requires one of the two statuses, and the currency for a success.
 func (in decideRequest) Validate() error {
 	success := in.Status == int(transaction.QueueSuccess)
 	var ps []fault.Problem
@@ -131,7 +130,7 @@ func (in decideRequest) Validate() error {
 	return fault.All(ps)
 }
 
-// queueOwner names the user of an entry of the queue.
+// queueOwner returns the user of a queue entry.
 func (g Group) queueOwner(ctx context.Context, _ rest.Caller, in decideRequest) (rest.Named, error) {
 	q, err := g.Service.Store.Queued(ctx, in.WithdrawalID)
 	return rest.Named{Users: []string{q.UserID}, Matter: rest.Standing}, err
@@ -151,23 +150,23 @@ func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (o
 	return out, err
 }
 
-// process is what happened to a transaction on its network.
+// process is an event of a transaction on its network.
 type process struct {
 	TransactionID       string `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	NetworkCode         string `json:"networkCode" example:"BTC"`
 	TxID                string `json:"txId" example:"4a5e1e4b"`
-	ExplorerURL         string `json:"explorerUrl" doc:"may be empty" example:"https://mempool.space/tx/4a5e1e4b"`
-	InternalTransaction bool   `json:"internalTransaction" doc:"it stays within the system"`
+	ExplorerURL         string `json:"explorerUrl" doc:"can be empty" example:"https://mempool.space/tx/4a5e1e4b"`
+	InternalTransaction bool   `json:"internalTransaction" doc:"whether the transfer stays within the system"`
 }
 
 func (process) SchemaName() string { return "Process" }
 
 type processRequest struct {
 	UserID    string     `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	Code      *string    `json:"code" maxLength:"64" doc:"of the currency" example:"BTC"`
+	Code      *string    `json:"code" maxLength:"64" doc:"currency code" example:"BTC"`
 	StartDate *rest.Time `json:"startDate"`
-	EndDate   *rest.Time `json:"endDate" doc:"inclusive; a date includes that whole day"`
-	Type      *string    `json:"type" maxLength:"64" doc:"the type that the user must have" example:"bireysel"`
+	EndDate   *rest.Time `json:"endDate" doc:"inclusive; a date includes the whole day"`
+	Type      *string    `json:"type" maxLength:"64" doc:"type of the user" example:"bireysel"`
 	rest.Paging
 }
 

@@ -13,8 +13,7 @@ import (
 	"castellan/http/rest"
 )
 
-// Numbers are what clients see of statuses whose numbers the interface does not show
-// (D-TX-01, D-TX-02).
+// Numbers are the client-visible numbers of statuses that the interface leaves open (D-TX-01, D-TX-02).
 type Numbers struct{ FinalizedDeposit, HotWallet, TimeOut int }
 
 func (n Numbers) status(s transaction.Status) int {
@@ -24,7 +23,7 @@ func (n Numbers) status(s transaction.Status) int {
 	return int(s)
 }
 
-// waiting is a deposit as its owner sees it while it waits.
+// waiting is a pending deposit in the owner's view.
 type waiting struct {
 	TransactionID string        `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID        string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
@@ -37,7 +36,7 @@ type waiting struct {
 
 func (waiting) SchemaName() string { return "WaitingTransaction" }
 
-// received is a deposit as administrators see it.
+// received is a deposit in the administrators' view.
 type received struct {
 	TransactionID string        `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID        string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
@@ -45,7 +44,7 @@ type received struct {
 	CurrencyCode  string        `json:"currencyCode" example:"BTC"`
 	Value         amount.Amount `json:"value" example:"0.25"`
 	SenderInfo    rest.JSON     `json:"senderInfo" schema:"SenderInfo"`
-	Failed        string        `json:"failed,omitempty" doc:"of an update: why it has not changed" example:"FORBIDDEN"`
+	Failed        string        `json:"failed,omitempty" doc:"reason of a failed update" example:"FORBIDDEN"`
 }
 
 func (received) SchemaName() string { return "ReceivedTransaction" }
@@ -55,7 +54,7 @@ func (g Group) code(asset int64) string {
 	return pair.Currency.Code
 }
 
-// orNull is a text of which "" says that there is none.
+// orNull is nil for "".
 func orNull(s string) *string {
 	if s == "" {
 		return nil
@@ -80,8 +79,8 @@ func (g Group) own(ctx context.Context, who rest.Caller, in ownRequest) (rest.Re
 
 type waitingRequest struct {
 	UserID    *string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	TxID      *string `json:"txId" maxLength:"256" doc:"the hash of the transaction on its network"`
-	ToAddress *string `json:"toAddress" maxLength:"256" doc:"the address that it came to"`
+	TxID      *string `json:"txId" maxLength:"256" doc:"hash of the transaction on its network"`
+	ToAddress *string `json:"toAddress" maxLength:"256" doc:"receiving address"`
 	rest.Paging
 }
 
@@ -120,12 +119,12 @@ func (c *statusCode) UnmarshalJSON(b []byte) error {
 type updateRequest struct {
 	TransactionIDs []string   `json:"transactionIds" maxItems:"1000" maxLength:"64"`
 	Status         statusCode `json:"status" schema:"TransactionStatusCode"`
-	Reason         *string    `json:"reason" maxLength:"500" doc:"for the audit" example:"The sender is known"`
+	Reason         *string    `json:"reason" maxLength:"500" doc:"for the audit log" example:"The sender is known"`
 
 	to transaction.Status
 }
 
-// check reads the status and looks at the ids, which come first (D-TX-04).
+// check validates the ids first, then the status (D-TX-04).
 func (g Group) check(in *updateRequest) error {
 	var ps []fault.Problem
 	ids := slices.Sorted(slices.Values(in.TransactionIDs))
@@ -148,17 +147,17 @@ func (g Group) check(in *updateRequest) error {
 	return fault.All(ps)
 }
 
-// owners names the users of the deposits. An id that no deposit has names no user.
+// owners returns the users of the deposits. An unknown id has no user.
 func (g Group) owners(ctx context.Context, _ rest.Caller, in updateRequest) (rest.Named, error) {
 	found, err := g.Service.Store.Deposits(ctx, in.TransactionIDs...)
 	return rest.Named{Matter: rest.Standing,
 		Users: rest.Each(found, func(d transaction.Deposit) string { return d.UserID })}, err
 }
 
-// begun says that a job goes on behind the answer.
+// begun names the job that continues after the answer.
 type begun struct {
 	Accepted bool   `json:"accepted"`
-	ID       string `json:"id" doc:"of the job" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	ID       string `json:"id" doc:"id of the job" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Count    int    `json:"count" example:"21"`
 }
 

@@ -38,7 +38,7 @@ func unknown(d *transaction.Deposit) { d.SenderInfo = "" }
 func kurts(d *transaction.Deposit) { d.UserID = "kurt" }
 
 // D-TX-07: an owner sees what waits, administrators what waits for the treasury.
-func TestListsOfWhatWaits(t *testing.T) {
+func TestPendingDeposits(t *testing.T) {
 	both(t, func(s site) {
 		treasury := s.deposit(transaction.WaitingTreasury, "0.25", func(d *transaction.Deposit) {
 			d.TxID, d.ToAddress = "abc", "castellan:1:jane"
@@ -158,7 +158,7 @@ func TestUpdateStatusRefuses(t *testing.T) {
 			if code != c.code || refusal(got) != c.want {
 				t.Errorf("%s: %d %s, want %d %s", name, code, got, c.code, c.want)
 			}
-			// A code is asked for behind the fields and before the records.
+			// A code is checked after the fields and before the records.
 			if code, got = s.Call(update, body); (c.code == 400) != (code == 400) || c.code != 400 && code != 403 {
 				t.Errorf("%s without a code: %d %s", name, code, got)
 			}
@@ -192,7 +192,7 @@ func refusal(answer string) string {
 }
 
 // D-TX-11: in the account and by mail always, by SMS where there is a phone.
-func TestUpdateStatusTellsTheOwner(t *testing.T) {
+func TestUpdateStatusNotifiesTheOwner(t *testing.T) {
 	both(t, func(s site) {
 		hers, his := s.deposit(transaction.WaitingTreasury, "0.25"), s.deposit(transaction.WaitingTreasury, "1", kurts)
 		if code, got := s.sends("2", []string{hers, his}); code != 200 {
@@ -262,8 +262,8 @@ func TestUpdateStatusKeepsItsPace(t *testing.T) {
 	})
 }
 
-// A process that dies in the middle leaves a job that goes on; each record
-// moves once, whatever is done twice. Until then nobody else moves them.
+// A process that dies in the middle leaves a job that goes on; each record moves once,
+// whatever is done twice. Until then no other request changes them.
 func TestUpdateStatusOutlivesItsProcess(t *testing.T) {
 	both(t, func(s site) {
 		ids := []string{s.deposit(transaction.WaitingTreasury, "1"), s.deposit(transaction.WaitingTreasury, "2")}

@@ -23,58 +23,58 @@ const (
 type Group struct {
 	Service *transaction.Service
 	Numbers Numbers
-	// Shows reports whether the caller may ask for an endpoint for other users; nil: never.
+	// Shows reports whether the caller may use an endpoint for other users; nil: never.
 	Shows func(who rest.Caller, endpoint string) bool
 }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/user/get-waiting-info-transactions", "List your deposits that wait", rest.Tenant, g.own,
+		rest.Get("/user/get-waiting-info-transactions", "List the caller's pending deposits", rest.Tenant, g.own,
 			fault.InvalidField).For(rest.SelfUser).
-			Doc("listOwnWaitingTransactions", "Newest first: those that wait for information about the sender, and those "+
-				"that wait for the treasury."),
-		rest.Get("/admin/get-waiting-info-transactions", "List the deposits that wait for the treasury", rest.Tenant,
+			Doc("listOwnWaitingTransactions", "Newest first. Returns deposits that need sender information and deposits "+
+				"that need the approval of the treasury."),
+		rest.Get("/admin/get-waiting-info-transactions", "List the deposits pending treasury approval", rest.Tenant,
 			g.waiting, fault.InvalidField).
-			Doc("listWaitingTransactions", "Newest first. senderInfo is null while it is not known."),
+			Doc("listWaitingTransactions", "Newest first. senderInfo is null until it is provided."),
 		rest.Previewed(rest.NamesBy(rest.Checked(rest.Post("/admin/update-status-transaction",
-			"Decide on deposits that wait for the treasury", rest.Tenant, g.update, fault.InvalidField,
+			"Approve or return deposits pending treasury approval", rest.Tenant, g.update, fault.InvalidField,
 			fault.RecordNotFound, fault.InvalidState).Verified().Idempotent().Body(rest.LargeBody).
 			Try(`{"transactionIds":["${deposit.waiting}"],"status":"finalizedDeposit"}`).
-			Doc("updateTransactionStatus", "All records are checked before the first one changes. One record changes "+
-				"every half a second; finalizedDeposit credits it. Up to 20 records are answered when all have changed, "+
-				"with the records; more are answered at once with the job that goes on. A record of a user whose money "+
-				"the caller may not decide on fails alone, with FORBIDDEN. Owners are told inside "+
-				"their account, by mail and by SMS."), g.check), g.owners).Rows(), g.updating),
-		rest.Previewed(rest.Post("/admin/transaction/adjust-balance", "Correct the balance of a user", rest.Tenant, g.adjust,
+			Doc("updateTransactionStatus", "All records are validated before the first update, then updated one every half "+
+				"second. finalizedDeposit credits a record. For up to 20 records, the response has the updated records; for "+
+				"more, it has the job that continues. A record of a user whose money the caller may not decide on fails "+
+				"alone, with FORBIDDEN. Owners are notified in their account, by mail and by "+
+				"SMS."), g.check), g.owners).Rows(), g.updating),
+		rest.Previewed(rest.Post("/admin/transaction/adjust-balance", "Adjust the balance of a user", rest.Tenant, g.adjust,
 			fault.InvalidField).Idempotent().RefuseWith(malformed).
 			Try(`{"userId":"${user.id}","currencyCode":"BTC","networkCode":"BTC","amount":0.25,"type":"C",`+
 				`"uniqueId":"correction-2026-01"}`).
 			Names(rest.Standing, "userId").
-			Doc("adjustBalance", "Once for each uniqueId: the same request again gets the first answer. C is a deposit, "+
-				"D a withdrawal to the treasury's address. A refusal of the business (an unknown currency, network or "+
-				"user, a balance that does not suffice, a uniqueId of another request) has the status 200 and code 1."),
+			Doc("adjustBalance", "Idempotent by uniqueId: a repeated request returns the first response. C is a deposit, D "+
+				"a withdrawal to the treasury's address. Business refusals have the status 200 and code 1: an unknown "+
+				"currency, network or user, an insufficient balance, or a uniqueId of another request."),
 			g.adjusting),
-		rest.Get("/admin/transaction/adjust-balance/preview", "Tell what an adjustment would change", rest.Tenant, g.preview,
+		rest.Get("/admin/transaction/adjust-balance/preview", "Preview a balance adjustment", rest.Tenant, g.preview,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Of(more).Extended().
 			Try("userId=x&currencyCode=BTC&networkCode=BTC&amount=0.25&type=C", fault.RecordNotFound).
-			Doc("previewAdjustment", "Both accounts, that of the user and that of the treasury, before and after. Nothing "+
-				"is booked. What the adjustment would be refused for this is refused for."),
+			Doc("previewAdjustment", "Returns the accounts of the user and of the treasury, before and after. Nothing is "+
+				"posted. The request is refused for the same reasons as the adjustment."),
 		rest.Previewed(rest.NamesBy(rest.Post("/admin/update-wallet-withdrawal-crypto-queue",
-			"Decide on a withdrawal in the queue", rest.Tenant, g.decide, fault.InvalidField, fault.RecordNotFound,
+			"Set the status of a queued withdrawal", rest.Tenant, g.decide, fault.InvalidField, fault.RecordNotFound,
 			fault.InvalidState).Idempotent().
 			Try(`{"withdrawalId":"${withdrawal.queued}","status":4,"currencyCode":"BTC"}`).
-			Doc("updateWithdrawalQueue", "Of a withdrawal that waits for the hot wallet or has timed out. 4 says that it "+
-				"has gone out: the amount and the fee, its own or else that of the currency, are booked. 5 has it wait "+
-				"for approval."), g.queueOwner), g.deciding),
-		rest.Get("/process/get-process-admin", "List the processes of a user", rest.Tenant, g.processes,
+			Doc("updateWithdrawalQueue", "The withdrawal must be waiting for the hot wallet or have timed out. Status 4 "+
+				"(success) posts the amount and the fee: the fee of the withdrawal, otherwise the fee of its currency. Status "+
+				"5 returns it to approval."), g.queueOwner), g.deciding),
+		rest.Get("/process/get-process-admin", "List the transaction processes of a user", rest.Tenant, g.processes,
 			fault.InvalidField).Of(lists).
 			Try("userId=${user.id}&type=bireysel").
-			Doc("listProcesses", "What happened to transactions on their networks, newest first."),
-		rest.Get("/admin/get-withdrawal-crypto-queue", "List the queue of withdrawals", rest.Tenant, g.queue,
+			Doc("listProcesses", "The events of transactions on their networks, newest first."),
+		rest.Get("/admin/get-withdrawal-crypto-queue", "List queued withdrawals", rest.Tenant, g.queue,
 			fault.InvalidField).Of(lists).
 			Try("isActive=true&statusCode=6").
-			Doc("listWithdrawalQueue", "Newest first. Filters match to the letter, but fullName, which is a part of the "+
-				"name in any case."),
+			Doc("listWithdrawalQueue", "Newest first. Filters match exactly, except fullName, which matches part of the "+
+				"name and is not case-sensitive."),
 	)
 }
 
@@ -83,17 +83,17 @@ type adjustRequest struct {
 	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
 	NetworkCode  string        `json:"networkCode" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" doc.exclusiveMinimum:"0" example:"0.25"`
-	Type         string        `json:"type" enum:"C,D" doc:"C: credit, a deposit. D: debit, a withdrawal"`
+	Type         string        `json:"type" enum:"C,D" doc:"C: credit, a deposit; D: debit, a withdrawal"`
 	UniqueID     string        `json:"uniqueId" doc.maxLength:"128" example:"correction-2026-01"`
-	Timestamp    *int64        `json:"timestamp" minimum:"1" maximum:"253402300799999" doc:"in ms; when it counts from"`
-	Reason       *string       `json:"reason" maxLength:"500" doc:"for the audit" example:"A deposit was booked short"`
+	Timestamp    *int64        `json:"timestamp" minimum:"1" maximum:"253402300799999" doc:"epoch ms; effective time"`
+	Reason       *string       `json:"reason" maxLength:"500" doc:"for the audit log" example:"A deposit was booked short"`
 }
 
 // adjusted is the answer: code is null, or 1 beside a message (D-TX-05).
 type adjusted struct {
 	Code    *int    `json:"code" example:"null" doc:"1: refused"`
 	Data    *record `json:"data"`
-	Message string  `json:"message,omitempty" doc:"why it is refused"`
+	Message string  `json:"message,omitempty" doc:"reason of the refusal"`
 }
 
 func (a adjusted) Undone() (why string, is bool) { return a.Message, a.Code != nil }
@@ -113,7 +113,6 @@ type record struct {
 	CreatedAt     rest.Time     `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "BalanceAdjustment" }
 
 func (g Group) adjust(ctx context.Context, who rest.Caller, in adjustRequest) (adjusted, error) {
@@ -135,7 +134,7 @@ func (g Group) adjust(ctx context.Context, who rest.Caller, in adjustRequest) (a
 		rest.Time{Time: made.CreatedAt}}}, nil
 }
 
-// ofBusiness is the text of a refusal that has the status 200.
+// ofBusiness is the text of a business refusal, which has the status 200.
 func ofBusiness(err error) (message string, is bool) {
 	var f *fault.Error
 	if !errors.As(err, &f) {
@@ -148,8 +147,7 @@ func ofBusiness(err error) (message string, is bool) {
 	return "", false
 }
 
-// refusal is the body of a request that cannot be read: the keys of an answer, and
-// the code of the error (D-TX-05).
+// refusal is the answer to an unreadable request: the keys of an answer, and the code of the error (D-TX-05).
 type refusal struct {
 	Code    int     `json:"code" example:"1"`
 	Data    *record `json:"data" example:"null"`
@@ -157,7 +155,6 @@ type refusal struct {
 	Error   string  `json:"error" example:"INVALID_FIELD"`
 }
 
-// SchemaName names the schema in the published document.
 func (refusal) SchemaName() string { return "BalanceAdjustmentRefusal" }
 
 func malformed(_ int, f *fault.Error) any {

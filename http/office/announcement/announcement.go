@@ -1,6 +1,6 @@
-// Package announcement serves section 4.19 of the interface: what the platform
-// tells its users. It reads and writes the wire shapes of section 2.11 of the
-// interface and leaves every rule to domain/office/announcement.
+// Package announcement serves section 4.19 of the interface, announcements to users. It reads
+// and writes the wire shapes of section 2.11 of the interface and leaves every rule to
+// domain/office/announcement.
 //
 // Start reading at Endpoints.
 package announcement
@@ -20,44 +20,44 @@ const section = "4.19 Announcements"
 // Group serves the section.
 type Group struct {
 	Service *announcement.Service
-	CDN     string // what stands before the path of a picture
+	CDN     string // prefix of the path of a picture
 }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/announcement/get", "List the announcements", rest.NoAuth, g.list, fault.InvalidField).
+		rest.Get("/announcement/get", "List announcements", rest.NoAuth, g.list, fault.InvalidField).
 			For(rest.Public).
-			Doc("listAnnouncements", "Pinned ones first, then by priority, order number and start. Drafts are listed "+
-				"too: clients ask for isActive=true."),
-		rest.Post("/announcement/add", "Add an announcement", rest.Tenant, g.add,
+			Doc("listAnnouncements", "Pinned announcements first, then by priority, order number and start date. Drafts "+
+				"are included; clients send isActive=true to omit them."),
+		rest.Post("/announcement/add", "Create an announcement", rest.Tenant, g.add,
 			fault.InvalidField, fault.Overloaded).Body(rest.FileBody).
 			Try(`{"title":"Yeni Şube","message":"Pazartesi açıyoruz.","startDate":"2026-02-01","endDate":"2026-02-08",
 				"isActive":true,"priority":10,"htmlContent":"<p>Pazartesi <b>açıyoruz</b>.</p>"}`).
-			Doc("addAnnouncement", "Its slug is made of the title and stays when the title changes. With showSlider "+
+			Doc("addAnnouncement", "The slug is derived from the title and stays when the title changes. With showSlider, "+
 				"the three pictures, sliderName, routeContent and type are required."),
-		rest.Post("/announcement/update", "Change an announcement", rest.Tenant, g.change,
+		rest.Post("/announcement/update", "Update an announcement", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound, fault.Overloaded).Body(rest.FileBody).
 			Try(`{"id":${addAnnouncement.data.id},"titleJson":{"en":"New branch","ar":"فرع جديد"}}`).
-			Doc("updateAnnouncement", "Fields that are not sent stay as they are; null clears what may be null. What "+
-				"the slider requires may have been sent before."),
+			Doc("updateAnnouncement", "Fields that are not sent stay unchanged; null clears nullable fields. The fields "+
+				"that showSlider requires must be stored or sent."),
 		rest.Post("/announcement/delete", "Delete an announcement", rest.Tenant, g.remove,
 			fault.InvalidField, fault.RecordNotFound).
 			TryLast(`{"id":${addAnnouncement.data.id}}`).
-			Doc("deleteAnnouncement", "It is gone for good, with its pictures."),
+			Doc("deleteAnnouncement", "Permanently deletes the announcement and its pictures."),
 	).NamesNoUser("the ids are those of announcements")
 }
 
 type record struct {
 	ID                int64     `json:"id"`
 	Slug              string    `json:"slug" example:"yeni-sube"`
-	Title             string    `json:"title" doc:"plain text, in the language of the request" example:"Yeni Şube"`
+	Title             string    `json:"title" doc:"plain text, in the requested language" example:"Yeni Şube"`
 	Message           string    `json:"message" doc:"plain text" example:"We open on Monday."`
-	HTMLContent       *string   `json:"htmlContent" doc:"clean HTML" example:"<p>We open on <b>Monday</b>.</p>"`
+	HTMLContent       *string   `json:"htmlContent" doc:"sanitized HTML" example:"<p>We open on <b>Monday</b>.</p>"`
 	RouteContent      rest.JSON `json:"routeContent" schema:"AnnouncementRoute"`
 	StartDate         rest.Time `json:"startDate"`
 	EndDate           rest.Time `json:"endDate"`
 	IsActive          bool      `json:"isActive"`
-	Priority          int64     `json:"priority" doc:"the highest comes first" example:"10"`
+	Priority          int64     `json:"priority" doc:"the highest is listed first" example:"10"`
 	OrderNo           *int64    `json:"orderNo"`
 	IsExpanded        *bool     `json:"isExpanded"`
 	IsPinned          *bool     `json:"isPinned"`
@@ -160,7 +160,7 @@ type addRequest struct {
 	Title     string    `json:"title" maxLength:"200" example:"Yeni Şube"`
 	Message   string    `json:"message" maxLength:"4000" example:"We open on Monday."`
 	StartDate rest.Time `json:"startDate"`
-	EndDate   rest.Time `json:"endDate" doc:"a date includes that whole day"`
+	EndDate   rest.Time `json:"endDate" doc:"inclusive; a date includes the whole day"`
 	IsActive  bool      `json:"isActive"`
 	Priority  int64     `json:"priority" minimum:"-1000000000" maximum:"1000000000" example:"10"`
 	optional
@@ -179,7 +179,7 @@ type changeRequest struct {
 	Title     *string    `json:"title" maxLength:"200" example:"Yeni Şube"`
 	Message   *string    `json:"message" maxLength:"4000" example:"We open on Monday."`
 	StartDate *rest.Time `json:"startDate"`
-	EndDate   *rest.Time `json:"endDate" doc:"a date includes that whole day"`
+	EndDate   *rest.Time `json:"endDate" doc:"inclusive; a date includes the whole day"`
 	IsActive  *bool      `json:"isActive"`
 	Priority  *int64     `json:"priority" minimum:"-1000000000" maximum:"1000000000" example:"10"`
 	optional

@@ -163,7 +163,7 @@ func TestLanguages(t *testing.T) {
 	})
 }
 
-// What the slider requires (D-ANN-03), and the pictures that follow the row.
+// The requirements of the slider (D-ANN-03), and the pictures that follow the row.
 func TestSlider(t *testing.T) {
 	both(t, func(s *site) {
 		image := func(side int) string {

@@ -1,6 +1,6 @@
-// Package broadcast serves the messages to many of section 4.10 of the interface:
-// notifications by topic and SMS (D-ADM-04, D-ADM-05). Each answer names the job
-// that sends; GET /admin/jobs/{id} shows what became of it.
+// Package broadcast serves the bulk messages of section 4.10 of the interface: notifications
+// by topic and SMS (D-ADM-04, D-ADM-05). Each answer names the sending job; GET
+// /admin/jobs/{id} shows its outcome.
 package broadcast
 
 import (
@@ -24,34 +24,34 @@ type Group struct{ Service *broadcast.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Post("/admin/send-notification", "Notify users in their account, by push and by mail", rest.Tenant, g.notify,
-			fault.InvalidField).Verified().Idempotent().Body(rest.LargeBody).
+		rest.Post("/admin/send-notification", "Send a notification in the account, by push and by mail", rest.Tenant,
+			g.notify, fault.InvalidField).Verified().Idempotent().Body(rest.LargeBody).
 			Try(`{"memberId":["${admin.id}"],"topic":"campaign","title":"New currency","body":"SOL can be traded."}`).
 			Names(rest.General, "memberId").Rows().
-			Doc("sendNotification", "The parameter NOTIFICATION_TOPICS says which channels a topic has. The job that is "+
-				"named sends to each active recipient. unknown lists ids that nobody has."),
-		rest.Post("/send-bulk-sms", "Send an SMS to the users with a Turkish number", rest.Tenant, g.text,
+			Doc("sendNotification", "The parameter NOTIFICATION_TOPICS defines the channels of a topic. A background job "+
+				"sends the message to each active recipient. unknown lists the ids without an account."),
+		rest.Post("/send-bulk-sms", "Send an SMS to users with a Turkish number", rest.Tenant, g.text,
 			fault.InvalidField).Idempotent().Body(rest.LargeBody).
 			Try(`{"userIds":["${user.id}"],"messageBody":"SOL can be traded from today.","filter":{"status":"active"}}`).
 			Names(rest.General, "userIds").Rows().
-			Doc("sendBulkSms", "sendAllUsers: true goes before userIds. The filter narrows either; a key that it does "+
-				"not know is refused. count is the number of recipients, and leftOut counts the others by the first reason "+
-				"that applies to them."),
+			Doc("sendBulkSms", "sendAllUsers: true overrides userIds. The filter narrows either; an unknown key is "+
+				"refused. count is the number of recipients. leftOut counts the excluded accounts by the first reason that "+
+				"applies."),
 	)
 }
 
 type notifyRequest struct {
-	MemberID        rest.Strings `json:"memberId" maxItems:"10000" doc:"one id or an array of them"`
+	MemberID        rest.Strings `json:"memberId" maxItems:"10000" doc:"a user id or an array of user ids"`
 	Topic           string       `json:"topic" maxLength:"64" example:"campaign"`
 	Title           string       `json:"title" maxLength:"200" example:"New currency"`
 	Body            string       `json:"body" maxLength:"4000" example:"SOL can be traded from today."`
 	ImageURL        *string      `json:"imageUrl" maxLength:"1024" example:"https://cdn.example.com/banner/sol.png"`
 	ClickActionType *string      `json:"clickActionType" maxLength:"64" example:"OPEN_MARKET"`
-	OperatingSystem *string      `json:"operatingSystem" maxLength:"64" doc:"only devices of it are woken" example:"ios"`
-	Language        *string      `json:"language" maxLength:"35" doc:"of the text" example:"tr"`
+	OperatingSystem *string      `json:"operatingSystem" maxLength:"64" doc:"limits the push to this system" example:"ios"`
+	Language        *string      `json:"language" maxLength:"35" doc:"language of the text" example:"tr"`
 }
 
-// Validate asks for a recipient, and for an address of the image.
+// Validate requires a recipient, and a valid address of the image.
 func (in notifyRequest) Validate() error {
 	var ps []fault.Problem
 	if len(in.MemberID) == 0 {
@@ -64,12 +64,12 @@ func (in notifyRequest) Validate() error {
 	return fault.All(ps)
 }
 
-// notified says what was started.
+// notified names the started job.
 type notified struct {
 	Accepted bool     `json:"accepted"`
-	ID       string   `json:"id" doc:"of the job"`
-	Count    int      `json:"count" doc:"how many get the message" example:"2"`
-	Unknown  []string `json:"unknown" doc:"ids that nobody has"`
+	ID       string   `json:"id" doc:"id of the job"`
+	Count    int      `json:"count" doc:"number of recipients" example:"2"`
+	Unknown  []string `json:"unknown" doc:"ids without an account"`
 }
 
 func (g Group) notify(ctx context.Context, who rest.Caller, in notifyRequest) (out rest.Data[notified], err error) {
@@ -82,7 +82,7 @@ func (g Group) notify(ctx context.Context, who rest.Caller, in notifyRequest) (o
 }
 
 type textRequest struct {
-	UserIDs      *rest.Strings `json:"userIds" maxItems:"10000" doc:"or sendAllUsers: true"`
+	UserIDs      *rest.Strings `json:"userIds" maxItems:"10000" doc:"alternative to sendAllUsers: true"`
 	SendAllUsers *bool         `json:"sendAllUsers"`
 	MessageBody  string        `json:"messageBody" maxLength:"1500" example:"SOL can be traded from today."`
 	Filter       *rest.JSON    `json:"filter" schema:"SmsFilter"`
@@ -90,7 +90,7 @@ type textRequest struct {
 	narrowed user.Audience // of the filter
 }
 
-// Validate asks for recipients and reads the filter.
+// Validate requires recipients and reads the filter.
 func (in *textRequest) Validate() error {
 	var ps []fault.Problem
 	if !rest.Or(in.SendAllUsers, false) && len(rest.Or(in.UserIDs, nil)) == 0 {
@@ -105,8 +105,8 @@ func (in *textRequest) Validate() error {
 	return fault.All(ps)
 }
 
-// readFilter reads a filter, or says what is wrong with it. A key that it does not
-// know would send to the wrong people (D-ADM-05).
+// readFilter reads a filter, or returns the problem. It refuses unknown keys, because ignoring
+// them would send to the wrong people (D-ADM-05).
 func readFilter(text []byte) (a user.Audience, wrong string) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil || members == nil {
@@ -138,20 +138,19 @@ func readFilter(text []byte) (a user.Audience, wrong string) {
 // accepted is the job that was started.
 type accepted struct {
 	Accepted bool    `json:"accepted"`
-	ID       string  `json:"id" doc:"of the job"`
-	Count    int     `json:"count" doc:"recipients" example:"2"`
-	LeftOut  leftOut `json:"leftOut" doc:"those who get no SMS, each counted once"`
+	ID       string  `json:"id" doc:"id of the job"`
+	Count    int     `json:"count" doc:"number of recipients" example:"2"`
+	LeftOut  leftOut `json:"leftOut" doc:"excluded accounts, each counted once"`
 }
 
-// leftOut are the reasons in the order in which they are judged.
+// leftOut holds the reasons in the order in which they are checked.
 type leftOut struct {
 	Unknown         int `json:"unknown" doc:"ids without an account" example:"1"`
 	Filter          int `json:"filter" doc:"accounts that the filter excludes" example:"0"`
 	NoTurkishNumber int `json:"noTurkishNumber" doc:"accounts without a Turkish phone number" example:"3"`
-	CampaignsOff    int `json:"campaignsOff" doc:"accounts that do not permit campaigns by SMS" example:"1"`
+	CampaignsOff    int `json:"campaignsOff" doc:"accounts that do not allow campaigns by SMS" example:"1"`
 }
 
-// SchemaName names the schema in the published document.
 func (leftOut) SchemaName() string { return "SmsLeftOut" }
 
 func (g Group) text(ctx context.Context, who rest.Caller, in textRequest) (out rest.Data[accepted], err error) {

@@ -144,7 +144,7 @@ func (s *service) starts(line, body string, headers ...string) started {
 	return out.Data.started
 }
 
-// finish runs a job and tells what became of each recipient.
+// finish runs a job and returns the outcome of each recipient.
 func (s *service) finish(id string) (j job.Job, items string) {
 	s.t.Helper()
 	j, all := s.jobs.Finish(s.t, id, func(until time.Time) { s.now = until })
@@ -209,7 +209,7 @@ func TestNotify(t *testing.T) {
 	})
 }
 
-// What a sender says decides about the recipient alone.
+// The error of a sender affects only its recipient.
 func TestOutcomes(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		for _, id := range []string{"refused", "lost", "busy"} {
@@ -229,7 +229,7 @@ func TestOutcomes(t *testing.T) {
 		if len(s.keys) != 4 { // a repeat has the key of the first attempt
 			t.Errorf("%v", s.keys)
 		}
-		for _, who := range []string{"refused", "busy"} { // the account is told all the same, once
+		for _, who := range []string{"refused", "busy"} { // the account is notified nevertheless, once
 			if titles := s.inApp(who); len(titles) != 1 {
 				t.Errorf("%s was told %q in the account", who, titles)
 			}

@@ -53,7 +53,7 @@ func TestText(t *testing.T) {
 				}
 			}
 		}
-		// Who lost the number meanwhile gets nothing.
+		// A user who lost the number meanwhile gets nothing.
 		late := s.starts(sms, `{"userIds":["ada","ben"],"messageBody":"hello"}`)
 		storetest.Must(t, s.db.InTx(t.Context(), func(ctx context.Context) error {
 			_, err := s.db.Conn(ctx).ExecContext(ctx, "UPDATE users SET phone = NULL WHERE id = 'ada'")

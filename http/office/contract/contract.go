@@ -20,45 +20,44 @@ type Group struct{ Service *contract.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/admin/get-contracts", "List the contracts", rest.Tenant, g.contracts, fault.InvalidField).
-			Doc("listContracts", "An operator adds contracts at the command line."),
+		rest.Get("/admin/get-contracts", "List contracts", rest.Tenant, g.contracts, fault.InvalidField).
+			Doc("listContracts", "Operators create contracts on the command line."),
 		rest.Get("/admin/get-contract-details", "List the details of a contract", rest.Tenant, g.details,
 			fault.InvalidField).
 			Try("contractId=${listContracts.0.id}").
-			Doc("listContractDetails", "In the order of orderNo, then of id. A contractId that no contract has gives "+
-				"an empty list."),
-		rest.Post("/admin/create-contract-detail", "Add a detail to a contract", rest.Tenant, g.add,
+			Doc("listContractDetails", "Sorted by orderNo, then by id. An unknown contractId gives an empty list."),
+		rest.Post("/admin/create-contract-detail", "Create a contract detail", rest.Tenant, g.add,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
 			Try(`{"contractId":${listContracts.0.id},"title":"Scope","content":"<p>What this is about.</p>"}`).
-			Doc("addContractDetail", "Without orderNo it comes behind all others. The answer has the HTML as it was "+
-				"kept: cleaned of what could run, style or track."),
-		rest.Post("/admin/update-contract-detail", "Change a detail", rest.Tenant, g.change,
+			Doc("addContractDetail", "Without orderNo, the detail is added at the end. The response has the stored HTML, "+
+				"without scripts, styles and trackers."),
+		rest.Post("/admin/update-contract-detail", "Update a contract detail", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
 			Try(`{"id":${addContractDetail.data.id},"title":"The scope"}`).
-			Doc("updateContractDetail", "Fields that are not sent stay as they are."),
-		rest.Post("/admin/delete-contract-detail", "Delete a detail", rest.Tenant, g.remove,
+			Doc("updateContractDetail", "Fields that are not sent stay unchanged."),
+		rest.Post("/admin/delete-contract-detail", "Delete a contract detail", rest.Tenant, g.remove,
 			fault.InvalidField, fault.RecordNotFound).
 			TryLast(`{"id":${addContractDetail.data.id}}`).
-			Doc("deleteContractDetail", "It is gone for good."),
-		rest.Post("/admin/delete-multiple-contract-details", "Delete details", rest.Tenant, g.removeMany,
+			Doc("deleteContractDetail", "The detail is permanently deleted."),
+		rest.Post("/admin/delete-multiple-contract-details", "Delete several contract details", rest.Tenant, g.removeMany,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
 			TryLast(`{"ids":[${addContractDetails.data.0.id},${addContractDetails.data.1.id}]}`).
-			Doc("deleteContractDetails", "All of them, or none when one of them is not there."),
-		rest.Post("/admin/bulk-create-contract-details", "Add details to a contract", rest.Tenant, g.addMany,
+			Doc("deleteContractDetails", "Either all details are deleted, or none if one of them does not exist."),
+		rest.Post("/admin/bulk-create-contract-details", "Create several contract details", rest.Tenant, g.addMany,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
 			Try(`{"contractId":${listContracts.0.id},"details":[{"title":"Fees","content":"<p>None.</p>"},
 				{"title":"End","content":"<p>At any time.</p>"}]}`).
-			Doc("addContractDetails", "All of them or none."),
-		rest.Post("/admin/bulk-update-contract-details", "Change details", rest.Tenant, g.changeMany,
+			Doc("addContractDetails", "Either all details are created or none."),
+		rest.Post("/admin/bulk-update-contract-details", "Update several contract details", rest.Tenant, g.changeMany,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
 			Try(`{"details":[{"id":${addContractDetails.data.0.id},"content":"<p>See the list.</p>"}]}`).
-			Doc("updateContractDetails", "All of them, or none when one of them is not there. The answer has the "+
-				"details in the order of the request."),
-		rest.Post("/admin/reorder-contract-details", "Give details of a contract their places", rest.Tenant, g.reorder,
+			Doc("updateContractDetails", "Either all details are updated, or none if one of them does not exist. The "+
+				"response lists the details in the order of the request."),
+		rest.Post("/admin/reorder-contract-details", "Reorder the details of a contract", rest.Tenant, g.reorder,
 			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
 			Try(`{"contractId":${listContracts.0.id},"details":[{"id":${addContractDetails.data.1.id},"orderNo":0}]}`).
-			Doc("reorderContractDetails", "All of them or none. The answer has all details of the contract in their "+
-				"new order."),
+			Doc("reorderContractDetails", "Either all places are set or none. The response lists all details of the "+
+				"contract in the new order."),
 	).NamesNoUser("the ids are those of contracts and their details")
 }
 
@@ -85,7 +84,7 @@ type detail struct {
 	ID         int64  `json:"id"`
 	ContractID int64  `json:"contractId"`
 	Title      string `json:"title" doc:"plain text"`
-	Content    string `json:"content" doc:"clean HTML"`
+	Content    string `json:"content" doc:"sanitized HTML"`
 	OrderNo    int64  `json:"orderNo"`
 }
 
@@ -116,8 +115,8 @@ func (g Group) details(ctx context.Context, _ rest.Caller, in detailsRequest) ([
 
 type addRequest struct {
 	ContractID rest.ID `json:"contractId"`
-	Title      *string `json:"title" maxLength:"500" doc:"plain text; without it empty"`
-	Content    *string `json:"content" maxLength:"200000" doc:"HTML; without it empty"`
+	Title      *string `json:"title" maxLength:"500" doc:"plain text; default empty"`
+	Content    *string `json:"content" maxLength:"200000" doc:"HTML; default empty"`
 	OrderNo    *int64  `json:"orderNo" minimum:"0" maximum:"1000000000"`
 }
 
@@ -152,7 +151,7 @@ func (in changes) change() contract.Change {
 
 type changeRequest struct {
 	changes
-	ContractID *rest.ID `json:"contractId" doc:"moves it to another contract"`
+	ContractID *rest.ID `json:"contractId" doc:"moves the detail to another contract"`
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[detail], error) {

@@ -125,7 +125,7 @@ func TestDetail(t *testing.T) {
 	})
 }
 
-// What is done to many is done to all or to none (D-CON-03).
+// A bulk write affects all details or none (D-CON-03).
 func TestMany(t *testing.T) {
 	both(t, func(s *site) {
 		const create, update = "POST bulk-create-contract-details", "POST bulk-update-contract-details"
@@ -198,7 +198,7 @@ func TestMany(t *testing.T) {
 
 // Administrators alone write, each write has one audit row, and none holds a text
 // (D-EXT-03).
-func TestWhoWrites(t *testing.T) {
+func TestAccess(t *testing.T) {
 	both(t, func(s *site) {
 		lines := map[string]string{
 			"POST create-contract-detail":           `{"contractId":1,"title":"secret","content":"secret"}`,

@@ -1,5 +1,5 @@
-// Package foureyes serves the extensions by which a second person decides on requests
-// that mfa.four_eyes has wait for one (D-EXT-08).
+// Package foureyes serves the extensions with which a second person decides on the requests
+// that mfa.four_eyes selects (D-EXT-08).
 //
 // Start reading at Endpoints. Every rule is in domain/office/foureyes.
 package foureyes
@@ -20,48 +20,48 @@ import (
 const (
 	section     = "Extensions: approvals"
 	approvePath = "/admin/approvals/{id}/approve"
-	// judgedByRequest is why the id of a request names no user.
+	// judgedByRequest is the reason why the id of a request names no user.
 	judgedByRequest = "the users that the request itself names are judged for its approver too"
 )
 
 // Group serves the section.
 type Group struct {
 	Service *foureyes.Service
-	// Permit judges whether a caller may ask for an endpoint, by its key.
+	// Permit checks whether a caller may use an endpoint, by its key.
 	Permit func(ctx context.Context, who rest.Caller, key string) error
-	// Judge judges whether a caller may make a request that waits: the users that it names
-	// count too (D-AUTH-03).
+	// Judge checks whether a caller may make a pending request, including the users that it names (D-AUTH-03).
 	Judge func(ctx context.Context, who rest.Caller, request json.RawMessage) error
-	// Fresh brings what Permit judges by up to date.
+	// Fresh updates the snapshot that Permit uses.
 	Fresh func(ctx context.Context) error
-	// Look tells the fields of a request that waits, without secrets, and what it would
-	// change now. An error beside fields is what it would be refused for.
+	// Look returns the fields of a pending request, without secrets, and its current changes. An
+	// error beside fields is the refusal that the request would get.
 	Look func(ctx context.Context, request json.RawMessage) (fields json.RawMessage, all []rest.Change, err error)
 }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/admin/approvals", "List the requests that wait, or have waited, for a second person", rest.Tenant,
+		rest.Get("/admin/approvals", "List approval requests", rest.Tenant,
 			g.list, fault.InvalidField).
-			Doc("listApprovals", "Newest first. They are kept for 30 days."),
-		rest.Get("/admin/approvals/{id}", "Show a request that waits, or has waited, for a second person", rest.Tenant,
+			Doc("listApprovals", "Newest first. Requests are kept for 30 days."),
+		rest.Get("/admin/approvals/{id}", "Get an approval request", rest.Tenant,
 			g.show, fault.RecordNotFound).
 			Try("id=01JD3X4Q7V0S8D4T2M6B9N1ZKA", fault.RecordNotFound).
-			Doc("getApproval", "Its status says whether it was approved, and result what it was answered then. While it "+
-				"waits, the requester and who may ask for the endpoint see what was asked for, and, of those that can "+
-				"say it, what it would change as things stand now."),
-		rest.Start2FA("POST", approvePath, "Approve a request of another person once the challenge is complete",
+			Doc("getApproval", "status shows the decision, result the response of the executed request. While the request "+
+				"is pending, the requester and callers with permission for its endpoint see the request body. For some "+
+				"endpoints they also see the changes it would make now."),
+		rest.Start2FA("POST", approvePath, "Approve a request of another person after a challenge",
 			rest.Tenant, foureyes.ActionApprove, g.approve, fault.RecordNotFound, fault.InvalidState,
 			fault.MFANotAvailable).
 			Try(`{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA"}`, fault.RecordNotFound).
-			Doc("approveRequest", "Starts a challenge. When it is complete the request is carried out, and "+
-				"execResult.data is its record. It takes another person than the requester, without a device in common, "+
-				"who may ask for the same endpoint. What the requester may no longer do is not done: the status is FAILED "+
-				"then, and execResult says why.").NamesNoUser(judgedByRequest),
-		rest.Post("/admin/approvals/{id}/refuse", "Refuse a request of another person, or take back one's own",
+			Doc("approveRequest", "Starts a challenge. When it is complete, the request is executed, and execResult.data "+
+				"is its record. The approver must not be the requester, must not share a device with the requester, and needs "+
+				"permission for the same endpoint. If the requester has lost the permission, the status is FAILED and "+
+				"execResult gives the reason.").NamesNoUser(judgedByRequest),
+		rest.Post("/admin/approvals/{id}/refuse", "Reject or withdraw an approval request",
 			rest.Tenant, g.refuse, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Decides().
 			Try(`{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA","reason":"Nobody knows this user"}`, fault.RecordNotFound).
-			Doc("refuseRequest", "It takes the requester, or who may ask for the same endpoint.").
+			Doc("refuseRequest", "The requester can withdraw the request. Callers with permission for the same endpoint "+
+				"can reject it.").
 			NamesNoUser(judgedByRequest),
 	).For(rest.Admin).Extended()
 }
@@ -75,25 +75,25 @@ type record struct {
 	ID          string     `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Method      string     `json:"method" example:"POST"`
 	Path        string     `json:"path" example:"/admin/transaction/adjust-balance"`
-	Summary     string     `json:"summary" doc:"what it would change, in the words of the audit" example:"ADJUST_BALANCE"`
+	Summary     string     `json:"summary" doc:"summary of the change, as in the audit log" example:"ADJUST_BALANCE"`
 	RequestedBy string     `json:"requestedBy" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	RequestedAt rest.Time  `json:"requestedAt" example:"2026-01-31T10:00:00.000Z"`
 	ExpiresAt   rest.Time  `json:"expiresAt" example:"2026-01-31T10:15:00.000Z"`
 	Status      string     `json:"status" enum:"PENDING,APPROVED,REFUSED,EXPIRED,FAILED"`
-	DecidedBy   *string    `json:"decidedBy" doc:"null: nobody has decided" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	DecidedAt   *rest.Time `json:"decidedAt" doc:"null: nobody has decided" example:"2026-01-31T10:05:00.000Z"`
-	Reason      *string    `json:"reason" doc:"of a refusal" example:"Nobody knows this user"`
+	DecidedBy   *string    `json:"decidedBy" doc:"null: undecided" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	DecidedAt   *rest.Time `json:"decidedAt" doc:"null: undecided" example:"2026-01-31T10:05:00.000Z"`
+	Reason      *string    `json:"reason" doc:"reason of the rejection" example:"Nobody knows this user"`
 	Result      *rest.JSON `json:"result" schema:"ApprovalResult"`
 
 	Request *rest.JSON `json:"request,omitempty" schema:"ApprovalRequest"`
-	Changes []change   `json:"changes,omitempty" doc:"of one request that waits: what it would change now"`
-	Refusal *string    `json:"refusal,omitempty" doc:"why it would be refused now" example:"the balance is too small"`
+	Changes []change   `json:"changes,omitempty" doc:"for a single pending request: the changes it would make now"`
+	Refusal *string    `json:"refusal,omitempty" doc:"reason for a refusal now" example:"the balance is too small"`
 }
 
-// change is what a request would make of one record.
+// change is the change that a request would make to one record.
 type change struct {
-	Of     string    `json:"of" doc:"what it is" example:"treasury"`
-	ID     string    `json:"id" doc:"empty where of says all" example:""`
+	Of     string    `json:"of" doc:"kind of the record" example:"treasury"`
+	ID     string    `json:"id" doc:"empty if of identifies the record" example:""`
 	Before rest.JSON `json:"before" schema:"ApprovalState"`
 	After  rest.JSON `json:"after" schema:"ApprovalState"`
 }
@@ -154,7 +154,7 @@ func (g Group) show(ctx context.Context, who rest.Caller, in oneRequest) (out re
 	return out, g.look(ctx, who, r, &out)
 }
 
-// look adds what a request that waits asks for, and what it would change.
+// look adds the fields of a pending request and its changes.
 func (g Group) look(ctx context.Context, who rest.Caller, r foureyes.Request, out *record) error {
 	asked, err := g.Service.Asked(r)
 	if asked == nil || err != nil {
@@ -185,8 +185,8 @@ func (g Group) look(ctx context.Context, who rest.Caller, r foureyes.Request, ou
 	return err
 }
 
-// may judges whether a caller may make a request; of one that no longer waits, whether
-// the caller may use its endpoint.
+// may checks whether a caller may make a pending request; for a decided request, whether the
+// caller may use its endpoint.
 func (g Group) may(ctx context.Context, who rest.Caller) func(foureyes.Request) error {
 	return func(r foureyes.Request) error {
 		if err := g.Permit(ctx, who, r.Key()); err != nil {
@@ -200,7 +200,7 @@ func (g Group) may(ctx context.Context, who rest.Caller) func(foureyes.Request) 
 	}
 }
 
-// approval is the command of the challenge in front of an approval.
+// approval is the command of the challenge that guards an approval.
 type approval struct {
 	ID       string      `json:"id"`
 	Summary  string      `json:"summary"`
@@ -226,11 +226,11 @@ func (g Group) refuse(ctx context.Context, who rest.Caller, in refuseRequest) (o
 	return out, err
 }
 
-// maxTold bounds what a push tells of a request, in characters.
+// maxTold bounds the text about a request in a push, in characters.
 const maxTold = 300
 
-// Action is what runs when the challenge of an approval is complete: the request itself,
-// in the transaction of the approval.
+// Action runs when the challenge of an approval is complete. It executes the request in the
+// transaction of the approval.
 func (g Group) Action() challenge.Action {
 	read := func(command []byte) (a approval, err error) {
 		err = json.Unmarshal(command, &a)

@@ -24,7 +24,7 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// office is the section, where "clerk" has asked for POST /things. Accounts in permitted may ask for it too.
+// office is the section, where "clerk" has requested POST /things. Accounts in permitted may use it too.
 type office struct {
 	*apitest.Site
 	t         *testing.T
@@ -33,7 +33,7 @@ type office struct {
 	permitted []string
 	lower     string   // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
 	commands  []string // of the challenges that were started
-	refusal   error    // of what was asked for, by Look and Run
+	refusal   error    // of the request, by Look and Run
 }
 
 func (o *office) Start(_ context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {
@@ -94,7 +94,7 @@ func pending(id string) string {
 		`"decidedBy":null,"decidedAt":null,"reason":null,"result":null`
 }
 
-// The content of a request is shown to its requester and to callers who may ask for its endpoint, to nobody else.
+// The content of a request is shown only to its requester and to callers with permission for its endpoint.
 func TestContentNeedsPermission(t *testing.T) {
 	o := newOffice(t)
 	id := o.stand()

@@ -1,5 +1,5 @@
-// Package staffrequest serves section 4.13 of the interface, deploy and VPN requests.
-// Its records are in snake_case, as its requests are (D-DVP-03).
+// Package staffrequest serves section 4.13 of the interface, deploy and VPN requests. Its
+// records are in snake_case, as its requests are (D-DVP-03).
 package staffrequest
 
 import (
@@ -19,21 +19,21 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/deploy-request", "List deploy requests, newest first", rest.Tenant, g.deploys, fault.InvalidField).
 			Doc("listDeployRequests", pendingOnly),
-		rest.Post("/admin/deploy-request", "Ask for a deployment", rest.Tenant, g.addDeploy, fault.InvalidField).
+		rest.Post("/admin/deploy-request", "Create a deploy request", rest.Tenant, g.addDeploy, fault.InvalidField).
 			Doc("addDeployRequest", "The caller becomes the requestor."),
-		rest.Post("/admin/update-deploy-request", "Approve, reject or change a deploy request", rest.Tenant,
+		rest.Post("/admin/update-deploy-request", "Approve, reject or update a deploy request", rest.Tenant,
 			g.changeDeploy, fault.InvalidField, fault.RecordNotFound).
 			Try(`{"id":${addDeployRequest.data.id},"status":"APPROVED"}`).
 			NamesNoUser("a deployment concerns no account").
 			Doc("updateDeployRequest", changes),
 		rest.Get("/admin/vpn-request", "List VPN requests, newest first", rest.Tenant, g.vpns, fault.InvalidField).
 			Doc("listVpnRequests", pendingOnly),
-		rest.Post("/admin/vpn-request", "Ask for VPN access of a user", rest.Tenant, g.addVPN,
+		rest.Post("/admin/vpn-request", "Create a VPN request", rest.Tenant, g.addVPN,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"userId":"${user.id}","user_name":"jane","type":"developer","comment":"Works from home"}`).
 			Names(rest.General, "userId").
 			Doc("addVpnRequest", "The user of userId becomes the requestor; name and surname come from the account."),
-		rest.NamesBy(rest.Post("/admin/update-vpn-request", "Approve, reject or change a VPN request", rest.Tenant,
+		rest.NamesBy(rest.Post("/admin/update-vpn-request", "Approve, reject or update a VPN request", rest.Tenant,
 			g.changeVPN, fault.InvalidField, fault.RecordNotFound).
 			Try(`{"id":${addVpnRequest.data.id},"status":"REJECTED","comment":"The contract ends soon"}`).
 			Doc("updateVpnRequest", changes), g.requestor),
@@ -41,16 +41,15 @@ func (g Group) Endpoints() []rest.Endpoint {
 }
 
 const (
-	pendingOnly = "Without id and status only those with the status PENDING; status=ALL lists every one."
-	changes     = "Fields that are not sent stay as they are; at least one is needed. " +
-		"The caller is noted as the one who decided, whatever changes."
+	pendingOnly = "Without id and status, returns only requests with the status PENDING; status=ALL returns all."
+	changes     = "Fields that are not sent stay unchanged; at least one is required. " +
+		"Every update records the caller as the one who decided."
 )
 
 // all is the status that selects every request (D-DVP-01).
 const all = "ALL"
 
-// statusOf is the status that a list selects; nil: any. Where an id is asked for,
-// every status serves unless one is asked for too.
+// statusOf is the status that a list selects; nil: any. A request by id matches every status unless it names one.
 func statusOf(id *rest.ID, sent *string) *staffrequest.Status {
 	switch {
 	case sent == nil && id != nil, sent != nil && *sent == all:
@@ -76,7 +75,6 @@ type deployRecord struct {
 	UpdatedAt           rest.Time `json:"updated_at"`
 }
 
-// SchemaName names the schema in the published document.
 func (deployRecord) SchemaName() string { return "DeployRequest" }
 
 func showDeploy(d staffrequest.Deploy) deployRecord {
@@ -111,7 +109,7 @@ type addDeployRequest struct {
 	ServiceName         string  `json:"service_name" doc.maxLength:"200" example:"wallet"`
 	OriginalServiceName string  `json:"original_service_name" doc.maxLength:"200" example:"wallet-service"`
 	BuildNumber         string  `json:"build_number" doc.maxLength:"200" example:"2026.1.31"`
-	Status              *string `json:"status" enum:"PENDING,APPROVED,REJECTED" doc:"PENDING when it is not sent"`
+	Status              *string `json:"status" enum:"PENDING,APPROVED,REJECTED" doc:"default PENDING"`
 	DurationMinutes     int64   `json:"duration_minutes" doc.minimum:"1" doc.maximum:"525600" example:"15"`
 	Comment             string  `json:"comment" doc.maxLength:"2000" example:"Fixes the daily limits"`
 	Type                string  `json:"type" doc.maxLength:"200" example:"backend"`

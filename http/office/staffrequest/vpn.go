@@ -23,7 +23,6 @@ type vpnRecord struct {
 	UpdatedAt       rest.Time `json:"updated_at"`
 }
 
-// SchemaName names the schema in the published document.
 func (vpnRecord) SchemaName() string { return "VpnRequest" }
 
 func showVPN(v staffrequest.VPN) vpnRecord {
@@ -35,7 +34,7 @@ type vpnsRequest struct {
 	ID       *rest.ID `json:"id"`
 	UserName *string  `json:"user_name" example:"jane"`
 	Status   *string  `json:"status" enum:"PENDING,APPROVED,REJECTED,ALL"`
-	Type     *string  `json:"type" doc:"in any case" example:"DEVELOPER"`
+	Type     *string  `json:"type" doc:"not case-sensitive" example:"DEVELOPER"`
 	rest.Paging
 }
 
@@ -48,11 +47,11 @@ func (g Group) vpns(ctx context.Context, who rest.Caller, in vpnsRequest) (rest.
 }
 
 type addVPNRequest struct {
-	UserID   string  `json:"userId" doc:"who asks"`
+	UserID   string  `json:"userId" doc:"the requestor"`
 	UserName string  `json:"user_name" doc.maxLength:"200" example:"jane"`
-	Status   *string `json:"status" enum:"PENDING,APPROVED,REJECTED" doc:"PENDING when it is not sent"`
+	Status   *string `json:"status" enum:"PENDING,APPROVED,REJECTED" doc:"default PENDING"`
 	Comment  *string `json:"comment" doc.maxLength:"2000" example:"Works from home"`
-	Type     string  `json:"type" doc.maxLength:"200" doc:"kept in upper case" example:"developer"`
+	Type     string  `json:"type" doc.maxLength:"200" doc:"stored in upper case" example:"developer"`
 }
 
 func (g Group) addVPN(ctx context.Context, who rest.Caller, in addVPNRequest) (rest.Data[vpnRecord], error) {
@@ -68,7 +67,7 @@ type changeVPNRequest struct {
 	Comment  *string `json:"comment" doc.maxLength:"2000" example:"Works from home"`
 }
 
-// requestor names the user whose access a request is about.
+// requestor returns the user whose access a request concerns.
 func (g Group) requestor(ctx context.Context, _ rest.Caller, in changeVPNRequest) (rest.Named, error) {
 	found, err := g.Service.VPNs.List(ctx, staffrequest.VPNQuery{ID: (*int64)(&in.ID)},
 		page.Query[staffrequest.Place]{Limit: 1})

@@ -1,5 +1,5 @@
-// Package agreement serves the terms of section 4.10 of the interface (D-ADM-03,
-// D-ADM-07), and the extension by which a user accepts them.
+// Package agreement serves the agreements of section 4.10 of the interface (D-ADM-03,
+// D-ADM-07), and the extension with which users accept them.
 package agreement
 
 import (
@@ -17,27 +17,27 @@ type Group struct{ Service *agreement.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return append(rest.Section(section,
-		rest.Get("/admin/get-agreements", "List the agreements as a user sees them", rest.Tenant, g.list,
+		rest.Get("/admin/get-agreements", "List the agreements of a user", rest.Tenant, g.list,
 			fault.InvalidField, fault.RecordNotFound).
 			Try("userId=${user.id}").
-			Doc("listAgreements", "acceptedAt is null while the user has not accepted the agreement."),
-		rest.Post("/admin/terms-of-service", "Publish a version of an agreement and mail it", rest.Tenant, g.publish,
+			Doc("listAgreements", "acceptedAt is null until the user accepts the agreement."),
+		rest.Post("/admin/terms-of-service", "Publish a version of an agreement", rest.Tenant, g.publish,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).Idempotent().Body(rest.FileBody).
 			Try(`{"base64String":"JVBERi0xLjQKJSVFT0YK","name":"Terms of service","description":"Fees changed",`+
 				`"userId":"${admin.id}"}`).Names(rest.General, "userId").
-			Doc("publishAgreement", "The file is a PDF, a Word document or plain text. Without a version it is the one "+
-				"after the newest of that name. With sendEmail a job mails it to every active user who has an "+
-				"address, in groups of 800; id names the job."),
+			Doc("publishAgreement", "The file is a PDF, a Word document or plain text. Without version, the next version "+
+				"of the name is used. With sendEmail, a background job mails the agreement to every active user with a mail "+
+				"address, in batches of 800; id is the id of the job."),
 	), rest.Section("Extensions: agreements",
 		rest.Post("/user/agreements/accept", "Accept an agreement", rest.User, g.accept, fault.InvalidField,
 			fault.RecordNotFound).
 			Try(`{"id":${publishAgreement.data.agreementId}}`).
-			Doc("acceptAgreement", "A repeat changes nothing: the first acceptance counts."),
+			Doc("acceptAgreement", "A repeated request changes nothing; the first acceptance counts."),
 	).Extended()...)
 }
 
 type listRequest struct {
-	Version *string `json:"version" doc:"exactly this one" example:"2"`
+	Version *string `json:"version" doc:"returns only this version" example:"2"`
 	UserID  string  `json:"userId"`
 }
 
@@ -71,14 +71,14 @@ type publishRequest struct {
 	Version          *string     `json:"version" doc.maxLength:"32" example:"2"`
 	SendEmail        *bool       `json:"sendEmail"`
 	IsAcceptRequired *bool       `json:"isAcceptRequired"`
-	UserID           string      `json:"userId" doc:"the creator"`
+	UserID           string      `json:"userId" doc:"user id of the publisher"`
 }
 
-// published says what was added, and which job mails it.
+// published is the added version with the job that mails it.
 type published struct {
 	Accepted    bool    `json:"accepted"`
-	ID          *string `json:"id" doc:"of the job that mails; null without one" example:"01JD0000000000000000000000"`
-	Count       int     `json:"count" doc:"how many get the mail" example:"2"`
+	ID          *string `json:"id" doc:"id of the mail job; null: none" example:"01JD0000000000000000000000"`
+	Count       int     `json:"count" doc:"number of recipients" example:"2"`
 	AgreementID int64   `json:"agreementId" example:"12"`
 	Version     string  `json:"version" example:"2"`
 }

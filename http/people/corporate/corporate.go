@@ -1,5 +1,5 @@
-// Package corporate serves section 4.20 of the interface, the applications and users
-// of companies. Its two writes say in message what is wrong (D-COR-04).
+// Package corporate serves section 4.20 of the interface, the applications and users of
+// companies. Its two writes return refusals in message (D-COR-04).
 package corporate
 
 import (
@@ -21,24 +21,24 @@ type Group struct{ Service *corporate.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/admin/get-corporate-application", "List the applications of companies, newest first", rest.Tenant,
+		rest.Get("/admin/get-corporate-application", "List corporate applications, newest first", rest.Tenant,
 			g.applications, fault.InvalidField).
-			Doc("listCorporateApplications", "The filters stand in body, or beside it; one beside it goes before the "+
-				"same one in it. companyName is a part of the name, in any case of its letters."),
-		rest.Get("/admin/get-corporate-users", "List the users of companies, newest first", rest.Tenant, g.users,
+			Doc("listCorporateApplications", "Send the filters in body or as separate parameters; a separate parameter "+
+				"overrides the same filter in body. companyName matches part of the name and is not case-sensitive."),
+		rest.Get("/admin/get-corporate-users", "List corporate users, newest first", rest.Tenant, g.users,
 			fault.InvalidField).
-			Doc("listCorporateUsers", "A user is listed where it has everything that is asked for."),
-		rest.Post("/admin/insert-corporate-user", "Link a user to a company", rest.Tenant, g.insert,
+			Doc("listCorporateUsers", "Filters are combined: a user must match all of them."),
+		rest.Post("/admin/insert-corporate-user", "Add a user to a company", rest.Tenant, g.insert,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).RefuseWith(refuseInsert).
 			Names(rest.General, "userId").
-			Doc("insertCorporateUser", "Without userId an account is made. It has a placeholder for a phone number and "+
-				"lets no campaign come, and its password must be reset before the first login. taxNumber becomes that of "+
-				"the account. The same request again gets the first answer."),
-		rest.NamesBy(rest.Post("/admin/update-corporate-user", "Change a user of a company", rest.Tenant, g.change,
+			Doc("insertCorporateUser", "Without userId, an account is created, with a placeholder phone number and without "+
+				"campaigns. Its password must be reset before the first login. taxNumber is stored in the account. A repeated "+
+				"request returns the first response."),
+		rest.NamesBy(rest.Post("/admin/update-corporate-user", "Update a corporate user", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).RefuseWith(refuseChange).
 			Try(`{"id":"${insertCorporateUser.id}","status":"passive"}`).
-			Doc("updateCorporateUser", "Fields that are not sent stay as they are; one besides id and userId is needed. "+
-				"null clears email and taxNumber; the latter is that of the account."), g.linked),
+			Doc("updateCorporateUser", "Fields that are not sent stay unchanged; at least one field besides id and userId "+
+				"is required. null clears email and taxNumber; taxNumber belongs to the account."), g.linked),
 	)
 }
 
@@ -53,7 +53,7 @@ func (applicationFilter) SchemaName() string { return "CorporateApplicationFilte
 
 type applicationsRequest struct {
 	applicationFilter
-	Body *applicationFilter `json:"body" doc:"filters; JSON where it stands in the query"`
+	Body *applicationFilter `json:"body" doc:"filters; as a query parameter, JSON"`
 	rest.Paging
 }
 
@@ -65,7 +65,6 @@ type application struct {
 	CreatedAt   rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (application) SchemaName() string { return "CorporateApplication" }
 
 func showApplication(a corporate.Application) application {
@@ -109,7 +108,6 @@ type record struct {
 	Email           *string `json:"email" example:"ayse@acme.example"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "CorporateUser" }
 
 func show(u corporate.User) record {
@@ -122,17 +120,17 @@ func (g Group) users(ctx context.Context, who rest.Caller, in usersRequest) (res
 }
 
 type insertRequest struct {
-	UserID          *string `json:"userId" maxLength:"64" doc:"not sent: an account is made"`
-	CorporateUserID string  `json:"corporateUserId" maxLength:"64" doc:"names the company" example:"acme"`
+	UserID          *string `json:"userId" maxLength:"64" doc:"without it, an account is created"`
+	CorporateUserID string  `json:"corporateUserId" maxLength:"64" doc:"id of the company" example:"acme"`
 	Status          string  `json:"status" maxLength:"64" example:"active"`
 	Role            string  `json:"role" maxLength:"64" example:"owner"`
 	CountryCode     string  `json:"countryCode" maxLength:"16" doc:"dialling code" example:"90"`
 	PhoneNumber     string  `json:"phoneNumber" maxLength:"64" example:"5321234567"`
 	Email           string  `json:"email" maxLength:"254" example:"ayse@acme.example"`
-	TaxNumber       *string `json:"taxNumber" maxLength:"10" doc:"of the account (VKN)" example:"1234567890"`
+	TaxNumber       *string `json:"taxNumber" maxLength:"10" doc:"tax number of the account (VKN)" example:"1234567890"`
 }
 
-// Validate refuses an account that is named and blank.
+// Validate refuses a blank user id.
 func (in insertRequest) Validate() error { return named(in.UserID) }
 
 func named(userID *string) error {
@@ -143,8 +141,8 @@ func named(userID *string) error {
 }
 
 type inserted struct {
-	ID      *string `json:"id" doc:"digits; null of a refusal" example:"12"`
-	Message *string `json:"message" doc:"null; of a refusal what is wrong" example:"null"`
+	ID      *string `json:"id" doc:"digits; null for a refusal" example:"12"`
+	Message *string `json:"message" doc:"reason of a refusal; otherwise null" example:"null"`
 }
 
 func (inserted) SchemaName() string { return "CorporateUserInserted" }
@@ -168,7 +166,7 @@ type changeRequest struct {
 	TaxNumber       rest.Nullable[string] `json:"taxNumber" maxLength:"10" doc:"of the account" example:"1234567890"`
 }
 
-// Validate asks for a change besides that of the account (D-COR-05).
+// Validate requires a change besides that of the account (D-COR-05).
 func (in changeRequest) Validate() error {
 	var ps []fault.Problem
 	for _, f := range []struct {
@@ -186,12 +184,12 @@ func (in changeRequest) Validate() error {
 }
 
 type changed struct {
-	Message *string `json:"message" doc:"null; of a refusal what is wrong" example:"null"`
+	Message *string `json:"message" doc:"reason of a refusal; otherwise null" example:"null"`
 }
 
 func (changed) SchemaName() string { return "CorporateUserUpdated" }
 
-// linked names the user of a link, and the one that takes the place.
+// linked returns the user of a link, and the user that replaces it.
 func (g Group) linked(ctx context.Context, _ rest.Caller, in changeRequest) (rest.Named, error) {
 	found, err := g.Service.Store.Users(ctx, corporate.UserQuery{ID: (*int64)(&in.ID)},
 		page.Query[corporate.Place]{Limit: 1})
@@ -248,8 +246,8 @@ func refuseChange(status int, f *fault.Error) any {
 	return changeRefused{f.Message, f.Code}
 }
 
-// ofGuards reports whether a status is one of the credential, the firewall or the
-// transport, whose refusals keep the general shape.
+// ofGuards reports whether a status comes from the credential, the firewall or the transport,
+// whose refusals keep the general shape.
 func ofGuards(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusRequestEntityTooLarge,

@@ -128,7 +128,7 @@ func (s *site) audited() string {
 	return strings.Join(lines, "")
 }
 
-// REQ-COR-05, D-COR-02, D-COR-03: an account is made once, and nobody gets into it.
+// REQ-COR-05, D-COR-02, D-COR-03: an account is made once, and no login to it is possible.
 func TestInsertMakesAnAccount(t *testing.T) {
 	both(t, func(s *site) {
 		var wg sync.WaitGroup

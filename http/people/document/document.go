@@ -15,7 +15,7 @@ const section = "4.11 Documents"
 // Group serves the section.
 type Group struct {
 	Service *document.Service
-	// IdentityNo is the identity number of a user, "" where it is not known; nil: of none.
+	// IdentityNo returns the identity number of a user, "" if unknown; nil: unknown for all users.
 	IdentityNo func(ctx context.Context, userID string) (string, error)
 }
 
@@ -25,35 +25,37 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordLimitReached).
 			For(rest.SelfUser).Body(rest.FileBody).
 			Try(`{"base64Data":"`+rest.ExampleFile+`","fileName":"passport.png","description":"My passport"}`).
-			Doc("uploadDocument", "A picture (PNG, JPEG, WebP, GIF) or a PDF. It is kept as it came, and sealed. type says "+
-				"what it is. After a rejection, an identity document makes the account wait for a decision again."),
+			Doc("uploadDocument", "A picture (PNG, JPEG, WebP, GIF) or a PDF, stored encrypted and unchanged. type is the "+
+				"kind of the document. After a rejection, an identity document puts the account back to pending."),
 		rest.Get("/user/get-documents", "List documents, newest first", rest.Tenant, g.list, fault.InvalidField).
 			For(rest.SelfOrAdmin).
-			Doc("listDocuments", "A user sees the own ones; an administrator those of userId, or all."),
-		rest.Post("/admin/save-document", "Keep a document of a user", rest.Tenant, g.save,
+			Doc("listDocuments", "Users see their own documents. Administrators see the documents of userId, or all "+
+				"documents."),
+		rest.Post("/admin/save-document", "Upload a document of a user", rest.Tenant, g.save,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordLimitReached).Body(rest.FileBody).
 			Try(`{"userId":"${user.id}","base64String":"`+rest.ExampleFile+`","documentName":"passport.png","type":1}`).
 			Names(rest.General, "userId").
-			Doc("saveDocument", "A picture (PNG, JPEG, WebP, GIF) or a PDF. It is kept as it came, and sealed."),
-		rest.NamesBy(rest.Post("/user/update-document", "Change a document", rest.Tenant, g.change,
+			Doc("saveDocument", "A picture (PNG, JPEG, WebP, GIF) or a PDF, stored encrypted and unchanged."),
+		rest.NamesBy(rest.Post("/user/update-document", "Update a document", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound).
 			For(rest.SelfOrAdmin).
 			Try(`{"id":"${saveDocument.data.id}","description":"My new passport"}`).
-			Doc("updateDocument", "Users change the description of the own ones, administrators also type, status and "+
-				"reason. Fields that are not sent stay as they are."),
+			Doc("updateDocument", "Users can update the description of their own documents; administrators also type, "+
+				"status and reason. Fields that are not sent stay unchanged."),
 			g.owner),
 		rest.Get("/admin/get-document-file", "Download a document", rest.Tenant, g.file,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`documentInfo={"id":"${saveDocument.data.id}"}`).
 			Binary(document.MediaTypes...).
-			Doc("getDocumentFile", "The bytes as they were uploaded, as an attachment. Each download is in the audit."),
+			Doc("getDocumentFile", "Returns the uploaded bytes unchanged, as an attachment. Each download is recorded in "+
+				"the audit log."),
 	)
 }
 
-// metadata is what an upload shows (section 2.8).
+// metadata is the answer of an upload (section 2.8).
 type metadata struct {
 	UserID      string  `json:"userId"`
-	IdentityNo  string  `json:"identityNo" doc:"empty where the account has none" example:"10000000146"`
+	IdentityNo  string  `json:"identityNo" doc:"empty if the account has none" example:"10000000146"`
 	Name        string  `json:"name" example:"passport.png"`
 	MimeType    string  `json:"mimeType" example:"image/png"`
 	Type        int64   `json:"type" example:"0"`
@@ -76,9 +78,9 @@ type record struct {
 	Reason      *string   `json:"reason" example:"waitingApproval"`
 	FilePath    string    `json:"filePath" example:"document/TV/S1/01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 	CreatedAt   rest.Time `json:"createdAt"`
-	// Of whose it is; in a list for administrators.
-	FullName   *string `json:"fullName,omitempty" doc:"of the account, for administrators" example:"Ayşe Yılmaz"`
-	KYCConfirm *string `json:"kycConfirm,omitempty" doc:"of the account, for administrators" example:"waitingApproval"`
+	// Fields of the owner, in lists for administrators.
+	FullName   *string `json:"fullName,omitempty" doc:"of the account; administrators only" example:"Ayşe Yılmaz"`
+	KYCConfirm *string `json:"kycConfirm,omitempty" doc:"of the account; administrators only" example:"waitingApproval"`
 }
 
 func show(d document.Document) record {
@@ -87,7 +89,7 @@ func show(d document.Document) record {
 		CreatedAt: rest.Time{Time: d.CreatedAt}}
 }
 
-// showOwned shows a document to somebody who may know whose it is.
+// showOwned shows a document with its owner, for administrators.
 func showOwned(d document.Document) record {
 	r := show(d)
 	r.FullName, r.KYCConfirm = rest.Filled(d.OwnerName), rest.Filled(d.OwnerKYC)
@@ -102,7 +104,7 @@ type uploadRequest struct {
 	FileName        string      `json:"fileName" doc.maxLength:"200" example:"passport.png"`
 	Description     string      `json:"description" doc.maxLength:"2000" example:"My passport"`
 	FileNameJSON    *texts      `json:"fileNameJson"`
-	Type            *rest.ID    `json:"type" doc:"one of the parameter DOCUMENT_TYPE" example:"1"`
+	Type            *rest.ID    `json:"type" doc:"a value of the parameter DOCUMENT_TYPE" example:"1"`
 	DescriptionJSON *texts      `json:"descriptionJson"`
 }
 
@@ -127,7 +129,7 @@ type saveRequest struct {
 	UserID          string      `json:"userId"`
 	Base64String    rest.Base64 `json:"base64String"`
 	DocumentName    string      `json:"documentName" doc.maxLength:"200" example:"passport.png"`
-	Type            rest.ID     `json:"type" doc:"one of the parameter DOCUMENT_TYPE" example:"1"`
+	Type            rest.ID     `json:"type" doc:"a value of the parameter DOCUMENT_TYPE" example:"1"`
 	Description     *string     `json:"description" doc.maxLength:"2000" example:"The passport"`
 	DescriptionJSON *texts      `json:"descriptionJson"`
 	NameJSON        *texts      `json:"nameJson"`
@@ -147,8 +149,8 @@ type listRequest struct {
 	Status *string  `json:"status" example:"active"`
 	Reason *string  `json:"reason" example:"waitingApproval"`
 	// Extensions (D-DOC-07).
-	KYCConfirm *string `json:"kycConfirm" doc:"of the account; for administrators" example:"waitingApproval"`
-	Order      string  `json:"order" default:"newest" enum:"newest,oldest" doc:"which come first"`
+	KYCConfirm *string `json:"kycConfirm" doc:"of the account; administrators only" example:"waitingApproval"`
+	Order      string  `json:"order" default:"newest" enum:"newest,oldest" doc:"sort order"`
 	rest.Paging
 }
 
@@ -169,15 +171,15 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.
 
 type changeRequest struct {
 	ID              string                `json:"id"`
-	UserID          *string               `json:"userId" doc:"the owner; without it, whoever has the document"`
+	UserID          *string               `json:"userId" doc:"the owner; optional"`
 	Description     rest.Nullable[string] `json:"description" doc.maxLength:"2000" example:"My new passport"`
 	DescriptionJSON *texts                `json:"descriptionJson"`
-	Type            *rest.ID              `json:"type" doc:"of DOCUMENT_TYPE; for administrators" example:"1"`
-	Status          *string               `json:"status" doc:"one of the parameter DOCUMENT_STATUS" example:"deActive"`
+	Type            *rest.ID              `json:"type" doc:"a value of DOCUMENT_TYPE; administrators only" example:"1"`
+	Status          *string               `json:"status" doc:"a value of the parameter DOCUMENT_STATUS" example:"deActive"`
 	Reason          rest.Nullable[string] `json:"reason" doc.maxLength:"2000" example:"blurred"`
 }
 
-// owner names the user of a document. Type, status and reason decide about KYC.
+// owner returns the user of a document. Type, status and reason are KYC matters.
 func (g Group) owner(ctx context.Context, who rest.Caller, in changeRequest) (rest.Named, error) {
 	m := rest.General
 	if in.Status != nil || in.Reason.Sent || in.Type != nil && who.AsAdmin {
@@ -189,7 +191,7 @@ func (g Group) owner(ctx context.Context, who rest.Caller, in changeRequest) (re
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {
 	if !who.AsAdmin {
-		in.Type = nil // as any field of the record that users do not set
+		in.Type = nil // like any field of the record that users do not set
 	}
 	d, err := g.Service.Change(ctx, who.By(), who.AsAdmin, document.Change{ID: in.ID, UserID: in.UserID,
 		Description: next(in.Description), Reason: next(in.Reason), DescriptionTexts: rest.Or(in.DescriptionJSON, nil),
@@ -197,7 +199,7 @@ func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (r
 	return rest.Data[record]{Data: show(d)}, err
 }
 
-// next is the value after a change; nil: as it is.
+// next is the value after a change; nil: unchanged.
 func next(sent rest.Nullable[string]) **string {
 	if !sent.Sent {
 		return nil
@@ -206,7 +208,7 @@ func next(sent rest.Nullable[string]) **string {
 }
 
 type fileRequest struct {
-	DocumentInfo reference `json:"documentInfo" doc:"id, filePath or both; as a query, JSON"`
+	DocumentInfo reference `json:"documentInfo" doc:"id, filePath or both; as a query parameter, JSON"`
 }
 
 type reference struct {
@@ -221,8 +223,8 @@ func (in fileRequest) Lacks() []fault.Problem {
 	return nil
 }
 
-// file hands the bytes out as a download. The edge forbids browsers to guess what they are or to run them, and keeps
-// caches from keeping them.
+// file returns the bytes as a download. The headers of the edge forbid browsers to guess the type or run the
+// content, and caches to store it.
 func (g Group) file(ctx context.Context, who rest.Caller, in fileRequest) (rest.Reply[rest.None], error) {
 	d, content, err := g.Service.File(ctx, who.By(), document.Reference{ID: rest.Or(in.DocumentInfo.ID, ""),
 		Path: rest.Or(in.DocumentInfo.FilePath, "")})

@@ -151,8 +151,8 @@ func TestUploadAndSave(t *testing.T) {
 	})
 }
 
-// What is kept is sealed: neither the bytes nor the head of a picture can be found in it, and another row's id opens
-// nothing.
+// Stored documents are sealed: neither the bytes nor the head of a picture are found in them, and another row's
+// id does not open them.
 func TestSealed(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		jpeg := picturetest.WithEXIF(picturetest.JPEG(64, 48), 6)
@@ -180,7 +180,7 @@ func TestSealed(t *testing.T) {
 	})
 }
 
-// D-DOC-04, D-DOC-05, SEC-25: another's document is nobody's.
+// D-DOC-04, D-DOC-05, SEC-25: another user's document is answered like an unknown one.
 func TestAccess(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		path := s.upload("u1", "mine.pdf", pdf)

@@ -17,29 +17,28 @@ type Group struct{ Store dropdown.Store }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/dropdown/get-parameter", "List the options of dropdowns", rest.NoAuth, g.list, fault.InvalidField).
+		rest.Get("/dropdown/get-parameter", "List dropdown options", rest.NoAuth, g.list, fault.InvalidField).
 			Try("dropdownCode=SOURCE_OF_FUNDING&_requesterLanguage=tr").
-			Doc("listDropdownOptions", "Where both codes are sent, both must hold; without any all options are listed. "+
-				"Names are in the language asked for, or in English."),
+			Doc("listDropdownOptions", "If both codes are sent, both must match; without codes, all options are listed. "+
+				"Names are in the requested language, otherwise in English."),
 	).For(rest.Public)
 }
 
 type listRequest struct {
-	Code         *string `json:"code" doc:"of a dropdown or of an option" example:"SALARY"`
-	DropdownCode *string `json:"dropdownCode" doc:"of a dropdown" example:"SOURCE_OF_FUNDING"`
+	Code         *string `json:"code" doc:"code of a dropdown or of an option" example:"SALARY"`
+	DropdownCode *string `json:"dropdownCode" doc:"code of a dropdown" example:"SOURCE_OF_FUNDING"`
 	// Language is read by the kit, as on every endpoint.
 	Language *string `json:"_requesterLanguage" doc:"tr, en or ar" example:"tr"`
 }
 
 type record struct {
 	ID   int64  `json:"id"`
-	Code string `json:"code" doc:"of the dropdown" example:"SOURCE_OF_FUNDING"`
+	Code string `json:"code" doc:"code of the dropdown" example:"SOURCE_OF_FUNDING"`
 	Name string `json:"name" example:"Salary"`
-	// IsExplainMandatory asks for the explanation field beside the choice.
-	IsExplainMandatory bool `json:"isExplainMandatory" doc:"the choice needs an explanation"`
+	// IsExplainMandatory requires the explanation field beside the choice.
+	IsExplainMandatory bool `json:"isExplainMandatory" doc:"whether the choice requires an explanation"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "DropdownOption" }
 
 func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) ([]record, error) {

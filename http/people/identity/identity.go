@@ -1,5 +1,5 @@
-// Package identity serves what users say of themselves, which is part of section 4.15 of the interface (D-INF-02 to
-// D-INF-06, D-AUTH-15).
+// Package identity serves the additional information and the identity of users, a part of section 4.15 of the
+// interface (D-INF-02 to D-INF-06, D-AUTH-15).
 package identity
 
 import (
@@ -19,28 +19,28 @@ const section = "4.15 Additional info and identity"
 // Group serves the endpoints.
 type Group struct{ Service *identity.Service }
 
-// example is what the first options of a new installation answer.
+// example selects the first options of a new installation.
 const example = `"purposeOfTransactionId":"1","sourceOfFundingId":"7","monthlyIncomeAmountId":"14",` +
 	`"estimatedMonthlyDWAmountId":"19","estimatedMonthlyDWCountId":"23"`
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Post("/user/insert-additional-info", "Say what the account is used for", rest.Tenant, g.inform,
+		rest.Post("/user/insert-additional-info", "Submit the additional information of the caller", rest.Tenant, g.inform,
 			fault.InvalidField).
 			IPFiltered().
 			Try("{"+example+"}").
-			Doc("insertAdditionalInfo", "An answer takes the place of the one before; its id stays. An option with "+
-				"isExplainMandatory needs its explanation."),
-		rest.Post("/user/confirm-user-identity", "Confirm who the caller is", rest.Tenant, g.confirm,
+			Doc("insertAdditionalInfo", "The answers replace the previous ones; the id stays the same. An option with "+
+				"isExplainMandatory requires an explanation."),
+		rest.Post("/user/confirm-user-identity", "Confirm the caller's identity", rest.Tenant, g.confirm,
 			fault.InvalidField, fault.Forbidden, fault.RecordLimitReached, fault.InvalidState, fault.RateLimited,
 			fault.TokenRevoked, fault.Unavailable).
 			IPFiltered().Gives("x-auth").
 			Try(`{"userIdentityNumber":"10000000146","name":"Ayşe","secondName":"Nur","surname":"Yılmaz",`+
 				`"birthDate":"1990-05-01","cityId":"34","additionalInfo":{`+example+`}}`).
-			Doc("confirmUserIdentity", "In this order: AML status, accounts with the same number, check digits, and with "+
-				"useTCKNService the national register. Then everything is saved, and the session goes on with a new token; "+
-				"the old one stays good until its own end. Where the register says that this is somebody else, nothing is "+
-				"saved, and token and data are null. Where no register is configured, useTCKNService is answered 503."),
+			Doc("confirmUserIdentity", "Checks, in this order: the AML status, accounts with the same number, check digits "+
+				"and, with useTCKNService, the national register. Then all data is saved and the session gets a new token; "+
+				"the old token stays valid until it expires. If the register reports another person, nothing is saved, and "+
+				"token and data are null. Without a configured register, useTCKNService gives 503."),
 	).For(rest.SelfUser)
 }
 
@@ -59,7 +59,6 @@ type answers struct {
 	CountText   *string `json:"explainEstimatedMonthlyDWCount" maxLength:"1000" example:"Every day"`
 }
 
-// SchemaName names the schema in the published document.
 func (answers) SchemaName() string { return "AdditionalInfo" }
 
 func (in answers) info() identity.Info {
@@ -70,7 +69,7 @@ func (in answers) info() identity.Info {
 		c(in.Income, in.IncomeText), c(in.Amount, in.AmountText), c(in.Count, in.CountText)}}
 }
 
-// informed is the four keys that the interface shows (D-INF-05).
+// informed has the four keys of the interface (D-INF-05).
 type informed struct {
 	ID      *string `json:"id" example:"1"`
 	Purpose *string `json:"purposeOfTransactionId" example:"1"`
@@ -78,7 +77,6 @@ type informed struct {
 	Income  *string `json:"monthlyIncomeAmountId" example:"14"`
 }
 
-// SchemaName names the schema in the published document.
 func (informed) SchemaName() string { return "AdditionalInfoSaved" }
 
 func (g Group) inform(ctx context.Context, who rest.Caller, in answers) (informed, error) {
@@ -87,7 +85,7 @@ func (g Group) inform(ctx context.Context, who rest.Caller, in answers) (informe
 	return informed{text(i.ID), text(i.Choices[0].OptionID), text(i.Choices[1].OptionID), text(i.Choices[2].OptionID)}, err
 }
 
-// code is a number of a list of somebody else, sent as a text or as a number, and kept as it was sent.
+// code is a number of an external list, sent as a string or as a number and stored as sent.
 type code string
 
 func (c *code) UnmarshalJSON(b []byte) error {
@@ -107,22 +105,21 @@ type confirmRequest struct {
 	Surname      string  `json:"surname" maxLength:"100" example:"Yılmaz"`
 	SecondName   *string `json:"secondName" maxLength:"100" example:"Nur"`
 	BirthDate    string  `json:"birthDate" maxLength:"10" doc:"YYYY-MM-DD or DD.MM.YYYY" example:"1990-05-01"`
-	CountryCode  *code   `json:"countryCode" maxLength:"16" schema:"IdentityCode" doc:"kept as it is sent" example:"TR"`
+	CountryCode  *code   `json:"countryCode" maxLength:"16" schema:"IdentityCode" doc:"stored as sent" example:"TR"`
 	CityID       *code   `json:"cityId" maxLength:"64" schema:"IdentityCode" example:"34"`
 	DistrictID   *code   `json:"districtId" maxLength:"64" schema:"IdentityCode" example:"1"`
 	Address      *string `json:"address" maxLength:"500" example:"Moda Cd. 1, Kadıköy"`
 	OccupationID *code   `json:"occupationId" maxLength:"64" schema:"IdentityCode" example:"7"`
-	Register     *bool   `json:"useTCKNService" doc:"ask the national register"`
+	Register     *bool   `json:"useTCKNService" doc:"check the national register"`
 	Info         answers `json:"additionalInfo"`
 }
 
-// confirmed is the answer; both are null where the register says that this is somebody else (D-AUTH-15).
+// confirmed is the answer; both are null if the register reports another person (D-AUTH-15).
 type confirmed struct {
 	Token *string  `json:"token" example:"eyJhbGciOiJFZERTQSIsImtpZCI6…"`
 	Data  *account `json:"data"`
 }
 
-// SchemaName names the schema in the published document.
 func (confirmed) SchemaName() string { return "IdentityConfirmed" }
 
 type account struct {
@@ -132,7 +129,6 @@ type account struct {
 	LevelID    int    `json:"levelId" example:"0"`
 }
 
-// SchemaName names the schema in the published document.
 func (account) SchemaName() string { return "IdentityAccount" }
 
 func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Reply[confirmed], error) {

@@ -94,7 +94,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	return s
 }
 
-// The first options of each group, and those that ask for an explanation.
+// The first options of each group, and those that require an explanation.
 var plain = map[string]any{"purposeOfTransactionId": "1", "sourceOfFundingId": 7, "monthlyIncomeAmountId": "14",
 	"estimatedMonthlyDWAmountId": 19, "estimatedMonthlyDWCountId": "23"}
 
@@ -251,7 +251,7 @@ func TestConfirm(t *testing.T) {
 		if err != nil || !signed.ExpiresAt.Equal(s.now.Add(10*time.Minute)) {
 			t.Errorf("%+v, %v", signed, err)
 		}
-		// A number is for nobody's eyes.
+		// The number is never shown.
 		if all := s.dump() + s.log.String(); strings.Contains(all, number) || !strings.Contains(all, "check digits") ||
 			strings.Contains(fmt.Sprintf("%v %+v %#v", identity.Number(number), identity.Person{Number: number},
 				identity.Person{Number: number}), number) {
@@ -300,7 +300,7 @@ func (s *site) renew(userID, sessionID string) (c token.Claims, err error) {
 	return c, err
 }
 
-// What is refused changes nothing, in the order of the interface.
+// Refusals change nothing and come in the order of the interface.
 func TestRefusals(t *testing.T) {
 	both(t, func(s *site) {
 		s.confirms("u1", body(person), is("u1", "Ayşe Yılmaz", "waitingApproval"))
@@ -341,7 +341,7 @@ func TestRefusals(t *testing.T) {
 		}
 		s.As("nobody").Wants(confirm, body(person), 401, "UNAUTHENTICATED")
 
-		// Nobody becomes another person behind the back of who confirmed the documents.
+		// A user cannot become another person after an administrator confirmed the documents.
 		s.set("kyc_confirm", user.ManuelApproved, "u1")
 		for _, change := range [][]any{{"userIdentityNumber", other}, {"name", "Fatma"}, {"birthDate", "1991-05-01"}} {
 			s.As("u1").Wants(confirm, body(person, change...), 409, "INVALID_STATE")

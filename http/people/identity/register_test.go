@@ -21,7 +21,7 @@ import (
 	outbound "castellan/outbound/identity"
 )
 
-// The national register over TLS: yes, no, and nobody knows.
+// The national register over TLS: yes, no, and unknown.
 func TestRegister(t *testing.T) {
 	both(t, func(s *site) {
 		s.As("u0").Wants(confirm, body(person, "useTCKNService", true), 503, "UNAVAILABLE") // not configured
@@ -64,7 +64,7 @@ func TestRegister(t *testing.T) {
 		verdict = "perhaps"
 		storetest.Must(t, s.db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: "u3b", UserID: "u3",
 			CreatedAt: s.now, ExpiresAt: s.now.Add(time.Hour), SV: 1}}))
-		for range 7 { // it counts against nobody; after three nobody asks for a while
+		for range 7 { // it counts against no user; after three failures the register is not called for a while
 			res, answer := s.As("u3").Send(confirm, request)
 			if res.StatusCode != 503 || apitest.Refusal(answer) != "UNAVAILABLE" || res.Header.Get("Retry-After") == "" {
 				t.Errorf("%d %s", res.StatusCode, answer)

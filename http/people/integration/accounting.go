@@ -8,17 +8,16 @@ import (
 	"castellan/http/rest"
 )
 
-// Accounting serves the journals of the bookkeeping (D-INT-06).
+// Accounting serves the accounting journals (D-INT-06).
 type Accounting struct{ Service *accounting.Service }
 
-// Endpoints returns the lines of the table.
 func (g Accounting) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/integration/accounting/{job}", "Download the journal of a period", rest.TenantOrService, g.read,
+		rest.Get("/integration/accounting/{job}", "Download an accounting journal", rest.TenantOrService, g.read,
 			fault.RecordNotFound, fault.InvalidState).Binary("application/json", "text/csv").
 			Try("job=01JD3X4Q7V0S8D4T2M6B9N1ZKA", fault.RecordNotFound).
-			Doc("getAccountingJournal", "job is the id that begin-accounting-integration returned; jobs are kept for 30 "+
-				"days. 409 INVALID_STATE: the job is not done yet."),
+			Doc("getAccountingJournal", "job is the id from beginAccountingIntegration; jobs are kept for 30 days. 409 "+
+				"INVALID_STATE: the job has not finished."),
 	).For(rest.Admin).Extended()
 }
 

@@ -12,19 +12,18 @@ import (
 // Applications serves the applications of companies (D-INT-06).
 type Applications struct{ Service *corporate.Service }
 
-// Endpoints returns the lines of the table.
 func (g Applications) Endpoints() []rest.Endpoint {
 	const path = "/integration/corporate-applications"
 	return rest.Section(section,
-		rest.Post(path, "Add the application of a company", rest.TenantOrService, g.add, fault.InvalidField,
+		rest.Post(path, "Create a corporate application", rest.TenantOrService, g.add, fault.InvalidField,
 			fault.InvalidState).
 			Try(`{"externalId":"application-1","companyName":"Acme A.Ş.","taxNumber":"1234567890"}`).
-			Doc("reportCorporateApplication", "The same externalId with the same fields returns the application with the "+
-				"status that it has now; with other fields it gets 409 INVALID_STATE."),
-		rest.Patch(path+"/{id}", "Set the status of a company's application", rest.TenantOrService, g.change,
+			Doc("reportCorporateApplication", "The same externalId with the same fields returns the application with its "+
+				"current status; with other fields it gives 409 INVALID_STATE."),
+		rest.Patch(path+"/{id}", "Set the status of a corporate application", rest.TenantOrService, g.change,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"id":"${reportCorporateApplication.data.id}","status":"APPROVED"}`).
-			Doc("setCorporateApplicationStatus", "The status that the application has changes nothing."),
+			Doc("setCorporateApplicationStatus", "Setting the current status changes nothing."),
 	).For(rest.Admin).Extended().NamesNoUser("an application has no account")
 }
 
@@ -35,17 +34,16 @@ type applicationRequest struct {
 	Status      string `json:"status" default:"PENDING" maxLength:"64"`
 }
 
-// application is an application as other services see it.
+// application is the wire shape of an application for other services.
 type application struct {
 	ID          string    `json:"id" example:"1"`
-	ExternalID  *string   `json:"externalId" doc:"null: it was not added by another service" example:"application-1"`
+	ExternalID  *string   `json:"externalId" doc:"null: created in this service" example:"application-1"`
 	CompanyName string    `json:"companyName" example:"Acme A.Ş."`
 	TaxNumber   string    `json:"taxNumber" example:"1234567890"`
 	Status      string    `json:"status" example:"PENDING"`
 	CreatedAt   rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (application) SchemaName() string { return "IntegrationCorporateApplication" }
 
 func showApplication(a corporate.Application) rest.Data[application] {

@@ -16,24 +16,23 @@ type Deposits struct {
 	FinalizedDeposit int
 }
 
-// Endpoints returns the lines of the table.
 func (g Deposits) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.NamesBy(rest.Post("/integration/deposits", "Report a deposit, its sender or its end", rest.TenantOrService,
-			g.report, fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist, fault.InvalidState).
+		rest.NamesBy(rest.Post("/integration/deposits", "Report a deposit, its sender or its completion",
+			rest.TenantOrService, g.report, fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist,
+			fault.InvalidState).
 			Try(`{"externalId":"deposit-1","userId":"${user.id}","currencyCode":"BTC","network":"BTC","amount":"0.25",
 				"txId":"4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b","status":"waiting",
 				"senderInfo":{"name":"Ada Lovelace"}}`).
 			Doc("reportDeposit", "A new deposit is waitingSenderInfo (-5); with senderInfo it is waitingTreasuryApproval "+
 				"(-9); with the status finalized it is credited. Send the same request again with senderInfo to move it from "+
-				"-5 to -9, and with the status finalized to credit it, which happens once. A request that changes nothing "+
-				"returns the deposit as it is. Other fields than before get 409 INVALID_STATE, and so does a deposit that the "+
-				"treasury is deciding on or has credited. Report a transaction once for each address and currency: several "+
-				"outputs to one address are one deposit of their sum; another externalId for them gets 409 "+
-				"RECORD_ALREADY_EXIST."), g.owners),
+				"-5 to -9, and with the status finalized to credit it. A deposit is credited once. A request without changes "+
+				"returns the deposit. Changed fields give 409 INVALID_STATE, and so does a deposit that the treasury is "+
+				"deciding on or has credited. Report a transaction once for each address and currency: combine several "+
+				"outputs to one address into one deposit. Another externalId for them gives 409 RECORD_ALREADY_EXIST."), g.owners),
 		rest.Get("/integration/deposits/{id}", "Get a deposit", rest.TenantOrService, g.read, fault.RecordNotFound).
 			Try("id=${reportDeposit.data.id}").
-			Doc("getDeposit", "externalId is null for a deposit that was not reported by another service."),
+			Doc("getDeposit", "externalId is null for a deposit that another service did not report."),
 	).For(rest.Admin).Extended()
 }
 
@@ -44,13 +43,13 @@ type depositRequest struct {
 	Network      string        `json:"network" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" example:"0.25"`
 	TxID         string        `json:"txId" maxLength:"256" doc:"hash of the transaction" example:"4a5e1e4baab89f3a"`
-	ToAddress    *string       `json:"toAddress" maxLength:"256" doc:"without it the user's own" example:"bc1qto"`
+	ToAddress    *string       `json:"toAddress" maxLength:"256" doc:"default: the user's own address" example:"bc1qto"`
 	FromAddress  *string       `json:"fromAddress" maxLength:"256" example:"bc1qsender"`
 	SenderInfo   *rest.JSON    `json:"senderInfo" schema:"DepositSender"`
 	Status       string        `json:"status" enum:"waiting,finalized" example:"waiting"`
 }
 
-// deposit is a deposit as other services see it.
+// deposit is the wire shape of a deposit for other services.
 type deposit struct {
 	ID           string        `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	ExternalID   *string       `json:"externalId" example:"deposit-1"`
@@ -64,7 +63,6 @@ type deposit struct {
 	CreatedAt    rest.Time     `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (deposit) SchemaName() string { return "IntegrationDeposit" }
 
 func (g Deposits) show(d transaction.Deposit) deposit {
@@ -77,7 +75,7 @@ func (g Deposits) show(d transaction.Deposit) deposit {
 		pair.Network.Code, rest.Filled(d.TxID), rest.Time{Time: d.At}}
 }
 
-// owners names the user, also by the address. An address of no user names none.
+// owners returns the user, also by the address. An address without a user has none.
 func (g Deposits) owners(ctx context.Context, _ rest.Caller, in depositRequest) (rest.Named, error) {
 	n := rest.Named{Matter: rest.Standing}
 	if in.UserID != nil {

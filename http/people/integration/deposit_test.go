@@ -75,7 +75,7 @@ func TestDepositMoves(t *testing.T) {
 				t.Errorf("%d audit rows of %s", n, action)
 			}
 		}
-		if n := s.count("notification", "user_id = 'jane'"); n != 2 { // the sender is asked for, and the credit
+		if n := s.count("notification", "user_id = 'jane'"); n != 2 { // one for the missing sender, one for the credit
 			t.Errorf("%d notifications", n)
 		}
 		if n := s.count("deposit", "from_address = 'bc1from' AND sender_info LIKE '%Ada%'"); n != 1 {
@@ -241,7 +241,7 @@ func TestDepositAgainstTheTreasury(t *testing.T) {
 		s.Wants(report, edited(informed, "Ada", "Eve"), 409, "INVALID_STATE")
 		s.has("jane", "0.25")
 
-		// The treasury asks for the sender: a repeat leaves that, another sender answers it.
+		// The treasury requests the sender: a repeat leaves the request open, another sender answers it.
 		other := []string{"d1", "d2", "0xAb", "0x2"}
 		id = s.reports(edited(informed, other...), "waitingTreasuryApproval", -9)
 		u, err = s.service.UpdateStatus(t.Context(), by, transaction.Update{IDs: []string{id}, To: transaction.WaitingSender})

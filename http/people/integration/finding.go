@@ -8,23 +8,23 @@ import (
 	"castellan/http/rest"
 )
 
-// Findings serves what a screening service found about users (D-INT-06).
+// Findings serves the AML findings of a screening service (D-INT-06).
 type Findings struct{ Service *standing.Service }
 
-// Endpoints returns the lines of the table.
 func (g Findings) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/integration/aml-findings", "Report an AML finding about a user", rest.TenantOrService, g.report,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Names(rest.Standing, "userId").
 			Try(`{"externalId":"finding-1","userId":"${user.id}","status":"notRisky","source":"screening",
 				"reference":"case 7","detail":"No hit on any list"}`).
-			Doc("reportAmlFinding", "The AML status of the account becomes that of the finding if this is worse: notRisky, "+
-				"risky, highRisk. A finding never improves a status. After a finding of a risk the account is listed by "+
-				"get-users-without-aml-confirmed until an administrator confirms it, also if it was confirmed before. The "+
-				"same externalId with the same fields returns the finding; with other fields it gets 409 INVALID_STATE."),
+			Doc("reportAmlFinding", "The AML status of the account becomes the status of the finding if this is worse: "+
+				"notRisky, risky, highRisk. A finding never improves it. After a finding of risk, "+
+				"listUsersWithoutAmlConfirmed returns the account until an administrator confirms it, even if it was "+
+				"confirmed before. The same externalId with the same fields returns the finding; with other fields it gives "+
+				"409 INVALID_STATE."),
 		rest.Get("/integration/aml-findings/{id}", "Get an AML finding", rest.TenantOrService, g.read,
 			fault.RecordNotFound).Try("id=${reportAmlFinding.data.id}").
-			Doc("getAmlFinding", "status is that of the finding; the account's own may be worse, or confirmed since."),
+			Doc("getAmlFinding", "status belongs to the finding. The status of the account can be worse, or confirmed since."),
 	).For(rest.Admin).Extended()
 }
 
@@ -33,11 +33,11 @@ type findingRequest struct {
 	UserID     string  `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Status     string  `json:"status" enum:"notRisky,risky,highRisk" example:"risky"`
 	Source     string  `json:"source" maxLength:"128" doc:"name of the service or list" example:"screening"`
-	Reference  *string `json:"reference" maxLength:"256" doc:"of the finding at its source" example:"case 7"`
+	Reference  *string `json:"reference" maxLength:"256" doc:"reference of the finding at its source" example:"case 7"`
 	Detail     *string `json:"detail" maxLength:"4000" example:"A name on a sanctions list"`
 }
 
-// finding is a finding as other services see it.
+// finding is the wire shape of a finding for other services.
 type finding struct {
 	ID         string    `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	ExternalID string    `json:"externalId" example:"finding-1"`
@@ -49,7 +49,6 @@ type finding struct {
 	CreatedAt  rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (finding) SchemaName() string { return "AmlFinding" }
 
 func showFinding(f standing.Finding) rest.Data[finding] {

@@ -1,6 +1,6 @@
-// Package integration serves what the platform's other services (a wallet, a screening
-// service, a registration page) call, with service-auth or as an administrator (D-INT-01 to
-// D-INT-07).
+// Package integration serves the endpoints for other services of the platform, such as a
+// wallet, a screening service or a registration page. They use service-auth or the token of an
+// administrator (D-INT-01 to D-INT-07).
 //
 // The data of an event, by its type (ids, states and amounts alone):
 //
@@ -20,28 +20,27 @@ import (
 	"castellan/http/rest"
 )
 
-// section is that of every endpoint of this package.
+// section is the section of every endpoint of this package.
 const section = "Extensions: integration"
 
-// Events serves the feed of what other services must know (D-INT-03).
+// Events serves the feed of events for other services (D-INT-03).
 type Events struct{ Store integration.Store }
 
-// Endpoints returns the lines of the table.
 func (g Events) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/integration/events", "List events, oldest first", rest.TenantOrService, g.list, fault.InvalidField).
-			Doc("listIntegrationEvents", "Send the cursor of the last answer to read on. An event appears once, after its "+
-				"cause is durable, and never before an event that was listed. Events are kept for 90 days."),
+			Doc("listIntegrationEvents", "Send the cursor of the last response to continue. An event appears once, after "+
+				"its cause is stored durably, and never before an already listed event. Events are kept for 90 days."),
 	).For(rest.Admin).Extended()
 }
 
 type listRequest struct {
-	Cursor *string  `json:"cursor" maxLength:"512" doc:"of the answer before; without it from the oldest event"`
-	Limit  int      `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"how many at most"`
-	Types  []string `json:"types,omitempty" maxItems:"20" doc:"only these types"`
+	Cursor *string  `json:"cursor" maxLength:"512" doc:"cursor of the last response; default: the oldest event"`
+	Limit  int      `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"maximum number of records"`
+	Types  []string `json:"types,omitempty" maxItems:"20" doc:"returns only these types"`
 }
 
-// event is an event as other services read it.
+// event is the wire shape of an event.
 type event struct {
 	ID        string            `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Type      string            `json:"type" example:"withdrawal.queued"`
@@ -50,7 +49,6 @@ type event struct {
 	CreatedAt rest.Time         `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (event) SchemaName() string { return "IntegrationEvent" }
 
 func show(e integration.Event) event {

@@ -9,45 +9,43 @@ import (
 	"castellan/http/rest"
 )
 
-// Users serves the accounts that other services bring in (D-INT-07).
+// Users serves the accounts that other services create (D-INT-07).
 type Users struct{ Service *registration.Service }
 
-// Endpoints returns the lines of the table.
 func (g Users) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/integration/users", "Create an account", rest.TenantOrService, g.add,
 			fault.InvalidField, fault.RecordAlreadyExist, fault.InvalidState).
 			Try(`{"externalId":"crm-4711","countryCode":"90","phoneNumber":"5331234567","email":"deniz@example.com",
 				"name":"Deniz","surname":"Kaya","language":"tr"}`).
-			Doc("addIntegrationUser", "The account is active and has no password: the user sets the first one with "+
-				"resetPassword, for which the account needs a mail address. An equal request with the same externalId "+
-				"returns the same account, another body 409 INVALID_STATE. A phone number or a mail address that has an "+
-				"account gives 409 RECORD_ALREADY_EXIST."),
+			Doc("addIntegrationUser", "The account is active and has no password. The user sets the first password with "+
+				"resetPassword, which requires a mail address. The same externalId with the same body returns the account; "+
+				"another body gives 409 INVALID_STATE. A phone number or mail address of another account gives 409 "+
+				"RECORD_ALREADY_EXIST."),
 		rest.Post("/integration/users/bulk", "Create accounts in the background", rest.TenantOrService, g.addAll,
 			fault.InvalidField).Body(rest.LargeBody).
 			Try(`{"users":[{"externalId":"crm-4712","countryCode":"90","phoneNumber":"5331234568","name":"Ege"}]}`).
-			Doc("addIntegrationUsers", "The job jobId creates the accounts one by one, by the rules of "+
-				"addIntegrationUser. A refused user fails alone: getJob shows the failures by reason with their "+
-				"externalIds. The same request again starts another job, which finds the accounts and changes nothing."),
+			Doc("addIntegrationUsers", "The job jobId creates the accounts one by one, by the rules of addIntegrationUser. "+
+				"A refused user does not affect the others: getJob returns the failures by reason, with externalIds. A "+
+				"repeated request starts another job, which finds the accounts and changes nothing."),
 		rest.Get("/integration/users/{id}", "Get an account", rest.TenantOrService, g.get, fault.RecordNotFound).
 			Try("id=${addIntegrationUser.data.id}").
-			Doc("getIntegrationUser", "externalId is null for an account that no service brought in."),
+			Doc("getIntegrationUser", "externalId is null for an account that another service did not create."),
 	).For(rest.Admin).Extended().NamesNoUser("the account does not exist yet")
 }
 
 // newcomer is an account to be created.
 type newcomer struct {
-	ExternalID  string  `json:"externalId" maxLength:"128" doc:"the client's own id" example:"crm-4711"`
+	ExternalID  string  `json:"externalId" maxLength:"128" doc:"id that the client assigns" example:"crm-4711"`
 	CountryCode string  `json:"countryCode" maxLength:"16" doc:"dialling code" example:"90"`
-	PhoneNumber string  `json:"phoneNumber" maxLength:"40" doc:"without the dialling code" example:"5321234567"`
+	PhoneNumber string  `json:"phoneNumber" maxLength:"40" doc:"number without the dialling code" example:"5321234567"`
 	Email       *string `json:"email" maxLength:"320" example:"ayse@example.com"`
 	Name        string  `json:"name" maxLength:"100" example:"Ayşe"`
 	Surname     *string `json:"surname" maxLength:"100" example:"Yılmaz"`
-	Language    *string `json:"language" enum:"tr,en,ar" doc:"of messages; without it the installation's default"`
-	Type        *string `json:"type" enum:"bireysel,kurumsal" doc:"a person, which is the default, or a company"`
+	Language    *string `json:"language" enum:"tr,en,ar" doc:"language of messages; default: the installation's"`
+	Type        *string `json:"type" enum:"bireysel,kurumsal" doc:"a person (default) or a company"`
 }
 
-// SchemaName names the schema in the published document.
 func (newcomer) SchemaName() string { return "IntegrationUserCreation" }
 
 func (n newcomer) read() registration.Newcomer {
@@ -56,7 +54,7 @@ func (n newcomer) read() registration.Newcomer {
 		Type: user.Type(rest.Or(n.Type, ""))}
 }
 
-// account is an account as other services see it.
+// account is the wire shape of an account for other services.
 type account struct {
 	ID         string    `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	ExternalID *string   `json:"externalId" example:"crm-4711"`
@@ -64,7 +62,6 @@ type account struct {
 	CreatedAt  rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (account) SchemaName() string { return "IntegrationUser" }
 
 func answer(r registration.Record, err error) (rest.Data[account], error) {
@@ -88,7 +85,6 @@ type started struct {
 	JobID string `json:"jobId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 }
 
-// SchemaName names the schema in the published document.
 func (started) SchemaName() string { return "IntegrationJob" }
 
 func (g Users) addAll(ctx context.Context, who rest.Caller, in bulkRequest) (out rest.Data[started], err error) {

@@ -13,8 +13,8 @@ import (
 	"castellan/http/wire"
 )
 
-// Withdrawals serves the withdrawals that other services request, the moves of the wallet,
-// and the ways out for administrators (D-INT-04).
+// Withdrawals serves the withdrawals that other services request, the status updates of the
+// wallet, and resume and cancel for administrators (D-INT-04).
 type Withdrawals struct {
 	Service *transaction.Withdrawals
 	// Approvals serve the requests that the owner approves, and Owner returns the user of an
@@ -26,14 +26,13 @@ type Withdrawals struct {
 	HotWallet, TimeOut int
 }
 
-// refusals are those of a request, in the order in which they are judged, and then those of a
+// refusals are the refusals of a request, in the order of the checks, and then those of a
 // userToken and its challenge.
 var refusals = []fault.Code{fault.InvalidField, fault.InvalidState, fault.RecordNotFound, fault.AccountNotActive,
 	fault.WithdrawalProhibited, fault.AMLRisky, fault.PairDisabled, fault.BelowMinimum, fault.LimitExceeded,
 	fault.AddressNotAllowed, fault.InsufficientBalance, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked,
 	fault.MFANotAvailable, fault.RateLimited, fault.Overloaded}
 
-// Endpoints returns the lines of the table.
 func (g Withdrawals) Endpoints() []rest.Endpoint {
 	const path = "/integration/withdrawals"
 	return rest.Section(section,
@@ -41,27 +40,28 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 			Try(`{"externalId":"withdrawal-1","userId":"${user.id}","currencyCode":"BTC","network":"BTC","amount":0.01,`+
 				`"address":"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}`, fault.LimitExceeded).
 			Gives("p-auth").
-			Doc("requestWithdrawal", "Holds the amount and the fee, and puts the withdrawal into the queue. The same "+
-				"request under the same externalId gets the same record. Of several causes of a refusal the first one in "+
-				"the order of the codes is answered. LIMIT_EXCEEDED has resetAt. With userToken in place of userId the owner "+
-				"approves first: the answer is a challenge of the action WITHDRAW, with its token in the header p-auth, and "+
-				"nothing is held yet. When the owner has completed it, the request is judged again and put into the queue, "+
-				"and execResult.data is the record. The same request gets the open challenge again, then the record; after a "+
-				"challenge that ended without a withdrawal it starts another one."), g.named),
+			Doc("requestWithdrawal", "Holds the amount and the fee, and queues the withdrawal. The same request with the "+
+				"same externalId returns the same record. If several refusals apply, the first in the order of the codes is "+
+				"returned. LIMIT_EXCEEDED includes resetAt. With userToken in place of userId, the account owner must approve "+
+				"first. The response is then a challenge of the action WITHDRAW, with its token in the header p-auth, and "+
+				"nothing is held. When the owner completes the challenge, the request is validated again and queued, and "+
+				"execResult.data is the record. Until then, the same request returns the open challenge; afterwards, it "+
+				"returns the record. If the challenge ends without a withdrawal, the same request starts another "+
+				"challenge."), g.named),
 		rest.Get(path+"/{id}", "Get a withdrawal", rest.TenantOrService, g.get, fault.RecordNotFound).
 			Try("id=unknown", fault.RecordNotFound).
-			Doc("getIntegrationWithdrawal", "By its id, not by its externalId."),
-		rest.NamesBy(rest.Patch(path+"/{id}", "Report a move of the wallet", rest.TenantOrService, g.move,
+			Doc("getIntegrationWithdrawal", "Requires the id, not the externalId."),
+		rest.NamesBy(rest.Patch(path+"/{id}", "Update the status of a withdrawal", rest.TenantOrService, g.move,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"id":"unknown","status":"processing"}`, fault.RecordNotFound).
-			Doc("moveWithdrawal", "The wallet claims a withdrawal by processing before it signs. sent needs txId. "+
-				"finalized books the withdrawal. failed needs reason and releases the hold; it is refused after sent. "+
-				"The last move again, with the same fields, gets the record."), g.moved),
+			Doc("moveWithdrawal", "The wallet claims a withdrawal with processing before it signs. sent requires txId. "+
+				"finalized posts the withdrawal. failed requires reason and releases the hold; it is refused after sent. "+
+				"Repeating the last change with the same fields returns the record."), g.moved),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/resume", "Resume a withdrawal", rest.Tenant, g.resume,
 			fault.RecordNotFound, fault.InvalidState).Idempotent().
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
-			Doc("resumeWithdrawal", "Puts a withdrawal that waits for approval, has timed out or found the hot wallet "+
-				"underfunded back to the wallet."), g.decided),
+			Doc("resumeWithdrawal", "Returns a withdrawal to the wallet. It must be waiting for approval, have timed out, "+
+				"or have found the hot wallet underfunded."), g.decided),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/cancel", "Cancel a withdrawal", rest.Tenant, g.cancel,
 			fault.RecordNotFound, fault.InvalidState).Idempotent().
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
@@ -70,20 +70,19 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 	).For(rest.Admin).Extended()
 }
 
-// withdrawal is a withdrawal as other services read it.
+// withdrawal is the wire shape of a withdrawal for other services.
 type withdrawal struct {
 	ID         string        `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	ExternalID string        `json:"externalId" example:"withdrawal-1"`
-	Status     string        `json:"status" doc:"see the moves in docs/neighbours.md" example:"queued"`
-	StatusCode int           `json:"statusCode" doc:"transactionStatus of the queue" example:"8"`
+	Status     string        `json:"status" doc:"see the transitions in docs/neighbours.md" example:"queued"`
+	StatusCode int           `json:"statusCode" doc:"the number of transactionStatus in the queue" example:"8"`
 	Amount     amount.Amount `json:"amount" example:"0.01"`
 	Fee        amount.Amount `json:"fee" example:"0.0001"`
 	TxID       *string       `json:"txId" example:"4a5e1e4b"`
-	Reason     *string       `json:"reason" doc:"of the last move" example:"Refilled"`
+	Reason     *string       `json:"reason" doc:"reason of the last status change" example:"Refilled"`
 	CreatedAt  rest.Time     `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (withdrawal) SchemaName() string { return "IntegrationWithdrawal" }
 
 func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdrawal], error) {
@@ -106,7 +105,7 @@ func (g Withdrawals) record(o transaction.Outgoing) withdrawal {
 	return w
 }
 
-// orNull is a text of which "" means that there is none.
+// orNull is nil for "".
 func orNull(s string) *string {
 	if s == "" {
 		return nil
@@ -118,11 +117,10 @@ const finalized = "finalized"
 
 // requested is the answer of a request: the record, or the challenge of the owner.
 type requested struct {
-	Data      *withdrawal     `json:"data,omitempty" doc:"once the withdrawal is in the queue"`
-	Challenge *wire.Challenge `json:"challenge,omitempty" doc:"of the owner, who has not approved yet"`
+	Data      *withdrawal     `json:"data,omitempty" doc:"present once the withdrawal is queued"`
+	Challenge *wire.Challenge `json:"challenge,omitempty" doc:"challenge of the account owner, until it is approved"`
 }
 
-// SchemaName names the schema in the published document.
 func (requested) SchemaName() string { return "IntegrationWithdrawalRequested" }
 
 type withdrawalRequest struct {
@@ -134,10 +132,10 @@ type withdrawalRequest struct {
 	Amount       amount.Amount `json:"amount" example:"0.01"`
 	Address      *string       `json:"address" maxLength:"256" example:"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"`
 	AddressTag   *string       `json:"addressTag" maxLength:"256" doc:"memo or tag of the address" example:"104723"`
-	AddressID    *rest.ID      `json:"addressId" doc:"an entry of the user's address book" example:"12"`
+	AddressID    *rest.ID      `json:"addressId" doc:"id of an entry in the user's address book" example:"12"`
 }
 
-// Validate asks for an address or an entry of the address book.
+// Validate requires an address or an entry of the address book.
 func (in withdrawalRequest) Validate() error {
 	var ps []fault.Problem
 	if len(in.ExternalID) > 128 {
@@ -163,7 +161,7 @@ func (in withdrawalRequest) Validate() error {
 	return fault.All(ps)
 }
 
-// named names the user of a request, also where it has the token of that user.
+// named returns the user of a request, also if it has the token of that user.
 func (g Withdrawals) named(ctx context.Context, who rest.Caller, in withdrawalRequest) (n rest.Named, err error) {
 	userID := rest.Or(in.UserID, "")
 	if in.UserToken != nil {
@@ -172,7 +170,7 @@ func (g Withdrawals) named(ctx context.Context, who rest.Caller, in withdrawalRe
 	return rest.Named{Users: []string{userID}, Matter: rest.Standing}, err
 }
 
-// owned is Owner, whose refusals name the field: the caller has a credential of its own.
+// owned is Owner with refusals that name the field, because the caller has its own credential.
 func (g Withdrawals) owned(ctx context.Context, who rest.Caller,
 	userToken string) (userID string, from challenge.Starter, err error) {
 	userID, from, err = g.Owner(ctx, who, userToken)
@@ -201,7 +199,7 @@ func (g Withdrawals) request(ctx context.Context, who rest.Caller,
 	return out, nil
 }
 
-// approve has the owner of a token approve a request.
+// approve starts the approval of a request by the owner of a token.
 func (g Withdrawals) approve(ctx context.Context, who rest.Caller, r transaction.WithdrawalRequest,
 	userToken string) (out rest.Reply[requested], err error) {
 	var from challenge.Starter
@@ -246,7 +244,7 @@ func (g Withdrawals) get(ctx context.Context, _ rest.Caller, in withdrawalID) (r
 	return g.show(g.Service.Get(ctx, in.ID))
 }
 
-// owner names the user of a withdrawal.
+// owner returns the user of a withdrawal.
 func (g Withdrawals) owner(ctx context.Context, id string) (rest.Named, error) {
 	o, err := g.Service.Get(ctx, id)
 	return rest.Named{Users: []string{o.Queued.UserID}, Matter: rest.Standing}, err
@@ -262,11 +260,11 @@ var walletMoves = map[string]transaction.QueueStatus{
 type moveRequest struct {
 	ID     string  `json:"id" maxLength:"64"`
 	Status string  `json:"status" enum:"processing,sent,finalized,failed,timeOut,hotWalletInsufficientBalance"`
-	TxID   *string `json:"txId" maxLength:"256" doc:"required with sent" example:"4a5e1e4b"`
-	Reason *string `json:"reason" maxLength:"500" doc:"required with failed" example:"The node refused it"`
+	TxID   *string `json:"txId" maxLength:"256" doc:"required for sent" example:"4a5e1e4b"`
+	Reason *string `json:"reason" maxLength:"500" doc:"required for failed" example:"The node refused it"`
 }
 
-// Validate asks for the transaction of sent and the reason of failed.
+// Validate requires the transaction for sent and the reason for failed.
 func (in moveRequest) Validate() error {
 	var ps []fault.Problem
 	if in.Status == "sent" && strings.TrimSpace(rest.Or(in.TxID, "")) == "" {
@@ -289,7 +287,7 @@ func (g Withdrawals) move(ctx context.Context, who rest.Caller, in moveRequest) 
 
 type decideRequest struct {
 	ID     string  `json:"id" maxLength:"64"`
-	Reason *string `json:"reason" maxLength:"500" doc:"for the audit" example:"The hot wallet was refilled"`
+	Reason *string `json:"reason" maxLength:"500" doc:"for the audit log" example:"The hot wallet was refilled"`
 }
 
 func (g Withdrawals) decided(ctx context.Context, _ rest.Caller, in decideRequest) (rest.Named, error) {

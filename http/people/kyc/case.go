@@ -26,7 +26,6 @@ type shownCase struct {
 	Decision         *lastDecision `json:"decision"`
 }
 
-// SchemaName names the schema in the published document.
 func (shownCase) SchemaName() string { return "KycCase" }
 
 type shownTypes struct {
@@ -36,18 +35,16 @@ type shownTypes struct {
 	Address int64 `json:"address" example:"4"`
 }
 
-// SchemaName names the schema in the published document.
 func (shownTypes) SchemaName() string { return "KycDocumentTypes" }
 
 type shownChecks struct {
-	Number     *bool `json:"identityNumber" doc:"it is known, and its check digits are right"`
-	Register   *bool `json:"register" doc:"the national register knew the person; null: it was not asked"`
-	Name       *bool `json:"name" doc:"the account has the name that was confirmed"`
-	BirthDate  *bool `json:"birthDate" doc:"the account has the date of birth that was confirmed"`
-	SameNumber int   `json:"sameNumber" doc:"other accounts with the identity number" example:"0"`
+	Number     *bool `json:"identityNumber" doc:"the identity number is stored, and its check digits are correct"`
+	Register   *bool `json:"register" doc:"the national register confirmed the person; null: not checked"`
+	Name       *bool `json:"name" doc:"the account has the confirmed name"`
+	BirthDate  *bool `json:"birthDate" doc:"the account has the confirmed date of birth"`
+	SameNumber int   `json:"sameNumber" doc:"other accounts with the same identity number" example:"0"`
 }
 
-// SchemaName names the schema in the published document.
 func (shownChecks) SchemaName() string { return "KycChecks" }
 
 type lastDecision struct {
@@ -58,7 +55,6 @@ type lastDecision struct {
 	DecidedAt      rest.Time `json:"decidedAt" example:"2026-01-31T10:00:00.000Z"`
 }
 
-// SchemaName names the schema in the published document.
 func (lastDecision) SchemaName() string { return "LastKycDecision" }
 
 func (g Group) show(ctx context.Context, _ rest.Caller, in caseRequest) (shownCase, error) {

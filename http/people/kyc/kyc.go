@@ -1,5 +1,5 @@
-// Package kyc serves the decisions on accounts and the pictures by which they are made, which are part of section 4.16
-// of the interface (D-KYC-01, 02, 05, 07, 09).
+// Package kyc serves the KYC decisions and their pictures, a part of section 4.16 of the interface (D-KYC-01,
+// 02, 05, 07, 09).
 package kyc
 
 import (
@@ -21,48 +21,47 @@ type Group struct{ Service *kyc.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return append(rest.Section(section,
-		rest.Get("/user/get-kyc-images", "Show the newest KYC documents", rest.Tenant, g.images,
+		rest.Get("/user/get-kyc-images", "Get the newest KYC pictures", rest.Tenant, g.images,
 			fault.InvalidField, fault.RecordNotFound, fault.Overloaded).
 			For(rest.SelfOrAdmin).
-			Doc("getKycImages", "Pictures written anew for looking at, as data URLs; null where there is none. Without any "+
-				"KYC document data is empty. A user sees the own ones, an administrator those of userId."),
-		rest.Post("/user/update-kyc", "Decide who an account belongs to", rest.Tenant, g.decide,
+			Doc("getKycImages", "Pictures re-encoded for display, as data URLs; null for a missing picture. Without any "+
+				"KYC document, data is empty. Users see their own pictures, administrators those of userId."),
+		rest.Post("/user/update-kyc", "Approve or reject the identity of an account", rest.Tenant, g.decide,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"userId":"${user.id}","kycConfirm":"manuelApproved","userDocumentId":["${saveDocument.data.id}"],`+
 				`"documentId":"${saveDocument.data.id}"}`).Names(rest.Standing, "userId").
-			Doc("updateKyc", "Once, of an account that waits for it. The documents become active or deActive, and the user "+
-				"is told inside the account and by mail."),
-		rest.Post("/user/update-confirmed", "Decide on the address of an account", rest.Tenant, g.confirm,
+			Doc("updateKyc", "Possible once, for an account pending a decision. The documents become active or deActive, "+
+				"and the user is notified in the account and by mail."),
+		rest.Post("/user/update-confirmed", "Approve or reject the address of an account", rest.Tenant, g.confirm,
 			fault.InvalidField, fault.RecordNotFound).
 			Try(`{"userId":"${user.id}","addressConfirmed":"manuelApproved"}`).Names(rest.Standing, "userId").
-			Doc("updateConfirmed", "The documents that prove an address become active or deActive, and the user is told "+
-				"inside the account, by mail and by SMS. waitingApproval takes a decision back and tells nobody."),
+			Doc("updateConfirmed", "The address documents become active or deActive, and the user is notified in the "+
+				"account, by mail and by SMS. waitingApproval reverts a decision without a notification."),
 	), rest.Section("Extensions: KYC",
-		rest.Get("/admin/kyc-case", "Show what is known of who an account belongs to", rest.Tenant, g.show,
+		rest.Get("/admin/kyc-case", "Get the KYC case of an account", rest.Tenant, g.show,
 			fault.RecordNotFound).
 			Try("userId=${user.id}").
-			Doc("getKycCase", "The account, what the service found out about it, and the last decision. A check is null "+
-				"where nobody knows. The identity number itself is not shown."),
+			Doc("getKycCase", "Returns the account, the results of the checks, and the last decision. A check is null if "+
+				"its result is unknown. The identity number is not included."),
 	).For(rest.Admin).Extended()...)
 }
 
 type imagesRequest struct {
-	UserID *string `json:"userId" doc:"of an administrator: whose; without it, the caller"`
+	UserID *string `json:"userId" doc:"for administrators: the account; default: the caller"`
 }
 
 type images struct {
-	DocumentID string `json:"documentId" doc:"the newest; empty where there is none" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
+	DocumentID string `json:"documentId" doc:"the newest document; empty: none" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 	Data       any    `json:"data" schema:"KycImages"`
 }
 
-// shown are the keys of data where there is a KYC document.
+// shown has the keys of data if there is a KYC document.
 type shown struct {
 	Front  *string `json:"frontImage"`
 	Back   *string `json:"backImage"`
 	Selfie *string `json:"selfieImage"`
 }
 
-// SchemaName names the schema in the published document.
 func (images) SchemaName() string { return "KycDocument" }
 
 func (g Group) images(ctx context.Context, who rest.Caller, in imagesRequest) (images, error) {
@@ -86,14 +85,14 @@ func dataURL(p *picture.Picture) *string {
 
 type decideRequest struct {
 	UserID string `json:"userId"`
-	// waitingApproval is refused with words of its own (D-KYC-01).
+	// waitingApproval is refused with its own message (D-KYC-01).
 	KYCConfirm     string  `json:"kycConfirm" enum:"waitingApproval,manuelApproved,ocrOrNfcApproved,rejected"`
 	RejectedResult *string `json:"rejectedResult" doc:"required for rejected" doc.maxLength:"2000" example:"Blurred"`
 
-	RejectedResultJSON *map[string]any `json:"rejectedResultJson" doc:"the same by tr, en, ar; what else is in it is kept"`
+	RejectedResultJSON *map[string]any `json:"rejectedResultJson" doc:"rejectedResult by tr, en, ar; other keys are kept"`
 
-	UserDocumentID []string `json:"userDocumentId" doc:"the documents that were looked at" maxItems:"100"`
-	DocumentID     string   `json:"documentId" doc:"the one that decided" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
+	UserDocumentID []string `json:"userDocumentId" doc:"the reviewed documents" maxItems:"100"`
+	DocumentID     string   `json:"documentId" doc:"the document of the decision" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 }
 
 type decided struct {
@@ -104,7 +103,6 @@ type decided struct {
 	DocumentID     string   `json:"documentId" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 }
 
-// SchemaName names the schema in the published document.
 func (decided) SchemaName() string { return "KycDecision" }
 
 func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[decided], error) {
@@ -121,7 +119,7 @@ func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (r
 type confirmRequest struct {
 	UserID             string  `json:"userId"`
 	AddressConfirmed   string  `json:"addressConfirmed" enum:"waitingApproval,manuelApproved,rejected,approved"`
-	AddressDescription *string `json:"addressDescription" doc:"why" doc.maxLength:"2000" example:"The bill is too old."`
+	AddressDescription *string `json:"addressDescription" doc:"reason" doc.maxLength:"2000" example:"The bill is too old."`
 }
 
 type confirmed struct {
@@ -130,7 +128,6 @@ type confirmed struct {
 	AddressDescription *string `json:"addressDescription" example:"The bill is older than three months."`
 }
 
-// SchemaName names the schema in the published document.
 func (confirmed) SchemaName() string { return "AddressDecision" }
 
 func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Data[confirmed], error) {

@@ -127,7 +127,7 @@ func (s *site) user(id string) user.User {
 	return u
 }
 
-// told is what a user was told, oldest first: inside the account, then by mail and SMS as they are sealed.
+// told returns the notifications of a user, oldest first: in the account, then by mail and SMS in sealed form.
 func (s *site) told(userID string) (inside, sent []string) {
 	s.t.Helper()
 	list, err := delivery.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
@@ -176,7 +176,7 @@ func body(fields ...any) string {
 
 var pdf = []byte("%PDF-1.7\nany\n%%EOF\n")
 
-// Section 3.5, D-KYC-01, D-KYC-09: an account that waits is decided on once, with its documents and what it is told.
+// Section 3.5, D-KYC-01, D-KYC-09: a pending account is decided on once, with its documents and notifications.
 func TestApproval(t *testing.T) {
 	both(t, func(s *site) {
 		for i, value := range []string{user.ManuelApproved, user.OCROrNFCApproved} {
@@ -297,7 +297,7 @@ func TestRace(t *testing.T) {
 	})
 }
 
-// Section 3.5, D-KYC-05: an address is decided on as often as needed; the same decision again tells nobody.
+// Section 3.5, D-KYC-05: an address can be decided again; a repeated decision sends no notification.
 func TestAddress(t *testing.T) {
 	both(t, func(s *site) {
 		first, front, theirs := s.add("u1", 4, pdf), s.add("u1", 1, pdf), s.add("u2", 4, pdf)
@@ -345,7 +345,7 @@ func TestAddress(t *testing.T) {
 	})
 }
 
-// D-KYC-07: what is shown is written anew, and of the caller alone.
+// D-KYC-07: shown pictures are re-encoded, and belong to the caller alone.
 func TestImages(t *testing.T) {
 	both(t, func(s *site) {
 		for _, who := range []string{"u1", "admin"} {

@@ -1,4 +1,4 @@
-// Package presence serves the extension by which operators see who else has a record open (D-KYC-10).
+// Package presence serves the extension that shows operators the other viewers of a record (D-KYC-10).
 package presence
 
 import (
@@ -13,8 +13,8 @@ import (
 
 const section = "Extensions: presence"
 
-// subjects are the kinds of record that may have people, each with the endpoint that shows it: who may not ask for
-// that learns nothing of who looks at it.
+// subjects are the kinds of record with presence, each with the endpoint that shows the record. A caller without
+// access to the endpoint does not see the viewers.
 var subjects = map[string]string{
 	"kyc":         "GET /user/get-kyc-images",
 	"user":        "GET /admin/list-users",
@@ -26,23 +26,23 @@ var subjects = map[string]string{
 type Group struct {
 	Rooms presence.Rooms
 	Users user.Store
-	// Shows reports whether the caller may ask for an endpoint, as "GET /admin/list-users", for others than themselves.
+	// Shows reports whether the caller may use an endpoint, as "GET /admin/list-users", for other users.
 	Shows func(who rest.Caller, endpoint string) bool
 }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Post("/admin/presence", "Say that the caller has a record open, and learn who else has", rest.Tenant, g.say,
+		rest.Post("/admin/presence", "Report an open record and list its other viewers", rest.Tenant, g.say,
 			fault.InvalidField, fault.Overloaded, fault.Unavailable).
 			Try(`{"subject":"kyc/${user.id}"}`).
-			Doc("sayPresence", "The kinds are kyc, user, transaction and withdrawal. It counts for 30 seconds; a client "+
-				"repeats it every 10. leaves: true ends it at once. It warns and keeps nobody out. Only who may see the "+
-				"record may ask.").NamesNoUser("it changes no record"),
+			Doc("sayPresence", "The kinds are kyc, user, transaction and withdrawal. A presence lasts 30 seconds; clients "+
+				"repeat the request every 10 seconds. leaves: true ends it at once. Presence is informational and locks "+
+				"nothing. It requires permission to read the record.").NamesNoUser("it changes no record"),
 	).For(rest.Admin).Extended()
 }
 
 type sayRequest struct {
-	Subject string `json:"subject" maxLength:"100" doc:"its kind, a slash, and its id" example:"kyc/01JD3X4Q7V0S8D4T"`
+	Subject string `json:"subject" maxLength:"100" doc:"kind, slash and id of the record" example:"kyc/01JD3X4Q7V0S8D4T"`
 	Leaves  bool   `json:"leaves" default:"false"`
 }
 
@@ -52,15 +52,13 @@ type person struct {
 	Since    rest.Time `json:"since" example:"2026-01-31T10:00:00.000Z"`
 }
 
-// SchemaName names the schema in the published document.
 func (person) SchemaName() string { return "PresentPerson" }
 
 type said struct {
 	Subject string   `json:"subject" example:"kyc/01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	Others  []person `json:"others" doc:"who else has it open, the first one first"`
+	Others  []person `json:"others" doc:"other viewers of the record, earliest first"`
 }
 
-// SchemaName names the schema in the published document.
 func (said) SchemaName() string { return "Presence" }
 
 func (g Group) say(ctx context.Context, who rest.Caller, in sayRequest) (out rest.Data[said], err error) {

@@ -18,7 +18,7 @@ import (
 	"castellan/persistence/access"
 )
 
-// rooms are those of one node, at an instant that stands still.
+// rooms are the rooms of one node with a fixed clock.
 type rooms map[string]*presence.Room
 
 func (r rooms) Say(_ context.Context, subject string, p presence.Person, leaves bool) ([]presence.Person, error) {

@@ -36,7 +36,7 @@ func seen(a answer, statements []string) string {
 	slices.Sort(names)
 	fmt.Fprintln(&b, names)
 	for _, s := range statements {
-		s = inChain.ReplaceAllString(s, "$1 0,") // counts the rows of everybody
+		s = inChain.ReplaceAllString(s, "$1 0,") // counts the rows of all accounts
 		fmt.Fprintf(&b, "%4d bytes: %s\n", len(s), shape(s))
 	}
 	return b.String()
@@ -50,9 +50,9 @@ func shape(s string) string {
 	return instant.ReplaceAllString(s, "INSTANT")
 }
 
-// Free and taken details are alike in everything: status, headers and their lengths, the
-// order of keys, refusals, locks, renewals, expiry, and the statements that each path makes,
-// to the byte (D-INT-07).
+// Free and taken details give equal results: status, headers and their lengths, the order of
+// keys, refusals, locks, renewals and expiry. The statements of each path are equal to the
+// byte (D-INT-07).
 func TestTakenDetailsDoNotShow(t *testing.T) {
 	for name, taken := range map[string]func(w *world) (phone, mail int){
 		"phone and mail": func(w *world) (int, int) { w.add(11, nil); return 11, 11 },

@@ -1,6 +1,5 @@
-// Package registration serves the extension by which users sign up themselves (D-INT-07). It
-// is off by default outside development mode; then its endpoints answer as if they did not
-// exist.
+// Package registration serves the extension with which users sign up (D-INT-07). It is off by
+// default outside development mode; its endpoints then answer as if they did not exist.
 //
 // Start reading at Endpoints. Every rule is in domain/people/registration.
 package registration
@@ -25,27 +24,26 @@ type Group struct {
 	Enabled   bool // registration.enabled
 }
 
-// Endpoints returns the lines of the table.
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Start2FA("POST", "/auth/register", "Sign up: prove phone and mail, and get an account", rest.NoAuth,
+		rest.Start2FA("POST", "/auth/register", "Sign up with codes by SMS and mail", rest.NoAuth,
 			registration.ActionRegister, g.register, fault.NotFound, fault.InvalidField, fault.RateLimited,
 			fault.MFANotAvailable, fault.Overloaded).
 			Try(`{"countryCode":"90","phoneNumber":"5337654321","email":"ece@example.com","name":"Ece",
 				"password":"tall lantern orchard","passwordVerify":"tall lantern orchard",
 				"contracts":[${listRegistrationContracts.data.0.id},${listRegistrationContracts.data.1.id}]}`).
-			Doc("register", "Starts a challenge with one code by SMS and one by mail. When it is complete the account "+
-				"exists: execResult.data has userId and sessionKey, and the header x-auth the token of its first "+
-				"session. The answer is the same whether or not the phone number or the mail address has an account; "+
-				"a code is sent only to a destination that has none. 404 NOT_FOUND where registration.enabled is false."),
-		rest.Get("/auth/register/contracts", "List the contracts that a sign-up must accept", rest.NoAuth, g.contracts,
+			Doc("register", "Starts a challenge with one code by SMS and one by mail. When it is complete, the account "+
+				"exists. execResult.data then contains userId and sessionKey, and the header x-auth contains the token of the "+
+				"first session. The response is the same whether or not the phone number or the mail address has an account; "+
+				"a code is sent only to a destination without an account. 404 NOT_FOUND if registration.enabled is false."),
+		rest.Get("/auth/register/contracts", "List the contracts required for sign-up", rest.NoAuth, g.contracts,
 			fault.NotFound).
-			Doc("listRegistrationContracts", "The active contracts with their details in order. A sign-up sends the ids "+
-				"of all of them in contracts."),
+			Doc("listRegistrationContracts", "Returns the active contracts with their details in order. A sign-up sends "+
+				"all their ids in contracts."),
 	).For(rest.Public).Extended()
 }
 
-// Public starts what the section's public endpoints prepare (guard.Starter).
+// Public starts the challenges that the section's public endpoints prepare (auth.Starter).
 func (g Group) Public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
 	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error){
 		registration.ActionRegister: g.start}
@@ -57,16 +55,15 @@ type registerRequest struct {
 	Email          string    `json:"email" maxLength:"320" example:"ayse@example.com"`
 	Name           string    `json:"name" maxLength:"100" example:"Ayşe"`
 	Surname        *string   `json:"surname" maxLength:"100" example:"Yılmaz"`
-	Language       *string   `json:"language" enum:"tr,en,ar" doc:"of messages; without it that of the request"`
+	Language       *string   `json:"language" enum:"tr,en,ar" doc:"language of messages; default: the request's"`
 	Password       string    `json:"password" blank:"ok" maxLength:"1024"`
-	PasswordVerify string    `json:"passwordVerify" blank:"ok" maxLength:"1024" doc:"the same again"`
+	PasswordVerify string    `json:"passwordVerify" blank:"ok" maxLength:"1024" doc:"repeats password"`
 	Contracts      []rest.ID `json:"contracts,omitempty" maxItems:"100" doc:"ids of the contracts that the user accepts"`
 }
 
-// SchemaName names the schema in the published document.
 func (registerRequest) SchemaName() string { return "Registration" }
 
-// open refuses requests where sign-ups are off, as of a route that does not exist.
+// open refuses requests if sign-ups are off, like an unknown route.
 func (g Group) open() error {
 	if g.Enabled {
 		return nil
@@ -101,15 +98,13 @@ type terms struct {
 	Details []part  `json:"details"`
 }
 
-// SchemaName names the schema in the published document.
 func (terms) SchemaName() string { return "RegistrationContract" }
 
 type part struct {
 	Title   string `json:"title" doc:"plain text" example:"Scope"`
-	Content string `json:"content" doc:"clean HTML" example:"<p>What this is about.</p>"`
+	Content string `json:"content" doc:"sanitized HTML" example:"<p>What this is about.</p>"`
 }
 
-// SchemaName names the schema in the published document.
 func (part) SchemaName() string { return "RegistrationContractDetail" }
 
 func (g Group) contracts(ctx context.Context, _ rest.Caller, _ rest.None) (out rest.Data[[]terms], err error) {

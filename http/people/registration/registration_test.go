@@ -189,8 +189,8 @@ func TestOneAccountUnderRace(t *testing.T) {
 	})
 }
 
-// A code goes out only to what has no account, at the start and at a renewal. What it proves
-// is never enough to get one.
+// A code goes out only to what has no account, at the start and at a renewal. Its proof is
+// never enough to get one.
 func TestHalfTaken(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.add(1, nil)
@@ -230,8 +230,8 @@ func TestHalfTaken(t *testing.T) {
 	})
 }
 
-// The owner of a phone number or a mail address is told at most once an hour.
-func TestOwnerIsTold(t *testing.T) {
+// The owner of a phone number or a mail address is notified at most once an hour.
+func TestOwnerIsNotified(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.signups.Starts = nil
 		owner := w.add(1, nil)

@@ -55,8 +55,8 @@ import (
 
 const secret = "kedi7şeker"
 
-// world is the section over a real database, with the engine, its actors and the tokens of
-// the program, a mailbox in place of the outside, and a clock that can be put forward.
+// world is the section over a real database, with the engine, its actors and the tokens of the
+// program. A mailbox replaces the delivery, and a test can advance the clock.
 type world struct {
 	t         *testing.T
 	db        *persistence.DB

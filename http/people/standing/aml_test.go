@@ -48,7 +48,7 @@ func TestAMLControl(t *testing.T) {
 				`","createdAt":"2023-11-14T22:13:20.000Z"}`
 		}
 		s.Wants(risky+"?limit=1", "", 200, "["+shape("risky8", "highRisk")+"]")
-		// Who stands in the parameter is confirmed.
+		// An account in the parameter is confirmed.
 		storetest.Must(t, s.db.InTx(ctx, func(ctx context.Context) error {
 			return parameter.AMLControl.Change(ctx, parameters, func(i parameter.Ignored) (parameter.Ignored, error) {
 				i.IgnoredUsers = append(i.IgnoredUsers, "risky8", "jane")

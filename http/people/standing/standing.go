@@ -1,5 +1,4 @@
-// Package standing serves what of section 4.16 of the interface decides whether an
-// account may be used: its status and the AML control.
+// Package standing serves the status of accounts and the AML control, a part of section 4.16 of the interface.
 package standing
 
 import (
@@ -21,27 +20,27 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.NamesBy(rest.Post("/admin/user/close-user-authentication", "Set the status of an account", rest.Tenant, g.set,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"userId":"${user.id}","status":"active","description":"The papers are complete"}`).
-			Doc("setUserStatus", "Without userId it is the caller's own account. Any status but active ends the sessions of "+
-				"the account, keeps it from logging in, and blocks all that is available, by one blockage for each currency; "+
-				"active releases those. All of that happens at once or not at all. The same again changes nothing, but "+
-				"blocks what has come in since. The last active administrator cannot be closed."),
+			Doc("setUserStatus", "Without userId, applies to the caller's account. Any status but active ends the sessions "+
+				"of the account, refuses logins, and blocks all available balances with one blockage for each currency. "+
+				"active releases these blockages. All changes are made together or not at all. Repeating a status only blocks "+
+				"deposits since then. The last active administrator cannot be closed."),
 			func(_ context.Context, who rest.Caller, in setRequest) (rest.Named, error) {
 				return rest.Named{Users: []string{rest.Or(in.UserID, who.UserID)}, Matter: rest.Standing}, nil
 			}),
-		rest.Get("/admin/user/get-users-without-aml-confirmed", "List the accounts that the AML control found, newest "+
+		rest.Get("/admin/user/get-users-without-aml-confirmed", "List accounts with an unconfirmed AML finding, newest "+
 			"first", rest.Tenant, g.risky, fault.InvalidField).
-			Doc("listUsersWithoutAmlConfirmed", "Those that an administrator has confirmed are left out."),
-		rest.Post("/admin/user/update-user-aml-confirmed", "Confirm that an account is harmless", rest.Tenant, g.confirm,
+			Doc("listUsersWithoutAmlConfirmed", "Accounts that an administrator has confirmed are omitted."),
+		rest.Post("/admin/user/update-user-aml-confirmed", "Confirm the AML status of an account", rest.Tenant, g.confirm,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"userId":"${user.id}"}`).Names(rest.Standing, "userId").
-			Doc("confirmUserAml", "Its AML status becomes notRisky, and the account is noted in ignoredUsers of the "+
-				"parameter AMLCONTROL. Of one that is notRisky nothing changes."),
+			Doc("confirmUserAml", "The AML status becomes notRisky, and the account is added to ignoredUsers of the "+
+				"parameter AMLCONTROL. An account that is notRisky stays unchanged."),
 	)
 }
 
 type setRequest struct {
-	UserID           *string `json:"userId" maxLength:"64" doc:"else the caller" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	Status           string  `json:"status" maxLength:"64" doc:"one of the parameter USER_STATUS" example:"blocked"`
+	UserID           *string `json:"userId" maxLength:"64" doc:"default: the caller" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Status           string  `json:"status" maxLength:"64" doc:"a value of the parameter USER_STATUS" example:"blocked"`
 	Description      *string `json:"description" maxLength:"2000" example:"The papers are complete"`
 	ClosedUserReason *string `json:"closedUserReason" maxLength:"2000" example:"Asked for by the user"`
 }
@@ -55,7 +54,6 @@ type record struct {
 	ClosedUserReason *string `json:"closedUserReason" example:"Asked for by the user"`
 }
 
-// SchemaName names the schema in the published document.
 func (record) SchemaName() string { return "UserStanding" }
 
 func (g Group) set(ctx context.Context, who rest.Caller, in setRequest) (rest.Data[record], error) {
@@ -74,7 +72,6 @@ type riskyRecord struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-// SchemaName names the schema in the published document.
 func (riskyRecord) SchemaName() string { return "UserAmlStatus" }
 
 func show(u user.User) riskyRecord {

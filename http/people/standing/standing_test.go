@@ -122,9 +122,9 @@ func (s site) pay(pair, sum string) {
 	storetest.Must(s, err)
 }
 
-// stands checks jane: her status and versions, then for each account that is open what
-// is posted and locked, then what her blockages say.
-func (s site) stands(want string) {
+// wantsStanding checks jane: her status and versions, then the posted and locked amounts of each open
+// account, then her blockages.
+func (s site) wantsStanding(want string) {
 	s.Helper()
 	u, err := s.users.Get(s.Context(), "jane")
 	storetest.Must(s, err)
@@ -184,18 +184,18 @@ func TestStatus(t *testing.T) {
 	both(t, func(s site) {
 		const free = "0/10, 0/5, 0/3"
 		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
-		s.stands("active sv1, " + free + "; ")
+		s.wantsStanding("active sv1, " + free + "; ")
 		s.audits(standing.ActionStatus, 0)
 
 		const closed = `{"userId":"jane","status":"closed","description":"as asked","closedUserReason":"moves"}`
 		const all = "10/10, 5/5, 3/3; BTC 10 active type 7, USDT 8 active type 7"
 		s.Wants(set, closed, 200, answer("jane", "closed", `"as asked"`, `"moves"`))
-		s.stands("closed sv2, " + all)
+		s.wantsStanding("closed sv2, " + all)
 		if s.revocations.Live("jane", "any", 1) || !s.revocations.Live("jane", "any", 2) {
 			t.Error("this node does not know that the sessions have ended")
 		}
 		s.Wants(set, closed, 200, answer("jane", "closed", `"as asked"`, `"moves"`))
-		s.stands("closed sv2, " + all)
+		s.wantsStanding("closed sv2, " + all)
 		s.audits(standing.ActionStatus, 1)
 		s.publishes(`{"previousStatus":"active","status":"closed"}`)
 		was, err := s.service.Store.Get(t.Context(), "jane")
@@ -204,28 +204,28 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%+v", was)
 		}
 
-		// What comes in later is free until it is said again; nothing is freed meanwhile.
+		// Later deposits stay free until the status is set again; nothing is freed meanwhile.
 		s.pay("USDT/ETH", "2")
 		s.pay("BTC/BTC", "0.5")
-		s.stands("closed sv2, 10/10.5, 5/7, 3/3; BTC 10 active type 7, USDT 8 active type 7")
+		s.wantsStanding("closed sv2, 10/10.5, 5/7, 3/3; BTC 10 active type 7, USDT 8 active type 7")
 		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, answer("jane", "blocked", "null", "null"))
 		const more = "10.5/10.5, 7/7, 3/3; BTC 10.5 active type 7, USDT 10 active type 7"
-		s.stands("blocked sv3, " + more)
+		s.wantsStanding("blocked sv3, " + more)
 		s.Wants(set, `{"userId":"jane","status":"passive"}`, 200, answer("jane", "passive", "null", "null"))
-		s.stands("passive sv4, " + more)
+		s.wantsStanding("passive sv4, " + more)
 
-		// What an administrator blocked stays, of whatever type.
+		// Blockages by an administrator stay, of any type.
 		_, err = s.service.Blockages.Insert(t.Context(), audit.By{UserID: "root"}, blockage.Request{UserID: "jane",
 			CurrencyCode: "BTC", TypeID: 7, Amount: amount.Must("1")})
 		storetest.Must(t, err)
 		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
 		const open = "1/10.5, 0/7, 0/3; BTC 1 active type 7, BTC 10.5 released type 7, USDT 10 released type 7"
-		s.stands("active sv4, " + open)
+		s.wantsStanding("active sv4, " + open)
 		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
-		s.stands("active sv4, " + open)
+		s.wantsStanding("active sv4, " + open)
 		s.audits(standing.ActionStatus, 4)
 		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, answer("jane", "blocked", "null", "null"))
-		s.stands("blocked sv5, 10.5/10.5, 7/7, 3/3; BTC 1 active type 7, BTC 10.5 released type 7, BTC 9.5 active type 7, " +
+		s.wantsStanding("blocked sv5, 10.5/10.5, 7/7, 3/3; BTC 1 active type 7, BTC 10.5 released type 7, BTC 9.5 active type 7, " +
 			"USDT 10 active type 7, USDT 10 released type 7")
 
 		// Another text alone is kept and does no more.
@@ -253,7 +253,7 @@ func TestStatusRefuses(t *testing.T) {
 		s.Wants(set, `{"userId":"","status":"closed"}`, 404, "RECORD_NOT_FOUND")
 		s.As("jane").Wants(set, `{"userId":"jane","status":"closed"}`, 403, "FORBIDDEN")
 		s.As("nobody").Wants(set, `{"userId":"jane","status":"closed"}`, 401, "UNAUTHENTICATED")
-		s.stands("active sv1, 0/10, 0/5, 0/3; ")
+		s.wantsStanding("active sv1, 0/10, 0/5, 0/3; ")
 		s.audits(standing.ActionStatus, 0)
 	})
 }
@@ -290,8 +290,8 @@ func TestTheLastAdministratorStays(t *testing.T) {
 	})
 }
 
-// Closing and opening at once, with money that comes in: what stands at the end is the
-// whole of the one that was last, and no session outlives a closing.
+// Closing and opening at the same time, with incoming deposits: the end state is entirely that
+// of the last change, and no session outlives a closing.
 func TestStatusInARace(t *testing.T) {
 	both(t, func(s site) {
 		statuses := []string{"blocked", "active", "closed", "blocked"}
