@@ -225,7 +225,8 @@ func TestStatus(t *testing.T) {
 		s.wantsStanding("active sv4, " + open)
 		s.audits(standing.ActionStatus, 4)
 		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, answer("jane", "blocked", "null", "null"))
-		s.wantsStanding("blocked sv5, 10.5/10.5, 7/7, 3/3; BTC 1 active type 7, BTC 10.5 released type 7, BTC 9.5 active type 7, " +
+		s.wantsStanding("blocked sv5, 10.5/10.5, 7/7, 3/3; BTC 1 active type 7, " +
+			"BTC 10.5 released type 7, BTC 9.5 active type 7, " +
 			"USDT 10 active type 7, USDT 10 released type 7")
 
 		// Another text alone is kept and does no more.
