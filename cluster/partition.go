@@ -7,16 +7,14 @@ import (
 	"time"
 )
 
-// This file is the partition detector. A member that dies is refused at its address,
-// and one that leaves says so. A member that becomes unreachable is dead, or this node is
-// cut off and the others go on without it. When at least half of the members have
-// become unreachable, this node serves no actors until a witness outside the network has
-// told it which members are there: the database, which all nodes share.
+// This file detects a network split. A dead member is refused at its address, and a leaving member announces it. A
+// member that becomes unreachable is dead, or this node is disconnected and the others go on without it. When at least
+// half of the members have become unreachable, this node serves no actors until a witness outside the network has
+// reported which members are there. The witness is the database, which all nodes share.
 
-// Component describes the members that a node hears, itself included. Of two
-// components of a cut cluster the larger one serves; of two of one size the one with
-// the least id. A node that has just started and met nobody has no weight: it counts no
-// member.
+// Component describes the members that a node hears, itself included. Of two components of a split cluster the larger
+// one serves; if they have the same size, the one with the smallest id serves. A node that has just started and met no
+// member has no weight: it counts no member.
 type Component struct {
 	Members int
 	Least   string
@@ -34,8 +32,7 @@ func (n *Node) OnPartition(witness func(ctx context.Context, c Component) (outra
 	n.witness = witness
 }
 
-// Component is the one that this node belongs to; hears reports whether another node
-// belongs to it.
+// Component returns the component of this node; hears reports whether another node belongs to it.
 func (n *Node) Component() (component Component, hears func(id string) bool) {
 	if n.membership == nil {
 		return Component{1, n.Address()}, func(id string) bool { return id == n.Address() }
@@ -65,7 +62,7 @@ func (ms *membership) detectPartition(known map[string]Member) {
 	for id, m := range ms.unreachable {
 		_, back := known[id]
 		for _, k := range known {
-			back = back || k.Address == m.Address // it was started anew
+			back = back || k.Address == m.Address // it was restarted
 		}
 		if l := ms.links[id]; back || l != nil && (l.dead.Load() || l.barred.Load()) {
 			delete(ms.unreachable, id)
@@ -79,10 +76,10 @@ func (ms *membership) detectPartition(known map[string]Member) {
 	ms.leaseMu.Lock()
 	defer ms.leaseMu.Unlock()
 	if partitioned {
-		ms.log.Warn("cluster: most members are unreachable; no actors are served before it is known where they are")
+		ms.log.Warn("cluster: most members are unreachable; no actors are served until the witness has located them")
 		ms.drop()
 	} else {
-		ms.confirmedAt.Store(never) // the members that are back must confirm it first
+		ms.confirmedAt.Store(never) // the returned members must confirm it first
 	}
 	ms.partitioned.Store(partitioned)
 	if partitioned && !ms.witnessing.Swap(true) {
@@ -101,7 +98,7 @@ func (ms *membership) askWitness() {
 			clear(ms.unreachable)
 			ms.mu.Unlock()
 			ms.newcomer.Store(false)
-			ms.log.Info("cluster: nobody else is there")
+			ms.log.Info("cluster: no other component is there")
 			ms.wake()
 		}
 		select {
