@@ -76,7 +76,7 @@ func TestNewcomerThatMeetsNobody(t *testing.T) {
 	n.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	var nobody atomic.Bool
 	var asked atomic.Int32
-	n.OnPartition(func(_ context.Context, side Component) (bool, error) {
+	n.OnNetworkSplit(func(_ context.Context, side Component) (bool, error) {
 		asked.Add(1)
 		if side != (Component{0, n.Address()}) {
 			t.Errorf("asked for %+v", side)

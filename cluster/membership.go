@@ -190,7 +190,7 @@ func (ms *membership) rebuild() {
 	if len(known) > 1 {
 		ms.newcomer.Store(false)
 	}
-	ms.detectPartition(known)
+	ms.detectNetworkSplit(known)
 	ms.noteAlone(len(known) == 1)
 	for _, l := range gone { // they no longer answer
 		if s := l.current.Load(); s != nil {

@@ -52,7 +52,7 @@ func (s *service) cluster() (err error) {
 	s.DB.Admit(s.pauses.check)
 	s.node.Admit(s.pauses.check)
 	witness := newWitness(s.DB, s.node)
-	s.node.OnPartition(witness.ask)
+	s.node.OnNetworkSplit(witness.ask)
 	s.feed.On(change.Cluster, each(witness.apply))
 	return nil
 }

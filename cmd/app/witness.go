@@ -36,7 +36,7 @@ func newWitness(c commit.Committer, n *cluster.Node) *witness {
 	return &witness{commit: c, node: n, asked: map[string]chan cluster.Component{}}
 }
 
-// ask is the function for cluster.Node.OnPartition.
+// ask is the function for cluster.Node.OnNetworkSplit.
 func (w *witness) ask(ctx context.Context, component cluster.Component) (outranked bool, err error) {
 	question, answers := rand.Text(), make(chan cluster.Component, 64)
 	w.mu.Lock()

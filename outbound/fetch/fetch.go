@@ -1,10 +1,8 @@
-// Package fetch asks other services for small answers of JSON over HTTP, as the
-// adapters of rates and of balances do.
+// Package fetch requests small JSON answers from other services over HTTP, as the adapters of rates and of balances do.
 //
-// The one idea: the other side is not trusted. An answer has a time limit and a
-// bound, no redirect is followed, and a service that fails is left alone for a
-// while. No error tells a path, a query, a header or a key. Start reading at
-// Client.Read.
+// The one idea: the other side is not trusted. An answer has a time limit and a size limit, no redirect is followed,
+// and a failing service is not called for a while. No error contains a path, a query, a header or a key. Start reading
+// at Client.Read.
 package fetch
 
 import (
@@ -26,25 +24,24 @@ import (
 
 const (
 	maxAnswerBytes = 1 << 20
-	// After so many failures in a row the service is left alone for a minute, and
-	// twice as long after each further one.
+	// After this many failures in a row the service is not called for a minute, and twice as long after each further
+	// failure.
 	failuresInARow = 3
 	shortestPause  = time.Minute
 	longestPause   = 30 * time.Minute
 )
 
-// Client asks one service, one request at a time. It is safe for concurrent use.
+// Client calls one service, one request at a time. It is safe for concurrent use.
 type Client struct {
 	client *http.Client
 	now    func() time.Time
 
 	mu       sync.Mutex
 	failures int
-	until    time.Time // nothing is asked before
+	until    time.Time // no request before
 }
 
-// New returns a client that trusts the certificates (PEM) of a file; "": those of
-// the system. It opens no connection.
+// New returns a client that trusts the certificates (PEM) in a file; "": those of the system. It opens no connection.
 func New(caFile string, timeout time.Duration, now func() time.Time) (*Client, error) {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	if caFile != "" {
@@ -59,7 +56,7 @@ func New(caFile string, timeout time.Duration, now func() time.Time) (*Client, e
 	return &Client{now: now, client: &http.Client{
 		Timeout:   timeout,
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, ForceAttemptHTTP2: true},
-		// Another address would be given the key.
+		// A redirect would send the key to another address.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -86,8 +83,8 @@ func Header(value string) error {
 	return nil
 }
 
-// Read asks for an address, with a header where its value is not empty, and gives
-// the answer to read. What read refuses is a failure of the service too.
+// Read requests an address, with a header unless its value is empty, and passes the answer to read. An error of read
+// counts as a failure of the service too.
 func (c *Client) Read(ctx context.Context, address, header, value string, read func(body []byte) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +134,7 @@ func (c *Client) ask(ctx context.Context, address, header, value string) ([]byte
 	return body, nil
 }
 
-// unaddressed strips the address, which may hold a key.
+// unaddressed removes the address, which may contain a key.
 func unaddressed(err error) error {
 	var with *url.Error
 	if errors.As(err, &with) {

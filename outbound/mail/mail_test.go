@@ -20,7 +20,7 @@ import (
 
 var clock = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
 
-// newSender is a sender for a relay with a certificate of ca.
+// newSender returns a sender for a relay with a certificate of ca.
 func newSender(t *testing.T, r *relay, ca *authority, change func(*mail.Config)) *mail.Sender {
 	t.Helper()
 	cfg := mail.Config{Host: "127.0.0.1", Port: r.port, From: "no-reply@id.example.com", FromName: "Kale Güvenlik",
@@ -59,7 +59,7 @@ func secured(t *testing.T) (*relay, *authority) {
 	return newRelay(t, ca.issue(t, "127.0.0.1"), false), ca
 }
 
-// checkFailure demands a DeliveryError of a class that gives nothing away.
+// checkFailure requires a DeliveryError of a class, without confidential content.
 func checkFailure(t *testing.T, err error, permanent bool, part string) {
 	t.Helper()
 	var d *message.DeliveryError
@@ -217,7 +217,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if connections, _ := r.counts(); connections != 2 { // 421 ends one
+	if connections, _ := r.counts(); connections != 2 { // 421 closes one
 		t.Errorf("%d connections for refusals that leave them whole", connections)
 	}
 	if n := len(r.messages()); n != 9 {

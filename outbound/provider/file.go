@@ -11,8 +11,8 @@ import (
 	"castellan/domain/money/provider"
 )
 
-// File reads accounts from a file, for local use: {"main":[{"asset":"BTC",
-// "free":"1.5","locked":"0"}]}, an array of balances for each account.
+// File reads accounts from a file, for local use: {"main":[{"asset":"BTC", "free":"1.5","locked":"0"}]}, an array of
+// balances for each account.
 type File string
 
 var _ provider.Source = File("")

@@ -16,8 +16,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// vapidLife is how long a push service may take a token for; RFC 8292 allows a
-// day. Tokens are not kept: hosts come from users, and so would the memory.
+// vapidLife is how long a push service may accept a token; RFC 8292 permits a day. Tokens are not cached: hosts come
+// from users, who could fill the memory.
 const vapidLife = time.Hour
 
 // webPush is the request of RFC 8030. A message of the same challenge takes the

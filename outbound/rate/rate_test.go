@@ -56,7 +56,7 @@ func provider(t *testing.T, c outbound.Config) *outbound.Provider {
 	return p
 }
 
-// fetch is the rates in order, and how many were left out.
+// fetch returns the rates in order, and how many were left out.
 func fetch(t *testing.T, p *outbound.Provider) string {
 	t.Helper()
 	quotes, leftOut, err := p.Fetch(t.Context())
@@ -76,7 +76,7 @@ func fetch(t *testing.T, p *outbound.Provider) string {
 	return fmt.Sprint(strings.Join(all, " "), ", ", leftOut, " left out")
 }
 
-// Numbers come through digit by digit, over a real connection with the key in its header.
+// Numbers keep all digits, over a real connection with the key in its header.
 func TestFetch(t *testing.T) {
 	s, c := start(t)
 	p := provider(t, c)
@@ -127,7 +127,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// After three failures in a row nothing is asked for a minute, then twice as long after each failure.
+// After three failures in a row no request is sent for a minute, then twice as long after each failure.
 func TestPauses(t *testing.T) {
 	s, c := start(t)
 	now := time.Unix(1_800_000_000, 0)

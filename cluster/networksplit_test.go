@@ -57,7 +57,7 @@ func gossip(n *Node, hears bool, ms ...Member) {
 
 // If half of the members became unreachable, a node serves nothing while a component outranks it, or while the witness
 // cannot decide. It serves once there is no such component.
-func TestPartitionDetector(t *testing.T) {
+func TestNetworkSplitDetector(t *testing.T) {
 	c := newCast()
 	o := Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()}
 	a, err := New(o)
@@ -67,7 +67,7 @@ func TestPartitionDetector(t *testing.T) {
 	a.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	const unknown, there, nobody = 0, 1, 2
 	var truth, asked atomic.Int32
-	a.OnPartition(func(_ context.Context, side Component) (bool, error) {
+	a.OnNetworkSplit(func(_ context.Context, side Component) (bool, error) {
 		asked.Add(1)
 		if side != (Component{1, a.Address()}) {
 			t.Errorf("asked for %+v", side)

@@ -25,10 +25,10 @@ func (c Component) Outranks(o Component) bool {
 	return c.Members > o.Members || c.Members == o.Members && c.Least < o.Least
 }
 
-// OnPartition has witness find out, by other means than the cluster's links, whether
-// a component is there that outranks this one; an error: it cannot tell. Without a
-// witness, a node takes unreachable members for dead. It is set before Start.
-func (n *Node) OnPartition(witness func(ctx context.Context, c Component) (outranked bool, err error)) {
+// OnNetworkSplit sets the witness: it reports, by other means than the cluster's links, whether another
+// component outranks this one, or an error if it cannot decide. Without a witness, a node considers
+// unreachable members dead. It is called before Start.
+func (n *Node) OnNetworkSplit(witness func(ctx context.Context, c Component) (outranked bool, err error)) {
 	n.witness = witness
 }
 
@@ -52,9 +52,9 @@ func (n *Node) Component() (component Component, hears func(id string) bool) {
 // witnessPause is the pause between two calls of the witness.
 const witnessPause = 300 * time.Millisecond
 
-// detectPartition checks whether too many members are unreachable. Only the loop
+// detectNetworkSplit checks whether too many members are unreachable. Only the loop
 // calls it.
-func (ms *membership) detectPartition(known map[string]Member) {
+func (ms *membership) detectNetworkSplit(known map[string]Member) {
 	if ms.n.witness == nil {
 		return
 	}
@@ -87,7 +87,7 @@ func (ms *membership) detectPartition(known map[string]Member) {
 	}
 }
 
-// askWitness asks until the partition is over.
+// askWitness calls the witness until the network split is over.
 func (ms *membership) askWitness() {
 	defer ms.witnessing.Store(false)
 	for ms.partitioned.Load() && ms.ctx.Err() == nil {
