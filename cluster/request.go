@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// caller makes the library's requests over our links, with one deadline each. 
+// caller makes the library's requests over our links, with one deadline each.
 type caller struct {
 	n        *Node
 	requests sync.Pool // of *request

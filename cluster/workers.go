@@ -3,7 +3,7 @@ package cluster
 import "sync/atomic"
 
 // workers run the mailboxes. A step has a deep stack, in the database or in a signature, and a new goroutine must copy
-// its growing stack; a kept goroutine has grown already. 
+// its growing stack; a kept goroutine has grown already.
 type workers struct {
 	work chan func()
 	stop chan struct{}

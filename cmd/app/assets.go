@@ -20,7 +20,7 @@ import (
 	"castellan/persistence"
 )
 
-// assets builds what can be moved, where, and what it is worth.
+// assets builds the catalogue of assets, networks and rates.
 func (s *service) assets() error {
 	store := persistence.NewCurrencies(s.DB)
 	s.currencies = currency.NewLive(store)
@@ -45,7 +45,7 @@ func (s *service) assets() error {
 	return nil
 }
 
-// providers builds what reads the accounts of the house at other platforms.
+// providers builds the readers of the house's accounts at other platforms.
 func (s *service) providers() error {
 	store := persistence.NewProviders(s.DB)
 	s.join(part{groups: groups(httpprovider.Group{Store: store}),
@@ -78,7 +78,7 @@ func (s *service) providers() error {
 	return nil
 }
 
-// balanceSources are those of the settings.
+// balanceSources returns the sources in the settings.
 func balanceSources(c config.Providers) (provider.Sources, error) {
 	sources := provider.Sources{}
 	for name, key := range c.Accounts {

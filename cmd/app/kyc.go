@@ -15,7 +15,7 @@ import (
 	"castellan/persistence"
 )
 
-// kyc builds how accounts are confirmed.
+// kyc builds the verification of accounts.
 func (s *service) kyc() error {
 	c := s.cfg.KYC
 	decisions := &kyc.Service{Store: persistence.NewDecisions(s.DB), Users: s.users,
@@ -45,7 +45,7 @@ func (s *service) kyc() error {
 	return nil
 }
 
-// How often a user may be wrong before the national register, and in which time.
+// The number of failed checks of a user at the national register, and their period.
 const (
 	wrongPersons       = 5
 	wrongPersonsWindow = 15 * time.Minute

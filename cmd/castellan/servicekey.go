@@ -99,7 +99,7 @@ func (c serviceKeyRemoveCmd) Run(e *env) error {
 	})
 }
 
-// named says which key is not there.
+// named returns an error that names the missing key.
 func named(name string, err error) error {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no key named %q", name)

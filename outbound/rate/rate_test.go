@@ -157,7 +157,7 @@ func TestPauses(t *testing.T) {
 	s.status, s.answer = 200, `{"base":"USD","rates":{"TRY":1}}`
 	asks(1, true)
 	s.status = 503
-	for range 3 { // counted anew
+	for range 3 { // counted again
 		asks(0, true)
 	}
 	asks(0, false)
