@@ -34,7 +34,7 @@ type pendingActivation struct{ done chan struct{} }
 
 // holdsLease reports whether this node has a confirmed membership.
 func (ms *membership) holdsLease() bool {
-	return !ms.partitioned.Load() && !ms.joining.Load() &&
+	return !ms.split.Load() && !ms.joining.Load() &&
 		(ms.alone.Load() || ms.clock()-ms.confirmedAt.Load() < int64(membershipLease))
 }
 

@@ -68,21 +68,21 @@ func (ms *membership) detectNetworkSplit(known map[string]Member) {
 			delete(ms.unreachable, id)
 		}
 	}
-	partitioned := len(ms.unreachable) >= len(known)
+	split := len(ms.unreachable) >= len(known)
 	ms.mu.Unlock()
-	if partitioned == ms.partitioned.Load() {
+	if split == ms.split.Load() {
 		return
 	}
 	ms.leaseMu.Lock()
 	defer ms.leaseMu.Unlock()
-	if partitioned {
+	if split {
 		ms.log.Warn("cluster: most members are unreachable; no actors are served until the witness has located them")
 		ms.drop()
 	} else {
 		ms.confirmedAt.Store(never) // the returned members must confirm it first
 	}
-	ms.partitioned.Store(partitioned)
-	if partitioned && !ms.witnessing.Swap(true) {
+	ms.split.Store(split)
+	if split && !ms.witnessing.Swap(true) {
 		ms.background.Go(ms.askWitness)
 	}
 }
@@ -90,7 +90,7 @@ func (ms *membership) detectNetworkSplit(known map[string]Member) {
 // askWitness calls the witness until the network split is over.
 func (ms *membership) askWitness() {
 	defer ms.witnessing.Store(false)
-	for ms.partitioned.Load() && ms.ctx.Err() == nil {
+	for ms.split.Load() && ms.ctx.Err() == nil {
 		component, _ := ms.n.Component()
 		outranked, err := ms.n.witness(ms.ctx, component)
 		if err == nil && !outranked {

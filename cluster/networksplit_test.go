@@ -114,9 +114,9 @@ func TestNetworkSplitDetector(t *testing.T) {
 	gossip(a, true, other)
 	until(t, "it is a member again", func() bool { return len(a.membership.ring.Load().seats) == 2 })
 	gossip(a, false, other)
-	until(t, "it is apart", func() bool { return a.membership.partitioned.Load() })
+	until(t, "it is apart", func() bool { return a.membership.split.Load() })
 	gossip(a, true, other)
-	until(t, "it is not apart", func() bool { return !a.membership.partitioned.Load() })
+	until(t, "it is not apart", func() bool { return !a.membership.split.Load() })
 	if a.Belongs() {
 		t.Error("it belongs, and nobody said so")
 	}
@@ -124,7 +124,7 @@ func TestNetworkSplitDetector(t *testing.T) {
 	a.membership.linkTo(other.ID).dead.Store(true)
 	gossip(a, false, other)
 	until(t, "it serves alone again", serves)
-	if a.membership.partitioned.Load() {
+	if a.membership.split.Load() {
 		t.Error("apart from the dead")
 	}
 }
