@@ -73,7 +73,7 @@ func (w *Wallet) Run(ctx context.Context) error {
 	}
 }
 
-// unlock clears the key of the hot wallet.
+// unlock derives the key of the hot wallet.
 func (w *Wallet) unlock() {
 	w.hot = w.Keys.Hot()
 	w.hotKey = hex.EncodeToString(w.hot.Public().(ed25519.PublicKey))
