@@ -17,7 +17,7 @@ import { $ } from './dom.js';
 import { tabs } from './tabs.js';
 import { t, language, languageSwitch, translate } from './texts.js';
 
-// This file lies in <base>/static/: the page works below any base path.
+// This file is in <base>/static/: the page works below any base path.
 const base = new URL('..', import.meta.url);
 const log = new EventLog($('log'), $('log-empty'));
 const client = new CastellanClient({ baseUrl: base.href, fetch: log.fetch, headers: { 'accept-language': language() } });

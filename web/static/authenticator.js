@@ -85,7 +85,7 @@ export class Authenticator {
     $('totp-result-title').focus();
   }
 
-  // What the setup or the recovery brought: the QR code, the secret, and once only the recovery codes.
+  // The result of the setup or the recovery: the QR code, the secret, and once only the recovery codes.
   #draw() {
     const shown = this.#shown;
     $('totp-result').hidden = !shown;
@@ -111,7 +111,7 @@ export class Authenticator {
       h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', dataset: { testid: 'totp-kept' }, on: { click: () => this.clear() } }, t('kept'))));
   }
 
-  // Only the recovery codes go on paper (style.css).
+  // Only the recovery codes are printed (style.css).
   #print() {
     document.body.classList.add('printing');
     print();

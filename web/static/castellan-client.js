@@ -3,7 +3,7 @@
  *
  *   const client = new CastellanClient({ baseUrl: 'https://id.example.com' });
  *   const flow = await client.login({ countryCode: '90', phoneNumber: '5550001122', password });
- *   flow.methods;                                  // what to ask the person for, with deadlines
+ *   flow.methods;                                  // the methods to answer, with deadlines
  *   await flow.complete(flow.methods[0].id, 'SMS', '123456');   // until flow.done settles
  *   const { success, data, headers } = await flow.done;         // LOGIN: data.sessionKey, headers['x-auth']
  *
@@ -25,9 +25,9 @@ const RENEW = '/auth/2fa/challenge/renew';
 const RESULT = '/auth/2fa/challenge/result';
 const RENEW_CUTOFF_MS = 120_000; // the service renews nothing in the last two minutes of a challenge
 const GRACE_MS = 120_000; // how long a p-auth outlives its challenge by default
-const REQUEST_MS = 40_000; // longer than any wait the service promises
+const REQUEST_MS = 40_000; // longer than any wait that the service promises
 const OPEN_MS = 5_000; // a socket that has not opened by then is given up
-const LINGER_MS = 3_000; // after the outcome the socket may still bring its copy; then it is closed
+const LINGER_MS = 3_000; // after the outcome the socket may still deliver its copy; then it is closed
 const REOPEN_LIMIT = 3;
 
 /** A refusal of the service (RFC 9457 problem): `code` is the stable contract, `message` localized text, `attemptsLeft`
@@ -102,7 +102,7 @@ export class CastellanClient {
     try {
       response = await this.#fetch(this.baseUrl + path, init);
       const text = await response.text();
-      // A cut-off success must not pass for an empty one: the outcome could be in it.
+      // A truncated success must not pass for an empty one: the outcome could be in it.
       data = response.ok ? JSON.parse(text || '{}') : parse(text) ?? {};
     } catch (cause) {
       throw new CastellanError(0, { code: 'NETWORK', message: 'the service could not be reached' }, 0, cause);
@@ -163,7 +163,8 @@ export class Flow extends EventTarget {
       if (data.execResult) this.#finish({ ...data.execResult, headers: tokens(headers) }, 'complete');
       return data;
     } catch (error) {
-      // Only the result endpoint knows whether such a refusal hides an outcome (another method may have brought it).
+      // Only the result endpoint can decide whether such a refusal hides an outcome, which another method may have
+      // produced.
       if (['CHALLENGE_CLOSED', 'CHALLENGE_EXPIRED', 'TOKEN_EXPIRED'].includes(error.code)) this.#poll();
       throw error;
     } finally {
@@ -197,7 +198,7 @@ export class Flow extends EventTarget {
     return this.#client.request('POST', path, { body, headers: { 'p-auth': this.pAuth } });
   }
 
-  // `expire` counts from the answer that carries it, `renewStart` from the start of the challenge for ever.
+  // `expire` counts from the answer that carries it; `renewStart` always counts from the start of the challenge.
   #take(list) {
     const now = Date.now();
     for (const { id, name, hint, expire, renewStart, matchNumber } of list) {
@@ -226,10 +227,10 @@ export class Flow extends EventTarget {
   #lost(code, opened) {
     if (this.#over) return;
     this.#emit('transport', { name: 'lost', code });
-    if (code === 4401) { // p-auth has expired: no door answers any more
+    if (code === 4401) { // p-auth has expired: no path answers any more
       this.#end(new CastellanError(401, { code: 'TOKEN_EXPIRED', message: 'the challenge is over' }));
     } else if (opened && ![4410, 4429].includes(code) && this.#reopened++ < REOPEN_LIMIT) {
-      // 1012 (a node restarts) or a lost link: come back spread out; the service replays what was missed.
+      // 1012 (a node restarts) or a lost link: reconnect after a random delay; the service replays the missed events.
       setTimeout(() => this.#over || this.#listen(), this.#reopened * (250 + 500 * Math.random()));
     } else { // never opened, 4429 (too many sockets), or 4410: expired or closed, and the result says which
       this.#poll();
@@ -267,7 +268,7 @@ export class Flow extends EventTarget {
         if (!passing || (!pending && asked > this.expiresAt + GRACE_MS)) return void this.#end(error);
         failures = pending ? 0 : failures + 1;
         if (!pending) this.#emit('error', error);
-        const held = pending && Date.now() - asked > 1000; // the service waited for us: ask again at once
+        const held = pending && Date.now() - asked > 1000; // the service held the request: send it again at once
         if (!held) await pause(Math.max(error.retryAfter, Math.min(2 ** failures, 15)) * 1000, this.#abort.signal);
       }
     }
@@ -293,7 +294,7 @@ export class Flow extends EventTarget {
   #end(error) {
     if (this.#over) return;
     this.#ending = error;
-    if (this.#inFlight) return; // a completion under way may still bring the outcome
+    if (this.#inFlight) return; // a completion under way may still return the outcome
     this.#over = true;
     this.#reject(error);
     this.#emit('closed', error);

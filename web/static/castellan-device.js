@@ -20,7 +20,7 @@
  */
 
 const KEY = { name: 'ECDSA', namedCurve: 'P-256' };
-const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' }; // WebCrypto gives r and s in 64 bytes, as a JWS wants them
+const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' }; // WebCrypto gives r and s in 64 bytes, as a JWS needs them
 const DEVICES = '/auth/devices';
 const ONGOING = '/auth/2fa/challenge/ongoing';
 const COMPLETE = '/auth/2fa/challenge/complete';
@@ -108,7 +108,8 @@ export class Device {
     return data;
   }
 
-  // A refusal with a nonce says that only the time was wrong: this device's clock is off. It is signed anew, once.
+  // A refusal with a nonce means that only the time was wrong: this device's clock is off. The request is signed again,
+  // once.
   async #signed(client, { path, ...request }, send) {
     const { pathname, search } = new URL(client.baseUrl + path, globalThis.location?.href);
     const target = pathname + search;
@@ -138,7 +139,7 @@ export async function forgetDevice(slot = 'device') {
   await inStore('readwrite', (store) => store.delete(slot));
 }
 
-// A CryptoKey is stored as it is: the database holds a key that works and cannot be read.
+// A CryptoKey is stored directly: the database holds a key that works and cannot be read.
 function inStore(mode, act) {
   return new Promise((resolve, reject) => {
     const opening = indexedDB.open('castellan-device', 1);

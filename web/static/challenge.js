@@ -142,7 +142,7 @@ export class ChallengeView {
     }
   }
 
-  // Made from its parts at every tick, so that a language switch shows at once.
+  // Built again at every tick, so that a language switch shows at once.
   #words(card) {
     const { message } = card;
     if (!message) return '';

@@ -55,7 +55,7 @@ export class Countries {
     $('countries-empty').hidden = this.#list?.length !== 0; // unread is not empty
     $('countries').replaceChildren(...(this.#list ?? []).map(({ countryCode, countryName }) => h('li', { class: 'row', dataset: { testid: 'country-item', code: countryCode } },
       h('p', { class: 'row-name' },
-        // The service's own copy: flagImage may lie at another address, which this page's policy does not load from.
+        // The service's own copy: flagImage may have another address, which this page's policy does not load from.
         h('img', { class: 'flag', src: new URL(`flags/${countryCode}.svg`, this.#page.base).href, alt: '', width: 30, height: 20 }),
         h('bdi', {}, countryName), h('code', { dir: 'ltr' }, countryCode)),
       h('button', {

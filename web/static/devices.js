@@ -149,7 +149,7 @@ export class Devices {
     }
   }
 
-  // Only a change is drawn: what is typed and where the focus is survive the asking.
+  // Only a change is drawn: typed text and the focus survive the polling.
   #drawWaiting() {
     const drawn = JSON.stringify([this.#waiting.map((item) => [item.data.challengeId, item.data.methodId]), document.documentElement.lang]);
     if (drawn === this.#drawn) return;
@@ -187,7 +187,7 @@ export class Devices {
   #say(note) {
     this.#note = note;
     const text = note?.key ? t(note.key) : note?.error ? wordsOf(note.error) : '';
-    if ($('device-note').textContent !== text) $('device-note').textContent = text; // a reader hears it once
+    if ($('device-note').textContent !== text) $('device-note').textContent = text; // a screen reader announces it once
     $('device-note').dataset.kind = note?.error ? 'bad' : note?.ok ? 'ok' : '';
   }
 }

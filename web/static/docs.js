@@ -10,7 +10,7 @@ import { tryIt, credentialFields } from './tryit.js';
 
 const base = new URL('..', import.meta.url);
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
-const SOCKET = 'Socket'; // the group of the socket's messages, which stands last
+const SOCKET = 'Socket'; // the group of the socket's messages, which comes last
 
 async function load(name) {
   const response = await fetch(new URL(name, base), { headers: { accept: 'application/json' } });
@@ -173,7 +173,7 @@ function heading(name) {
 
 function draw(all, tagTexts) {
   const groups = [...Map.groupBy(all.map(entry), (one) => one.group)];
-  const tags = [...tagTexts.keys()]; // in the document's order; what it does not list comes after, the socket last
+  const tags = [...tagTexts.keys()]; // in the document's order; unlisted tags come after, the socket last
   const order = ([name]) => (name === SOCKET ? Infinity : tags.includes(name) ? tags.indexOf(name) : tags.length);
   groups.sort((a, b) => order(a) - order(b));
   $('groups').replaceChildren(...groups.map(([name, list]) => {

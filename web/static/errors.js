@@ -39,7 +39,7 @@ export function drawError() {
   for (const input of document.querySelectorAll('[aria-invalid]')) input.removeAttribute('aria-invalid');
   if (!shown) return;
   const { error, form } = shown;
-  const more = error.errors.filter((e) => e.field !== error.field || !error.message.endsWith(e.message)); // the message tells the first
+  const more = error.errors.filter((e) => e.field !== error.field || !error.message.endsWith(e.message)); // the message contains the first
   $('error').dataset.code = error.code;
   $('error-text').replaceChildren(
     h('p', {}, wordsOf(error)),

@@ -40,7 +40,7 @@ export class Notifications {
   }
 
   #draw() {
-    $('notifications-empty').hidden = this.#list?.length !== 0; // one that was not asked for is not empty
+    $('notifications-empty').hidden = this.#list?.length !== 0; // an unloaded list is not empty
     $('notifications-read').hidden = !this.#list?.some(({ readAt }) => !readAt);
     $('notifications').replaceChildren(...(this.#list ?? []).map((one) => this.#row(one)));
   }

@@ -35,7 +35,7 @@ export class Outbox {
   start(since) {
     this.using = since !== undefined;
     this.since = since ?? 0;
-    this.#render(); // at once: a code of the challenge before must not pass for one of this
+    this.#render(); // at once: a code of the previous challenge must not pass for one of this
     if (this.#timer) return;
     this.#timer = setInterval(() => this.read(), EVERY_MS);
     this.read();
@@ -67,7 +67,7 @@ export class Outbox {
     if (shown === this.#shown) return;
     this.#shown = shown;
     this.#list.replaceChildren(...items.map((item) => this.#entry(item)));
-    this.#list.scrollTop = 0; // what is new stands first
+    this.#list.scrollTop = 0; // new messages come first
   }
 
   #say(text) {

@@ -35,7 +35,7 @@ export class Passwords {
     this.#page.show('reset');
   }
 
-  // Both methods are asked for; the outcome is a token that sets the password once.
+  // Both methods are required; the outcome is a token that sets the password once.
   async #reset(form) {
     const account = { countryCode: text(form, 'countryCode').trim().replace(/^\+/, ''), phoneNumber: text(form, 'phoneNumber').trim() };
     const outcome = await this.#page.verify('whatReset', () => this.#page.client.start('POST', '/auth/password/reset', account, { xAuth: '' }), form);

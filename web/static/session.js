@@ -104,7 +104,7 @@ export class SessionView {
     try {
       await this.client.endSession({ sessionId: session.sessionId });
       this.tell.say(t('sessionEnded'));
-      await this.refresh(); // when it was the one in use, this is refused and the page goes back to the login
+      await this.refresh(); // if it was the current one, this is refused and the page returns to the login
     } catch (error) {
       button.disabled = false;
       this.tell.fail(error);
