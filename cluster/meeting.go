@@ -14,9 +14,9 @@ import (
 )
 
 // This file decides which nodes are members. The gossip reports nodes, and any process with the gossip key can report
-// any node. A node owns identities, and receives calls, once it has been met: a link to its address has shown a
-// certificate with its name, and its process has seen this node's certificate (SEC-46). A node also accepts a member
-// that another member has met. So a broken connection between two of them does not give them different rings.
+// any node. A node owns identities, and receives calls, once it has been met. That means: a link to its address has
+// shown a certificate with its name, and its process has seen this node's certificate (SEC-46). A node also accepts a
+// member that another member has met. So a broken connection between two of them does not give them different rings.
 
 // meet opens the links to all nodes in the gossip, and accepts those that are met or vouched for. It returns the
 // members that this node has met, as JSON.

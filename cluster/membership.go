@@ -59,7 +59,7 @@ type membership struct {
 	onMove     []func(moved func(kind, id string) bool)
 
 	unreachable map[string]Member // members that became unreachable without a goodbye; see networksplit.go
-	split atomic.Bool
+	split       atomic.Bool
 	witnessing  atomic.Bool
 
 	announcedLeave atomic.Bool // it has announced that it leaves

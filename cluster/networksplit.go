@@ -25,9 +25,9 @@ func (c Component) Outranks(o Component) bool {
 	return c.Members > o.Members || c.Members == o.Members && c.Least < o.Least
 }
 
-// OnNetworkSplit sets the witness: it reports, by other means than the cluster's links, whether another
-// component outranks this one, or an error if it cannot decide. Without a witness, a node considers
-// unreachable members dead. It is called before Start.
+// OnNetworkSplit sets the witness: it reports, by other means than the cluster's links, whether another component
+// outranks this one, or an error if it cannot decide. Without a witness, a node considers unreachable members dead. It
+// is called before Start.
 func (n *Node) OnNetworkSplit(witness func(ctx context.Context, c Component) (outranked bool, err error)) {
 	n.witness = witness
 }
@@ -52,8 +52,7 @@ func (n *Node) Component() (component Component, hears func(id string) bool) {
 // witnessPause is the pause between two calls of the witness.
 const witnessPause = 300 * time.Millisecond
 
-// detectNetworkSplit checks whether too many members are unreachable. Only the loop
-// calls it.
+// detectNetworkSplit checks whether too many members are unreachable. Only the loop calls it.
 func (ms *membership) detectNetworkSplit(known map[string]Member) {
 	if ms.n.witness == nil {
 		return

@@ -1,5 +1,5 @@
-// Package web contains the files that the service itself serves to browsers: the demonstration page, the page of the
-// development outbox, the interface viewer, and the client modules that integrators copy.
+// Package web contains the files that the service itself serves to browsers. They are the demonstration page, the page
+// of the development outbox, the interface viewer, and the client modules that integrators copy.
 //
 // The one idea: everything is a plain file under static, embedded unchanged. There is no build step, no framework and
 // no address outside the service. No page contains an inline script or style, so the strictest content security policy

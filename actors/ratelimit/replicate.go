@@ -128,7 +128,7 @@ func (l *Limiter) updatesFailed(m *member, updates []*update, began int64) {
 		l.markUnsent(x.part) // the replica may have received a part of it
 		if d := x.decision; d != nil {
 			x.decision = nil
-			if !holds || !l.net.Belongs() || !l.stands(x) {
+			if !holds || !l.net.Belongs() || !l.stillCounts(x) {
 				d.pending.failed.Store(true)
 			}
 			d.finish()
@@ -139,9 +139,9 @@ func (l *Limiter) updatesFailed(m *member, updates []*update, began int64) {
 	}
 }
 
-// stands reports whether the admission of an update still counts here. The partition may have been taken over from the
-// replica since.
-func (l *Limiter) stands(x *update) (stands bool) {
+// stillCounts reports whether the admission of an update still counts here. The partition may have been taken over from
+// the replica since.
+func (l *Limiter) stillCounts(x *update) (counts bool) {
 	l.withPartition(x.part, func(part *partition) { stands = part.phase == owning && x.term() == termOf(part.number) })
 	return stands
 }
@@ -172,8 +172,8 @@ const actTime = 100 * time.Millisecond
 
 // mayGoOnWithout reports whether an owner may go on without a replica that has not answered since an instant. It may if
 // the replica is gone. It also may if another member answers, the replica still does not, and the replica cannot have
-// decided. The replica can have decided in two cases: this node stalled after the replica's last confirmation, or
-// another member had the replica decide and this node has not settled with it since.
+// decided. The replica can have decided in two cases. Either this node stalled after the replica's last confirmation,
+// or another member had the replica decide and this node has not settled with it since.
 func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
 	if l.net.Lost(m.id) {
 		return true

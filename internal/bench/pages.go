@@ -8,7 +8,7 @@ import (
 )
 
 // pages measures the cost of a page of a long list at its beginning, middle and end, and the cost of filters on a
-// million accounts: by index each is the same.
+// million accounts. By index each is the same.
 func pages(b *bench) error {
 	places, err := b.places(cheap()...)
 	if err != nil {

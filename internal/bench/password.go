@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// passwords measures logins with the hash of the default parameters: their cost without the hash, the effect of many at
-// once on other requests, and the result of ten times the possible load.
+// passwords measures logins with the hash of the default parameters. It reports their cost without the hash, the effect
+// of many at once on other requests, and the result of ten times the possible load.
 func passwords(b *bench) error {
 	places, err := b.places(cheap()...)
 	if err != nil {

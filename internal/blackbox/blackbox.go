@@ -1,4 +1,4 @@
-// Package blackbox drives a started castellan from outside, as operators and clients do: processes with their
+// Package blackbox drives a started castellan from outside, as operators and clients do. It covers processes with their
 // environment and their signals, HTTP, the socket, the contents of the outbox, and the files on the disk.
 //
 // The one idea: the program under test is a separate process. So it can be killed at any moment, restarted on its

@@ -1,5 +1,5 @@
-// Package pgtest gives tests and benches a real PostgreSQL without any setup: a temporary server made from the programs
-// of the distribution's package, on a loopback port, in a temporary folder.
+// Package pgtest gives tests and benches a real PostgreSQL without any setup. It is a temporary server made from the
+// programs of the distribution's package, on a loopback port, in a temporary folder.
 //
 // The one idea: a test requests a database, never a server. DSN returns a new, empty database and drops it when the
 // test ends. Its server is the one in CASTELLAN_TEST_POSTGRES (make test starts one for the whole run, see

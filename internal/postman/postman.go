@@ -1,6 +1,6 @@
-// Package postman creates a collection for Postman (format 2.1) from the interface document: a folder for each of its
-// tags, a request for each operation, variables for the base URL and the tokens. A script of the collection stores the
-// tokens of an answer, so a login is two requests and everything else follows.
+// Package postman creates a collection for Postman (format 2.1) from the interface document. It has a folder for each
+// of its tags, a request for each operation, variables for the base URL and the tokens. A script of the collection
+// stores the tokens of an answer, so a login is two requests and everything else follows.
 //
 // The one idea: everything comes from the document, in its order, so the file is golden. Start reading at Collection.
 package postman

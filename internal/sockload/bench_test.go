@@ -74,8 +74,8 @@ func BenchmarkEvent(b *testing.B) {
 	s.latency(b)
 }
 
-// latency measures the time from sending the answer to a method to receiving its frame, for a code and for the approval
-// of a device, beside a bare durable commit, one after the other.
+// latency measures the time from sending the answer to a method to receiving its frame. It alternates a code, the
+// approval of a device and a bare durable commit.
 func (s *service) latency(b *testing.B) {
 	const rounds = 300
 	db, err := sql.Open(

@@ -20,8 +20,7 @@ import (
 // from users, who could fill the memory.
 const vapidLife = time.Hour
 
-// webPush is the request of RFC 8030. A message of the same challenge replaces
-// one that the push service still holds.
+// webPush is the request of RFC 8030. A message of the same challenge replaces one that the push service still holds.
 func (s *Sender) webPush(ctx context.Context, to *url.URL, keys Keys, w Wakeup,
 	vapid *ecdsa.PrivateKey) (*http.Request, error) {
 	device, err := keys.receiver()
@@ -76,8 +75,7 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// topic returns at most 32 characters of base64url. It reveals to the push service only which
-// messages belong together.
+// topic returns at most 32 characters of base64url. It reveals to the push service only which messages belong together.
 func topic(challengeID string) string {
 	sum := sha256.Sum256([]byte("topic " + challengeID))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])

@@ -174,8 +174,8 @@ func same(t *testing.T, q asked, got reading, all []string, decimals int) {
 	}
 }
 
-// Every text of at most five digits and separators is read as the model reads it: as one number, as one of several that
-// a person must choose from, or as none.
+// Every text of at most five digits and separators is read as the model reads it. The result is one number, several
+// that a person must choose from, or none.
 func TestAmountReadsEveryShortText(t *testing.T) {
 	alphabet := []string{"0", "1", ".", ",", " ", "'", "٫", "٬"}
 	var queries []asked

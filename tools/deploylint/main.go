@@ -1,6 +1,6 @@
 // Deploylint reads the files for operators as their users do: manifests with the types of Kubernetes' API, where an
-// unknown field is an error, and compose files with the loader and the schema of Compose. kube-score judges the quality
-// of a manifest.
+// unknown field is an error. It reads compose files with the loader and the schema of Compose. kube-score judges the
+// quality of a manifest.
 package main
 
 import (

@@ -1,5 +1,5 @@
 /** The authenticator app: its setup with the QR code and the recovery codes, its end, its recovery; and beside the page
- *  a demonstration of the app itself, which computes codes (RFC 6238) from the secret that was just shown. */
+ *  a demonstration of the app itself, which computes codes (RFC 6238) from the secret shown last. */
 
 import { $, h, busy, clock, copy } from './dom.js';
 import { t } from './texts.js';
@@ -45,7 +45,7 @@ export class Authenticator {
     this.#label();
   }
 
-  /** Takes what was shown once off the page. The demonstration of the app keeps its secret, as a phone would. */
+  /** Removes the values that are shown once. The demonstration of the app keeps its secret, as a phone would. */
   clear() {
     this.#shown = undefined;
     $('recover-form').reset();

@@ -7,17 +7,18 @@
  *   await flow.complete(flow.methods[0].id, 'SMS', '123456');   // until flow.done settles
  *   const { success, data, headers } = await flow.done;         // LOGIN: data.sessionKey, headers['x-auth']
  *
- * A challenge has one outcome and three doors to it: the answer of the last completion, the socket /2fa, and the
- * result endpoint. A Flow watches all three and reports the outcome once, whichever door is first. It listens on the
- * socket and falls back to long polling by itself when the socket does not open or does not stay.
+ * A challenge has one outcome, which arrives by three paths: the answer of the last completion, the socket /2fa, and
+ * the result endpoint. A Flow watches all three and reports the outcome once, whichever path is first. It listens on the
+ * socket and falls back to long polling automatically if the socket does not open or breaks.
  *
  * The service answers the socket's sub-protocol p-auth, as browsers demand. The answer headers p-auth, x-auth, ot-auth and retry-after must be readable: across origins the service has to
  * list yours (http.cors_origins). Browsers need AbortSignal.any (2023 or later).
  *
  * @typedef {{success: boolean, data?: object, headers: Record<string, string>, code?: string, message?: string}} Outcome
+ *
  * @typedef {{id: string, name: 'SMS'|'MAIL'|'TOTP'|'PUSH', hint?: string, matchNumber?: string,
  *   lifetime: number, expiresAt: number, renewAt: number, complete: boolean}} Method  Times are this machine's epoch ms,
- *   lifetime is ms; renewAt 0: never. matchNumber is to be shown beside a PUSH: the device asks for it.
+ *   lifetime is ms; renewAt 0: never. Show matchNumber beside a PUSH: the device requires it.
  */
 
 const COMPLETE = '/auth/2fa/challenge/complete';
@@ -30,9 +31,9 @@ const OPEN_MS = 5_000; // a socket that has not opened by then is given up
 const LINGER_MS = 3_000; // after the outcome the socket may still deliver its copy; then it is closed
 const REOPEN_LIMIT = 3;
 
-/** A refusal of the service (RFC 9457 problem): `code` is the stable contract, `message` localized text, `attemptsLeft`
- *  comes with OTP_INVALID, `retryAfter` is in seconds (0: none named), `nonce` asks a device to sign again. No answer at
- *  all is code NETWORK, status 0. */
+/** A refusal of the service (RFC 9457 problem). `code` is the stable contract, `message` is localized text. `attemptsLeft`
+ *  comes with OTP_INVALID. `retryAfter` is in seconds (0: not given). `nonce` requires a new signature of the device.
+ *  A missing answer has the code NETWORK and the status 0. */
 export class CastellanError extends Error {
   constructor(status, problem, retryAfter = 0, cause = undefined) {
     super(problem?.message || problem?.detail || problem?.title || `HTTP ${status}`, { cause });
@@ -45,7 +46,7 @@ export class CastellanClient {
   #fetch;
 
   /** @param {{baseUrl?: string, fetch?: typeof fetch, headers?: Record<string, string>}} [options]
-   *  headers go with every request (accept-language, for instance). */
+   *  headers are sent with every request (accept-language, for instance). */
   constructor({ baseUrl = globalThis.location?.origin, fetch = globalThis.fetch, headers = {} } = {}) {
     this.baseUrl = String(baseUrl).replace(/\/+$/, '');
     this.headers = headers;
@@ -60,15 +61,15 @@ export class CastellanClient {
     return this.start('POST', '/auth/login', credentials, { xAuth: '' });
   }
 
-  /** Starts any operation that answers {challenge}. One that is not guarded has simply run: its flow is already done.
-   *  @param {object|string} [body] for GET: query parameters; a string is sent as it is
+  /** Starts any operation that answers {challenge}. An unguarded operation has run: its flow is already done.
+   *  @param {object|string} [body] for GET: query parameters; a string is sent unchanged
    *  @returns {Promise<Flow>} */
   async start(method, path, body, { xAuth = this.xAuth, headers: more = {} } = {}) {
     const { data, headers } = await this.request(method, path, { body, headers: xAuth ? { 'x-auth': xAuth, ...more } : more });
     return new Flow(this, data, headers);
   }
 
-  /** @returns {Promise<object[]>} the caller's sessions, the one in use marked `current` */
+  /** @returns {Promise<object[]>} the caller's sessions, the present one marked `current` */
   async sessions() {
     return (await this.request('GET', '/auth/sessions', { headers: { 'x-auth': this.xAuth } })).data;
   }
@@ -84,7 +85,7 @@ export class CastellanClient {
     this.xAuth = '';
   }
 
-  /** One request; a body that is a string is sent as it is. @throws {CastellanError}
+  /** One request; a string body is sent unchanged. @throws {CastellanError}
    *  @returns {Promise<{data: any, headers: Headers}>} */
   async request(method, path, { body, headers = {}, signal } = {}) {
     const timeout = AbortSignal.timeout(REQUEST_MS);
@@ -121,16 +122,16 @@ export class CastellanClient {
  *   method     {methodId, method, via}        a method was completed, once per method
  *   done       {...Outcome, via}              via: 'complete', 'socket', 'result' or 'start'
  *   closed     CastellanError                 ended without an outcome; `done` rejects with the same
- *   error      CastellanError                 a door failed for now; the flow goes on
+ *   error      CastellanError                 a path failed temporarily; the flow goes on
  *   transport  {name, code?}                  'socket', 'lost' or 'poll'; code is the socket's close code
- *   message    the socket's frame as sent, repeats included
+ *   message    the socket's frame as sent, including repetitions
  */
 export class Flow extends EventTarget {
   #client; #socket; #resolve; #reject; #ending;
   #over = false; #polling = false; #inFlight = 0; #reopened = 0;
   #abort = new AbortController();
 
-  /** Made by CastellanClient.start. */
+  /** Created by CastellanClient.start. */
   constructor(client, data, headers) {
     super();
     this.#client = client;
@@ -172,7 +173,7 @@ export class Flow extends EventTarget {
     }
   }
 
-  /** Has a new code sent (SMS and MAIL) and moves the deadlines in `methods`.
+  /** Requests a new code (SMS and MAIL) and moves the deadlines in `methods`.
    *  @throws {CastellanError} RENEW_TOO_EARLY (retryAfter), RENEW_CLOSED, RENEW_NOT_SUPPORTED, … */
   async renew(methodId, method) {
     const { data } = await this.#post(RENEW, { methodId, method });
@@ -180,7 +181,7 @@ export class Flow extends EventTarget {
     return data.challenge;
   }
 
-  /** What a renew button should show now. @param {Method} method @returns {'none'|'early'|'open'|'closed'} */
+  /** The present state for a renew button. @param {Method} method @returns {'none'|'early'|'open'|'closed'} */
   renewal(method, now = Date.now()) {
     if (!method.renewAt) return 'none';
     if (method.complete || this.#over || this.expiresAt - now < RENEW_CUTOFF_MS) return 'closed';

@@ -1,4 +1,4 @@
-/** The countries from which the account may be used. Each change takes a challenge, and ends every session. */
+/** The countries from which the account may be used. Each change needs a challenge, and ends every session. */
 
 import { $, h, busy } from './dom.js';
 import { t, language } from './texts.js';
@@ -25,7 +25,7 @@ export class Countries {
     this.#offer();
   }
 
-  /** Forgets the account's list. */
+  /** Clears the account's list. */
   clear() {
     this.#list = undefined;
     this.#draw();

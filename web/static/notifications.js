@@ -1,4 +1,4 @@
-/** What the account was told: every notification, newest first, and marking them as read. */
+/** The account's notifications, newest first, and marking them as read. */
 
 import { $, h, busy, instant } from './dom.js';
 import { t, moment } from './texts.js';
@@ -15,7 +15,7 @@ export class Notifications {
     document.addEventListener('languagechanged', () => this.#draw());
   }
 
-  /** Forgets the account's list. */
+  /** Clears the account's list. */
   clear() {
     this.#list = undefined;
     this.#draw();

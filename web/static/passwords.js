@@ -16,7 +16,7 @@ export class Passwords {
     this.#on('change-form', (form) => this.#change(form));
   }
 
-  /** Forgets what was typed, and the token of a reset. */
+  /** Clears typed text, and the token of a reset. */
   clear() {
     this.#once = '';
     for (const id of ['renew-form', 'change-form']) $(id).reset();
