@@ -99,7 +99,7 @@ func (c *Client) start(ctx context.Context, method, path string, in any, options
 	f := &Flow{ID: s.Challenge.ID, PAuth: headers.Get("p-auth"), Methods: s.Challenge.Methods, client: c,
 		Expires: time.Now().Add(time.Duration(s.Challenge.Expire) * time.Second)}
 	if f.PAuth == "" {
-		return nil, errors.New("the operation has run: no challenge stands before it")
+		return nil, errors.New("the operation has run: it has no challenge")
 	}
 	return f, nil
 }

@@ -41,7 +41,7 @@ func New(o Options) (*Node, error) {
 			return nil, fmt.Errorf("cluster: %w", err)
 		}
 		if host == "" || ip.IP.IsUnspecified() {
-			return nil, fmt.Errorf("cluster: %s is no address at which others reach this node", addr)
+			return nil, fmt.Errorf("cluster: other nodes cannot reach this node at %s", addr)
 		}
 		if o.Keys == nil && !ip.IP.IsLoopback() {
 			return nil, fmt.Errorf("%w: %s", ErrKeys, addr)
@@ -193,7 +193,7 @@ func (ms *membership) join(seeds ...string) {
 		return
 	}
 	if _, err := ms.gossip.Join(seeds); err != nil {
-		ms.log.Debug("cluster: not every node to join was reached", "err", err)
+		ms.log.Debug("cluster: some nodes to join were not reached", "err", err)
 	}
 }
 
@@ -340,7 +340,7 @@ func (ms *membership) awaitParting(ctx context.Context) {
 func (ms *membership) stop() {
 	if ms.gossip != nil && ms.ctx.Err() == nil {
 		if err := ms.gossip.Leave(time.Second); err != nil {
-			ms.log.Debug("cluster: the goodbye was not heard", "err", err)
+			ms.log.Debug("cluster: the goodbye was not delivered", "err", err)
 		}
 	}
 	ms.end()

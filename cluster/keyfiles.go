@@ -31,7 +31,7 @@ const (
 func InitKeys(dir, name string) error {
 	for _, file := range []string{caCert, caKey, nodeCert, nodeKey, gossipKey} {
 		if _, err := os.Lstat(filepath.Join(dir, file)); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s holds keys already: %s", dir, file)
+			return fmt.Errorf("%s already contains keys: %s", dir, file)
 		}
 	}
 	name, err := nameOr(name, dir)
@@ -115,7 +115,7 @@ func nameOr(name, dir string) (string, error) {
 		name = strings.ToLower(filepath.Base(whole))
 	}
 	if !namePattern.MatchString(name) {
-		return "", fmt.Errorf("%q is no name of a node: up to 63 of a-z, 0-9, dot and dash, none of these two at an end",
+		return "", fmt.Errorf("%q is not a valid node name: use up to 63 of a-z, 0-9, dot and dash, with neither at an end",
 			name)
 	}
 	return name, nil
@@ -159,7 +159,7 @@ func serial() *big.Int {
 func firstCertificate(text []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, errors.New("it holds no certificate")
+		return nil, errors.New("it contains no certificate")
 	}
 	return x509.ParseCertificate(block.Bytes)
 }

@@ -110,7 +110,7 @@ func (k *Keys) read() (*keyring, error) {
 	}
 	at := func(name string) string { return filepath.Join(k.dir, name) }
 	if !r.roots.AppendCertsFromPEM(text[caCert]) {
-		return nil, fmt.Errorf("%s holds no certificate", at(caCert))
+		return nil, fmt.Errorf("%s contains no certificate", at(caCert))
 	}
 	var err error
 	if r.node, err = tls.X509KeyPair(text[nodeCert], text[nodeKey]); err != nil {

@@ -78,7 +78,7 @@ func (ms *membership) watchKeys() {
 // warnOfEnd warns of a certificate that expires soon: without one a node is no member.
 func (ms *membership) warnOfEnd(now time.Time) {
 	if ends := ms.o.Keys.ends(); ends.Sub(now) < RenewWithin {
-		ms.log.Warn("cluster: this node's certificate ends soon; renew it", "ends", ends)
+		ms.log.Warn("cluster: this node's certificate expires soon; renew it", "ends", ends)
 	}
 }
 

@@ -82,7 +82,7 @@ func (p *provider) tell(known map[string]Member) {
 		host, text, err := net.SplitHostPort(m.Address)
 		port, notNumber := strconv.ParseInt(text, 10, 32)
 		if err != nil || notNumber != nil {
-			p.n.log.Warn("cluster: a member's address is no host and port", "address", m.Address)
+			p.n.log.Warn("cluster: a member's address is not host:port", "address", m.Address)
 			continue
 		}
 		members = append(members, &protoactor.Member{Id: id, Host: host, Port: int32(port), Kinds: kinds})

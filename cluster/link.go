@@ -145,7 +145,7 @@ func (l *link) run() {
 			if refused++; refused == 3 {
 				l.barred.Store(true)
 				l.membership.wake()
-				l.membership.log.Warn("cluster: what answers for a member is none", "member", l.to.ID, "err", err)
+				l.membership.log.Warn("cluster: a non-member answers at a member's address", "member", l.to.ID, "err", err)
 			}
 		}
 		if err != nil && i == len(pauses) {

@@ -256,7 +256,7 @@ func scalarText(n *yaml.Node) (string, error) {
 	case "!!str", "!!int", "!!float", "!!bool", "!!timestamp":
 		return n.Value, nil
 	case "!!null":
-		return "", errors.New("holds an entry without a value")
+		return "", errors.New("contains an entry without a value")
 	}
 	return "", errTagged
 }

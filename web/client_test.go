@@ -116,7 +116,7 @@ func everyDoor(t *testing.T, tab *webtest.Tab) {
 		},
 		{name: "the answer comes without the outcome", prepare: func(s *service) { s.holdOutcome = true },
 			transport: "socket", via: []string{"socket"}, answered: "ok", connected: 1, noPolling: true},
-		{name: "the answer breaks off", prepare: func(s *service) { s.cutAnswer = true },
+		{name: "the answer is truncated", prepare: func(s *service) { s.cutAnswer = true },
 			transport: "socket", via: []string{"socket"}, answered: "NETWORK", connected: 1, noPolling: true},
 		{name: "the socket is refused", prepare: func(s *service) { s.holdOutcome, s.sockets = true, []string{"refuse"} },
 			transport: "poll", via: []string{"result"}, answered: "ok", connected: 1},

@@ -142,8 +142,8 @@ func (l *Limiter) updatesFailed(m *member, updates []*update, began int64) {
 // stillCounts reports whether the admission of an update still counts here. The partition may have been taken over from
 // the replica since.
 func (l *Limiter) stillCounts(x *update) (counts bool) {
-	l.withPartition(x.part, func(part *partition) { stands = part.phase == owning && x.term() == termOf(part.number) })
-	return stands
+	l.withPartition(x.part, func(part *partition) { counts = part.phase == owning && x.term() == termOf(part.number) })
+	return counts
 }
 
 // withPartition is Table.WithPartition for callers that need no windows.

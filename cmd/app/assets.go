@@ -68,7 +68,7 @@ func (s *service) providers() error {
 			failed[n].Add(1)
 			s.log.Warn("the balances at a provider cannot be read", "source", n.String(), "slot", slot, "err", err)
 		case leftOut > 0:
-			s.log.Warn("a provider told what is no balance", "source", n.String(), "slot", slot, "left_out", leftOut)
+			s.log.Warn("a provider sent invalid balances", "source", n.String(), "slot", slot, "left_out", leftOut)
 		}
 	})
 	s.join(part{kinds: []job.Kind{kind}, schedules: []job.Schedule{schedule}, metrics: func(m *metrics) {

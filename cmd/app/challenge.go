@@ -158,7 +158,7 @@ func guarded(endpoints map[string]string, actions challenge.Actions, run auth.Ru
 			delete(actions, code)
 		}
 		if _, known := actions[code]; known {
-			return fmt.Errorf("mfa.guarded: %s is the action of endpoints of its own; choose another code", code)
+			return fmt.Errorf("mfa.guarded: %s is the action of other endpoints; choose another code", code)
 		}
 		actions.Register(auth.Captured(code, run))
 	}

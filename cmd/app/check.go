@@ -69,7 +69,7 @@ func Check(c config.Config) (faults config.Faults) {
 		case why != "":
 			refuse("mfa.guarded", fmt.Errorf("%s %s", key, why))
 		case code != user.ActionVideoKYC && mfa.BuiltIn(code):
-			refuse("mfa.guarded", fmt.Errorf("%s is the action of endpoints of its own; choose another code", code))
+			refuse("mfa.guarded", fmt.Errorf("%s is the action of other endpoints; choose another code", code))
 		}
 	}
 	for _, key := range c.MFA.FourEyes {

@@ -81,7 +81,7 @@ type loggedFiles struct {
 
 func (l loggedFiles) told(err error) error {
 	if fault.CodeOf(err) == fault.Unavailable {
-		l.log.Warn("files fail", "err", err)
+		l.log.Warn("a file operation failed", "err", err)
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func (s *service) refresh(file *geoip.File) func(context.Context) error {
 	return func(context.Context) error {
 		changed, err := file.Refresh()
 		if changed {
-			s.log.Info("the file of countries was read again", "file", s.cfg.Geo.MMDBFile)
+			s.log.Info("the file of countries was reloaded", "file", s.cfg.Geo.MMDBFile)
 		}
 		return err
 	}

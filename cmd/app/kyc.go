@@ -35,7 +35,7 @@ func (s *service) kyc() error {
 		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew,
 		Dev: s.cfg.Dev}
 	if c.IdentityURL != "" {
-		register, err := identityRegister(s.cfg, func(err error) { s.log.Warn("the national register fails", "err", err) })
+		register, err := identityRegister(s.cfg, func(err error) { s.log.Warn("the national register failed", "err", err) })
 		if err != nil {
 			return err
 		}

@@ -190,7 +190,7 @@ func balanceProbes(c config.Providers) (all []probe) {
 func connect(ctx context.Context, to, caFile string) (state string, err error) {
 	u, err := url.Parse(to)
 	if err != nil || u.Hostname() == "" {
-		return "", errors.New("the address cannot be read")
+		return "", errors.New("the address is invalid")
 	}
 	trust := &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
 	if caFile != "" {
@@ -199,13 +199,13 @@ func connect(ctx context.Context, to, caFile string) (state string, err error) {
 			return "", err
 		}
 		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
-			return "", fmt.Errorf("%s holds no certificate", caFile)
+			return "", fmt.Errorf("%s contains no certificate", caFile)
 		}
 	}
 	secure := u.Scheme == "https"
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u})
 	if err != nil {
-		return "", errors.New("the proxy of the environment cannot be read")
+		return "", errors.New("the proxy of the environment is invalid")
 	}
 	if proxy != nil {
 		u, secure = proxy, false

@@ -224,7 +224,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 		err = s.feed.First(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("read what every request is judged by: %w", err)
+		return fmt.Errorf("load the rules and settings of requests: %w", err)
 	}
 	return nil
 }

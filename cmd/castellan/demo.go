@@ -79,9 +79,9 @@ func (c demoCmd) Run(e *env) error {
 	s, err := demo.Run(e.ctx, w, o)
 	switch {
 	case errors.Is(err, demo.ErrFinished):
-		return fmt.Errorf("%w; who can log in stands in %s", err, logins)
+		return fmt.Errorf("%w; the logins are in %s", err, logins)
 	case err != nil:
-		return fmt.Errorf("%w\nwhat is done stands: give the command again to go on", err)
+		return fmt.Errorf("%w\nfinished work is kept: run the command again to continue", err)
 	}
 	return report(e.out, s, o, logins, time.Since(began))
 }

@@ -217,7 +217,7 @@ func (rehashCmd) Run(e *env) error {
 func rehash(e *env, v *app.Deployment) error {
 	changed, left, err := v.RehashIdentities(e.ctx, func(seen int) { fmt.Fprintf(e.err, "\r%d identity numbers", seen) })
 	if err != nil {
-		return fmt.Errorf("hash identity numbers anew (repeat it with castellan keys rehash): %w", err)
+		return fmt.Errorf("hash identity numbers again (repeat with castellan keys rehash): %w", err)
 	}
 	if changed > 0 {
 		fmt.Fprintln(e.err)

@@ -15,10 +15,10 @@ const marker = "demo "
 
 // The errors of a refused run.
 var (
-	ErrPeople   = errors.New("the database holds people: demo data goes into a new one only")
-	ErrMoney    = errors.New("the ledger of the database has movements: demo data goes into a new one only")
+	ErrPeople   = errors.New("the database contains people: demo data needs a new database")
+	ErrMoney    = errors.New("the ledger of the database has movements: demo data needs a new database")
 	ErrServing  = errors.New("the service runs on the database: stop it first")
-	ErrFinished = errors.New("the database has its demo data already")
+	ErrFinished = errors.New("the database already has its demo data")
 )
 
 // Unfinished returns the options of the unfinished run in the database; ok is false if there is none.

@@ -46,7 +46,7 @@ func times(pid int) (own, reaped time.Duration, err error) {
 	}
 	f := statFields(stat)
 	if len(f) < 15 {
-		return 0, 0, fmt.Errorf("the kernel's line about process %d cannot be read", pid)
+		return 0, 0, fmt.Errorf("invalid /proc stat line of process %d", pid)
 	}
 	var n [4]int64
 	for i := range n {
@@ -96,7 +96,7 @@ func resident(pid int) (uint64, error) {
 	}
 	f := strings.Fields(string(text))
 	if len(f) < 2 {
-		return 0, fmt.Errorf("the kernel's line about the memory of process %d cannot be read", pid)
+		return 0, fmt.Errorf("invalid /proc memory line of process %d", pid)
 	}
 	pages, err := strconv.ParseUint(f[1], 10, 64)
 	return pages * uint64(os.Getpagesize()), err

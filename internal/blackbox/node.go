@@ -81,7 +81,7 @@ func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {
 	s.t.Cleanup(func() {
 		n.Kill()
 		if sign := alarm.FindString(n.Log()); sign != "" {
-			s.t.Errorf("process %d met an error of its own: %s", n.cmd.Process.Pid, sign)
+			s.t.Errorf("process %d logged an internal error: %s", n.cmd.Process.Pid, sign)
 		}
 		if s.t.Failed() {
 			s.t.Logf("log of process %d:\n%s", n.cmd.Process.Pid, tail(n.Log(), 60))

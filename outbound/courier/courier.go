@@ -53,7 +53,7 @@ func New(cfg Config) (*Courier, error) {
 	if err == nil && cfg.CAFile != "" {
 		var pem []byte
 		if pem, err = os.ReadFile(cfg.CAFile); err == nil && !roots.AppendCertsFromPEM(pem) {
-			err = errors.New("the file holds no certificate")
+			err = errors.New("the file contains no certificate")
 		}
 	}
 	if err != nil {

@@ -50,7 +50,7 @@ func New(caFile string, timeout time.Duration, now func() time.Time) (*Client, e
 			return nil, err
 		}
 		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("ca_file holds no certificate")
+			return nil, errors.New("ca_file contains no certificate")
 		}
 	}
 	return &Client{now: now, client: &http.Client{
@@ -90,7 +90,7 @@ func (c *Client) Read(ctx context.Context, address, header, value string, read f
 	defer c.mu.Unlock()
 	now := c.now()
 	if now.Before(c.until) {
-		return fmt.Errorf("the provider failed %d times and is left alone for a while", c.failures)
+		return fmt.Errorf("the provider failed %d times and is paused", c.failures)
 	}
 	body, err := c.ask(ctx, address, header, value)
 	if err == nil {
@@ -110,7 +110,7 @@ func (c *Client) Read(ctx context.Context, address, header, value string, read f
 func (c *Client) ask(ctx context.Context, address, header, value string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, errors.New("the address cannot be asked")
+		return nil, errors.New("no request can be made to the address")
 	}
 	request.Header.Set("Accept", "application/json")
 	if value != "" {
@@ -118,7 +118,7 @@ func (c *Client) ask(ctx context.Context, address, header, value string) ([]byte
 	}
 	answer, err := c.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("the provider is not reached: %w", unaddressed(err))
+		return nil, fmt.Errorf("the provider cannot be reached: %w", unaddressed(err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
@@ -127,7 +127,7 @@ func (c *Client) ask(ctx context.Context, address, header, value string) ([]byte
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the answer breaks off: %w", err)
+		return nil, fmt.Errorf("the answer is truncated: %w", err)
 	case len(body) > maxAnswerBytes:
 		return nil, errors.New("the answer is longer than 1 MiB")
 	}

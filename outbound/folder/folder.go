@@ -50,7 +50,7 @@ func (s *Store) Close() error { return s.root.Close() }
 
 func (s *Store) Put(_ context.Context, key string, content []byte) error {
 	if !blob.Valid(key) {
-		return fmt.Errorf("put a file: %q is no key", key)
+		return fmt.Errorf("put a file: %q is not a valid key", key)
 	}
 	if err := s.put(key, content); err != nil {
 		return blob.Failed("put", err)

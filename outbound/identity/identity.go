@@ -77,7 +77,7 @@ func New(cfg Config) (*Register, error) {
 			return nil, err
 		}
 		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("identity_ca_file holds no certificate")
+			return nil, errors.New("identity_ca_file contains no certificate")
 		}
 	}
 	return &Register{cfg: cfg, client: &http.Client{
@@ -176,18 +176,18 @@ func (r *Register) ask(ctx context.Context, p identity.Person) (bool, error) {
 	ask.Names, ask.Surname = upper(p.GivenNames()), upper(p.Surname)
 	body, err := xml.Marshal(q)
 	if err != nil {
-		return false, errors.New("the question cannot be written")
+		return false, errors.New("the query cannot be encoded")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.cfg.URL, bytes.NewReader(append([]byte(xml.Header),
 		body...)))
 	if err != nil {
-		return false, errors.New("the address cannot be asked")
+		return false, errors.New("no request can be made to the address")
 	}
 	request.Header.Set("Content-Type", "text/xml; charset=utf-8")
 	request.Header.Set("SOAPAction", `"`+namespace+`/TCKimlikNoDogrula"`)
 	response, err := r.client.Do(request)
 	if err != nil {
-		return false, fmt.Errorf("the register is not reached: %w", unaddressed(err))
+		return false, fmt.Errorf("the register cannot be reached: %w", unaddressed(err))
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -196,7 +196,7 @@ func (r *Register) ask(ctx context.Context, p identity.Person) (bool, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
 	switch {
 	case err != nil:
-		return false, errors.New("the answer breaks off")
+		return false, errors.New("the answer is truncated")
 	case len(text) > maxAnswerBytes:
 		return false, errors.New("the answer is longer than 64 KiB")
 	}
@@ -208,7 +208,7 @@ func read(text []byte) (bool, error) {
 	var a answer
 	decoder := xml.NewDecoder(bytes.NewReader(text))
 	if decoder.Decode(&a) != nil {
-		return false, errors.New("the answer is no SOAP envelope")
+		return false, errors.New("the answer is not a SOAP envelope")
 	}
 	for { // only comments and space may follow
 		next, err := decoder.Token()
@@ -216,7 +216,7 @@ func read(text []byte) (bool, error) {
 			break
 		}
 		if space, ok := next.(xml.CharData); err != nil || !ok || len(bytes.TrimSpace(space)) > 0 {
-			return false, errors.New("something follows the answer")
+			return false, errors.New("the answer has trailing data")
 		}
 	}
 	if len(a.Body.Response) != 1 || len(a.Body.Response[0].Result) != 1 {

@@ -122,7 +122,7 @@ func New(cfg Config) (*Sender, error) {
 		}
 		s.tls.RootCAs = x509.NewCertPool()
 		if err == nil && !s.tls.RootCAs.AppendCertsFromPEM(pem) {
-			fault("ca file holds no certificate")
+			fault("ca file contains no certificate")
 		}
 	}
 	if faults != nil {

@@ -128,7 +128,7 @@ func loadRoots(file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("ca file: %w", err)
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("ca file holds no certificate")
+		return nil, errors.New("ca file contains no certificate")
 	}
 	return roots, nil
 }

@@ -105,7 +105,7 @@ func parseAddress(raw string) (*url.URL, error) {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("target is not https")
 	case u.User != nil || strings.Contains(raw, "#"):
-		return nil, errors.New("address of the target holds a user or a fragment")
+		return nil, errors.New("address of the target contains a user or a fragment")
 	}
 	return u, nil
 }

@@ -14,7 +14,7 @@ import (
 // is that of the attempt.
 func (s *Sender) webhook(ctx context.Context, to *url.URL, id string, w Wakeup) (*http.Request, error) {
 	if len(s.secrets) == 0 {
-		return nil, errors.New("webhooks are off: there is no secret to sign them with")
+		return nil, errors.New("webhooks are off: no signing secret is configured")
 	}
 	if id == "" || strings.ContainsFunc(id, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f }) {
 		return nil, errors.New("malformed message key")

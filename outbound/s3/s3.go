@@ -62,7 +62,7 @@ func New(c Config) (*Store, error) {
 		}
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("certificate authorities of the bucket: %s holds no certificate", c.CAFile)
+			return nil, fmt.Errorf("certificate authorities of the bucket: %s contains no certificate", c.CAFile)
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
@@ -79,7 +79,7 @@ func New(c Config) (*Store, error) {
 
 func (s *Store) Put(ctx context.Context, key string, content []byte) error {
 	if !blob.Valid(key) {
-		return fmt.Errorf("put a file: %q is no key", key)
+		return fmt.Errorf("put a file: %q is not a valid key", key)
 	}
 	_, err := s.client.PutObject(ctx, s.bucket, key, bytes.NewReader(content), int64(len(content)),
 		minio.PutObjectOptions{ContentType: "application/octet-stream", DisableMultipart: true})

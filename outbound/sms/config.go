@@ -194,7 +194,7 @@ func (s *Sender) compileHeaders() ([]headerTemplate, error) {
 		case !isToken(name) || slices.Contains(ownHeaders, canonical):
 			faults = append(faults, fmt.Errorf("header %.40q cannot be set", name))
 		case strings.ContainsFunc(template, unicode.IsControl):
-			faults = append(faults, fmt.Errorf("header %.40q holds control characters", name))
+			faults = append(faults, fmt.Errorf("header %.40q contains control characters", name))
 		case seen[canonical]:
 			faults = append(faults, fmt.Errorf("header %.40q is set twice", name))
 		case canonical == "Authorization" && s.cfg.Username != "":

@@ -72,13 +72,13 @@ func compileBody(cfg Config) (body, error) {
 		}
 	}
 	if faults == nil && !(uses["to"] || uses["digits"]) {
-		faults = append(faults, errors.New("the body has no place for {{to}}"))
+		faults = append(faults, errors.New("the body does not use {{to}}"))
 	}
 	if faults == nil && !uses["text"] {
-		faults = append(faults, errors.New("the body has no place for {{text}}"))
+		faults = append(faults, errors.New("the body does not use {{text}}"))
 	}
 	if faults == nil && uses["from"] && cfg.From == "" {
-		faults = append(faults, errors.New("the body asks for {{from}}, which is empty"))
+		faults = append(faults, errors.New("the body uses {{from}}, which is empty"))
 	}
 	return b, errors.Join(faults...)
 }

@@ -112,7 +112,7 @@ func isLoopback(host string) bool {
 func loadRoots(pem []byte) (*x509.CertPool, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("ca file holds no certificate")
+		return nil, errors.New("ca file contains no certificate")
 	}
 	return roots, nil
 }

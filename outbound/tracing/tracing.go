@@ -71,9 +71,9 @@ func (q *quietly) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 	err := q.SpanExporter.ExportSpans(ctx, spans)
 	switch {
 	case err != nil && !q.failing.Swap(true):
-		q.log.Warn("traces cannot be sent to their collector; they are dropped", "err", err)
+		q.log.Warn("traces cannot be sent to the collector; they are dropped", "err", err)
 	case err == nil && q.failing.Swap(false):
-		q.log.Info("traces reach their collector again")
+		q.log.Info("traces reach the collector again")
 	}
 	return nil
 }

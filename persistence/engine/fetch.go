@@ -228,7 +228,7 @@ func put[V any](row reflect.Value, fields [][]int, values []V) error {
 		case int16:
 			f.SetInt(int64(v))
 		default:
-			return fmt.Errorf("persistence: a column holds %T", value)
+			return fmt.Errorf("persistence: a column contains %T", value)
 		}
 	}
 	return nil

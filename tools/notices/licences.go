@@ -49,7 +49,7 @@ func (p *part) add(text string) {
 func (p *part) source() (string, error) {
 	repository, ok := strings.CutPrefix(p.name, "github.com/")
 	if !ok {
-		return "", fmt.Errorf("%s is under the MPL, and it is not known where its source is", p.name)
+		return "", fmt.Errorf("%s is under the MPL, and the location of its source is unknown", p.name)
 	}
 	folders := strings.Split(repository, "/")
 	return fmt.Sprintf("https://github.com/%s, %s, unchanged", strings.Join(folders[:2], "/"), p.version), nil
@@ -67,7 +67,7 @@ func write(w io.Writer, parts []part) error {
 	var order []string
 	for _, one := range parts {
 		if len(one.kinds) == 0 {
-			return fmt.Errorf("%s %s: no licence that is known (tools/notices/licences.go)", one.name, one.version)
+			return fmt.Errorf("%s %s: no recognised licence (tools/notices/licences.go)", one.name, one.version)
 		}
 		title := strings.TrimSpace(one.name + " " + one.version)
 		fmt.Fprintf(w, "%s: %s", title, strings.Join(slices.Sorted(maps.Keys(one.kinds)), ", "))
