@@ -115,7 +115,7 @@ func nameOr(name, dir string) (string, error) {
 		name = strings.ToLower(filepath.Base(whole))
 	}
 	if !namePattern.MatchString(name) {
-		return "", fmt.Errorf("%q is not a valid node name: use up to 63 of a-z, 0-9, dot and dash, with neither at an end",
+		return "", fmt.Errorf("%q is no name of a node: up to 63 of a-z, 0-9, dot and dash, none of these two at an end",
 			name)
 	}
 	return name, nil

@@ -92,7 +92,7 @@ func (c userAddCmd) Run(e *env) error {
 	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_ADD", UserID: u.ID, Target: u.ID,
 		Detail: "role " + c.Role}, user.Add{User: u, PasswordHash: hash})
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
-		return errors.New("an account with this phone number or mail address already exists")
+		return errors.New("an account with this phone number or mail address exists already")
 	}
 	if err != nil {
 		return err

@@ -132,16 +132,16 @@ func TestNoVerdict(t *testing.T) {
 		text, want string
 	}{
 		{500, soapFault, "answered 500"}, {200, soapFault, "no result"}, {302, "", "answered 302"},
-		{200, "", "no SOAP envelope"}, {200, "true", "no SOAP envelope"}, {200, "<html>true</html>", "no SOAP envelope"},
+		{200, "", "not a SOAP envelope"}, {200, "true", "not a SOAP envelope"}, {200, "<html>true</html>", "not a SOAP envelope"},
 		{200, result("yes"), "neither true nor false"}, {200, result(""), "neither true nor false"},
 		{200, result("true</TCKimlikNoDogrulaResult><TCKimlikNoDogrulaResult>false"), "no result"},
 		{200, strings.Replace(result("true"), "gov.tr/WS", "gov.tr/XX", 1), "no result"},
-		{200, strings.Replace(result("true"), "xmlsoap.org/soap", "xmlsoap.org/x", 1), "no SOAP envelope"},
-		{200, result("true")[:len(result("true"))-9], "no SOAP envelope"},
+		{200, strings.Replace(result("true"), "xmlsoap.org/soap", "xmlsoap.org/x", 1), "not a SOAP envelope"},
+		{200, result("true")[:len(result("true"))-9], "not a SOAP envelope"},
 		{200, result("true") + result("false"), "something follows"},
 		{200, strings.Repeat(" ", 64<<10) + result("true"), "64 KiB"},
-		{200, `<!DOCTYPE x [<!ENTITY t "true">]>` + result("&t;")[strings.Index(result(""), "<soap:"):], "no SOAP envelope"},
-		{200, strings.Replace(result("true"), "utf-8", "utf-7", 1), "no SOAP envelope"},
+		{200, `<!DOCTYPE x [<!ENTITY t "true">]>` + result("&t;")[strings.Index(result(""), "<soap:"):], "not a SOAP envelope"},
+		{200, strings.Replace(result("true"), "utf-8", "utf-7", 1), "not a SOAP envelope"},
 	} {
 		r.says(tc.status, tc.text)
 		if known, why := ask(t, c); known || !strings.Contains(why, tc.want) {

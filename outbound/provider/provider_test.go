@@ -142,7 +142,7 @@ func TestFaults(t *testing.T) {
 	for range 3 {
 		fetch(t, failing)
 	}
-	if got := fetch(t, failing); !strings.Contains(got, "left alone") || x.asked != before+3 {
+	if got := fetch(t, failing); !strings.Contains(got, "is paused") || x.asked != before+3 {
 		t.Errorf("asked %d times: %s", x.asked-before, got)
 	}
 	x.Close()
@@ -157,10 +157,10 @@ func TestSettings(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*outbound.Config){
-		"loopback":             func(c *outbound.Config) { c.URL = "http://exchange.test" },
-		"control characters":   func(c *outbound.Config) { c.Key = "a\nb" },
-		"a key and a secret":   func(c *outbound.Config) { c.Secret = "" },
-		"holds no certificate": func(c *outbound.Config) { c.CAFile = "file.go" },
+		"loopback":                func(c *outbound.Config) { c.URL = "http://exchange.test" },
+		"control characters":      func(c *outbound.Config) { c.Key = "a\nb" },
+		"a key and a secret":      func(c *outbound.Config) { c.Secret = "" },
+		"contains no certificate": func(c *outbound.Config) { c.CAFile = "file.go" },
 	} {
 		c := good
 		change(&c)

@@ -169,14 +169,14 @@ func TestSettings(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*outbound.Config){
-		"url":                  func(c *outbound.Config) { c.URL = "http://rates.example.com/" },
-		"loopback":             func(c *outbound.Config) { c.URL = "http://localhost/" },
-		"without a user":       func(c *outbound.Config) { c.URL = "https://u:p@rates.example.com/" },
-		"https://host/path":    func(c *outbound.Config) { c.URL = "rates.example.com" },
-		"control characters":   func(c *outbound.Config) { c.Key = "a\nb" },
-		`currencies: "try"`:    func(c *outbound.Config) { c.Codes = []string{"try"} },
-		"no such file":         func(c *outbound.Config) { c.CAFile = "/no/such/file" },
-		"holds no certificate": func(c *outbound.Config) { c.CAFile = "rate_test.go" },
+		"url":                     func(c *outbound.Config) { c.URL = "http://rates.example.com/" },
+		"loopback":                func(c *outbound.Config) { c.URL = "http://localhost/" },
+		"without a user":          func(c *outbound.Config) { c.URL = "https://u:p@rates.example.com/" },
+		"https://host/path":       func(c *outbound.Config) { c.URL = "rates.example.com" },
+		"control characters":      func(c *outbound.Config) { c.Key = "a\nb" },
+		`currencies: "try"`:       func(c *outbound.Config) { c.Codes = []string{"try"} },
+		"no such file":            func(c *outbound.Config) { c.CAFile = "/no/such/file" },
+		"contains no certificate": func(c *outbound.Config) { c.CAFile = "rate_test.go" },
 	} {
 		c := good
 		change(&c)

@@ -51,7 +51,7 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"not one JSON doc":            func(c *sms.Config) { c.Fields, c.Format, c.Body = nil, sms.JSON, `{"a":{{to}}}` },
 		"no place for {{to}}":         func(c *sms.Config) { c.Fields = map[string]string{"text": "{{text}}"} },
 		"no place for {{text}}":       func(c *sms.Config) { c.Fields = map[string]string{"to": "{{to}}"} },
-		"asks for {{from}}":           func(c *sms.Config) { c.From, c.Fields["f"] = "", "{{from}}" },
+		"uses {{from}}":               func(c *sms.Config) { c.From, c.Fields["f"] = "", "{{from}}" },
 		`unknown placeholder "code"`:  func(c *sms.Config) { c.Fields["c"] = "{{code}}" },
 		`header "X-T": unknown`:       func(c *sms.Config) { c.Headers = map[string]string{"X-T": "{{text}}"} },
 		`header "Host" cannot`:        func(c *sms.Config) { c.Headers = map[string]string{"Host": "x"} },
