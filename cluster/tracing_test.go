@@ -79,7 +79,8 @@ func TestCallsAreFollowed(t *testing.T) {
 		defer f.mu.Unlock()
 		return slices.Contains(f.notes, what)
 	}
-	for end := time.Now().Add(10 * time.Second); !has("crashed") && time.Now().Before(end); { // a crashing activation answers first
+	// a crashing activation answers first
+	for end := time.Now().Add(10 * time.Second); !has("crashed") && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	f.mu.Lock()

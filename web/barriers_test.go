@@ -9,7 +9,7 @@ import (
 )
 
 // No page has an accessibility barrier. The test checks each page in light and dark, in both directions of writing, on
-// a phone and on a wide screen, and every step of the account at least once.
+// a phone and on a wide screen. It reaches every step of the account at least once.
 func TestNoBarriers(t *testing.T) {
 	tab := webtest.Browser(t)
 	t.Run("steps", func(t *testing.T) { stepsWithoutBarriers(t, tab.For(t)) })

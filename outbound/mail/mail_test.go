@@ -316,7 +316,7 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"from name":                   {Host: "h", From: "a@example.com", FromName: "a\nb"},
 		"must not be negative":        {Host: "h", From: "a@example.com", Timeout: -1},
 		"ca file: open":               {Host: "h", From: "a@example.com", CAFile: "no/such/file"},
-		"ca file holds":               {Host: "h", From: "a@example.com", CAFile: "mail_test.go"},
+		"ca file contains":            {Host: "h", From: "a@example.com", CAFile: "mail_test.go"},
 		"host must name the server\n": {From: "x", Port: -1},
 	} {
 		s, err := mail.New(cfg)

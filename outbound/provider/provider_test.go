@@ -146,7 +146,7 @@ func TestFaults(t *testing.T) {
 		t.Errorf("asked %d times: %s", x.asked-before, got)
 	}
 	x.Close()
-	if got := fetch(t, source(t, c)); !strings.Contains(got, "not reached") {
+	if got := fetch(t, source(t, c)); !strings.Contains(got, "cannot be reached") {
 		t.Errorf("nobody is there: %s", got)
 	}
 }
@@ -175,7 +175,7 @@ func TestFile(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"main":[{"asset":"BTC","free":"1.5","locked":"0"},{"asset":"x","free":"?","locked":"0"}],"cold":[]}`: "[{cold " +
 			"[] 0} {main [{BTC 1.5 0}] 1}]",
-		`{}`: "[]", ``: "is not", `{"main":{}}`: "is not", `{"AllAccounts":[]}`: "no name", `{"":[]}`: "no name",
+		`{}`: "[]", ``: "is not", `{"main":{}}`: "is not", `{"AllAccounts":[]}`: "not a valid", `{"":[]}`: "not a valid",
 		`{"main":[]` + strings.Repeat(" ", 1<<20) + `}`: "1 MiB",
 	} {
 		storetest.Must(t, os.WriteFile(file, []byte(text), 0o600))

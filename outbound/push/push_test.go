@@ -334,7 +334,7 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"must be whsec_ and":    func(c *Config) { c.WebhookSecret = "whsec_aHVudGVyMg==" },
 		"24 to 64 bytes":        func(c *Config) { c.WebhookSecret = hookSecret + " whsec_!" },
 		"ca file: open":         func(c *Config) { c.CAFile = "no/such/file" },
-		"ca file holds no":      func(c *Config) { c.CAFile = "push_test.go" },
+		"ca file contains no":   func(c *Config) { c.CAFile = "push_test.go" },
 		"timeout must not be":   func(c *Config) { c.Timeout = -1 },
 		"contact must be":       func(c *Config) { c.Contact, c.Timeout = "x", -1 },
 		"timeout must not be n": func(c *Config) { c.Contact, c.Timeout = "x", -1 },

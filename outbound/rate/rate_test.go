@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 		t.Errorf("a stranger's certificate: %s", got)
 	}
 	s.pause, c.Timeout = 5*time.Second, 50*time.Millisecond
-	if got := fetch(t, provider(t, c)); !strings.Contains(got, "not reached") {
+	if got := fetch(t, provider(t, c)); !strings.Contains(got, "cannot be reached") {
 		t.Errorf("too slow: %s", got)
 	}
 }
