@@ -1,12 +1,10 @@
-// Package actors gives each challenge and each user one owner in the cluster:
-// its order of messages, its timers and its cache of the row. An actor here is
-// a shell around the machine of domain. It does, in this order: load, decide,
-// save under the row's fence, swap state, publish, answer, arm one timer. It
-// decides nothing itself, and a step that was not saved changes nothing.
+// Package actors gives each challenge and each user one owner in the cluster. The owner orders the messages, runs the
+// timers and caches the row. An actor here is a shell around a state machine of package domain. It loads, decides,
+// saves under the row's fence, swaps its state, publishes, answers and arms one timer, in this order. The actor itself
+// decides nothing, and a step that was not saved changes nothing.
 //
-// The row is the truth: a second activation during a network split can waste
-// work and is fenced, but can do no harm. Start reading at Client, which is
-// how the rest of the program reaches the actors, then challenge.go.
+// The row is the source of truth. A second activation during a network split can waste work, but the fence keeps it
+// harmless. Start reading at Client, which is how the rest of the program reaches the actors, then challenge.go.
 package actors
 
 import (
@@ -35,44 +33,43 @@ const (
 // Hub is the name under which a node receives ChallengeNews for its sockets.
 const Hub = "hub"
 
-// Deps are what the actors of a node share.
+// Deps are the dependencies that the actors of a node share.
 type Deps struct {
 	Store   challenge.Store
 	Outbox  outbox.Store
 	Commit  commit.Committer
 	Actions challenge.Actions
 	Rules   challenge.Rules
-	// WarmCache is what the node's Client leaves for challenges; nil: nothing.
+	// WarmCache holds the new challenges that this node's Client has stored; nil disables it.
 	WarmCache *WarmCache
-	// Uses has an entry for each method whose accepted answers use something up.
+	// Uses has an entry for each method whose accepted answers consume something.
 	Uses map[challenge.Name]Uses
-	// Accounts reads the user of a challenge as it is now.
+	// Accounts reads the current user of a challenge.
 	Accounts stepup.Accounts
-	// Guessed are the writes that tell the owner of a row of wrong values, and switch
-	// the factor off. The account is that of the challenge, or nobody's for a decoy.
+	// Guessed returns the writes that notify the owner of a row of wrong values and switch the factor off. The account
+	// is the challenge's, or empty for a decoy.
 	Guessed  func(c challenge.Challenge, to challenge.Account, n challenge.Name, row int, ip string) []commit.Write
 	Sessions stepup.Sessions
-	// Seal and Open are those of the keyring.
+	// Seal and Open are the functions of the keyring.
 	Seal func(plain, ad []byte) []byte
 	Open func(sealed, ad []byte) ([]byte, error)
-	// Unclustered says that other processes may serve from these rows without
-	// being nodes of this cluster.
+	// Unclustered reports that processes outside this cluster may serve requests from the same rows.
 	Unclustered bool
-	// Grace is how long an outcome outlives its challenge: until p-auth ends.
+	// Grace is how long an outcome is kept after its challenge ends: until p-auth expires.
 	Grace time.Duration
-	// Idle is how long an actor nobody needs stays; 0 means 30 s.
+	// Idle is how long an idle actor stays active; 0 means 30 s.
 	Idle time.Duration
-	// IO bounds the reads and writes of one step; 0 means 10 s.
+	// IO is the timeout for the reads and writes of one step; 0 means 10 s.
 	IO  time.Duration
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// Uses makes the writes that use up what an answer to c needs. They are fenced:
-// they fail when it is used already, or does not belong to the user.
+// Uses returns the writes that consume what an answer to c needs. The writes are fenced: they fail when it is already
+// consumed or belongs to another user.
 type Uses func(c challenge.Challenge, use challenge.Use) []commit.Write
 
-// Kinds are the kinds of actor of a node with these dependencies.
+// Kinds returns the kinds of actor of a node with these dependencies.
 func Kinds(d Deps) []cluster.Kind {
 	if d.Idle == 0 {
 		d.Idle = 30 * time.Second
@@ -88,16 +85,16 @@ func Kinds(d Deps) []cluster.Kind {
 	}
 }
 
-// io bounds the reads and writes of a step that was asked for within ctx.
+// io bounds the reads and writes of a step that was requested within ctx.
 func (d *Deps) io(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d.IO)
 }
 
-// late reports whether the caller of a command has stopped waiting. The actor does
-// not act on such a command: its caller has been told that it failed.
+// late reports whether the caller of a command has stopped waiting. The actor ignores such a command, because its
+// caller has already received an error.
 func (d *Deps) late(deadline int64) bool { return deadline > 0 && d.Now().UnixMilli() > deadline }
 
-// refuse answers with a fault; anything else is logged and hidden.
+// refuse answers with a fault. Any other error is logged and hidden from the caller.
 func (d *Deps) refuse(to cluster.Sender, id string, err error) {
 	to.Reply(d.refusal(id, err))
 }

@@ -38,7 +38,7 @@ func TestLoginThroughThreeDoors(t *testing.T) {
 	expect(t, err, fault.MethodAlreadyCompleted)
 	_, err = w.right(c, challenge.MAIL)
 	expect(t, err, fault.ChallengeClosed)
-	w.start() // the process ends between completion and reading
+	w.start() // the process crashes between completion and reading
 	late, err := w.engine.Result(t.Context(), c.ID, 0)
 	if err != nil || string(late.Result.Data) != string(done.Result.Data) || late.Result.Headers["x-auth"] != "t" {
 		t.Fatalf("after a restart: %+v, %v", late, err)
@@ -54,8 +54,8 @@ func TestLoginThroughThreeDoors(t *testing.T) {
 	}
 }
 
-// Parallel right answers: one execution, one outcome, told to every copy.
-// Whose a new challenge is, is known without waking anybody, and stays known.
+// Parallel right answers cause one execution and one outcome, which every copy receives. The owner of a new challenge
+// is found without activating its actor.
 func TestHolder(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
@@ -111,7 +111,7 @@ func TestTwoHundredRightAnswers(t *testing.T) {
 	}
 }
 
-// Parallel wrong answers: five are evaluated, whatever comes.
+// Of parallel wrong answers, five are evaluated, however many arrive.
 func TestTwoHundredWrongAnswers(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
@@ -139,7 +139,7 @@ func TestTwoHundredWrongAnswers(t *testing.T) {
 	}
 }
 
-// The budget of a user holds over all challenges and restarts, in its flow.
+// The budget of a user applies to all challenges of a flow and survives restarts.
 func TestBudgetOverChallenges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t)
@@ -198,14 +198,14 @@ func TestRenewalInVirtualTime(t *testing.T) {
 			_, err := w.answer(c, challenge.SMS, old)
 			expect(t, err, fault.OTPInvalid)
 		}
-		// Up to the cut-off: 120 000 ms left is allowed, 119 999 is not.
+		// The cut-off: 120 000 ms left is allowed, 119 999 is not.
 		time.Sleep(time.Until(time.UnixMilli(c.ExpiresAt)) - 120*time.Second)
 		if err := renew(); err != nil {
 			t.Errorf("120 000 ms before the end: %v", err)
 		}
 		time.Sleep(time.Millisecond)
 		expect(t, renew(), fault.RenewClosed)
-		time.Sleep(119_998 * time.Millisecond) // 1 ms before the end of challenge and code
+		time.Sleep(119_998 * time.Millisecond) // 1 ms before challenge and code expire
 		if done, err := w.right(c, challenge.SMS); err != nil || !done.Final {
 			t.Errorf("in the last millisecond: %+v, %v", done, err)
 		}
@@ -221,7 +221,7 @@ func TestExpiryTellsTheWaiter(t *testing.T) {
 		if _, _, err := w.client.Subscribe(t.Context(), c.ID, 1, 0); err != nil {
 			t.Fatal(err)
 		}
-		for range 25 { // hubs ask again, and the lease lives on
+		for range 25 { // hubs subscribe again, which renews the lease
 			time.Sleep(19 * time.Second)
 			if _, _, err := w.client.Subscribe(t.Context(), c.ID, 1, 0); err != nil {
 				t.Fatal(err)

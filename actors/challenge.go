@@ -16,20 +16,19 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// challengeActor owns one challenge. This file is its shell: messages, loading,
-// saving and the timer. What it decides stands in steps.go, who waits for the
-// outcome in waiters.go, and which nodes listen in listeners.go.
+// challengeActor owns one challenge. This file is its shell: messages, loading, saving and the timer. Its decisions are
+// in steps.go, the waiting callers in waiters.go, and the listening nodes in listeners.go.
 //
-// The one rule: save, then swap. A step is committed first and becomes the
-// actor's state afterwards, so nobody can see what is not in the row.
+// The one rule: save, then swap. A step is committed first and becomes the actor's state afterwards. A caller therefore
+// never sees a state that is not in the row.
 type challengeActor struct {
 	d      *Deps
 	state  *challenge.Challenge // nil: not read yet
 	budget *challenge.Budget    // nil: not read yet
-	// outcome is the sealed result; nil while the challenge is not done or denied.
+	// outcome is the sealed result; nil until the challenge is done or denied.
 	outcome []byte
-	fresh   bool   // primed, and no fence has failed since
-	sealed  []byte // the command that came with priming, until the action has it
+	fresh   bool   // loaded from the warm cache, and no fence has failed since
+	sealed  []byte // the command from the warm cache, until the action takes it
 	running bool   // the action runs on its own goroutine
 	waiters []waiter
 	nodes   []listener
@@ -37,7 +36,7 @@ type challengeActor struct {
 	wakes   uint64    // stamp of the armed timer
 	wakeAt  time.Time // zero: no timer is armed
 	touched time.Time
-	// ctx carries the trace of the message that is handled; nil between messages.
+	// ctx carries the trace of the current message; nil between messages.
 	ctx context.Context
 }
 
@@ -49,8 +48,8 @@ type (
 	executed struct{}
 )
 
-// tries bounds how often a step is decided again because its row was busy. It is
-// large because the wrong values of one user, in all challenges, share one budget.
+// tries bounds how often a step is decided again because its row was busy. It is large because all challenges of a user
+// share one budget of wrong values.
 const tries = 64
 
 func (a *challengeActor) Receive(ctx actor.Context) {
@@ -72,8 +71,8 @@ func (a *challengeActor) receive(c *cluster.Context, msg any) {
 		}
 	case *pb.ChallengeComplete:
 		a.complete(c, m)
-		// The actor leaves at once, or it would outlive its challenge: few callers
-		// ask for the outcome later, and those read the rows.
+		// The actor stops at once, or it would outlive its challenge: few callers request the outcome later, and those
+		// read the rows.
 		if a.outcome != nil && a.unneeded() && c.Passivate() {
 			a.stopTimer()
 			return
@@ -99,23 +98,23 @@ func (a *challengeActor) receive(c *cluster.Context, msg any) {
 	a.arm(c)
 }
 
-// awake does what the timer was armed for and reports whether the actor has left.
+// awake handles the timer and reports whether the actor has stopped.
 func (a *challengeActor) awake(c *cluster.Context) (left bool) {
 	now := a.d.Now()
 	a.wakeAt = time.Time{}
 	if slices.ContainsFunc(a.waiters, func(w waiter) bool { return !now.Before(w.until) }) {
-		_ = a.reread(c) // before a waiter is sent away; settle loads again when this failed
+		_ = a.reread(c) // before a waiter is released; settle loads again if this failed
 	}
 	a.settle(c)
 	return now.Sub(a.touched) >= a.d.Idle && a.unneeded() && c.Passivate()
 }
 
-// unneeded reports that no call, no socket and no action depends on this actor.
+// unneeded reports whether no call, socket or action depends on this actor.
 func (a *challengeActor) unneeded() bool {
 	return !a.running && len(a.waiters) == 0 && len(a.nodes) == 0
 }
 
-// load makes sure that the state is known.
+// load makes sure that the state is loaded.
 func (a *challengeActor) load(c *cluster.Context) error {
 	if a.state != nil {
 		return nil
@@ -140,8 +139,8 @@ func (a *challengeActor) load(c *cluster.Context) error {
 	return nil
 }
 
-// resume picks up what an earlier owner left: the outcome of a challenge that
-// has one, and the action of a challenge that is executing.
+// resume continues the work of an earlier owner: it loads the outcome of a challenge that has one, and runs the action
+// of a challenge that is executing.
 func (a *challengeActor) resume(c *cluster.Context) error {
 	switch a.state.State {
 	case challenge.Done, challenge.Denied:
@@ -163,20 +162,18 @@ func (a *challengeActor) forget() {
 	a.state, a.budget, a.outcome, a.fresh = nil, nil, nil, false
 }
 
-// step is what one decision wants saved. The actor takes it over only when the
-// commit has succeeded.
+// step is the result of one decision, to be saved. The actor adopts it only after a successful commit.
 type step struct {
 	next    challenge.Challenge
 	writes  []commit.Write    // besides the update of the challenge itself
-	budget  *challenge.Budget // nil: nothing was spent
-	outcome []byte            // sealed; nil: the step does not end in one
+	budget  *challenge.Budget // nil: the budget is unchanged
+	outcome []byte            // sealed; nil: the step has no outcome
 }
 
-// save commits a step and then, and only then, makes it the actor's state.
+// save commits a step and only then makes it the actor's state.
 //
-// Errors: commit.ErrFenced when a row has moved on; the caller reads again.
-// After any other error the actor has forgotten what it knew, because nobody
-// knows what the row holds now.
+// It returns commit.ErrFenced when a row has changed; the caller then reads again. After any other error the content of
+// the row is unknown, so the actor has forgotten its state.
 func (a *challengeActor) save(s step) error {
 	ctx, cancel := a.io()
 	defer cancel()
@@ -199,9 +196,8 @@ func (a *challengeActor) save(s step) error {
 	return nil
 }
 
-// decide runs move on the state until the step it returns is saved. A nil step
-// means that there is nothing to save. When another owner has moved the row on,
-// everything is read again and decided again.
+// decide runs move on the state until the step that it returns is saved. A nil step means that there is nothing to
+// save. When another owner has changed the row, decide reads everything again and repeats the decision.
 func (a *challengeActor) decide(c *cluster.Context, move func(now time.Time) (*step, error)) error {
 	for range tries {
 		if err := a.current(c); err != nil {
@@ -214,7 +210,7 @@ func (a *challengeActor) decide(c *cluster.Context, move func(now time.Time) (*s
 		if err := a.save(*s); !errors.Is(err, commit.ErrFenced) {
 			return err
 		}
-		a.refresh(c) // what the other owner did is news to those who listen here
+		a.refresh(c) // the listeners here have not seen the other owner's change
 		if err := a.recheck(c); err != nil {
 			return err
 		}
@@ -226,8 +222,7 @@ func busy() error {
 	return fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
 }
 
-// current loads the state and closes the challenge when the session that started
-// it has ended (D-AUTH-11).
+// current loads the state. It closes the challenge when the session that started it has ended (D-AUTH-11).
 func (a *challengeActor) current(c *cluster.Context) error {
 	for range tries {
 		if err := a.load(c); err != nil {
@@ -243,8 +238,8 @@ func (a *challengeActor) current(c *cluster.Context) error {
 	return busy()
 }
 
-// reread reads the rows again where another process may have changed them without
-// a message. A challenge that has ended does not change, so it is not read again.
+// reread reads the rows again if another process may have changed them without a message. A challenge that has ended
+// does not change, so it is not read again.
 func (a *challengeActor) reread(c *cluster.Context) error {
 	if !a.d.Unclustered || a.state == nil || a.outcome != nil || a.running || a.state.Ended(a.d.Now()) {
 		return nil
@@ -253,16 +248,15 @@ func (a *challengeActor) reread(c *cluster.Context) error {
 	return a.load(c)
 }
 
-// sessionLives reports whether the session that started a challenge still lives.
-// It is true for a challenge that no session started.
+// sessionLives reports whether the session that started a challenge is still active. It is true for a challenge that
+// was started without a session.
 func (d *Deps) sessionLives(c challenge.Challenge) bool {
 	s := c.Starter.SessionID
 	return s == "" || d.Sessions.Live(c.UserID, s, c.SV)
 }
 
-// recheck closes a challenge whose user's credentials have changed since it was
-// started (D-AUTH-11). It runs after a failed fence, because a failed fence is how
-// the change shows.
+// recheck closes a challenge if the credentials of its user have changed since the start (D-AUTH-11). It runs after a
+// failed fence, because a changed credential makes the fence fail.
 func (a *challengeActor) recheck(c *cluster.Context) error {
 	if err := a.load(c); err != nil {
 		return err
@@ -272,7 +266,7 @@ func (a *challengeActor) recheck(c *cluster.Context) error {
 	}
 	ctx, cancel := a.io()
 	defer cancel()
-	// Also for a decoy, so that both take the same steps.
+	// A decoy takes the same steps.
 	account, err := a.d.Accounts.Account(ctx, a.state.Owner())
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return err
@@ -283,8 +277,8 @@ func (a *challengeActor) recheck(c *cluster.Context) error {
 	return a.abort(c)
 }
 
-// abort closes the challenge because its credentials are gone. After an error the
-// state is unknown and is read again.
+// abort closes the challenge because its credentials have changed. After an error the state is unknown and is read
+// again.
 func (a *challengeActor) abort(c *cluster.Context) error {
 	next := a.state.Abort(a.d.Now())
 	record := a.record(next, audit.Refused, audit.By{}, "credentials changed")
@@ -296,8 +290,7 @@ func (a *challengeActor) abort(c *cluster.Context) error {
 	return nil
 }
 
-// refresh reads the row again, because somebody else has changed it, and tells
-// the listeners what is new.
+// refresh reads the row again after another owner has changed it, and notifies the listeners.
 func (a *challengeActor) refresh(c *cluster.Context) {
 	told := 0
 	if a.state != nil {
@@ -316,13 +309,12 @@ func (a *challengeActor) refresh(c *cluster.Context) {
 	a.settle(c)
 }
 
-// arm keeps one timer, for the next instant at which the actor has something to
-// do: the end of a waiter's patience, the end of the challenge where somebody
-// waits for it, or the end of the actor's own idle time.
+// arm keeps one timer, for the next instant at which the actor has work. That is the deadline of a waiter, the end of
+// the challenge if a caller waits for it, or the end of the idle time.
 func (a *challengeActor) arm(c *cluster.Context) {
 	now := a.d.Now()
 	at := a.touched.Add(a.d.Idle)
-	if !at.After(now) { // needed beyond its idle time: look again later
+	if !at.After(now) { // still needed after its idle time: check again later
 		at = now.Add(a.d.Idle)
 	}
 	for _, w := range a.waiters {

@@ -19,11 +19,11 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// Client is how the rest of the program reaches the actors. It implements the
-// ports of domain/access/challenge/stepup over a node. It is safe for concurrent use.
+// Client is how the rest of the program reaches the actors. It implements the ports of domain/access/challenge/stepup
+// over a node. It is safe for concurrent use.
 type Client struct {
 	Node *cluster.Node
-	// WarmCache is that of the node's Deps; nil: nothing is primed.
+	// WarmCache is the WarmCache of the node's Deps; nil disables it.
 	WarmCache *WarmCache
 	Now       func() time.Time
 }
@@ -34,12 +34,11 @@ var (
 	_ stepup.Feed       = Client{}
 )
 
-// patience is how long a caller waits for a step, waiting for an action or an
-// outcome not counted.
+// patience is how long a caller waits for a step, without the wait for an action or an outcome.
 const patience = 10 * time.Second
 
-// ask calls an actor and returns its answer as T; a Refusal comes back as the
-// fault it is. The command carries the instant after which nobody waits.
+// ask calls an actor and returns its answer as T; a Refusal is returned as a fault. The command carries the deadline of
+// the caller.
 func ask[T proto.Message](ctx context.Context, c Client, kind, id string, wait time.Duration,
 	command func(deadline int64) proto.Message) (answer T, err error) {
 	reply, err := c.Node.Cluster().Request(id, kind, command(c.Now().Add(patience).UnixMilli()),
@@ -59,8 +58,8 @@ func ask[T proto.Message](ctx context.Context, c Client, kind, id string, wait t
 	return answer, fmt.Errorf("actors: %s answered with %T", kind, reply)
 }
 
-// unreachable is what a caller is told when no answer came. Unless cluster.NeverSent
-// says otherwise the step may have been made: every command is safe to repeat.
+// unreachable is the error for a call without an answer. Unless the error is cluster.NeverSent, the step may have been
+// executed; every command is safe to repeat.
 func unreachable(err error) error {
 	f := fault.New(fault.Unavailable, "the service could not answer in time; try again").After(time.Second)
 	switch {
@@ -78,7 +77,7 @@ func (c Client) Probe(ctx context.Context) error {
 	return err
 }
 
-// send sends to an actor and does not wait. The message may be lost.
+// send sends a message to an actor and does not wait. The message may be lost.
 func send(n *cluster.Node, kind, id string, m proto.Message) {
 	if pid := n.Cluster().Get(id, kind); pid != nil {
 		n.Cluster().ActorSystem.Root.Send(pid, m)
@@ -94,7 +93,7 @@ func (c Client) Prime(s challenge.Challenge, command []byte) {
 	}
 }
 
-// Refresh implements stepup.Challenges. An owner that sleeps reads the row anyway.
+// Refresh has the owner of a challenge read its row again. An inactive owner reads the row when it is activated.
 func (c Client) Refresh(id string) {
 	if c.WarmCache != nil {
 		c.WarmCache.take(id)
@@ -102,7 +101,7 @@ func (c Client) Refresh(id string) {
 	c.Node.Send(cluster.ActiveActor(KindChallenge, id), &pb.ChallengeRefresh{})
 }
 
-// Resume wakes the owner of a challenge whose action has not reported.
+// Resume activates the owner of a challenge whose action has not reported.
 func (c Client) Resume(id string) { send(c.Node, KindChallenge, id, &pb.ChallengeRefresh{}) }
 
 func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration,
@@ -135,9 +134,8 @@ func (c Client) User(ctx context.Context, id string) (string, error) {
 	return h.UserID, err
 }
 
-// Holder tells whose a challenge is, and by which filter its requests are
-// judged. CHALLENGE_NOT_FOUND when there is no such challenge. Of one that
-// nobody has answered yet its owner need not be asked.
+// Holder returns the user of a challenge and the filter that applies to its requests. It returns CHALLENGE_NOT_FOUND if
+// the challenge does not exist. For a challenge without an answer so far, the owner need not be called.
 func (c Client) Holder(ctx context.Context, id string) (challenge.Holder, error) {
 	if c.WarmCache != nil {
 		if h, untouched, ok := c.WarmCache.holder(id); ok && untouched {
@@ -204,8 +202,7 @@ func (c Client) Subscribe(ctx context.Context, id string, sockets, after int) (i
 	return int(r.Refused), newsOf(r.News), nil
 }
 
-// Listen has receive called for the events of every challenge that this node
-// has subscribed to. It must not block.
+// Listen calls receive for the events of every challenge that this node has subscribed to. receive must not block.
 func (c Client) Listen(receive func(stepup.News)) {
 	c.Node.Listen(Hub, func(m proto.Message) {
 		if n, ok := m.(*pb.ChallengeNews); ok {
@@ -214,8 +211,8 @@ func (c Client) Listen(receive func(stepup.News)) {
 	})
 }
 
-// OnMove has tell called when challenges have got other owners, which know
-// nothing of the sockets of this node. It must not block.
+// OnMove calls tell when challenges have moved to other owners, which have no subscription of this node's sockets. tell
+// must not block.
 func (c Client) OnMove(tell func(moved func(challengeID string) bool)) {
 	c.Node.OnMove(func(moved func(kind, id string) bool) {
 		if c.WarmCache != nil {

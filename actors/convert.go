@@ -12,7 +12,7 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// overtaken is the code of a Refusal that never leaves the actors' client.
+// overtaken is the code of a Refusal that the client of the actors handles itself.
 const overtaken = "OVERTAKEN"
 
 func asFault(err error) *fault.Error {
@@ -36,8 +36,7 @@ func faultOf(r *pb.Refusal) *fault.Error {
 	return f
 }
 
-// prime and unprime carry a challenge that was just made: pending, of version
-// 1, with nothing answered, renewed or failed.
+// prime and unprime convert a new challenge: pending, of version 1, without answers, renewals or failures.
 func prime(c challenge.Challenge, command []byte) *pb.ChallengePrime {
 	s := c.Starter
 	p := &pb.ChallengePrime{

@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	maxFailures = 5 // executions before an action is given up (D-2FA-16)
+	maxFailures = 5 // executions until the action fails for good (D-2FA-16)
 	firstPause  = 200 * time.Millisecond
 )
 
 var errMoved = errors.New("actors: the challenge is not executing any more")
 
-// execute runs the action of an executing challenge on a goroutine of its own
-// and tells the actor when it is over. It may run on two owners at once and
-// more than once: the owner that commits the outcome first has executed it, because
-// effect, outcome and the move to done are one transaction fenced by the row.
+// execute runs the action of an executing challenge on its own goroutine and notifies the actor at the end. The action
+// may run on two owners at once and more than once. Effect, outcome and the move to done are one transaction that the
+// row fences, so only the first commit takes effect.
 func (a *challengeActor) execute(c *cluster.Context) {
 	if a.running || a.state == nil || a.state.State != challenge.Executing {
 		return
@@ -44,7 +43,7 @@ func (a *challengeActor) execute(c *cluster.Context) {
 				err)
 			if state, err = a.failed(within, state); err != nil || state.State != challenge.Executing {
 				time.Sleep(time.Second)
-				return // given up, or the database is away: it is resumed when read again
+				return // failed for good, or the database is unavailable: the next read resumes it
 			}
 			time.Sleep(pause)
 			pause *= 2
@@ -107,7 +106,7 @@ func (a *challengeActor) once(within context.Context, c challenge.Challenge, sea
 	return err
 }
 
-// refuse ends an execution that its action refused; everything of it was rolled back.
+// refuse ends an execution that its action refused, after the rollback of its transaction.
 func (a *challengeActor) refuse(ctx context.Context, action challenge.Action, x challenge.Execution,
 	refusal error) error {
 	if action.Refused == nil {
@@ -122,35 +121,33 @@ func (a *challengeActor) refuse(ctx context.Context, action challenge.Action, x 
 	})
 }
 
-// recovered makes an error of a panic; it is deferred.
+// recovered converts a panic into an error; it must be deferred.
 func recovered(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 	}
 }
 
-// prepare runs what an action does before its transaction.
+// prepare runs the part of an action that precedes its transaction.
 func prepare(ctx context.Context, action challenge.Action, x challenge.Execution) (_ any, err error) {
 	defer recovered(&err)
 	return action.Prepare(ctx, x)
 }
 
-// refused tells an action's own refusal, which is an outcome, from a failure
-// that trying again may mend.
+// refused reports whether err is the action's own refusal, which is an outcome. Any other error may succeed on a retry.
 func refused(err error) bool {
 	f := asFault(err)
 	return f != nil && f.Code != fault.Unavailable && f.Code != fault.Overloaded && f.Code != fault.Internal
 }
 
-// credentialsGone looks, inside the transaction, whether the credentials that
-// the challenge was started with are those of the user no more, or the session
-// has ended (D-AUTH-11).
+// credentialsGone reports, inside the transaction, whether the user's credentials have changed since the start of the
+// challenge or its session has ended (D-AUTH-11).
 func (a *challengeActor) credentialsGone(ctx context.Context, c challenge.Challenge) (bool, error) {
 	switch c.Kind {
 	case challenge.Decoy:
-		return true, nil // no value of it is right: it cannot come here
+		return true, nil // no value is right, so the challenge never reaches this point
 	case challenge.Applicant:
-		return false, nil // there are none yet
+		return false, nil // no credentials exist yet
 	}
 	if !a.d.sessionLives(c) {
 		return true, nil
@@ -168,8 +165,7 @@ func (a *challengeActor) closeExecuting(ctx context.Context, c challenge.Challen
 		a.record(next, audit.Refused, audit.By{}, "credentials changed"))
 }
 
-// finish writes outcome, audit row and the move to done, in the transaction of
-// ctx where it carries one.
+// finish writes the outcome, the audit row and the move to done, in the transaction of ctx if it carries one.
 func (a *challengeActor) finish(ctx context.Context, c challenge.Challenge, r challenge.Result) error {
 	next := c.Finish()
 	_, write, err := a.seal(a.d.Now(), next, r)
@@ -179,7 +175,7 @@ func (a *challengeActor) finish(ctx context.Context, c challenge.Challenge, r ch
 	return a.d.Commit.Commit(ctx, write, challenge.Update{Challenge: next}, a.report(next, r, audit.By{}))
 }
 
-// failed counts a failed execution in the row; the last one ends it.
+// failed counts a failed execution in the row; the last allowed failure ends the challenge.
 func (a *challengeActor) failed(within context.Context, c challenge.Challenge) (challenge.Challenge, error) {
 	ctx, cancel := a.d.io(within)
 	defer cancel()
@@ -195,7 +191,7 @@ func (a *challengeActor) failed(within context.Context, c challenge.Challenge) (
 	return c, nil
 }
 
-// seal makes the outcome row of a result.
+// seal returns the outcome row of a result.
 func (a *challengeActor) seal(now time.Time, c challenge.Challenge, r challenge.Result) ([]byte, commit.Write, error) {
 	plain, err := r.AppendBinary(nil)
 	if err != nil {
@@ -214,8 +210,7 @@ func (a *challengeActor) record(c challenge.Challenge, o audit.Outcome, by audit
 		IP: by.IP, RequestID: by.RequestID, Detail: detail}
 }
 
-// report is the audit row of an outcome. Of a login it names the session, and
-// who logged in as who did it.
+// report returns the audit row of an outcome. For a login it names the session, with the user as the actor.
 func (a *challengeActor) report(c challenge.Challenge, r challenge.Result, by audit.By) audit.Record {
 	if !r.Success {
 		return a.record(c, audit.Refused, by, string(r.Code))

@@ -12,9 +12,8 @@ import (
 	"castellan/persistence/delivery"
 )
 
-// A hundred wrong values of a factor, one after the other, switch it off, whatever
-// windows there are and however many come at once: no value is right any more. The
-// owner is told twice. Another factor that proves him switches it on (D-2FA-13).
+// A hundred wrong values in a row switch a factor off, regardless of windows and parallel attempts; no value is right
+// any more. The owner receives two notices. Proving another factor switches it on again (D-2FA-13).
 func TestGuessedFactorGoesOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		w.rules = new(challenge.DefaultRules())
@@ -32,7 +31,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 			wg.Go(func() {
 				c := open[i%3]
 				n := []challenge.Name{challenge.SMS, challenge.MAIL}[i/3%2]
-				for { // three owners share one budget: one that was overtaken too often asks to come again
+				for { // three owners share one budget: one that was fenced too often returns a retryable error
 					_, err := w.answer(c, n, wrongOf(w.code(w.method(c, n).ID)))
 					if fault.CodeOf(err) != fault.Unavailable {
 						refused <- fault.CodeOf(err)
@@ -59,9 +58,9 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 			t.Errorf("told %v", told)
 		}
 		_, err = w.answer(open[0], challenge.SMS, code)
-		expect(t, err, fault.OTPInvalid) // although it is the right one
+		expect(t, err, fault.OTPInvalid) // although it is the right code
 
-		// It is not offered. Another factor is, proves the owner, and switches it on.
+		// The factor is not offered. Another factor is, proves the owner, and switches the first one on.
 		c := w.begin("LOGIN", "")
 		for _, m := range c.Methods {
 			if m.Name != challenge.TOTP {
@@ -83,8 +82,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 	})
 }
 
-// told counts the notices by kind. Their rows say it by their ids alone, so the texts
-// are opened.
+// told counts the notices by kind. Their rows contain only ids, so the texts are decrypted.
 func (w *world) told() map[string]int {
 	w.t.Helper()
 	told := map[string]int{}

@@ -15,9 +15,8 @@ import (
 // KindJob is the kind of the owners of background jobs.
 const KindJob = "job"
 
-// Jobs are the owners of the background jobs of a node: the ring says which node
-// owns which job, and its owner takes it one step after the other. The row has all
-// that is known of a job, so its actor keeps nothing.
+// Jobs owns the background jobs of a node. The ring assigns each job to one node, whose actor executes one step after
+// the other. The row holds the whole state of a job, so its actor keeps none.
 type Jobs struct {
 	Node   *cluster.Node
 	Runner *job.Runner
@@ -27,29 +26,27 @@ type Jobs struct {
 
 // Times of the owners of jobs.
 const (
-	// JobPoll is how often a node looks for jobs that are due, its own first of all
-	// those whose owner has gone.
+	// JobPoll is how often a node looks for due jobs, mainly those whose owner has left.
 	JobPoll = 500 * time.Millisecond
-	// maxDue bounds what one look finds; the rest is found by the next ones.
+	// maxDue bounds the result of one poll; later polls find the rest.
 	maxDue = 1000
-	// A step is followed by a rest, so that a job leaves the processors to requests: it
-	// works a fifth of the time. The bound is for steps that wait for somebody else.
+	// A step is followed by a pause, so that a job leaves the processors to requests: it works a fifth of the time. The
+	// bound is for steps that wait for an external system.
 	restFactor = 4
 	maxRest    = 250 * time.Millisecond
-	// jobRetry is when an owner looks again after an error.
+	// jobRetry is the delay after an error.
 	jobRetry = time.Second
 )
 
-// Kind is the kind of actor, for cluster.Node.Register.
+// Kind returns the kind of actor, for cluster.Node.Register.
 func (j *Jobs) Kind() cluster.Kind {
 	return cluster.Kind{Name: KindJob, Rows: true, New: func() actor.Actor { return &jobActor{jobs: j} }}
 }
 
-// Wake has the owner of a job look at it, wherever it lives. It may be lost: the
-// next Poll finds what is due.
+// Wake notifies the owner of a job, on whichever node it is. The message may be lost: the next Poll finds the due jobs.
 func (j *Jobs) Wake(id string) { send(j.Node, KindJob, id, &emptypb.Empty{}) }
 
-// Poll wakes the owners of what is due and lives here.
+// Poll wakes the owners of the due jobs that this node owns.
 func (j *Jobs) Poll(ctx context.Context) error {
 	ids, err := j.Store.Due(ctx, j.Runner.Now(), maxDue)
 	for _, id := range ids {
@@ -60,14 +57,14 @@ func (j *Jobs) Poll(ctx context.Context) error {
 	return err
 }
 
-// jobActor owns one job. It takes a step and sends itself the next one, until the
-// job waits for longer than Poll needs to find it again.
+// jobActor owns one job. It executes a step and sends itself the next one, until the job's next step is further away
+// than the poll interval.
 type jobActor struct {
 	jobs    *Jobs
-	pending bool // the next step is on its way; until then nothing else wakes it
+	pending bool // the next step is scheduled; until then other wakes are ignored
 }
 
-// nextStep is what the actor sends itself.
+// nextStep is the message that the actor sends itself.
 type nextStep struct{}
 
 func (a *jobActor) Receive(ctx actor.Context) {

@@ -8,11 +8,11 @@ import (
 	"castellan/cluster"
 )
 
-// listener is a node on which sockets listen to the challenge.
+// listener is a node with sockets that listen to the challenge.
 type listener struct {
 	node    string
 	sockets int32
-	until   time.Time // the node subscribes again before that
+	until   time.Time // the node must subscribe again before that
 }
 
 const (
@@ -20,7 +20,7 @@ const (
 	subscriptionLife = 75 * time.Second // hubs subscribe again every 20 s
 )
 
-// subscribe notes a node and returns what happened after the event it has seen.
+// subscribe registers a node and returns the events after the last one that it has seen.
 func (a *challengeActor) subscribe(c *cluster.Context, m *pb.ChallengeSubscribe) {
 	err := a.current(c)
 	if err == nil && !slices.ContainsFunc(a.nodes, func(l listener) bool { return l.node == m.Node }) {
@@ -48,7 +48,7 @@ func (a *challengeActor) subscribe(c *cluster.Context, m *pb.ChallengeSubscribe)
 	c.Reply(&pb.ChallengeSubscribed{Refused: refused, News: news})
 }
 
-// news are the events after a number.
+// news returns the events after a number.
 func (a *challengeActor) news(after int) *pb.ChallengeNews {
 	n := &pb.ChallengeNews{ChallengeId: a.state.ID, Action: a.state.Action, ExpiresAt: a.state.ExpiresAt}
 	done := a.state.CompletedMethods()
@@ -69,8 +69,8 @@ func (a *challengeActor) publish(c *cluster.Context, n *pb.ChallengeNews) {
 	}
 }
 
-// dropListeners drops the nodes that did not subscribe again. When the challenge
-// has ended without an outcome it tells the others so, and drops them too.
+// dropListeners drops the nodes that did not subscribe again. If the challenge has ended without an outcome, it
+// notifies the others and drops them too.
 func (a *challengeActor) dropListeners(c *cluster.Context, now time.Time) {
 	live := a.nodes[:0]
 	for _, l := range a.nodes {

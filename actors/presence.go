@@ -12,9 +12,8 @@ import (
 	"castellan/domain/people/presence"
 )
 
-// KindPresence is the kind of the rooms of presence: one for each record that
-// somebody has open. A room stands in no row. One that moves begins empty, and
-// everybody is back with their next word.
+// KindPresence is the kind of the presence rooms: one for each record that an operator has open. A room is not
+// persisted. A room that moves to another node begins empty and fills with the next heartbeats.
 const KindPresence = "presence"
 
 var _ presence.Rooms = Client{}
@@ -33,7 +32,7 @@ func (c Client) Say(ctx context.Context, subject string, p presence.Person, leav
 	return others, nil
 }
 
-// presenceActor is the room of one record. It sleeps once nobody is there.
+// presenceActor is the room of one record. It becomes inactive when it is empty.
 type presenceActor struct {
 	now   func() time.Time
 	room  presence.Room

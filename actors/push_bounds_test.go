@@ -32,7 +32,7 @@ func tired(w *world) *world {
 
 func offersPush(c challenge.Challenge) bool { return slices.Contains(names(c), challenge.PUSH) }
 
-// begun starts challenges as callers do: what was fenced is decided again.
+// begun starts challenges as callers do: a fenced start is repeated.
 func (w *world) begun(s *stepup.Starter, n int) (all []challenge.Challenge) {
 	for range n {
 		r := challenge.StartRequest{Action: "LOGIN", Account: w.user.Account(), Proven: true}
@@ -68,14 +68,14 @@ func (w *world) change(statement string, args ...any) {
 	}
 }
 
-// aged makes the pushes that were sent older.
+// aged makes the sent pushes older.
 func (w *world) aged(by time.Duration) {
 	w.t.Helper()
 	w.change("UPDATE push SET sent_at = sent_at - ?, settled_at = settled_at - ?", by.Milliseconds(), by.Milliseconds())
 }
 
-// A challenge that makes room for another keeps the place of its push, which a
-// phone has shown (D-EXT-06); and so does each that ends without an approval.
+// A challenge that is superseded keeps the slot of its push, which the phone has shown (D-EXT-06). So does each
+// challenge that ends without an approval.
 func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
 	for name, end := range map[string]func(w *world, c challenge.Challenge) error{
 		"superseded": func(*world, challenge.Challenge) error { return nil }, // at the sixth start
@@ -119,7 +119,7 @@ func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
 			if sent != 3 {
 				t.Errorf("%d pushes were sent", sent)
 			}
-			w.start() // the bound is in the rows
+			w.start() // the bound is read from the rows
 			w.engine.Starter.Config.Push = rules
 			if offersPush(w.begin("LOGIN", "")) {
 				t.Error("after a restart there is one more")
@@ -132,7 +132,7 @@ func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
 	}
 }
 
-// Twenty in a day are the most, however far apart.
+// At most twenty pushes are sent in a day, however far apart.
 func TestPushesOfADay(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
@@ -151,7 +151,7 @@ func TestPushesOfADay(t *testing.T) {
 	})
 }
 
-// Who approves is never refused, and neither is who completes another way.
+// An approval, or a completion by another method, frees the slot of the push.
 func TestApprovedPushesFreeTheirPlace(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
@@ -173,8 +173,8 @@ func TestApprovedPushesFreeTheirPlace(t *testing.T) {
 	})
 }
 
-// However many starts come at once, and however many nodes think that they own
-// the user, three pushes are sent: the next number is given out once.
+// Three pushes are sent, regardless of the number of parallel starts and of nodes that consider themselves the owner.
+// Each number is assigned once.
 func TestPushesUnderRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
@@ -201,8 +201,8 @@ func TestPushesUnderRace(t *testing.T) {
 	})
 }
 
-// A later push of another owner may have its row before an earlier one has: that counts,
-// for as long as it may come.
+// A later push of another owner may have its row before an earlier one. The earlier push counts until its row can no
+// longer arrive.
 func TestPushesOfAnotherOwner(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
@@ -216,8 +216,7 @@ func TestPushesOfAnotherOwner(t *testing.T) {
 	})
 }
 
-// At the first refusal of a day the owner is told by mail, once, also where the
-// push cannot be left out.
+// The first refusal of a day sends the owner one mail, also if the push cannot be left out.
 func TestOwnerIsToldOfPushes(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)

@@ -18,7 +18,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// oneRow is the store of one challenge. commit decides what becomes of a unit.
+// oneRow is the store of one challenge. commit decides the result of a unit.
 type oneRow struct {
 	challenge.Store
 	row     challenge.Challenge
@@ -48,7 +48,7 @@ func (s *oneRow) InTx(context.Context, func(context.Context) error) error {
 
 func (s *oneRow) Commit(_ context.Context, writes ...commit.Write) error { return s.commit(writes) }
 
-// apply makes the writes of a unit.
+// apply executes the writes of a unit.
 func (s *oneRow) apply(writes []commit.Write) {
 	for _, w := range writes {
 		switch w := w.(type) {
@@ -61,15 +61,14 @@ func (s *oneRow) apply(writes []commit.Write) {
 	}
 }
 
-// The actor shows nothing of a step before the step is in the rows: neither
-// while the commit is under way nor after a commit that failed or whose fate
-// nobody knows.
+// The actor shows nothing of a step before the step is in the rows. That includes the time of the commit, a failed
+// commit and a commit with an unknown result.
 func TestSaveThenSwap(t *testing.T) {
 	sum := []byte("sum")
 	refused := fault.New(fault.Unavailable, "no database")
 	for name, c := range map[string]struct {
 		err   error // of the commit
-		saved bool  // what the rows hold in truth
+		saved bool  // whether the rows hold the step
 		told  fault.Code
 	}{
 		"success":              {nil, true, ""},
@@ -112,7 +111,7 @@ func TestSaveThenSwap(t *testing.T) {
 				return a
 			}})
 			client := Client{Node: node, Now: time.Now}
-			outcomes := 0 // that sockets were told
+			outcomes := 0 // sent to sockets
 			client.Listen(func(n stepup.News) {
 				outcomes += len(slices.DeleteFunc(n.Events, func(e stepup.Event) bool { return e.Outcome == nil }))
 			})

@@ -39,7 +39,7 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 			return nil, err
 		}
 		if answer.Use != nil && decisions > 1 {
-			return nil, stepup.Overtaken() // the fence that failed may be that of the use
+			return nil, stepup.Overtaken() // the failed fence may be the one of the use
 		}
 		made = &s
 		return a.stepOf(now, s, answer, by)
@@ -57,7 +57,7 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 		return
 	case made != nil:
 		a.publish(c, a.news(len(a.state.CompletedMethods())-1))
-		a.settle(c) // an action that ends with its last method has its outcome already
+		a.settle(c) // an action that ends with its last method already has its outcome
 	}
 	switch {
 	case a.state.State == challenge.Pending:
@@ -70,8 +70,8 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 	}
 }
 
-// stepOf is what an evaluated answer wants saved: the uses, the guards it was
-// decided under, what it cost and, when it ends the challenge, the outcome.
+// stepOf returns the writes of an evaluated answer: the uses, the guards of the decision, its cost and, if it ends the
+// challenge, the outcome.
 func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challenge.Answer,
 	by audit.By) (*step, error) {
 	uses, err := a.uses(s, answer)
@@ -116,8 +116,7 @@ func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challeng
 	return out, nil
 }
 
-// guessed are the writes that go with a row of wrong values that somebody should know
-// of. A decoy takes the same steps.
+// guessed returns the writes that accompany a row of wrong values which must be reported. A decoy takes the same steps.
 func (a *challengeActor) guessed(s challenge.Step, answer challenge.Answer, by audit.By) ([]commit.Write, error) {
 	if a.d.Guessed == nil || !a.d.Rules.Notable(s.Row) {
 		return nil, nil
@@ -131,9 +130,8 @@ func (a *challengeActor) guessed(s challenge.Step, answer challenge.Answer, by a
 	return a.d.Guessed(*a.state, account, answer.Method, s.Row, by.IP), nil
 }
 
-// uses are the writes by which an accepted answer uses up what it needs, such as
-// the time step of a TOTP. An accepted answer of a method with uses must name one:
-// without it the value could be used again.
+// uses returns the writes by which an accepted answer consumes what it needs, such as the time step of a TOTP. An
+// accepted answer of a method with uses must name one: without it the value could be used again.
 func (a *challengeActor) uses(s challenge.Step, answer challenge.Answer) ([]commit.Write, error) {
 	uses := a.d.Uses[answer.Method]
 	switch {
@@ -145,9 +143,8 @@ func (a *challengeActor) uses(s challenge.Step, answer challenge.Answer) ([]comm
 	return uses(*a.state, *answer.Use), nil
 }
 
-// needBudget makes sure that the budget is known. For a challenge that was just
-// made it assumes that nothing was spent. When that is wrong the guard of the
-// commit fails, and the budget is read.
+// needBudget makes sure that the budget is loaded. For a new challenge it assumes that nothing was spent. If that is
+// wrong, the guard of the commit fails, and the budget is read.
 func (a *challengeActor) needBudget() error {
 	if a.budget != nil {
 		return nil
@@ -165,8 +162,8 @@ func (a *challengeActor) needBudget() error {
 	return err
 }
 
-// build finishes an action that only writes rows, in the same step as the last
-// method: it adds the action's writes and its outcome.
+// build finishes an action that only writes rows in the same step as the last method: it adds the action's writes and
+// its outcome.
 func (a *challengeActor) build(now time.Time, action challenge.Action, s *step, by audit.By) error {
 	ctx, cancel := a.io()
 	defer cancel()
@@ -191,7 +188,7 @@ func (a *challengeActor) build(now time.Time, action challenge.Action, s *step, 
 	return nil
 }
 
-// command opens what the action runs with; sealed is nil where it must be read.
+// command decrypts the command of the action; sealed is nil if it must be read.
 func (a *challengeActor) command(ctx context.Context, c challenge.Challenge, sealed []byte) ([]byte, error) {
 	if !c.Commanded {
 		return nil, nil
@@ -205,7 +202,7 @@ func (a *challengeActor) command(ctx context.Context, c challenge.Challenge, sea
 	return a.d.Open(sealed, challenge.CommandData(c.ID))
 }
 
-// renew puts a new code in place, or only checks whether it may be.
+// renew sends a new code, or only checks whether it may.
 func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 	if a.d.late(m.Deadline) {
 		return
@@ -247,9 +244,9 @@ func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 	})
 }
 
-// user names the user of the challenge. A challenge that changes the user's
-// geographic filter is judged, from the moment it does, by the filter it keeps; one
-// that was started without a proof is judged by none (D-PWD-01).
+// user names the user of a challenge. If a challenge changes the user's geographic filter, its requests are from then
+// on judged by the filter that it stores. A challenge that was started without a proof is judged by no filter
+// (D-PWD-01).
 func (a *challengeActor) user(c *cluster.Context, m *pb.ChallengeUser) {
 	if a.d.late(m.Deadline) {
 		return

@@ -28,14 +28,14 @@ func onBoth(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Run("postgres", func(t *testing.T) { test(t, openOn(t, pgtest.DSN(t))) })
 }
 
-// authenticator is the app in somebody's hand.
+// authenticator is the user's authenticator app.
 type authenticator struct {
 	w      *world
 	data   map[string]any // execResult.data of the setup
 	secret []byte
 }
 
-// code is the app's code, some steps from now.
+// code returns the app's code, some steps from now.
 func (a authenticator) code(steps int64) string {
 	return totp.CodeAt(a.secret, totp.StepAt(a.w.totps.Now())+steps)
 }
@@ -47,7 +47,7 @@ func (a authenticator) recoveryCodes() (codes []string) {
 	return codes
 }
 
-// reload reads the account as it is now.
+// reload reads the current account.
 func (w *world) reload() {
 	w.t.Helper()
 	u, err := access.NewUsers(w.db).Get(w.t.Context(), w.user.ID)
@@ -57,7 +57,7 @@ func (w *world) reload() {
 	w.user = u
 }
 
-// setUp defines an authenticator by SMS.
+// setUp sets up an authenticator by SMS.
 func (w *world) setUp() authenticator {
 	w.t.Helper()
 	w.reload()
@@ -89,7 +89,7 @@ func names(c challenge.Challenge) (ns []challenge.Name) {
 	return ns
 }
 
-// Section 3.2 from one end to the other.
+// Section 3.2 from start to end.
 func TestAuthenticatorLife(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -116,8 +116,7 @@ func TestAuthenticatorLife(t *testing.T) {
 			"a@example.com") {
 			t.Errorf("data %v", a.data)
 		}
-		// What was begun with the old credentials is closed; the challenge that
-		// made the change is not.
+		// Challenges with the old credentials are closed; the challenge that made the change is not.
 		_, err = w.right(other, challenge.SMS)
 		expect(t, err, fault.ChallengeClosed)
 		for range 2 {
@@ -132,8 +131,7 @@ func TestAuthenticatorLife(t *testing.T) {
 		}
 		expect(t, w.totps.Definable(ctx, w.user.ID), fault.TOTPAlreadyDefined)
 
-		// It joins challenges, first in the default's order, and lives as long as
-		// they do (D-2FA-03).
+		// It joins challenges, first in the default's order, and expires with them (D-2FA-03).
 		login := w.begin("LOGIN", "")
 		m := w.method(login, challenge.TOTP)
 		if names(login)[0] != challenge.TOTP || m.LifetimeMs != login.ExpiresAt-login.CreatedAt ||
@@ -147,14 +145,14 @@ func TestAuthenticatorLife(t *testing.T) {
 		if err != nil || !first.Final || first.Result.Headers["x-auth"] != "t" {
 			t.Fatalf("login: %+v, %v", first, err)
 		}
-		// An exact repeat is told the stored outcome, another value is not.
+		// An exact repeat receives the stored outcome, another value does not.
 		again, err := w.answer(login, challenge.TOTP, code)
 		if err != nil || again.Result == nil || string(again.Result.Data) != string(first.Result.Data) {
 			t.Errorf("exact repeat: %+v, %v", again, err)
 		}
 		_, err = w.answer(login, challenge.TOTP, a.code(1))
 		expect(t, err, fault.MethodAlreadyCompleted)
-		// SEC-06: neither the step nor an older one opens another challenge.
+		// SEC-06: neither the step nor an older one completes another challenge.
 		second := w.begin("LOGIN", "")
 		for _, v := range []string{code, code + " ", a.code(-1), a.code(2), a.code(-2)} {
 			_, err = w.answer(second, challenge.TOTP, v)
@@ -167,7 +165,7 @@ func TestAuthenticatorLife(t *testing.T) {
 			t.Errorf("the next step: %+v, %v", done, err)
 		}
 
-		// Out by itself, and every code of it with it.
+		// The authenticator is removed by its own code, with all recovery codes.
 		w.clock.Add(60)
 		off := w.begin(totp.ActionDeactivate, "")
 		done, err = w.answer(off, challenge.TOTP, a.code(0))
@@ -197,7 +195,7 @@ func TestAuthenticatorLife(t *testing.T) {
 	})
 }
 
-// asking counts the questions for the user of a challenge.
+// asking counts the queries for the user of a challenge.
 type asking struct {
 	stepup.Challenges
 	n int
@@ -208,8 +206,7 @@ func (a *asking) User(ctx context.Context, id string) (string, error) {
 	return a.Challenges.User(ctx, id)
 }
 
-// An answer asks the owner of a challenge for its user only when its caller does
-// not know the user already.
+// An answer asks the owner of a challenge for its user only if the caller does not have the user already.
 func TestUserIsAskedForOnce(t *testing.T) {
 	w := open(t)
 	app := w.setUp()
@@ -226,7 +223,7 @@ func TestUserIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// Two tabs cannot define twice.
+// Two tabs cannot both set up an authenticator.
 func TestTwoSetups(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		one, two := w.begin(totp.ActionSetup, ""), w.begin(totp.ActionSetup, "")
@@ -236,7 +233,7 @@ func TestTwoSetups(t *testing.T) {
 		for _, c := range []challenge.Challenge{one, two} {
 			wg.Go(func() {
 				done, err := w.right(c, challenge.SMS)
-				if err == nil && done.Result == nil { // its action was overtaken and the challenge closed
+				if err == nil && done.Result == nil { // its action was fenced and the challenge closed
 					done, err = w.engine.Result(t.Context(), c.ID, 5*time.Second)
 				}
 				mu.Lock()

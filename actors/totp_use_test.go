@@ -41,7 +41,7 @@ func TestOneStepTwoHundredChallenges(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		// Losers whose wrong value could not be counted are told to try again.
+		// A loser whose wrong value could not be counted receives a retryable error.
 		if codes[""] != 1 || codes[""]+codes[fault.OTPInvalid]+codes[fault.RateLimited]+codes[fault.Unavailable] != 200 ||
 			codes[fault.OTPInvalid] > 10 {
 			t.Errorf("answers %v", codes)
@@ -61,7 +61,7 @@ func TestOneStepTwoHundredChallenges(t *testing.T) {
 			t.Errorf("%d challenges are done, last step %d, %v", done, d.LastStep, err)
 		}
 		b, err := access.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
-		// What was told is counted; on a slow machine a caller may have gone before it was told.
+		// Every reported value is counted; on a slow machine a caller may have gone before its answer.
 		if err != nil || len(b.TOTP) < codes[fault.OTPInvalid] || len(b.TOTP) > 10 {
 			t.Errorf("%d wrong values are counted and %d were told, %v", len(b.TOTP), codes[fault.OTPInvalid], err)
 		}
@@ -75,13 +75,12 @@ func ids(cs []challenge.Challenge) (out []string) {
 	return out
 }
 
-// Two hundred copies of the right answer to one challenge: one execution, one
-// outcome, told to every copy (D-2FA-14).
+// Two hundred copies of the right answer to one challenge cause one execution and one outcome, which every copy
+// receives (D-2FA-14).
 func TestTwoHundredCopiesOfACode(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
-		// The default of VERIFY_EMAIL wants the mail; let it be any action with
-		// an effect that can be counted.
+		// The default of VERIFY_EMAIL needs mail; use any action with a countable effect.
 		w.actions.Register(challenge.Action{Code: "UPDATE_PASSWORD", Exec: w.actions["VERIFY_EMAIL"].Exec})
 		c := w.begin("UPDATE_PASSWORD", "go")
 		code := a.code(0)
@@ -101,8 +100,7 @@ func TestTwoHundredCopiesOfACode(t *testing.T) {
 	})
 }
 
-// Wrong codes: five lock the method, ten over challenges and restarts the flow,
-// and only that.
+// Five wrong codes lock the method, and ten over challenges and restarts lock the flow, and only that flow.
 func TestWrongCodes(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
@@ -127,14 +125,14 @@ func TestWrongCodes(t *testing.T) {
 		if done, err := w.right(c, challenge.SMS); err != nil || !done.Final {
 			t.Errorf("another method: %+v, %v", done, err)
 		}
-		// A code that was not evaluated was not used up, and another flow is open.
+		// A code that was not evaluated is still valid, and another flow is open.
 		if err := w.totps.Verify(t.Context(), audit.By{UserID: w.user.ID}, a.code(0)); err != nil {
 			t.Errorf("another flow: %v", err)
 		}
 	})
 }
 
-// D-AUTH-08: a step is used for every purpose.
+// D-AUTH-08: a step is consumed for every purpose.
 func TestStepIsUsedForEveryPurpose(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx, a := t.Context(), w.setUp()
@@ -180,8 +178,7 @@ func TestStepIsUsedForEveryPurpose(t *testing.T) {
 	})
 }
 
-// A verdict never opens a challenge without the use that uses the value up,
-// nor with that to another user's.
+// A verdict never completes a challenge without the use that consumes the value, nor with a use for another user.
 func TestVerdictNeedsItsUse(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx, a := t.Context(), w.setUp()
@@ -202,7 +199,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 			t.Errorf("a use to a step that is not newer: %v", err)
 		}
 		answer.Method, answer.MethodID = challenge.SMS, w.method(c, challenge.SMS).ID
-		// Nobody's word makes a code that was sent right.
+		// The caller cannot claim that a sent code is right.
 		_, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{})
 		expect(t, err, fault.OTPInvalid)
 		if done, err := w.answer(c, challenge.TOTP, a.code(0)); err != nil || !done.Final {
@@ -211,7 +208,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 	})
 }
 
-// A challenge without a user, and one that is not there, are no oracle.
+// A challenge without a user and a missing challenge are indistinguishable.
 func TestCodesForNobody(t *testing.T) {
 	w := open(t)
 	if v, use, err := w.totps.Judge(t.Context(), "", "123456"); err != nil || v != challenge.Wrong || use != nil {
@@ -229,8 +226,8 @@ func TestCodesForNobody(t *testing.T) {
 	expect(t, err, fault.InvalidField)
 }
 
-// SEC-45 and D-TOTP-09: nothing in the database says the secret or a recovery
-// code, and a sealed secret opens in its own row only.
+// SEC-45 and D-TOTP-09: the database never contains the secret or a recovery code in plain text, and a sealed secret
+// opens in its own row only.
 func TestSecretsAtRest(t *testing.T) {
 	dir := t.TempDir()
 	w := openOn(t, "sqlite:"+filepath.Join(dir, "test.db"))
@@ -260,7 +257,7 @@ func TestSecretsAtRest(t *testing.T) {
 			t.Errorf("secret %d is in the database", i)
 		}
 	}
-	// The row of another account under this one's name does not open.
+	// The row of another account, copied to this account, does not open.
 	store := access.NewTOTP(w.db)
 	d, err := store.Get(t.Context(), w.user.ID)
 	if err != nil {

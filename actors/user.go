@@ -14,32 +14,29 @@ import (
 	"castellan/domain/delivery/outbox"
 )
 
-// userActor owns what must happen in one order for one user: which challenges
-// are open, and how many messages went out. It writes nothing itself, so
-// logins of one user do not fence each other; what it knows it reads from rows
-// when it wakes.
+// userActor orders the decisions for one user: the open challenges and the number of sent messages. It writes nothing
+// itself, so logins of one user do not fence each other. It reads its state from rows when it is activated.
 type userActor struct {
 	d       *Deps
 	loaded  bool
 	open    []reserved       // oldest first
-	sent    []outbox.Sending // of the last day, oldest first; read when caps ask
+	sent    []outbox.Sending // of the last day, oldest first; read when caps need it
 	counted bool             // sent was read
-	pushes  []challenge.Push // whose rows may be on their way
+	pushes  []challenge.Push // whose rows may not be written yet
 	touched time.Time
 	armed   bool
-	ctx     context.Context // carries the trace of the message that is handled; nil between two
+	ctx     context.Context // carries the trace of the current message; nil between messages
 }
 
 func (a *userActor) io() (context.Context, context.CancelFunc) { return a.d.io(a.ctx) }
 
-// reserved is a challenge that was let in. Its row may not be there yet.
+// reserved is an admitted challenge. Its row may not be written yet.
 type reserved struct {
 	challenge.Ref
 	at time.Time
 }
 
-// settling is how long a reserved challenge, or its push, may be without a row before it is
-// taken for one that was never made.
+// settling is how long a reserved challenge, or its push, may be without a row before it is treated as never made.
 const settling = 10 * time.Second
 
 func (a *userActor) Receive(ctx actor.Context) {
@@ -91,7 +88,7 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 			counted--
 		}
 	}
-	if !public && counted < len(m.Sendings) { // the starter is refused, or asks for each alone
+	if !public && counted < len(m.Sendings) { // the starter is refused, or requests each separately
 		a.sent = a.sent[:len(a.sent)-counted]
 	}
 	a.open = slices.DeleteFunc(a.open, func(r reserved) bool { return now.UnixMilli() >= r.ExpiresAt })
@@ -117,11 +114,10 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 	c.Reply(reply)
 }
 
-// push judges the bounds on pushes (SEC-16). Rows are read every time, because
-// other owners decide what becomes of a push. Should another owner of the user
-// decide at the same time, both give out the same number, and one of them commits. A
-// later number may commit before an earlier one, whichever owner gave that out: for as
-// long as its row may come, a number that is missing counts as sent.
+// push applies the bounds on pushes (SEC-16). Rows are read every time, because other owners decide about a push. If
+// another owner of the user decides at the same time, both assign the same number, and only one of them commits. A
+// later number may commit before an earlier one of any owner. A missing number counts as sent until its row can no
+// longer arrive.
 func (a *userActor) push(userID string, now time.Time, m *pb.UserReserve, reply *pb.UserReserved) error {
 	rules := pushRules(m.Push)
 	if rules == (challenge.PushRules{}) {
@@ -132,7 +128,7 @@ func (a *userActor) push(userID string, now time.Time, m *pb.UserReserve, reply 
 	if err := a.land(ctx, now); err != nil {
 		return err
 	}
-	// A push may be given out until a later one has its row, and have its own only then.
+	// A push may be assigned until a later one has its row, and get its own row only then.
 	since := now.Add(-2 * settling)
 	rows, err := a.d.Store.Pushes(ctx, userID, rules.Most(), since)
 	if err != nil {
@@ -151,9 +147,8 @@ func (a *userActor) push(userID string, now time.Time, m *pb.UserReserve, reply 
 	return nil
 }
 
-// land forgets the pushes whose rows have come, so that they are counted once, and
-// those whose rows do not come any more. It is asked before the rows are read: a row
-// that comes in between is counted twice, and not never.
+// land drops the pushes whose rows exist, so that they count once, and those whose rows can no longer arrive. It is
+// called before the rows are read: a row that arrives in between counts twice instead of never.
 func (a *userActor) land(ctx context.Context, now time.Time) error {
 	a.pushes = slices.DeleteFunc(a.pushes, func(p challenge.Push) bool {
 		return now.Sub(time.UnixMilli(p.SentAt)) > settling
@@ -186,9 +181,8 @@ func (a *userActor) opened(action string) int {
 	return n
 }
 
-// load makes sure of the open challenges. For a starter who proved
-// nothing the rows are always read: accounts that do not exist are not remembered,
-// and the difference would tell which ones exist (D-PWD-01).
+// load makes sure that the open challenges are loaded. For a starter without a proof the rows are always read. Accounts
+// that do not exist are not cached, and the difference would reveal which ones exist (D-PWD-01).
 func (a *userActor) load(userID string, now time.Time, public bool) error {
 	if a.loaded && !public {
 		return nil
@@ -209,7 +203,7 @@ func (a *userActor) load(userID string, now time.Time, public bool) error {
 			a.open = append(a.open, known[i])
 		}
 	}
-	for _, k := range known { // the rows of these may be on their way
+	for _, k := range known { // the rows of these may not be written yet
 		if now.Sub(k.at) < settling && !slices.ContainsFunc(refs, func(r challenge.Ref) bool { return r.ID == k.ID }) {
 			a.open = append(a.open, k)
 		}
@@ -217,8 +211,8 @@ func (a *userActor) load(userID string, now time.Time, public bool) error {
 	return nil
 }
 
-// prune drops the challenges that ended meanwhile; they do not report to the
-// user's owner, because only a full house needs to know.
+// prune drops the challenges that have ended. They do not notify the user's owner, because only a full list needs that
+// information.
 func (a *userActor) prune(now time.Time) error {
 	ids := make([]string, len(a.open))
 	for i, r := range a.open {
@@ -244,8 +238,7 @@ func capped(caps *pb.Caps) bool {
 	return caps.GetDestinationHour() > 0 || caps.GetDestinationDay() > 0 || caps.GetUserDay() > 0
 }
 
-// count loads the numbers of messages sent, where there are caps to count against;
-// public is as for load.
+// count loads the numbers of sent messages if there are caps; public is as for load.
 func (a *userActor) count(userID string, now time.Time, caps *pb.Caps, public bool) error {
 	if !capped(caps) || a.counted && !public {
 		return nil
@@ -260,8 +253,8 @@ func (a *userActor) count(userID string, now time.Time, caps *pb.Caps, public bo
 	return nil
 }
 
-// send counts one message against the caps; unproven causes together may use
-// half of each, so that the owner always has the other half (D-EXT-05).
+// send counts one message against the caps. Unproven starts together may use half of each cap, so the owner always has
+// the other half (D-EXT-05).
 func (a *userActor) send(now time.Time, s *pb.Sending, caps *pb.Caps) bool {
 	if !capped(caps) {
 		return true

@@ -13,18 +13,18 @@ import (
 type waiter struct {
 	to    cluster.Sender
 	until time.Time
-	// final: the call completed the last method, and is told so even when the
-	// action takes longer than it waits. Otherwise it asked for the result.
+	// final: the call completed the last method, and receives that result even when the action takes longer than it
+	// waits. Otherwise it requested the result.
 	final bool
 }
 
-// wait keeps the caller of the present message until the outcome is there.
+// wait keeps the caller of the current message until there is an outcome.
 func (a *challengeActor) wait(c *cluster.Context, ms int64, final bool) {
 	until := a.d.Now().Add(time.Duration(ms) * time.Millisecond)
 	a.waiters = append(a.waiters, waiter{to: c.Sender(), until: until, final: final})
 }
 
-// result answers a question for the outcome, or keeps the caller waiting for it.
+// result answers a request for the outcome, or keeps the caller waiting for it.
 func (a *challengeActor) result(c *cluster.Context, m *pb.ChallengeResult) {
 	if a.d.late(m.Deadline) {
 		return
@@ -47,8 +47,7 @@ func (a *challengeActor) result(c *cluster.Context, m *pb.ChallengeResult) {
 	}
 }
 
-// verdict returns how to answer a question for the outcome; nil while there is
-// neither an outcome nor an end.
+// verdict returns how to answer a request for the outcome; nil until there is an outcome or the challenge ends.
 func (a *challengeActor) verdict(id string, now time.Time) func(cluster.Sender) {
 	if a.outcome != nil {
 		return func(to cluster.Sender) { to.Reply(a.answered(true)) }
@@ -64,8 +63,8 @@ func (a *challengeActor) answered(final bool) *pb.ChallengeAnswered {
 	return &pb.ChallengeAnswered{Action: a.state.Action, Final: final, Outcome: a.outcome}
 }
 
-// settle answers the waiters that need not wait any longer, and tells the
-// listeners when the challenge has ended without an outcome.
+// settle answers the waiters that need not wait any longer, and notifies the listeners if the challenge has ended
+// without an outcome.
 func (a *challengeActor) settle(c *cluster.Context) {
 	if a.state == nil {
 		if len(a.waiters)+len(a.nodes) == 0 {
@@ -93,7 +92,7 @@ func (a *challengeActor) settle(c *cluster.Context) {
 	a.dropListeners(c, now)
 }
 
-// release sends away the waiters whose time is up.
+// release answers the waiters whose time is up.
 func (a *challengeActor) release(now time.Time, answer func(waiter)) {
 	a.waiters = slices.DeleteFunc(a.waiters, func(w waiter) bool {
 		if now.Before(w.until) {

@@ -7,39 +7,37 @@ import (
 	"castellan/domain/access/challenge"
 )
 
-// WarmCache keeps the challenges that this node has just committed, so that
-// their first step need not read the rows. Most challenges get one answer within
-// half a minute and nothing before it: an actor for each of them from the start
-// would only use memory. The cache is bounded in number and time, and may forget
-// anything at any moment, because the row is the truth. A challenge is taken
-// once: the actor that takes it owns it from then on.
+// WarmCache keeps the challenges that this node has just committed, so that their first step need not read the rows.
+// Most challenges get one answer within half a minute and nothing before it. An actor for each of them from the start
+// would waste memory. The cache is bounded in number and time, and may drop an entry at any moment, because the row is
+// the source of truth. A challenge is taken once: the actor that takes it owns it from then on.
 //
 // The owner of a challenge never changes, so it is kept after the state is taken.
 //
-// The cache has two halves. When the younger is full, or after warmLife, it
-// becomes the older one, and the older one is dropped.
+// The cache has two halves. When the younger half is full, or after warmLife, it becomes the older one, and the older
+// one is dropped.
 type WarmCache struct {
 	mu         sync.Mutex
 	young, old half
-	turn       *time.Timer // armed while something is kept
+	turn       *time.Timer // armed unless the cache is empty
 }
 
 type half struct {
 	states map[string]warmState
-	owners map[string]string // of every challenge that was put: the user's id, "" for a decoy
+	owners map[string]string // for every challenge that was put: the user's id, "" for a decoy
 }
 
 type warmState struct {
 	state   challenge.Challenge
-	command []byte // sealed; nil where the action has none, or it must be read
+	command []byte // sealed; nil if the action has none, or it must be read
 }
 
 const (
-	maxWarm  = 8192 // of a half
+	maxWarm  = 8192 // per half
 	warmLife = 45 * time.Second
 )
 
-// put keeps the state of a challenge that was just made.
+// put stores the state of a new challenge.
 func (w *WarmCache) put(c challenge.Challenge, command []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +53,7 @@ func (w *WarmCache) put(c challenge.Challenge, command []byte) {
 	}
 }
 
-// take returns what is kept of a challenge, and forgets it.
+// take returns the cached state of a challenge and removes it.
 func (w *WarmCache) take(id string) (warmState, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,8 +66,8 @@ func (w *WarmCache) take(id string) (warmState, bool) {
 	return warmState{}, false
 }
 
-// holder names the user of a challenge. untouched: no actor has taken it yet, so it
-// is still as it was made, and the rest of h holds too.
+// holder names the user of a challenge. untouched: no actor has taken it yet, so it is unchanged since its creation,
+// and the rest of h is valid too.
 func (w *WarmCache) holder(id string) (h challenge.Holder, untouched, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,8 +81,7 @@ func (w *WarmCache) holder(id string) (h challenge.Holder, untouched, ok bool) {
 	return h, false, false
 }
 
-// Clear forgets everything. After a change of ownership another node may have
-// changed any of the rows.
+// Clear removes everything. After a change of ownership another node may have changed any of the rows.
 func (w *WarmCache) Clear() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

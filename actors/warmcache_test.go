@@ -15,8 +15,7 @@ func kept(w *WarmCache) int {
 	return len(w.young.owners) + len(w.old.owners)
 }
 
-// What is kept is taken once, is bounded, and is forgotten with time even where
-// nothing comes after it.
+// An entry is taken once. Entries are bounded, and they expire even if no other entry follows.
 func TestWarmCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := new(WarmCache)
@@ -44,7 +43,7 @@ func TestWarmCache(t *testing.T) {
 		owned("a", true, false)
 		time.Sleep(warmLife + time.Second)
 		put("c")
-		takes("b", true) // of the older half
+		takes("b", true) // from the older half
 		owned("b", true, false)
 		owned("c", true, true)
 		time.Sleep(2 * warmLife)

@@ -1,10 +1,8 @@
-// Package client is the interface from the other side: a login with its second
-// factor, every operation behind a challenge, the device that approves, the socket,
-// and requests that are safe to repeat when an answer was lost.
+// Package client is a client of the interface. It covers a login with its second factor, every operation behind a
+// challenge, the approving device, the socket, and requests that are safe to repeat when an answer was lost.
 //
-// The one idea: a refusal of the service is an Error with the service's code, and what
-// may be sent twice is sent again by itself. What may not is returned, and the caller
-// decides.
+// The one idea: a refusal of the service is an Error with the service's code, and a repeatable request is repeated
+// automatically. Any other failed request is returned, and the caller decides.
 //
 //	c, err := client.New("https://id.example.com")
 //	f, err := c.Login(ctx, client.Credentials{CountryCode: "90", PhoneNumber: "5321234567", Password: password})
@@ -33,14 +31,14 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Client talks to one service as one user. It is safe for concurrent use while its
-// fields stay as they are; the outcome of a login sets Token.
+// Client calls one service as one user. It is safe for concurrent use if its fields do not change; the outcome of a
+// login sets Token.
 type Client struct {
 	URL   string       // base URL, without a slash at the end
 	Token string       // x-auth of the session; "" before the login
-	HTTP  *http.Client // http.DefaultClient where it is nil
+	HTTP  *http.Client // nil means http.DefaultClient
 
-	serviceKey string // service-auth of a service client, in place of Token
+	serviceKey string // service-auth of a service client, instead of Token
 }
 
 // New returns a client of a base URL.
@@ -56,19 +54,18 @@ func New(base string) (*Client, error) {
 // Error is a refusal of the service (RFC 9457).
 type Error struct {
 	Status       int        `json:"status"`
-	Code         fault.Code `json:"code"` // "" where the answer is not one of the service
+	Code         fault.Code `json:"code"` // "" if the answer is not one of the service
 	Detail       string     `json:"detail"`
 	Message      string     `json:"message"` // in the language of the caller
 	Field        string     `json:"field"`
 	AttemptsLeft *int       `json:"attemptsLeft"`
 	RequestID    string     `json:"requestId"`
 
-	// ApprovalID is set where Status is 202: nothing is done before a second person has
-	// approved the call.
+	// ApprovalID is set if Status is 202: the call is not executed until a second person has approved it.
 	ApprovalID string `json:"-"`
 
-	RetryAfter time.Duration `json:"-"` // 0: not said
-	nonce      string        // asks a device to sign again
+	RetryAfter time.Duration `json:"-"` // 0: not given
+	nonce      string        // requires a new signature of the device
 }
 
 func (e *Error) Error() string {
@@ -82,7 +79,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// CodeOf is the code of a refusal; "" for every other error and for nil.
+// CodeOf returns the code of a refusal; "" for every other error and for nil.
 func CodeOf(err error) fault.Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -90,7 +87,7 @@ func CodeOf(err error) fault.Code {
 	return ""
 }
 
-// call is a request on its way.
+// call is a request under way.
 type call struct {
 	headers map[string]string
 	again   bool // it may be sent twice
@@ -98,18 +95,17 @@ type call struct {
 	claims  device.Claims
 }
 
-// Option says more of a request.
+// Option configures a request.
 type Option func(*call)
 
-// Once makes the service carry out a request once, whatever becomes of its answers
-// (D-EXT-02), so that it is sent again when an answer is lost. The key names the wish:
-// another one needs another key. Only operations that honour Idempotency-Key keep the
-// promise; the document of the interface says which.
+// Once makes the service execute a request once, whether or not its answers arrive (D-EXT-02), so the request is
+// repeated when an answer is lost. The key identifies the request: another request needs another key. Only operations
+// that support Idempotency-Key keep the promise; the interface document lists them.
 func Once(key string) Option {
 	return func(c *call) { c.headers["idempotency-key"], c.again = key, true }
 }
 
-// OTP sends the caller's code of the authenticator, where an operation asks for it.
+// OTP sends the caller's authenticator code, for an operation that requires it.
 func OTP(code string) Option { return Header("otp", code) }
 
 // Header sends one more header.
@@ -117,11 +113,10 @@ func Header(name, value string) Option { return func(c *call) { c.headers[name] 
 
 func repeatable(c *call) { c.again = true }
 
-// Call sends a request of the session. in is its body as JSON, nil for none; out takes
-// the answer, nil where it is of no interest. A GET is repeated when its answer is
-// lost, and so is what Once makes safe; each wait ends with ctx.
+// Call sends a request of the session. in is its body as JSON, nil for none; out receives the answer, nil to ignore it.
+// A GET is repeated when its answer is lost, and so is a request with Once; each wait ends with ctx.
 //
-// Errors: *Error, those of the connection and of ctx.
+// Errors: *Error, connection errors and those of ctx.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any, options ...Option) error {
 	_, err := c.send(ctx, method, path, in, out,
 		append([]Option{Header("x-auth", c.Token), Header("service-auth", c.serviceKey)}, options...)...)
@@ -152,7 +147,7 @@ func (c *Client) send(ctx context.Context, method, path string, in, out any, opt
 		headers, err := c.once(ctx, method, path, body, out, r)
 		e, refused := errors.AsType[*Error](err)
 		switch {
-		case refused && e.nonce != "" && !signed: // the clock of the device is off
+		case refused && e.nonce != "" && !signed: // the device's clock is wrong
 			r.claims.Nonce, signed = e.nonce, true
 			continue
 		case err == nil, !r.again, n == attempts, ctx.Err() != nil, refused && !e.passing():
@@ -163,13 +158,13 @@ func (c *Client) send(ctx context.Context, method, path string, in, out any, opt
 		select {
 		case <-ctx.Done():
 			return nil, err
-		// #nosec G404: how long a repeat waits is no secret.
+		// #nosec G404: the delay of a repetition is no secret.
 		case <-time.After(pause + rand.N(pause)):
 		}
 	}
 }
 
-// passing reports whether the same request may be answered in a moment.
+// passing reports whether the same request may succeed soon.
 func (e *Error) passing() bool {
 	return e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable ||
 		e.Status == http.StatusGatewayTimeout || e.Code == fault.IdempotencyConflict

@@ -15,11 +15,11 @@ import (
 type Device struct {
 	ID  string        // "" until the enrolment is complete
 	Key crypto.Signer // of P-256 or Ed25519
-	// Audience is the service's own public URL; "": that of the client.
+	// Audience is the service's own public URL; "": the client's URL.
 	Audience string
 }
 
-// About is what the owner reads in the list of devices, and where the device is woken.
+// About is the description in the owner's list of devices, and the address at which the device is woken.
 type About struct {
 	Brand       string          `json:"brand"`
 	Model       string          `json:"model"`
@@ -28,8 +28,7 @@ type About struct {
 	PushTarget  json.RawMessage `json:"pushTarget,omitempty"`
 }
 
-// Enroll starts the registration of a device with the account of the session. The data
-// of the outcome is read by Enrolled.
+// Enroll starts the registration of a device with the account of the session. Enrolled reads the data of the outcome.
 func (c *Client) Enroll(ctx context.Context, d *Device, a About) (*Flow, error) {
 	public, ok := device.PublicKey(d.Key)
 	if !ok {
@@ -42,7 +41,7 @@ func (c *Client) Enroll(ctx context.Context, d *Device, a About) (*Flow, error) 
 	return c.Start(ctx, http.MethodPost, "/auth/devices", body, signedBy(d, device.Claims{Issuer: public.Thumbprint()}))
 }
 
-// Enrolled takes the device's id from the outcome of Enroll.
+// Enrolled reads the device's id from the outcome of Enroll.
 func (d *Device) Enrolled(o Outcome) error {
 	var data struct {
 		DeviceID string `json:"deviceId"`
@@ -55,7 +54,7 @@ func (d *Device) Enrolled(o Outcome) error {
 	return err
 }
 
-// Approval waits for a device.
+// Approval is a challenge that waits for a device.
 type Approval struct {
 	Body string `json:"body"`
 	Data struct {
@@ -74,23 +73,21 @@ type Approval struct {
 	} `json:"data"`
 }
 
-// Ongoing reads what waits for the device into out, such as a *[]Approval. It needs no
-// session.
+// Ongoing reads the challenges that wait for the device into out, such as a *[]Approval. It needs no session.
 func (c *Client) Ongoing(ctx context.Context, d *Device, out any) error {
 	_, err := c.send(ctx, http.MethodGet, "/auth/2fa/challenge/ongoing?deviceId="+url.QueryEscape(d.ID), nil, out,
 		signedBy(d, device.Claims{Issuer: d.ID}))
 	return err
 }
 
-// What a device answers. Where numbers are matched it is Approved, a colon and the
-// number that the other screen shows.
+// The answers of a device. With number matching the answer is Approved, a colon and the number on the other screen.
 const (
 	Approved = "APPROVED"
 	Denied   = "DENIED"
 )
 
-// Answer answers what waits for the device. It needs no session; a device is told that
-// the challenge is done, and no token.
+// Answer answers a waiting challenge. It needs no session. The device learns that the challenge is done, but receives
+// no token.
 func (c *Client) Answer(ctx context.Context, d *Device, a Approval, value string) (Outcome, error) {
 	id, method := a.Data.ChallengeID, a.Data.MethodID
 	return (&Flow{client: c}).complete(ctx, map[string]string{"challengeId": id, "methodId": method, "method": "PUSH",
@@ -102,7 +99,7 @@ func signedBy(d *Device, claims device.Claims) Option {
 	return func(c *call) { c.device, c.claims = d, claims }
 }
 
-// sign makes the proof of one request: a repeat needs one of its own.
+// sign creates the proof of one request: a repetition needs a new proof.
 func (d *Device) sign(c device.Claims, base, method, target string, body []byte) (string, error) {
 	if c.Audience = d.Audience; c.Audience == "" {
 		c.Audience = base

@@ -11,7 +11,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Credentials say who logs in: a phone number with its country code, or a mail address.
+// Credentials identify a user at login: a phone number with its country code, or a mail address.
 type Credentials struct {
 	CountryCode string `json:"countryCode,omitempty"`
 	PhoneNumber string `json:"phoneNumber,omitempty"`
@@ -26,7 +26,7 @@ type Method struct {
 	Expire     int64  `json:"expire"`     // lifetime in seconds
 	RenewStart int64  `json:"renewStart"` // seconds after the start at which Renew is possible; 0: never
 	Hint       string `json:"hint"`
-	// MatchNumber is shown beside a push with number matching: the device asks for it.
+	// MatchNumber is displayed beside a push with number matching: the device requires it.
 	MatchNumber string `json:"matchNumber"`
 }
 
@@ -48,7 +48,7 @@ type started struct {
 	} `json:"challenge"`
 }
 
-// Outcome is what a challenge came to.
+// Outcome is the result of a challenge.
 type Outcome struct {
 	Done        bool // false: more methods are needed
 	ChallengeID string
@@ -80,12 +80,12 @@ func (r result) outcome(h http.Header) (o Outcome) {
 	return o
 }
 
-// Login sends the password and starts the challenge that makes the session.
+// Login sends the password and starts the challenge that creates the session.
 func (c *Client) Login(ctx context.Context, who Credentials) (*Flow, error) {
 	return c.start(ctx, http.MethodPost, "/auth/login", who)
 }
 
-// Start starts an operation that waits for a second factor, such as POST /auth/password.
+// Start starts an operation that needs a second factor, such as POST /auth/password.
 func (c *Client) Start(ctx context.Context, method, path string, in any, options ...Option) (*Flow, error) {
 	return c.start(ctx, method, path, in, append([]Option{Header("x-auth", c.Token)}, options...)...)
 }
@@ -99,7 +99,7 @@ func (c *Client) start(ctx context.Context, method, path string, in any, options
 	f := &Flow{ID: s.Challenge.ID, PAuth: headers.Get("p-auth"), Methods: s.Challenge.Methods, client: c,
 		Expires: time.Now().Add(time.Duration(s.Challenge.Expire) * time.Second)}
 	if f.PAuth == "" {
-		return nil, errors.New("the operation has run: no challenge stands before it")
+		return nil, errors.New("the operation has run: it has no challenge")
 	}
 	return f, nil
 }
@@ -113,10 +113,9 @@ func (f *Flow) Method(name string) (Method, bool) {
 	return f.Methods[i], true
 }
 
-// Complete answers a method by its code. The outcome is not Done while the policy asks
-// for another one; where the action takes its time, Complete waits for it. It is
-// repeated when the answer is lost, because the service tells an equal completion the
-// same again (D-2FA-14).
+// Complete answers a method with its code. The outcome is not Done while the policy requires another method. Complete
+// waits for a slow action. It is repeated when the answer is lost, because the service answers an equal completion with
+// the same result (D-2FA-14).
 //
 // Errors: *Error, such as OTP_INVALID with AttemptsLeft.
 func (f *Flow) Complete(ctx context.Context, m Method, code string) (Outcome, error) {
@@ -130,7 +129,7 @@ func (f *Flow) complete(ctx context.Context, body any, options ...Option) (Outco
 	switch {
 	case err != nil:
 		return Outcome{}, err
-	case r.ExecResult == nil && r.ChallengeID != "" && f.PAuth != "": // the action takes its time
+	case r.ExecResult == nil && r.ChallengeID != "" && f.PAuth != "": // the action is slow
 		return f.Wait(ctx)
 	}
 	return f.took(r.outcome(headers)), nil
@@ -145,15 +144,15 @@ func (f *Flow) took(o Outcome) Outcome {
 	return o
 }
 
-// Renew has a new code sent, by SMS or MAIL.
+// Renew requests a new code, by SMS or MAIL.
 func (f *Flow) Renew(ctx context.Context, m Method) error {
 	_, err := f.client.send(ctx, http.MethodPost, "/auth/2fa/challenge/renew",
 		map[string]string{"methodId": m.ID, "method": m.Name}, nil, f.auth)
 	return err
 }
 
-// Wait waits for the outcome, whoever completes the challenge: a device, or another
-// program. It ends with ctx, and with an *Error when the challenge is over without one.
+// Wait waits for the outcome, also if a device or another program completes the challenge. It ends with ctx, and with
+// an *Error if the challenge ends without an outcome.
 func (f *Flow) Wait(ctx context.Context) (Outcome, error) {
 	for {
 		var r result

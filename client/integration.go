@@ -9,19 +9,17 @@ import (
 	"time"
 )
 
-// Service returns a client that authenticates as a service client: key is the value that
-// castellan service-key add printed (D-INT-01). The methods of this file are for it; each
-// is repeated by itself when an answer is lost, because an equal repetition gets the same
-// record (D-INT-02).
+// Service returns a client that authenticates as a service client: key is the output of castellan service-key add
+// (D-INT-01). The methods of this file are for it. Each is repeated automatically when an answer is lost, because an
+// equal repetition gets the same record (D-INT-02).
 func (c *Client) Service(key string) *Client {
 	return &Client{URL: c.URL, HTTP: c.HTTP, serviceKey: key}
 }
 
-// Deposit is a deposit that a wallet reports. Money travels as a decimal number, never as a
-// floating point number.
+// Deposit is a deposit that a wallet reports. Money is encoded as a decimal number, never as a floating point number.
 type Deposit struct {
 	ExternalID   string          `json:"externalId"`
-	UserID       string          `json:"userId,omitempty"` // or ToAddress, if the service knows it
+	UserID       string          `json:"userId,omitempty"` // or ToAddress, if the service has it
 	CurrencyCode string          `json:"currencyCode"`
 	Network      string          `json:"network"`
 	Amount       json.Number     `json:"amount"`
@@ -32,7 +30,7 @@ type Deposit struct {
 	Status       string          `json:"status"` // waiting or finalized
 }
 
-// DepositRecord is a deposit as the service has it.
+// DepositRecord is a deposit as stored by the service.
 type DepositRecord struct {
 	ID         string      `json:"id"`
 	ExternalID string      `json:"externalId"`
@@ -43,8 +41,7 @@ type DepositRecord struct {
 	CreatedAt  time.Time   `json:"createdAt"`
 }
 
-// WithdrawalRequest asks for a withdrawal of a user, to Address or to the entry AddressID of
-// the user's address book.
+// WithdrawalRequest requests a withdrawal of a user, to Address or to the entry AddressID of the user's address book.
 type WithdrawalRequest struct {
 	ExternalID   string      `json:"externalId"`
 	UserID       string      `json:"userId,omitempty"`
@@ -56,11 +53,11 @@ type WithdrawalRequest struct {
 	AddressID    json.Number `json:"addressId,omitempty"`
 }
 
-// WithdrawalRecord is a withdrawal as the service has it.
+// WithdrawalRecord is a withdrawal as stored by the service.
 type WithdrawalRecord struct {
 	ID         string      `json:"id"`
 	ExternalID string      `json:"externalId"`
-	Status     string      `json:"status"` // such as queued; docs/neighbours.md has all of them
+	Status     string      `json:"status"` // such as queued; docs/neighbours.md lists all of them
 	StatusCode int         `json:"statusCode"`
 	Amount     json.Number `json:"amount"`
 	Fee        json.Number `json:"fee"`
@@ -69,14 +66,14 @@ type WithdrawalRecord struct {
 	CreatedAt  time.Time   `json:"createdAt"`
 }
 
-// WithdrawalMove is a move of the wallet: sent needs TxID, failed needs Reason.
+// WithdrawalMove is a status change by the wallet: sent needs TxID, failed needs Reason.
 type WithdrawalMove struct {
 	Status string `json:"status"`
 	TxID   string `json:"txId,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// IntegrationEvent is what another service must know.
+// IntegrationEvent is an event for another service.
 type IntegrationEvent struct {
 	ID        string            `json:"id"`
 	Type      string            `json:"type"` // such as withdrawal.queued
@@ -85,12 +82,12 @@ type IntegrationEvent struct {
 	CreatedAt time.Time         `json:"createdAt"`
 }
 
-// record is an answer that holds one record.
+// record is an answer with one record.
 type record[T any] struct {
 	Data T `json:"data"`
 }
 
-// ReportDeposit makes a deposit known, supplies its sender, or finalizes it. Errors: *Error.
+// ReportDeposit reports a deposit, supplies its sender, or finalizes it. Errors: *Error.
 func (c *Client) ReportDeposit(ctx context.Context, d Deposit) (DepositRecord, error) {
 	return repeat[DepositRecord](ctx, c, http.MethodPost, "/integration/deposits", d)
 }
@@ -100,8 +97,8 @@ func (c *Client) RequestWithdrawal(ctx context.Context, r WithdrawalRequest) (Wi
 	return repeat[WithdrawalRecord](ctx, c, http.MethodPost, "/integration/withdrawals", r)
 }
 
-// MoveWithdrawal reports a move. Errors: *Error; INVALID_STATE for a move that the present
-// status does not allow.
+// MoveWithdrawal reports a status change. Errors: *Error; INVALID_STATE for a change that the present status does not
+// allow.
 func (c *Client) MoveWithdrawal(ctx context.Context, id string, m WithdrawalMove) (WithdrawalRecord, error) {
 	return repeat[WithdrawalRecord](ctx, c, http.MethodPatch, "/integration/withdrawals/"+url.PathEscape(id), m)
 }
@@ -111,8 +108,8 @@ func (c *Client) Withdrawal(ctx context.Context, id string) (WithdrawalRecord, e
 	return repeat[WithdrawalRecord](ctx, c, http.MethodGet, "/integration/withdrawals/"+url.PathEscape(id), nil)
 }
 
-// IntegrationEvents lists up to limit events behind a cursor, oldest first; "" is the
-// beginning. It returns the cursor to read on with: store it together with what was done.
+// IntegrationEvents lists up to limit events after a cursor, oldest first; "" is the beginning. It returns the next
+// cursor: store it together with the effects of the events.
 func (c *Client) IntegrationEvents(ctx context.Context, cursor string, limit int) ([]IntegrationEvent, string, error) {
 	q := url.Values{"limit": {strconv.Itoa(limit)}}
 	if cursor != "" {

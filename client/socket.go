@@ -28,7 +28,7 @@ type Event struct {
 	Data        []EventData `json:"data"`
 }
 
-// EventData holds what one of the two events tells.
+// EventData holds the data of either event.
 type EventData struct {
 	MethodID string `json:"methodId"`
 	Method   string `json:"method"`
@@ -38,7 +38,7 @@ type EventData struct {
 	Headers map[string]string `json:"headers"` // x-auth, ot-auth
 }
 
-// Socket tells what becomes of a flow. A socket that fails is replaced by Flow.Wait.
+// Socket receives the events of a flow. If a socket fails, use Flow.Wait instead.
 type Socket struct {
 	conn net.Conn
 	rw   io.ReadWriter
@@ -52,7 +52,7 @@ func (f *Flow) Socket(ctx context.Context) (*Socket, error) {
 		return nil, err
 	}
 	s := &Socket{conn: conn, rw: conn}
-	if early != nil { // frames that came with the handshake
+	if early != nil { // frames that arrived with the handshake
 		s.rw = struct {
 			io.Reader
 			io.Writer
@@ -61,8 +61,8 @@ func (f *Flow) Socket(ctx context.Context) (*Socket, error) {
 	return s, nil
 }
 
-// Next waits for the next event. The error of a socket that the service closed is a
-// wsutil.ClosedError with its code (D-SOCK-06), that of an ended ctx its own.
+// Next waits for the next event. If the service closed the socket, the error is a wsutil.ClosedError with its code
+// (D-SOCK-06); if ctx ended, it is that of ctx.
 func (s *Socket) Next(ctx context.Context) (e Event, err error) {
 	stop := context.AfterFunc(ctx, func() { s.conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -76,5 +76,5 @@ func (s *Socket) Next(ctx context.Context) (e Event, err error) {
 	return e, json.Unmarshal(text, &e)
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (s *Socket) Close() error { return s.conn.Close() }

@@ -15,11 +15,11 @@ import (
 type Activated struct{}
 
 // A kind of virtual actors is an actor.Actor. Its Receive gets one message at a time: Activated first, then the
-// messages of callers and those that the actor sent itself through Self. It may block: only this identity waits. A
-// panic is handled by the supervisor: the activation ends, its callers get ErrCrashed, and the next request starts
-// another one. ContextOf gives Receive the means of the cluster: passivation, and callers that are answered later.
+// messages of callers and those that the actor sent itself through Self. Receive may block, which delays only its own
+// identity. The supervisor handles a panic: the activation ends, its callers get ErrCrashed, and the next request
+// starts a new activation. ContextOf gives Receive the functions of the cluster: passivation and delayed answers.
 
-// Context is the cluster's part of an actor.Context. It must not be kept; Self and Sender may.
+// Context is the cluster's part of an actor.Context. It must not be kept; Self and Sender may be.
 type Context struct {
 	act    *activation
 	sender *actor.PID
@@ -27,8 +27,8 @@ type Context struct {
 	trace  context.Context
 }
 
-// delivery is the actor.Context of one message of a virtual actor: that of the library, with the message unwrapped
-// and with answers that redirect callers when the activation moves.
+// delivery is the actor.Context of one message of a virtual actor. It wraps the library's context, unwraps the message,
+// and redirects callers when the activation moves.
 type delivery struct {
 	actor.Context
 	own Context
@@ -46,11 +46,11 @@ func (d *delivery) Respond(response any) {
 }
 
 // ContextOf returns the cluster's part of the context that Receive of a virtual actor was called with. It panics for
-// the context of another actor.
+// the context of any other actor.
 func ContextOf(c actor.Context) *Context { return &c.(*delivery).own }
 
-// Background is a context without an end that carries the caller's trace, for
-// work that this message causes. It may be kept as long as the work takes.
+// Background returns a context without a deadline that carries the caller's trace, for work that this message causes.
+// It may be kept until the work ends.
 func (c *Context) Background() context.Context {
 	if c.trace == nil {
 		return context.Background()
@@ -58,12 +58,11 @@ func (c *Context) Background() context.Context {
 	return c.trace
 }
 
-// ID is the identity's id.
+// ID returns the id of the identity.
 func (c *Context) ID() string { return c.act.slot.key.id }
 
-// Sender names the caller that waits for the answer of this message. It may be kept, and
-// answered later. When the activation moves to another node, kept callers are
-// sent there.
+// Sender returns the caller that waits for the answer to this message. It may be kept and answered later. When the
+// activation moves to another node, kept callers are redirected there.
 func (c *Context) Sender() Sender {
 	if c.act.node.membership != nil && c.sender != nil && c.kept == nil {
 		c.kept = &keptSender{pid: c.sender}
@@ -74,14 +73,14 @@ func (c *Context) Sender() Sender {
 // Reply answers the message.
 func (c *Context) Reply(m proto.Message) { Sender{c.act.node, c.sender, c.kept}.Reply(m) }
 
-// Self names this activation.
+// Self returns a reference to this activation.
 func (c *Context) Self() Self { return Self{c.act.node, c.act.slot} }
 
-// Node is the node it runs on.
+// Node returns the node that it runs on.
 func (c *Context) Node() *Node { return c.act.node }
 
-// Passivate ends the activation when nothing is on its way to it, and reports
-// whether it did. A message that comes later activates it afresh.
+// Passivate ends the activation if no message is on its way to it, and reports whether it did. A later message
+// activates the identity again.
 func (c *Context) Passivate() bool {
 	a := c.act
 	if !a.slot.state.CompareAndSwap(a.counts, gone) {
@@ -108,7 +107,7 @@ type keptSender struct {
 // Waits reports whether a caller waits.
 func (s Sender) Waits() bool { return s.pid != nil }
 
-// Reply answers; a second answer is dropped.
+// Reply answers the caller; a second answer is dropped.
 func (s Sender) Reply(m proto.Message) {
 	if s.pid == nil || s.kept != nil && s.kept.answered.Swap(true) {
 		return
@@ -116,8 +115,7 @@ func (s Sender) Reply(m proto.Message) {
 	s.node.reply(s.pid, m)
 }
 
-// Self lets other goroutines send a message to an activation. It is dropped
-// when that activation has ended.
+// Self lets other goroutines send messages to an activation. A message to an activation that has ended is dropped.
 type Self struct {
 	node *Node
 	slot *activationSlot
@@ -130,35 +128,32 @@ func (s Self) Send(msg any) {
 	}
 }
 
-// After sends msg to the activation once d has passed. Stopping the timer may
-// be too late: stamp the message.
+// After sends msg to the activation after d. Stopping the timer may be too late, so put a stamp into the message.
 func (s Self) After(d time.Duration, msg any) *time.Timer {
 	return time.AfterFunc(d, func() { s.Send(msg) })
 }
 
-// activationSlot is an identity's place in the table. Its state counts the
-// callers' messages on their way, or says that the activation has ended.
+// activationSlot is the table entry of an identity. Its state counts the callers' messages that are on their way, or
+// marks the activation as ended.
 type activationSlot struct {
 	key   identity
 	pid   *actor.PID
 	state atomic.Int32
-	// stale: the node may not have been the owner for a while. Even queued messages
-	// are not handled.
+	// stale: another node may have owned the identity for a while. Even queued messages are not handled.
 	stale atomic.Bool
-	// lastActed is when it began to handle its last message, in Unix nanoseconds,
-	// where activations are logged.
+	// lastActed is when it began to handle its last message, in Unix nanoseconds. It is set only if activations are
+	// logged.
 	lastActed atomic.Int64
-	done      chan struct{} // closed when a leaving activation has left; the shard's lock guards it
+	done      chan struct{} // closed when a leaving activation has left; guarded by the shard's lock
 }
 
-// States of a slot that no message enters: gone, and leaving+n while n messages
-// are still to be handled.
+// States of a slot that accepts no message: gone, and leaving+n while n messages are still to be handled.
 const (
 	gone    = -1 << 30
 	leaving = -1 << 29
 )
 
-// waiting is how many messages of callers are on their way or being handled.
+// waiting returns the number of callers' messages that are on their way or being handled.
 func (s *activationSlot) waiting() int64 {
 	switch n := int64(s.state.Load()); {
 	case n >= 0:
@@ -169,7 +164,7 @@ func (s *activationSlot) waiting() int64 {
 	return 0
 }
 
-// enter counts one message in; false when the activation has ended.
+// enter counts one message in; false if the activation has ended.
 func (s *activationSlot) enter() (bool, error) {
 	for {
 		n := s.state.Load()
@@ -187,8 +182,8 @@ func (s *activationSlot) enter() (bool, error) {
 
 type (
 	born    struct{ *activationSlot }
-	counted struct{ msg proto.Message } // nobody waits for its answer
-	depart  struct{}                    // ends a leaving activation with nothing queued
+	counted struct{ msg proto.Message } // no caller waits for its answer
+	depart  struct{}                    // ends a leaving activation with an empty queue
 )
 
 func (c *Context) crash() {
@@ -197,19 +192,18 @@ func (c *Context) crash() {
 	}
 }
 
-// activation is the actor around a virtual actor.
+// activation is the actor that wraps a virtual actor.
 type activation struct {
 	node *Node
 	make func() actor.Actor
 	b    actor.Actor
 	slot *activationSlot
-	// counts is 1 while a caller's message is handled: the state that a
-	// passivation must find.
+	// counts is 1 while a caller's message is handled: a passivation must find exactly this state.
 	counts int32
 	kept   []*keptSender
 }
 
-// redirect sends the callers that still wait to the next owner.
+// redirect sends the waiting callers to the next owner.
 func (a *activation) redirect() {
 	for _, t := range a.kept {
 		if !t.answered.Swap(true) {
@@ -219,7 +213,7 @@ func (a *activation) redirect() {
 	a.kept = nil
 }
 
-// keep remembers a caller that waits beyond this message.
+// keep stores a caller that waits beyond this message.
 func (a *activation) keep(t *keptSender) {
 	if t == nil || t.answered.Load() {
 		return
@@ -230,15 +224,15 @@ func (a *activation) keep(t *keptSender) {
 	a.kept = append(a.kept, t)
 }
 
-// left ends a leaving activation that has handled everything.
+// left ends a leaving activation whose messages are all handled.
 func (a *activation) left() {
 	a.slot.state.Store(gone)
-	a.redirect() // before anybody hears that it has left: the links may go next
+	a.redirect() // before others learn that it has left: the links may close next
 	a.node.remove(a.slot)
 	a.node.sys.Root.Stop(a.slot.pid)
 }
 
-// stopping ends an activation, whoever stops it: by the library's Stop anybody can.
+// stopping ends an activation. The library's Stop lets any code stop it.
 func (a *activation) stopping() {
 	if a.slot != nil && a.slot.state.Swap(gone) != gone {
 		a.node.remove(a.slot)
@@ -292,7 +286,7 @@ func (a *activation) Receive(ctx actor.Context) {
 	if a.node.logsActivations {
 		a.slot.lastActed.Store(time.Now().UnixNano())
 	}
-	a.b.Receive(d) // supervisor.go has what follows a panic
+	a.b.Receive(d) // supervisor.go describes what follows a panic
 	a.keep(c.kept)
 	a.handled()
 	failed = false

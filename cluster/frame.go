@@ -12,54 +12,52 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// frame is what nodes send each other: four bytes of length, then these fields
-// as a protobuf message. Fields are only added, so that the previous version
-// of the program reads what this one writes; it skips what it does not know.
+// frame is the unit that nodes exchange: four bytes of length, then these fields as a protobuf message. Fields are only
+// added, and unknown fields are skipped. So the previous version of the program can read the frames of this one.
 type frame struct {
 	op   uint64 // 1
-	req  uint64 // 2: which question this asks or answers
-	kind string // 3: of the actor, or the name of a receiver
-	id   string // 4: of the actor; of the node that says hello
+	req  uint64 // 2: the number of the request, also in its answer
+	kind string // 3: kind of the actor, or the name of a receiver
+	id   string // 4: id of the actor, or of the node that sends a hello
 	typ  string // 5: full name of the message in body
 	body []byte // 6
 	code uint64 // 7: of an answer
-	// trace is the caller's place in a trace, as a W3C traceparent; the first
-	// version of the program skips it.
+	// trace is the caller's position in a trace, as a W3C traceparent; the first version of the program skips it.
 	trace string // 8
 }
 
-// What a frame is. Numbers are never used again.
+// The operations of a frame. Numbers are never reused.
 const (
-	opHello    = 1 // the first frame of both ends: id is the sender, kind the receiver it is meant for
+	opHello    = 1 // the first frame in both directions: id is the sender, kind the intended receiver
 	opCall     = 2
 	opTell     = 3
 	opTellLive = 4
 	opPost     = 5
 	opRelease  = 6
 	opPing     = 7  // req is the sender's clock
-	opAnswer   = 8  // of a call, a release, a ping or a status
+	opAnswer   = 8  // to a call, a release, a ping or a status
 	opStatus   = 9  // answered with JSON, for operators
-	opAsk      = 10 // of a named receiver; older nodes do not answer
+	opAsk      = 10 // to a named receiver; older nodes do not answer
 )
 
-// What an answer says.
+// The codes of an answer.
 const (
 	codeOK        = 0
-	codeElsewhere = 1 // look for the owner again
+	codeElsewhere = 1 // look up the owner again
 	codeBusy      = 2
 	codeCrashed   = 3
 	codeKind      = 4
-	codeStranger  = 5 // of a ping: the asking node is not a member here
-	codeLeft      = 6 // of a ping: the asking node leaves, and is asked for nothing any more
+	codeStranger  = 5 // to a ping: the sender of the ping is not a member here
+	codeLeft      = 6 // to a ping: the sender of the ping is leaving and receives no more calls
 	codeJoining   = 7 // of a hello, not of an answer: the sender is joining
 )
 
-// maxFrame bounds what a peer may send in one piece.
+// maxFrame bounds the size of one frame of a peer.
 const maxFrame = 4 << 20
 
 var errFrame = errors.New("cluster: not a frame")
 
-// append writes the frame behind b.
+// append appends the encoded frame to b.
 func (f *frame) append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0, 0, 0, 0)
@@ -87,7 +85,7 @@ func (f *frame) append(b []byte) []byte {
 	return b
 }
 
-// readFrame reads one frame. Body is a copy; the buffer may be used again.
+// readFrame reads one frame. Body is a copy; the buffer may be reused.
 func readFrame(r io.Reader, buf []byte) (f frame, _ []byte, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -166,8 +164,8 @@ func (f *frame) carry(m proto.Message) (err error) {
 	return err
 }
 
-// message is the message that the frame carries. A type that this version of
-// the program does not know is an error, and nothing else.
+// message decodes the message that the frame carries. It returns an error for a type that this version of the program
+// does not have.
 func (f *frame) message() (proto.Message, error) {
 	t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(f.typ))
 	if err != nil {

@@ -16,21 +16,20 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Options say how a node takes part in a cluster.
+// Options configure a node as a member of a cluster.
 type Options struct {
 	GossipAddr string   // host:port of the membership protocol
 	ActorAddr  string   // host:port at which others reach the actors of this node
-	Join       []string // gossip addresses of members; they need not answer yet
-	Keys       *Keys    // nil: in the clear, on loopback only
-	Version    string   // of the program, shown to the others
+	Join       []string // gossip addresses of members, which need not answer yet
+	Keys       *Keys    // nil: unencrypted, on loopback only
+	Version    string   // of the program, shown to other members
 	Log        *slog.Logger
 }
 
-// ErrKeys means that a node beyond loopback has no keys.
+// ErrKeys means that a node outside loopback has no keys.
 var ErrKeys = errors.New("cluster: beyond loopback a node needs keys")
 
-// New makes a node of a cluster. It opens no connection before Start. Register its
-// kinds before that.
+// New creates a node of a cluster. It opens no connection before Start. Register its kinds before Start.
 func New(o Options) (*Node, error) {
 	for _, addr := range []string{o.GossipAddr, o.ActorAddr} {
 		host, _, err := net.SplitHostPort(addr)
@@ -42,7 +41,7 @@ func New(o Options) (*Node, error) {
 			return nil, fmt.Errorf("cluster: %w", err)
 		}
 		if host == "" || ip.IP.IsUnspecified() {
-			return nil, fmt.Errorf("cluster: %s is no address at which others reach this node", addr)
+			return nil, fmt.Errorf("cluster: other nodes cannot reach this node at %s", addr)
 		}
 		if o.Keys == nil && !ip.IP.IsLoopback() {
 			return nil, fmt.Errorf("%w: %s", ErrKeys, addr)
@@ -70,9 +69,8 @@ func New(o Options) (*Node, error) {
 	return n, nil
 }
 
-// Start opens the listeners of a node made by New and joins the others. A node
-// that reaches no other is a cluster of one, and keeps trying. A node made by Solo
-// opens nothing.
+// Start opens the listeners of a node created by New and joins the other members. A node that reaches no other is a
+// cluster of one, and retries. A node created by Solo opens nothing.
 func (n *Node) Start() error { return n.provider.StartMember(n.library) }
 
 func (ms *membership) start() error {
@@ -102,9 +100,8 @@ func (ms *membership) start() error {
 	return nil
 }
 
-// enter asks one seed after the other until one has told this node of all members.
-// Before that the node owns nothing: it does not know the other owners. The
-// remaining seeds are asked later.
+// enter contacts one seed after the other until one has sent the list of all members. Before that the node owns
+// nothing, because it does not have the other owners. The remaining seeds are contacted later.
 func (ms *membership) enter() {
 	for _, seed := range ms.o.Join {
 		if ms.join(seed); ms.others() > 0 {
@@ -113,15 +110,14 @@ func (ms *membership) enter() {
 	}
 }
 
-// others is how many other nodes the gossip knows.
+// others returns the number of other nodes in the gossip.
 func (ms *membership) others() int {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	return len(ms.peers)
 }
 
-// taken is how many of them are members, and whether each that is connected has taken
-// this node in.
+// taken returns how many of them are members, and whether each connected one has accepted this node.
 func (ms *membership) taken() (count int, mutual bool) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -135,9 +131,8 @@ func (ms *membership) taken() (count int, mutual bool) {
 	return count, mutual
 }
 
-// rebuildSoon waits until the members that a join has told are in the ring, and this
-// node is in theirs: who waits for the start of one node before he stops another finds
-// that they all know of both.
+// rebuildSoon waits until the members of a join are in the ring, and this node is in theirs. So after the start of a
+// node, another one can be stopped: all members have both in their rings.
 func (ms *membership) rebuildSoon() {
 	for i, end := 0, time.Now().Add(time.Second); time.Now().Before(end); i++ {
 		ms.wake()
@@ -145,7 +140,7 @@ func (ms *membership) rebuildSoon() {
 		if !ms.joining.Load() && mutual && len(*ms.known.Load()) == count+1 && (ms.alone.Load() || ms.holdsLease()) {
 			return
 		}
-		if i%5 == 4 { // a member that had not met this node yet may have by now
+		if i%5 == 4 { // a member that had not met this node yet may have done so by now
 			ms.ping()
 		}
 		time.Sleep(2 * time.Millisecond)
@@ -169,8 +164,8 @@ func (ms *membership) gossipConfig() (*memberlist.Config, error) {
 	c.Name = ms.self.ID // a restarted process is a new member
 	c.BindAddr, c.BindPort = ip.String(), number
 	c.AdvertiseAddr, c.AdvertisePort = ip.String(), number
-	// A member is given up after 1.6 s of suspicion: longer than the lease, so that
-	// it does not serve any more, and long enough for a busy one to answer.
+	// A member is given up after 1.6 s of suspicion. That is longer than the lease, so the member no longer serves, and
+	// long enough for a busy member to answer.
 	c.ProbeInterval, c.ProbeTimeout = 400*time.Millisecond, 250*time.Millisecond
 	c.SuspicionMult, c.SuspicionMaxTimeoutMult = 4, 1
 	c.GossipInterval = 100 * time.Millisecond
@@ -184,8 +179,7 @@ func (ms *membership) gossipConfig() (*memberlist.Config, error) {
 	return c, nil
 }
 
-// gossipLog writes the library's lines at debug level: most of them report
-// ordinary trouble of the network.
+// gossipLog writes the library's log lines at debug level: most of them report ordinary network errors.
 type gossipLog struct{ log *slog.Logger }
 
 func (g gossipLog) Write(p []byte) (int, error) {
@@ -193,18 +187,17 @@ func (g gossipLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// join asks seeds to take this node in.
+// join asks seeds to accept this node.
 func (ms *membership) join(seeds ...string) {
 	if len(seeds) == 0 {
 		return
 	}
 	if _, err := ms.gossip.Join(seeds); err != nil {
-		ms.log.Debug("cluster: not every node to join was reached", "err", err)
+		ms.log.Debug("cluster: some nodes to join were not reached", "err", err)
 	}
 }
 
-// keepJoining looks for seeds that were down before, and for the other component
-// of a cluster that was cut.
+// keepJoining contacts seeds that were down before, and the other component after a network split.
 func (ms *membership) keepJoining() {
 	for i := 0; ; i++ {
 		select {
@@ -218,7 +211,7 @@ func (ms *membership) keepJoining() {
 	}
 }
 
-// meta travels with the gossip, in 512 bytes at most.
+// meta is the node's information in the gossip, at most 512 bytes.
 type meta struct {
 	Actor   string `json:"a"`
 	Version string `json:"v,omitempty"`
@@ -226,8 +219,7 @@ type meta struct {
 	Epoch   uint64 `json:"e,omitempty"`
 }
 
-// delegate and events are called by the gossip library, which holds its own locks
-// meanwhile. So they only note.
+// delegate and events are called by the gossip library while it holds its own locks. So they only record the event.
 type (
 	delegate membership
 	events   membership
@@ -261,7 +253,7 @@ func (e *events) note(n *memberlist.Node) {
 		return // such a member cannot be reached
 	}
 	if at, _, _ := splitID(n.Name); at != m.Actor {
-		return // a member does not move: its links would lead elsewhere than its place on the ring
+		return // a member never moves: its links would lead to another address than its place on the ring
 	}
 	ip, _ := netip.AddrFromSlice(n.Addr)
 	e.mu.Lock()
@@ -272,7 +264,7 @@ func (e *events) note(n *memberlist.Node) {
 	(*membership)(e).wake()
 }
 
-// announce tells the others that this node has changed.
+// announce notifies the other members that this node has changed.
 func (ms *membership) announce() {
 	ms.wake()
 	ms.background.Go(func() {
@@ -282,9 +274,8 @@ func (ms *membership) announce() {
 	})
 }
 
-// Leave announces that this node leaves, and releases its activations. Calls that
-// are under way, from here and from others, go on. It returns when no activation is
-// left here, or when ctx ends.
+// Leave announces that this node leaves, and releases its activations. Calls that are under way, from here and from
+// other nodes, continue. It returns when no activation is left here, or when ctx ends.
 func (n *Node) Leave(ctx context.Context) {
 	ms := n.membership
 	if ms == nil || ms.gossip == nil || ms.announcedLeave.Swap(true) {
@@ -311,14 +302,14 @@ func (n *Node) Leave(ctx context.Context) {
 	ms.awaitParting(ctx)
 }
 
-// partTime is how long a leaving node waits until the others know that it leaves,
-// and partGrace how long for messages that they sent before.
+// partTime is how long a leaving node waits for the others to learn that it leaves. partGrace is how long it waits for
+// messages that they sent before.
 const (
 	partTime  = 2 * time.Second
 	partGrace = 50 * time.Millisecond
 )
 
-// awaitParting waits until no reachable member asks this node for anything.
+// awaitParting waits until no reachable member sends requests to this node.
 func (ms *membership) awaitParting(ctx context.Context) {
 	for end := time.Now().Add(partTime); time.Now().Before(end); {
 		waits := false
@@ -345,17 +336,17 @@ func (ms *membership) awaitParting(ctx context.Context) {
 	}
 }
 
-// stop says goodbye and ends.
+// stop sends a goodbye and ends.
 func (ms *membership) stop() {
 	if ms.gossip != nil && ms.ctx.Err() == nil {
 		if err := ms.gossip.Leave(time.Second); err != nil {
-			ms.log.Debug("cluster: the goodbye was not heard", "err", err)
+			ms.log.Debug("cluster: the goodbye was not delivered", "err", err)
 		}
 	}
 	ms.end()
 }
 
-// end cuts the membership and the links, as a crash does.
+// end closes the membership and the links, as a crash does.
 func (ms *membership) end() {
 	ms.cancel()
 	if ms.gossip != nil {
@@ -374,8 +365,8 @@ func (ms *membership) end() {
 	ms.background.Wait()
 }
 
-// OnMove has tell called after each change of the ring; moved reports whether the
-// activation of an identity is another one since. tell must not block.
+// OnMove calls tell after each change of the ring; moved reports whether the activation of an identity is another one
+// since. tell must not block.
 func (n *Node) OnMove(tell func(moved func(kind, id string) bool)) {
 	if ms := n.membership; ms != nil {
 		ms.mu.Lock()

@@ -5,29 +5,25 @@ import (
 	"time"
 )
 
-// Times of a hand-over.
+// Times of a handover.
 const (
-	// membershipLease is how long a member may believe that it belongs after another
-	// member has confirmed it. A member is given up later than that after it was last
-	// heard, so a member that is replaced does not serve any more.
+	// membershipLease is how long a member may consider itself a member after another member has confirmed it. A member
+	// is given up later than that after its last message, so a replaced member no longer serves.
 	membershipLease = time.Second
-	// releaseTimeout is how long a former owner may take to release. A member that
-	// does not answer for so long has lost its lease.
+	// releaseTimeout is how long a former owner may take to release. A member that is silent for longer has lost its
+	// lease.
 	releaseTimeout = membershipLease + 250*time.Millisecond
-	// grace is how long former owners are asked after a change: until every
-	// member has seen it.
+	// grace is how long former owners are asked after a change: until every member has seen the change.
 	grace = 5 * time.Second
-	// doubtTime is how long a member stays that the gossip has given up, and that answers
-	// this node all the time: long enough to deny it by gossip. It is so much shorter than
-	// releaseTimeout that who has given the member up at once does not take over from it
-	// before its lease has ended here, too.
+	// doubtTime is how long a member stays that the gossip has given up but that still answers this node: long enough
+	// to refute the gossip. It is much shorter than releaseTimeout. A node that gave the member up at once therefore
+	// does not take over from it before its lease has ended here, too.
 	doubtTime = 600 * time.Millisecond
-	// movedTime is how long a member does not activate an identity that it has
-	// released: it may not know the new ring yet.
+	// movedTime is how long a member does not activate an identity that it has released: its ring may be out of date.
 	movedTime = 2 * time.Second
 )
 
-// pastRing is a ring that was in force until lately.
+// pastRing is a ring that was in force recently.
 type pastRing struct {
 	*ring
 	until time.Time
@@ -36,13 +32,13 @@ type pastRing struct {
 // pendingActivation is a first activation that waits for former owners.
 type pendingActivation struct{ done chan struct{} }
 
-// holdsLease reports whether this node knows that it still belongs.
+// holdsLease reports whether this node has a confirmed membership.
 func (ms *membership) holdsLease() bool {
-	return !ms.partitioned.Load() && !ms.joining.Load() &&
+	return !ms.split.Load() && !ms.joining.Load() &&
 		(ms.alone.Load() || ms.clock()-ms.confirmedAt.Load() < int64(membershipLease))
 }
 
-// owner is the member where the identity lives; nil when there is none.
+// owner returns the member that owns the identity; nil if there is none.
 func (ms *membership) owner(key identity) *Member {
 	if m, named := (*ms.known.Load())[key.id]; named {
 		return &m
@@ -50,17 +46,17 @@ func (ms *membership) owner(key identity) *Member {
 	return ms.ring.Load().owner(key)
 }
 
-// owns reports whether the identity lives here.
+// owns reports whether this node owns the identity.
 func (ms *membership) owns(key identity) bool {
 	o := ms.owner(key)
 	return o != nil && o.ID == ms.self.ID
 }
 
-// unsettled reports whether a first activation may have to ask former owners.
+// unsettled reports whether a first activation may have to call former owners.
 func (ms *membership) unsettled() bool { return ms.clock() < ms.unsettledUntil.Load() }
 
-// slot finds or makes the activation of an identity that lives here; errElsewhere
-// when it does not, or not yet. It may wait for former owners.
+// slot returns the activation of an identity that this node owns, and creates it if needed. It returns errElsewhere if
+// another node owns the identity, or if this node does not own it yet. It may wait for former owners.
 func (ms *membership) slot(key identity) (*activationSlot, error) {
 	if slot := ms.n.find(key); slot != nil {
 		return slot, nil
@@ -105,8 +101,8 @@ func (ms *membership) slot(key identity) (*activationSlot, error) {
 	}
 }
 
-// activateHere activates. It looks at the ring again afterwards: a new ring may have
-// swept the table before the activation was in it.
+// activateHere activates an identity. It checks the ring again afterwards: a new ring may have swept the table before
+// the activation was in it.
 func (ms *membership) activateHere(key identity) (*activationSlot, error) {
 	if !ms.holdsLease() {
 		return nil, errElsewhere
@@ -122,7 +118,7 @@ func (ms *membership) activateHere(key identity) (*activationSlot, error) {
 	return slot, nil
 }
 
-// formerOwners are the other members that owned key lately.
+// formerOwners returns the other members that owned key recently.
 func (ms *membership) formerOwners(key identity) (ids []string) {
 	if !ms.unsettled() || key.id == ms.self.ID {
 		return nil
@@ -139,8 +135,8 @@ func (ms *membership) formerOwners(key identity) (ids []string) {
 	return ids
 }
 
-// askRelease has a former owner release key. It returns when that is done, or when
-// the member cannot serve key any more.
+// askRelease makes a former owner release key. It returns when that is done, or when the member can no longer serve
+// key.
 func (ms *membership) askRelease(id string, key identity) {
 	end := time.Now().Add(releaseTimeout)
 	for time.Now().Before(end) && ms.ctx.Err() == nil {
@@ -158,9 +154,8 @@ func (ms *membership) askRelease(id string, key identity) {
 	}
 }
 
-// release ends the activation of key for the member that owns it now, and returns
-// when nothing of it runs here. This node may not know the new ring yet, so it does
-// not activate key again for movedTime.
+// release ends the activation of key for the member that owns it now, and returns when nothing of it runs here. This
+// node's ring may be out of date, so it does not activate key again for movedTime.
 func (ms *membership) release(key identity) {
 	ms.mu.Lock()
 	now := time.Now()
@@ -183,9 +178,8 @@ func (ms *membership) release(key identity) {
 	}
 }
 
-// retire has an activation leave: no message enters it any more, it handles what is
-// queued, sends waiting callers to the next owner, and has ended when the returned
-// channel is closed.
+// retire makes an activation leave. It accepts no more messages, handles the queued ones and redirects waiting callers
+// to the next owner. The returned channel is closed when it has ended.
 func (ms *membership) retire(slot *activationSlot) <-chan struct{} {
 	s := ms.n.shard(slot.key)
 	s.mu.Lock()
@@ -241,10 +235,9 @@ func (ms *membership) retireForeign() (waits []<-chan struct{}) {
 	return waits
 }
 
-// confirm notes that a member has confirmed, or denied, that this node belongs; sent
-// is when it was asked. A node that had no lease for a while, because it was frozen
-// or cut off, may have been replaced: before it serves again it drops every
-// activation, and asks the others for what it activates.
+// confirm records that a member has confirmed or denied this node's membership; sent is when it was asked. A node
+// without a lease for a while was frozen or disconnected, and may have been replaced. Before it serves again it drops
+// every activation, and calls the former owners for each new one.
 func (ms *membership) confirm(sent int64, known bool) {
 	ms.leaseMu.Lock()
 	defer ms.leaseMu.Unlock()
@@ -261,8 +254,8 @@ func (ms *membership) confirm(sent int64, known bool) {
 	ms.confirmedAt.Store(max(ms.confirmedAt.Load(), sent))
 }
 
-// reactivateRows drops the activations that stand in rows, after members came back:
-// while they were away, they may have acted for the same rows.
+// reactivateRows drops the persisted activations after members came back: while they were away, they may have changed
+// the same rows.
 func (ms *membership) reactivateRows(back []string) {
 	ms.leaseMu.Lock()
 	defer ms.leaseMu.Unlock()
@@ -275,7 +268,7 @@ func (ms *membership) reactivateRows(back []string) {
 		}
 	})
 	if dropped > 0 {
-		ms.log.Info("cluster: members are back; actors that stand in rows are activated anew",
+		ms.log.Info("cluster: members are back; persisted actors are activated again",
 			"members", back, "activations", dropped)
 		ms.epoch.Add(1)
 		ms.announce()
@@ -284,7 +277,7 @@ func (ms *membership) reactivateRows(back []string) {
 
 const never = -1 << 62
 
-// drop ends every activation without handling what is queued for it.
+// drop ends every activation without handling its queue.
 func (ms *membership) drop() {
 	ms.drops.Add(1)
 	dropped := false
@@ -310,8 +303,7 @@ func (ms *membership) drop() {
 	}
 }
 
-// rememberRing keeps a ring whose owners are to be asked; the caller holds the
-// lock.
+// rememberRing stores a ring whose owners must be asked; the caller holds the lock.
 func (ms *membership) rememberRing(r *ring) {
 	now := time.Now()
 	ms.pastRings = slices.DeleteFunc(ms.pastRings, func(p pastRing) bool { return now.After(p.until) })

@@ -9,24 +9,23 @@ import (
 	"time"
 )
 
-// Whoever reaches the port may open a connection, so those that have not shown yet
-// that a member opened them are few. When there are too many, one goes for the one
-// that comes: a silent one first, as a member speaks at once, and then the oldest. The
-// addresses of members have places of their own, which no other address takes (SEC-46).
+// Any host that reaches the port can open a connection, so connections without a verified member are limited. When the
+// limit is reached, a new connection replaces an old one: a silent one first, because a member speaks at once, and then
+// the oldest. The addresses of members have their own slots, which no other address can use (SEC-46).
 const (
-	maxStrangers     = 64 // under way at once, of addresses where no member is
-	maxPerStranger   = 8  // of one such address
-	maxPerMemberHost = 32 // of an address where a member is
+	maxStrangers     = 64 // at once, from addresses without a member
+	maxPerStranger   = 8  // from one such address
+	maxPerMemberHost = 32 // from an address of a member
 	handshakeTime    = 2 * time.Second
 )
 
-// handshakes are the connections that are under way.
+// handshakes are the connections that have not finished their handshake.
 type handshakes struct {
 	mu   sync.Mutex
 	open []*arrival // the oldest first
 }
 
-// arrival is a connection with what it may be sent away for.
+// arrival is a connection with the properties that decide whether it is closed.
 type arrival struct {
 	net.Conn
 	from   netip.Prefix
@@ -42,7 +41,7 @@ func (a *arrival) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// begin takes a connection in, and closes another when there are too many.
+// begin adds a connection, and closes another if there are too many.
 func (h *handshakes) begin(conn net.Conn, member bool) *arrival {
 	a := &arrival{Conn: conn, from: origin(conn), member: member}
 	h.mu.Lock()
@@ -59,7 +58,7 @@ func (h *handshakes) begin(conn net.Conn, member bool) *arrival {
 	return a
 }
 
-// makeRoom closes one of the chosen when there are so many; the caller holds the lock.
+// makeRoom closes one of the chosen connections if there are too many; the caller holds the lock.
 func (h *handshakes) makeRoom(most int, chosen func(*arrival) bool) {
 	count, goes := 0, -1
 	for i, o := range h.open {
@@ -77,7 +76,7 @@ func (h *handshakes) makeRoom(most int, chosen func(*arrival) bool) {
 	}
 }
 
-// end takes a connection out; false: it was sent away.
+// end removes a connection; false: it was closed.
 func (h *handshakes) end(a *arrival) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,8 +87,8 @@ func (h *handshakes) end(a *arrival) bool {
 	return i >= 0
 }
 
-// origin is the address that a connection counts for: of IPv6 the network, which one
-// host may have all of.
+// origin returns the address that a connection is counted under. For IPv6 it is the network, because one host may have
+// all of its addresses.
 func origin(conn net.Conn) netip.Prefix {
 	at, ok := conn.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -111,7 +110,7 @@ func network(ip netip.Addr) netip.Prefix {
 	return p
 }
 
-// memberIsAt reports whether a member is in that network; the gossip alone makes none.
+// memberIsAt reports whether a member is in that network; the gossip alone makes no member.
 func (ms *membership) memberIsAt(p netip.Prefix) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -129,7 +128,7 @@ func (ms *membership) memberIsAt(p netip.Prefix) bool {
 	return false
 }
 
-// track remembers an open connection of a peer; false when the node stops.
+// track records an open connection of a peer; false if the node is stopping.
 func (ms *membership) track(c net.Conn) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -140,7 +139,7 @@ func (ms *membership) track(c net.Conn) bool {
 	return true
 }
 
-// shown notes that a peer has shown its certificate.
+// shown records that a peer has shown its certificate.
 func (ms *membership) shown(c net.Conn) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()

@@ -19,20 +19,19 @@ import (
 	"time"
 )
 
-// How long certificates last. A member's is renewed while the node runs; a new
-// authority must first reach every node.
+// Lifetimes of certificates. A member's certificate is renewed while the node runs; a new authority must first reach
+// every node.
 const (
 	caLife   = 10 * 365 * 24 * time.Hour
 	nodeLife = 365 * 24 * time.Hour
 )
 
-// InitKeys makes a folder with a new authority, a node's certificate and a gossip
-// key. An empty name is the folder's. Keys that are there already stay: it is an
-// error.
+// InitKeys creates a folder with a new authority, a node's certificate and a gossip key. If name is empty, the name of
+// the folder is used. Existing keys are never overwritten: they cause an error.
 func InitKeys(dir, name string) error {
 	for _, file := range []string{caCert, caKey, nodeCert, nodeKey, gossipKey} {
 		if _, err := os.Lstat(filepath.Join(dir, file)); !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s holds keys already: %s", dir, file)
+			return fmt.Errorf("%s already contains keys: %s", dir, file)
 		}
 	}
 	name, err := nameOr(name, dir)
@@ -62,9 +61,8 @@ func InitKeys(dir, name string) error {
 		writeNew(filepath.Join(dir, gossipKey), secret), issue(dir, dir, name, nodeLife, writeNew))
 }
 
-// NodeKeys makes the folder of another node of the cluster whose authority is in
-// from: what the node needs, without the authority's key. An empty name is the
-// folder's.
+// NodeKeys creates the folder of another node of the cluster whose authority is in from: the node's keys without the
+// authority's key. If name is empty, the name of the folder is used.
 func NodeKeys(from, dir, name string) error {
 	name, err := nameOr(name, dir)
 	if err != nil {
@@ -85,8 +83,8 @@ func NodeKeys(from, dir, name string) error {
 	return issue(from, dir, name, nodeLife, writeNew)
 }
 
-// RenewKeys replaces the certificate and the key of the node whose folder is dir. It
-// keeps its name; one that has none gets name, or the folder's.
+// RenewKeys replaces the certificate and the key of the node whose folder is dir. A node keeps its name; a node without
+// one gets name, or the folder's name.
 func RenewKeys(from, dir, name string) error {
 	text, err := os.ReadFile(filepath.Join(dir, nodeCert))
 	if err != nil {
@@ -123,7 +121,7 @@ func nameOr(name, dir string) (string, error) {
 	return name, nil
 }
 
-// issue makes a certificate by the authority in from.
+// issue creates a certificate by the authority in from.
 func issue(from, dir, name string, life time.Duration, write func(file string, text []byte) error) error {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(from, caCert), filepath.Join(from, caKey))
 	if err != nil {
@@ -161,7 +159,7 @@ func serial() *big.Int {
 func firstCertificate(text []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, errors.New("it holds no certificate")
+		return nil, errors.New("it contains no certificate")
 	}
 	return x509.ParseCertificate(block.Bytes)
 }
@@ -175,7 +173,7 @@ func keyText(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pemOf("PRIVATE KEY", der), err
 }
 
-// writeNew never overwrites: a key that is replaced by accident cuts nodes off.
+// writeNew never overwrites a file: replacing a key by accident would disconnect nodes.
 func writeNew(file string, text []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -185,7 +183,7 @@ func writeNew(file string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// replace puts a file in the place of another at once.
+// replace replaces a file atomically.
 func replace(file string, text []byte) error {
 	next := file + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {

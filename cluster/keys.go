@@ -18,15 +18,14 @@ import (
 	"time"
 )
 
-// Keys are what a node needs to be believed: a certificate of the cluster's
-// authority that names it as a member, and the key of the gossip. They are read anew
-// when their files change.
+// Keys are a node's credentials: a certificate of the cluster's authority that names it as a member, and the gossip
+// key. They are read again when their files change.
 type Keys struct {
 	dir string
 	now atomic.Pointer[keyring]
 }
 
-// keyring is what the files held when they were read. It is immutable.
+// keyring is the content of the key files. It is immutable.
 type keyring struct {
 	sum     [sha256.Size]byte // of the files
 	node    tls.Certificate
@@ -36,8 +35,8 @@ type keyring struct {
 	revoked map[string]bool // serial numbers in hex
 }
 
-// Files of a folder of keys. The authority's key is needed to make certificates only;
-// nodes run without it. The list of what is revoked may be absent.
+// Files in a folder of keys. Only the creation of certificates needs the authority's key; nodes run without it. The
+// revocation list is optional.
 const (
 	caCert      = "ca.crt"
 	caKey       = "ca.key"
@@ -47,24 +46,23 @@ const (
 	revokedList = "revoked"
 )
 
-// A member's certificate has its name and role in a URI, castellan://member/NAME. A
-// certificate without one is no member's, whoever signed it. Members are not known by
-// their addresses, which come and go.
+// A member's certificate has its name and role in a URI, castellan://member/NAME. A certificate without such a URI
+// belongs to no member, even if the authority signed it. Members are not identified by their addresses, which change.
 const (
 	nameScheme = "castellan"
 	nameRole   = "member"
 )
 
-// nodeName is in every member's certificate too: TLS asks for the name of a host.
+// nodeName is in every member's certificate too, because TLS verifies a host name.
 const nodeName = "node.castellan.cluster"
 
 var (
-	// errNotMember means that the other end has shown that it is no member.
+	// errNotMember means that the other end has proved not to be a member.
 	errNotMember = errors.New("cluster: not a certificate of a member")
 	namePattern  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
 )
 
-// LoadKeys reads a folder made by InitKeys or NodeKeys.
+// LoadKeys reads a folder created by InitKeys or NodeKeys.
 func LoadKeys(dir string) (*Keys, error) {
 	k := &Keys{dir: dir}
 	r, err := k.read()
@@ -75,8 +73,8 @@ func LoadKeys(dir string) (*Keys, error) {
 	return k, nil
 }
 
-// reload reads the files again and reports whether they have changed. After an error,
-// such as half of a renewal, what was read before stays in force.
+// reload reads the files again and reports whether they have changed. After an error, such as a partial renewal, the
+// previous keys stay in force.
 func (k *Keys) reload() (changed bool, err error) {
 	before := k.now.Load()
 	r, err := k.read()
@@ -86,7 +84,7 @@ func (k *Keys) reload() (changed bool, err error) {
 	case r.sum == before.sum:
 		return false, nil
 	case r.name != before.name:
-		return false, fmt.Errorf("cluster keys: %s names %s, and this node is %s until it is started anew",
+		return false, fmt.Errorf("cluster keys: %s names %s, and this node is %s until it is restarted",
 			filepath.Join(k.dir, nodeCert), r.name, before.name)
 	}
 	k.now.Store(r)
@@ -112,7 +110,7 @@ func (k *Keys) read() (*keyring, error) {
 	}
 	at := func(name string) string { return filepath.Join(k.dir, name) }
 	if !r.roots.AppendCertsFromPEM(text[caCert]) {
-		return nil, fmt.Errorf("%s holds no certificate", at(caCert))
+		return nil, fmt.Errorf("%s contains no certificate", at(caCert))
 	}
 	var err error
 	if r.node, err = tls.X509KeyPair(text[nodeCert], text[nodeKey]); err != nil {
@@ -124,7 +122,7 @@ func (k *Keys) read() (*keyring, error) {
 		return nil, fmt.Errorf("%s: %w", at(nodeCert), err)
 	}
 	if r.name, err = memberName(r.node.Leaf); err != nil {
-		return nil, fmt.Errorf(`%s: %w: make it anew with "castellan cluster renew"`, at(nodeCert), err)
+		return nil, fmt.Errorf(`%s: %w: renew it with "castellan cluster renew"`, at(nodeCert), err)
 	}
 	r.gossip, err = base64.StdEncoding.DecodeString(strings.TrimSpace(string(text[gossipKey])))
 	if err != nil || len(r.gossip) != 32 {
@@ -144,7 +142,7 @@ func (k *Keys) read() (*keyring, error) {
 	return r, nil
 }
 
-// memberName is the name in a member's certificate.
+// memberName returns the name in a member's certificate.
 func memberName(c *x509.Certificate) (string, error) {
 	if len(c.URIs) != 1 || c.URIs[0].Scheme != nameScheme || c.URIs[0].Host != nameRole {
 		return "", fmt.Errorf("%w: it names no member", errNotMember)
@@ -156,8 +154,8 @@ func memberName(c *x509.Certificate) (string, error) {
 	return name, nil
 }
 
-// config is for both ends of a connection. Sessions are not resumed: every connection
-// shows its certificate.
+// config returns the TLS configuration for both ends of a connection. Sessions are not resumed: every connection shows
+// its certificate.
 func (k *Keys) config() *tls.Config {
 	r := k.now.Load()
 	return &tls.Config{Certificates: []tls.Certificate{r.node}, RootCAs: r.roots, ClientCAs: r.roots, ServerName: nodeName,
@@ -165,7 +163,7 @@ func (k *Keys) config() *tls.Config {
 		VerifyConnection: func(s tls.ConnectionState) error { _, err := r.member(s); return err }}
 }
 
-// member is the name of the other end of a connection whose chain has been verified.
+// member returns the name of the other end of a connection whose chain has been verified.
 func (r *keyring) member(s tls.ConnectionState) (string, error) {
 	if len(s.PeerCertificates) == 0 {
 		return "", errNotMember
@@ -177,8 +175,8 @@ func (r *keyring) member(s tls.ConnectionState) (string, error) {
 	return memberName(leaf)
 }
 
-// stillMember checks a connection again, by the keys of now: its certificate may have
-// ended or been revoked meanwhile, or its authority dismissed.
+// stillMember checks a connection again with the current keys: its certificate may have expired or been revoked, or its
+// authority removed.
 func (k *Keys) stillMember(s tls.ConnectionState, now time.Time) error {
 	r := k.now.Load()
 	if _, err := r.member(s); err != nil {
@@ -189,11 +187,11 @@ func (k *Keys) stillMember(s tls.ConnectionState, now time.Time) error {
 	return err
 }
 
-// ends is when the node's certificate does.
+// ends returns when the node's certificate expires.
 func (k *Keys) ends() time.Time { return k.now.Load().node.Leaf.NotAfter }
 
-// Certificate tells of the node's certificate in a folder: its serial number as a list
-// of what is revoked has it, its name, and its end.
+// Certificate describes the node's certificate in a folder: its serial number in the format of the revocation list, its
+// name, and its expiry.
 func Certificate(dir string) (serial, name string, ends time.Time, err error) {
 	file := filepath.Join(dir, nodeCert)
 	text, err := os.ReadFile(file)

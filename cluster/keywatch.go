@@ -11,14 +11,13 @@ import (
 // Times of the keys of a running node.
 const (
 	readKeysEvery   = 2 * time.Second
-	checkConnsEvery = 30     // readings: certificates end also when no file changes
+	checkConnsEvery = 30     // readings: certificates expire even if no file changes
 	warnEvery       = 43_200 // readings: a day
-	// RenewWithin is how long before its end a certificate should be renewed.
+	// RenewWithin is how long before its expiry a certificate should be renewed.
 	RenewWithin = 30 * 24 * time.Hour
 )
 
-// CertificateEnds is when the certificate does that the node shows to others; zero
-// without keys.
+// CertificateEnds returns when this node's certificate expires; zero without keys.
 func (n *Node) CertificateEnds() time.Time {
 	if n.membership == nil || n.membership.o.Keys == nil {
 		return time.Time{}
@@ -26,8 +25,8 @@ func (n *Node) CertificateEnds() time.Time {
 	return n.membership.o.Keys.ends()
 }
 
-// Unmet is how many nodes the gossip tells of that have shown no certificate of a
-// member, neither here nor to a member.
+// Unmet returns the number of nodes in the gossip that have shown no member certificate, neither to this node nor to
+// another member.
 func (n *Node) Unmet() int64 {
 	if n.membership == nil {
 		return 0
@@ -35,7 +34,7 @@ func (n *Node) Unmet() int64 {
 	return n.membership.unmet.Load()
 }
 
-// TurnedAway counts the connections from others that no member made.
+// TurnedAway counts the rejected incoming connections: those that no member opened.
 func (n *Node) TurnedAway() int64 {
 	if n.membership == nil {
 		return 0
@@ -43,8 +42,8 @@ func (n *Node) TurnedAway() int64 {
 	return n.membership.turnedAway.Load()
 }
 
-// watchKeys reads the keys anew when their files change, closes connections whose
-// certificate counts no longer, and warns before the node's own ends.
+// watchKeys reads the keys again when their files change. It closes connections whose certificate is no longer valid,
+// and warns before the node's own certificate expires.
 func (ms *membership) watchKeys() {
 	tick := time.NewTicker(readKeysEvery)
 	defer tick.Stop()
@@ -62,12 +61,12 @@ func (ms *membership) watchKeys() {
 		switch {
 		case err != nil && err.Error() != complaint:
 			complaint = err.Error()
-			ms.log.Warn("cluster: the changed keys cannot be used; those from before are", "err", err)
+			ms.log.Warn("cluster: the changed keys are invalid; the previous keys stay in use", "err", err)
 		case err == nil:
 			complaint = ""
 		}
 		if changed {
-			ms.log.Info("cluster: the keys were read anew", "ends", ms.o.Keys.ends())
+			ms.log.Info("cluster: the keys were reloaded", "ends", ms.o.Keys.ends())
 			ms.warnOfEnd(time.Now())
 		}
 		if changed || i%checkConnsEvery == 0 {
@@ -76,15 +75,14 @@ func (ms *membership) watchKeys() {
 	}
 }
 
-// warnOfEnd warns of a certificate that ends soon: without one a node is no member.
+// warnOfEnd warns of a certificate that expires soon: without one a node is no member.
 func (ms *membership) warnOfEnd(now time.Time) {
 	if ends := ms.o.Keys.ends(); ends.Sub(now) < RenewWithin {
-		ms.log.Warn("cluster: this node's certificate ends soon; renew it", "ends", ends)
+		ms.log.Warn("cluster: this node's certificate expires soon; renew it", "ends", ends)
 	}
 }
 
-// checkConns closes the connections, of either direction, whose other end is no member
-// by the keys of now.
+// checkConns closes the connections, in either direction, whose other end is no member under the current keys.
 func (ms *membership) checkConns(now time.Time) {
 	ms.mu.Lock()
 	var conns []net.Conn
@@ -106,7 +104,7 @@ func (ms *membership) checkConns(now time.Time) {
 			continue
 		}
 		if err := ms.o.Keys.stillMember(secured.ConnectionState(), now); err != nil {
-			ms.log.Warn("cluster: a connection's certificate counts no longer", "with", c.RemoteAddr().String(), "err", err)
+			ms.log.Warn("cluster: a connection's certificate is no longer valid", "with", c.RemoteAddr().String(), "err", err)
 			c.Close()
 		}
 	}

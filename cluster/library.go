@@ -14,20 +14,17 @@ import (
 	"github.com/asynkron/protoactor-go/remote"
 )
 
-// This file plugs a node into protoactor's Cluster: what the library asks of a
-// provider of members and of a lookup of identities. request.go has its requests,
-// pid.go its PIDs and supervisor.go its supervision. The library's StartMember is
-// never called: it would listen with the stock remote, which cannot tell a message
-// that was never sent from one whose answer was lost.
+// This file connects a node to protoactor's Cluster: it implements the library's cluster provider and identity lookup.
+// request.go has its requests, pid.go its PIDs and supervisor.go its supervision. The library's StartMember is never
+// called. It would listen with the stock remote, which cannot distinguish a message that was never sent from one whose
+// answer was lost.
 
-// Cluster is the actor library's view of this node: its Request, RequestFuture and
-// Get reach every virtual actor, Config.Kinds has the kinds, MemberList has the
-// members, and a ClusterTopology goes to the event stream when they change. The
-// functions of the event stream must not block. It is started and stopped by Start,
-// Leave and Stop of the node.
+// Cluster returns the actor library's view of this node. Its Request, RequestFuture and Get reach every virtual actor.
+// Config.Kinds has the kinds, MemberList the members, and the event stream receives a ClusterTopology when the members
+// change. The functions of the event stream must not block. Start, Leave and Stop of the node start and stop it.
 func (n *Node) Cluster() *protoactor.Cluster { return n.library }
 
-// newLibrary makes the library's cluster over n.
+// newLibrary creates the library's cluster over n.
 func newLibrary(n *Node) *protoactor.Cluster {
 	n.provider = &provider{n: n}
 	config := protoactor.Configure("castellan", n.provider, lookup{n}, remote.Configure("", 0),
@@ -40,15 +37,14 @@ func newLibrary(n *Node) *protoactor.Cluster {
 	return c
 }
 
-// errNoClient: every process of a cluster owns its share.
+// errNoClient: every process is a full member of its cluster.
 var errNoClient = errors.New("cluster: a node is a member of its cluster; there are no clients")
 
-// provider tells the library which members there are. It implements
-// protoactor.ClusterProvider over the gossip of memberlist and, as gossip alone does
-// not make a member reachable, over the links.
+// provider reports the members to the library. It implements protoactor.ClusterProvider over the gossip of memberlist
+// and the links, because gossip alone does not make a member reachable.
 type provider struct {
 	n    *Node
-	told map[string]Member // the last members that the library was told
+	told map[string]Member // the members last reported to the library
 }
 
 // StartMember joins the other members and reports them from then on.
@@ -63,7 +59,7 @@ func (p *provider) StartMember(*protoactor.Cluster) error {
 // StartClient refuses: there are no clients.
 func (p *provider) StartClient(*protoactor.Cluster) error { return errNoClient }
 
-// Shutdown stops the node; gracefully: it first hands over what lives here.
+// Shutdown stops the node. A graceful shutdown first hands over its activations.
 func (p *provider) Shutdown(graceful bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
 	defer cancel()
@@ -74,8 +70,7 @@ func (p *provider) Shutdown(graceful bool) error {
 	return nil
 }
 
-// tell hands the members of now to the library's list, which publishes what has
-// changed. Only one goroutine calls it.
+// tell passes the current members to the library's list, which publishes the changes. Only one goroutine calls it.
 func (p *provider) tell(known map[string]Member) {
 	if maps.EqualFunc(p.told, known, func(a, b Member) bool { return a.ID == b.ID }) {
 		return
@@ -87,25 +82,24 @@ func (p *provider) tell(known map[string]Member) {
 		host, text, err := net.SplitHostPort(m.Address)
 		port, notNumber := strconv.ParseInt(text, 10, 32)
 		if err != nil || notNumber != nil {
-			p.n.log.Warn("cluster: a member's address is no host and port", "address", m.Address)
+			p.n.log.Warn("cluster: a member's address is not host:port", "address", m.Address)
 			continue
 		}
 		members = append(members, &protoactor.Member{Id: id, Host: host, Port: int32(port), Kinds: kinds})
 	}
 	c := p.n.library
-	// The list keeps whoever left in a block list of the remote, for ever. Ours may come
-	// back, when a network is whole again; so the list is a new one each time.
+	// The list keeps each member that left in a block list of the remote for ever. Here a member may come back after a
+	// network split, so the list is replaced each time.
 	c.Remote = remote.NewRemote(p.n.sys, c.Config.RemoteConfig)
 	c.MemberList.UpdateClusterTopology(members)
 }
 
-// lookup tells where an identity lives. It implements protoactor.IdentityLookup over
-// the ring and the lease.
+// lookup finds the member that owns an identity. It implements protoactor.IdentityLookup over the ring and the lease.
 type lookup struct{ n *Node }
 
-// Get names the virtual actor at the member that owns it; nil when nobody does, or
-// while this node would be the owner and holds no lease. The actor is activated by
-// its first message. A PID stays good when the actor sleeps, wakes or moves.
+// Get returns the PID of the virtual actor at the member that owns it. It is nil if there is no owner, or if this node
+// is the owner without a lease. The first message activates the actor. A PID stays valid when the actor is passivated,
+// activated or moved.
 func (l lookup) Get(ci *protoactor.ClusterIdentity) *actor.PID {
 	n := l.n
 	if n.kinds[ci.Kind] == nil || n.closed.Load() {
@@ -122,17 +116,17 @@ func (l lookup) Get(ci *protoactor.ClusterIdentity) *actor.PID {
 	return actor.NewPID(address, ci.AsKey())
 }
 
-// RemovePid has nothing to forget: a PID names an identity, not an activation.
+// RemovePid does nothing: a PID names an identity, not an activation.
 func (lookup) RemovePid(*protoactor.ClusterIdentity, *actor.PID) {}
 
-// Setup has nothing to do: the ring is the node's.
+// Setup does nothing: the ring belongs to the node.
 func (lookup) Setup(*protoactor.Cluster, []string, bool) {}
 
-// Shutdown has nothing to do: Stop of the node ends the activations.
+// Shutdown does nothing: Stop of the node ends the activations.
 func (lookup) Shutdown() {}
 
-// newKind makes the library's kind of one of ours: its middleware tells a new
-// activation its identity (ClusterInit), and the event stream of its end.
+// newKind converts one of our kinds to the library's. Its middleware sends a new activation its identity (ClusterInit),
+// and publishes the end of an activation on the event stream.
 func (n *Node) newKind(k Kind) *kind {
 	props := actor.PropsFromProducer(func() actor.Actor { return &activation{node: n, make: k.New} },
 		actor.WithMailbox(actor.UnboundedLockfree()), actor.WithDispatcher(n.work),
@@ -145,13 +139,13 @@ func (n *Node) newKind(k Kind) *kind {
 	return &kind{Kind: made, rows: k.Rows}
 }
 
-// nameOf is the name of a new activation: its identity and a number, "kind/id$number".
-// No other actor has such a name.
+// nameOf returns the name of a new activation: its identity and a number, "kind/id$number". No other actor has such a
+// name.
 func (n *Node) nameOf(key identity) string {
 	return key.kind + "/" + key.id + n.sys.ProcessRegistry.NextId()
 }
 
-// identityOf reads the name of an activation back.
+// identityOf parses the name of an activation.
 func identityOf(pid *actor.PID) identity {
 	name := pid.Id
 	if i := strings.LastIndexByte(name, '$'); i >= 0 {

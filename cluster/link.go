@@ -20,17 +20,16 @@ import (
 const (
 	dialTimeout  = time.Second
 	writeTimeout = 5 * time.Second
-	readTimeout  = 3 * time.Second // a link that says nothing for so long is broken: pings are answered
-	// unreachableAfter is how long a member may answer no pings before callers give up.
+	readTimeout  = 3 * time.Second // a link that is silent for longer is broken: pings are answered
+	// unreachableAfter is how long a member may leave pings unanswered before callers give up.
 	unreachableAfter = 700 * time.Millisecond
 )
 
-// maxQueued bounds the bytes that wait for a link.
+// maxQueued bounds the bytes queued for a link.
 const maxQueued = 32 << 20
 
-// frameQueue gathers the frames for one connection. Frames that arrive during a
-// write go with the next one: an idle connection sends at once, a busy one sends
-// more at a time.
+// frameQueue collects the frames for one connection. Frames that arrive during a write are sent with the next write: an
+// idle connection sends at once, a busy one sends more at a time.
 type frameQueue struct {
 	mu     sync.Mutex
 	buf    []byte
@@ -41,7 +40,7 @@ type frameQueue struct {
 
 func newFrameQueue() *frameQueue { return &frameQueue{wake: make(chan struct{}, 1)} }
 
-// put takes a frame to be sent; false when it will not be.
+// put queues a frame; false if it will not be sent.
 func (q *frameQueue) put(f *frame) bool {
 	q.mu.Lock()
 	if q.closed || len(q.buf) > maxQueued {
@@ -57,7 +56,7 @@ func (q *frameQueue) put(f *frame) bool {
 	return true
 }
 
-// close refuses frames from now on.
+// close refuses all further frames.
 func (q *frameQueue) close() {
 	q.mu.Lock()
 	q.closed = true
@@ -100,22 +99,21 @@ type connection struct {
 	net.Conn
 }
 
-// link carries this node's calls to another member, and their answers back. It
-// connects again whenever its connection breaks.
+// link carries this node's calls to another member, and the answers back. It reconnects whenever its connection breaks.
 type link struct {
 	membership *membership
 	to         Member
-	current    atomic.Pointer[connection] // nil while it is not connected
+	current    atomic.Pointer[connection] // nil while disconnected
 	dead       atomic.Bool                // the process is gone: its address refuses, or another process answers there
-	met        atomic.Bool                // the member has shown a certificate of its name, or a hello in the clear
-	barred     atomic.Bool                // what answers at its address shows none any more
-	vouches    atomic.Pointer[[]string]   // whom the member has met itself
-	taken      bool                       // it is a member here: met, or vouched for; the membership's lock guards it
-	answers    atomic.Bool                // the member has taken this node in
-	left       atomic.Bool                // the member has said that it leaves
-	knowsLeave atomic.Bool                // the member knows that this node leaves
-	answeredAt atomic.Int64               // when the last answered ping was sent; the clock of the membership
-	until      time.Time                  // when it is closed, once the member has gone; the membership's lock guards it
+	met        atomic.Bool                // the member has shown a certificate with its name, or an unencrypted hello
+	barred     atomic.Bool                // its address no longer shows such a certificate
+	vouches    atomic.Pointer[[]string]   // the members that the member has met itself
+	taken      bool                       // it is a member here: met, or vouched for; guarded by the membership's lock
+	answers    atomic.Bool                // the member has accepted this node
+	left       atomic.Bool                // the member has announced that it leaves
+	knowsLeave atomic.Bool                // the member has learned that this node leaves
+	answeredAt atomic.Int64               // when the last answered ping was sent, by the clock of the membership
+	until      time.Time                  // when it is closed after the member has gone; guarded by the membership's lock
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -123,8 +121,8 @@ type link struct {
 
 var errStranger = errors.New("cluster: another node answers at this address")
 
-// run connects and serves until the link is stopped. A dying process resets its
-// connections before its listener is gone, so only the third refusal counts.
+// run connects and serves until the link is stopped. A dying process resets its connections before its listener is
+// gone, so only the third refusal counts.
 func (l *link) run() {
 	pauses := []time.Duration{5, 10, 20, 50, 100, 200, 500}
 	refused := 0
@@ -147,7 +145,7 @@ func (l *link) run() {
 			if refused++; refused == 3 {
 				l.barred.Store(true)
 				l.membership.wake()
-				l.membership.log.Warn("cluster: what answers for a member is none", "member", l.to.ID, "err", err)
+				l.membership.log.Warn("cluster: a non-member answers at a member's address", "member", l.to.ID, "err", err)
 			}
 		}
 		if err != nil && i == len(pauses) {
@@ -189,8 +187,7 @@ func (l *link) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// serve carries frames until the connection breaks, and then fails the calls that
-// went by it.
+// serve carries frames until the connection breaks, and then fails the calls on it.
 func (l *link) serve(conn net.Conn) {
 	s := &connection{newFrameQueue(), conn}
 	stop := context.AfterFunc(l.ctx, func() { conn.Close() })
@@ -227,7 +224,7 @@ func (l *link) serve(conn net.Conn) {
 				l.vouches.Store(&ids)
 				l.membership.wake()
 			}
-			if known || l.answers.Load() { // one that has never taken this node in cannot have replaced it
+			if known || l.answers.Load() { // one that has never accepted this node cannot have replaced it
 				l.membership.confirm(int64(f.req), known)
 			}
 			continue
@@ -249,8 +246,8 @@ func (l *link) unreachable() bool {
 	return l.membership.clock()-l.answeredAt.Load() > int64(unreachableAfter)
 }
 
-// answersNow reports whether the link to a member is up and the member has answered a
-// ping lately; a nil link is to nobody. The caller holds the membership's lock.
+// answersNow reports whether the link to a member is up and the member has recently answered a ping; a nil link has no
+// member. The caller holds the membership's lock.
 func (l *link) answersNow() bool {
 	return l != nil && l.taken && l.answers.Load() && l.current.Load() != nil && !l.unreachable() &&
 		!l.dead.Load() && !l.barred.Load()
@@ -280,7 +277,7 @@ func answerOf(f *frame) any {
 	return m
 }
 
-// call asks the member for the answer of an actor there.
+// call sends a request to an actor on the member and returns its answer.
 func (l *link) call(ctx context.Context, within time.Duration, f frame, msg proto.Message) (proto.Message, error) {
 	s := l.current.Load()
 	if s == nil || msg != nil && l.unreachable() {

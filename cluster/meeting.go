@@ -13,14 +13,13 @@ import (
 	"time"
 )
 
-// This file says who is a member. The gossip tells of nodes, and whoever has its key
-// can tell of any. A node owns something, and is asked for it, once it has been met: a
-// link to its address has shown a certificate with its name, and its process has seen
-// this node's (SEC-46). A member also takes in whom another member has met: then a network that
-// is cut between two of them does not give them different rings.
+// This file decides which nodes are members. The gossip reports nodes, and any process with the gossip key can report
+// any node. A node owns identities, and receives calls, once it has been met. That means: a link to its address has
+// shown a certificate with its name, and its process has seen this node's certificate (SEC-46). A node also accepts a
+// member that another member has met. So a broken connection between two of them does not give them different rings.
 
-// meet opens the links to all whom the gossip tells of, and takes in those that are
-// met or vouched for. It returns the members that this node has met, as JSON.
+// meet opens the links to all nodes in the gossip, and accepts those that are met or vouched for. It returns the
+// members that this node has met, as JSON.
 func (ms *membership) meet() []byte {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -52,14 +51,14 @@ func (ms *membership) meet() []byte {
 	slices.Sort(met)
 	text, err := json.Marshal(met)
 	if err != nil {
-		panic(err) // strings always can be written
+		panic(err) // strings can always be encoded
 	}
 	return text
 }
 
-// giveUp takes a node out whom the gossip does not hear any more. On a starved machine a
-// member is given up that only answered late, and comes back at once; its actors would
-// move to and fro. So one that answers this node stays for doubtTime.
+// giveUp removes a node that the gossip has lost. On a starved machine the gossip may give up a member that only
+// answered late and comes back at once; its actors would move back and forth. So a member that answers this node stays
+// for doubtTime.
 func (ms *membership) giveUp(id string) {
 	ms.mu.Lock()
 	if m, known := ms.peers[id]; known && !m.Leaving && ms.links[id].answersNow() {
@@ -81,9 +80,9 @@ func (ms *membership) dial(ctx context.Context, address string) (net.Conn, error
 	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 }
 
-// awaitMembers waits until this node has met every member that the gossip tells of, or
-// knows that it will not: what it has not met owns nothing in its eyes. When it meets
-// nobody, they may be there all the same, and the witness is asked.
+// awaitMembers waits until this node has met every member in the gossip, or has learned that it cannot. In its view, a
+// member that it has not met owns nothing. If it meets no member, other members may still exist, and it calls the
+// witness.
 func (ms *membership) awaitMembers() {
 	var silent map[string]Member
 	met := false
@@ -112,8 +111,8 @@ func (ms *membership) awaitMembers() {
 	}
 }
 
-// receive is the handshake with a peer, up to its hello. The name in its certificate
-// must be the one in its id.
+// receive performs the handshake with a peer, up to its hello. The name in its certificate must match the one in its
+// id.
 func (ms *membership) receive(conn net.Conn, r *bufio.Reader) (hello frame, buf []byte, err error) {
 	if c, ok := conn.(*tls.Conn); ok {
 		if err := c.HandshakeContext(ms.ctx); err != nil {
@@ -129,8 +128,8 @@ func (ms *membership) receive(conn net.Conn, r *bufio.Reader) (hello frame, buf 
 	return hello, buf, checkName(conn, hello.id)
 }
 
-// awaitJoined holds the answer to a member's hello back while this node is joining:
-// whom it answers sends it calls. Those that are joining themselves wait for it.
+// awaitJoined delays the answer to a member's hello while this node is joining, because the answer permits calls. Nodes
+// that are joining themselves wait for it.
 func (ms *membership) awaitJoined(hello *frame) {
 	for end := time.Now().Add(dialTimeout); ms.joining.Load() && hello.code != codeJoining; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) || ms.ctx.Err() != nil {
@@ -139,14 +138,14 @@ func (ms *membership) awaitJoined(hello *frame) {
 	}
 }
 
-// isNoMember reports whether the other end has shown a certificate, and no member's.
+// isNoMember reports whether the other end has shown a certificate that belongs to no member.
 func isNoMember(err error) bool {
 	var chain *tls.CertificateVerificationError
 	return errors.Is(err, errNotMember) || errors.As(err, &chain)
 }
 
-// checkName compares the name in the other end's certificate with the one in its id.
-// An id of the program before this one has none.
+// checkName compares the name in the other end's certificate with the one in its id. An id of the previous version of
+// the program has none.
 func checkName(conn net.Conn, id string) error {
 	c, ok := conn.(*tls.Conn)
 	if !ok {
@@ -162,7 +161,7 @@ func checkName(conn net.Conn, id string) error {
 	return nil
 }
 
-// newID is the id of a process that starts: where it is, when it began and its name.
+// newID returns the id of a starting process: its address, its start time and its name.
 func newID(address string, began time.Time, name string) string {
 	id := fmt.Sprintf("%s~%016x", address, began.UnixNano())
 	if name != "" {
@@ -171,7 +170,7 @@ func newID(address string, began time.Time, name string) string {
 	return id
 }
 
-// splitID takes an id apart.
+// splitID splits an id into its parts.
 func splitID(id string) (address, name string, named bool) {
 	address, rest, _ := strings.Cut(id, "~")
 	_, name, named = strings.Cut(rest, "~")

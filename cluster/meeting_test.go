@@ -13,8 +13,8 @@ import (
 	"castellan/internal/porttest"
 )
 
-// A member that one node cannot reach and another has met is a member for both: their
-// rings are the same, as in a network that is cut between two of three.
+// If one node cannot reach a member and another node has met it, it is a member for both. Their rings are the same, as
+// when the connection between two of three nodes is broken.
 func TestMembersVouch(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -22,7 +22,7 @@ func TestMembersVouch(t *testing.T) {
 	together(t, a, b)
 	l := listen(t)
 	shy := Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
-	go func() { // it greets a, and nobody else
+	go func() { // it greets only a
 		for {
 			conn, err := l.Accept()
 			if err != nil {
@@ -48,8 +48,7 @@ func TestMembersVouch(t *testing.T) {
 	}
 }
 
-// vouchedFor makes a member that takes connections and never speaks: n cannot reach it,
-// and another member has met it.
+// vouchedFor adds a member that accepts connections and never speaks: n cannot reach it, and another member has met it.
 func vouchedFor(t *testing.T, n *Node) Member {
 	t.Helper()
 	l := listen(t)
@@ -63,8 +62,8 @@ func vouchedFor(t *testing.T, n *Node) Member {
 	return m
 }
 
-// A node that starts and meets none of those that the gossip tells of does not know
-// that it is alone. It asks, without weight, and serves when nobody is there.
+// A starting node that meets no node of the gossip cannot be sure that it is alone. It calls the witness, without
+// weight, and serves if there is no other component.
 func TestNewcomerThatMeetsNobody(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	silent := listen(t)
@@ -77,7 +76,7 @@ func TestNewcomerThatMeetsNobody(t *testing.T) {
 	n.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	var nobody atomic.Bool
 	var asked atomic.Int32
-	n.OnPartition(func(_ context.Context, side Component) (bool, error) {
+	n.OnNetworkSplit(func(_ context.Context, side Component) (bool, error) {
 		asked.Add(1)
 		if side != (Component{0, n.Address()}) {
 			t.Errorf("asked for %+v", side)
@@ -99,8 +98,8 @@ func TestNewcomerThatMeetsNobody(t *testing.T) {
 	}
 }
 
-// When a node has started, every member knows it: also those that it has not joined by,
-// which hear of it by gossip later.
+// When a node has started, every member has it, including the members that it did not join through, which normally
+// learn of it later.
 func TestStartedNodesAreKnown(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)

@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// membership is a node as a member of its cluster: the members, the ring that says
-// which of them owns what, and the links to them.
+// membership is a node's role as a member of its cluster: the members, the ring that assigns identities to them, and
+// the links to them.
 type membership struct {
 	n    *Node
 	o    Options
@@ -24,13 +24,13 @@ type membership struct {
 	self Member // ID, Address and Version; they do not change
 
 	ring           atomic.Pointer[ring]
-	known          atomic.Pointer[map[string]Member] // the members, leaving ones included
+	known          atomic.Pointer[map[string]Member] // the members, including the leaving ones
 	changed        atomic.Pointer[chan struct{}]     // closed when a caller should look again
 	met            atomic.Pointer[[]byte]            // the members whose certificate this node has seen, as JSON
-	unmet          atomic.Int64                      // members by gossip alone
-	newcomer       atomic.Bool                       // it has met none of those that the gossip told of at its start
-	joining        atomic.Bool                       // it does not know the members yet
-	joined         atomic.Bool                       // it does, and its first ring is to come
+	unmet          atomic.Int64                      // members only in the gossip
+	newcomer       atomic.Bool                       // it has met no node that was in the gossip at its start
+	joining        atomic.Bool                       // it does not have the list of members yet
+	joined         atomic.Bool                       // it has the list, and its first ring is not built yet
 	alone          atomic.Bool                       // it is the only member: no other can confirm its lease
 	confirmedAt    atomic.Int64                      // when the last confirmed ping was sent
 	unsettledUntil atomic.Int64
@@ -48,9 +48,9 @@ type membership struct {
 	leaseMu        sync.Mutex
 
 	mu         sync.Mutex
-	peers      map[string]Member // by gossip, which knows no certificates
+	peers      map[string]Member // by gossip, which does not check certificates
 	links      map[string]*link
-	doubted    map[string]time.Time // since when: those whom the gossip has given up, and who answer here
+	doubted    map[string]time.Time // when the gossip gave up members that still answer here
 	pastRings  []pastRing
 	activating map[identity]*pendingActivation
 	moved      map[identity]time.Time
@@ -58,8 +58,8 @@ type membership struct {
 	seen       map[string]bool   // members that were ever on the ring
 	onMove     []func(moved func(kind, id string) bool)
 
-	unreachable map[string]Member // members that left without a word; see partition.go
-	partitioned atomic.Bool
+	unreachable map[string]Member // members that became unreachable without a goodbye; see networksplit.go
+	split       atomic.Bool
 	witnessing  atomic.Bool
 
 	announcedLeave atomic.Bool // it has announced that it leaves
@@ -87,13 +87,13 @@ func (ms *membership) belongs(id string) bool {
 	return ok
 }
 
-// wakeCallers has waiting callers look for their owners again.
+// wakeCallers makes waiting callers look up their owners again.
 func (ms *membership) wakeCallers() {
 	next := make(chan struct{})
 	close(*ms.changed.Swap(&next))
 }
 
-// wake has the loop rebuild the ring.
+// wake makes the loop rebuild the ring.
 func (ms *membership) wake() {
 	select {
 	case ms.kick <- struct{}{}:
@@ -117,7 +117,7 @@ func (ms *membership) loop() {
 	}
 }
 
-// ping asks every member whether this node belongs.
+// ping asks every member to confirm this node's membership.
 func (ms *membership) ping() {
 	ms.mu.Lock()
 	links := slices.Collect(maps.Values(ms.links))
@@ -132,7 +132,7 @@ func (ms *membership) ping() {
 	}
 }
 
-// rebuild makes the ring anew from the members of now.
+// rebuild builds the ring again from the current members.
 func (ms *membership) rebuild() {
 	met := ms.meet()
 	if ms.joining.Load() && !ms.joined.Load() {
@@ -180,7 +180,7 @@ func (ms *membership) rebuild() {
 		}
 	}
 	ms.mu.Unlock()
-	if len(seated) == 0 { // all members leave: they keep what they have
+	if len(seated) == 0 { // all members leave: they keep their identities
 		seated = slices.Collect(maps.Values(known))
 	}
 	ms.known.Store(&known)
@@ -190,7 +190,7 @@ func (ms *membership) rebuild() {
 	if len(known) > 1 {
 		ms.newcomer.Store(false)
 	}
-	ms.detectPartition(known)
+	ms.detectNetworkSplit(known)
 	ms.noteAlone(len(known) == 1)
 	for _, l := range gone { // they no longer answer
 		if s := l.current.Load(); s != nil {
@@ -203,7 +203,7 @@ func (ms *membership) rebuild() {
 	ms.rebuilds.Add(1)
 }
 
-// noteAlone notes whether this node is the only member.
+// noteAlone records whether this node is the only member.
 func (ms *membership) noteAlone(alone bool) {
 	if alone == ms.alone.Load() {
 		return
@@ -236,7 +236,7 @@ func (ms *membership) install(next *ring) {
 		if m.ID == ms.self.ID {
 			continue
 		}
-		// A member that a young node hears of late may be older than this node.
+		// A member that a new node learns of late may be older than this node.
 		if !before.has(m.ID) && (ms.seen[m.ID] || len(before.seats) > 1 && ms.clock() < int64(grace)) {
 			back = append(back, m.ID)
 			ms.rememberRing(&ring{[]seat{m}}) // it may have owned everything alone

@@ -42,7 +42,7 @@ func TestMembersShareTheWork(t *testing.T) {
 	if len(at) != 3 || c.broken.Load() > 0 {
 		t.Errorf("activations %v, %d answers of a second one", at, c.broken.Load())
 	}
-	// What names a node lives there.
+	// An identity with a node's address belongs to that node.
 	for _, n := range []*Node{a, b, d} {
 		if got, err := tell(t.Context(), b, n.Address(), ""); err != nil || got != n.Address() {
 			t.Errorf("the identity of %s answers at %s, %v", n.Address(), got, err)
@@ -72,8 +72,7 @@ func TestMembersShareTheWork(t *testing.T) {
 	a.Send(NodeReceiver("127.0.0.1:1~0", "ear"), wrapperspb.String("nobody is there"))
 }
 
-// Members come and go under load: every call is answered, and never by an
-// activation that another one has replaced.
+// Members come and go under load: every call is answered, and never by an activation that has been replaced.
 func TestJoinAndLeaveUnderLoad(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
@@ -113,8 +112,7 @@ func TestJoinAndLeaveUnderLoad(t *testing.T) {
 	}
 }
 
-// Who waits for an activation that moves is carried to its next owner, and
-// what it had begun is finished.
+// A caller that waits for an activation that moves is redirected to its next owner, and the started work is finished.
 func TestWaitersFollowTheirActivation(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -162,8 +160,7 @@ func TestWaitersFollowTheirActivation(t *testing.T) {
 	}
 }
 
-// A member that dies without a word is given up as soon as its address
-// refuses; what it had is activated elsewhere.
+// A crashed member is given up as soon as its address refuses connections; its identities are activated elsewhere.
 func TestDeathIsNoticed(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -191,8 +188,7 @@ func TestDeathIsNoticed(t *testing.T) {
 	}
 }
 
-// A process that is started again where one has just died takes its place; what
-// was sent to the dead one does not reach it.
+// A process that starts at the address of a crashed one replaces it. Messages to the crashed process do not reach it.
 func TestRestartOnTheSameAddress(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
@@ -224,8 +220,8 @@ func TestRestartOnTheSameAddress(t *testing.T) {
 	}
 }
 
-// A node that does not know whether it belongs serves nothing; when it knows
-// again it begins anew with what it owns.
+// A node without a confirmed membership serves nothing. When it is confirmed again, it starts over with the identities
+// that it owns.
 func TestMembershipLease(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -242,7 +238,7 @@ func TestMembershipLease(t *testing.T) {
 			t.Fatalf("%s, %v, %d activations", got, err, c.births[id])
 		}
 	}
-	// The other member does not know b for a while, as after a freeze.
+	// The other member does not have b for a while, as after a freeze.
 	known := *a.membership.known.Load()
 	a.membership.known.Store(&map[string]Member{a.Address(): known[a.Address()]})
 	b.membership.confirm(0, false)
@@ -280,7 +276,7 @@ func TestNobodyWaitsForTheUnreachable(t *testing.T) {
 	}
 }
 
-// What is queued for an activation that was dropped is not handled by it.
+// A dropped activation does not handle its queued messages.
 func TestDroppedActivationsHandleNothing(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)

@@ -1,22 +1,19 @@
-// Package cluster runs virtual actors: a call of (kind, id) reaches the one
-// activation of that identity, on whichever node it lives, and activates it when
-// it lives nowhere. The package knows nothing of what the actors do.
+// Package cluster runs virtual actors: a call of (kind, id) reaches the single activation of that identity, on
+// whichever node it is, and creates it if there is none. The package is independent of the actors' logic.
 //
-// The one idea: callers and actors see the same small contract on a single node and on many: protoactor's Cluster on
-// one side, actor.Actor and ContextOf on the other. Solo is the runtime of one node: the same table of activations
-// without a transport; nothing listens and nothing gossips. New is a member of a cluster: membership by gossip
-// (gossip.go), a ring that assigns identities to members (ring.go, membership.go), links between the members (link.go,
-// peer.go) and the rules by which an activation moves (handover.go).
+// The one idea: callers and actors see the same small contract on a single node and on many. It is protoactor's Cluster
+// on one side, and actor.Actor and ContextOf on the other. Solo is the runtime of one node: the same table of
+// activations without a transport; nothing listens and nothing gossips. New is a member of a cluster. Membership is by
+// gossip (gossip.go), and a ring assigns identities to members (ring.go, membership.go). Links connect the members
+// (link.go, peer.go), and handover.go has the rules by which an activation moves.
 //
-// Who owns what: a member activates only what the ring gives it, after the members
-// that owned it lately have let go, and while it holds a membership lease: another
-// member has confirmed within the last second that this one belongs. A cut network
-// can break that for moments (partition.go), so state in rows is fenced.
+// Ownership: a member activates only identities that the ring assigns to it, after the recent owners have released
+// them, and while it holds a membership lease. A lease means that another member has confirmed this membership within
+// the last second. A network split can break that for moments (networksplit.go), so state in rows is fenced.
 //
-// Virtual actors are reached by protoactor's own Cluster (library.go): its Request,
-// RequestFuture and Get, over its actor system, processes, mailboxes and supervision.
-// Its provider of members, lookup of identities and requests are ours, and its remote
-// is never started: docs/decisions/0010-the-library-s-cluster-over-our-links.md says
+// Virtual actors are reached by protoactor's own Cluster (library.go): its Request, RequestFuture and Get, over its
+// actor system, processes, mailboxes and supervision. The provider of members, the identity lookup and the requests are
+// ours, and the library's remote is never started. docs/decisions/0010-the-library-s-cluster-over-our-links.md explains
 // why. Start reading at library.go, then Node and activation.go.
 package cluster
 
@@ -35,7 +32,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Errors of a request. NeverSent tells those of a message that nobody has acted on.
+// Errors of a request. NeverSent identifies those of a message that no actor has received.
 var (
 	ErrBusy    = errors.New("cluster: too many messages are waiting")
 	ErrStopped = errors.New("cluster: the node is stopping")
@@ -45,37 +42,34 @@ var (
 	ErrLost    = errors.New("cluster: no answer; the owner was lost before it came")
 )
 
-// NeverSent reports whether a request failed before an actor got its message. After
-// any other error the actor may have acted on it.
+// NeverSent reports whether a request failed before an actor got its message. After any other error the actor may have
+// acted on it.
 func NeverSent(err error) bool {
 	return errors.Is(err, ErrNotSent) || errors.Is(err, ErrBusy) || errors.Is(err, ErrStopped) || errors.Is(err, ErrKind)
 }
 
-// These never reach callers: the owner is to be looked up again. After errElsewhere
-// the message was not acted on; after errMoved an actor had it, and it is safe to send
-// again.
+// These errors never reach callers: the owner is looked up again. After errElsewhere no actor had the message; after
+// errMoved an actor had it, and it is safe to send again.
 var (
 	errElsewhere = errors.New("cluster: not here")
 	errMoved     = fmt.Errorf("%w any more", errElsewhere)
 )
 
-// Limits of admission. The runtime's mailboxes are unbounded, so messages are
-// counted before they enter one.
+// Limits of admission. The runtime's mailboxes are unbounded, so messages are counted before they enter one.
 const (
 	maxWaiting = 1024 // messages per activation
 	maxCalls   = 1 << 17
 )
 
-// DefaultTimeout bounds a request that says nothing else.
+// DefaultTimeout bounds a request without a timeout of its own.
 const DefaultTimeout = 15 * time.Second
 
-// Kind names a sort of virtual actors. New makes the actor of an activation; see ContextOf.
+// Kind describes a kind of virtual actors. New creates the actor of an activation; see ContextOf.
 type Kind struct {
 	Name string
 	New  func() actor.Actor
-	// Rows: what its actors know stands in rows that are fenced. When two components
-	// of a cut cluster meet again, both may have acted: such actors are activated
-	// anew, and lose nothing.
+	// Rows: the state of its actors is in fenced rows. When the two components of a network split meet again, both may
+	// have acted: such actors are activated again, and lose nothing.
 	Rows bool
 }
 
@@ -91,7 +85,7 @@ type Node struct {
 	seed            maphash.Seed
 	live            atomic.Int64
 	closed          atomic.Bool
-	membership      *membership // nil on a node that is alone
+	membership      *membership // nil on a node without a cluster
 	traces          Tracing
 	admit           func(ctx context.Context) error
 	witness         func(ctx context.Context, component Component) (bool, error)
@@ -116,7 +110,7 @@ type shard struct {
 	m  map[identity]*activationSlot
 }
 
-// Solo starts a node that is alone. Register its kinds before the first request.
+// Solo starts a node without a cluster. Register its kinds before the first request.
 func Solo(log *slog.Logger) *Node { return newNode(log) }
 
 func newNode(log *slog.Logger) *Node {
@@ -136,20 +130,18 @@ func newNode(log *slog.Logger) *Node {
 	return n
 }
 
-// Register makes a kind known. It must not be called after the first request, nor
-// after Start.
+// Register registers kinds. It must not be called after the first request, nor after Start.
 func (n *Node) Register(ks ...Kind) {
 	for _, k := range ks {
 		n.kinds[k.Name] = n.newKind(k)
 	}
 }
 
-// Admit has check asked before a request goes to an owner. One that it refuses
-// fails with its error and goes nowhere. It is set before Start.
+// Admit sets a check that runs before a request is sent to an owner. A refused request fails with the error of the
+// check and is not sent. It is called before Start.
 func (n *Node) Admit(check func(ctx context.Context) error) { n.admit = check }
 
-// Address names this node to others. An identity that has a node's address as
-// its id lives on that node.
+// Address returns this node's address. An identity that has a node's address as its id belongs to that node.
 func (n *Node) Address() string {
 	if n.membership != nil {
 		return n.membership.self.ID
@@ -157,16 +149,15 @@ func (n *Node) Address() string {
 	return n.sys.Address()
 }
 
-// Owns reports whether the activation of (kind, id) belongs on this node. A
-// node that is alone owns them all.
+// Owns reports whether this node owns (kind, id). A node without a cluster owns every identity.
 func (n *Node) Owns(kind, id string) bool {
 	return n.membership == nil || n.membership.owns(identity{kind, id})
 }
 
-// Live is the number of activations on this node.
+// Live returns the number of activations on this node.
 func (n *Node) Live() int64 { return n.live.Load() }
 
-// Calls is the number of calls that wait for an answer.
+// Calls returns the number of calls that wait for an answer.
 func (n *Node) Calls() int64 {
 	if n.membership != nil {
 		return n.membership.calls.Load()
@@ -174,8 +165,7 @@ func (n *Node) Calls() int64 {
 	return n.pending.waiting.Load()
 }
 
-// request sends msg to the activation of key and returns its answer. Commands are safe
-// to repeat, also after an error.
+// request sends msg to the activation of key and returns its answer. Commands are safe to repeat, also after an error.
 func (n *Node) request(s settings, key identity, msg proto.Message) (proto.Message, error) {
 	if n.traces == nil {
 		return n.call(s, key, "", msg)
@@ -213,7 +203,7 @@ func (n *Node) entered(key identity) (*activationSlot, error) {
 	}
 }
 
-// tell sends msg to the activation of key and does not wait. It may be lost.
+// tell sends msg to the activation of key and does not wait. The message may be lost.
 func (n *Node) tell(key identity, msg proto.Message) {
 	if n.membership != nil {
 		n.membership.tell(opTell, key, msg)
@@ -224,20 +214,20 @@ func (n *Node) tell(key identity, msg proto.Message) {
 	}
 }
 
-// Target is the receiver of a message that Send sends: ActiveActor or NodeReceiver.
+// Target is the receiver of Send: ActiveActor or NodeReceiver.
 type Target struct {
 	key           identity
 	address, name string
 }
 
-// ActiveActor is the activation of an identity. A message to an identity without one is dropped.
+// ActiveActor is the activation of an identity. A message to an identity without an activation is dropped.
 func ActiveActor(kind, id string) Target { return Target{key: identity{kind, id}} }
 
-// NodeReceiver is what Listen named on the node with that address.
+// NodeReceiver is the receiver that Listen registered on the node with that address.
 func NodeReceiver(address, name string) Target { return Target{address: address, name: name} }
 
-// Send sends msg and does not wait. It may be lost. A request that is answered goes to a virtual actor by the
-// Cluster of the library, and to another member by Ask.
+// Send sends msg and does not wait. The message may be lost. For a request with an answer, use the library's Cluster
+// for a virtual actor, and Ask for another member.
 func (n *Node) Send(to Target, msg proto.Message) {
 	switch {
 	case to.name != "" && to.address == n.Address():
@@ -263,8 +253,7 @@ func (n *Node) tellLive(key identity, msg proto.Message) {
 	}
 }
 
-// Listen names a receiver of this node for Send. The function runs on the
-// sender's goroutine and must not block.
+// Listen registers a receiver of this node for Send. The function runs on the sender's goroutine and must not block.
 func (n *Node) Listen(name string, receive func(proto.Message)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -280,8 +269,7 @@ func (n *Node) receive(name string, msg proto.Message) {
 	}
 }
 
-// Stop refuses new calls, lets those that wait finish until ctx ends, and
-// stops every actor.
+// Stop refuses new calls, lets waiting calls finish until ctx ends, and stops every actor.
 func (n *Node) Stop(ctx context.Context) {
 	if n.closed.Swap(true) {
 		return
@@ -322,7 +310,7 @@ func (n *Node) find(key identity) *activationSlot {
 	return s.m[key]
 }
 
-// activate finds the activation of key or makes it.
+// activate returns the activation of key and creates it if needed.
 func (n *Node) activate(key identity) (*activationSlot, error) {
 	if slot := n.find(key); slot != nil {
 		return slot, nil
@@ -357,7 +345,7 @@ func (n *Node) activate(key identity) (*activationSlot, error) {
 	return slot, nil
 }
 
-// remove takes c out of the table; false when it is not in it.
+// remove removes c from the table; false if it is not in it.
 func (n *Node) remove(slot *activationSlot) bool {
 	s := n.shard(slot.key)
 	s.mu.Lock()
@@ -367,7 +355,7 @@ func (n *Node) remove(slot *activationSlot) bool {
 	}
 	delete(s.m, slot.key)
 	n.live.Add(-1)
-	if n.logsActivations { // the tests tell from lastActed whether two of one identity acted at once
+	if n.logsActivations { // tests use lastActed to check that no two activations of one identity acted at once
 		n.log.Debug("cluster: an activation ended", "kind", slot.key.kind, "id", slot.key.id, "acted", slot.lastActed.Load())
 	}
 	if slot.done != nil {

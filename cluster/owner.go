@@ -8,20 +8,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// This file is how a member of a cluster sends to the owner of an identity.
+// This file sends messages to the owner of an identity, as a member of a cluster.
 
-// Pauses of a call between two looks for the owner.
+// Pauses of a call between two lookups of the owner.
 const (
 	firstPause = 2 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
-	// findTime is how long an owner is looked for. It is shorter than the patience of
-	// callers, so a caller learns that nothing of the call is left behind.
+	// findTime is how long the owner is looked up. It is shorter than the patience of callers, so a caller learns that
+	// nothing of the call is left behind.
 	findTime = 900 * time.Millisecond
 )
 
-// call looks for the owner and asks it, and looks again when the owner has changed.
-// A message that a lost owner may have acted on is not sent twice: the caller
-// decides about that.
+// call looks up the owner and calls it, and looks it up again if the owner has changed. A message that a lost owner may
+// have acted on is not sent twice: the caller decides about that.
 func (ms *membership) call(s settings, key identity, along string, msg proto.Message) (m proto.Message, err error) {
 	switch {
 	case ms.n.kinds[key.kind] == nil:
@@ -68,7 +67,7 @@ func (ms *membership) call(s settings, key identity, along string, msg proto.Mes
 	}
 }
 
-// once asks the owner of this moment.
+// once calls the current owner.
 func (ms *membership) once(ctx context.Context, within time.Duration, key identity, along string,
 	msg proto.Message) (proto.Message, error) {
 	if within <= 0 {
@@ -104,7 +103,7 @@ func (ms *membership) once(ctx context.Context, within time.Duration, key identi
 	return ms.n.pending.askHere(ctx, within, slot.pid, along, msg)
 }
 
-// tell sends a message without an answer to the owner of this moment.
+// tell sends a message without an answer to the current owner.
 func (ms *membership) tell(op uint64, key identity, msg proto.Message) {
 	if ms.ctx.Err() != nil {
 		return
@@ -135,7 +134,7 @@ func (ms *membership) tellHere(key identity, msg proto.Message) {
 	}
 }
 
-// post sends to a receiver of another member.
+// post sends a message to a receiver of another member.
 func (ms *membership) post(to, name string, msg proto.Message) {
 	if l := ms.linkTo(to); l != nil {
 		l.send(frame{op: opPost, kind: name}, msg)

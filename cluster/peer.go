@@ -14,15 +14,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// peer is the other end of a link: it takes the calls of one member. It is an actor
-// process whose PID stands for the caller there, so an actor answers as it answers
-// on its own node.
+// peer is the other end of a link: it receives the calls of one member. It is an actor process whose PID represents the
+// remote caller, so an actor answers as it does on its own node.
 type peer struct {
 	membership *membership
 	from       string
 	queue      *frameQueue
 	pid        *actor.PID
-	told       *[]byte // the list of members that it was sent last
+	told       *[]byte // the list of members that it was last sent
 }
 
 // maxPeers bounds the connections that members may have open here.
@@ -44,15 +43,14 @@ func (ms *membership) accept() {
 	}
 }
 
-// serve takes frames until the connection ends. Whatever a peer sends, the worst
-// that follows is the end of its connection.
+// serve reads frames until the connection ends. The worst effect of any input is the end of its own connection.
 func (ms *membership) serve(a *arrival) {
 	var conn net.Conn = a
 	defer conn.Close()
 	defer ms.arrivals.end(a)
 	defer func() {
 		if p := recover(); p != nil {
-			ms.log.Warn("cluster: a peer sent what cannot be read", "from", conn.RemoteAddr().String(),
+			ms.log.Warn("cluster: a peer sent an unreadable frame", "from", conn.RemoteAddr().String(),
 				"panic", p, "stack", string(debug.Stack()))
 		}
 	}()
@@ -68,7 +66,7 @@ func (ms *membership) serve(a *arrival) {
 	hello, buf, err := ms.receive(conn, r)
 	if err != nil {
 		ms.turnedAway.Add(1)
-		ms.log.Debug("cluster: a connection that no member made", "from", conn.RemoteAddr().String(), "err", err)
+		ms.log.Debug("cluster: rejected a connection of a non-member", "from", conn.RemoteAddr().String(), "err", err)
 		return
 	}
 	defer ms.serving.Add(-1)
@@ -79,7 +77,7 @@ func (ms *membership) serve(a *arrival) {
 	ms.awaitJoined(&hello)
 	back := frame{op: opHello, id: ms.self.ID}
 	if _, err := conn.Write(back.append(nil)); err != nil || hello.kind != ms.self.ID {
-		return // it is meant for a process that was here before
+		return // it is meant for an earlier process at this address
 	}
 	p := &peer{membership: ms, from: hello.id, queue: newFrameQueue()}
 	var ok bool
@@ -99,7 +97,7 @@ func (ms *membership) serve(a *arrival) {
 	}
 }
 
-// take acts on one frame. It never waits: the frames behind it are for others.
+// take handles one frame. It never waits: the frames behind it are for others.
 func (p *peer) take(fr *frame) {
 	ms, key := p.membership, identity{fr.kind, fr.id}
 	switch fr.op {
@@ -151,7 +149,7 @@ func (p *peer) take(fr *frame) {
 	}
 }
 
-// reach runs do, beside the reader when do may have to wait for former owners.
+// reach runs do, on a separate goroutine if do may have to wait for former owners.
 func (p *peer) reach(key identity, do func()) {
 	if p.membership.n.find(key) != nil || !p.membership.unsettled() {
 		do()
@@ -160,7 +158,7 @@ func (p *peer) reach(key identity, do func()) {
 	p.membership.background.Go(do)
 }
 
-// call puts a member's question to the activation here.
+// call passes a member's request to the activation here.
 func (p *peer) call(key identity, req uint64, along string, msg proto.Message) {
 	slot, err := p.membership.slot(key)
 	if err == nil {
@@ -183,7 +181,7 @@ func (p *peer) call(key identity, req uint64, along string, msg proto.Message) {
 
 func (p *peer) answer(req, code uint64) { p.queue.put(&frame{op: opAnswer, req: req, code: code}) }
 
-// SendUserMessage implements actor.Process: an actor answers.
+// SendUserMessage receives the answer of an actor.
 func (p *peer) SendUserMessage(pid *actor.PID, msg any) {
 	if env, ok := msg.(*actor.MessageEnvelope); ok {
 		msg = env.Message

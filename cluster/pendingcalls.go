@@ -11,16 +11,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// pendingCalls receives the answers of all calls of this node in one registered
-// process. The request id in the sender's PID tells the calls apart, so that a
-// call costs neither a registered future nor a timer of its own.
+// pendingCalls receives the answers of all calls of this node in one registered process. The request id in the sender's
+// PID identifies the call, so a call needs neither a registered future nor a timer of its own.
 type pendingCalls struct {
 	sys      *actor.ActorSystem
 	pid      *actor.PID
 	next     atomic.Uint32
 	waiting  atomic.Int64
 	shards   [64]callShard
-	channels sync.Pool // of chan any, one place each
+	channels sync.Pool // of chan any, with capacity 1
 	timers   sync.Pool // of stopped *time.Timer
 }
 
@@ -30,22 +29,21 @@ type callShard struct {
 	_  [40]byte // keep neighbours off the cache line
 }
 
-// pendingCall is a call that waits; connection is the one that it went by, nil for
-// a call to this node.
+// pendingCall is a waiting call; connection is the one it was sent on, nil for a call to this node.
 type pendingCall struct {
 	answer     chan any
 	connection *connection
 }
 
-// Answers of a call that are no message.
+// Answers of a call other than messages.
 type (
 	crashed   struct{} // its actor panicked
-	elsewhere struct{} // its activation has ended; look for the owner again
-	released  struct{} // of a question to another node: nothing is active there
+	elsewhere struct{} // its activation has ended; look up the owner again
+	released  struct{} // to a request of another node: nothing is active there
 )
 
-// askName is that of the process. The runtime names its actors by "$" and a counter in
-// letters. A name of that form would collide with one of them.
+// askName is the name of the process. The runtime names its actors with "$" and a counter in letters. A name of that
+// form would collide with one of them.
 const askName = "ask"
 
 func newPendingCalls(sys *actor.ActorSystem) *pendingCalls {
@@ -72,8 +70,7 @@ func (p *pendingCalls) askHere(ctx context.Context, within time.Duration, to *ac
 	})
 }
 
-// await sends a question and returns its answer; errElsewhere when it could not
-// be sent.
+// await sends a request and returns its answer; errElsewhere if it could not be sent.
 func (p *pendingCalls) await(ctx context.Context, within time.Duration, by *connection,
 	send func(id uint32) bool) (proto.Message, error) {
 	if p.waiting.Add(1) > maxCalls {
@@ -140,15 +137,14 @@ func (p *pendingCalls) take(id uint32) chan any {
 	return answer
 }
 
-// answer ends a wait; one that has ended already stays as it is.
+// answer ends a wait; a wait that has ended already is not changed.
 func (p *pendingCalls) answer(id uint32, v any) {
 	if answer := p.take(id); answer != nil {
-		answer <- v // it has one place, and take gives it to one sender
+		answer <- v // it has capacity 1, and take gives it to one sender
 	}
 }
 
-// fail ends every call that went by a connection which broke. The other node may
-// have acted on it.
+// fail ends every call on a connection that broke. The other node may have acted on it.
 func (p *pendingCalls) fail(by *connection) {
 	for i := range p.shards {
 		s := &p.shards[i]
@@ -167,8 +163,8 @@ func (p *pendingCalls) fail(by *connection) {
 	}
 }
 
-// reply answers whoever waits for m. A call of this node is answered without a look for
-// its process, which would cost an allocation each time.
+// reply answers the caller that waits for m. A call of this node is answered without a lookup of its process, which
+// would cost an allocation each time.
 func (n *Node) reply(to *actor.PID, m any) {
 	if to.Id == askName {
 		n.pending.answer(to.RequestId, m)

@@ -10,18 +10,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// aloneAddress is that of a node which is alone, in PIDs and in the list of members.
+// aloneAddress is the address of a node without a cluster, in PIDs and in the list of members.
 const aloneAddress = "alone:0"
 
-// virtual is the process behind a PID of Get: it sends to the activation of an
-// identity, wherever that lives by then, over the links when it lives elsewhere.
+// virtual is the process behind a PID of Get: it sends to the activation of an identity at its current location, over
+// the links if that is another node.
 type virtual struct {
 	n   *Node
 	key identity
 }
 
-// resolve finds the process of a PID with an address. The processes of this node have
-// none, so that a PID of Get is counted in front of the mailbox here as well.
+// resolve finds the process of a PID with an address. The processes of this node have no address. So a message to a PID
+// of Get is counted before the mailbox here as well.
 func (n *Node) resolve(pid *actor.PID) (actor.Process, bool) {
 	kind, id, ok := strings.Cut(pid.Id, "/")
 	if !ok || n.kinds[kind] == nil {
@@ -30,11 +30,11 @@ func (n *Node) resolve(pid *actor.PID) (actor.Process, bool) {
 	return &virtual{n, identity{kind, id}}, true
 }
 
-// SendUserMessage implements actor.Process. It never blocks.
+// SendUserMessage never blocks.
 func (v *virtual) SendUserMessage(pid *actor.PID, message any) {
 	_, msg, sender := actor.UnwrapEnvelope(message)
 	m, ok := msg.(proto.Message)
-	if _, poison := msg.(*actor.PoisonPill); !ok || poison { // nobody ends another's activation
+	if _, poison := msg.(*actor.PoisonPill); !ok || poison { // a caller cannot end an activation
 		v.n.sys.DeadLetter.SendUserMessage(pid, message)
 		return
 	}
@@ -45,12 +45,12 @@ func (v *virtual) SendUserMessage(pid *actor.PID, message any) {
 	go v.n.answerTo(sender, v.key, m, settings{ctx: context.Background(), within: DefaultTimeout})
 }
 
-// SendSystemMessage implements actor.Process: system messages do not leave a node.
+// SendSystemMessage drops most messages: system messages do not leave a node.
 func (v *virtual) SendSystemMessage(pid *actor.PID, message any) {
 	v.n.sys.DeadLetter.SendSystemMessage(pid, message)
 }
 
-// Stop implements actor.Process: an activation ends itself.
+// Stop does not stop the activation, which ends itself.
 func (v *virtual) Stop(pid *actor.PID) { v.n.sys.DeadLetter.Stop(pid) }
 
 // answerTo makes a request and sends its answer to a process, such as a future.
@@ -67,7 +67,7 @@ func (n *Node) answerTo(to *actor.PID, key identity, msg proto.Message, s settin
 	}
 }
 
-// reasonOf is the library's word for an error of a request that may have been acted on.
+// reasonOf returns the library's text for an error of a request that may have been acted on.
 func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, ErrCrashed):

@@ -8,24 +8,23 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Some state is too small and too busy for an actor with a mailbox: the windows of
-// rate limits. The same ring places it, a named receiver of each node answers for
-// it, and its keeper hands it over. This file has what such a keeper needs of the
-// cluster.
+// Some state is too small and too busy for an actor with a mailbox: the windows of rate limits. The same ring places
+// it, a named receiver of each node serves it, and its keeper hands it over. This file has the cluster functions for
+// such a keeper.
 
-// Receiver takes a question of another member. It runs on the goroutine that
-// reads from that member and must not block. It may answer later, and once.
+// Receiver handles a request of another member. It runs on the goroutine that reads from that member and must not
+// block. It may answer later, and once.
 type Receiver func(from string, question proto.Message, answer func(proto.Message))
 
-// Serve names a receiver of this node for Ask. It must not be called after Start.
+// Serve registers a receiver of this node for Ask. It must not be called after Start.
 func (n *Node) Serve(name string, r Receiver) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.receivers[name] = r
 }
 
-// Ask puts a question to the named receiver of another member. ErrLost: the member
-// is unreachable, or was lost before it answered; it may have acted.
+// Ask sends a request to the named receiver of another member. ErrLost: the member is unreachable, or was lost before
+// it answered; it may have acted.
 func (n *Node) Ask(ctx context.Context, within time.Duration, to, name string,
 	question proto.Message) (proto.Message, error) {
 	if n.membership == nil {
@@ -42,8 +41,8 @@ func (n *Node) Ask(ctx context.Context, within time.Duration, to, name string,
 	return m, err
 }
 
-// Place tells which members are to keep an identity: its owner, and the member that
-// owns it when the owner is gone. Empty: there is none.
+// Place returns the members that keep an identity: its owner, and the next owner if that one is gone. Empty: there is
+// none.
 func (n *Node) Place(kind, id string) (owner, next string) {
 	if n.membership == nil {
 		return n.Address(), ""
@@ -59,8 +58,7 @@ func (n *Node) Place(kind, id string) (owner, next string) {
 	return first.ID, next
 }
 
-// Former are the other members that may still keep an identity which this node
-// owns now.
+// Former returns the other members that may still keep an identity which this node owns now.
 func (n *Node) Former(kind, id string) []string {
 	if n.membership == nil {
 		return nil
@@ -68,13 +66,12 @@ func (n *Node) Former(kind, id string) []string {
 	return n.membership.formerOwners(identity{kind, id})
 }
 
-// Lost reports whether a member can no longer serve anything: its process has
-// ended, or it was given up and has been unreachable for as long as it may believe
-// that it belongs.
+// Lost reports whether a member can no longer serve anything. Its process has ended, or it was given up and has been
+// unreachable for longer than its lease.
 func (n *Node) Lost(id string) bool { return n.membership == nil || n.membership.ended(id) }
 
-// Drops counts how often this node gave up everything, because it held no lease for
-// a while: it may have missed messages.
+// Drops counts how often this node dropped everything because it held no lease for a while: it may have missed
+// messages.
 func (n *Node) Drops() int64 {
 	if n.membership == nil {
 		return 0
@@ -90,7 +87,7 @@ func (ms *membership) ended(id string) bool {
 	return (l.barred.Load() || !ms.belongs(id)) && ms.clock()-l.answeredAt.Load() > int64(membershipLease)
 }
 
-// receiveAsk answers a question of a member.
+// receiveAsk answers a request of a member.
 func (p *peer) receiveAsk(fr *frame) {
 	n := p.membership.n
 	n.mu.RLock()

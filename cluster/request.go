@@ -11,8 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// caller makes the library's requests over our links, with one deadline each. It
-// implements protoactor.Context.
+// caller makes the library's requests over our links, with one deadline each.
 type caller struct {
 	n        *Node
 	requests sync.Pool // of *request
@@ -24,21 +23,21 @@ func newCaller(n *Node) *caller {
 	return c
 }
 
-// request is what the options of one request say. It is their first SenderContext.
+// request holds the options of one request. It is their first SenderContext.
 type request struct {
 	*actor.RootContext
 	ctx    context.Context
 	config protoactor.GrainCallConfig
 }
 
-// settings are the options as a node needs them.
+// settings are the options in the form that a node needs.
 type settings struct {
 	ctx    context.Context
 	within time.Duration
-	looks  int // for the owner; 0: for findTime
+	looks  int // lookups of the owner; 0: for findTime
 }
 
-// Within has a request end when ctx ends, and follows it in the trace of ctx.
+// Within makes a request end when ctx ends, and adds it to the trace of ctx.
 func Within(ctx context.Context) protoactor.GrainCallOption {
 	return func(config *protoactor.GrainCallConfig) {
 		if r, ok := config.Context.(*request); ok {
@@ -49,10 +48,9 @@ func Within(ctx context.Context) protoactor.GrainCallOption {
 	}
 }
 
-// settings applies options. WithTimeout bounds the wait, and WithRetryCount how often
-// an owner is looked for. A WithContext names a sender, and the answer is the
-// caller's, so it changes nothing; nor does WithRetryAction, for a change of the
-// members ends the pause between two looks.
+// settings applies options. WithTimeout bounds the wait, and WithRetryCount the number of lookups of an owner.
+// WithContext has no effect, because it names a sender, and the caller receives the answer. WithRetryAction has no
+// effect, because a change of the members ends the pause between two lookups.
 func (c *caller) settings(opts []protoactor.GrainCallOption) settings {
 	s := settings{ctx: context.Background(), within: c.n.library.Config.RequestTimeoutTime}
 	if len(opts) == 0 {
@@ -73,8 +71,8 @@ func (c *caller) settings(opts []protoactor.GrainCallOption) settings {
 	return s
 }
 
-// Request sends a message to a virtual actor and returns its answer. Of an error,
-// NeverSent reports whether the actor can have acted on the message.
+// Request sends a message to a virtual actor and returns its answer. For an error, NeverSent reports whether the
+// message was not sent; otherwise the actor can have acted on it.
 func (c *caller) Request(id, kind string, message any, opts ...protoactor.GrainCallOption) (any, error) {
 	msg, ok := message.(proto.Message)
 	if !ok {
@@ -87,9 +85,9 @@ func (c *caller) Request(id, kind string, message any, opts ...protoactor.GrainC
 	return answer, nil
 }
 
-// RequestFuture is Request without the wait. A future knows two errors, so "never
-// sent" is actor.ErrDeadLetter and "no answer in time" is actor.ErrTimeout; any other
-// comes as a *protoactor.GrainErrorResponse, the library's answer for errors.
+// RequestFuture is Request without the wait. A future has two errors of its own: "never sent" is actor.ErrDeadLetter
+// and "no answer in time" is actor.ErrTimeout. Any other comes as a *protoactor.GrainErrorResponse, the library's
+// answer for errors.
 func (c *caller) RequestFuture(id, kind string, message any,
 	opts ...protoactor.GrainCallOption) (*actor.Future, error) {
 	msg, ok := message.(proto.Message)

@@ -9,18 +9,17 @@ import (
 // Member is a process of the cluster. A restarted process is another member.
 type Member struct {
 	ID      string // unique for every start of a process
-	Address string // where others reach its actors
+	Address string // where other members reach its actors
 	Version string // of the program
-	Leaving bool   // reached, but owns nothing any more
+	Leaving bool   // reachable, but owns nothing any more
 	// Epoch counts how often it has dropped its activations without leaving.
 	Epoch uint64
 
 	gossipsAt netip.Prefix
 }
 
-// ring says which member owns an identity. It is immutable. Every member scores
-// every identity and the highest score owns it (rendezvous hashing): shares are even
-// whatever the addresses are, and a member that joins or leaves moves only its own
+// ring assigns each identity to a member. It is immutable. Every member scores every identity and the highest score
+// owns it (rendezvous hashing). Shares are even for any addresses, and a member that joins or leaves moves only its own
 // identities.
 type ring struct{ seats []seat }
 
@@ -29,8 +28,8 @@ type seat struct {
 	hash uint64
 }
 
-// newRing gives each member a seat. Of two members on one address the one that was
-// started first is dead, known or not: the later one gets the seat.
+// newRing gives each member a seat. Of two members on one address the earlier one is dead, detected or not: the later
+// one gets the seat.
 func newRing(ms []Member) *ring {
 	r := &ring{}
 	for _, m := range ms {
@@ -46,7 +45,7 @@ func newRing(ms []Member) *ring {
 	return r
 }
 
-// owner is the member that owns key; nil when there is none.
+// owner returns the member that owns key; nil if there is none.
 func (r *ring) owner(key identity) *Member {
 	h := hash(hash(fnvStart, key.kind)*fnvPrime, key.id)
 	var best uint64
@@ -59,7 +58,7 @@ func (r *ring) owner(key identity) *Member {
 	return at
 }
 
-// without is the ring that is left when one goes.
+// without returns the ring without one member.
 func (r *ring) without(id string) *ring {
 	return &ring{slices.DeleteFunc(slices.Clone(r.seats), func(s seat) bool { return s.ID == id })}
 }
@@ -68,7 +67,7 @@ func (r *ring) has(id string) bool {
 	return slices.ContainsFunc(r.seats, func(s seat) bool { return s.ID == id })
 }
 
-// same reports whether both give everything to the same activations.
+// same reports whether both rings assign everything to the same activations.
 func (r *ring) same(o *ring) bool {
 	return slices.EqualFunc(r.seats, o.seats, func(a, b seat) bool { return a.ID == b.ID && a.Epoch == b.Epoch })
 }
@@ -92,8 +91,8 @@ func hash(h uint64, s string) uint64 {
 	return h
 }
 
-// mix lets every bit reach every other: FNV alone tells addresses that differ
-// in their last characters hardly apart.
+// mix lets every input bit affect every output bit: FNV alone hardly separates addresses that differ in their last
+// characters.
 func mix(h uint64) uint64 {
 	h ^= h >> 30
 	h *= 0xbf58476d1ce4e5b9

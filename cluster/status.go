@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// Status is what a node knows of its cluster.
+// Status is a node's view of its cluster.
 type Status struct {
 	Self string
-	// Belongs is false while the node does not know that it still is a member;
-	// it serves no actors then.
+	// Belongs is false while the node's membership is not confirmed; it serves no actors then.
 	Belongs     bool
 	Members     []MemberStatus
 	Activations map[string]int // of this node, by kind
 	HandedOver  int64          // activations that went to other members
-	Moved       int64          // activations made here after others released them
+	Moved       int64          // activations created here after others released them
 	Lapses      int64          // times at which everything was dropped
 }
 
@@ -31,7 +30,7 @@ type MemberStatus struct {
 	Share float64
 }
 
-// Members are those that belong to the cluster, this node included.
+// Members returns the members of the cluster, this node included.
 func (n *Node) Members() []Member {
 	if n.membership == nil {
 		return []Member{{ID: n.Address(), Address: n.Address()}}
@@ -39,8 +38,7 @@ func (n *Node) Members() []Member {
 	return slices.Collect(maps.Values(*n.membership.known.Load()))
 }
 
-// Belongs reports whether this node knows that it is a member; otherwise it
-// serves no actors.
+// Belongs reports whether this node's membership is confirmed; otherwise it serves no actors.
 func (n *Node) Belongs() bool { return n.membership == nil || n.membership.holdsLease() }
 
 // HandedOver counts the activations that other members took over.
@@ -51,8 +49,7 @@ func (n *Node) HandedOver() int64 {
 	return n.membership.handedOver.Load()
 }
 
-// Moved counts the activations that this node made after members that owned
-// them before were asked to let go.
+// Moved counts the activations that this node created after asking former owners to release them.
 func (n *Node) Moved() int64 {
 	if n.membership == nil {
 		return 0
@@ -60,17 +57,17 @@ func (n *Node) Moved() int64 {
 	return n.membership.takenOver.Load()
 }
 
-// Load is what the activations of one kind are doing on this node.
+// Load describes the activations of one kind on this node.
 type Load struct {
 	Active    int   // now
 	Activated int64 // since the start
 	Failed    int64 // panics since the start
-	Waiting   int64 // messages in their mailboxes, the one being handled included
+	Waiting   int64 // messages in their mailboxes, including the one being handled
 	Deepest   int64 // of one mailbox
 }
 
-// Loads tells the load of every kind. It visits all activations, so that
-// sending a message pays nothing for being counted.
+// Loads returns the load of every kind. It visits all activations, so that counting costs nothing when a message is
+// sent.
 func (n *Node) Loads() map[string]Load {
 	loads := make(map[string]Load, len(n.kinds))
 	for name, k := range n.kinds {
@@ -92,8 +89,7 @@ func (n *Node) Loads() map[string]Load {
 	return loads
 }
 
-// Lapses counts how often all activations were dropped because the node did
-// not know that it belongs.
+// Lapses counts how often all activations were dropped because the node's membership was not confirmed.
 func (n *Node) Lapses() int64 {
 	if n.membership == nil {
 		return 0
@@ -101,10 +97,10 @@ func (n *Node) Lapses() int64 {
 	return n.membership.lapses.Load()
 }
 
-// sample is how many made-up identities shares are counted with.
+// sample is the number of artificial identities for counting shares.
 const sample = 1 << 12
 
-// Status tells how things stand. A node that is alone is its only member.
+// Status returns the node's view of the cluster. A node without a cluster is its only member.
 func (n *Node) Status() Status {
 	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{},
 		HandedOver: n.HandedOver(), Moved: n.Moved(), Lapses: n.Lapses()}
@@ -131,7 +127,7 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// AskStatus asks a running node at its actor address, with a node's keys.
+// AskStatus requests the status of a running node at its actor address, with a node's keys.
 func AskStatus(ctx context.Context, address string, keys *Keys) (s Status, err error) {
 	ask := func(hello frame, more ...frame) (got frame, err error) {
 		var conn net.Conn
@@ -159,7 +155,7 @@ func AskStatus(ctx context.Context, address string, keys *Keys) (s Status, err e
 		}
 		return got, nil
 	}
-	who, err := ask(frame{op: opHello, id: "status"}) // the node says its id, which the next hello must name
+	who, err := ask(frame{op: opHello, id: "status"}) // the node replies with its id, which the next hello must name
 	if err != nil {
 		return s, err
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// supervisor is the strategy of the guardian of all activations: one that panics is
-// stopped, and the next message activates its identity anew, from its rows. It runs
-// where the panic was recovered, so the stack still tells the place.
+// supervisor is the strategy of the guardian of all activations. An activation that panics is stopped, and the next
+// message activates its identity again, from its rows. It runs where the panic was recovered, so the stack still shows
+// the place.
 type supervisor struct{ n *Node }
 
 func (s *supervisor) HandleFailure(sys *actor.ActorSystem, over actor.Supervisor, child *actor.PID,
@@ -34,8 +34,8 @@ func (s *supervisor) HandleFailure(sys *actor.ActorSystem, over actor.Supervisor
 	if sender != nil {
 		n.reply(sender, &crashed{})
 	}
-	// A stop would drop the messages that are queued, and their callers would wait in
-	// vain. So the activation refuses them first, and stops behind them.
+	// A stop would drop the queued messages, and their callers would wait in vain. So the activation refuses them
+	// first, and stops after them.
 	over.ResumeChildren(child)
 	sys.Root.Poison(child)
 }

@@ -7,28 +7,24 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Tracing follows calls from those who make them to the activations that
-// answer, on this node and on others. A node without it pays nothing.
+// Tracing follows calls from their callers to the activations that answer, on this node and on others. A node without
+// tracing has no cost.
 type Tracing interface {
-	// Call begins the part of a call in the trace that ctx carries, and returns
-	// what goes along with the message: a W3C traceparent, or "" where there is
-	// nothing to follow. ended is never nil.
+	// Call begins the span of a call in the trace of ctx. It returns the W3C traceparent to send with the message, or
+	// "" if the call is not traced. ended is never nil.
 	Call(ctx context.Context, kind, message string) (along string, ended func(error))
-	// Handle begins the part of a message at its activation; the context carries
-	// it. What came along was sent by a member, and need not make sense. ended
-	// is never nil; failed says that the activation panicked.
+	// Handle begins the span of a message at its activation; the returned context carries it. along was sent by a
+	// member and may be invalid. ended is never nil; failed reports that the activation panicked.
 	Handle(along, kind, message string) (ctx context.Context, ended func(failed bool))
 }
 
-// Trace has calls followed. It must not be called after the first request, nor
-// after Start.
+// Trace enables tracing. It must not be called after the first request, nor after Start.
 func (n *Node) Trace(t Tracing) { n.traces = t }
 
-// alongKey is the header under which a message carries its trace on a node.
+// alongKey is the header of a message's trace within a node.
 const alongKey = "trace"
 
-// question is msg as an activation gets it, with the process and the number that its
-// answer goes to.
+// question wraps msg for an activation, with the process and the number for its answer.
 func question(msg proto.Message, from *actor.PID, number uint32, along string) *actor.MessageEnvelope {
 	q := &struct { // one allocation
 		actor.MessageEnvelope
@@ -42,7 +38,7 @@ func question(msg proto.Message, from *actor.PID, number uint32, along string) *
 	return &q.MessageEnvelope
 }
 
-// messageName is what a message is, without its package: never what it holds.
+// messageName returns the type of a message, without its package and without its content.
 func messageName(msg any) string {
 	if m, ok := msg.(proto.Message); ok {
 		return string(m.ProtoReflect().Descriptor().Name())

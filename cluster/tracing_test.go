@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// follower notes what it is told.
+// follower records its calls.
 type follower struct {
 	mu    sync.Mutex
 	notes []string
@@ -39,7 +39,7 @@ func (f *follower) Handle(along, kind, message string) (context.Context, func(bo
 	}
 }
 
-// teller answers with the place in the trace that its messages have.
+// teller answers with the trace position of its messages.
 type teller struct{}
 
 func (teller) Receive(ctx actor.Context) {
@@ -53,7 +53,7 @@ func (teller) Receive(ctx actor.Context) {
 	}
 }
 
-// A behaviour works in the trace of its caller, and of no other.
+// A behaviour works in the trace of its own caller only.
 func TestCallsAreFollowed(t *testing.T) {
 	n, f := Solo(quietly()), &follower{}
 	n.Trace(f)
@@ -79,7 +79,8 @@ func TestCallsAreFollowed(t *testing.T) {
 		defer f.mu.Unlock()
 		return slices.Contains(f.notes, what)
 	}
-	for end := time.Now().Add(10 * time.Second); !has("crashed") && time.Now().Before(end); { // who crashes answers first
+	// a crashing activation answers first
+	for end := time.Now().Add(10 * time.Second); !has("crashed") && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	f.mu.Lock()
@@ -95,14 +96,13 @@ func TestCallsAreFollowed(t *testing.T) {
 	}
 }
 
-// A node without traces pays nothing for them: a call makes what it made before
-// there were any.
+// A node without tracing has no cost: a call makes as many allocations as before tracing existed.
 func TestUnfollowedCallsCostNothing(t *testing.T) {
-	const before = 7 // by the library, which brings a list of options, with one of them
+	const before = 7 // by the library, with a list of one option
 	n := solo(t, nil)
 	call(t, n, "a", "")
 	m, ctx := wrapperspb.String(""), context.Background()
-	least := math.Inf(1) // of many: a pool may give nothing
+	least := math.Inf(1) // of many: a pool may be empty
 	for range 300 {
 		least = min(least, testing.AllocsPerRun(1, func() { n.Call(ctx, "counter", "a", m) }))
 	}

@@ -2,27 +2,25 @@ package cluster
 
 import "sync/atomic"
 
-// workers run the mailboxes. A step reaches deep, into the database or into a
-// signature, and a new goroutine pays for that with copies of its growing
-// stack; a kept one has grown. It implements actor.Dispatcher.
+// workers run the mailboxes. A step has a deep stack, in the database or in a signature, and a new goroutine must copy
+// its growing stack; a kept goroutine has grown already.
 type workers struct {
 	work chan func()
 	stop chan struct{}
 	idle atomic.Int32
 }
 
-// maxIdle is how many goroutines wait for work at most; any number may work.
+// maxIdle is the maximum number of idle goroutines; the number of busy ones is not limited.
 const maxIdle = 64
 
 func newWorkers() *workers {
 	return &workers{work: make(chan func()), stop: make(chan struct{})}
 }
 
-// Throughput is how many messages one activation may handle before others get
-// their turn: protoactor's own number.
+// Throughput is how many messages one activation may handle before others get their turn: protoactor's own number.
 func (w *workers) Throughput() int { return 300 }
 
-// Schedule runs f on a goroutine that waits, or on a new one. It never blocks.
+// Schedule runs f on an idle goroutine, or on a new one. It never blocks.
 func (w *workers) Schedule(f func()) {
 	select {
 	case w.work <- f:
@@ -47,5 +45,5 @@ func (w *workers) run(f func()) {
 	}
 }
 
-// close lets those that wait end.
+// close ends the idle goroutines.
 func (w *workers) close() { close(w.stop) }

@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Accounting configures where journals are posted (D-ADM-01).
+// Accounting configures the delivery of journals (D-ADM-01).
 type Accounting struct {
 	URL    string `key:"url"`
 	Secret Secret `key:"secret"`
 	CAFile string `key:"ca_file"`
 }
 
-// Audit configures where checkpoints of the audit trail are posted, and how long rows
-// stay in the database (D-EXT-03).
+// Audit configures the delivery of audit checkpoints, and how long rows stay in the database (D-EXT-03).
 type Audit struct {
 	AnchorURL    string `key:"anchor_url"`
 	AnchorSecret Secret `key:"anchor_secret"`
@@ -24,7 +23,7 @@ type Audit struct {
 	Keep time.Duration `key:"keep" range:"0s..876000h"`
 }
 
-// minAuditKeep keeps what is under way, and what a person still looks for, in the database.
+// minAuditKeep keeps the rows of pending operations and of recent questions in the database.
 const minAuditKeep = 30 * 24 * time.Hour
 
 func (k *checker) accounting() {

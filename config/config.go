@@ -1,13 +1,11 @@
-// Package config owns the configuration of the service: what may be set, what
-// it is when nobody sets it, and which combinations are refused.
+// Package config owns the configuration of the service: the keys, their defaults, and the combinations that are
+// refused.
 //
-// The one idea is a single struct whose tags are the table: a field's key
-// gives its place in the YAML file and its environment variable, range its
-// bounds; settings.tsv explains each key. Reading the file, reading the
-// environment, checking bounds and printing the effective configuration all walk
-// that table, so none of them can forget a key. Layers apply in this order:
-// Default, the YAML file, the environment (decision D-EXT-01). Load reports
-// every fault at once, before anything is opened.
+// The one idea is a single struct whose tags are the table. A field's key gives its place in the YAML file and its
+// environment variable, and range gives its bounds; settings.tsv explains each key. Reading the file, reading the
+// environment, checking bounds and printing the effective configuration all use that table, so none of them can miss a
+// key. Layers apply in this order: Default, the YAML file, the environment (decision D-EXT-01). Load reports all faults
+// together, before anything is opened.
 //
 // Start reading at Config, then Load in load.go and Validate in validate.go.
 package config
@@ -16,16 +14,14 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
-	_ "time/tzdata" // zones must be there on machines without them
+	_ "time/tzdata" // machines without time zones need them
 )
 
-// Config is the whole configuration. A Config from Load is resolved and valid;
-// one made by hand from Default needs Resolved before use, because some keys
-// take their default from others.
+// Config is the whole configuration. A Config from Load is resolved and valid. One created from Default needs Resolved
+// before use, because some keys take their default from others.
 //
-// Tags: key is the name in the file; range holds the inclusive bounds; floor is
-// a higher lower bound outside development mode; oneof lists the accepted words;
-// lines allows text of several lines.
+// Tags: key is the name in the file; range holds the inclusive bounds; floor is a higher lower bound outside
+// development mode; oneof lists the permitted words; lines permits text of several lines.
 type Config struct {
 	Dev     bool   `key:"dev"`
 	DataDir string `key:"data_dir"`
@@ -51,7 +47,7 @@ type Config struct {
 	Geo      Geo      `key:"geo"`
 	Cluster  Cluster  `key:"cluster"`
 	Files    Files    `key:"files"`
-	// Accounting is where journals are delivered.
+	// Accounting is the delivery of journals.
 	Accounting Accounting `key:"accounting"`
 	Audit      Audit      `key:"audit"`
 
@@ -66,7 +62,7 @@ type Config struct {
 
 	Registration Registration `key:"registration"`
 
-	origins map[string]origin // by dotted key; a key that is absent has its default
+	origins map[string]origin // by dotted key; an absent key has its default
 }
 
 // HTTP configures the public listener (D-GEN-15, D-GEN-20, D-WAF-11).
@@ -82,15 +78,14 @@ type HTTP struct {
 	WriteTimeout   time.Duration  `key:"write_timeout" range:"100ms..5m"`
 	ShutdownGrace  time.Duration  `key:"shutdown_grace" range:"0s..10m"`
 	MaxConnections int            `key:"max_connections" range:"16..1000000"`
-	// MaxConnectionsPerIP counts socket peers: whom a proxy speaks for is known
-	// only once a request was read.
+	// MaxConnectionsPerIP counts socket peers: the client behind a proxy is unknown until a request was read.
 	MaxConnectionsPerIP int `key:"max_connections_per_ip" range:"0..1000000"`
 	BodyBudget          int `key:"body_budget" range:"1..65536"`
 }
 
 // Database names the database and bounds its connections.
 type Database struct {
-	// URL is a Secret because it may carry a password; Redacted shows the rest.
+	// URL is a Secret because it may contain a password; Redacted shows the rest.
 	URL            Secret `key:"url"`
 	MaxConnections int    `key:"max_connections" range:"2..1000"`
 }
@@ -105,7 +100,7 @@ type Tenant struct {
 	ID string `key:"id"`
 }
 
-// Tokens configures what is issued after a challenge (D-AUTH-01, D-AUTH-10).
+// Tokens configures the tokens issued after a challenge (D-AUTH-01, D-AUTH-10).
 type Tokens struct {
 	Issuer     string        `key:"issuer"`
 	XAuthTTL   time.Duration `key:"x_auth_ttl" range:"5s..24h"`
@@ -113,8 +108,8 @@ type Tokens struct {
 	SessionTTL time.Duration `key:"session_ttl" range:"1m..720h"`
 }
 
-// MFA configures challenges (D-2FA-04, 13, 16, 20, 28, 32 and D-AUTH-05), and what waits
-// for a second person (D-EXT-08).
+// MFA configures challenges (D-2FA-04, 13, 16, 20, 28, 32 and D-AUTH-05), and the calls that need the approval of a
+// second person (D-EXT-08).
 type MFA struct {
 	ChallengeTTL        time.Duration     `key:"challenge_ttl" range:"1s..1h"`
 	PAuthGrace          time.Duration     `key:"p_auth_grace" range:"0s..1h"`
@@ -135,9 +130,8 @@ type MFA struct {
 	FourEyesTTL         time.Duration     `key:"four_eyes_ttl" range:"1s..24h" floor:"1m"`
 }
 
-// Limits configures the start guards and the caps on messages and pushes
-// (D-GEN-14, D-EXT-05, SEC-16). Enabled switches off both, never the counts of wrong passwords
-// and recovery codes.
+// Limits configures the start guards and the caps on messages and pushes (D-GEN-14, D-EXT-05, SEC-16). Enabled switches
+// both off, but never the counts of wrong passwords and recovery codes.
 type Limits struct {
 	Enabled             bool           `key:"enabled"`
 	WrongPasswords      int            `key:"wrong_passwords" range:"1..100"`
@@ -164,7 +158,7 @@ type Limits struct {
 	CountryPerDay       map[string]int `key:"country_per_day"`
 }
 
-// Notices configures what owners of accounts are told by mail (D-EXT-07).
+// Notices configures the mails to owners of accounts (D-EXT-07).
 type Notices struct {
 	Off []string `key:"off"`
 }
@@ -181,13 +175,12 @@ type Password struct {
 	QueueWait         time.Duration `key:"queue_wait" range:"10ms..1m"`
 }
 
-// Registration configures whether users may sign up themselves (D-INT-07). It is on by
-// default in development mode.
+// Registration configures whether users may sign up (D-INT-07). It is on by default in development mode.
 type Registration struct {
 	Enabled bool `key:"enabled"`
 }
 
-// Corporate configures the accounts that are made for users of companies (D-COR-03).
+// Corporate configures the accounts created for users of companies (D-COR-03).
 type Corporate struct {
 	DefaultPassword Secret `key:"default_password"`
 }
@@ -198,8 +191,8 @@ type AddressBook struct {
 	AddressRules map[string]string `key:"address_rules"`
 }
 
-// Rates names the provider of exchange rates (D-CUR-07). The URL is a secret
-// because some providers want their key in it.
+// Rates names the provider of exchange rates (D-CUR-07). The URL is a secret because some providers require their key
+// in it.
 type Rates struct {
 	URL        Secret        `key:"url"`
 	KeyHeader  string        `key:"key_header"`
@@ -223,12 +216,11 @@ type Mail struct {
 	CAFile   string        `key:"ca_file"`
 }
 
-// Configured reports whether mail can be sent; if not, the channel does not
-// exist outside development mode (D-2FA-29).
+// Configured reports whether mail can be sent; if not, the channel does not exist outside development mode (D-2FA-29).
 func (m Mail) Configured() bool { return m.Host != "" }
 
-// SMS configures the HTTP gateway. Params, headers and body are secrets as a
-// whole because gateways put their keys there.
+// SMS configures the HTTP gateway. Params, headers and body are secrets as a whole because they contain the gateway's
+// keys.
 type SMS struct {
 	URL          Secret        `key:"url"`
 	Preset       string        `key:"preset" oneof:"|twilio"`
@@ -248,8 +240,7 @@ type SMS struct {
 // exist outside development mode (D-2FA-29).
 func (s SMS) Configured() bool { return s.URL != "" || s.Preset != "" }
 
-// Push configures how devices are woken. Targets come from users, which is why
-// where they may lie is narrow by default.
+// Push configures the wake-up of devices. Targets come from users, so the permitted hosts are narrow by default.
 type Push struct {
 	Enabled       bool          `key:"enabled"`
 	Contact       string        `key:"contact"`
@@ -274,7 +265,7 @@ type Metrics struct {
 	Addr string `key:"addr"`
 }
 
-// Blockage configures what closing an account blocks (D-KYC-04).
+// Blockage configures the blocks of a closed account (D-KYC-04).
 type Blockage struct {
 	ClosureType int `key:"closure_type" range:"1..1000000"`
 }
@@ -301,13 +292,13 @@ func (l Log) SlogLevel() slog.Level {
 	return level
 }
 
-// Language configures how people are addressed (D-GEN-16, D-2FA-25).
+// Language configures the language and time zone of messages (D-GEN-16, D-2FA-25).
 type Language struct {
 	Default  string `key:"default" oneof:"en|tr|ar"`
 	TimeZone string `key:"time_zone"`
 }
 
-// Zone is the time zone; UTC for one that Validate refuses.
+// Zone returns the time zone; UTC for one that Validate refuses.
 func (l Language) Zone() *time.Location {
 	z, err := time.LoadLocation(l.TimeZone)
 	if err != nil {

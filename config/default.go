@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Default returns the configuration of an empty file and an empty
-// environment. Keys that take their value from others are still empty: see
-// Resolved.
+// Default returns the configuration of an empty file and an empty environment. Keys that take their value from others
+// are still empty: see Resolved.
 func Default() Config {
 	return Config{
 		DataDir: "./data",
@@ -106,9 +105,8 @@ func Default() Config {
 	}
 }
 
-// Resolved returns the configuration with the defaults that depend on other
-// keys or on the machine filled in, and with URLs and origins in the one
-// spelling their readers compare. It changes nothing that is already resolved.
+// Resolved returns the configuration with the defaults that depend on other keys or on the machine, and with URLs and
+// origins in a normal form. Resolved values do not change.
 func (c Config) Resolved() Config {
 	h := &c.HTTP
 	h.BasePath = strings.TrimRight(h.BasePath, "/")
@@ -130,7 +128,7 @@ func (c Config) Resolved() Config {
 		c.Keys.MasterFile = filepath.Join(c.DataDir, "master.key")
 	}
 	if c.Password.HashSlots == 0 {
-		// GOMAXPROCS, not NumCPU: it knows the quota of a container.
+		// GOMAXPROCS, not NumCPU: it respects the quota of a container.
 		c.Password.HashSlots = max(1, runtime.GOMAXPROCS(0)-1)
 	}
 	if c.Mail.Port == 0 {
@@ -144,7 +142,7 @@ func (c Config) Resolved() Config {
 	if c.Push.Contact == "" && strings.HasPrefix(h.PublicURL, "https://") {
 		c.Push.Contact = h.PublicURL
 	}
-	// A lease that was chosen before there was this key goes on being enough.
+	// A lease that was chosen before this key existed stays sufficient.
 	if c.Source("push.timeout") == FromDefault && c.Push.Timeout >= c.Outbox.Lease {
 		c.Push.Timeout = max(time.Second, c.Outbox.Lease/2)
 	}
@@ -160,8 +158,8 @@ func (c Config) Resolved() Config {
 	return c
 }
 
-// reachable turns a listening address into one a client on this machine can
-// call: an address that means every interface is no host name.
+// reachable converts a listening address into one that a client on this machine can call: an address of all interfaces
+// is no host name.
 func reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -173,8 +171,8 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// normalOrigin writes an origin as browsers do: lower case, default port left
-// out. What is not an origin stays as it is for Validate to name.
+// normalOrigin writes an origin as browsers do: lower case, without the default port. An invalid origin is not changed,
+// and Validate reports it.
 func normalOrigin(s string) string {
 	s = strings.ToLower(s)
 	switch {

@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// Example returns an annotated file that says what the defaults say: a start
-// for one's own.
+// Example returns an annotated file with the defaults, as a template.
 func Example() string { return Default().Describe() }
 
-// Describe returns the configuration as YAML that Load reads: every key with
-// its explanation, bounds, variable and the layer its value came from. Secrets
-// are hidden and therefore commented out; who loads the text gives them again.
+// Describe returns the configuration as YAML that Load reads: every key with its explanation, bounds, variable and the
+// layer of its value. Secrets are hidden and therefore commented out; they must be supplied again.
 func (c Config) Describe() string {
 	var b strings.Builder
 	b.WriteString("# Configuration of castellan. A value comes from the environment, else from the file, else it is " +
@@ -41,7 +39,7 @@ func (c Config) Describe() string {
 	return b.String()
 }
 
-// shown returns the value as YAML; the two URLs show what of them is not secret.
+// shown returns the value as YAML; the two URLs show only their parts that are not secret.
 func (c Config) shown(e entry) (text string, whole bool) {
 	switch e.key {
 	case "database.url":
@@ -54,7 +52,7 @@ func (c Config) shown(e entry) (text string, whole bool) {
 	return strconv.Quote(text), whole
 }
 
-// bounds writes what Validate accepts, in brackets.
+// bounds writes the values that Validate accepts, in brackets.
 func (e entry) bounds() string {
 	switch {
 	case e.oneof != nil:

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Fault is one thing wrong with the configuration. Its text never holds the
-// value of a secret.
+// Fault is one error in the configuration. Its text never contains the value of a secret.
 type Fault struct {
-	Key     string // dotted key, or the variable where no key fits, or "" for the file as a whole
+	Key     string // dotted key, or the variable if no key fits, or "" for the whole file
 	Where   string // the variable, or file and line; "" for a default
 	Problem string
 }
 
-// Error gives the fault in one line.
+// Error returns the fault in one line.
 func (f Fault) Error() string {
 	switch {
 	case f.Key == "":
@@ -24,7 +23,7 @@ func (f Fault) Error() string {
 	return f.Key + " (" + f.Where + "): " + f.Problem
 }
 
-// Faults is everything wrong with the configuration, one fault a line.
+// Faults are all errors in the configuration, one fault a line.
 type Faults []Fault
 
 // Error lists the faults.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Files configures where uploaded and made files are kept (docs/operations.md, "Files").
+// Files configures the storage of uploaded and generated files (docs/operations.md, "Files").
 type Files struct {
 	Folder      string `key:"folder"`
 	S3URL       string `key:"s3_url"`
@@ -18,10 +18,10 @@ type Files struct {
 	UserQuota   int    `key:"user_quota" range:"1..1048576"`
 }
 
-// bucketPattern is a name that every S3 server takes.
+// bucketPattern is a name that every S3 server accepts.
 var bucketPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// Bucket takes the address of the bucket apart; "" and "": files are kept in the folder.
+// Bucket splits the address of the bucket; "" and "": files are kept in the folder.
 func (f Files) Bucket() (host, bucket string, secure bool) {
 	u, err := url.Parse(f.S3URL)
 	if err != nil {
@@ -50,7 +50,7 @@ func (k *checker) files() {
 
 const wantPlainURL = "must be http://host or https://host, with port and path where needed"
 
-// plainURL reports whether a text is a URL of http or https without a user, a query and a fragment.
+// plainURL reports whether a text is an http or https URL without a user, a query and a fragment.
 func plainURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && validHost(u.Hostname()) && u.User == nil &&

@@ -15,7 +15,7 @@ func AllKeys() []string {
 	return keys
 }
 
-// Shown is the value of a key as Describe writes it: a secret is "(hidden)".
+// Shown returns the value of a key as Describe writes it: a secret is "(hidden)".
 func (c Config) Shown(key string) string {
 	e, ok := byKey[key]
 	if !ok {
@@ -31,11 +31,11 @@ func Loopback(host string) bool { return loopback(host) }
 // LoopbackAddr is Loopback for host:port.
 func LoopbackAddr(addr string) bool { return loopbackAddr(addr) }
 
-// minHidden is the length from which a part of a secret is looked for in a text, in bytes.
+// minHidden is the minimum length of a part of a secret that is replaced in a text, in bytes.
 const minHidden = 4
 
-// Hide replaces every secret of the configuration in a text. It is the last guard of texts that other programs
-// wrote, such as the answer of a server.
+// Hide replaces every secret of the configuration in a text. It is the last protection for texts of other programs,
+// such as the answer of a server.
 func (c Config) Hide(text string) string {
 	var parts []string
 	for _, e := range table {
@@ -48,7 +48,7 @@ func (c Config) Hide(text string) string {
 			}
 		}
 	}
-	// A long part goes first: one that holds another must not be cut in two.
+	// Long parts come first: a part that contains another must not be split.
 	sort.Slice(parts, func(i, j int) bool { return len(parts[i]) > len(parts[j]) })
 	for _, p := range parts {
 		if len(p) >= minHidden {
@@ -58,7 +58,7 @@ func (c Config) Hide(text string) string {
 	return text
 }
 
-// secretParts are the texts of a secret that must not be seen. Of a URL these are the password, the path and the
+// secretParts returns the texts of a secret that must not be seen. For a URL these are the password, the path and the
 // query; its host may be named.
 func secretParts(s string) (parts []string) {
 	if strings.HasPrefix(s, "sqlite:") {
@@ -80,7 +80,7 @@ func secretParts(s string) (parts []string) {
 		return append(parts, u.RawQuery, u.EscapedPath(), strings.Trim(u.EscapedPath(), "/"))
 	}
 	parts = append(parts, s)
-	if strings.Contains(s, "{{") { // a template: its words may be those of any text
+	if strings.Contains(s, "{{") { // a template: its words may occur in any text
 		return parts
 	}
 	for word := range strings.FieldsSeq(s) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// KYC configures what documents mean and how identities are confirmed (D-KYC-05, D-KYC-07, D-INF-06).
+// KYC configures the meaning of documents and the verification of identities (D-KYC-05, D-KYC-07, D-INF-06).
 type KYC struct {
 	FrontType           int           `key:"front_type" range:"1..1000000"`
 	BackType            int           `key:"back_type" range:"1..1000000"`

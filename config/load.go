@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Source names the layer a value came from.
+// Source names the layer of a value.
 type Source string
 
 // The layers, lowest first.
@@ -23,13 +23,13 @@ const (
 	FromEnv     Source = "env"
 )
 
-// origin is where a value was written: the layer, and the line or variable.
+// origin is the source of a value: the layer, and the line or variable.
 type origin struct {
 	source Source
 	where  string
 }
 
-// Source tells which layer set the dotted key.
+// Source returns the layer that set the dotted key.
 func (c Config) Source(key string) Source {
 	if o, ok := c.origins[key]; ok {
 		return o.source
@@ -37,12 +37,10 @@ func (c Config) Source(key string) Source {
 	return FromDefault
 }
 
-// Load puts the YAML file (none when file is "") and the environment (in the
-// form of os.Environ) over the defaults, resolves and validates. Its error is
-// Faults and holds every fault found: unknown keys and variables, values that
-// cannot be read, values out of bounds and conflicts between keys. Load reads
-// the file and opens nothing else; what only others can judge is found by checks,
-// which are asked whatever else is wrong and may do as they need.
+// Load applies the YAML file (none if file is "") and the environment (in the form of os.Environ) to the defaults,
+// resolves and validates. Its error is Faults with every fault found: unknown keys and variables, invalid values,
+// values out of bounds and conflicts between keys. Load reads the file and opens nothing else. checks find the faults
+// that only other parts can detect; they run even if there are other faults, and may open files.
 func Load(file string, environ []string, checks ...func(Config) Faults) (Config, error) {
 	l := loader{config: Default(), broken: map[string]bool{}}
 	l.config.origins = map[string]origin{}
@@ -52,7 +50,7 @@ func Load(file string, environ []string, checks ...func(Config) Faults) (Config,
 	}
 	l.environment(environ)
 	if !readable {
-		// What the file said is unknown, so conflicts would be guesses.
+		// The content of the file is unknown, so conflicts would be guesses.
 		return Config{}, l.faults
 	}
 	c := l.config.Resolved()
@@ -66,8 +64,7 @@ func Load(file string, environ []string, checks ...func(Config) Faults) (Config,
 	return c, nil
 }
 
-// further leaves out what is known to be wrong already, by its key or by one of
-// its section, and says where the rest was written.
+// further drops the faults of keys and sections that are already reported, and adds the source to the others.
 func (l *loader) further(faults Faults) (more Faults) {
 	for _, f := range faults {
 		section, _, _ := strings.Cut(f.Key, ".")
@@ -85,14 +82,14 @@ func (l *loader) further(faults Faults) (more Faults) {
 type loader struct {
 	config Config
 	faults Faults
-	broken map[string]bool // keys whose value could not be read: rules about them are left out
+	broken map[string]bool // keys with an unreadable value: rules about them are skipped
 }
 
 func (l *loader) fault(key, where, format string, args ...any) {
 	l.faults = append(l.faults, Fault{Key: key, Where: where, Problem: fmt.Sprintf(format, args...)})
 }
 
-// set reads r into the entry's field and remembers where it came from.
+// set reads r into the entry's field and stores its origin.
 func (l *loader) set(e *entry, r raw, from origin) {
 	r.lines = e.lines
 	if err := assign(e.field(&l.config), r); err != nil {
@@ -141,8 +138,8 @@ func (l *loader) file(path string) bool {
 	return true
 }
 
-// syntaxProblem repeats what the parser says, except for an unknown alias: a
-// password that starts with * and is not quoted reads as one.
+// syntaxProblem returns the parser's message, except for an unknown alias: an unquoted password that starts with *
+// looks like one.
 func syntaxProblem(err error) string {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if strings.Contains(text, "anchor") {
@@ -175,7 +172,7 @@ func (l *loader) pairs(n *yaml.Node, file, section string, visit func(key string
 	}
 }
 
-// inner sets one key of a section, or those of a map within it.
+// inner sets one key of a section, or those of a map in it.
 func (l *loader) inner(key, file string, k, v *yaml.Node) {
 	within := func(e entry) bool { return strings.HasPrefix(e.key, key+".") }
 	if dealias(v).Kind == yaml.MappingNode && slices.ContainsFunc(table, within) {
@@ -185,7 +182,7 @@ func (l *loader) inner(key, file string, k, v *yaml.Node) {
 	l.leaf(key, file, k, v)
 }
 
-// leaf sets one key. A key without a value leaves the default.
+// leaf sets one key. A key without a value keeps the default.
 func (l *loader) leaf(key, file string, k, v *yaml.Node) {
 	where := place(file, k)
 	e, ok := byKey[key]
@@ -214,7 +211,7 @@ func dealias(n *yaml.Node) *yaml.Node {
 
 var errTagged = errors.New("quote text that starts with !, & or *")
 
-// fromYAML takes a node apart; set is false for a null.
+// fromYAML converts a node; set is false for a null.
 func fromYAML(n *yaml.Node) (r raw, set bool, err error) {
 	n = dealias(n)
 	switch n.Kind {
@@ -249,9 +246,8 @@ func fromYAML(n *yaml.Node) (r raw, set bool, err error) {
 	return r, true, err
 }
 
-// scalarText returns the text as it stands in the file, so that a password
-// 0123 stays 0123. Tags are refused: YAML eats an unquoted text that starts
-// with an exclamation mark.
+// scalarText returns the text as written in the file, so that a password 0123 stays 0123. Tags are refused: YAML drops
+// an unquoted text that starts with an exclamation mark.
 func scalarText(n *yaml.Node) (string, error) {
 	if n.Kind != yaml.ScalarNode {
 		return "", errors.New("is nested too deeply")
@@ -260,13 +256,13 @@ func scalarText(n *yaml.Node) (string, error) {
 	case "!!str", "!!int", "!!float", "!!bool", "!!timestamp":
 		return n.Value, nil
 	case "!!null":
-		return "", errors.New("holds an entry without a value")
+		return "", errors.New("contains an entry without a value")
 	}
 	return "", errTagged
 }
 
-// environment applies the variables of the table. A variable that is not in it
-// is a fault only if its section exists: others may use the prefix too.
+// environment applies the variables of the table. An unknown variable is a fault only if its section exists: other
+// programs may use the prefix too.
 func (l *loader) environment(environ []string) {
 	values := map[string]string{}
 	for _, kv := range environ {
@@ -293,8 +289,8 @@ func (l *loader) environment(environ []string) {
 	}
 }
 
-// ofSection reports whether the variable names a section of ours. What
-// Kubernetes injects for a service called castellan is not.
+// ofSection reports whether the variable names an existing section. The variables that Kubernetes injects for a service
+// named castellan do not.
 func ofSection(name string) bool {
 	rest := strings.TrimPrefix(name, "CASTELLAN_")
 	if strings.HasPrefix(rest, "SERVICE_") || strings.HasPrefix(rest, "PORT") {
@@ -305,7 +301,7 @@ func ofSection(name string) bool {
 	return ok
 }
 
-// suggestKey helps with a misspelt key or one written in the wrong place.
+// suggestKey suggests a key for a misspelt or misplaced one.
 func suggestKey(key string) string {
 	section, name, inSection := strings.Cut(key, ".")
 	if !inSection {

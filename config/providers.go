@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Providers names the accounts of the house at other platforms (D-PRC-01). What a
-// map is by is shown; the keys and secrets of Accounts are not.
+// Providers names the accounts of the house at other platforms (D-PRC-01). The names in a map are shown; the keys and
+// secrets of Accounts are not.
 type Providers struct {
 	Exchanges map[string]string `key:"exchanges"`
 	Accounts  Secrets           `key:"accounts"`

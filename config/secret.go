@@ -6,14 +6,14 @@ import (
 	"log/slog"
 )
 
-// hidden stands where a secret would.
+// hidden replaces a secret.
 const hidden = "(hidden)"
 
-// Secret is text that must not be seen. Every way of printing or encoding it
-// gives "(hidden)", or "" when it is not set; only Reveal gives the text.
+// Secret is text that must not be seen. Every way of printing or encoding it gives "(hidden)", or "" if it is not set;
+// only Reveal gives the text.
 type Secret string
 
-// Reveal returns the text. Hand it to the one call that needs it.
+// Reveal returns the text. Pass it only to the call that needs it.
 func (s Secret) Reveal() string { return string(s) }
 
 // String redacts.
@@ -27,8 +27,7 @@ func (s Secret) String() string {
 // GoString redacts %#v.
 func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
 
-// Format redacts every verb: without it fmt prints the text of a Secret as the
-// complaint about a wrong verb, such as %d.
+// Format redacts every verb: without it fmt prints the text of a Secret in its message about a wrong verb, such as %d.
 func (s Secret) Format(f fmt.State, verb rune) {
 	text := s.String()
 	if verb == 'q' || verb == 'v' && f.Flag('#') {
@@ -40,7 +39,7 @@ func (s Secret) Format(f fmt.State, verb rune) {
 // LogValue redacts in log/slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText redacts in JSON and wherever text is marshalled.
+// MarshalText redacts in JSON and all other text encodings.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // MarshalYAML redacts in YAML.

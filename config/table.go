@@ -21,19 +21,18 @@ type entry struct {
 
 	bounded  bool
 	min, max int64 // durations in nanoseconds
-	floor    int64 // lower bound outside development mode; min when the tag is absent
+	floor    int64 // lower bound outside development mode; min if the tag is absent
 	oneof    []string
 	lines    bool
 }
 
-// settings explains every section and key in a line: name, tab, text. The texts are
-// too long for tags.
+// settings explains every section and key in a line: name, tab, text. The texts are too long for tags.
 //
 //go:embed settings.tsv
 var settings string
 
-// table lists every key in the order of Config; the rest of the package walks
-// it. sections holds the explanation of each section.
+// table lists every key in the order of Config; the rest of the package uses it. sections holds the explanation of each
+// section.
 var table, sections = buildTable()
 
 // byKey finds entries by dotted key.
@@ -45,7 +44,7 @@ var byKey = func() map[string]*entry {
 	return m
 }()
 
-// buildTable panics when settings lacks a key, or has one that Config lacks.
+// buildTable panics if settings lacks a key, or has one that Config lacks.
 func buildTable() (entries []entry, sections map[string]string) {
 	texts, sections := map[string]string{}, map[string]string{}
 	for line := range strings.Lines(settings) {
@@ -86,8 +85,7 @@ func buildTable() (entries []entry, sections map[string]string) {
 	return entries, sections
 }
 
-// newEntry reads the tags; a tag that cannot be read is a mistake in this
-// package, so it panics.
+// newEntry reads the tags. An invalid tag is an error in this package, so it panics.
 func newEntry(section string, f reflect.StructField) entry {
 	e := entry{section: section, name: f.Tag.Get("key"), index: f.Index, kind: f.Type}
 	e.key = e.name
@@ -146,7 +144,7 @@ func (e entry) secret() bool {
 	return e.kind == reflect.TypeFor[Secret]() || e.kind == reflect.TypeFor[Secrets]()
 }
 
-// nearest finds the name that was probably meant, "" when none is close.
+// nearest returns the most similar name, "" if none is similar.
 func nearest(name string, names []string) string {
 	best, bestAt := "", 3
 	for _, n := range names {

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Transactions are the numbers of statuses that the interface names without a number
-// (D-TX-01, D-TX-02).
+// Transactions are the numbers of statuses that the interface names without a number (D-TX-01, D-TX-02).
 type Transactions struct {
 	FinalizedDeposit int `key:"status.finalized_deposit" range:"-1000..1000"`
 	HotWallet        int `key:"queue.hot_wallet_insufficient_balance" range:"-1000..1000"`

@@ -14,15 +14,14 @@ func (d Database) SQLitePath() (string, bool) {
 	return strings.CutPrefix(d.URL.Reveal(), "sqlite:")
 }
 
-// Redacted returns the URL without password and other parameters that might be
-// secret.
+// Redacted returns the URL without the password and other parameters that might be secret.
 func (d Database) Redacted() string {
 	text, _ := showURL(d.URL.Reveal(), true, harmless)
 	return text
 }
 
-// harmless are the connection parameters whose values may be shown; any other
-// is hidden, because drivers keep adding parameters that carry secrets.
+// harmless are the connection parameters whose values may be shown. All others are hidden, because drivers keep adding
+// parameters with secrets.
 var harmless = map[string]bool{
 	"sslmode": true, "sslrootcert": true, "sslcert": true, "host": true, "port": true, "user": true, "dbname": true,
 	"database":         true,
@@ -31,9 +30,8 @@ var harmless = map[string]bool{
 	"timezone":          true, "default_query_exec_mode": true, "synchronous_commit": true, "pool_max_conns": true,
 }
 
-// showURL writes a URL without its secrets; whole is true when nothing had to
-// be left out. It takes the text apart by hand, because a URL that does not
-// parse (an unescaped password, several hosts) must not be shown either.
+// showURL writes a URL without its secrets; whole is true if nothing was omitted. It splits the text itself, because a
+// URL that does not parse (an unescaped password, several hosts) must not be shown either.
 func showURL(raw string, userShown bool, params map[string]bool) (text string, whole bool) {
 	if raw == "" || strings.HasPrefix(raw, "sqlite:") {
 		return raw, true
@@ -44,7 +42,7 @@ func showURL(raw string, userShown bool, params map[string]bool) (text string, w
 	}
 	rest, query, hasQuery := strings.Cut(rest, "?")
 	authority, path, hasPath := strings.Cut(rest, "/")
-	// An @ or # further on shows that a password with / ? or # was cut in two.
+	// A later @ or # shows that a password with / ? or # was split.
 	if strings.Contains(path+query, "@") || strings.Contains(raw, "#") {
 		return scheme + "://" + hidden, false
 	}
@@ -103,7 +101,7 @@ func databaseProblem(raw string) string {
 		user, hosts = authority[:at+1], authority[at+1:]
 	}
 	for host := range strings.SplitSeq(hosts, ",") {
-		// Several hosts are legal for PostgreSQL and illegal for net/url.
+		// Several hosts are valid for PostgreSQL and invalid for net/url.
 		if _, err := url.Parse("postgres://" + user + host + "/" + path + "?" + query); err != nil {
 			return "is not a valid URL"
 		}
@@ -114,7 +112,7 @@ func databaseProblem(raw string) string {
 	return ""
 }
 
-// splitAddr takes host:port apart. An empty host means every interface.
+// splitAddr splits host:port. An empty host means every interface.
 func splitAddr(addr string, freePort bool) (host string, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -130,8 +128,8 @@ func splitAddr(addr string, freePort bool) (host string, err error) {
 	return host, nil
 }
 
-// validHost accepts an IP address or a name of letters, digits, dots and
-// dashes (and underscores, which container networks use).
+// validHost accepts an IP address or a name of letters, digits, dots and dashes (and underscores, which container
+// networks use).
 func validHost(host string) bool {
 	if _, ok := parseIP(host); ok {
 		return true
@@ -149,8 +147,7 @@ func parseIP(host string) (netip.Addr, bool) {
 	return a.Unmap(), err == nil
 }
 
-// loopback reports whether a host is this machine only. The name localhost is
-// taken at its word (RFC 6761).
+// loopback reports whether a host is only this machine. The name localhost is trusted (RFC 6761).
 func loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

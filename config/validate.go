@@ -13,12 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// Validate reports every fault of a resolved configuration as Faults, nil when
-// there is none. It opens nothing: whether files and hosts exist shows later.
+// Validate returns all faults of a resolved configuration as Faults, or nil. It opens nothing: missing files and hosts
+// are detected later.
 func (c Config) Validate() error { return c.faults(nil).err() }
 
-// faults leaves out the rules about keys that are broken, so that one unread
-// value does not show up as several faults.
+// faults skips the rules about broken keys, so that one unreadable value does not cause several faults.
 func (c Config) faults(broken map[string]bool) Faults {
 	k := &checker{c: c, broken: broken}
 	k.bounds()
@@ -48,8 +47,7 @@ type checker struct {
 	faults Faults
 }
 
-// refuse adds a fault of the key when bad holds; others are further keys the
-// rule has looked at.
+// refuse adds a fault of the key if bad holds; others are further keys of the rule.
 func (k *checker) refuse(bad bool, key, problem string, others ...string) {
 	if !bad || k.broken[key] || slices.ContainsFunc(others, func(o string) bool { return k.broken[o] }) {
 		return
@@ -57,7 +55,7 @@ func (k *checker) refuse(bad bool, key, problem string, others ...string) {
 	k.faults = append(k.faults, Fault{Key: key, Where: k.c.origins[key].where, Problem: problem})
 }
 
-// named writes another key of a rule, with its place when it was set.
+// named writes another key of a rule, with its source if it was set.
 func (k *checker) named(key string) string {
 	if o, ok := k.c.origins[key]; ok {
 		return key + " (" + o.where + ")"
@@ -65,7 +63,7 @@ func (k *checker) named(key string) string {
 	return key
 }
 
-// bounds checks what the tags say.
+// bounds checks the bounds in the tags.
 func (k *checker) bounds() {
 	for _, e := range table {
 		switch p := e.field(&k.c).(type) {
@@ -96,8 +94,8 @@ func (k *checker) number(e entry, n int64) {
 	}
 }
 
-// listeners checks the addresses that are listened on. Development mode hands
-// out logins and codes, so it must not be reachable from elsewhere.
+// listeners checks the listening addresses. Development mode publishes logins and codes, so other machines must not
+// reach it.
 func (k *checker) listeners() {
 	c := k.c
 	for _, l := range []struct{ key, addr string }{{"http.addr", c.HTTP.Addr}, {"metrics.addr", c.Metrics.Addr}} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a cluster needs to be one, and to be closed to strangers.
+// The requirements of a cluster and of its protection against strangers.
 func TestClusterFaults(t *testing.T) {
 	const keys = "CASTELLAN_CLUSTER_TLS_DIR=/tls"
 	for _, tc := range []struct {

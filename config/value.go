@@ -14,9 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// raw is a value as it was written: one text (always, from the environment), a
-// list, or pairs. A text also stands for a list or a map in the notation of
-// the environment.
+// raw is a value as written: one text (always, from the environment), a list, or pairs. A text may also be a list or a
+// map in the notation of the environment.
 type raw struct {
 	form  form
 	text  string
@@ -35,9 +34,8 @@ const (
 
 type pair struct{ key, value string }
 
-// assign reads r into the variable that target points at, or returns an error
-// that says what was wanted. The error may repeat the text: callers leave it
-// out for secrets.
+// assign reads r into the variable that target points at, or returns an error with the expected format. The error may
+// repeat the text: callers omit it for secrets.
 func assign(target any, r raw) error {
 	switch p := target.(type) {
 	case *string:
@@ -164,8 +162,8 @@ func splitComma(s string) []string {
 	return slices.DeleteFunc(items, func(s string) bool { return s == "" })
 }
 
-// checkText refuses what would break a header, a log line or a path: invalid
-// UTF-8 and control characters (a secret file read with its line end, often).
+// checkText refuses text that would break a header, a log line or a path: invalid UTF-8 and control characters, often
+// the line end of a secret file.
 func checkText(s string) error {
 	if !utf8.ValidString(s) {
 		return errors.New("is not valid UTF-8")
@@ -213,8 +211,8 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// parsePrefix reads a network or a bare address; IPv4 mapped into IPv6 becomes
-// IPv4, because that is how client addresses are compared.
+// parsePrefix reads a network or a single address. IPv4 mapped into IPv6 becomes IPv4, as in the comparison of client
+// addresses.
 func parsePrefix(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
@@ -233,7 +231,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// quote repeats what was written, cut to a readable length.
+// quote repeats the written text, cut to a readable length.
 func quote(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		s = string(r[:60]) + "…"
@@ -253,9 +251,8 @@ func shortDuration(d time.Duration) string {
 	return s
 }
 
-// format writes the value that target points at as YAML of one line. Go's
-// quoting is used for text: YAML's double quotes know all of its escapes.
-// whole is false when a secret was left out.
+// format writes the value that target points at as YAML of one line. Go's quoting is used for text: YAML's double
+// quotes support all of its escapes. whole is false if a secret was omitted.
 func format(target any) (text string, whole bool) {
 	switch p := target.(type) {
 	case *string:

@@ -8,8 +8,8 @@ import (
 	"castellan/web/webtest"
 )
 
-// No page keeps anybody out: every page in light and dark, in both directions of writing, on a phone and on a wide
-// screen, and every step of the account at least once.
+// No page has an accessibility barrier. The test checks each page in light and dark, in both directions of writing, on
+// a phone and on a wide screen. It reaches every step of the account at least once.
 func TestNoBarriers(t *testing.T) {
 	tab := webtest.Browser(t)
 	t.Run("steps", func(t *testing.T) { stepsWithoutBarriers(t, tab.For(t)) })
@@ -17,7 +17,7 @@ func TestNoBarriers(t *testing.T) {
 	t.Run("docs", func(t *testing.T) { docsWithoutBarriers(t, tab.For(t)) })
 }
 
-// stepsWithoutBarriers walks from the login to the session; the tabs of the account are steps too.
+// stepsWithoutBarriers goes from the login to the session; the tabs of the account are steps too.
 func stepsWithoutBarriers(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	tab.Open(s.URL + "/")
@@ -86,7 +86,7 @@ func docsWithoutBarriers(t *testing.T, tab *webtest.Tab) {
 	everyView(t, tab, "docs")
 }
 
-// everyView looks at the page as it stands in all the views that a person may have, and keeps a picture of each.
+// everyView checks the page in its present state in all possible views, and saves a picture of each.
 func everyView(t *testing.T, tab *webtest.Tab, step string) {
 	t.Helper()
 	shot := shotsOf(t, tab)
@@ -104,7 +104,7 @@ func everyView(t *testing.T, tab *webtest.Tab, step string) {
 	}
 }
 
-// noBarriers asks that the page keeps nobody out and is no wider than the screen.
+// noBarriers fails if the page has an accessibility barrier or is wider than the screen.
 func noBarriers(t *testing.T, tab *webtest.Tab, step string) {
 	t.Helper()
 	tab.NoBarriers(step)

@@ -9,14 +9,14 @@ import (
 	"castellan/web/webtest"
 )
 
-// seen is what a listener on a flow has heard so far.
+// seen contains the events that a listener on a flow has received so far.
 type seen struct {
 	Method, Done, Closed, Errors, Transport, Messages []string
 	Settled                                           string // of flow.done: "", "resolved" or the code of the rejection
 	XAuth                                             bool
 }
 
-// integrator is a page that uses the client module as its own script would.
+// integrator is a page that uses the client module as an integrator's script would.
 type integrator struct {
 	*webtest.Tab
 	service *service
@@ -49,7 +49,7 @@ func startFlow(t *testing.T, tab *webtest.Tab, s *service) integrator {
 	return integrator{tab, s}
 }
 
-// begin sends the right SMS code without waiting for the answer; answered holds its end.
+// begin sends the right SMS code without waiting for the answer; answered waits for its end.
 func (i integrator) begin() {
 	i.service.mu.Lock()
 	code := i.service.methods[1].code
@@ -85,7 +85,7 @@ func (s *service) counts() (connected, results int) {
 	return s.connected, s.results
 }
 
-// The client module, in one browser: a start of it costs more than most of these.
+// The client module, in one browser: starting it costs more than most of these tests.
 func TestClient(t *testing.T) {
 	tab := webtest.Browser(t)
 	t.Run("every door", func(t *testing.T) { everyDoor(t, tab.For(t)) })
@@ -95,7 +95,7 @@ func TestClient(t *testing.T) {
 	t.Run("requests", func(t *testing.T) { requests(t, tab.For(t)) })
 }
 
-// The outcome is reported once and whole, whichever door brings it and whichever of the others fails.
+// The outcome is reported once and completely, whichever path delivers it and whichever others fail.
 func everyDoor(t *testing.T, tab *webtest.Tab) {
 	tests := []struct {
 		name      string
@@ -116,7 +116,7 @@ func everyDoor(t *testing.T, tab *webtest.Tab) {
 		},
 		{name: "the answer comes without the outcome", prepare: func(s *service) { s.holdOutcome = true },
 			transport: "socket", via: []string{"socket"}, answered: "ok", connected: 1, noPolling: true},
-		{name: "the answer breaks off", prepare: func(s *service) { s.cutAnswer = true },
+		{name: "the answer is truncated", prepare: func(s *service) { s.cutAnswer = true },
 			transport: "socket", via: []string{"socket"}, answered: "NETWORK", connected: 1, noPolling: true},
 		{name: "the socket is refused", prepare: func(s *service) { s.holdOutcome, s.sockets = true, []string{"refuse"} },
 			transport: "poll", via: []string{"result"}, answered: "ok", connected: 1},
@@ -174,7 +174,7 @@ func everyDoor(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
-// The copies of an outcome that come after it are heard as messages and reported by no second event.
+// Later copies of an outcome are received as messages and reported by no second event.
 func reportedOnce(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	i := startFlow(t, tab, s)
@@ -188,7 +188,7 @@ func reportedOnce(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
-// An end without an outcome is told with its reason, and an outcome under way is not given up for it.
+// An end without an outcome is reported with its reason, and an outcome under way is not given up for it.
 func endsWithoutOutcome(t *testing.T, tab *webtest.Tab) {
 	for _, test := range []struct {
 		code      string
@@ -232,7 +232,7 @@ func endsWithoutOutcome(t *testing.T, tab *webtest.Tab) {
 		i := startFlow(t, tab.For(t), s)
 		i.hears("Transport", "socket")
 		s.mu.Lock()
-		s.ended = "CHALLENGE_CLOSED" // the socket says nothing
+		s.ended = "CHALLENGE_CLOSED" // the socket is silent
 		s.mu.Unlock()
 		if got := i.complete(); got != "CHALLENGE_CLOSED" {
 			t.Errorf("complete was answered %s", got)
@@ -252,7 +252,7 @@ func endsWithoutOutcome(t *testing.T, tab *webtest.Tab) {
 	})
 }
 
-// A method completed elsewhere and the outcome it brings reach a page that only listens.
+// A method completed elsewhere and its outcome reach a page that only listens.
 func listens(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	i := startFlow(t, tab, s)
@@ -264,7 +264,7 @@ func listens(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
-// Refusals carry what a page needs; requests outside a challenge work through the same client.
+// Refusals contain what a page needs; requests outside a challenge work through the same client.
 func requests(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	i := startFlow(t, tab, s)

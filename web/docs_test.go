@@ -24,8 +24,8 @@ func docsErrors(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
-// The viewer speaks the page's language, and keeps what is open and what was typed when it changes. The texts of the
-// document stay English, from left to right, and their line breaks are no ends of lines.
+// The viewer uses the page's language, and keeps open sections and typed text when it changes. The texts of the
+// document stay English, from left to right, and their line breaks do not break lines.
 func docsLanguages(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	tab.Open(s.URL + "/docs#post-auth-login")

@@ -14,7 +14,7 @@ import (
 	"github.com/fasthttp/websocket"
 )
 
-// policy is the strictest the pages are promised to work under.
+// policy is the strictest policy under which the pages must work.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self' ws://localhost:* ws://127.0.0.1:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -24,18 +24,18 @@ const (
 	demoPassword = "correct horse battery staple"
 )
 
-// service stands in for the real one: enough of the interface to bring the pages and the client into every state,
-// the failures that a healthy service never shows included. Its clock moves only by hand.
+// service simulates the real service. It implements enough of the interface to bring the pages and the client into
+// every state, including failures that a healthy service never shows. Its clock moves only by hand.
 type service struct {
 	*httptest.Server
 
 	// Set before the first request.
 	required    int           // methods to complete; 0 means one
-	holdOutcome bool          // completions answer without execResult: the outcome comes by another door
+	holdOutcome bool          // completions answer without execResult: the outcome arrives by another path
 	cutAnswer   bool          // the last completion's answer is only its first half
 	slowAnswer  chan struct{} // the last completion answers only when this is closed
-	busyResults int           // so many result requests are answered 503 first
-	sockets     []string      // what each connection in turn gets: see socket; then the last again; none: "serve"
+	busyResults int           // this many result requests are answered with 503 first
+	sockets     []string      // the behaviour of each connection in turn: see socket; then the last again; none: "serve"
 
 	mu        sync.Mutex
 	offset    time.Duration
@@ -50,7 +50,7 @@ type service struct {
 	live      []*websocket.Conn
 	changed   chan struct{} // closed and replaced at every event and end
 	loggedOut bool
-	noticed   []string // ids of notifications that are read
+	noticed   []string // ids of read notifications
 	results   int      // answered result requests
 }
 
@@ -126,7 +126,7 @@ func newService(t *testing.T) *service {
 
 func (s *service) now() time.Time { return time.Now().Add(s.offset) }
 
-// advance moves the service's clock; the page's own is moved by the test.
+// advance moves the service's clock; the test moves the page's own.
 func (s *service) advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *service) end(code string, closeCode int) {
 	s.wake()
 }
 
-// finish brings the outcome from elsewhere, as a registered device would.
+// finish delivers the outcome from elsewhere, as a registered device would.
 func (s *service) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

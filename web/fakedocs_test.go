@@ -6,7 +6,7 @@ func field(kind, description string) object { return object{"type": kind, "descr
 
 func jsonBody(schema object) object { return object{"application/json": object{"schema": schema}} }
 
-// openAPI is a small document with everything the viewer has to understand: references, nesting, arrays of tuples,
+// openAPI is a small document with everything that the viewer must support: references, nesting, arrays of tuples,
 // nullable types, choices, alternatives of credentials and both ways to name errors.
 func openAPI() object {
 	reference := func(name string) object { return object{"$ref": "#/components/schemas/" + name} }

@@ -47,7 +47,7 @@ func (s *service) result(w http.ResponseWriter, r *http.Request) {
 }
 
 // socket follows the script: "serve" replays and streams; "refuse" answers 401; a number closes with that code, at once
-// or, after a plus sign, when the outcome is there but before it is sent.
+// or, after a plus sign, when the outcome exists but before it is sent.
 func (s *service) socket(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	script := "serve"
@@ -72,7 +72,7 @@ func (s *service) socket(w http.ResponseWriter, r *http.Request) {
 	code, whenDone := 0, strings.HasPrefix(script, "+")
 	_, _ = fmt.Sscan(strings.TrimPrefix(script, "+"), &code)
 	go s.stream(conn, code, whenDone)
-	for { // reading answers pings and notices the client's close
+	for { // reading answers pings and detects the client's close
 		if _, _, err := conn.ReadMessage(); err != nil {
 			_ = conn.Close()
 			return

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// listNotifications answers two notifications, the newest first.
+// listNotifications answers with two notifications, the newest first.
 func (s *service) listNotifications(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

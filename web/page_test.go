@@ -95,7 +95,7 @@ func methodStates(t *testing.T, tab *webtest.Tab) {
 	tab.Until(fmt.Sprintf("document.querySelector(%q).textContent === 'No more new codes'", renew))
 }
 
-// The end without an outcome is told with its reason, and there is a way on.
+// The end without an outcome is shown with its reason, and the page offers a next step.
 func challengeEnds(t *testing.T, tab *webtest.Tab) {
 	for code, want := range map[string]string{"CHALLENGE_EXPIRED": "expired", "CHALLENGE_CLOSED": "without an outcome"} {
 		s := newService(t)
@@ -140,7 +140,8 @@ func loginRefused(t *testing.T, tab *webtest.Tab) {
 	tab.Until("document.getElementById('password').type === 'text'")
 }
 
-// The account has tabs; sessions are listed, another one can be ended, and ending the own one leads back to the login.
+// The account has tabs; sessions are listed, another one can be ended, and ending the current one leads back to the
+// login.
 func sessionsOfTheAccount(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	openChallenge(t, tab, s)
@@ -155,7 +156,7 @@ func sessionsOfTheAccount(t *testing.T, tab *webtest.Tab) {
 	contains(t, "the notice", tab.Text("#notice"), "This session is over")
 }
 
-// arrowsMoveTabs presses keys on the tabs: each shows its panel alone.
+// arrowsMoveTabs presses keys on the tabs: each shows only its panel.
 func arrowsMoveTabs(t *testing.T, tab *webtest.Tab) {
 	t.Helper()
 	webtest.Value[bool](tab, "(() => { document.getElementById('tab-sessions').focus(); return true; })()")
@@ -173,7 +174,7 @@ func arrowsMoveTabs(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
-// Notifications are shown as text, whatever stands in them, and can be marked as read.
+// Notifications are shown as text, whatever they contain, and can be marked as read.
 func notificationsOfTheAccount(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	openChallenge(t, tab, s)
@@ -183,7 +184,7 @@ func notificationsOfTheAccount(t *testing.T, tab *webtest.Tab) {
 	tab.WalkNotifications(webtest.Person{Shots: t.ArtifactDir()}, 2, "<b>A new currency</b>")
 }
 
-// Tokens never stand in the page in full.
+// The page never shows a complete token.
 func logHidesTokens(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	openChallenge(t, tab, s)
@@ -196,7 +197,7 @@ func logHidesTokens(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
-// The page of the outbox lists, filters and copes with HTML mail.
+// The outbox page lists, filters and handles HTML mail.
 func outboxPage(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	shot := shotsOf(t, tab)
@@ -213,7 +214,7 @@ func outboxPage(t *testing.T, tab *webtest.Tab) {
 	tab.Until(`document.querySelectorAll('[data-testid="outbox-item"]').length === 1`)
 }
 
-// Every view that a person may have, to be looked at; nothing may be wider than the screen.
+// Every possible view, for inspection; nothing may be wider than the screen.
 func TestViews(t *testing.T) {
 	browser := webtest.Browser(t)
 	for name, view := range map[string]webtest.View{

@@ -36,7 +36,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Every country has both flags, and nothing else has one.
+// Every country has both flags, and there are no other flags.
 func TestFlag(t *testing.T) {
 	for _, code := range geo.Codes() {
 		for kind, want := range map[string]string{".svg": "image/svg+xml", ".png": "image/png"} {
@@ -63,7 +63,7 @@ func TestFlag(t *testing.T) {
 	}
 }
 
-// The files keep the promises that the content security policy and an offline machine rest on.
+// The files meet the requirements of the content security policy and of an offline machine.
 func TestFilesStandAlone(t *testing.T) {
 	var (
 		outside   = regexp.MustCompile(`(?i)(?:https?:)?//[a-z0-9.-]+\.[a-z]{2,}`)
@@ -105,7 +105,7 @@ func TestFilesStandAlone(t *testing.T) {
 	}
 }
 
-// What the modules hold, asked of them in one browser.
+// The contents of the modules, checked in one browser.
 func TestModules(t *testing.T) {
 	s := newService(t)
 	tab := webtest.Browser(t)
@@ -138,7 +138,7 @@ func codesAreRight(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
-// Every text exists in every language, and every text that is asked for exists.
+// Every text exists in every language, and every requested text exists.
 func textsAreThere(t *testing.T, tab *webtest.Tab) {
 	keys := webtest.Value[map[string][]string](tab, `import('/static/docs-texts.js').then(() => import('/static/texts.js'))
 		.then(({ texts }) =>

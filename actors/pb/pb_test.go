@@ -7,9 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// earlier are messages as the first version that formed clusters wrote them.
-// Nodes of two versions talk to each other while one replaces the other: these
-// bytes must mean the same for ever.
+// earlier are messages as encoded by the first version that formed clusters. During a rolling upgrade, nodes of two
+// versions exchange messages: the meaning of these bytes must never change.
 var earlier = []struct {
 	bytes string
 	m     proto.Message
@@ -68,7 +67,7 @@ var earlier = []struct {
 		&PresenceSay{UserId: "u", Name: "n", Leaves: true}},
 	{"0a080a017512016e1801",
 		&PresenceOthers{Others: []*Present{{UserId: "u", Name: "n", Since: 1}}}},
-	// Of the first version that counted together.
+	// From the first version with a shared counter.
 }
 
 func TestEarlierBytesMeanTheSame(t *testing.T) {
@@ -91,7 +90,7 @@ func TestEarlierBytesMeanTheSame(t *testing.T) {
 	}
 }
 
-// A field that a later version adds is passed over.
+// A field that a later version adds is ignored.
 func TestLaterFieldsArePassedOver(t *testing.T) {
 	b, err := proto.Marshal(&ChallengeResult{WaitMs: 7, Deadline: 9})
 	if err != nil {

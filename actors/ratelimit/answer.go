@@ -11,8 +11,7 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// receiveQueries decides about the requests of another node. It answers when every
-// decision holds or has failed.
+// receiveQueries decides about the requests of another node. It answers when every decision is confirmed or has failed.
 func (l *Limiter) receiveQueries(from string, question proto.Message, answer func(proto.Message)) {
 	l.heardFrom(from)
 	q, ok := question.(*pb.RateAsk)
@@ -27,7 +26,7 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 	n := len(demands)
 	back := &pb.RateAnswer{Verdicts: make([]uint32, len(q.Sizes)), Used: make([]int64, n), Reset_: make([]int64, n),
 		Retry: make([]int64, n), Instants: make([]int64, n), Numbers: make([]uint64, n), Counts: make([]int64, n)}
-	if l.place.Load().alone { // the sender knows of more members than this node
+	if l.place.Load().alone { // the sender has a view with more members than this node
 		answer(back)
 		return
 	}
@@ -70,7 +69,7 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 			if mode != modeReserve {
 				back.Verdicts[i] = uint32(d.decide(standings[begin:end]))
 			} else if size == 1 {
-				d.requester = "" // this node tells the replica, not the answer
+				d.requester = "" // this node notifies the replica, not the answer
 				back.Counts[begin] = l.grant(d, countOf(q, begin), &standings[begin])
 				if back.Counts[begin] > 0 {
 					back.Verdicts[i] = uint32(admitted)
@@ -92,7 +91,7 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 	finish()
 }
 
-// demandsOf reads the demands of a message; false when it makes no sense.
+// demandsOf decodes the demands of a message; false when they are invalid.
 func demandsOf(q *pb.RateAsk) ([]ratelimit.Demand, bool) {
 	if !queryFits(q) {
 		return nil, false
@@ -113,7 +112,7 @@ func demandsOf(q *pb.RateAsk) ([]ratelimit.Demand, bool) {
 	return demands, true
 }
 
-// countOf is how many requests demand i of a message is for.
+// countOf returns the number of requests for demand i of a message.
 func countOf(q *pb.RateAsk, i int) int64 {
 	if len(q.Counts) == 0 {
 		return 1

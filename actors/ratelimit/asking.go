@@ -7,16 +7,16 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// asking is a request that is asked for until it is decided, by the same names.
+// asking is the state of a request that is retried, under the same names, until it is decided.
 type asking struct {
 	ids []uint64
 	may [2 * maxDemands]string // the n members that may have counted it
 	n   int
 
-	again bool // it was asked for before
+	again bool // this is a retry
 }
 
-// name makes names for the admissions of a request. A node that is alone needs none.
+// name returns names for the admissions of a request. A node without other members needs none.
 func (l *Limiter) name(ids []uint64, n int) []uint64 {
 	last := uint64(0)
 	if !l.place.Load().alone {
@@ -32,7 +32,7 @@ func (l *Limiter) name(ids []uint64, n int) []uint64 {
 	return ids
 }
 
-// counted notes that a member may have counted the request.
+// counted records that a member may have counted the request.
 func (a *asking) counted(member string) {
 	if a.n < len(a.may) && !slices.Contains(a.may[:a.n], member) {
 		a.may[a.n] = member
@@ -40,8 +40,8 @@ func (a *asking) counted(member string) {
 	}
 }
 
-// takeBackAll has everybody forget the request who may have counted it, and those who
-// may have taken that over.
+// takeBackAll takes the request back from every member that may have counted it, and from those that may have taken
+// over its partitions.
 func (l *Limiter) takeBackAll(a *asking, demands []ratelimit.Demand) {
 	if a.n == 0 || a.ids[0] == 0 {
 		return
@@ -60,17 +60,17 @@ func (l *Limiter) takeBackAll(a *asking, demands []ratelimit.Demand) {
 	}
 }
 
-// allSilent reports whether nobody is there who may decide about some demand.
+// allSilent reports whether, for some demand, every member that may decide is silent.
 func (l *Limiter) allSilent(demands []ratelimit.Demand, waited time.Duration) bool {
 	pl := l.place.Load()
 	for i := range demands {
 		p := demands[i].Key.Partition()
 		owner, replica := pl.owner[p], pl.replica[p]
 		if waited < leastPatience && (l.isLost(owner) || l.isLost(replica)) {
-			continue // others may know better in a moment
+			continue // other members may answer soon
 		}
 		switch {
-		case owner == l.self: // it goes on without its replica as long as another node is there
+		case owner == l.self: // it goes on without its replica if another node is available
 			if others := without(pl.members, owner); len(others) > 0 && !slices.ContainsFunc(others, l.speaks) {
 				return true
 			}
@@ -83,7 +83,7 @@ func (l *Limiter) allSilent(demands []ratelimit.Demand, waited time.Duration) bo
 
 func (l *Limiter) speaks(id string) bool { return !l.silent(id) }
 
-// without is the members but one.
+// without returns the members except one.
 func without(members []string, id string) []string {
 	return slices.DeleteFunc(slices.Clone(members), func(m string) bool { return m == id })
 }

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// batcher gathers what goes to one member. An idle one sends at once what it is
-// given; while a batch is under way, the next one gathers. It has no timer.
+// batcher collects the messages to one member. An idle batcher sends a message at once; while a batch is being sent,
+// the next one collects. It has no timer.
 type batcher[T any] struct {
-	send     func([]T) // returns when the answer is there
+	send     func([]T) // returns when the answer has arrived
 	maxBatch int
 
 	mu    sync.Mutex
 	queue []T
-	busy  bool // a batch is under way: the next one follows it, in order
+	busy  bool // a batch is being sent: the next one follows it, in order
 }
 
-// put takes a thing to be sent.
+// put adds an item to the queue.
 func (b *batcher[T]) put(thing T) {
 	b.mu.Lock()
 	b.queue = append(b.queue, thing)
@@ -29,10 +29,10 @@ func (b *batcher[T]) put(thing T) {
 	}
 }
 
-// run sends until nothing waits.
+// run sends until the queue is empty.
 func (b *batcher[T]) run() {
 	for {
-		runtime.Gosched() // callers that are about to put go into this batch
+		runtime.Gosched() // callers that are about to put join this batch
 		b.mu.Lock()
 		n := min(len(b.queue), b.maxBatch)
 		if n == 0 {
@@ -58,7 +58,7 @@ func (b *batcher[T]) take() []T {
 	return all
 }
 
-// waiting is a copy of the queue.
+// waiting returns a copy of the queue.
 func (b *batcher[T]) waiting() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// boundedNodes is a world whose nodes keep so many keys of a rule.
+// boundedNodes is a world whose nodes keep at most that many keys of a rule.
 func boundedNodes(t *testing.T, most int) (*world, map[string]*ratelimit.Bounded) {
 	w := newWorld(t)
 	w.start(three...)
@@ -31,8 +31,7 @@ func address(a uint32) ratelimit.Key {
 	return ratelimit.Key{Rule: "r", IP: netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)})}
 }
 
-// Strangers take the room of the bound on every node, whichever they ask, and nobody gets
-// more than the limit, whichever node he asks.
+// Other keys fill the bound on every node. The limit is never exceeded, whichever node a client calls.
 func TestBoundOfKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, limit = 40, 3
@@ -64,7 +63,7 @@ func TestBoundOfKeys(t *testing.T) {
 				refused++
 			}
 			time.Sleep(time.Duration(r.IntN(int(50 * time.Millisecond))))
-			if n%2000 == 1999 { // a calm, in which keys become free
+			if n%2000 == 1999 { // a pause, in which keys become free
 				time.Sleep(50 * time.Second)
 			}
 			if n%200 != 0 {
@@ -75,7 +74,7 @@ func TestBoundOfKeys(t *testing.T) {
 				for i := range own.localLimiters {
 					local += len(own.localLimiters[i].keys)
 				}
-				// Its own and, as a replica, as many of others; two widths are shared by a quarter each.
+				// Its own keys and, as a replica, as many of others; two widths share a quarter each.
 				if kept := own.Keys(); kept > 2*(most+most/2+1) || local > most+most/2+1 {
 					t.Fatalf("%s keeps %d keys, %d of its own requests", id, kept, local)
 				}
@@ -88,14 +87,13 @@ func TestBoundOfKeys(t *testing.T) {
 	})
 }
 
-// The replica that goes on for a lost owner knows which keys are counted together with a
-// wider one.
+// The replica of a lost owner has the information which keys are counted under a wider one.
 func TestReplicaKnowsWhatIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, nodes := boundedNodes(t, 1)
 		defer w.close()
 		a := w.nodes["a"]
-		var own []ratelimit.Key // keys of a
+		var own []ratelimit.Key // keys owned by a
 		for n := uint32(0); len(own) < 2; n += 1 << 16 {
 			if k := address(n); a.place.Load().owner[k.Partition()] == "a" {
 				own = append(own, k)
@@ -112,7 +110,7 @@ func TestReplicaKnowsWhatIsShared(t *testing.T) {
 		for _, id := range three {
 			w.nodes[id].Sweep()
 		}
-		if !ask("b", own[1]) { // it has a key again, together with the wider one
+		if !ask("b", own[1]) { // it has its own key again, in addition to the wider one
 			t.Error("refused")
 		}
 		for _, id := range three {
@@ -130,7 +128,7 @@ func TestReplicaKnowsWhatIsShared(t *testing.T) {
 	})
 }
 
-// When no node answers, a node keeps no more keys than the bound either.
+// When no node answers, a node also keeps no more keys than the bound.
 func TestSharesHaveABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, nodes := boundedNodes(t, 10)

@@ -7,32 +7,32 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// decision is one replicated decision of this node: it is made only where this
-// node may make it, and the replicas know of it before the client does.
+// decision is one replicated decision of this node. It is made only if this node may decide, and the replicas receive
+// it before the client does.
 type decision struct {
 	limiter   *Limiter
 	placement *placement
-	requester string // the member whose request it is
+	requester string // the member that sent the request
 	asReplica bool   // the owner is unreachable
 	demands   []ratelimit.Demand
-	ids       []uint64 // the name of each demand's admission; 0: it has none
-	again     bool     // it may have been asked for before
-	order     []int    // when only some demands are decided: which
-	looked    int      // demands for which MayDecide was asked
-	known     []int    // demands whose admissions this node knows already
-	instants  []int64  // at which each demand was counted, by this node's clock
-	numbers   []uint64 // of each admission that the requester learns of as the replica; else 0
+	ids       []uint64 // the name of each demand's admission; 0: none
+	again     bool     // this may be a retry
+	order     []int    // if only some demands are decided: their indexes
+	looked    int      // demands for which MayDecide was called
+	known     []int    // demands whose admissions this node already has
+	instants  []int64  // when each demand was counted, by this node's clock
+	numbers   []uint64 // the number of each admission that the requester learns as the replica; else 0
 	count     int64    // admissions for each demand
-	ahead     int64    // nanoseconds by which their instant lies ahead
-	notOwned  []int    // partitions that are still to be taken over
+	ahead     int64    // nanoseconds from now to their instant
+	notOwned  []int    // partitions that must first be taken over
 	pending   pending
-	then      func() // called when it is known whether the decision holds
+	then      func() // called when the decision is confirmed or has failed
 }
 
-// pending counts the updates that are not confirmed.
+// pending counts the unconfirmed updates.
 type pending struct {
 	left   atomic.Int32
-	failed atomic.Bool // a replica has decided for itself: the decision does not hold
+	failed atomic.Bool // a replica has decided for itself: the decision fails
 }
 
 var _ ratelimit.Gate = (*decision)(nil)
@@ -45,8 +45,8 @@ func (d *decision) init(l *Limiter, requester string, asReplica bool) {
 	d.pending.failed.Store(false)
 }
 
-// MayDecide implements ratelimit.Gate. It is asked for each demand in turn. A demand
-// whose admission is known is not counted again: false after the last one.
+// MayDecide is called for each demand in turn. A demand whose admission this node already has is not counted again: the
+// result is false after the last one.
 func (d *decision) MayDecide(p int) bool {
 	l, pl := d.limiter, d.placement
 	part := &l.partitions[p]
@@ -74,7 +74,7 @@ func (d *decision) MayDecide(p int) bool {
 	return owns || part.act()
 }
 
-// demandAt is the demand that is the n-th to be decided.
+// demandAt returns the n-th demand to be decided.
 func (d *decision) demandAt(n int) int {
 	if d.order != nil {
 		return d.order[n]
@@ -82,7 +82,7 @@ func (d *decision) demandAt(n int) int {
 	return n
 }
 
-// isLast reports whether MayDecide was asked for the last demand.
+// isLast reports whether MayDecide was called for the last demand.
 func (d *decision) isLast() bool {
 	if d.order != nil {
 		return d.looked == len(d.order)
@@ -90,8 +90,8 @@ func (d *decision) isLast() bool {
 	return d.looked == len(d.demands)
 }
 
-// repeat has the replica learn of an admission that this node knows: the asker may
-// not have heard of it because the replica did not confirm it.
+// repeat sends an existing admission to the replica again. The requester may have no answer because the replica did not
+// confirm it.
 func (d *decision) repeat(i, p int, x *named) {
 	part := &d.limiter.partitions[p]
 	d.instants[i] = x.instant
@@ -116,12 +116,12 @@ func (d *decision) Counted(n, p int, instant, count int64) {
 	d.copy(i, p, part.number, count, d.again)
 }
 
-// copy tells the replica of an admission.
+// copy sends an admission to the replica.
 func (d *decision) copy(i, p int, number uint64, count int64, again bool) {
 	l := d.limiter
 	switch replica := d.placement.replica[p]; replica {
 	case "":
-	case d.requester: // the answer tells it
+	case d.requester: // the answer carries it
 		d.numbers[i] = number
 	default:
 		x := &update{part: p, number: number, id: d.ids[i], again: again, demand: d.demands[i], count: count,
@@ -136,8 +136,7 @@ func (d *decision) copy(i, p int, number uint64, count int64, again bool) {
 	}
 }
 
-// decide counts or refuses. What it counted holds once finish has ended without a
-// failure.
+// decide counts or refuses. The counted admissions are valid once finish has ended without a failure.
 func (d *decision) decide(standings []ratelimit.Standing) verdict {
 	admits, open := d.limiter.table.Decide(d.demands, standings, d)
 	switch {
@@ -151,7 +150,7 @@ func (d *decision) decide(standings []ratelimit.Standing) verdict {
 	return admitted
 }
 
-// wait is the verdict while this node may not decide.
+// wait is the verdict until this node may decide.
 func (d *decision) wait() verdict {
 	for _, p := range d.notOwned {
 		d.limiter.takeOverSoon(p)
@@ -159,7 +158,7 @@ func (d *decision) wait() verdict {
 	return retry
 }
 
-// decideRest decides about the demands whose admissions are not known.
+// decideRest decides about the demands that this node has not yet admitted.
 func (d *decision) decideRest(standings []ratelimit.Standing) verdict {
 	known := slices.Clone(d.known)
 	d.known, d.looked, d.order = d.known[:0], 0, []int{}
@@ -190,7 +189,7 @@ func (d *decision) decideRest(standings []ratelimit.Standing) verdict {
 	return admitted
 }
 
-// finish notes one confirmation; the last one ends the decision.
+// finish records one confirmation; the last one ends the decision.
 func (d *decision) finish() {
 	if d.pending.left.Add(-1) == 0 {
 		if d.then != nil {
@@ -199,8 +198,8 @@ func (d *decision) finish() {
 	}
 }
 
-// failed reports whether the decision turned out not to hold. What it counted stays: its
-// asker asks again by the same name, or takes it back.
+// failed reports whether the decision failed. Its admissions stay counted: the requester retries under the same name,
+// or takes them back.
 func (d *decision) failed() bool { return d.pending.failed.Load() }
 
 // decide makes a decision about a request of this node.
@@ -215,10 +214,10 @@ func (l *Limiter) decide(demands []ratelimit.Demand, ids []uint64, standings []r
 	return v
 }
 
-// ownDecision is a decision about a request of this node. Its memory is used again.
+// ownDecision is a decision about a request of this node. Its memory is reused.
 type ownDecision struct {
 	decision
-	done     chan struct{} // gets one value when it is known whether the decision holds
+	done     chan struct{} // receives one value when the decision is confirmed or has failed
 	ids      [maxDemands]uint64
 	instants [maxDemands]int64
 	numbers  [maxDemands]uint64
@@ -240,7 +239,7 @@ func (l *Limiter) beginOwn(demands []ratelimit.Demand, ids []uint64, asReplica b
 	return own
 }
 
-// finishOwn waits until it is known whether the decision holds, and tells.
+// finishOwn waits until the decision is confirmed or has failed, and reports which.
 func (l *Limiter) finishOwn(own *ownDecision) (holds bool) {
 	own.decision.finish()
 	<-own.done
@@ -250,14 +249,14 @@ func (l *Limiter) finishOwn(own *ownDecision) (holds bool) {
 	return holds
 }
 
-// forget takes back admissions that were counted here, and has the replica do the
-// same. Those without a name are known by their instant.
+// forget takes back admissions that were counted here, also on the replica. Unnamed admissions are identified by their
+// instant.
 func (l *Limiter) forget(demand *ratelimit.Demand, id uint64, instant, count int64) {
 	p := demand.Key.Partition()
 	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
 		part, forgotten := &l.partitions[p], int64(0)
 		if !part.hasDecided() {
-			return // whoever decided tells this node
+			return // the node that decided notifies this one
 		}
 		if id != 0 {
 			forgotten = l.forgetNamed(windows, part, demand.Key, id, count)

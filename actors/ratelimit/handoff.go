@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// handedOverTime is how long a node does not take over what it handed over: it
-	// may not know yet that the partition belongs to another member.
+	// handedOverTime is how long a node does not take back a partition that it has handed over: its view of the owner
+	// may be out of date.
 	handedOverTime = 2 * time.Second
-	// pullTimeout bounds how long a former owner may take to hand over. A member
-	// that says nothing for so long has lost its membership lease.
+	// pullTimeout bounds how long a former owner may take to hand over. A member that is silent for longer has lost its
+	// membership lease.
 	pullTimeout = 1250 * time.Millisecond
-	// closeTimeout bounds how long that owner waits for its own replica meanwhile.
+	// closeTimeout bounds how long that owner waits for its own replica in the meantime.
 	closeTimeout = pullTimeout / 3
 	// retryTakeOver is the pause after a takeover that another owner refused.
 	retryTakeOver = 100 * time.Millisecond
@@ -27,13 +27,12 @@ const (
 // takeOverSoon is takeOver for callers that must not wait.
 func (l *Limiter) takeOverSoon(p int) { l.inBackground(func() { l.takeOver(p) }) }
 
-// takeOver makes this node, which the ring names as owner, the one that decides.
-// The state comes from the replica that has decided in its place, from the
-// members that had the partition lately, or, when those are gone, from what this
-// node knows as their replica.
+// takeOver makes this node, the owner by the ring, the one that decides. The state comes from the replica that has
+// decided in its place, or from the members that had the partition lately. When those are gone, it comes from this
+// node's own copy as their replica.
 //
-// It locks the partition twice and asks other members in between, so the second
-// half begins by checking that nothing has happened to the partition meanwhile.
+// It locks the partition twice and calls other members in between. The second half therefore first checks that the
+// partition has not changed.
 func (l *Limiter) takeOver(p int) {
 	t := l.beginTakeOver(p)
 	if t == nil {
@@ -47,7 +46,7 @@ func (l *Limiter) takeOver(p int) {
 	l.sendState(p)
 }
 
-// takeover is what its first half found.
+// takeover is the result of the first half.
 type takeover struct {
 	from         string // the replica that may have decided
 	handoffs     uint32
@@ -55,7 +54,7 @@ type takeover struct {
 	pull         *pb.RatePull
 }
 
-// beginTakeOver is the first half; nil: there is nothing to take over now.
+// beginTakeOver is the first half; it returns nil if there is nothing to take over now.
 func (l *Limiter) beginTakeOver(p int) (t *takeover) {
 	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
 		part, pl := &l.partitions[p], l.place.Load()
@@ -73,7 +72,7 @@ func (l *Limiter) beginTakeOver(p int) (t *takeover) {
 	return t
 }
 
-// endTakeOver is the second half: it merges the states that were found, and owns.
+// endTakeOver is the second half: it merges the collected states and becomes the owner.
 func (l *Limiter) endTakeOver(p int, t *takeover, found []*transfer, ready bool) {
 	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
 		part, pl := &l.partitions[p], l.place.Load()
@@ -112,9 +111,8 @@ type transfer struct {
 	replica bool // by may have decided as a replica
 }
 
-// pullDeciders has every member stop that may have decided about a partition, and
-// collects what they know. Not ready: another member owns it already, and this
-// node will hear of that.
+// pullDeciders stops every member that may have decided about a partition, and collects their states. Not ready:
+// another member already owns it, and its message to this node will follow.
 func (l *Limiter) pullDeciders(from string, q *pb.RatePull) (all []*transfer, ready bool) {
 	if from != "" {
 		if got, ok := l.pull(from, pullTimeout, q); ok && got[0].Refused {
@@ -128,7 +126,7 @@ func (l *Limiter) pullDeciders(from string, q *pb.RatePull) (all []*transfer, re
 	return append(all, l.pullAll(former, &pb.RatePull{Part: q.Part, Number: q.Number})...), true
 }
 
-// pullAll collects from those of some members that hand over.
+// pullAll collects the states of the given members that hand over.
 func (l *Limiter) pullAll(ids []string, q *pb.RatePull) (all []*transfer) {
 	for _, id := range ids {
 		if got, ok := l.pull(id, pullTimeout, q); ok && !got[0].Refused {
@@ -138,31 +136,30 @@ func (l *Limiter) pullAll(ids []string, q *pb.RatePull) (all []*transfer) {
 	return all
 }
 
-// pullAnybody looks for the state of a partition whose former owner ended before
-// it was asked: its replica, whichever member that was, has it.
+// pullAnybody looks for the state of a partition whose former owner stopped before it was asked. Its replica, whichever
+// member that was, has the state.
 func (l *Limiter) pullAnybody(p int) []*transfer {
 	others := slices.DeleteFunc(slices.Clone(l.place.Load().members), func(id string) bool { return id == l.self })
 	return l.pullAll(others, &pb.RatePull{Part: uint32(p), Back: true})
 }
 
-// mergeResult is what became of a state that was handed to this node.
+// mergeResult is the result of merging a received state.
 type mergeResult int
 
 const (
-	keptOwn  mergeResult = iota // this node knows more
-	replaced                    // the other's state is this node's too
-	merged                      // each knew what the other did not: both count
+	keptOwn  mergeResult = iota // this node has the newer state
+	replaced                    // this node has adopted the other state
+	merged                      // each had admissions that the other lacked: both count
 )
 
-// merge takes another member's state, when that one has decided in this node's
-// place or knows more. When each may know what the other does not, both count: an
-// admission that both know counts once if it is a recent one, which has a name; an
-// older one may count twice, and none is forgotten.
+// merge adopts another member's state if that member has decided in this node's place or has more admissions. If each
+// may have admissions that the other lacks, both count. A recent admission in both states has a name and counts once;
+// an older one may count twice. None is lost.
 func (l *Limiter) merge(p int, windows *ratelimit.Partition, part *partition, g *transfer) (what mergeResult) {
 	s := g.states[0]
 	more := g.replica || s.Number >= part.number
 	both := part.unlisted || // this node has more than its list
-		s.Partial && more && s.Number != part.number || // the other may miss admissions
+		s.Partial && more && s.Number != part.number || // the other may lack admissions
 		s.Held && !g.replica && part.phase == stopped // both have decided
 	switch {
 	case both && len(s.Keys) == 0: // there is nothing to add
@@ -187,8 +184,8 @@ func (l *Limiter) merge(p int, windows *ratelimit.Partition, part *partition, g 
 	return what
 }
 
-// pull has a member stop deciding about a partition and hand over its state. Not
-// ok: the member is gone or unreachable.
+// pull makes a member stop deciding about a partition and hand over its state. Not ok: the member is gone or
+// unreachable.
 func (l *Limiter) pull(from string, within time.Duration, q *pb.RatePull) (states []*pb.RateState, ok bool) {
 	end := l.table.Instant() + int64(within)
 	q = proto.CloneOf(q)
@@ -209,8 +206,7 @@ func (l *Limiter) pull(from string, within time.Duration, q *pb.RatePull) (state
 	return nil, false
 }
 
-// receivePull hands a partition over, or, when a replica misses states, has them
-// sent again.
+// receivePull hands a partition over or, if a replica lacks states, sends them again.
 func (l *Limiter) receivePull(from string, question proto.Message, answer func(proto.Message)) {
 	q, ok := question.(*pb.RatePull)
 	if ok && len(q.Tell) > 0 {
@@ -223,7 +219,7 @@ func (l *Limiter) receivePull(from string, question proto.Message, answer func(p
 		answer(&pb.RateState{Refused: true})
 		return
 	}
-	l.inBackground(func() { // handing over may wait, and this goroutine reads for others
+	l.inBackground(func() { // handing over may wait, and this goroutine must keep reading
 		if !q.Back && len(q.After) == 0 {
 			l.stopHere(int(q.Part), from)
 		}
@@ -231,8 +227,8 @@ func (l *Limiter) receivePull(from string, question proto.Message, answer func(p
 	})
 }
 
-// stopHere ends this node's reign over a partition, and that of its replica, which
-// may have decided what this node does not know of. except is asked by its caller.
+// stopHere stops this node as the owner of a partition, and its replica, which may have decided without this node's
+// knowledge. except is the caller, which is not stopped.
 func (l *Limiter) stopHere(p int, except string) {
 	var from string
 	q := &pb.RatePull{Part: uint32(p), Back: true, Close: true}
@@ -257,8 +253,7 @@ func (l *Limiter) stopHere(p int, except string) {
 	})
 }
 
-// handOver is one chunk of a partition's state, for the member that decides from
-// now on.
+// handOver returns one chunk of a partition's state, for the member that decides from now on.
 func (l *Limiter) handOver(to string, q *pb.RatePull) (s *pb.RateState) {
 	p := int(q.Part)
 	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
@@ -272,7 +267,7 @@ func (l *Limiter) handOver(to string, q *pb.RatePull) (s *pb.RateState) {
 			return
 		}
 		if q.Back && !part.hasDecided() && q.Number != 0 && q.Number >= part.number {
-			s = &pb.RateState{Part: q.Part, Was: q.Number} // the other member has it all
+			s = &pb.RateState{Part: q.Part, Was: q.Number} // the other member has all of it
 		} else {
 			s = l.chunks(p, windows, nil)[0]
 			s.Partial, s.Held = !part.knowsAll(), part.hasDecided()
@@ -285,12 +280,10 @@ func (l *Limiter) handOver(to string, q *pb.RatePull) (s *pb.RateState) {
 	return s
 }
 
-// maxChunk is how many keys and admissions a chunk of a state holds before the
-// next one begins.
+// maxChunk is how many keys and admissions a chunk of a state holds before the next one begins.
 const maxChunk = 1 << 15
 
-// chunks is the state of a partition, from behind a key on. There is at least
-// one. Ages are rounded towards younger.
+// chunks returns the state of a partition, starting after a key. It returns at least one chunk. Ages are rounded down.
 func (l *Limiter) chunks(p int, windows *ratelimit.Partition, after []byte) (all []*pb.RateState) {
 	number, now := l.partitions[p].number, l.table.Instant()
 	type kept struct {

@@ -8,24 +8,23 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// localLimiter is what this node remembers of its own requests: refusals until
-// their end, reservations, and what it has admitted, from which its share of a
-// limit follows when no other node answers. It is one of localShards.
+// localLimiter holds this node's knowledge about its own requests: refusals until they expire, reservations and
+// admissions. The admissions determine its share of a limit when no other node answers. It is one of localShards.
 type localLimiter struct {
 	mu   sync.Mutex
 	keys map[ratelimit.Key]*localKey
 	kept *ratelimit.Tally
-	_    [40]byte // neighbours do not share a line of the cache
+	_    [40]byte // neighbours do not share a cache line
 }
 
 const localShards = 256
 
 type localKey struct {
 	own ratelimit.Window // admissions of this node's requests
-	// The key refuses until this instant, by the quota below; reset is when its
-	// oldest admission leaves the window.
+	// The key is refused until this instant, under the quota below; reset is when its oldest admission leaves the
+	// window.
 	until, reset  int64
-	refusedAt     int64 // when its owner said so last
+	refusedAt     int64 // when its owner last said so
 	limit, period int64
 	reservation   reservation
 }
@@ -38,7 +37,7 @@ func (l *Limiter) localOf(k ratelimit.Key) *localLimiter {
 	return &l.localLimiters[hashOf(k)%localShards]
 }
 
-// key is what is known of a key; the caller holds the lock.
+// key returns the entry of a key; the caller holds the lock.
 func (local *localLimiter) key(k ratelimit.Key) *localKey {
 	if at := local.keys[k]; at != nil {
 		return at
@@ -52,19 +51,18 @@ func (local *localLimiter) key(k ratelimit.Key) *localKey {
 	return at
 }
 
-// roomFor reports whether what is known of a key can be kept; the caller holds the lock.
-// Without it the owner is asked each time, and a share of the limit does not know what
-// the key has used.
+// roomFor reports whether the entry of a key can be stored; the caller holds the lock. Without an entry the owner is
+// asked each time, and a share of the limit ignores the earlier use of the key.
 func (local *localLimiter) roomFor(k ratelimit.Key) bool {
 	return local.keys[k] != nil || !local.kept.Full(k)
 }
 
-// refusalTime is how long a refusal is believed without asking again. A window that
-// is full has room before its time only when an admission is taken back.
+// refusalTime is how long a refusal is cached. A full window has room before its time only when an admission is taken
+// back.
 const refusalTime = time.Second
 
-// knownRefusal reports whether this node knows that a request is refused. After a change
-// of the quota the owner is asked again.
+// knownRefusal reports whether a cached refusal applies to a request. After a change of the quota the owner is asked
+// again.
 func (l *Limiter) knownRefusal(demands []ratelimit.Demand, standings []ratelimit.Standing) (refuses bool) {
 	now := l.table.Instant()
 	for i := range demands {
@@ -90,7 +88,7 @@ func (at *localKey) refuses(d *ratelimit.Demand, now int64) bool {
 	return at.until > now && at.limit == d.Limit && at.period == int64(d.Period)
 }
 
-// remember keeps what was decided about a request.
+// remember stores the decision about a request.
 func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Standing, v verdict) {
 	now, all := l.table.Instant(), allReservable(demands)
 	for i := range demands {
@@ -110,7 +108,7 @@ func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Sta
 		}
 		if v == admitted {
 			at.own.Admit(now, quotaOf(d))
-			if at.refuses(d, now) { // what was counted then was taken back
+			if at.refuses(d, now) { // an admission of that time was taken back
 				at.until = 0
 			}
 			if all {
@@ -125,10 +123,9 @@ func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Sta
 	}
 }
 
-// decideByShare decides without any other node: it admits at most the limit
-// divided by the number of nodes, less what this node has admitted itself, and
-// refuses until its end what an owner has refused (D-WAF-13). A key that there is no room
-// for shares a wider one.
+// decideByShare decides without any other node. It admits at most the limit divided by the number of nodes, less this
+// node's own admissions. It refuses what an owner has refused, until the refusal expires (D-WAF-13). A key for which
+// there is no room shares a wider one.
 func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimit.Standing) bool {
 	shares := l.place.Load().shares()
 	now := l.table.Instant()
@@ -159,14 +156,13 @@ func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimi
 			local.mu.Unlock()
 			standings[i].Used++
 		}
-		// The client is told what is left of the share.
+		// The client receives the rest of the share.
 		standings[i].Used += demands[i].Limit - (demands[i].Limit+shares-1)/shares
 	}
 	return admits
 }
 
-// sweep forgets what is of no more use, and returns the reservations that ended
-// with something left.
+// sweep removes expired entries and returns the ended reservations with unused places.
 func (local *localLimiter) sweep(now int64) (ended map[ratelimit.Key]reservation) {
 	local.mu.Lock()
 	defer local.mu.Unlock()
@@ -184,7 +180,7 @@ func (local *localLimiter) sweep(now int64) (ended map[ratelimit.Key]reservation
 		}
 	}
 	if len(local.keys) == 0 {
-		local.keys = nil // a map that was large stays large
+		local.keys = nil // the memory of a large map is not released otherwise
 	}
 	return ended
 }

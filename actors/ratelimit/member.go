@@ -9,45 +9,43 @@ import (
 	"castellan/actors/pb"
 )
 
-// member is another node, as this one deals with it. Instants are by the clock of
-// the windows.
+// member is another node, as seen by this one. Instants are by the clock of the windows.
 type member struct {
 	id      string
 	queries batcher[*query]
 	updates batcher[*update]
-	// asking and copying are how long it takes to answer the ones and the others.
+	// asking and copying are the latencies of queries and of updates.
 	asking, copying latency
-	// silentSince is when the member began to answer no queries; 0: it answers.
+	// silentSince is when the member stopped answering queries; 0: it answers.
 	silentSince atomic.Int64
-	probing     atomic.Bool // it is tried again and again until it answers
+	probing     atomic.Bool // it is probed until it answers
 	// replacedAt is when its replica was last asked to decide in its place.
 	replacedAt atomic.Int64
-	// replicaUnreachable: it did not confirm the last updates. No decision waits for
-	// it. gone counts how often that began; stoodAt is when the member last asked for
-	// that, because it stood still.
+	// replicaUnreachable: it did not confirm the last updates, so no decision waits for it. gone counts how often that
+	// began; stoodAt is when the member last asked what it missed after a stall.
 	replicaUnreachable atomic.Bool
 	goneMu             sync.Mutex
 	gone               uint64
 	stoodAt            int64
-	// confirmedAt is when the last update was sent that it has confirmed.
+	// confirmedAt is the time of sending of the last update that it has confirmed.
 	confirmedAt atomic.Int64
-	// settledAt is when this node last began to ask it what it missed while it stood
-	// still, and goneThere how often the member had gone on without this node then.
+	// settledAt is when this node last began to ask the member what it missed during a stall. goneThere is how often
+	// the member had gone on without this node by then.
 	settledAt atomic.Int64
 	goneThere atomic.Uint64
 	settling  atomic.Bool
 }
 
-// How many requests, and how many updates, go in one batch.
+// The maximum number of requests, and of updates, in one batch.
 const maxQueryBatch, maxUpdateBatch = 256, 512
 
-// member is what this node knows of another one.
+// member returns the state of another member.
 func (l *Limiter) member(id string) *member {
 	if m, ok := l.members.Load(id); ok {
 		return m.(*member)
 	}
 	m := &member{id: id}
-	m.settledAt.Store(l.table.Instant()) // what it has not done yet cannot be missed
+	m.settledAt.Store(l.table.Instant()) // nothing can have been missed before now
 	m.confirmedAt.Store(l.table.Instant())
 	m.queries = batcher[*query]{send: func(batch []*query) { l.sendQueries(m, batch) }, maxBatch: maxQueryBatch}
 	m.updates = batcher[*update]{send: func(batch []*update) { l.sendUpdates(m, batch) }, maxBatch: maxUpdateBatch}
@@ -55,10 +53,10 @@ func (l *Limiter) member(id string) *member {
 	return first.(*member)
 }
 
-// unreachable reports whether not to ask the member: it does not answer.
+// unreachable reports whether the member does not answer and should not be asked.
 func (m *member) unreachable() bool { return m.silentSince.Load() != 0 }
 
-// heard notes that the member answered.
+// heard records that the member answered.
 func (l *Limiter) heard(m *member) {
 	if m.silentSince.Load() == 0 {
 		return
@@ -69,15 +67,15 @@ func (l *Limiter) heard(m *member) {
 	}
 }
 
-// heardFrom is heard for a member that asks this node something.
+// heardFrom is heard for a member that sent a query to this node.
 func (l *Limiter) heardFrom(id string) {
 	if m, ok := l.members.Load(id); ok {
 		l.heard(m.(*member))
 	}
 }
 
-// notHeard notes that the member has said nothing since an instant, and has it tried
-// until it answers. Meanwhile nobody waits for it.
+// notHeard records that the member has been silent since an instant, and probes it until it answers. Until then no
+// request waits for it.
 func (l *Limiter) notHeard(m *member, since int64) {
 	m.silentSince.CompareAndSwap(0, max(since, 1))
 	if m.probing.Swap(true) {
@@ -86,7 +84,7 @@ func (l *Limiter) notHeard(m *member, since int64) {
 	if !l.inBackground(func() {
 		for !l.answers(m) {
 			if !l.places(m.id) {
-				m.silentSince.Store(0) // it is judged anew when it comes back
+				m.silentSince.Store(0) // it is assessed again when it comes back
 				break
 			}
 			select {
@@ -113,8 +111,8 @@ func (l *Limiter) answers(m *member) bool {
 // places reports whether a member keeps partitions.
 func (l *Limiter) places(id string) bool { return slices.Contains(l.place.Load().members, id) }
 
-// silent reports whether a member has said nothing for so long that no short standstill
-// of it explains that. Time in which this node stood still does not count.
+// silent reports whether a member has been silent for longer than a short stall can explain. Time in which this node
+// itself stalled does not count.
 func (l *Limiter) silent(id string) bool {
 	if l.isLost(id) {
 		return true
@@ -123,11 +121,11 @@ func (l *Limiter) silent(id string) bool {
 	return since != 0 && l.table.Instant()-max(since, l.still.until.Load()) > int64(silenceTime)
 }
 
-// settleInterval is how often a node asks what it missed although it knows of no
-// standstill: another one may have taken it for silent.
+// settleInterval is how often a node asks what it missed even without a stall of its own: another node may have
+// considered it silent.
 const settleInterval = 500 * time.Millisecond
 
-// beat notices when this node stood still, and has it ask then what it missed.
+// beat detects a stall of this node, and then asks for the missed updates.
 func (l *Limiter) beat() {
 	tick := time.NewTicker(beatInterval)
 	defer tick.Stop()
@@ -143,8 +141,8 @@ func (l *Limiter) beat() {
 	}
 }
 
-// settleAll asks every other member what this node has missed: whether, as an owner,
-// it has gone on without this node, and what it has decided in this node's place.
+// settleAll asks every other member what this node has missed: whether, as an owner, it has gone on without this node,
+// and what it has decided in this node's place.
 func (l *Limiter) settleAll() {
 	for _, id := range l.place.Load().members {
 		if m := l.member(id); id != l.self && !m.settling.Swap(true) && !l.inBackground(func() { l.settleWith(m) }) {
@@ -177,13 +175,12 @@ func (l *Limiter) settleWith(m *member) {
 	}
 }
 
-// caughtUp reports whether this node has missed nothing of an owner for standing still.
+// caughtUp reports whether no stall has made this node miss an update of an owner.
 func (l *Limiter) caughtUp(owner string) bool {
 	return !l.still.since(l.member(owner).settledAt.Load(), l.table.Instant())
 }
 
-// missed notes that an owner has gone on without this node as its replica. The states
-// are asked for.
+// missed records that an owner has gone on without this node as its replica. The states are then requested.
 func (l *Limiter) missed(owner string) {
 	pl := l.place.Load()
 	for p := range l.partitions {
@@ -198,8 +195,8 @@ func (l *Limiter) missed(owner string) {
 	l.requestMissing()
 }
 
-// goOn has this node go on without the member as its replica, unless that one has
-// asked since an instant what it missed: it is back.
+// goOn makes this node go on without the member as its replica, unless the member is back: it has asked, since an
+// instant, what it missed.
 func (m *member) goOn(since int64) bool {
 	m.goneMu.Lock()
 	defer m.goneMu.Unlock()
@@ -211,7 +208,7 @@ func (m *member) goOn(since int64) bool {
 	return true
 }
 
-// stood notes that the member asks what it missed. It returns gone.
+// stood records that the member asks what it missed. It returns gone.
 func (m *member) stood(now int64) uint64 {
 	m.goneMu.Lock()
 	defer m.goneMu.Unlock()

@@ -41,7 +41,7 @@ func join(t testing.TB, seeds ...string) (m member, gossip string) {
 	return m, gossip
 }
 
-// settled waits until all members know each other.
+// settled waits until all members have joined each other.
 func settled(t testing.TB, ms ...member) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -58,8 +58,8 @@ func settled(t testing.TB, ms ...member) {
 	}
 }
 
-// Over real connections a limit holds while one member joins and another leaves.
-// What a slow machine makes wait in vain counts all the same: some may be missing.
+// Over real connections a limit holds while one member joins and another leaves. Requests that time out on a slow
+// machine are still counted, so some admissions may be missing.
 func TestMembersOfACluster(t *testing.T) {
 	const limit, keys = 100, 40
 	a, seed := join(t)
@@ -121,15 +121,14 @@ func TestMembersOfACluster(t *testing.T) {
 	t.Logf("%+v\n%+v\n%+v", a.Stats(), b.Stats(), c.Stats())
 }
 
-// BenchmarkRemote is a decision that another node makes, both nodes on the cores
-// of this machine, with many callers at a time.
+// BenchmarkRemote measures decisions of another node, with both nodes on this machine and many concurrent callers.
 func BenchmarkRemote(b *testing.B) {
 	for _, callers := range []int{1, 16, 128} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) { benchmark(b, callers, 2, false) })
 	}
 }
 
-// BenchmarkOwned is a decision of this node that its replica confirms.
+// BenchmarkOwned measures decisions of this node that its replica confirms.
 func BenchmarkOwned(b *testing.B) {
 	for _, callers := range []int{1, 16, 128} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) { benchmark(b, callers, 3, true) })

@@ -11,7 +11,7 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// keyOf is a key that the members are owner and replica of.
+// keyOf returns a key with these members as owner and replica.
 func keyOf(owner, replica string) string {
 	for i := 0; ; i++ {
 		k := ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}
@@ -30,7 +30,7 @@ func used(t *testing.T, n *node, d ratelimit.Demand) int64 {
 	return stands[0].Used
 }
 
-// A request whose asker gave the owner up, and asked elsewhere, counts once.
+// A request counts once if its requester gave up on the owner and asked another member.
 func TestAskedAgainCountsOnce(t *testing.T) {
 	for asker, when := range map[string]time.Duration{"c": 25 * time.Millisecond, "b": 15 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestAskedAgainCountsOnce(t *testing.T) {
 			d := demand("r", keyOf("a", "b"), 10)
 			for range 3 {
 				w.delay.Store(int64(10 * time.Millisecond))
-				go func() { // the owner has counted, its replica b knows of it, and its answer has not left
+				go func() { // the owner has counted, its replica b has the admission, and the answer was not sent
 					time.Sleep(when)
 					w.freeze("a")
 					time.Sleep(300 * time.Millisecond)
@@ -59,12 +59,12 @@ func TestAskedAgainCountsOnce(t *testing.T) {
 	}
 }
 
-// An owner that waits for its replica, and is asked again meanwhile, counts once.
+// An owner that waits for its replica, and is asked again in the meantime, counts once.
 func TestLateOwnerCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
-		time.Sleep(2 * recentTime) // after the merges of the beginning every name is looked for
+		time.Sleep(2 * recentTime) // every name is looked up until the initial merges have expired
 		d := demand("r", keyOf("a", "b"), 10)
 		w.nodes["a"].member("b").copying.wait.Store(int64(300 * time.Millisecond))
 		w.freeze("b")
@@ -89,8 +89,7 @@ func TestLateOwnerCountsOnce(t *testing.T) {
 	})
 }
 
-// Who is told that the request cannot be counted is not counted, though the owner has
-// done so before it stood still.
+// A client whose request cannot be decided is not counted, even if the owner counted the request before it stalled.
 func TestUndecidedIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
@@ -98,7 +97,7 @@ func TestUndecidedIsTakenBack(t *testing.T) {
 		d := demand("r", keyOf("a", "b"), 10)
 		w.delay.Store(int64(10 * time.Millisecond))
 		go func() {
-			time.Sleep(15 * time.Millisecond) // the owner has counted, and nobody knows of it
+			time.Sleep(15 * time.Millisecond) // the owner has counted, and no other node has the admission
 			w.freeze("a")
 			w.freeze("b")
 			time.Sleep(time.Second)
@@ -119,8 +118,7 @@ func TestUndecidedIsTakenBack(t *testing.T) {
 	})
 }
 
-// A copy that may have come before is looked for by its name, and so is every copy in
-// the time after a merge.
+// A copy that may be a repetition is looked up by its name, and so is every copy in the time after a merge.
 func TestCopiedTwiceCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
@@ -147,7 +145,7 @@ func TestCopiedTwiceCountsOnce(t *testing.T) {
 	})
 }
 
-// What nobody waits for any more is taken back, wherever it was counted.
+// An admission of a client that has gone is taken back, wherever it was counted.
 func TestNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
@@ -170,8 +168,8 @@ func TestNobodyWaits(t *testing.T) {
 	})
 }
 
-// Two states that both know an admission by its name count it once when they are
-// merged, and what only one of them knows counts, too.
+// When two states are merged, an admission that both have under its name counts once. An admission that only one of
+// them has counts, too.
 func TestMergeDropsTwins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
@@ -201,7 +199,7 @@ func TestMergeDropsTwins(t *testing.T) {
 				if n := windows.Get(d.Key).Look(c.table.Instant(), quotaOf(&d)).Used; n != 5 {
 					t.Errorf("limit %d: 5 admissions count as %d", limit, n)
 				}
-				for id := range uint64(5) { // each is known by its name
+				for id := range uint64(5) { // each has a name
 					if n := c.forgetNamed(windows, part, d.Key, id+1, 1); n != 1 {
 						t.Errorf("limit %d: name %d: %d taken back", limit, id+1, n)
 					}
@@ -214,7 +212,7 @@ func TestMergeDropsTwins(t *testing.T) {
 	})
 }
 
-// Names are forgotten in the order of their admissions, and bounded.
+// Names are forgotten in the order of their admissions, and their number is bounded.
 func TestRecent(t *testing.T) {
 	var r recent
 	for i := range int64(3 * maxRecent) {
@@ -235,8 +233,8 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// Patience follows what is measured: a member that stands still for a part of each
-// second is waited for that long, however quick it is otherwise; and soon no more.
+// Patience follows the measurements. A member that stalls for a part of each second is waited for that long, however
+// quick it is otherwise, and soon after the stalls end no longer.
 func TestPatience(t *testing.T) {
 	var l latency
 	now := int64(0)
@@ -267,8 +265,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A node that stood still judges nobody, and does not decide as a replica before it
-// knows what it missed.
+// A node that stalled judges no member. It does not decide as a replica before it has the updates that it missed.
 func TestStoodStill(t *testing.T) {
 	var s standstill
 	for at := int64(0); at < int64(time.Second); at += int64(beatInterval) {
@@ -303,7 +300,7 @@ func TestStoodStill(t *testing.T) {
 	})
 }
 
-// A reservation whose answer was lost is taken back whole: nobody uses it.
+// A reservation whose answer was lost is taken back completely, because it cannot be used.
 func TestLostReservationIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)

@@ -77,7 +77,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestTerms: each node that begins to decide has a term of its own.
+// TestTerms: each node that begins to decide has its own term.
 func TestTerms(t *testing.T) {
 	owner := partition{number: 5<<termShift + 17}
 	owner.own("b")
@@ -96,7 +96,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestUnreplicated: a list that is full says that there is more.
+// TestUnreplicated: a full list reports that there are more admissions.
 func TestUnreplicated(t *testing.T) {
 	p := partition{phase: owning}
 	for range maxRemembered {

@@ -6,31 +6,29 @@ import (
 	"time"
 )
 
-// How long another node is waited for: a little longer than it has taken lately,
-// within these bounds (D-WAF-13).
+// The bounds of the wait for another node: a little longer than its recent answers took (D-WAF-13).
 const (
 	leastPatience = 75 * time.Millisecond
 	mostPatience  = 500 * time.Millisecond
 )
 
-// latency is how long one member took to answer lately. Each answer counts for as
-// long as it took, so it tells of a random instant how long one asks from then on.
-// Otherwise a thousand quick answers would hide that the member stands still for a
-// third of each second.
+// latency is the distribution of one member's recent answer times. Each answer is weighted with its duration, so the
+// distribution gives the wait from a random instant on. Otherwise a thousand quick answers would hide that the member
+// stalls for a third of each second.
 type latency struct {
 	mu     sync.Mutex
 	counts [len(latencyBounds) + 1]int64 // microseconds, by bound
 	total  int64
-	halved int64 // when the counts were halved last
+	halved int64 // when the counts were last halved
 	wait   atomic.Int64
 }
 
 var latencyBounds = [...]time.Duration{25e6, 37e6, 50e6, 75e6, 100e6, 125e6, 150e6, 200e6, 250e6, 300e6}
 
-// latencyHalves is how often what was measured loses half of its weight.
+// latencyHalves is the half-life of a measurement.
 const latencyHalves = int64(10 * time.Second)
 
-// patience is how long to wait: the 99.9th percentile and half as much again.
+// patience returns how long to wait: 1.5 times the 99.9th percentile.
 func (l *latency) patience() time.Duration {
 	if w := l.wait.Load(); w > 0 {
 		return time.Duration(w)
@@ -38,7 +36,7 @@ func (l *latency) patience() time.Duration {
 	return leastPatience
 }
 
-// observe notes that an answer took so long. now is the clock of the windows.
+// observe records the duration of an answer. now is by the clock of the windows.
 func (l *latency) observe(took time.Duration, now int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,12 +66,11 @@ func (l *latency) observe(took time.Duration, now int64) {
 	l.wait.Store(int64(min(mostPatience, max(leastPatience, wait))))
 }
 
-// standstill notices that this process did not run for a while: it was stopped, or
-// got no processor. A node that stood still itself judges nobody, for what it waited
-// for may have come in time; and as a replica it may have been given up.
+// standstill detects that this process did not run for a while: it was stopped, or got no processor. After a stall, a
+// node judges no member, because answers may have arrived in time. As a replica, it may have been given up.
 type standstill struct {
 	last  atomic.Int64 // the last beat, by the clock of the windows
-	until atomic.Int64 // when the node went on after it stood still last
+	until atomic.Int64 // when the node last resumed after a stall
 }
 
 const (
@@ -82,7 +79,7 @@ const (
 	leastStandstill = 60 * time.Millisecond
 )
 
-// beat is called every beatInterval. It reports whether the node stood still.
+// beat is called every beatInterval. It reports whether the node stalled.
 func (s *standstill) beat(now int64) (stood bool) {
 	if stood = now-s.last.Load() > int64(leastStandstill); stood {
 		s.until.Store(now)
@@ -91,7 +88,7 @@ func (s *standstill) beat(now int64) (stood bool) {
 	return stood
 }
 
-// since reports whether the node stood still after an instant, or does so now.
+// since reports whether the node stalled after an instant, or stalls now.
 func (s *standstill) since(instant, now int64) bool {
 	return s.until.Load() > instant || now-s.last.Load() > int64(leastStandstill)
 }

@@ -9,14 +9,14 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// placement says which members keep each partition. It is immutable.
+// placement holds the members that keep each partition. It is immutable.
 type placement struct {
 	owner, replica [ratelimit.Partitions]string
 	members        []string // all owners
 	alone          bool     // this node owns everything
 }
 
-// shares is among how many nodes a limit is shared when none answers.
+// shares returns the number of nodes that share a limit when none answers.
 func (pl *placement) shares() int64 { return int64(max(1, len(pl.members))) }
 
 func (l *Limiter) readPlacement() *placement {
@@ -31,12 +31,12 @@ func (l *Limiter) readPlacement() *placement {
 	return pl
 }
 
-// retention is how long a node keeps a partition of which it is neither owner nor
-// replica: until its new members have asked for it.
+// retention is how long a node keeps a partition of which it is neither owner nor replica: until its new members have
+// requested it.
 const retention = 10 * time.Second
 
-// moved puts a new placement in force. A node that is no owner any more stops
-// deciding at once. The new owner asks it for the state.
+// moved installs a new placement. A node that is no longer the owner stops deciding at once. The new owner requests the
+// state from it.
 func (l *Limiter) moved(func(kind, id string) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +46,7 @@ func (l *Limiter) moved(func(kind, id string) bool) {
 	added := slices.DeleteFunc(slices.Clone(now.members),
 		func(id string) bool { return slices.Contains(before.members, id) })
 	drops := l.net.Drops()
-	lapsed := drops != l.drops // this node may have missed what it was told
+	lapsed := drops != l.drops // this node may have missed messages
 	l.drops = drops
 	for p := range l.partitions {
 		mine := now.owner[p] == l.self || now.replica[p] == l.self
@@ -54,7 +54,7 @@ func (l *Limiter) moved(func(kind, id string) bool) {
 			part := &l.partitions[p]
 			part.notBefore = 0
 			if joined && windows.Len() > 0 {
-				part.unlisted, part.unreplicated = true, nil // no other node knows of it
+				part.unlisted, part.unreplicated = true, nil // no other node has it
 			}
 			switch {
 			case lapsed:
@@ -65,7 +65,7 @@ func (l *Limiter) moved(func(kind, id string) bool) {
 			case part.phase == owning:
 				part.replica = now.replica[p]
 			case part.source != now.owner[p]:
-				part.incomplete() // the new owner will send its state, or has done so
+				part.incomplete() // the new owner will send its state, or has sent it
 			}
 			if mine {
 				part.dropAt = 0
@@ -79,14 +79,14 @@ func (l *Limiter) moved(func(kind, id string) bool) {
 	l.wake()
 }
 
-// decidedBefore reports whether one of these members may still decide about a
-// partition: it did so before this node heard of it.
+// decidedBefore reports whether one of these members may still decide about a partition: it did so before this node
+// received the update.
 func (l *Limiter) decidedBefore(p int, ids []string) bool {
 	return len(ids) > 0 && slices.ContainsFunc(l.net.Former(Kind, strconv.Itoa(p)),
 		func(id string) bool { return slices.Contains(ids, id) })
 }
 
-// wake has settle look at every partition.
+// wake makes settle check every partition.
 func (l *Limiter) wake() {
 	select {
 	case l.changes <- struct{}{}:
@@ -100,8 +100,8 @@ const takeOverWorkers = 16
 // missingInterval is how often a replica looks for states that it lacks.
 const missingInterval = 150 * time.Millisecond
 
-// settle takes over, after each change, what this node owns now, before a request
-// asks for it, and sends new replicas their states.
+// settle takes over, after each change, the partitions that this node owns now, before a request needs them. It also
+// sends new replicas their states.
 func (l *Limiter) settle() {
 	tick := time.NewTicker(missingInterval)
 	defer tick.Stop()
@@ -133,9 +133,9 @@ func (l *Limiter) settle() {
 	}
 }
 
-// requestMissing asks owners for the states that this node lacks as their replica: it
-// may have learned of a change after a state came, or have been away. An owner in whose
-// place this node has decided learns of that so, too: its state is refused.
+// requestMissing requests from owners the states that this node lacks as their replica. The node may have received a
+// change after the state, or have been away. An owner in whose place this node has decided learns that, too: its state
+// is refused.
 func (l *Limiter) requestMissing() {
 	pl := l.place.Load()
 	if pl.alone || !l.net.Belongs() {
@@ -163,7 +163,7 @@ func (l *Limiter) requestMissing() {
 	}
 }
 
-// Sweep forgets what does not count any more.
+// Sweep removes expired state.
 func (l *Limiter) Sweep() {
 	l.table.Sweep()
 	now, pl := l.table.Instant(), l.place.Load()

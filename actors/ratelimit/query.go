@@ -16,7 +16,7 @@ const (
 	pullName   = "rates.pull"
 )
 
-// What a query wants. The numbers are on the wire.
+// The modes of a query. The numbers are on the wire.
 const (
 	modeCount     = 0
 	modeLook      = 1
@@ -25,27 +25,26 @@ const (
 	modeReserve   = 4 // see reservation.go
 )
 
-// query is a request on its way to the member that decides about it.
+// query is a request to the member that decides about it.
 type query struct {
 	target
 	mode      uint32
 	demands   []ratelimit.Demand
 	ids       []uint64 // the names of their admissions
-	again     bool     // they may have been asked for before
+	again     bool     // this may be a retry
 	standings []ratelimit.Standing
-	instants  []int64 // at which each demand was counted, by the other's clock
-	// count is how many are wanted and then granted (modeReserve), or how many are
-	// taken back; 0: one.
+	instants  []int64 // when each demand was counted, by the other's clock
+	// count is the number requested and then granted (modeReserve), or the number taken back; 0 means one.
 	count   int64
 	verdict verdict
-	done    chan bool // gets one value: whether there is an answer
+	done    chan bool // receives one value: whether there is an answer
 	noReply bool      // the sender does not wait for done
 }
 
 func newQuery() any { return &query{done: make(chan bool, 1)} }
 
-// query sends a request to the member that decides about it. The caller waits for
-// done, and puts the query back into the pool.
+// query sends a request to the member that decides about it. The caller waits for done and returns the query to the
+// pool.
 func (l *Limiter) query(t target, mode uint32, count int64, ids []uint64, demands ...ratelimit.Demand) *query {
 	q := l.prepare(t, mode, count, ids, demands)
 	l.member(t.member).queries.put(q)
@@ -61,8 +60,7 @@ func (l *Limiter) prepare(t target, mode uint32, count int64, ids []uint64, dema
 	return q
 }
 
-// takeBack has a member forget what it has counted of demands under their names: at
-// most count admissions of each.
+// takeBack makes a member remove at most count admissions of each demand, by their names.
 func (l *Limiter) takeBack(from string, count int64, ids []uint64, demands ...ratelimit.Demand) {
 	if from == l.self {
 		for i := range demands {
@@ -83,9 +81,8 @@ func (l *Limiter) end(q *query, answered bool) {
 	l.queries.Put(q)
 }
 
-// sendQueries sends one batch to a member and hands its answers to the callers. The
-// member is unreachable when it does not even answer a question that nothing waits
-// for, and when this node ran all the time.
+// sendQueries sends one batch to a member and passes its answers to the callers. The member is unreachable if it does
+// not even answer a query that waits for nothing, while this node itself did not stall.
 func (l *Limiter) sendQueries(to *member, batch []*query) {
 	l.batches.Add(1)
 	l.asked.Add(int64(len(batch)))
@@ -115,7 +112,7 @@ func (l *Limiter) sendQueries(to *member, batch []*query) {
 		return
 	}
 	l.notHeard(to, began)
-	for _, q := range append(batch, to.queries.take()...) { // those behind do not wait for it either
+	for _, q := range append(batch, to.queries.take()...) { // the queries behind do not wait for it either
 		if q.noReply && q.verdict != retry { // it is sent once more: the member may come back
 			q.verdict = retry
 			to.queries.put(q)
@@ -125,7 +122,7 @@ func (l *Limiter) sendQueries(to *member, batch []*query) {
 	}
 }
 
-// encodeQueries is a batch as a message.
+// encodeQueries encodes a batch as a message.
 func encodeQueries(batch []*query) *pb.RateAsk {
 	n := 0
 	for _, q := range batch {
@@ -163,7 +160,7 @@ func encodeQueries(batch []*query) *pb.RateAsk {
 	return question
 }
 
-// readAnswer reads what an answer says of query i, whose demands begin at at.
+// readAnswer decodes the answer to query i, whose demands begin at at.
 func (l *Limiter) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
 	if q.verdict = verdict(answer.Verdicts[i]); q.verdict > refused {
 		q.verdict = retry
@@ -190,7 +187,7 @@ func (l *Limiter) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
 	}
 }
 
-// answerFits reports whether an answer has the shape that its question asks for.
+// answerFits reports whether the shape of an answer matches its query.
 func answerFits(a *pb.RateAnswer, q *pb.RateAsk) bool {
 	n := len(q.Keys)
 	return a != nil && len(a.Verdicts) == len(q.Sizes) && len(a.Used) == n && len(a.Reset_) == n &&

@@ -1,29 +1,23 @@
-// Package ratelimit keeps the windows of rate limits over the nodes of a cluster,
-// so that a limit of N admits N, and not N per node (section 4.5 of the interface,
-// D-WAF-13). The windows themselves are package domain/guard/ratelimit.
+// Package ratelimit keeps the windows of rate limits over the nodes of a cluster: a limit of N admits N, not N per node
+// (section 4.5 of the interface, D-WAF-13). The windows themselves are in package domain/guard/ratelimit.
 //
-// The one idea: every key has one owner, and a second node, the replica, knows of
-// each admission before the client does. The ring of package cluster gives each of
-// the 1024 partitions of the keys to its owner, and names the member that would own
-// it next: the replica. What the owner counts is counted. A node with a request
-// asks the owner by a locked look when it is this node, and otherwise in batches
-// that grow with the load.
+// The one idea: every key has one owner, and a second node, the replica, has each admission before the client does. The
+// ring of package cluster assigns each of the 1024 partitions of the keys to an owner. It also names the next owner in
+// line: the replica. The owner's count is authoritative. A node with a request calls the owner: under a lock if it is
+// this node, otherwise in batches that grow with the load.
 //
-// When the owner dies, its replica goes on without a gap. When the owner does not
-// answer, the replica decides for it. The owner then learns so from the replica,
-// because its own admissions need the replica's word, and takes over what the
-// replica knows. So one node at a time may be lost or frozen, and no window holds
-// one admission too many. When neither answers for long, a node decides alone within
-// its share of the limit. Each admission has a name, so that a request which is asked
-// for twice counts once (recent.go).
+// When the owner dies, its replica goes on without a gap. When the owner does not answer, the replica decides for it.
+// The owner learns this from the replica, because the replica must confirm its admissions, and then takes over the
+// replica's state. So one node at a time may be lost or frozen, and no window holds one admission too many. When
+// neither answers for long, a node decides alone within its share of the limit. Each admission has a name, so a request
+// that is sent twice counts once (recent.go).
 //
-// Unlike a challenge or a user, a key has no mailbox and no goroutine: the windows
-// of a partition are a table behind a lock, which costs a tenth.
+// Unlike a challenge or a user, a key has no mailbox and no goroutine. The windows of a partition are a table behind a
+// lock, at a tenth of the cost.
 //
-// Start reading at Limiter.Allow and asking.go, then README.md and partition.go (the
-// phases of a partition), decision.go (who may decide), handoff.go (how a partition
-// comes and goes), replicate.go and replica.go, patience.go (who is waited for, and
-// how long). The reasons and figures are in
+// Start reading at Limiter.Allow and asking.go, then README.md. Then read partition.go (the phases of a partition),
+// decision.go (which node may decide) and handoff.go (how a partition moves). Last come replicate.go, replica.go and
+// patience.go (how long a node waits for another). The reasons and figures are in
 // docs/decisions/0004-replication-of-the-limiter.md.
 package ratelimit
 
@@ -43,7 +37,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Cluster is what the limiter needs of the nodes; *cluster.Node is one.
+// Cluster is the part of a cluster node that the limiter needs; *cluster.Node implements it.
 type Cluster interface {
 	Address() string
 	Belongs() bool
@@ -60,14 +54,13 @@ type Cluster interface {
 const Kind = "rates"
 
 const (
-	// askTime is how long a decision is looked for. A client that turns to another node
-	// after a second of silence hears before that it is to try again.
+	// askTime is the timeout of a decision. A client that switches to another node after a second of silence receives
+	// an answer to retry before that.
 	askTime = 900 * time.Millisecond
-	// silenceTime is how long the owner and the replica of a key must have been silent
-	// before this node decides within its share of the limit. It is more than two
-	// standstills of mostPatience, one right after the other.
+	// silenceTime is how long the owner and the replica of a key must have been silent before this node decides within
+	// its share of the limit. It is more than two consecutive stalls of mostPatience.
 	silenceTime = 1100 * time.Millisecond
-	// probeInterval is how often an unreachable member is tried again.
+	// probeInterval is how often an unreachable member is probed.
 	probeInterval = 25 * time.Millisecond
 )
 
@@ -79,17 +72,17 @@ var errUndecided = fault.New(fault.Unavailable, "the request cannot be counted a
 // Stats are counts since the start.
 type Stats struct {
 	Here, Elsewhere int64 // decisions by this node and by others, for its own requests
-	Cached          int64 // refusals that were known here
-	Reserved        int64 // requests let in by a reservation
+	Cached          int64 // refusals that were cached here
+	Reserved        int64 // requests admitted by a reservation
 	AsReplica       int64 // decisions in the place of an unreachable owner
 	Shared          int64 // decisions within this node's share, because no node answered
-	Batches, Asked  int64 // sent to owners, and the requests in them
+	Batches, Asked  int64 // batches sent to owners, and the requests in them
 	Copies, Copied  int64 // batches sent to replicas, and the admissions in them
-	Pulled          int64 // partitions that were taken over from others
-	Merged          int64 // and those of them in which two had counted, so that some may count twice
+	Pulled          int64 // partitions taken over from other members
+	Merged          int64 // takeovers in which two members had counted, so that some admissions may count twice
 }
 
-// Limiter is the ratelimit.Limiter of a node of a cluster.
+// Limiter is the ratelimit.Limiter of a cluster node.
 type Limiter struct {
 	net   Cluster
 	table *ratelimit.Table
@@ -99,11 +92,11 @@ type Limiter struct {
 	names atomic.Uint64 // the last name of an admission; it begins at random
 
 	place         atomic.Pointer[placement]
-	partitions    []partition // the table's locks guard them
+	partitions    []partition // guarded by the table's locks
 	localLimiters [localShards]localLimiter
 	localKeys     ratelimit.Tally // of localLimiters
 
-	mu                 sync.Mutex // one change of the placement at a time
+	mu                 sync.Mutex // serializes changes of the placement
 	drops              int64
 	members            sync.Map // of *member, by id
 	changes            chan struct{}
@@ -115,13 +108,13 @@ type Limiter struct {
 
 	here, elsewhere, cached, reserved, asReplica, shared atomic.Int64
 	batches, asked, copies, copied, pulled, merged       atomic.Int64
-	warned                                               atomic.Int64 // when warnShared logged last
+	warned                                               atomic.Int64 // when warnShared last logged
 }
 
 var _ ratelimit.Limiter = (*Limiter)(nil)
 
-// New returns a Limiter without a count. It must be made before the node starts.
-// A nil now is the monotonic clock of the machine.
+// New returns an empty Limiter. It must be created before the node starts. A nil now means the monotonic clock of the
+// machine.
 func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
 	l := &Limiter{net: net, table: ratelimit.NewTable(now), log: log, self: net.Address(),
 		partitions: make([]partition, ratelimit.Partitions), changes: make(chan struct{}, 1)}
@@ -131,7 +124,7 @@ func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
 	l.queries.New, l.decisions.New = newQuery, newOwnDecision
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.place.Store(l.readPlacement())
-	// #nosec G404: names of admissions have to differ between starts; they are no secret.
+	// #nosec G404: names of admissions must differ between starts; they are not secret.
 	l.names.Store(rand.Uint64())
 	l.still.last.Store(l.table.Instant())
 	net.Serve(queryName, l.receiveQueries)
@@ -162,7 +155,7 @@ func (l *Limiter) inBackground(do func()) bool {
 	return true
 }
 
-// Stats tells what was counted.
+// Stats returns the counts since the start.
 func (l *Limiter) Stats() Stats {
 	return Stats{Here: l.here.Load(), Elsewhere: l.elsewhere.Load(), Cached: l.cached.Load(),
 		Reserved: l.reserved.Load(), AsReplica: l.asReplica.Load(), Shared: l.shared.Load(),
@@ -170,28 +163,27 @@ func (l *Limiter) Stats() Stats {
 		Pulled: l.pulled.Load(), Merged: l.merged.Load()}
 }
 
-// Bound sets how many keys of a rule this node decides about (ratelimit.Tally); it keeps
-// those that it is told of as a replica in addition. It is called before the first request.
+// Bound sets how many keys of a rule this node decides about (ratelimit.Tally). The keys that it keeps as a replica
+// come in addition. It is called before the first request.
 func (l *Limiter) Bound(most int) {
 	l.table.Bound(most)
 	l.localKeys.Bound(most)
 }
 
-// Keys is how many windows this node keeps, as owner and as replica.
+// Keys returns how many windows this node keeps, as owner and as replica.
 func (l *Limiter) Keys() int { return l.table.Keys() }
 
-// verdict is what becomes of a request under some keys.
+// verdict is the result of a request under some keys.
 type verdict uint32
 
 const (
-	retry       verdict = iota // not decided: the owner is to be looked for again
+	retry       verdict = iota // not decided: look up the owner again
 	admitted                   // and counted
 	refused                    // and not counted
 	unreachable                // the node that was asked did not answer
 )
 
-// Allow implements ratelimit.Limiter. It fails when nobody who may decide does so in
-// time, or when the client does not wait any more; then nothing is counted.
+// Allow fails when no member that may decide answers in time, or when the client has gone; then nothing is counted.
 func (l *Limiter) Allow(ctx context.Context, demands []ratelimit.Demand, standings []ratelimit.Standing) (bool, error) {
 	if l.knownRefusal(demands, standings) {
 		l.cached.Add(1)
@@ -239,7 +231,7 @@ func (l *Limiter) Allow(ctx context.Context, demands []ratelimit.Demand, standin
 // warnPause is the least time between two log lines about shared limits.
 const warnPause = 10 * time.Second
 
-// warnShared counts a request that was decided by a share, and logs now and then.
+// warnShared counts a request that was decided by a share. It logs at most once per warnPause.
 func (l *Limiter) warnShared(waited time.Duration) {
 	n, now, last := l.shared.Add(1), l.table.Instant(), l.warned.Load()
 	if (last == 0 || now-last > int64(warnPause)) && l.warned.CompareAndSwap(last, max(now, 1)) {
@@ -248,7 +240,7 @@ func (l *Limiter) warnShared(waited time.Duration) {
 	}
 }
 
-// Look implements ratelimit.Limiter. A key of which no node tells counts as unused.
+// Look counts a key as unused if no node answers for it.
 func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, standings []ratelimit.Standing) error {
 	clear(standings)
 	pl := l.place.Load()
@@ -269,8 +261,7 @@ func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, standings 
 	return nil
 }
 
-// target is the member that decides about a partition: its owner, or, when that is
-// unreachable, its replica.
+// target is the member that decides about a partition: its owner or, if that is unreachable, its replica.
 type target struct {
 	member  string
 	replica bool
@@ -282,7 +273,7 @@ func (l *Limiter) target(pl *placement, part int) target {
 	case owner == "" || replica == "":
 	case owner == l.self && !l.net.Belongs(), owner != l.self && l.member(owner).unreachable():
 		if replica != l.self && l.member(replica).unreachable() {
-			return target{} // nobody is to be asked before one of them answers again
+			return target{} // neither is asked until one of them answers again
 		}
 		return target{replica, true}
 	}
@@ -292,9 +283,8 @@ func (l *Limiter) target(pl *placement, part int) target {
 // maxDemands is how many keys of one request are decided without an allocation.
 const maxDemands = 8
 
-// decideOnce has every owner decide, the other nodes at the same time. It is all
-// or nothing: when one refuses, the admissions of the others are taken back. This
-// node's own keys come last, so that their refusal is the cheapest one.
+// decideOnce calls every owner, the other nodes in parallel. It is all or nothing: when one refuses, the admissions of
+// the others are taken back. This node's own keys come last, so that their refusal is the cheapest one.
 func (l *Limiter) decideOnce(a *asking, demands []ratelimit.Demand, standings []ratelimit.Standing) verdict {
 	pl := l.place.Load()
 	var room [maxDemands]target
@@ -361,7 +351,7 @@ func (l *Limiter) decideOnce(a *asking, demands []ratelimit.Demand, standings []
 	return v
 }
 
-// worse is the sum of two verdicts: a refusal settles it.
+// worse combines two verdicts: a refusal wins.
 func worse(a, b verdict) verdict {
 	switch {
 	case a == refused || b == refused:
@@ -374,8 +364,7 @@ func worse(a, b verdict) verdict {
 	return admitted
 }
 
-// pick returns the demands, or their names, that one target decides about; put writes their
-// standings back.
+// pick returns the demands, or their names, that one target decides about; put writes their standings back.
 func pick[T any](all []T, targets []target, of target) (some []T) {
 	if len(targets) == 1 {
 		return all

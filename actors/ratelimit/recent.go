@@ -2,13 +2,12 @@ package ratelimit
 
 import "castellan/domain/guard/ratelimit"
 
-// A request counts once. Each admission has a name, which its asker gives it: when
-// the asker hears nothing and asks again, here or elsewhere, it asks under the same
-// name. Whoever copies an admission copies its name. So a node that knows a name does
-// not count it again, two states that both have it count it once when they are
-// merged, and an admission that nobody waits for is taken back by its name.
+// A request counts once. Its requester gives each admission a name. If the requester gets no answer and asks again,
+// here or elsewhere, it uses the same name. A copy of an admission includes its name. So a node that has a name does
+// not count it again. Two states with the same name count it once when they are merged. An admission whose client has
+// gone is taken back by its name.
 
-// named is an admission, or the reservation of some, that has a name.
+// named is an admission, or a reservation of some, that has a name.
 type named struct {
 	id      uint64
 	key     uint64 // the hash of its key
@@ -17,29 +16,26 @@ type named struct {
 }
 
 const (
-	// recentTime is how long a name is remembered: longer than anybody asks for one,
-	// a process that stood still for some seconds included.
+	// recentTime is how long a name is remembered. No requester uses one for longer, including a process that stalled
+	// for some seconds.
 	recentTime = 5e9
-	// maxRecent bounds the names of a partition. One that is forgotten too early may
-	// count twice.
+	// maxRecent bounds the names of a partition. An admission whose name is forgotten too early may count twice.
 	maxRecent = 1 << 15
 )
 
-// recent is the named admissions of the last seconds of a partition, oldest first.
-// Hardly anybody looks for a name, so an index is made when somebody does, and kept
-// for as long as names are remembered.
+// recent holds the named admissions of the last seconds of a partition, oldest first. Names are rarely looked up, so
+// the index is built on the first lookup and kept for as long as names are remembered.
 type recent struct {
 	queue   []named // from head on
 	head    int
-	dropped int            // entries that have left the queue in front of it
-	at      map[uint64]int // of a name: dropped + its place in queue; nil: there is no index
-	wanted  int64          // when a name was looked for last
-	// mergedUntil: until then what was asked for before may come again without saying
-	// so, for states of other nodes were merged.
+	dropped int            // entries that were removed from the front of the queue
+	at      map[uint64]int // by name: dropped + its place in queue; nil: no index
+	wanted  int64          // when a name was last looked up
+	// mergedUntil: until then a repetition may arrive unmarked, because states of other nodes were merged.
 	mergedUntil int64
 }
 
-// find is the admission of a name; nil when it is not known.
+// find returns the admission of a name; nil if there is none.
 func (r *recent) find(id uint64, now int64) *named {
 	const near = 64
 	for i := len(r.queue) - 1; r.at == nil && i >= max(r.head, len(r.queue)-near); i-- {
@@ -75,13 +71,13 @@ func (r *recent) note(x named, now int64) {
 	r.queue = append(r.queue, x)
 }
 
-// forget ends a name that was taken back.
+// forget removes a name whose admission was taken back.
 func (r *recent) forget(x *named) {
 	delete(r.at, x.id)
 	x.count = 0
 }
 
-// trim forgets what is too old, or too much.
+// trim removes the entries that are too old or too many.
 func (r *recent) trim(now int64) {
 	if r.at != nil && now-r.wanted > recentTime {
 		r.at = nil
@@ -106,7 +102,7 @@ func (r *recent) trim(now int64) {
 	}
 }
 
-// clear forgets everything. It keeps little memory.
+// clear removes everything and releases most memory.
 func (r *recent) clear() {
 	r.dropped += len(r.queue)
 	r.queue, r.head, r.at = r.queue[:0], 0, nil
@@ -115,7 +111,7 @@ func (r *recent) clear() {
 	}
 }
 
-// byKey are the named admissions of each key, by its hash.
+// byKey returns the named admissions of each key, by its hash.
 func (r *recent) byKey() map[uint64][]named {
 	all := map[uint64][]named{}
 	for _, x := range r.queue[r.head:] {
@@ -126,9 +122,8 @@ func (r *recent) byKey() map[uint64][]named {
 	return all
 }
 
-// addOnce counts an admission, unless this node knows its name. Where nothing says
-// that it may have come before, the name is not looked for. The caller has the
-// partition locked.
+// addOnce counts an admission, unless this node has its name. If nothing marks the admission as a possible repetition,
+// the name is not looked up. The caller has the partition locked.
 func (l *Limiter) addOnce(windows *ratelimit.Partition, part *partition, x *update) {
 	now := l.table.Instant()
 	if x.id != 0 && (x.again || now < part.recent.mergedUntil) && part.recent.find(x.id, now) != nil {
@@ -146,7 +141,7 @@ func (l *Limiter) addOnce(windows *ratelimit.Partition, part *partition, x *upda
 	}
 }
 
-// forgetNamed takes back at most count admissions of a name, and tells how many.
+// forgetNamed takes back at most count admissions of a name, and returns how many.
 func (l *Limiter) forgetNamed(windows *ratelimit.Partition, part *partition, k ratelimit.Key, id uint64,
 	count int64) (n int64) {
 	x := part.recent.find(id, l.table.Instant())

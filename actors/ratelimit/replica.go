@@ -10,19 +10,19 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// This file is the replica's side of replication. A replica counts what the owner
-// tells it, as long as it has not decided itself, and says so when it has.
+// This file is the replica's side of replication. A replica counts the admissions of the owner until it decides itself,
+// and reports that to the owner.
 
-// reply is what a replica says of an update.
+// reply is a replica's answer to an update.
 type reply int
 
 const (
 	accepted    reply = iota
-	superseding       // it has decided itself, or knows of another owner
-	stateNeeded       // it has not what came before
+	superseding       // it has decided itself, or has another owner
+	stateNeeded       // it lacks the earlier updates
 )
 
-// receiveUpdates takes the updates of an owner.
+// receiveUpdates receives the updates of an owner.
 func (l *Limiter) receiveUpdates(from string, question proto.Message, answer func(proto.Message)) {
 	l.heardFrom(from)
 	q, ok := question.(*pb.RateCopy)
@@ -78,12 +78,11 @@ func (l *Limiter) receiveUpdates(from string, question proto.Message, answer fun
 	answer(back)
 }
 
-// maxRemembered is how many admissions a partition remembers one by one that
-// another node or a state may miss.
+// maxRemembered is how many single admissions a partition remembers that another node or a state may lack.
 const maxRemembered = 1 << 12
 
-// applyUpdate counts an admission of the owner. The node learns of it by an
-// update, or, asRequester, by the answer to its own request.
+// applyUpdate counts an admission of the owner. The node receives it by an update or, asRequester, by the answer to its
+// own request.
 func (l *Limiter) applyUpdate(x *update, asRequester bool) (what reply) {
 	l.table.WithPartition(x.part, func(windows *ratelimit.Partition) {
 		part := &l.partitions[x.part]
@@ -92,7 +91,7 @@ func (l *Limiter) applyUpdate(x *update, asRequester bool) (what reply) {
 			what = superseding
 			return
 		case x.number <= part.stateNumber:
-			return // it was in the state
+			return // it was part of the state
 		case termOf(x.number) > termOf(part.number):
 			part.beginTerm()
 			what = stateNeeded
@@ -115,8 +114,7 @@ func (l *Limiter) applyUpdate(x *update, asRequester bool) (what reply) {
 	return what
 }
 
-// replacedAgo is how long ago, in microseconds, this node last had the replica of an
-// owner decide; 0: never.
+// replacedAgo returns how long ago, in microseconds, this node last had an owner's replica decide; 0: never.
 func (l *Limiter) replacedAgo(owner string) uint64 {
 	if at := l.member(owner).replacedAt.Load(); at != 0 {
 		return uint64(max(1, (l.table.Instant()-at)/1000))
@@ -124,7 +122,7 @@ func (l *Limiter) replacedAgo(owner string) uint64 {
 	return 0
 }
 
-// decidedFor are the partitions of an owner in which this node has decided.
+// decidedFor returns the partitions of an owner in which this node has decided.
 func (l *Limiter) decidedFor(owner string) (all []uint32) {
 	pl := l.place.Load()
 	for p := range l.partitions {
@@ -139,14 +137,14 @@ func (l *Limiter) decidedFor(owner string) (all []uint32) {
 	return all
 }
 
-// applyOwn is applyUpdate for an admission of this node's own request, of which
-// the owner takes this node for the replica. False: the admission does not hold.
+// applyOwn is applyUpdate for an admission of this node's own request, if the owner considers this node its replica.
+// False: the admission is void.
 func (l *Limiter) applyOwn(d *ratelimit.Demand, id, number uint64, again bool) bool {
 	x := &update{part: d.Key.Partition(), number: number, id: id, again: again, demand: *d, count: 1}
 	return number == 0 || l.applyUpdate(x, true) != superseding
 }
 
-// applyState takes over the state of a partition, or a chunk of it.
+// applyState adopts the state of a partition, or a chunk of it.
 func (l *Limiter) applyState(from string, s *pb.RateState) (what reply) {
 	if int(s.Part) >= len(l.partitions) {
 		return accepted
@@ -162,7 +160,7 @@ func (l *Limiter) applyState(from string, s *pb.RateState) (what reply) {
 			part.awaitState()
 			what = stateNeeded
 			return
-		case s.Was != 0: // this node has it all
+		case s.Was != 0: // this node has all of it
 			part.endState(from, s.Number)
 			part.replicated()
 			return
@@ -188,8 +186,7 @@ func (l *Limiter) applyState(from string, s *pb.RateState) (what reply) {
 	return what
 }
 
-// addMissing counts the admissions that are not in a state which goes up to a
-// number.
+// addMissing counts the admissions that are missing from a state which goes up to a number.
 func (l *Limiter) addMissing(windows *ratelimit.Partition, part *partition, all []*update, above uint64) {
 	for _, x := range all {
 		if x.number > above && !x.takenBack {

@@ -9,19 +9,19 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// This file is the owner's side of replication; replica.go is the other one.
+// This file is the owner's side of replication; replica.go is the other side.
 
-// update is what a replica is told: an admission, or the state of a partition.
+// update is a message to a replica: an admission, or the state of a partition.
 type update struct {
 	part      int
 	number    uint64
-	id        uint64 // the admission's name; 0: it has none
-	again     bool   // it may have been sent, or asked for, before
+	id        uint64 // the admission's name; 0: none
+	again     bool   // it may have been sent, or requested, before
 	demand    ratelimit.Demand
-	takenBack bool // the admission does not count after all
+	takenBack bool // the admission was taken back
 	count     int64
-	ahead     int64         // nanoseconds by which its instant lies ahead
-	decision  *decision     // waits for the replica; nil: its client was answered already
+	ahead     int64         // nanoseconds from now to its instant
+	decision  *decision     // waits for the replica; nil: its client already has the answer
 	state     *pb.RateState // instead of a demand
 }
 
@@ -32,8 +32,8 @@ func (x *update) term() uint64 {
 	return termOf(x.number)
 }
 
-// replicate sends to a replica. The caller holds the partition's lock, so that
-// updates of a partition arrive in order.
+// replicate sends an update to a replica. The caller holds the partition's lock, so that updates of a partition arrive
+// in order.
 func (l *Limiter) replicate(to string, x *update) { l.member(to).updates.put(x) }
 
 // maxStateBatch bounds the states in one message, in keys and admissions.
@@ -113,10 +113,9 @@ func (l *Limiter) sendUpdate(m *member, q *pb.RateCopy, updates []*update) {
 	}
 }
 
-// updatesFailed decides about updates that a replica did not confirm, and about
-// those that wait behind them. Either the replica is gone, and the owner goes on
-// without one until it answers again; or this node was frozen or cut off, and the
-// replica may have decided meanwhile: then the decisions that wait do not hold.
+// updatesFailed handles updates that a replica did not confirm, and those that wait behind them. If the replica is
+// gone, the owner goes on without one until it answers again. If this node was frozen or cut off, the replica may have
+// decided in the meantime: then the waiting decisions fail.
 func (l *Limiter) updatesFailed(m *member, updates []*update, began int64) {
 	holds := m.replicaUnreachable.Load()
 	if !holds {
@@ -126,10 +125,10 @@ func (l *Limiter) updatesFailed(m *member, updates []*update, began int64) {
 		}
 	}
 	for _, x := range updates {
-		l.markUnsent(x.part) // what of it arrived is unknown
+		l.markUnsent(x.part) // the replica may have received a part of it
 		if d := x.decision; d != nil {
 			x.decision = nil
-			if !holds || !l.net.Belongs() || !l.stands(x) {
+			if !holds || !l.net.Belongs() || !l.stillCounts(x) {
 				d.pending.failed.Store(true)
 			}
 			d.finish()
@@ -140,26 +139,26 @@ func (l *Limiter) updatesFailed(m *member, updates []*update, began int64) {
 	}
 }
 
-// stands reports whether what an update tells of still counts here: the partition may
-// have been taken over from the replica since.
-func (l *Limiter) stands(x *update) (stands bool) {
-	l.withPartition(x.part, func(part *partition) { stands = part.phase == owning && x.term() == termOf(part.number) })
-	return stands
+// stillCounts reports whether the admission of an update still counts here. The partition may have been taken over from
+// the replica since.
+func (l *Limiter) stillCounts(x *update) (counts bool) {
+	l.withPartition(x.part, func(part *partition) { counts = part.phase == owning && x.term() == termOf(part.number) })
+	return counts
 }
 
-// withPartition is Table.WithPartition for what needs no windows.
+// withPartition is Table.WithPartition for callers that need no windows.
 func (l *Limiter) withPartition(p int, do func(part *partition)) {
 	l.table.WithPartition(p, func(*ratelimit.Partition) { do(&l.partitions[p]) })
 }
 
-// markUnsent has the next sendState send the whole state of a partition.
+// markUnsent makes the next sendState send the whole state of a partition.
 func (l *Limiter) markUnsent(p int) {
 	if p >= 0 && p < len(l.partitions) {
 		l.withPartition(p, func(part *partition) { part.stateSent = false })
 	}
 }
 
-// noteUnreplicated notes admissions that hold and that only this node knows of.
+// noteUnreplicated records confirmed admissions that only this node has.
 func (l *Limiter) noteUnreplicated(updates []*update) {
 	for _, x := range updates {
 		if x.state == nil {
@@ -168,14 +167,13 @@ func (l *Limiter) noteUnreplicated(updates []*update) {
 	}
 }
 
-// actTime is more than it takes a replica that runs to decide about what it was asked.
+// actTime is longer than a running replica takes to decide about a query.
 const actTime = 100 * time.Millisecond
 
-// mayGoOnWithout reports whether an owner may go on without a replica that did not
-// answer since an instant: the replica is gone; or it does not answer again, another
-// member does, and the replica cannot have decided. It can have when this node stood
-// still after the replica confirmed anything last, and when another member had it
-// decide and this node has not settled with it since.
+// mayGoOnWithout reports whether an owner may go on without a replica that has not answered since an instant. It may if
+// the replica is gone. It also may if another member answers, the replica still does not, and the replica cannot have
+// decided. The replica can have decided in two cases. Either this node stalled after the replica's last confirmation,
+// or another member had the replica decide and this node has not settled with it since.
 func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
 	if l.net.Lost(m.id) {
 		return true
@@ -207,23 +205,22 @@ func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
 			}
 		}
 	}
-	ask(m.id, &pb.RateCopy{}) // it comes last: who was slow has answered by now
+	ask(m.id, &pb.RateCopy{}) // it comes last: slow members have answered by now
 	return <-answers == nil && others && replaced+int64(actTime) < m.settledAt.Load() &&
 		!l.still.since(m.confirmedAt.Load(), l.table.Instant())
 }
 
-// superseded follows a replica's answer that it has decided about a partition
-// itself, or knows of another owner. Decisions that wait are made anew, once this
-// node has what the replica knows. Admissions whose clients were answered count
-// then. What went away with the partition counts where the partition is.
+// superseded handles a replica's answer that it has decided about a partition itself, or has another owner. Waiting
+// decisions are repeated once this node has the replica's state. Admissions whose clients have their answers count
+// then. Admissions of a partition that has moved count at its new owner.
 func (l *Limiter) superseded(p int, by string, updates []*update) {
 	if p < 0 || p >= len(l.partitions) {
 		return
 	}
 	l.table.WithPartition(p, func(*ratelimit.Partition) {
 		part := &l.partitions[p]
-		// An answer to updates of an earlier term says nothing of what the replica
-		// knows now: this node has taken that over since.
+		// An answer to updates of an earlier term says nothing about the replica's present state: this node has taken
+		// that over since.
 		now := termOf(part.number)
 		ofNow := func(x *update) bool { return x.part == p && x.term() == now }
 		if part.phase == owning && slices.ContainsFunc(updates, ofNow) {
@@ -243,7 +240,7 @@ func (l *Limiter) superseded(p int, by string, updates []*update) {
 	l.takeOverSoon(p)
 }
 
-// replaced has this node take over what its replica has decided in its place.
+// replaced takes over the decisions that this node's replica has made in its place.
 func (l *Limiter) replaced(p int, by string) {
 	if p < 0 || p >= len(l.partitions) || l.place.Load().replica[p] != by {
 		return
@@ -257,8 +254,7 @@ func (l *Limiter) replaced(p int, by string) {
 	l.takeOverSoon(p)
 }
 
-// resendStates sends a replica every state that it is to have: it was unreachable
-// for a while, and may have missed some.
+// resendStates sends a replica all its states again: it was unreachable for a while, and may have missed some.
 func (l *Limiter) resendStates(replica string) {
 	pl := l.place.Load()
 	for p := range l.partitions {
@@ -269,7 +265,7 @@ func (l *Limiter) resendStates(replica string) {
 	l.wake()
 }
 
-// sendState sends the replica of a partition the whole state, unless it was sent.
+// sendState sends the replica of a partition the whole state, unless it was already sent.
 func (l *Limiter) sendState(p int) {
 	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
 		part, replica := &l.partitions[p], l.place.Load().replica[p]

@@ -6,24 +6,21 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// A busy key needs no question for each request. A node may have the owner count
-// some requests beforehand: a token reservation. They count at the instant at which
-// the reservation ends, and are let in before it. So each leaves its window later
-// than it would have, and a limit is never exceeded. The price: a place in the
-// window comes back later, by reservationTime at most, and unused places are
-// missing for that long. Therefore only large limits with room are reserved from,
-// and the rest is given back. docs/decisions/0004-replication-of-the-limiter.md has
-// the gain.
+// A busy key does not need a query for each request. A node may have the owner count some requests in advance: a token
+// reservation. They count at the instant at which the reservation ends, and are admitted before it. So each leaves its
+// window later than it otherwise would, and a limit is never exceeded. The price: a place in the window comes back
+// later, by reservationTime at most, and unused places are missing for that long. Therefore only large limits with room
+// are reserved from, and unused places are given back. docs/decisions/0004-replication-of-the-limiter.md has the gain.
 
 const (
 	// reservationTime is how long a reservation lasts. A period must have
 	// reservationsInPeriod of them.
 	reservationTime      = 100 * time.Millisecond
 	reservationsInPeriod = 50
-	// minReservableLimit is the least limit that is reserved from, in requests.
+	// minReservableLimit is the smallest limit with reservations, in requests.
 	minReservableLimit = 1000
-	// minReservation is how many requests must come in reservationTime to be worth
-	// a reservation, and maxReservation the largest one.
+	// minReservation is how many requests must arrive in reservationTime to be worth a reservation, and maxReservation
+	// is the largest one.
 	minReservation = 8
 	maxReservation = 4096
 	// reservableShare: a reservation takes at most the room of a key divided by this
@@ -31,25 +28,25 @@ const (
 	reservableShare = 8
 )
 
-// reservation is what this node may let in without a question.
+// reservation is the number of requests that this node may admit without a query.
 type reservation struct {
 	left     int64
-	until    int64  // by this node's clock, taken before the owner was asked
+	until    int64  // by this node's clock, read before the owner was asked
 	from     string // the owner
-	id       uint64 // the name by which the owner has counted them
+	id       uint64 // the name under which the owner has counted them
 	standing ratelimit.Standing
-	// uses are the requests since the instant since: the demand, from which the size
-	// of the next reservation follows. asking: the owner is being asked.
+	// uses are the requests since the instant since: the demand, which determines the size of the next reservation.
+	// asking: a query to the owner is under way.
 	uses, since int64
 	asking      bool
 }
 
-// reservable reports whether the owner counts requests under a demand beforehand.
+// reservable reports whether the owner counts requests under a demand in advance.
 func reservable(d *ratelimit.Demand) bool {
 	return d.Limit >= minReservableLimit && d.Period >= reservationsInPeriod*reservationTime
 }
 
-// allReservable reports whether reservations alone can let a request in.
+// allReservable reports whether reservations alone can admit a request.
 func allReservable(demands []ratelimit.Demand) bool {
 	for i := range demands {
 		if !reservable(&demands[i]) {
@@ -59,7 +56,7 @@ func allReservable(demands []ratelimit.Demand) bool {
 	return true
 }
 
-// spendReserved lets a request in when all its keys have a reservation.
+// spendReserved admits a request if all its keys have a reservation.
 func (l *Limiter) spendReserved(demands []ratelimit.Demand, standings []ratelimit.Standing) bool {
 	if !allReservable(demands) {
 		return false
@@ -103,8 +100,8 @@ func (l *Limiter) returnSpent(d *ratelimit.Demand) {
 	}
 }
 
-// renewAhead asks the owner for the next reservation when the demand will use up
-// the present one. The caller holds the lock of the key.
+// renewAhead requests the next reservation from the owner when the demand will use up the present one. The caller holds
+// the lock of the key.
 func (l *Limiter) renewAhead(d *ratelimit.Demand, at *localKey, now int64) {
 	r := &at.reservation
 	if at.limit != d.Limit || at.period != int64(d.Period) { // the rule has changed
@@ -132,7 +129,7 @@ func (l *Limiter) renewAhead(d *ratelimit.Demand, at *localKey, now int64) {
 	l.inBackground(func() { l.reserve(demand, want) })
 }
 
-// reserve asks for a reservation and puts it in the place of the present one.
+// reserve requests a reservation and replaces the present one with it.
 func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 	begin := l.table.Instant()
 	next := reservation{until: begin + int64(reservationTime)}
@@ -165,7 +162,7 @@ func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 	if next.left > 0 {
 		next.uses, next.since = old.uses, old.since
 		at.reservation = next
-	} else { // the owner gave none: the old one stays
+	} else { // the owner granted none: the old one stays
 		at.reservation.asking = false
 		old.left = 0
 	}
@@ -173,7 +170,7 @@ func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 	l.giveBack(d, old)
 }
 
-// grant counts requests beforehand, as the owner. It returns how many.
+// grant counts requests in advance, as the owner. It returns how many.
 func (l *Limiter) grant(d *decision, want int64, standing *ratelimit.Standing) int64 {
 	demand := &d.demands[0]
 	if !reservable(demand) {
@@ -189,7 +186,7 @@ func (l *Limiter) grant(d *decision, want int64, standing *ratelimit.Standing) i
 	return n
 }
 
-// giveBack gives the owner back what is left of a reservation.
+// giveBack returns the unused places of a reservation to the owner.
 func (l *Limiter) giveBack(d ratelimit.Demand, r reservation) {
 	if r.left > 0 {
 		l.takeBack(r.from, r.left, []uint64{r.id}, d)

@@ -13,8 +13,7 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// appendKey writes a key: the length of the rule's label, the label, and the
-// entity behind the letter of its kind.
+// appendKey encodes a key: the length of the rule's label, the label, and the entity after the letter of its kind.
 func appendKey(b []byte, k ratelimit.Key) []byte {
 	b = binary.AppendUvarint(b, uint64(len(k.Rule)))
 	b = append(b, k.Rule...)
@@ -36,15 +35,14 @@ func parseKey(b []byte) (k ratelimit.Key, ok bool) {
 		k.IP, ok = netip.AddrFromSlice(rest)
 		return k, ok
 	case 'n':
-		text := string(b) // both in one piece of memory
+		text := string(b) // both in one allocation
 		k.Rule, k.Name = text[:n], text[n+1:]
 		return k, true
 	}
 	return k, false
 }
 
-// queryFits, updateFits and stateFits report whether the columns of a message fit
-// each other.
+// queryFits, updateFits and stateFits report whether the columns of a message have matching lengths.
 func queryFits(q *pb.RateAsk) bool {
 	n, sum := len(q.Keys), uint64(0)
 	for _, s := range q.Sizes {
@@ -76,17 +74,17 @@ func stateFits(s *pb.RateState) bool {
 // maxLead bounds how far ahead another node may count, in microseconds.
 const maxLead = 1e6
 
-// run is how many admissions have the same instant.
+// run is a number of admissions with the same instant.
 type run struct{ instant, count int64 }
 
-// add puts the windows of a state into the table. Their instants become those of
-// this node's clock, and no admission becomes older than it is.
+// add puts the windows of a state into the table. Their instants are converted to this node's clock, and no admission
+// becomes older than it is.
 func (l *Limiter) add(windows *ratelimit.Partition, part *partition, s *pb.RateState) {
 	l.addAll(windows, part, []*pb.RateState{s})
 }
 
-// addAll is add for several states that may have keys in common. A recent admission
-// that two of them have counts once, by its name; an older one counts twice.
+// addAll is add for several states that may have keys in common. A recent admission in two states counts once, by its
+// name; an older one counts twice.
 func (l *Limiter) addAll(windows *ratelimit.Partition, part *partition, states []*pb.RateState) {
 	type sum struct {
 		runs  []run
@@ -158,8 +156,8 @@ func (l *Limiter) addAll(windows *ratelimit.Partition, part *partition, states [
 	}
 }
 
-// addName notes the name of an admission that is among the runs of a state. When
-// another state has it, too, it does not count in this one.
+// addName records the name of an admission that is among the runs of a state. If another state has it, too, it does not
+// count in this one.
 func addName(names map[uint64]named, runs []run, x named) {
 	i, _ := slices.BinarySearchFunc(runs, x.instant, func(r run, at int64) int { return cmp.Compare(r.instant, at) })
 	if i == len(runs) { // it has left the window

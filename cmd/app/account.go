@@ -30,8 +30,8 @@ import (
 	"castellan/persistence/money"
 )
 
-// accounts builds what an account has: its profile, its factors, where it may be
-// used from, and its withdrawal addresses.
+// accounts builds the parts of an account: its profile, its factors, its access restrictions, and its withdrawal
+// addresses.
 func (s *service) accounts() error {
 	changes := s.changes("", nil)
 	changes.Commit = s.revoking()
@@ -95,7 +95,7 @@ func geoPolicy(c config.Config) geo.Policy {
 	return geo.Policy{AllowPrivate: c.Geo.AllowPrivate, AllowUnknown: c.Geo.AllowUnknown}
 }
 
-// levelNames lists the levels as the section of the users names them.
+// levelNames lists the levels in the form of the users section.
 func levelNames(levels level.Store) func(context.Context) ([]httpuser.LevelName, error) {
 	return func(ctx context.Context) ([]httpuser.LevelName, error) {
 		all, err := levels.List(ctx, level.Query{})

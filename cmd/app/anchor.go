@@ -21,9 +21,8 @@ import (
 	"castellan/persistence/kit"
 )
 
-// anchors makes the checkpoints of the audit trail and publishes each outside of the
-// database, so that whoever can write there cannot shorten the trail unseen
-// (D-EXT-03).
+// anchors creates the checkpoints of the audit trail and publishes each outside the database. So a party with write
+// access to the database cannot truncate the trail undetected (D-EXT-03).
 type anchors struct {
 	db   *persistence.DB
 	key  func() []byte
@@ -48,7 +47,7 @@ func newAnchors(db *persistence.DB, key func() []byte, to config.Audit, log *slo
 	return a, nil
 }
 
-// next makes a checkpoint where it is time for one, and at the end of the process.
+// next creates a checkpoint if one is due, and at the end of the process.
 func (a *anchors) next(ctx context.Context, end bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -77,14 +76,14 @@ func (a *anchors) next(ctx context.Context, end bool) error {
 }
 
 const (
-	// archiveEvery is how often old rows of the audit leave, where audit.keep is set.
+	// archiveEvery is how often old audit rows are archived, if audit.keep is set.
 	archiveEvery = 24 * time.Hour
-	// AuditArea is the area of the files that holds what left.
+	// AuditArea is the area of the archive files.
 	AuditArea = "audit-archive"
 )
 
-// ArchiveAudit lets the next rows of the audit that are older than before leave into
-// files; files nil only tells what would leave. A zero Counter: nothing is that old.
+// ArchiveAudit moves the next audit rows that are older than before into files. If files is nil, it only returns what
+// would be moved. A zero Counter: no row is that old.
 func (d *Deployment) ArchiveAudit(ctx context.Context, files blob.Store, before time.Time) (audit.Archive, error) {
 	if files == nil {
 		return kit.NewAudit(d.DB).Archive(ctx, d.Ring.Audit(), time.Now(), before, nil, nil)
@@ -99,7 +98,7 @@ func (d *Deployment) ArchiveAudit(ctx context.Context, files blob.Store, before 
 	return kit.NewAudit(d.DB).Archive(ctx, d.Ring.Audit(), time.Now(), before, files, there)
 }
 
-// archives is the job that lets old rows of the audit leave, a file at a time.
+// archives is the job that archives old audit rows, one file at a time.
 func (s *service) archives() {
 	keep := s.cfg.Audit.Keep
 	kind := job.Kind{Name: "archive-audit", Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {

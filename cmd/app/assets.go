@@ -20,7 +20,7 @@ import (
 	"castellan/persistence/money"
 )
 
-// assets builds what can be moved, where, and what it is worth.
+// assets builds the catalogue of assets, networks and rates.
 func (s *service) assets() error {
 	store := money.NewCurrencies(s.DB)
 	s.currencies = currency.NewLive(store)
@@ -45,7 +45,7 @@ func (s *service) assets() error {
 	return nil
 }
 
-// providers builds what reads the accounts of the house at other platforms.
+// providers builds the readers of the house's accounts at other platforms.
 func (s *service) providers() error {
 	store := money.NewProviders(s.DB)
 	s.join(part{groups: groups(httpprovider.Group{Store: store}),
@@ -68,7 +68,7 @@ func (s *service) providers() error {
 			failed[n].Add(1)
 			s.log.Warn("the balances at a provider cannot be read", "source", n.String(), "slot", slot, "err", err)
 		case leftOut > 0:
-			s.log.Warn("a provider told what is no balance", "source", n.String(), "slot", slot, "left_out", leftOut)
+			s.log.Warn("a provider sent invalid balances", "source", n.String(), "slot", slot, "left_out", leftOut)
 		}
 	})
 	s.join(part{kinds: []job.Kind{kind}, schedules: []job.Schedule{schedule}, metrics: func(m *metrics) {
@@ -78,7 +78,7 @@ func (s *service) providers() error {
 	return nil
 }
 
-// balanceSources are those of the settings.
+// balanceSources returns the sources in the settings.
 func balanceSources(c config.Providers) (provider.Sources, error) {
 	sources := provider.Sources{}
 	for name, key := range c.Accounts {

@@ -11,13 +11,13 @@ import (
 	"castellan/http/edge"
 )
 
-// auditQueue holds audit rows on their way: they wait while the database cannot be
-// written, and of what has no room the trail says how much it was.
+// auditQueue holds audit rows that are not written yet. They wait while the database cannot be written; rows that do
+// not fit are counted in the trail.
 type auditQueue struct {
 	commit  commit.Committer
 	now     func() time.Time
 	most    int    // that wait
-	missing string // the action of the row that tells of the others
+	missing string // the action of the row that reports the lost rows
 	what    string // these are
 
 	mu      sync.Mutex
@@ -25,10 +25,10 @@ type auditQueue struct {
 	lost    int // beyond most
 }
 
-// maxRowBatch bounds one unit.
+// maxRowBatch bounds the rows of one unit.
 const maxRowBatch = 500
 
-// rowOf is the row of a request without what it is to say.
+// rowOf returns the row of a request without its details.
 func rowOf(a edge.Answered, at time.Time) audit.Record {
 	r := audit.Record{At: at, ActorID: a.Caller.UserID, Target: a.Key, Outcome: audit.Refused,
 		RequestID: a.Caller.RequestID}
@@ -48,7 +48,7 @@ func (q *auditQueue) wait(r audit.Record) {
 	}
 }
 
-// flush writes what waits, in batches. It is called by one goroutine at a time.
+// flush writes the queued rows, in batches. It is called by one goroutine at a time.
 func (q *auditQueue) flush(ctx context.Context) error {
 	for {
 		q.mu.Lock()

@@ -36,8 +36,7 @@ import (
 	"castellan/persistence/people"
 )
 
-// backOffice builds what administrators and scheduled clients may do, and the
-// trail of what they did.
+// backOffice builds the functions of administrators and scheduled clients, and the trail of their actions.
 func (s *service) backOffice() error {
 	store := access.NewResources(s.DB)
 	s.roles = resource.NewLive(store, s.users, httpapi.Table())
@@ -99,21 +98,21 @@ func (s *service) backOffice() error {
 	return nil
 }
 
-// endpoints are those of the program; serving them is somebody else's.
+// endpoints are all endpoints of the program; serving them happens elsewhere.
 var endpoints = sync.OnceValue(func() []rest.Endpoint { return httpapi.Endpoints() })
 
-// permits says what the guards of requests would.
+// permits returns the decision of the request guards.
 func (s *service) permits(who rest.Caller, e *rest.Endpoint) (permitted, asAdmin bool) {
 	return s.guards().Permits(who, e)
 }
 
-// actionOf is the code of the challenge that a call of an endpoint starts: that of the
-// configuration, or its own; where the request says which of some, all of these.
+// actionOf returns the code of the challenge that a call of an endpoint starts: the configured code, or the endpoint's
+// own. If the request selects one of several, all of them are returned.
 func (s *service) actionOf(e *rest.Endpoint) string {
 	return cmp.Or(s.cfg.MFA.Guarded[e.Key()], e.Starts)
 }
 
-// byKey are those endpoints by "METHOD /path".
+// byKey has the endpoints by "METHOD /path".
 var byKey = sync.OnceValue(func() map[string]*rest.Endpoint {
 	m := map[string]*rest.Endpoint{}
 	for i, all := 0, endpoints(); i < len(all); i++ {
@@ -122,7 +121,7 @@ var byKey = sync.OnceValue(func() map[string]*rest.Endpoint {
 	return m
 })
 
-// shows reports whether a caller may ask for an endpoint, and for others where users may ask for themselves.
+// shows reports whether a caller may call an endpoint, also for other users if users may call it for themselves.
 func (s *service) shows(who rest.Caller, endpoint string) bool {
 	e := byKey()[endpoint]
 	if e == nil {

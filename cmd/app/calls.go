@@ -11,16 +11,16 @@ import (
 	"castellan/http/rest"
 )
 
-// calls writes an audit row for every call that a grant of AUDIT let through
-// (D-AUTH-03). A request leaves its row and goes on; rows are committed behind
-// it, all that wait at once. What cannot be written waits for the next try.
+// calls writes an audit row for every call that a grant of AUDIT allowed (D-AUTH-03). A request queues its row and
+// continues; all queued rows are committed together in the background. A row that cannot be written waits for the next
+// try.
 type calls struct {
 	auditQueue
 	audited func(rest.Caller, *rest.Endpoint) bool
 	wake    chan struct{}
 }
 
-// maxCalls bounds what waits while the database cannot be written.
+// maxCalls bounds the queue while the database cannot be written.
 const maxCalls = 20_000
 
 // callRetry is the pause after a unit that failed.
@@ -32,8 +32,7 @@ func newCalls(c commit.Committer, audited func(rest.Caller, *rest.Endpoint) bool
 		audited: audited, wake: make(chan struct{}, 1)}
 }
 
-// observe never blocks. What was refused for want of a permission is the
-// denials' to tell.
+// observe never blocks. Refusals for lack of a permission are left to denials.
 func (c *calls) observe(a edge.Answered) {
 	if a.Endpoint == nil || a.Caller.UserID == "" || !c.audited(a.Caller, a.Endpoint) {
 		return
@@ -50,7 +49,7 @@ func (c *calls) observe(a edge.Answered) {
 	}
 }
 
-// run writes until ctx ends; report is told once per run of failures.
+// run writes until ctx ends; report is called once per series of failures.
 func (c *calls) run(ctx context.Context, report func(error)) {
 	failing := false
 	for {

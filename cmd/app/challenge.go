@@ -33,12 +33,11 @@ import (
 )
 
 const (
-	stuckAfter = 5 * time.Second // an action that has not reported by then is asked for again
+	stuckAfter = 5 * time.Second // an action that has not reported by then is requested again
 	stuckMost  = 100             // challenges resumed at one time
 )
 
-// methodTimes bound the times of methods; those of development mode let one see a code
-// expire (D-MFA-13).
+// methodTimes limits the times of methods; in development mode they are short enough to see a code expire (D-MFA-13).
 func methodTimes(c config.Config) mfa.Times {
 	t := mfa.Times{ChallengeMs: c.MFA.ChallengeTTL.Milliseconds()}
 	if c.Dev {
@@ -47,8 +46,8 @@ func methodTimes(c config.Config) mfa.Times {
 	return t
 }
 
-// challenges builds the engine of challenges: its configuration, the actors that
-// own challenges and users, and the sockets that are told of them.
+// challenges builds the engine of challenges: its configuration, the actors that own challenges and users, and the
+// sockets that receive their events.
 func (s *service) challenges() error {
 	policies := mfa.NewLive(access.NewMFA(s.DB))
 	admin := &mfa.Admin{Store: access.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
@@ -134,13 +133,11 @@ func (s *service) challengeMetrics(m *metrics) {
 	m.gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })
 }
 
-// actionAdministration is the code of the challenge in front of what
-// mfa.guard_administration names.
+// actionAdministration is the code of the challenge that mfa.guard_administration puts in front of endpoints.
 const actionAdministration = "ADMINISTRATION"
 
-// guardedEndpoints are the endpoints that the configuration puts behind a challenge:
-// those that mfa.guarded names, with their own codes, and, where
-// mfa.guard_administration says so, the other sensitive ones.
+// guardedEndpoints are the endpoints that the configuration protects by a challenge. They are those in mfa.guarded,
+// with their own codes, and, with mfa.guard_administration, the other sensitive ones.
 func guardedEndpoints(c config.MFA, all []rest.Endpoint) map[string]string {
 	if !c.GuardAdministration {
 		return c.Guarded
@@ -155,23 +152,22 @@ func guardedEndpoints(c config.MFA, all []rest.Endpoint) map[string]string {
 	return guarded
 }
 
-// guarded registers the actions of endpoints that the configuration put behind a
-// challenge. The code of an action that does something of its own would do that
-// instead of what was asked for, so it stops the start.
+// guarded registers the actions of endpoints that the configuration protects by a challenge. The code of an action with
+// its own effect would execute that effect instead of the requested call, so it stops the start.
 func guarded(endpoints map[string]string, actions challenge.Actions, run auth.Runner) error {
 	for _, code := range slices.Compact(slices.Sorted(maps.Values(endpoints))) {
-		if code == user.ActionVideoKYC { // it asks for nothing but the challenge, and may guard an endpoint too
+		if code == user.ActionVideoKYC { // its only effect is the challenge, so it may protect an endpoint too
 			delete(actions, code)
 		}
 		if _, known := actions[code]; known {
-			return fmt.Errorf("mfa.guarded: %s is the action of endpoints of its own; choose another code", code)
+			return fmt.Errorf("mfa.guarded: %s is the action of other endpoints; choose another code", code)
 		}
 		actions.Register(auth.Captured(code, run))
 	}
 	return nil
 }
 
-// accounts reads users as challenges know them.
+// accounts reads users in the form that challenges need.
 type accounts struct{ users user.Store }
 
 func (a accounts) Account(ctx context.Context, userID string) (challenge.Account, error) {

@@ -17,9 +17,8 @@ import (
 	"castellan/outbound/sms"
 )
 
-// Check finds what is wrong with settings that only the parts they are for can
-// judge: files that must be there, templates, endpoints. It is given to
-// config.Load, so that all faults are told at once and before anything opens.
+// Check returns the faults of settings that only their own parts can validate: required files, templates, endpoints. It
+// is passed to config.Load, so that all faults are reported together and before anything opens.
 func Check(c config.Config) (faults config.Faults) {
 	refuse := func(key string, err error) {
 		if err != nil {
@@ -52,7 +51,7 @@ func Check(c config.Config) (faults config.Faults) {
 		refuse("push.ca_file", readable(c.Push.CAFile))
 	}
 	refuse("notices.off", message.CheckKinds(c.Notices.Off))
-	refuse("geo.mmdb_file", readable(c.Geo.MMDBFile)) // which is large: it is read when it is needed
+	refuse("geo.mmdb_file", readable(c.Geo.MMDBFile)) // the file is large: it is read when it is needed
 
 	if len(c.MFA.Guarded)+len(c.MFA.FourEyes) == 0 {
 		return faults
@@ -70,7 +69,7 @@ func Check(c config.Config) (faults config.Faults) {
 		case why != "":
 			refuse("mfa.guarded", fmt.Errorf("%s %s", key, why))
 		case code != user.ActionVideoKYC && mfa.BuiltIn(code):
-			refuse("mfa.guarded", fmt.Errorf("%s is the action of endpoints of its own; choose another code", code))
+			refuse("mfa.guarded", fmt.Errorf("%s is the action of other endpoints; choose another code", code))
 		}
 	}
 	for _, key := range c.MFA.FourEyes {
@@ -85,7 +84,7 @@ func Check(c config.Config) (faults config.Faults) {
 	return faults
 }
 
-// readable reports whether a file is there, where one is named.
+// readable returns an error if a file is named and cannot be read.
 func readable(file string) error {
 	if file == "" {
 		return nil

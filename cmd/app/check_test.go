@@ -8,7 +8,7 @@ import (
 	"castellan/config"
 )
 
-// What only the parts can judge is found without opening anything.
+// Faults that only the parts can detect are found without opening anything.
 func TestCheck(t *testing.T) {
 	_, err := config.Load("", []string{
 		"CASTELLAN_MFA_GUARDED=POST /nope=FOO,POST /auth/login=BAR,POST /asset/withdrawal-addresses=LOGIN,PATCH " +
@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 		t.Fatalf("faults of %v, want %v: %v", keys, want, err)
 	}
 	for _, want := range []string{"txt", "/nope", `"POST /nope" is no endpoint`, "POST /auth/login does not take x-auth",
-		"LOGIN is the action of endpoints of its own",
+		"LOGIN is the action of other endpoints",
 		"POST /auth/totp/setup starts a challenge of its own action: only the call of an administrator",
 		"GET /admin/roles changes nothing", "POST /auth/logout is not for administrators alone",
 		"POST /admin/approvals/{id}/refuse decides on such requests itself",

@@ -14,8 +14,8 @@ import (
 	httpcluster "castellan/http/cluster"
 )
 
-// newNode makes the node that the actors run on: alone, or one of a cluster. It
-// reaches nobody before it is started.
+// newNode creates the node that runs the actors: alone, or as a member of a cluster. It opens no connection before it
+// is started.
 func newNode(cfg config.Cluster, version string, log *slog.Logger) (*cluster.Node, error) {
 	if cfg.GossipAddr == "" {
 		return cluster.Solo(log), nil
@@ -31,8 +31,7 @@ func newNode(cfg config.Cluster, version string, log *slog.Logger) (*cluster.Nod
 	return cluster.New(o)
 }
 
-// cluster builds the node that actors run on, alone or with others, and what
-// keeps it honest among them.
+// cluster builds the node that runs the actors, alone or in a cluster, and its checks among other nodes.
 func (s *service) cluster() (err error) {
 	if s.node, err = newNode(s.cfg.Cluster, s.o.Version, s.log); err != nil {
 		return err
@@ -52,12 +51,12 @@ func (s *service) cluster() (err error) {
 	s.DB.Admit(s.pauses.check)
 	s.node.Admit(s.pauses.check)
 	witness := newWitness(s.DB, s.node)
-	s.node.OnPartition(witness.ask)
+	s.node.OnNetworkSplit(witness.ask)
 	s.feed.On(change.Cluster, each(witness.apply))
 	return nil
 }
 
-// clusterStatus is what an administrator is shown of the node's cluster.
+// clusterStatus returns the status of the node's cluster for an administrator.
 func (s *service) clusterStatus() httpcluster.Status {
 	at := s.node.Status()
 	if n := s.limiter.Keys(); n > 0 {
@@ -97,7 +96,7 @@ func (s *service) clusterMetrics(m *metrics) {
 		"Times at which all activations were dropped because the node did not know that it belongs.", s.node.Lapses)
 }
 
-// actorLoads tells the load of every kind of actor, all read at one time.
+// actorLoads returns the load of every kind of actor, all read at one time.
 type actorLoads struct {
 	read func() map[string]cluster.Load
 }

@@ -19,8 +19,7 @@ import (
 	"castellan/persistence/kit"
 )
 
-// database builds what every other area stands on: the committer, the change
-// feed and the keys.
+// database builds the basis of every other area: the committer, the change feed and the keys.
 func (s *service) database() (err error) {
 	s.commit = newMetricsCommitter(committer(s.DB, s.cfg.Database, s.tracer))
 	s.users = access.NewUsers(s.DB)
@@ -62,8 +61,8 @@ func (s *service) database() (err error) {
 	return nil
 }
 
-// exposed are the folder and the files of an embedded database that others than
-// their owner may open; none in development mode.
+// exposed returns the folder and the files of an embedded database that other users than their owner may open; none in
+// development mode.
 func exposed(cfg config.Config) (paths []string) {
 	file, embedded := cfg.Database.SQLitePath()
 	if !embedded || cfg.Dev {

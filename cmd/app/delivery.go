@@ -44,10 +44,9 @@ func (s *service) delivery() error {
 	return nil
 }
 
-// deliveryRules are how the messages of a channel share its attempts (D-EXT-06). Where
-// wake-ups go is chosen by users, so a host that has not shown that it is prompt gets
-// one at a time. Mail goes by one relay, which may wait for the server of a domain: such
-// a domain gets half of the workers, a prompt one all. SMS go by one gateway.
+// deliveryRules returns how the messages of a channel share its attempts (D-EXT-06). Users choose the destinations of
+// wake-ups, so a host that has not proved to be prompt gets one attempt at a time. Mail uses one relay, which may wait
+// for the server of a domain: such a domain gets half of the workers, a prompt one all of them. SMS use one gateway.
 func deliveryRules(workers int) map[message.Channel]dispatch.Rule {
 	return map[message.Channel]dispatch.Rule{
 		message.Push: {Slots: max(64, workers), Host: push.Host, Most: max(32, workers/2), Slow: 1,
@@ -58,7 +57,7 @@ func deliveryRules(workers int) map[message.Channel]dispatch.Rule {
 
 func mailDomain(to string) string { return strings.ToLower(to[strings.LastIndexByte(to, '@')+1:]) }
 
-// gone has a device not be woken any more where it cannot be reached for good.
+// gone stops the wake-ups of a device that is permanently unreachable.
 func (s *service) gone(ctx context.Context, m outbox.Message, r message.Rendered) {
 	if r.Channel != message.Push {
 		return
@@ -68,7 +67,7 @@ func (s *service) gone(ctx context.Context, m outbox.Message, r message.Rendered
 	}
 }
 
-// backlog is what the outbox held when it was last looked at.
+// backlog is the size of the outbox at the last check.
 type backlog struct{ queued, oldest atomic.Int64 }
 
 func (b *backlog) look(ctx context.Context, store delivery.Outbox) error {
@@ -85,7 +84,7 @@ func (b *backlog) look(ctx context.Context, store delivery.Outbox) error {
 	return nil
 }
 
-// age is that of the oldest message in seconds, 0 when there is none.
+// age returns the age of the oldest message in seconds, 0 if there is none.
 func (b *backlog) age(now time.Time) float64 {
 	oldest := b.oldest.Load()
 	if oldest == 0 {
@@ -117,10 +116,9 @@ func (s *service) deliveryMetrics(m *metrics, b *backlog) {
 		func() float64 { return b.age(time.Now()) })
 }
 
-// senders are the channels that exist: those given, those an operator
-// configured, and in development mode the others by the development outbox
-// (D-2FA-29). Wake-ups need nobody's account and are on until they are switched
-// off.
+// senders returns the available channels: those given, those that an operator configured, and in development mode the
+// others by the development outbox (D-2FA-29). Wake-ups need no account at a provider and are on until they are
+// switched off.
 func senders(c config.Config, given map[message.Channel]message.Sender,
 	vapid func() []*ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
 	out := map[message.Channel]message.Sender{}

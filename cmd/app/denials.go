@@ -10,14 +10,13 @@ import (
 	"castellan/http/edge"
 )
 
-// denials writes one audit row for the refusals (403) of one caller at one
-// endpoint in one minute, however many there were and for whatever reasons
-// (D-EXT-03). The first of them writes it, before it is answered; the others are
-// counted, and told to the log when the minute is over.
+// denials writes one audit row for the refusals (403) of one caller at one endpoint in one minute, regardless of their
+// number and reasons (D-EXT-03). The first refusal writes the row before it is answered. The others are counted, and
+// logged at the end of the minute.
 type denials struct {
 	auditQueue
 	log   *slog.Logger
-	noted map[denial]int // repeats; under auditQueue.mu
+	noted map[denial]int // repetitions; guarded by auditQueue.mu
 }
 
 func newDenials(c commit.Committer, now func() time.Time, log *slog.Logger) *denials {
@@ -30,8 +29,8 @@ type denial struct {
 	minute      int64
 }
 
-// maxDenials bounds what is remembered, and what waits while the database cannot
-// be written; denialTime how long a refusal is held up by it.
+// maxDenials bounds the remembered refusals, and the queue while the database cannot be written. denialTime is how long
+// a refusal may be delayed by its row.
 const (
 	maxDenials = 10_000
 	denialTime = time.Second
@@ -53,7 +52,7 @@ func (d *denials) observe(a edge.Answered) {
 	}
 }
 
-// first reports whether a denial is to be written, which no other of its minute is.
+// first reports whether a denial must be written because it is the first of its minute.
 func (d *denials) first(k denial) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,14 +71,14 @@ func (d *denials) first(k denial) bool {
 	return true
 }
 
-// flush writes what waits and lets go of the minutes that are over; of all at the
-// end. It is called by one goroutine at a time.
+// flush writes the queued rows and drops the minutes that are over; at the end, all minutes. It is called by one
+// goroutine at a time.
 func (d *denials) flush(ctx context.Context, all bool) error {
 	d.forget(all)
 	return d.auditQueue.flush(ctx)
 }
 
-// forget tells the repeats of the minutes that it lets go of.
+// forget logs the repetitions of the minutes that it drops.
 func (d *denials) forget(all bool) {
 	this := d.now().Unix() / 60
 	repeated := map[denial]int{}

@@ -23,8 +23,8 @@ func denied(userID, key string, code fault.Code, requestID string) edge.Answered
 		IP: netip.MustParseAddr("192.0.2.9")}}
 }
 
-// One row for a caller, an endpoint and a minute (D-EXT-03), there before the
-// refusal is answered, with where it came from and when (D-EXT-01).
+// One row for a caller, an endpoint and a minute (D-EXT-03), written before the refusal is answered, with its source
+// and time (D-EXT-01).
 func TestDenials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, log := &trail{}, new(bytes.Buffer)
@@ -37,7 +37,7 @@ func TestDenials(t *testing.T) {
 			t.Fatalf("%+v, want %+v", rows, want)
 		}
 
-		// The rest of the minute is the same denial, whatever its reason.
+		// For the rest of the minute it is the same denial, whatever its reason.
 		time.Sleep(10 * time.Second)
 		for range 3 {
 			d.observe(denied("u1", "GET /x", fault.Forbidden, "r2"))
@@ -50,7 +50,7 @@ func TestDenials(t *testing.T) {
 			t.Errorf("%d rows, log %s", len(rows), log)
 		}
 
-		// Another endpoint, caller or minute is another; who is unknown, and what was no 403, is none.
+		// Another endpoint, caller or minute is a new denial; an unknown caller or a status other than 403 is none.
 		d.observe(denied("u1", "POST /x", fault.Forbidden, "r4"))
 		d.observe(denied("u2", "GET /x", fault.Forbidden, "r5"))
 		d.observe(denied("", "GET /x", fault.Forbidden, "r6"))
@@ -77,8 +77,8 @@ func TestDenials(t *testing.T) {
 	})
 }
 
-// What the database does not take is written later, what there is no room for is
-// counted, and an answer is not held up for long.
+// Rows that the database refuses are written later, rows that do not fit are counted, and an answer is delayed only
+// briefly.
 func TestDenialsOfAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &trail{err: fault.New(fault.Unavailable, "down")}
@@ -100,7 +100,7 @@ func TestDenialsOfAnOutage(t *testing.T) {
 			t.Fatalf("%d rows, the first is %+v", len(rows), rows[0])
 		}
 		if lost := rows[maxRowBatch]; lost.Action != "DENIALS_LOST" ||
-			lost.Detail != "4 refusals have no row" { // behind the first batch
+			lost.Detail != "4 refusals have no row" { // after the first batch
 			t.Errorf("%+v", lost)
 		}
 		if err := d.flush(t.Context(), true); err != nil || len(d.noted)+len(d.waiting)+d.lost > 0 {
@@ -116,7 +116,7 @@ func TestDenialsOfAnOutage(t *testing.T) {
 	})
 }
 
-// hanging takes what it is given only when nobody waits any more.
+// hanging accepts a unit only when its caller has stopped waiting.
 type hanging struct{ durable }
 
 func (hanging) Commit(ctx context.Context, _ ...commit.Write) error {

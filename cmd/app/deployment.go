@@ -27,14 +27,12 @@ import (
 	"castellan/persistence/people"
 )
 
-// connectTime is how long a database that does not answer is waited for: one
-// that is started together with the service needs a moment.
+// connectTime is how long to wait for a database that does not answer: one that is started together with the service
+// needs some time.
 const connectTime = 20 * time.Second
 
-// opened opens the database as soon as it answers, and does what is done under
-// its lock at every start, from the beginning where the database went away
-// meanwhile. What is wrong in any other way, or with an embedded one, is told at
-// once.
+// opened opens the database as soon as it answers, and runs the startup steps under its lock, from the beginning if the
+// database was lost in between. Any other error, or an error of an embedded database, is returned at once.
 func opened(ctx context.Context, cfg config.Config, options persistence.Options, setUp func(context.Context,
 	*persistence.DB) error) (*persistence.DB, error) {
 	patience := time.Now().Add(connectTime)
@@ -64,8 +62,7 @@ func opened(ctx context.Context, cfg config.Config, options persistence.Options,
 	}
 }
 
-// OpenDatabase opens the database, brings it to this version, and names the
-// migrations that it applied.
+// OpenDatabase opens the database, migrates it to this version, and returns the migrations that it applied.
 func OpenDatabase(ctx context.Context, cfg config.Config) (db *persistence.DB, applied []string, err error) {
 	db, err = opened(ctx, cfg, persistence.Options{}, func(ctx context.Context, db *persistence.DB) (err error) {
 		applied, err = persistence.Migrate(ctx, db)
@@ -79,19 +76,18 @@ type Deployment struct {
 	DB     *persistence.DB
 	Keeper *keyring.Keeper
 	Ring   *keyring.Ring
-	// logins is what the seed of development mode made, on the very first start.
+	// logins are the accounts that the seed of development mode created, on the very first start.
 	logins []login
 }
 
-// Open opens everything that commands and the service share. Migrations, keys and
-// seeds are made under one lock, so that several nodes may start at once, and each
-// seed in one transaction with its marker. A statement may take 30 s, until
-// DB.EndPatience; the log says that it waits.
+// Open opens everything that commands and the service share. Migrations, keys and seeds are made under one lock, so
+// several nodes may start at once, and each seed in one transaction with its marker. A statement may take 30 s, until
+// DB.EndPatience; a wait is logged.
 func Open(ctx context.Context, cfg config.Config) (*Deployment, error) {
 	return OpenAt(ctx, cfg, time.Now)
 }
 
-// OpenAt is Open with the clock by which the database stamps rows.
+// OpenAt is Open with the clock that stamps the rows of the database.
 func OpenAt(ctx context.Context, cfg config.Config, now func() time.Time) (*Deployment, error) {
 	return openWith(ctx, cfg, persistence.Options{Now: now})
 }
@@ -164,15 +160,15 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	return nil
 }
 
-// Close ends the writer after what is queued, and closes the database.
+// Close ends the writer after its queue is empty, and closes the database.
 func (v *Deployment) Close() error { return v.DB.Close() }
 
-// HashIdentity is the keyed hash under which an identity number is stored.
+// HashIdentity returns the keyed hash under which an identity number is stored.
 func (v *Deployment) HashIdentity(number string) string {
 	return v.Ring.Steady(identity.HashDomain, number)
 }
 
-// HashesIdentity are those under which it may be found, the one of HashIdentity first.
+// HashesIdentity returns the hashes under which it may be found, the one of HashIdentity first.
 func (v *Deployment) HashesIdentity(number string) []string {
 	return append([]string{v.HashIdentity(number)}, v.Ring.Former(identity.HashDomain, number)...)
 }
@@ -182,8 +178,8 @@ func (v *Deployment) RehashIdentities(ctx context.Context, told func(seen int)) 
 	return identity.Rehash(ctx, people.NewIdentities(v.DB), v.Ring, told)
 }
 
-// TokenLife is the longest life of a token signed now: that of x-auth, of
-// ot-auth, or of p-auth for the longest challenge that is configured.
+// TokenLife returns the longest lifetime of a token signed now: that of x-auth, of ot-auth, or of p-auth for the
+// longest configured challenge.
 func (v *Deployment) TokenLife(ctx context.Context, c config.Config) (time.Duration, error) {
 	methods, err := access.NewMFA(v.DB).Methods(ctx)
 	if err != nil {

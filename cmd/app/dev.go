@@ -35,9 +35,8 @@ func loginsFile(dataDir string) string { return filepath.Join(dataDir, "dev-logi
 // DemoLoginsFile holds the logins of the demo data.
 func DemoLoginsFile(dataDir string) string { return filepath.Join(dataDir, "demo-logins.txt") }
 
-// seedLogins makes an administrator and a demo user on the very first start,
-// with random passwords. The file with the logins is written before the
-// commit: accounts nobody can log in to never exist.
+// seedLogins creates an administrator and a demo user on the very first start, with random passwords. The file with the
+// logins is written before the commit, so there is never an account without a known login.
 func (v *Deployment) seedLogins(ctx context.Context, cfg config.Config) error {
 	hasher, err := NewHasher(cfg)
 	if err != nil {
@@ -60,7 +59,7 @@ func (v *Deployment) seedLogins(ctx context.Context, cfg config.Config) error {
 			if err != nil {
 				return err
 			}
-			at := time.Now().Add(time.Duration(i) * time.Millisecond) // so that ids sort as the logins
+			at := time.Now().Add(time.Duration(i) * time.Millisecond) // so that ids have the order of the logins
 			u := user.New(id.New(at), at)
 			u.CountryCode, u.Phone, u.Email, u.EmailVerified, u.Demo = l.countryCode, phone, l.mail, true, true
 			u.Name, u.Surname = "Demo", strings.ToUpper(l.role[:1])+l.role[1:]
@@ -84,8 +83,8 @@ func (v *Deployment) seedLogins(ctx context.Context, cfg config.Config) error {
 
 const seedOfLogins = "dev-logins"
 
-// endDemo ends what the accounts of development mode have begun: in production
-// they neither log in nor go on with what they were about.
+// endDemo ends the sessions and challenges of the accounts of development mode: in production they can neither log in
+// nor continue.
 func (s *service) endDemo(ctx context.Context) error {
 	if seeded, err := s.DB.Seeded(ctx, seedOfLogins); err != nil || !seeded {
 		return err
@@ -123,13 +122,13 @@ func writeLogins(file string, logins []login) error {
 	return err
 }
 
-// RandomPassword has 80 bits, in groups that a person can type.
+// RandomPassword returns a password of 80 bits, in groups that a person can type.
 func RandomPassword() string {
 	t := strings.ToLower(rand.Text())
 	return t[:4] + "-" + t[4:8] + "-" + t[8:12] + "-" + t[12:16]
 }
 
-// banner says once where to look and how to log in.
+// banner prints once the URL and the logins.
 func banner(w io.Writer, v *Deployment, version, dataDir, url, metrics string) {
 	fmt.Fprintf(w, "\n  Castellan %s, development mode\n\n", version)
 	fmt.Fprintf(w, "    Demo page    %s/\n", url)
@@ -153,7 +152,7 @@ func banner(w io.Writer, v *Deployment, version, dataDir, url, metrics string) {
 	}
 }
 
-// dev is what development mode shows beyond the interface; nil in production.
+// dev returns the additional information of development mode; nil in production.
 func (s *service) dev() *system.Dev {
 	if !s.cfg.Dev {
 		return nil
@@ -177,7 +176,7 @@ func letters(store outbox.Store, ring *keyring.Ring) func(ctx context.Context, t
 		for _, m := range messages {
 			r, err := dispatch.Unseal(ring.Open, m)
 			if err != nil {
-				continue // sealed by keys that are gone
+				continue // sealed under deleted keys
 			}
 			out = append(out, system.Letter{Channel: string(r.Channel), To: r.To, Subject: r.Subject, Body: r.Text,
 				Code: r.Code, At: m.CreatedAt})
@@ -186,8 +185,8 @@ func letters(store outbox.Store, ring *keyring.Ring) func(ctx context.Context, t
 	}
 }
 
-// CanonicalDestination reads a phone in any spelling that names its country,
-// or an address. A + that a query turned into a space counts as +.
+// CanonicalDestination parses a phone number in any spelling with its country, or an address. A + that a query turned
+// into a space counts as +.
 func CanonicalDestination(to string) string {
 	to = strings.TrimSpace(to)
 	if to == "" {

@@ -22,10 +22,10 @@ import (
 	"castellan/persistence/people"
 )
 
-// sweepFiles is how often the bytes without a row are looked for.
+// sweepFiles is how often files without a row are looked for.
 const sweepFiles = time.Hour
 
-// filing builds what slices keep files with. A slice whose rows name files says so in its part (part.files).
+// filing builds the file storage of the slices. A slice whose rows name files declares that in its part (part.files).
 func (s *service) filing() error {
 	store, err := OpenFiles(s.cfg.Files)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *service) filing() error {
 	return nil
 }
 
-// documents builds what users and administrators upload.
+// documents builds the uploads of users and administrators.
 func (s *service) documents() error {
 	store := people.NewDocuments(s.DB)
 	s.papers = &document.Service{Store: store, Users: s.users, Files: s.files, Pictures: s.pictures, Ring: s.Ring,
@@ -64,7 +64,7 @@ func (s *service) documents() error {
 	return nil
 }
 
-// OpenFiles opens the bucket, or the folder where there is none.
+// OpenFiles opens the bucket, or the folder if no bucket is configured.
 func OpenFiles(c config.Files) (blob.Store, error) {
 	if host, bucket, secure := c.Bucket(); bucket != "" {
 		return s3.New(s3.Config{Host: host, Secure: secure, Bucket: bucket, Region: c.S3Region,
@@ -73,7 +73,7 @@ func OpenFiles(c config.Files) (blob.Store, error) {
 	return folder.Open(c.Folder)
 }
 
-// loggedFiles writes into the log why files cannot be kept or read: the client learns only that.
+// loggedFiles logs why files cannot be stored or read; the client does not receive the reason.
 type loggedFiles struct {
 	blob.Store
 	log *slog.Logger
@@ -81,7 +81,7 @@ type loggedFiles struct {
 
 func (l loggedFiles) told(err error) error {
 	if fault.CodeOf(err) == fault.Unavailable {
-		l.log.Warn("files fail", "err", err)
+		l.log.Warn("a file operation failed", "err", err)
 	}
 	return err
 }

@@ -27,11 +27,10 @@ type limiter interface {
 	Keys() int
 }
 
-// sweepEvery is how often counters that count nothing any more are removed.
+// sweepEvery is how often expired counters are removed.
 const sweepEvery = 10 * time.Second
 
-// firewall builds the rules of the firewall, the windows of its rate limits and
-// what tells countries.
+// firewall builds the rules of the firewall, the windows of its rate limits and the lookup of countries.
 func (s *service) firewall() (err error) {
 	cfg := s.cfg.Firewall
 	if s.cfg.Cluster.GossipAddr == "" {
@@ -68,7 +67,7 @@ func (s *service) firewall() (err error) {
 	return nil
 }
 
-// rulesInForce are the rules of which this node was told before the call.
+// rulesInForce returns the rules that this node had received before the call.
 func rulesInForce(feed *change.Reader, live *firewall.Live) func(context.Context) ([]firewall.Rule, error) {
 	return func(ctx context.Context) ([]firewall.Rule, error) {
 		if err := feed.Poll(ctx); err != nil {
@@ -78,7 +77,7 @@ func rulesInForce(feed *change.Reader, live *firewall.Live) func(context.Context
 	}
 }
 
-// Resources are what this program serves, as rules of the firewall name it.
+// Resources are the endpoints of this program, as rules of the firewall name them.
 func Resources(cfg config.Config) firewall.Resources {
 	var keys []string
 	for _, e := range httpapi.Table() {
@@ -87,7 +86,7 @@ func Resources(cfg config.Config) firewall.Resources {
 	return firewall.NewResources(cfg.HTTP.BasePath, keys)
 }
 
-// Locator tells countries by the operator's file, else by the program's table.
+// Locator finds countries with the operator's file, or else with the program's table.
 func Locator(c config.Config) (geo.Locator, error) {
 	if c.Geo.MMDBFile == "" {
 		return geoip.Embedded{}, nil
@@ -99,18 +98,18 @@ func Locator(c config.Config) (geo.Locator, error) {
 	return f, nil
 }
 
-// refresh reads the file of countries again when it was replaced.
+// refresh reads the file of countries again after it was replaced.
 func (s *service) refresh(file *geoip.File) func(context.Context) error {
 	return func(context.Context) error {
 		changed, err := file.Refresh()
 		if changed {
-			s.log.Info("the file of countries was read again", "file", s.cfg.Geo.MMDBFile)
+			s.log.Info("the file of countries was reloaded", "file", s.cfg.Geo.MMDBFile)
 		}
 		return err
 	}
 }
 
-// rateStats are zero on a node that is alone.
+// rateStats are zero on a node without a cluster.
 func (s *service) rateStats() clusterlimit.Stats {
 	if s.clusterLimiter == nil {
 		return clusterlimit.Stats{}

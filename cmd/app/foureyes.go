@@ -15,11 +15,11 @@ import (
 	"castellan/persistence/office"
 )
 
-// fourEyesLife is how long requests for a second person are kept.
+// fourEyesLife is how long approval requests are kept.
 const fourEyesLife = 30 * 24 * time.Hour
 
-// fourEyes builds what has calls wait for a second person. It carries them out by the
-// server, which is made after it.
+// fourEyes builds the approval of calls by a second person. It executes approved calls through the server, which is
+// created later.
 func (s *service) fourEyes() auth.SecondPerson {
 	store := office.NewFourEyes(s.DB)
 	captured := func(request json.RawMessage) (c edge.Captured, err error) {

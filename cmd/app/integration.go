@@ -21,7 +21,7 @@ import (
 // eventLife is how long other services may read an event.
 const eventLife = 90 * 24 * time.Hour
 
-// registration builds the sign-ups of users.
+// registration builds the sign-up of users.
 func (s *service) registration(agreed *contract.Service) {
 	signups := &registration.SignUps{Users: s.users, Contracts: agreed.Store, Engine: s.starter, First: s.logins.First,
 		Hasher: s.hasher, Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},
@@ -39,9 +39,8 @@ func (s *service) registration(agreed *contract.Service) {
 	s.join(part{groups: groups(s.signups), actions: []challenge.Action{signups.Action()}})
 }
 
-// owner returns the user of an x-auth token, and the starter of a challenge that another
-// service starts for that user. The challenge ends with the session of the token, which has
-// the address and the device.
+// owner returns the user of an x-auth token, and the starter of a challenge that another service starts for that user.
+// The challenge ends with the session of the token, which has the address and the device.
 func (s *service) owner(ctx context.Context, who rest.Caller, userToken string) (string, challenge.Starter, error) {
 	c, err := s.guards().Session(ctx, userToken)
 	if err != nil {
@@ -57,8 +56,7 @@ func (s *service) owner(ctx context.Context, who rest.Caller, userToken string) 
 	return c.Subject, from, err
 }
 
-// integration builds what the platform's other services call beside the areas whose records
-// they bring.
+// integration builds the interface for the platform's other services, except for the areas whose records they deliver.
 func (s *service) integration() error {
 	s.external = kit.NewIntegration(s.DB)
 	brought := &registration.Service{Users: s.users, External: s.external, Jobs: s.jobs, Changes: s.changes("", nil)}

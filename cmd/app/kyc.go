@@ -17,7 +17,7 @@ import (
 	"castellan/persistence/people"
 )
 
-// kyc builds how accounts are confirmed.
+// kyc builds the verification of accounts.
 func (s *service) kyc() error {
 	c := s.cfg.KYC
 	decisions := &kyc.Service{Store: people.NewDecisions(s.DB), Users: s.users,
@@ -37,7 +37,7 @@ func (s *service) kyc() error {
 		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew,
 		Dev: s.cfg.Dev}
 	if c.IdentityURL != "" {
-		register, err := identityRegister(s.cfg, func(err error) { s.log.Warn("the national register fails", "err", err) })
+		register, err := identityRegister(s.cfg, func(err error) { s.log.Warn("the national register failed", "err", err) })
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (s *service) kyc() error {
 	return nil
 }
 
-// How often a user may be wrong before the national register, and in which time.
+// The number of failed checks of a user at the national register, and their period.
 const (
 	wrongPersons       = 5
 	wrongPersonsWindow = 15 * time.Minute

@@ -30,8 +30,7 @@ const (
 	foldEvery    = 15 * time.Second
 )
 
-// sessions builds what reports whether a token is good: its issuer, and the tables
-// of ended sessions and of when each was last used.
+// sessions builds the check of tokens: their issuer, and the tables of ended sessions and of their last use.
 func (s *service) sessions() error {
 	s.tokens = token.NewIssuer(s.Ring, s.cfg.Tokens.Issuer, s.cfg.Tenant.ID, time.Now, tokenMemory)
 	s.revocations = session.NewRevocations(revocationLife(s.cfg), time.Now)
@@ -104,20 +103,20 @@ func (s *service) hasherMetrics(m *metrics) {
 		s.hasher.Refused)
 }
 
-// revoking is the committer of writers that cannot tell this node's tables
-// themselves what they ended and changed.
+// revoking is the committer of writers that cannot update this node's tables themselves after they ended or changed
+// sessions.
 func (s *service) revoking() session.Revoking {
 	return session.Revoking{Committer: s.commit, Revocations: s.revocations,
 		Also: func(w commit.Write) { s.geofilters.Told(w) }}
 }
 
-// revocationLife is how long anything that a revocation must stop can live.
+// revocationLife is the longest lifetime of anything that a revocation must stop.
 func revocationLife(c config.Config) time.Duration {
 	return max(c.Tokens.XAuthTTL, mfa.MaxMethodMs*time.Millisecond+c.MFA.PAuthGrace, c.MFA.FourEyesTTL)
 }
 
-// placeOf names what shares places in the queue of hashes. What the operator vouches
-// for, and everything in a load test, has no bound.
+// placeOf returns the group of clients that share slots in the queue of hashes. Trusted networks, and all clients in a
+// load test, have no limit.
 func placeOf(l config.Limits) func(netip.Addr) string {
 	return func(ip netip.Addr) string {
 		if !l.Enabled || slices.ContainsFunc(l.ExemptCIDRs, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) }) {
@@ -135,20 +134,19 @@ func guardRules(c config.Config) password.GuardRules {
 	return r
 }
 
-// admits judges a client without a token by the geographic filter in the row of
-// the account (D-GEO-02).
+// admits applies the geographic filter in the row of the account to a client without a token (D-GEO-02).
 func admits(c config.Config) func(user.User, challenge.Starter) bool {
 	policy := geoPolicy(c)
 	return func(u user.User, from challenge.Starter) bool {
 		if u.Countries == "" {
 			return true
 		}
-		ip, _ := netip.ParseAddr(from.IP) // what is no address is nowhere
+		ip, _ := netip.ParseAddr(from.IP) // an invalid address has no country
 		return policy.Admits(u.Countries, from.Country, ip)
 	}
 }
 
-// NewHasher returns the hasher of the configured work and bounds.
+// NewHasher returns the hasher with the configured cost and limits.
 func NewHasher(c config.Config) (*password.Hasher, error) {
 	p := c.Password
 	return password.NewHasher(password.HasherOptions{
@@ -158,9 +156,8 @@ func NewHasher(c config.Config) (*password.Hasher, error) {
 	})
 }
 
-// conceal hashes an identifier that nobody has, under the steady key, so that wrong
-// passwords for it are counted across rotations; former are what it was before the
-// key was replaced.
+// conceal hashes an identifier without an account under the steady key, so that its wrong passwords are counted across
+// key rotations. former are the hashes under the replaced keys.
 func conceal(ring *keyring.Ring) func(string) string {
 	return func(text string) string { return ring.Steady("identifier", text) }
 }

@@ -7,33 +7,30 @@ import (
 	"time"
 )
 
-// How the Go runtime's memory is kept, where the operator did not say it
-// (GOGC). While the service is busy its heap may grow to four times what is
-// alive, which leaves a third of the work of collecting it. When a burst is
-// over, what it left behind is given back to the system: the runtime would keep
-// it for the next one, and collect an idle heap every two minutes only, but a
-// service that thousands of idle sockets hang on is mostly idle. It is given
-// back again when the actors that the burst woke have gone to sleep.
+// The settings of the Go runtime's memory, unless the operator sets GOGC. While the service is busy its heap may grow
+// to four times the live memory, which reduces the work of the collector to a third. After a burst the garbage is
+// returned to the system. The runtime would keep it for the next burst, and collect an idle heap only every two
+// minutes; but a service with thousands of idle sockets is mostly idle. Memory is returned again when the actors of the
+// burst have become inactive.
 //
-// The start counts as a burst: more than half of the heap is garbage of tables that
-// were read and plans that were made. It is given back whatever its size, and with it
-// the pages of the program that only the start needed.
+// The start counts as a burst: more than half of the heap is garbage from loaded tables and plans. It is returned
+// whatever its size, together with the pages of the program that only the start needed.
 const (
 	memoryLook = time.Second
-	busyBytes  = 32 << 20 // allocated between two looks: some 700 logins
-	over       = 5        // looks without a burst until it is over
-	asleep     = 40       // looks until idle actors sleep, which they do after 30 s
+	busyBytes  = 32 << 20 // allocated between two checks: some 700 logins
+	over       = 5        // checks without a burst until it is over
+	asleep     = 40       // checks until idle actors are passivated, after 30 s
 
 	busyPercent, calmPercent = 300, 100
 	smallHeap                = 24 << 20  // not worth a collection
-	largeHeap                = 512 << 20 // does not grow more than it must
+	largeHeap                = 512 << 20 // does not grow more than necessary
 )
 
-// keepMemory looks after the heap until ctx ends. Each of the two collections
-// after a burst costs about a millisecond per MiB alive.
+// keepMemory manages the heap until ctx ends. Each of the two collections after a burst costs about a millisecond per
+// live MiB.
 func keepMemory(ctx context.Context) {
 	percent := debug.SetGCPercent(calmPercent) // the only way to read it is to set it
-	ours := percent == calmPercent             // what is so by default
+	ours := percent == calmPercent             // the default value
 	if !ours {
 		debug.SetGCPercent(percent)
 	}
@@ -47,7 +44,7 @@ func keepMemory(ctx context.Context) {
 	tick := time.NewTicker(memoryLook)
 	defer tick.Stop()
 	last, _ := heap()
-	quiet, starting := 0, true // quiet: looks since the last burst
+	quiet, starting := 0, true // quiet: checks since the last burst
 	for {
 		select {
 		case <-ctx.Done():
@@ -79,8 +76,8 @@ func keepMemory(ctx context.Context) {
 	}
 }
 
-// heap tells what was allocated since the start, and what objects dead or
-// alive and free memory hold of the system, in bytes.
+// heap returns the bytes allocated since the start, and the bytes held from the system by live or dead objects and free
+// memory.
 func heap() (allocated, held uint64) {
 	s := []rtm.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/memory/classes/heap/free:bytes"}}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// burst is what requests keep for a while.
+// burst is memory that requests keep for a while.
 var burst [][]byte
 
 func percentNow() int {
@@ -17,8 +17,7 @@ func percentNow() int {
 	return p
 }
 
-// The heap may grow while there is a burst; what that leaves behind is given
-// back when it is over, and what dies later, a while after.
+// The heap may grow during a burst; its garbage is returned when the burst is over, and later garbage a while after.
 func TestMemoryOfABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -56,11 +55,11 @@ func TestMemoryOfABurst(t *testing.T) {
 	})
 }
 
-// A start leaves garbage too small to matter after a burst. It is given back all the same, once.
+// A start leaves garbage that would be too small after a burst. It is returned all the same, once.
 func TestMemoryOfTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		debug.FreeOSMemory()
-		for range 16 { // MiB; what lives may grow by a few beside the garbage
+		for range 16 { // MiB; the live heap may grow by a few beside the garbage
 			burst = append(burst, make([]byte, 1<<20))
 		}
 		burst = nil
@@ -84,7 +83,7 @@ func TestMemoryOfTheStart(t *testing.T) {
 	})
 }
 
-// An operator who set GOGC is left alone.
+// GOGC of an operator is not changed.
 func TestMemoryAsTheOperatorSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer debug.SetGCPercent(debug.SetGCPercent(150))

@@ -21,13 +21,11 @@ import (
 	"castellan/http/edge"
 )
 
-// metrics is what the node tells Prometheus, on a listener of its own. Labels
-// are route templates, codes, other words of the program and labels of firewall rules,
-// never paths, names or addresses: what a client sends makes no new series.
+// metrics serves the node's Prometheus metrics on a separate listener. Labels are route templates, codes, other words
+// of the program and labels of firewall rules, never paths, names or addresses: a client cannot create new series.
 //
-// A part counts for itself and is read when Prometheus asks: it exports atomic
-// numbers, and its declaration (part.metrics) names them with counter, gauge or,
-// for several numbers of one name, counters. A part that tells of events
+// A part counts for itself and is read when Prometheus scrapes. It exports atomic numbers, and its declaration
+// (part.metrics) names them with counter, gauge or, for several numbers under one name, counters. A part with events
 // registers a histogram.
 type metrics struct {
 	registry *prometheus.Registry
@@ -60,7 +58,7 @@ func (m *metrics) gauge(name, help string, read func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
-// flag is a gauge of 0 or 1.
+// flag adds a gauge of 0 or 1.
 func (m *metrics) flag(name, help string, read func() bool) {
 	m.gauge(name, help, func() float64 {
 		if read() {
@@ -75,7 +73,7 @@ func (m *metrics) counter(name, help string, read func() int64) {
 		func() float64 { return float64(read()) }))
 }
 
-// counters are those of one name, told apart by a label.
+// counters adds counters under one name, distinguished by a label.
 func (m *metrics) counters(name, help, label string, reads map[string]func() int64) {
 	for value, read := range reads {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help,
@@ -84,7 +82,7 @@ func (m *metrics) counters(name, help, label string, reads map[string]func() int
 	}
 }
 
-// perRule are counters of which each rate limit of the firewall has one, once it counts.
+// perRule adds a counter for each rate limit of the firewall, from its first count on.
 func (m *metrics) perRule(name, help string, read iter.Seq2[string, int64]) {
 	m.registry.MustRegister(ruleCounters{prometheus.NewDesc(name, help, []string{"rule"}, nil), read})
 }
@@ -102,8 +100,7 @@ func (c ruleCounters) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// answerKind is what requests are told apart by: as many as the program has
-// routes, statuses and codes, however clients ask.
+// answerKind distinguishes requests by route, status and code: their number is bounded, however clients call.
 type answerKind struct {
 	key    string
 	status int
@@ -115,8 +112,8 @@ type answers struct {
 	latency prometheus.Observer
 }
 
-// observe is on the path of every request: it finds its series without a lock
-// and without making anything, once a request of that kind was seen.
+// observe is on the path of every request. After the first request of a kind it finds its series without a lock and
+// without an allocation.
 func (m *metrics) observe(a edge.Answered) {
 	kind := answerKind{a.Key, a.Status, string(a.Code)}
 	found := (*m.series.Load())[kind]
@@ -139,7 +136,7 @@ func (m *metrics) add(kind answerKind) *answers {
 	return made
 }
 
-// listen serves /metrics and the health checks; nil when it is off.
+// listen serves /metrics and the health checks; nil if it is off.
 func (m *metrics) listen(addr string, health http.Handler) (*http.Server, error) {
 	if addr == "" {
 		return nil, nil

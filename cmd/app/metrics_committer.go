@@ -13,9 +13,8 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// metricsCommitter counts, for the metrics, how challenges and jobs end. It reads that
-// from the writes of units that have become durable, so that nothing is counted
-// that did not happen.
+// metricsCommitter counts, for the metrics, how challenges and jobs end. It reads the writes of durable units, so only
+// real ends are counted.
 type metricsCommitter struct {
 	commit.Committer
 	started, discarded atomic.Int64
@@ -23,14 +22,14 @@ type metricsCommitter struct {
 	jobs               *prometheus.CounterVec   // that are over, by type and state
 }
 
-// The outcomes of a challenge. Failed is an action that refused.
+// The outcomes of a challenge. Failed: the action refused.
 const (
 	endedCompleted  = "completed"
 	endedFailed     = "failed"
 	endedDenied     = "denied"
 	endedLocked     = "locked"
 	endedSuperseded = "superseded"
-	endedWithdrawn  = "withdrawn" // the credentials or the session that it was started with are gone
+	endedWithdrawn  = "withdrawn" // its credentials have changed or its session has ended
 )
 
 func newMetricsCommitter(c commit.Committer) *metricsCommitter {
@@ -76,8 +75,8 @@ func (c *metricsCommitter) count(writes []commit.Write) {
 	}
 }
 
-// endOf names how a challenge ended, "" while it has not. Whether its action
-// refused is told by the row of the audit that is written with it.
+// endOf returns how a challenge ended, "" if it has not. The audit row that is written with it shows whether its action
+// refused.
 func endOf(c challenge.Challenge, with []commit.Write) string {
 	switch c.State {
 	case challenge.Done:

@@ -25,11 +25,10 @@ import (
 // verifyLedger is how often days are closed and the ledger is verified.
 const verifyLedger = 24 * time.Hour
 
-// updateWait is how long an update of 20 transactions, which takes ten seconds, may
-// keep its client waiting.
+// updateWait is how long an update of 20 transactions, which takes ten seconds, may block its client.
 const updateWait = 30 * time.Second
 
-// money builds the ledger and what moves it.
+// money builds the ledger and its movements.
 func (s *service) money() error {
 	books := money.NewLedger(s.DB)
 	s.ledger = &ledger.Ledger{Store: books, Commit: s.revoking(), Now: time.Now,
@@ -85,7 +84,7 @@ func (s *service) money() error {
 	return nil
 }
 
-// balances builds what administrators see of the money of users.
+// balances builds the administrators' view of the users' money.
 func (s *service) balances(books money.Ledger) {
 	store := money.NewBalances(s.DB)
 	kind, schedule := balance.Summing(store, time.Now)
@@ -97,8 +96,7 @@ func (s *service) balances(books money.Ledger) {
 	})
 }
 
-// verifyLedger closes the days that are over and proves the ledger. It returns the
-// first fault, and how much is unexplained.
+// verifyLedger closes the past days and verifies the ledger. It returns the first fault, and the unexplained amount.
 func (s *service) verifyLedger(ctx context.Context, books money.Ledger) (found string, n int64, err error) {
 	if err := ledger.CloseDays(ctx, books, s.commit, time.Now()); err != nil {
 		return "", 0, err

@@ -16,14 +16,14 @@ import (
 	httpapi "castellan/http"
 )
 
-// Changes are those that a command makes to records which nodes cache under a
-// topic. The process of the command caches nothing.
+// Changes returns the changes of a command to records that nodes cache under a topic. The process of the command caches
+// nothing.
 func (d *Deployment) Changes(topic change.Topic) admin.Changes {
 	return admin.Changes{Commit: d.DB, Now: time.Now, Topic: topic}
 }
 
-// changes are those of a slice of this node: other nodes are told under the
-// topic, and the copy of this node, unless it is nil, follows.
+// changes returns the changes of a slice of this node. Other nodes are notified under the topic, and the copy of this
+// node, unless it is nil, is updated.
 func (s *service) changes(topic change.Topic, copy copies) admin.Changes {
 	c := admin.Changes{Commit: s.commit, Now: time.Now, Topic: topic}
 	if copy != nil {
@@ -32,8 +32,8 @@ func (s *service) changes(topic change.Topic, copy copies) admin.Changes {
 	return c
 }
 
-// Operate commits writes of the operator together with their audit row, of which
-// what names the action, the target, the account and the detail, and a note.
+// Operate commits writes of the operator together with their audit row and a note. what names the action, the target,
+// the account and the detail of the row.
 func (d *Deployment) Operate(ctx context.Context, topic change.Topic, what audit.Record, writes ...commit.Write) error {
 	done := admin.Done{Target: what.Target, UserID: what.UserID, Detail: what.Detail, Writes: writes}
 	return d.Changes(topic).Do(ctx, audit.Operator, what.Action, func(context.Context) (admin.Done, error) {
@@ -41,7 +41,7 @@ func (d *Deployment) Operate(ctx context.Context, topic change.Topic, what audit
 	})
 }
 
-// Notices makes notices to owners for a command; a running node delivers them.
+// Notices creates notices to owners for a command; a running node delivers them.
 func (d *Deployment) Notices(cfg config.Config) (challenge.Notices, error) {
 	book, err := message.NewBook(httpapi.Title, nil)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *Deployment) Notices(cfg config.Config) (challenge.Notices, error) {
 		Now: time.Now}, err
 }
 
-// offered is a Dispatcher that knows the channels and delivers nothing.
+// offered is a Dispatcher that lists the channels and delivers nothing.
 type offered map[message.Channel]message.Sender
 
 func (o offered) Offers(c message.Channel) bool { return o[c] != nil }

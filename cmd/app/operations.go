@@ -27,8 +27,7 @@ import (
 	"castellan/persistence/people"
 )
 
-// operations builds what administrators send to many: notifications, SMS and
-// agreements.
+// operations builds the bulk functions of administrators: notifications, SMS and agreements.
 func (s *service) operations() error {
 	post := broadcast.Post{Senders: s.senders, Keep: s.keep}
 	many := &broadcast.Service{Users: s.users, Devices: access.NewDevices(s.DB), Jobs: s.jobs,
@@ -45,7 +44,7 @@ func (s *service) operations() error {
 	return s.accounting()
 }
 
-// accounting builds what makes journals and delivers them.
+// accounting builds the creation and delivery of journals.
 func (s *service) accounting() error {
 	journals := &accounting.Service{Store: money.NewAccounting(s.DB), Files: s.files, Jobs: s.jobs,
 		Changes: s.changes("", nil), Codes: s.codes}
@@ -61,14 +60,14 @@ func (s *service) accounting() error {
 	return nil
 }
 
-// codes names an asset, by its number where no pair has it.
+// codes names an asset, by its number if it has no pair.
 func (s *service) codes(asset int64) (currencyCode, networkCode string, err error) {
 	p, err := s.currencies.Asset(asset)
 	return p.Currency.Code, p.Network.Code, err
 }
 
-// keep shows a message of a job in the outbox of development mode, which stands
-// for the channels that are not configured.
+// keep stores a message of a job in the outbox of development mode, which replaces the channels that are not
+// configured.
 func (s *service) keep(userID string, m message.Rendered) []commit.Write {
 	if _, local := s.senders[m.Channel].(dispatch.Local); !local {
 		return nil
@@ -78,7 +77,7 @@ func (s *service) keep(userID string, m message.Rendered) []commit.Write {
 		Destination: stepup.Destination(s.Ring, m.To), CreatedAt: now, ExpiresAt: now.Add(outboxLife), LeaseUntil: now,
 		Attempts: 1}
 	row.MethodID = row.ID
-	plain, _ := m.AppendBinary(nil) // it has no error to give
+	plain, _ := m.AppendBinary(nil) // it never returns an error
 	row.Payload = s.Ring.Seal(plain, challenge.PayloadData("", row.ID, 0))
 	return []commit.Write{outbox.Add{Message: row}}
 }

@@ -13,41 +13,40 @@ import (
 	"castellan/http/rest"
 )
 
-// part is everything that one slice brings to the program. A slice is declared
-// once, as an argument of join, in the file of its area (account.go,
-// firewall.go …); what it does not have it leaves out.
+// part is everything that one slice adds to the program. A slice is declared once, as an argument of join, in the file
+// of its area (account.go, firewall.go …); unused fields are left out.
 type part struct {
 	groups    []rest.Group       // its endpoints; http/api.go lists them
-	actions   []challenge.Action // what runs when a challenge is complete
-	snapshots []snapshot         // what it keeps in memory of rows that any node may change
+	actions   []challenge.Action // executed when a challenge is complete
+	snapshots []snapshot         // cached rows that any node may change
 	tasks     []task             // its periodic work on every node
-	kinds     []job.Kind         // its background jobs, each run by one node at a time
-	schedules []job.Schedule     // when such jobs start by themselves
-	files     []blob.Owner       // the files that its rows name; others of its areas are removed
-	loops     []loop             // its work that keeps its own time
+	kinds     []job.Kind         // its background jobs, each executed by one node at a time
+	schedules []job.Schedule     // schedules that start such jobs
+	files     []blob.Owner       // the files that its rows name; other files of its areas are removed
+	loops     []loop             // its work with its own timing
 	purge     func(context.Context, expiry) error
-	observe   func(edge.Answered) // told of every answered request; must not block
+	observe   func(edge.Answered) // called for every answered request; must not block
 	metrics   func(*metrics)
 }
 
-// snapshot is a copy of rows. It is loaded before the node serves and after a
-// gap of the change feed, and follows the notes of its topic.
+// snapshot is a copy of rows. It is loaded before the node serves and after a gap of the change feed, and is updated by
+// the notes of its topic.
 type snapshot struct {
 	topic  change.Topic
 	load   func(context.Context) error // nil: another topic of the same copy loads it
 	follow func(ctx context.Context, keys ...string) error
 }
 
-// copies is how slices keep their rows in memory.
+// copies is the in-memory copy of a slice's rows.
 type copies interface {
 	Reload(context.Context) error
 	Follow(ctx context.Context, keys ...string) error
 }
 
-// copyOf is the copy of a slice, which follows a topic.
+// copyOf returns the snapshot of a slice that follows a topic.
 func copyOf(c copies, t change.Topic) snapshot { return snapshot{t, c.Reload, c.Follow} }
 
-// each takes in one key after the other.
+// each applies one key after the other.
 func each(take func(context.Context, string) error) func(context.Context, ...string) error {
 	return func(ctx context.Context, keys ...string) error {
 		for _, key := range keys {
@@ -59,16 +58,15 @@ func each(take func(context.Context, string) error) func(context.Context, ...str
 	}
 }
 
-// task is work done every period while the node serves. A failed run is logged
-// with the complaint.
+// task is work that runs every period while the node serves. A failed run is logged with the complaint.
 type task struct {
 	every     time.Duration
 	complaint string
 	do        func(context.Context) error
 }
 
-// loop is work that goes on while the node serves, until its context ends. It
-// reports errors, which are logged with the complaint.
+// loop is work that runs while the node serves, until its context ends. It reports errors, which are logged with the
+// complaint.
 type loop struct {
 	complaint string
 	run       func(ctx context.Context, report func(error))
@@ -77,11 +75,10 @@ type loop struct {
 // taskTime bounds one run of a task.
 const taskTime = 30 * time.Second
 
-// expiry tells a purge which rows are old. No living token can name what
-// happened before unreachable.
+// expiry gives a purge the age of expired rows. No valid token can refer to an event before unreachable.
 type expiry struct{ now, unreachable time.Time }
 
-// join takes a part into the program. It is called while the node is built.
+// join adds a part to the program. It is called while the node is built.
 func (s *service) join(p part) {
 	s.groups = append(s.groups, p.groups...)
 	for _, a := range p.actions {
@@ -111,7 +108,7 @@ func (s *service) join(p part) {
 	}
 }
 
-// load fills every snapshot, and stops at the first that cannot be filled.
+// load fills every snapshot, and stops at the first error.
 func (s *service) load(ctx context.Context) error {
 	for _, load := range s.loads {
 		if err := load(ctx); err != nil {
@@ -121,21 +118,21 @@ func (s *service) load(ctx context.Context) error {
 	return nil
 }
 
-// purge removes the rows that nobody can ask for any more.
+// purge removes the expired rows.
 func (s *service) purge(ctx context.Context) error {
 	now := time.Now()
 	longest, err := s.TokenLife(ctx, s.cfg)
 	if err != nil {
 		return err
 	}
-	old := expiry{now: now, unreachable: now.Add(-longest - time.Hour)} // an hour later, for clocks that differ
+	old := expiry{now: now, unreachable: now.Add(-longest - time.Hour)} // an hour later, because clocks differ
 	for _, purge := range s.purges {
 		err = errors.Join(err, purge(ctx, old))
 	}
 	return err
 }
 
-// start begins what goes on in the background.
+// start begins the background work.
 func (s *service) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -166,7 +163,7 @@ func (s *service) repeat(ctx context.Context, t task) {
 	}
 }
 
-// observe tells every part of an answered request.
+// observe passes an answered request to every part.
 func (s *service) observe(_ context.Context, a edge.Answered) {
 	for _, o := range s.observers {
 		o(a)

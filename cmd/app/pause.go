@@ -9,13 +9,11 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// pauseDetector notices that the process did not run for a while, as after a paused
-// machine or a SIGSTOP. A resumed process must not execute requests whose clients
-// have already retried on another node. So the context of every request that was
-// under way ends, and neither the writer nor an owner on another node gets anything
-// of it.
+// pauseDetector detects that the process did not run for a while, as after a paused machine or a SIGSTOP. A resumed
+// process must not execute requests whose clients have already retried on another node. So the context of every request
+// under way ends, and neither the writer nor an owner on another node receives any of its effects.
 //
-// A node that is alone has no pause detector: its clients cannot go elsewhere.
+// A node without a cluster has no pause detector: its clients cannot go elsewhere.
 type pauseDetector struct {
 	started time.Time
 	last    atomic.Int64 // the last beat, in nanoseconds since started
@@ -27,7 +25,7 @@ type pauseDetector struct {
 
 const (
 	beatInterval = 50 * time.Millisecond
-	// clientPatience is how long a client waits before it turns to another node.
+	// clientPatience is how long a client waits before it tries another node.
 	clientPatience = 900 * time.Millisecond
 	// staleInputTime is how long after a pause connections may hold input from before.
 	staleInputTime = 3 * time.Second
@@ -43,11 +41,11 @@ func newPauseDetector() *pauseDetector {
 
 func (d *pauseDetector) clock() int64 { return int64(time.Since(d.started)) }
 
-// paused reports a pause that beat has not noticed yet.
+// paused reports a pause that beat has not detected yet.
 func (d *pauseDetector) paused() bool { return d.clock()-d.last.Load() > int64(clientPatience) }
 
-// beat is called every beatInterval. It ends the requests under way before paused is
-// false again, so that check notices one or the other.
+// beat is called every beatInterval. It ends the requests under way before paused becomes false again, so that check
+// detects one or the other.
 func (d *pauseDetector) beat() {
 	if d.paused() {
 		d.until.Store(d.clock() + int64(staleInputTime))
@@ -67,24 +65,24 @@ func (d *pauseDetector) run(ctx context.Context) {
 		d.beat()
 		select {
 		case <-ctx.Done():
-			d.last.Store(int64(1) << 62) // a node that ends is not paused
+			d.last.Store(int64(1) << 62) // a stopping node is not paused
 			return
 		case <-tick.C:
 		}
 	}
 }
 
-// context is the parent of the contexts of requests.
+// context returns the parent of the contexts of requests.
 func (d *pauseDetector) context() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.base
 }
 
-// resumed reports whether input of now may have been sent before a pause.
+// resumed reports whether current input may have been sent before a pause.
 func (d *pauseDetector) resumed() bool { return d.paused() || d.clock() < d.until.Load() }
 
-// check is called before anything takes effect.
+// check is called before any effect of a request.
 func (d *pauseDetector) check(ctx context.Context) error {
 	if d.paused() || context.Cause(ctx) == errPaused {
 		return errPaused

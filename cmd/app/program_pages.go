@@ -12,12 +12,12 @@ import (
 // pageRange is a range of addresses.
 type pageRange struct{ start, end uintptr }
 
-// releaseProgramPages unmaps the pages of the program's own file: its code, and its read-only data. The start touches
-// nearly all of them, because it initialises every package and the system maps 64 KiB around each page that is read,
-// but the running service needs a third. The pages stay in the system's page cache. One that is needed again costs a
+// releaseProgramPages unmaps the pages of the program's own file: its code and its read-only data. The start touches
+// nearly all of them, because it initialises every package and the system maps 64 KiB around each page that is read.
+// The running service needs a third. The pages stay in the system's page cache. A page that is needed again costs a
 // minor fault and no read.
 //
-// It does nothing on a system that has no /proc.
+// It does nothing on a system without /proc.
 func releaseProgramPages() {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -29,14 +29,14 @@ func releaseProgramPages() {
 	}
 	defer maps.Close()
 	for _, r := range cleanMappings(maps, exe) {
-		// The only error is that the range is locked, and then it shall stay.
+		// The only error is a locked range, which stays as it is.
 		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, r.start, r.end-r.start, syscall.MADV_DONTNEED)
 	}
 }
 
-// cleanMappings finds the mappings of a file that hold nothing but the file: they cannot be written, and no page was
-// changed by a relocation, a breakpoint or anything else. Only such a mapping can be read again from the file. The
-// text is that of /proc/self/smaps.
+// cleanMappings finds the mappings of a file with unmodified content: they cannot be written, and no page was changed
+// by a relocation, a breakpoint or anything else. Only such a mapping can be read again from the file. The text is that
+// of /proc/self/smaps.
 func cleanMappings(smaps io.Reader, file string) []pageRange {
 	var found []pageRange
 	var r pageRange

@@ -18,7 +18,7 @@ import (
 	"castellan/persistence/kit"
 )
 
-// Bounds of the server that nobody needs to configure.
+// Limits of the server that need no configuration.
 const (
 	drainNotice = 500 * time.Millisecond
 	maxInFlight = 16384
@@ -119,9 +119,8 @@ func (s *service) ready(ctx context.Context) error {
 	return s.client.Probe(ctx)
 }
 
-// quiet waits until no request is under way, and long enough for load balancers
-// to see that this node is not ready. The listener stays open meanwhile: a
-// refusal with Retry-After is kinder than a refused connection.
+// quiet waits until no request is under way, and long enough for load balancers to see that this node is not ready. The
+// listener stays open in the meantime: a refusal with Retry-After is better than a refused connection.
 func (s *service) quiet(ctx context.Context) {
 	seen := time.After(drainNotice)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -137,8 +136,7 @@ func (s *service) quiet(ctx context.Context) {
 	}
 }
 
-// documented stands before the paths of the published documents: the public URL
-// where it is configured, else the base path.
+// documented returns the prefix of the paths of the published documents: the configured public URL, else the base path.
 func documented(cfg config.Config) string {
 	if cfg.Source("http.public_url") == config.FromDefault {
 		return cfg.HTTP.BasePath
@@ -150,7 +148,7 @@ func (s *service) openAPI() []byte { return written(httpapi.OpenAPI(s.o.Version,
 
 func (s *service) asyncAPI() []byte { return written(socket.Document(documented(s.cfg))) }
 
-// written is a document, or an empty one where it could not be written.
+// written returns a document, or an empty one if it could not be encoded.
 func written(document []byte, err error) []byte {
 	if err != nil {
 		slog.Error("a document of the interface could not be written", "err", err)

@@ -13,9 +13,9 @@ import (
 	"castellan/persistence"
 )
 
-// Doctor judges an installation for the command (D-INT-09): settings, parameters, and live checks of all that is set.
-// It opens the database read-only, makes and changes nothing in it, and checks the rest where there is none. Progress
-// gets the names of the checks that are under way, after each change; nil: it is not wanted.
+// Doctor checks an installation for the command (D-INT-09): settings, parameters, and live checks of the configured
+// services. It opens the database read-only and changes nothing in it. If there is no database, it runs the other
+// checks. progress receives the names of the running checks after each change; it may be nil.
 func Doctor(ctx context.Context, cfg config.Config, progress func(waiting []string)) setup.Report {
 	opening, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -27,14 +27,14 @@ func Doctor(ctx context.Context, cfg config.Config, progress func(waiting []stri
 	return d.report(ctx, true, progress)
 }
 
-// doctor judges one installation.
+// doctor checks one installation.
 type doctor struct {
 	cfg    config.Config
 	db     *persistence.DB // nil: it could not be opened
 	opened error           // why
 }
 
-// report judges settings and parameters, and makes the live checks where they are asked for.
+// report judges settings and parameters, and runs the live checks if check is set.
 func (d doctor) report(ctx context.Context, check bool, progress func([]string)) setup.Report {
 	j := judgeSettings(d.cfg)
 	stored, cancel := context.WithTimeout(ctx, probeTime)
@@ -50,7 +50,7 @@ func (d doctor) report(ctx context.Context, check bool, progress func([]string))
 // absent reports whether there is no database file yet.
 func (d doctor) absent() bool { return errors.Is(d.opened, fs.ErrNotExist) }
 
-// setup builds what administrators see of the findings.
+// setup builds the administrators' view of the findings.
 func (s *service) setup() error {
 	d := doctor{cfg: s.cfg, db: s.DB}
 	checks := setup.NewChecks(func(ctx context.Context) setup.Report { return d.report(ctx, true, nil) })
@@ -59,8 +59,8 @@ func (s *service) setup() error {
 	return nil
 }
 
-// logFindings writes a line for each finding at the start of a node: a warning for a control that is off. Development
-// mode gets one line for all.
+// logFindings logs each finding at the start of a node: a warning for a control that is off. Development mode logs one
+// line for all.
 func logFindings(ctx context.Context, cfg config.Config, db *persistence.DB, log *slog.Logger) {
 	r := doctor{cfg: cfg, db: db}.report(ctx, false, nil)
 	if cfg.Dev {

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// maxClockSkew is how far the clocks of the database and of this machine may differ.
+	// maxClockSkew is the permitted difference between the clocks of the database and of this machine.
 	maxClockSkew = 2 * time.Second
 	// minFreeBytes is the free space below which a disk is nearly full.
 	minFreeBytes = 1 << 30
-	// certificateWarning is how long before its end a certificate is reported, as nodes do in their logs.
+	// certificateWarning is how long before its expiry a certificate is reported, as in the logs of nodes.
 	certificateWarning = 30 * 24 * time.Hour
 )
 
@@ -137,7 +137,7 @@ func (d doctor) clock(ctx context.Context) (string, error) {
 	return "that of the database agrees", nil
 }
 
-// unstarted reports whether no service was ever started on the database: its first start makes keys and folders.
+// unstarted reports whether no service was ever started on the database: its first start creates keys and folders.
 func (d doctor) unstarted(ctx context.Context) bool {
 	if d.db == nil {
 		return d.absent()
@@ -185,13 +185,13 @@ func (d doctor) files(ctx context.Context) (string, error) {
 	if err == nil && !bytes.Equal(got, content) {
 		err = errors.New("an object reads differently from how it was written")
 	}
-	// What was written goes also when its time is over.
+	// The object is deleted even if the check has timed out.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	return "an object was written, read and deleted", errors.Join(err, store.Delete(last, key))
 }
 
-// free is the free space of the disk that holds a folder, or will hold it.
+// free returns the free space of the disk that holds a folder, or will hold it.
 func free(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -32,13 +32,13 @@ type probe struct {
 	run          func(ctx context.Context) (state string, err error)
 }
 
-// risk is the error of a check that passed and found a protection off. Its fields replace those of the probe.
+// risk is the error of a check that passed but found a protection off. Its fields replace those of the probe.
 type risk struct{ state, effect, mend string }
 
 func (r risk) Error() string { return r.state }
 
-// runProbes makes the checks side by side, each for probeTime at most, and returns their findings in order. A check
-// that does not end in time is left behind.
+// runProbes runs the checks in parallel, each for probeTime at most, and returns their findings in order. A check that
+// does not end in time is abandoned.
 func runProbes(ctx context.Context, cfg config.Config, all []probe, progress func([]string)) []setup.Finding {
 	found := make([]setup.Finding, len(all))
 	waiting := map[int]bool{}
@@ -73,7 +73,7 @@ func runProbes(ctx context.Context, cfg config.Config, all []probe, progress fun
 	return found
 }
 
-// find makes one check.
+// find runs one check.
 func (p probe) find(ctx context.Context) setup.Finding {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -102,7 +102,7 @@ func (p probe) find(ctx context.Context) setup.Finding {
 	return setup.Finding{Key: p.key, Severity: setup.Fault, State: oneLine(o.err), Effect: p.effect, Mend: p.mend}
 }
 
-// probes are the checks of this machine and of all that is set.
+// probes are the checks of this machine and of all configured services.
 func (d doctor) probes() []probe {
 	return slices.Concat(d.stored(), d.machine(), d.outside())
 }
@@ -185,12 +185,12 @@ func balanceProbes(c config.Providers) (all []probe) {
 	return all
 }
 
-// connect opens a connection to the host of a URL, or to the proxy of the environment in front of it, encrypts it
-// where the URL says so, and closes it. Nothing is asked. Errors name the host and no other part of the URL.
+// connect opens a connection to the host of a URL, or to the environment's proxy in front of it. It encrypts the
+// connection if the URL says so, sends no request, and closes it. Errors name the host and no other part of the URL.
 func connect(ctx context.Context, to, caFile string) (state string, err error) {
 	u, err := url.Parse(to)
 	if err != nil || u.Hostname() == "" {
-		return "", errors.New("the address cannot be read")
+		return "", errors.New("the address is invalid")
 	}
 	trust := &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
 	if caFile != "" {
@@ -199,13 +199,13 @@ func connect(ctx context.Context, to, caFile string) (state string, err error) {
 			return "", err
 		}
 		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
-			return "", fmt.Errorf("%s holds no certificate", caFile)
+			return "", fmt.Errorf("%s contains no certificate", caFile)
 		}
 	}
 	secure := u.Scheme == "https"
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u})
 	if err != nil {
-		return "", errors.New("the proxy of the environment cannot be read")
+		return "", errors.New("the proxy of the environment is invalid")
 	}
 	if proxy != nil {
 		u, secure = proxy, false

@@ -12,8 +12,8 @@ import (
 	"castellan/domain/kit/setup"
 )
 
-// judge collects the findings of settings and parameters. It remembers every key that it was asked about, so that a
-// test can compare them with all keys.
+// judge collects the findings of settings and parameters. It remembers every checked key, so that a test can compare
+// them with all keys.
 type judge struct {
 	found  []setup.Finding
 	judged map[string]bool
@@ -52,7 +52,7 @@ func judgeSettings(c config.Config) *judge {
 	return j
 }
 
-// wide reports whether a network is larger than an operator of proxies or offices has.
+// wide reports whether a network is larger than an operator's proxies or offices need.
 func wide(p netip.Prefix) bool {
 	if p.Addr().IsPrivate() || p.Addr().IsLoopback() {
 		return p.Bits() == 0
@@ -60,7 +60,7 @@ func wide(p netip.Prefix) bool {
 	return p.Addr().Is4() && p.Bits() < 16 || p.Addr().Is6() && p.Bits() < 32
 }
 
-// firstWide is the first network that is wide, as text.
+// firstWide returns the first wide network, as text.
 func firstWide(all []netip.Prefix) string {
 	if i := slices.IndexFunc(all, wide); i >= 0 {
 		return all[i].String()
@@ -123,7 +123,7 @@ func (j *judge) stores(c config.Config) {
 		"any process that reaches the ports becomes a member", "run castellan cluster init and set cluster.tls_dir")
 }
 
-// The endpoints by which an address comes into a book.
+// The endpoints that add an address to a book.
 const (
 	addAddress    = "POST /asset/withdrawal-addresses"
 	changeAddress = "PATCH /asset/withdrawal-addresses"
@@ -149,8 +149,7 @@ func (j *judge) secondFactor(c config.Config) {
 		"set kyc.identity_url to the service of the register")
 }
 
-// owaspArgon2 lists the least memory in KiB for a number of passes (OWASP
-// Password Storage Cheat Sheet, argon2id).
+// owaspArgon2 lists the least memory in KiB for a number of passes (OWASP Password Storage Cheat Sheet, argon2id).
 var owaspArgon2 = []struct{ time, memoryKiB int }{{1, 47104}, {2, 19456}, {3, 12288}, {4, 9216}, {5, 7168}}
 
 func (j *judge) limits(c config.Config) {
@@ -159,7 +158,7 @@ func (j *judge) limits(c config.Config) {
 		return p.Argon2Time >= o.time && p.Argon2MemoryKiB >= o.memoryKiB
 	})
 	for _, key := range []string{"password.argon2_memory_kib", "password.argon2_time"} {
-		// Both keys are judged together and named once.
+		// Both keys are judged together and reported once.
 		j.control(key, !strong && key == "password.argon2_memory_kib",
 			fmt.Sprintf("%d KiB, passes: %d, below the OWASP minimum", p.Argon2MemoryKiB, p.Argon2Time),
 			"stolen password hashes are cheap to guess",

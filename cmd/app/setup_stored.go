@@ -17,7 +17,7 @@ import (
 	"castellan/persistence/kit"
 )
 
-// mfaPolicies is the key of findings about what challenges need.
+// mfaPolicies is the key of findings about the methods of challenges.
 const mfaPolicies = "MFA policies"
 
 // judgeParameters judges the parameters of a snapshot.
@@ -34,7 +34,7 @@ func (j *judge) judgeParameters(set *parameter.Set) {
 		`write {"BTC":"https://explorer.example/tx/{txId}"}, a link by network, to the parameter EXPLORER`)
 }
 
-// judgePolicies names the actions that nobody can complete, because their methods have no channel.
+// judgePolicies names the actions that no user can complete, because their methods have no channel.
 func (j *judge) judgePolicies(c config.Config, methods []mfa.Method, actions []mfa.Action, policies []mfa.Policy) {
 	now := time.Now()
 	catalog := mfa.NewCatalog(methods, actions, policies)
@@ -73,10 +73,10 @@ func (j *judge) judgePolicies(c config.Config, methods []mfa.Method, actions []m
 	}
 }
 
-// judgeStored judges what the database holds. A nil database is one that does not exist yet: a new installation is
-// judged by what its first start writes.
+// judgeStored judges the content of the database. A nil database does not exist yet: a new installation is judged by
+// the rows of its first start.
 func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistence.DB) {
-	live := parameter.NewLive(nil) // until it is loaded, every parameter has its first value
+	live := parameter.NewLive(nil) // until it is loaded, every parameter has its initial value
 	methods, actions := mfa.SeedMethods(), mfa.SeedActions()
 	var policies []mfa.Policy
 	if db != nil {

@@ -175,7 +175,7 @@ func TestSettingsAreJudged(t *testing.T) {
 	}
 }
 
-// A policy is named when its methods have no channel, also where its action can still be completed.
+// A policy is reported when its methods have no channel, also if its action can still be completed.
 func TestPoliciesAreJudged(t *testing.T) {
 	mailed := []string{"MAIL_HOST=localhost", "MAIL_FROM=a@example.com"}
 	policy := func(required int, codes ...string) mfa.Policy {
@@ -216,7 +216,7 @@ func TestPoliciesAreJudged(t *testing.T) {
 	}
 }
 
-// A check that hangs is a fault after its time, and delays no other.
+// A hanging check is a fault after its time, and delays no other.
 func TestChecksAreBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

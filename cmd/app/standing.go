@@ -15,7 +15,7 @@ import (
 	"castellan/persistence/people"
 )
 
-// standings builds what keeps users from their accounts and from their money.
+// standings builds the restrictions on accounts and money.
 func (s *service) standings() error {
 	blockages := &blockage.Service{Store: money.NewBlockages(s.DB), Ledger: s.ledger, Users: s.users,
 		Currencies: s.currencies, Now: time.Now}

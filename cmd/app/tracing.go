@@ -13,8 +13,7 @@ import (
 	"castellan/persistence"
 )
 
-// newTracer is nil where no collector is configured: then nobody asks for
-// traces, and there is nothing that could cost anything.
+// newTracer returns nil if no collector is configured: then tracing is off and costs nothing.
 func newTracer(c config.Config, version string, addr net.Addr, log *slog.Logger) (*tracing.Tracer, error) {
 	if c.Tracing.Endpoint == "" {
 		return nil, nil
@@ -31,7 +30,7 @@ func newTracer(c config.Config, version string, addr net.Addr, log *slog.Logger)
 		Version: version, Node: node, Log: log})
 }
 
-// committer is the database as a Committer, followed where there is a tracer.
+// committer returns the database as a Committer, traced if there is a tracer.
 func committer(db *persistence.DB, c config.Database, t *tracing.Tracer) commit.Committer {
 	if t == nil {
 		return db

@@ -1,11 +1,9 @@
-// Package app is the service put together: what an open deployment is (Open),
-// and a running node with every part of it (Serve). Commands and benches drive
-// it; no rule lives here.
+// Package app assembles the service: an open deployment (Open), and a running node with every part of it (Serve).
+// Commands and benches use it; it contains no business rules.
 //
-// The one idea: a slice joins the program in one place. Its part (part.go) says
-// which endpoints, actions, snapshots, jobs and metrics it brings, and stands in
-// the file of its area: account.go, backoffice.go, challenge.go, cluster.go,
-// database.go, delivery.go, firewall.go, kyc.go, login.go, money.go, work.go.
+// The one idea: a slice joins the program in one place. Its part (part.go) declares its endpoints, actions, snapshots,
+// jobs and metrics. It is in the file of its area: account.go, backoffice.go, challenge.go, cluster.go, database.go,
+// delivery.go, firewall.go, kyc.go, login.go, money.go, work.go.
 //
 // Start reading at Serve in wire.go, which keeps the order of start and stop.
 package app
@@ -64,7 +62,7 @@ import (
 	"castellan/persistence/kit"
 )
 
-// service is a running node: what its parts share, and what they brought.
+// service is a running node: its shared dependencies and the parts that joined.
 type service struct {
 	*Deployment
 	cfg       config.Config
@@ -72,7 +70,7 @@ type service struct {
 	log       *slog.Logger
 	publicURL string
 
-	// What the parts brought (join).
+	// The contents of the joined parts (join).
 	groups    []rest.Group
 	actions   challenge.Actions
 	loads     []func(context.Context) error
@@ -87,18 +85,18 @@ type service struct {
 	metrics   *metrics
 	health    http.Handler // for the metrics listener
 
-	// What several areas use.
-	tracer         *tracing.Tracer // nil where nothing is traced
+	// Shared by several areas.
+	tracer         *tracing.Tracer // nil if tracing is off
 	commit         *metricsCommitter
 	feed           *change.Reader
 	users          access.Users
 	node           *cluster.Node
-	pauses         *pauseDetector // nil on a node that is alone
+	pauses         *pauseDetector // nil on a node without a cluster
 	locator        geo.Locator
 	evaluator      *firewall.Evaluator
 	limiter        limiter
-	limits         *domainlimit.Bounded // limiter with the bound of a rule's keys: what counts asks it
-	clusterLimiter *ratelimit.Limiter   // the limiter of a node of a cluster; nil: this node is alone
+	limits         *domainlimit.Bounded // limiter with the bound of a rule's keys, for counting
+	clusterLimiter *ratelimit.Limiter   // the limiter of a cluster node; nil: no cluster
 	tokens         *token.Issuer
 	revocations    *session.Revocations
 	activity       *session.Activity
@@ -130,7 +128,7 @@ type service struct {
 	pictures       *picture.Decoder
 	papers         *document.Service
 	identities     *identity.Service
-	cdnURL         string // in front of the paths of public files
+	cdnURL         string // prefix of the paths of public files
 	calls          *calls
 	server         *edge.Server
 
@@ -141,22 +139,20 @@ type service struct {
 	stop       context.CancelFunc
 }
 
-// Options are what the process around the service gives to it.
+// Options are given by the process that runs the service.
 type Options struct {
 	Version string
 	Commit  string
 	Log     *slog.Logger
-	// Out is shown, in development mode, where to look and how to log in.
+	// Out receives, in development mode, the URL and the logins.
 	Out io.Writer
-	// Senders go before those of the configuration: what is sent on their
-	// channels stays in this process.
+	// Senders override the configured ones: messages on their channels stay in this process.
 	Senders map[message.Channel]message.Sender
-	// Trace, where set, receives every statement (persistence.Options). It is for tests:
-	// the text holds secrets.
+	// Trace, if set, receives every statement (persistence.Options). It is for tests: the text contains secrets.
 	Trace func(ctx context.Context, statement string)
 }
 
-// Serve runs the service until ctx ends and everything under way has finished.
+// Serve runs the service until ctx ends and all requests have finished.
 func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	started := time.Now()
 	d, err := openWith(ctx, cfg, persistence.Options{Trace: o.Trace})
@@ -206,8 +202,7 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	return errors.Join(err, s.drain(metricsServer))
 }
 
-// build makes every part, in an order in which each area finds what it uses, and
-// fills the snapshots. Nothing serves yet.
+// build creates every part, in the order of their dependencies, and fills the snapshots. Nothing is served yet.
 func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	if s.publicURL = s.cfg.HTTP.PublicURL; s.cfg.Source("http.public_url") == config.FromDefault {
 		s.publicURL = "http://" + addr.String() + s.cfg.HTTP.BasePath
@@ -224,31 +219,30 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 			return err
 		}
 	}
-	// What is written while they load is in the feed, which is read from the
-	// moment at which its reader was made.
+	// Writes during loading are in the feed, which is read from the creation of its reader on.
 	s.feed.OnGap(s.load)
 	err = s.load(ctx)
 	if err == nil {
 		err = s.feed.First(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("read what every request is judged by: %w", err)
+		return fmt.Errorf("load the rules and settings of requests: %w", err)
 	}
 	return nil
 }
 
-// closingTime is what the node's own last writes may take.
+// closingTime is the timeout of the node's own last writes.
 const closingTime = 5 * time.Second
 
-// drain ends the service in order: nothing new, what is under way finishes,
-// sockets are told, then the parts stop.
+// drain stops the service in order. It accepts nothing new, lets requests finish, notifies sockets, and then stops the
+// parts.
 func (s *service) drain(metricsServer *http.Server) error {
 	s.log.Info("draining")
 	s.draining.Store(true)
 	s.leave()
 	patience, give := context.WithTimeout(context.Background(), s.cfg.HTTP.ShutdownGrace)
 	defer give()
-	s.node.Leave(patience) // what is under way here is answered by the others from now on
+	s.node.Leave(patience) // from now on the other nodes answer for this node's identities
 	s.runner.Wait(patience)
 	s.hub.Close(patience)
 	s.quiet(patience)
@@ -256,21 +250,21 @@ func (s *service) drain(metricsServer *http.Server) error {
 	if err != nil {
 		err = fmt.Errorf("requests were cut off after http.shutdown_grace: %w", err)
 	}
-	// The last writes have time of their own, however long the requests took.
+	// The last writes have their own timeout, however long the requests took.
 	ctx, cancel := context.WithTimeout(context.Background(), closingTime)
 	defer cancel()
 	s.stop()
 	s.background.Wait()
 	s.dispatch.Stop()
 	s.node.Stop(ctx)
-	if s.clusterLimiter != nil { // nobody asks any more
+	if s.clusterLimiter != nil { // no request arrives any more
 		s.clusterLimiter.Close()
 	}
 	if cerr := errors.Join(s.denials.flush(ctx, true), s.calls.flush(ctx), s.anchors.next(ctx, true)); cerr != nil {
 		s.log.Warn("the audit could not be closed", "err", cerr)
 	}
 	if s.tracer != nil {
-		last, cancel := context.WithTimeout(ctx, 2*time.Second) // a collector that is away holds nobody up
+		last, cancel := context.WithTimeout(ctx, 2*time.Second) // an unreachable collector delays nothing
 		s.tracer.Close(last)
 		cancel()
 	}

@@ -15,9 +15,8 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// witness lets nodes that do not hear each other find out through the database which
-// nodes are there. One writes a question into the change feed; each node that does
-// not hear that one answers there with its component.
+// witness lets nodes that do not hear each other find out through the database which nodes are there. One node writes a
+// question into the change feed; each node that does not hear it answers there with its component.
 type witness struct {
 	commit commit.Committer
 	node   *cluster.Node
@@ -25,18 +24,17 @@ type witness struct {
 	asked  map[string]chan cluster.Component
 }
 
-// witnessTimeout is how long answers are awaited: every node reads the feed several
-// times in it.
+// witnessTimeout is how long answers are awaited: every node reads the feed several times within it.
 const witnessTimeout = 1500 * time.Millisecond
 
-// ownQuestion stands for the node's own question in the feed.
+// ownQuestion marks the node's own question in the feed.
 var ownQuestion = cluster.Component{Members: -1}
 
 func newWitness(c commit.Committer, n *cluster.Node) *witness {
 	return &witness{commit: c, node: n, asked: map[string]chan cluster.Component{}}
 }
 
-// ask is the function for cluster.Node.OnPartition.
+// ask is the function for cluster.Node.OnNetworkSplit.
 func (w *witness) ask(ctx context.Context, component cluster.Component) (outranked bool, err error) {
 	question, answers := rand.Text(), make(chan cluster.Component, 64)
 	w.mu.Lock()
@@ -50,7 +48,7 @@ func (w *witness) ask(ctx context.Context, component cluster.Component) (outrank
 	ctx, cancel := context.WithTimeout(ctx, 2*witnessTimeout)
 	defer cancel()
 	kind := "who"
-	if component.Members == 0 { // it met nobody; whoever is there answers, also who hears this node
+	if component.Members == 0 { // it met no member; every node there answers, also one that hears this node
 		kind = "new"
 	}
 	key := kind + "/" + question + "/" + w.node.Address()
@@ -78,7 +76,7 @@ func (w *witness) ask(ctx context.Context, component cluster.Component) (outrank
 	}
 }
 
-// apply takes the notes of the feed. Old notes may come again, and have no effect.
+// apply handles the notes of the feed. Repeated old notes have no effect.
 func (w *witness) apply(ctx context.Context, key string) error {
 	kind, rest, _ := strings.Cut(key, "/")
 	question, rest, _ := strings.Cut(rest, "/")

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// jobLife is how long jobs are kept after they were made, once they are over.
+	// jobLife is how long finished jobs are kept after their creation.
 	jobLife = 30 * 24 * time.Hour
-	// censusEvery is how old the metrics of jobs may be.
+	// censusEvery is the maximum age of the metrics of jobs.
 	censusEvery = 10 * time.Second
 )
 
-// work builds what starts background jobs and what runs them: owners in the
-// cluster, which take from the parts of the slices what a kind does.
+// work builds the starters and the runners of background jobs: owners in the cluster, which use the kinds from the
+// parts of the slices.
 func (s *service) work() error {
 	store := kit.NewJobs(s.DB)
 	s.kinds = map[string]job.Kind{}
@@ -47,13 +47,13 @@ func (s *service) work() error {
 	return nil
 }
 
-// pollJobs starts what schedules say and wakes the owners of what is due. A failure
-// is reported once until a look has succeeded.
+// pollJobs starts the scheduled jobs and wakes the owners of due ones. A failure is reported once until a poll has
+// succeeded.
 func (s *service) pollJobs(ctx context.Context, owners *actors.Jobs, report func(error)) {
 	scheduler := job.Scheduler{Service: s.jobs, Schedules: s.schedules}
 	tick := time.NewTicker(actors.JobPoll)
 	defer tick.Stop()
-	moved := make(chan struct{}, 1) // a job may have come here
+	moved := make(chan struct{}, 1) // a job may have moved here
 	s.node.OnMove(func(func(kind, id string) bool) {
 		select {
 		case moved <- struct{}{}:
@@ -75,8 +75,7 @@ func (s *service) pollJobs(ctx context.Context, owners *actors.Jobs, report func
 	}
 }
 
-// census is how many jobs there are, when they were last counted. It implements
-// prometheus.Collector.
+// census is the number of jobs at the last count. It is a prometheus.Collector.
 type census struct {
 	store job.Store
 	kinds map[string]job.Kind

@@ -77,7 +77,7 @@ func (c userAllowIPCmd) Run(e *env) error {
 	return nil
 }
 
-// apply is the list after the command.
+// apply returns the list after the command.
 func (c userAllowIPCmd) apply(before, networks []netip.Prefix) (after []netip.Prefix) {
 	if !c.Clear {
 		after = slices.Clone(before)
@@ -92,10 +92,10 @@ func (c userAllowIPCmd) apply(before, networks []netip.Prefix) (after []netip.Pr
 	return after
 }
 
-// maxDetail bounds what an audit row says of a change, in networks.
+// maxDetail bounds the networks that an audit row of a change lists.
 const maxDetail = 20
 
-// difference names what came and what went.
+// difference names the added and the removed networks.
 func difference(before, after []netip.Prefix) string {
 	var parts []string
 	for sign, lists := range map[string][2][]netip.Prefix{"+": {after, before}, "-": {before, after}} {

@@ -101,13 +101,12 @@ func (c userAddCmd) Run(e *env) error {
 	return err
 }
 
-// userArg is how a command is told whom it is about.
+// userArg is the account argument of a command.
 type userArg struct {
 	User string `arg:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
 }
 
-// open opens the database and reads the account that the operator means. The
-// caller closes it.
+// open opens the database and reads the account in the argument. The caller closes it.
 func (c userArg) open(e *env) (v *app.Deployment, u user.User, err error) {
 	if v, err = app.Open(e.ctx, e.cfg); err != nil {
 		return nil, u, err

@@ -81,7 +81,7 @@ func (c auditVerifyCmd) Run(e *env) (err error) {
 	return nil
 }
 
-// readArchives proves files in the order of their names, which begin with their number.
+// readArchives verifies files in the order of their names, which begin with their number.
 func readArchives(key []byte, names []string) (*kit.Archives, error) {
 	names = slices.SortedFunc(slices.Values(names), func(a, b string) int {
 		return cmp.Compare(filepath.Base(a), filepath.Base(b))

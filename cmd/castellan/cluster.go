@@ -145,7 +145,7 @@ func (clusterStatusCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("ask the node at %s: %w", c.ActorAddr, err)
 	}
-	told := make([]cluster.Status, len(asked.Members)) // by each for itself; Self is "" where none came
+	told := make([]cluster.Status, len(asked.Members)) // by each node for itself; Self is "" if there is none
 	kinds := map[string]bool{}
 	for i, m := range asked.Members {
 		if told[i], err = cluster.AskStatus(e.ctx, m.Address, keys); err != nil {

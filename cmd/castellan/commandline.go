@@ -13,33 +13,33 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A command is a struct that runs, or has commands below it; its tags say how
-// cobra is to read it. Every field is a flag, but for those tagged cmd or arg:
+// A command is a struct that runs, or has subcommands; its tags configure cobra. Every field is a flag, except for
+// those tagged cmd or arg:
 //
-//	cmd:""                a command below this one
-//	default:"withargs"    … which is run where no command is named
-//	arg:"" optional:""    a word after the command; a list takes all that follow
+//	cmd:""                a subcommand
+//	default:"withargs"    … which runs if no command is named
+//	arg:"" optional:""    an argument after the command; a list takes all that follow
 //	name:"…" short:"x"    instead of the field's name (CountryCode is country-code)
-//	help:"…"              one line; a method Help says more about a command
-//	placeholder:"…"       what stands for the value in the help
-//	default:"…" env:"…"   the value where none is given; the variable comes first
+//	help:"…"              one line; a method Help adds a description to a command
+//	placeholder:"…"       the name of the value in the help
+//	default:"…" env:"…"   the value if none is given; the variable has priority
 //	required:""           the flag must be given
-//	enum:"a,b"            nothing else is taken; a last comma allows ""
-//	type:"existingfile"   the path must be there; also existingdir
+//	enum:"a,b"            the permitted values; a trailing comma permits ""
+//	type:"existingfile"   the path must exist; also existingdir
 //
-// Libraries that read such tags themselves find a command's methods by name. The
-// linker then keeps every method of every type: the binary was twice as large.
+// Libraries that read such tags themselves find a command's methods by name. The linker then keeps every method of
+// every type: the binary was twice as large.
 type runner interface{ Run(*env) error }
 
 func init() { cobra.EnableCommandSorting = false } // in the order of the fields
 
-// commandLine reads the words after the program's name.
+// commandLine parses the arguments of the program.
 type commandLine struct {
 	environ  []string
 	selected runner
 }
 
-// usageError is a command line that cannot be used.
+// usageError is an invalid command line.
 type usageError struct {
 	command string
 	cause   error
@@ -49,14 +49,14 @@ func (e usageError) Error() string {
 	return fmt.Sprintf("%v\nTry: %s --help", e.cause, e.command)
 }
 
-// parse fills to, a pointer to a struct of commands, and returns the one to run.
-// It is nil when help was asked for, which is written to out then.
+// parse fills to, a pointer to a struct of commands, and returns the command to run. It returns nil when help was
+// requested, after writing the help to out.
 func parse(to any, name, description string, args, environ []string, out io.Writer) (runner, error) {
 	l := commandLine{environ: environ}
 	root := l.command(reflect.ValueOf(to).Elem(), name, "")
 	root.Long = description
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is the one way
+	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is the only way
 	root.SetArgs(slices.Concat([]string{}, args))
 	root.SetOut(out)
 	root.SetErr(out)
@@ -69,13 +69,13 @@ func parse(to any, name, description string, args, environ []string, out io.Writ
 	return l.selected, nil
 }
 
-// command declares a struct of commands, or one that runs.
+// command declares a struct of commands, or a command that runs.
 func (l *commandLine) command(v reflect.Value, name, short string) *cobra.Command {
 	c := &cobra.Command{Use: name, Short: short, SilenceErrors: true, SilenceUsage: true}
 	flags := c.Flags()
 	r, runs := v.Addr().Interface().(runner)
 	if !runs {
-		flags = c.PersistentFlags() // the commands below take them too
+		flags = c.PersistentFlags() // subcommands accept them too
 		c.RunE = expectCommand
 	}
 	flags.SortFlags, c.Flags().SortFlags = false, false
@@ -105,7 +105,7 @@ func (l *commandLine) command(v reflect.Value, name, short string) *cobra.Comman
 	return c
 }
 
-// fields declares what a command has and returns its words.
+// fields declares the flags of a command and returns its arguments.
 func (l *commandLine) fields(c *cobra.Command, flags *pflag.FlagSet, v reflect.Value) (words []*setting) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -140,7 +140,7 @@ func (l *commandLine) fields(c *cobra.Command, flags *pflag.FlagSet, v reflect.V
 	return words
 }
 
-// kebab is the name of a flag: country-code of CountryCode.
+// kebab returns the name of a flag: country-code for CountryCode.
 func kebab(field string) string {
 	var b strings.Builder
 	last := 'A'
@@ -154,7 +154,7 @@ func kebab(field string) string {
 	return b.String()
 }
 
-// expectCommand is run where a command was to follow.
+// expectCommand runs if a subcommand is missing.
 func expectCommand(c *cobra.Command, args []string) error {
 	var names []string
 	for _, below := range c.Commands() {
@@ -167,7 +167,7 @@ func expectCommand(c *cobra.Command, args []string) error {
 	return errors.New(expected)
 }
 
-// takeWords gives a command its words.
+// takeWords sets the arguments of a command.
 func takeWords(words []*setting, args []string) error {
 	for _, w := range words {
 		if len(args) == 0 && !w.has("optional") {
@@ -189,7 +189,7 @@ func takeWords(words []*setting, args []string) error {
 	return nil
 }
 
-// needRequired names all flags at once that must be given and were not.
+// needRequired reports all missing required flags together.
 func needRequired(c *cobra.Command) error {
 	var missing []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -203,10 +203,10 @@ func needRequired(c *cobra.Command) error {
 	return nil
 }
 
-// helpColumns is how wide the help is.
+// helpColumns is the width of the help.
 const helpColumns = 100
 
-// writeHelp writes what a command is, what it takes and what is below it.
+// writeHelp writes the description of a command, its flags and its subcommands.
 func writeHelp(c *cobra.Command) {
 	out := c.OutOrStdout()
 	usage := c.UseLine()
@@ -230,7 +230,7 @@ func writeHelp(c *cobra.Command) {
 	}
 }
 
-// listCommands names the commands below c that run, at whatever depth.
+// listCommands lists the runnable commands below c, at any depth.
 func listCommands(out io.Writer, c *cobra.Command, above string) {
 	for _, below := range c.Commands() {
 		switch {

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// setting is a field of a command, as a flag or a word sets it.
+// setting is a field of a command, set by a flag or an argument.
 type setting struct {
 	to    reflect.Value
 	tag   reflect.StructTag
 	name  string
-	given bool // not only by default
+	given bool // explicitly, not by default
 }
 
 func (v *setting) has(key string) bool {
@@ -25,7 +25,7 @@ func (v *setting) has(key string) bool {
 	return ok
 }
 
-// preset gives the field what it has where nothing is given.
+// preset sets the field to its default value.
 func (v *setting) preset(environ []string) {
 	text, ok := v.tag.Lookup("default")
 	if name := v.tag.Get("env"); name != "" {
@@ -44,7 +44,7 @@ func (v *setting) preset(environ []string) {
 	v.given = false
 }
 
-// Set takes the value of a flag. That of a list may be several, between commas.
+// Set parses the value of a flag. A list accepts several, separated by commas.
 func (v *setting) Set(text string) error {
 	if v.to.Kind() != reflect.Slice {
 		return v.add(text)
@@ -57,7 +57,7 @@ func (v *setting) Set(text string) error {
 	return nil
 }
 
-// add takes one value: the only one, or one more of a list.
+// add adds one value: the only one, or one more of a list.
 func (v *setting) add(text string) error {
 	if enum := v.tag.Get("enum"); enum != "" {
 		if !slices.Contains(strings.Split(enum, ","), text) {
@@ -85,7 +85,7 @@ func (v *setting) add(text string) error {
 	return nil
 }
 
-// setField reads text as what a field is of.
+// setField parses text into the type of a field.
 func setField(to reflect.Value, text string) (err error) {
 	switch {
 	case to.Kind() == reflect.Pointer:
@@ -118,7 +118,7 @@ func setField(to reflect.Value, text string) (err error) {
 	return err
 }
 
-// existingPath is the whole path of a file or folder that is there.
+// existingPath returns the absolute path of an existing file or folder.
 func existingPath(path string, dir bool) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		home, err := os.UserHomeDir()
@@ -142,15 +142,15 @@ func existingPath(path string, dir bool) (string, error) {
 	return path, nil
 }
 
-// String is what the field has now; cobra reads --help by it.
+// String returns the current value; cobra reads --help with it.
 func (v *setting) String() string {
-	if !v.to.IsValid() { // pflag compares defaults with a value of nothing
+	if !v.to.IsValid() { // pflag compares defaults with the zero value
 		return ""
 	}
 	return fmt.Sprint(v.to.Interface())
 }
 
-// Type is what stands for the value in the help; pflag leaves out that of a bool.
+// Type returns the name of the value in the help; pflag omits that of a bool.
 func (v *setting) Type() string {
 	if v.to.Kind() == reflect.Bool {
 		return "bool"
@@ -181,15 +181,15 @@ func (v *setting) placeholder() string {
 	return "N" + list
 }
 
-// choices are the values of an enum that help shows.
+// choices are the values of an enum that the help shows.
 func (v *setting) choices() []string {
 	return slices.DeleteFunc(strings.Split(v.tag.Get("enum"), ","), isEmpty)
 }
 
-// short tells that the choices of an enum can stand in place of the value.
+// short reports whether the choices of an enum fit in place of the value's name.
 func (v *setting) short() bool { return v.has("enum") && len(v.choices()) <= 3 }
 
-// help explains a flag, apart from its default.
+// help describes a flag, without its default.
 func (v *setting) help() string {
 	text := v.tag.Get("help")
 	if v.has("enum") && !v.short() {
@@ -203,7 +203,7 @@ func (v *setting) help() string {
 
 func isEmpty(text string) bool { return text == "" }
 
-// usage is a word as it stands in the line of usage.
+// usage returns an argument in the form of the usage line.
 func (v *setting) usage() string {
 	text := "<" + v.name + ">"
 	if v.to.Kind() == reflect.Slice {
@@ -215,7 +215,7 @@ func (v *setting) usage() string {
 	return text
 }
 
-// arguments explains the words of a command.
+// arguments describes the arguments of a command.
 func arguments(words []*setting) string {
 	width := 0
 	for _, w := range words {

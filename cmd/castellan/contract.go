@@ -40,7 +40,7 @@ func (c contractAddCmd) Run(e *env) error {
 	id, err := contracts.Add(e.ctx, audit.Operator,
 		contract.Contract{Code: c.Code, Name: c.Name, Version: c.Version, Active: !c.Passive})
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
-		return fmt.Errorf("there is a contract with the code %q already", c.Code)
+		return fmt.Errorf("a contract with the code %q already exists", c.Code)
 	}
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func (c cronKeyAddCmd) Run(e *env) error {
 	defer v.Close()
 	header, err := issuer(v).Add(e.ctx, audit.Operator, c.Name)
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
-		return fmt.Errorf("there is a key named %q already; remove it first", c.Name)
+		return fmt.Errorf("a key named %q already exists; remove it first", c.Name)
 	}
 	if err != nil {
 		return err

@@ -79,14 +79,14 @@ func (c demoCmd) Run(e *env) error {
 	s, err := demo.Run(e.ctx, w, o)
 	switch {
 	case errors.Is(err, demo.ErrFinished):
-		return fmt.Errorf("%w; who can log in stands in %s", err, logins)
+		return fmt.Errorf("%w; the logins are in %s", err, logins)
 	case err != nil:
-		return fmt.Errorf("%w\nwhat is done stands: give the command again to go on", err)
+		return fmt.Errorf("%w\nfinished work is kept: run the command again to continue", err)
 	}
 	return report(e.out, s, o, logins, time.Since(began))
 }
 
-// options are those of the command, or of the run that goes on.
+// options returns the options of the command, or of the run that it continues.
 func (c demoCmd) options(e *env, w demo.World) (demo.Options, error) {
 	o := demo.Options{Seed: 1, Users: 300, Now: time.Now().UTC().Truncate(24 * time.Hour)}
 	was, begun, err := demo.Unfinished(e.ctx, w)
@@ -115,7 +115,7 @@ func (c demoCmd) options(e *env, w demo.World) (demo.Options, error) {
 
 func (c demoCmd) password() string { return cmp.Or(c.Password, app.RandomPassword()) }
 
-// progressOn writes how far a run is, once a second.
+// progressOn writes the progress of a run, once a second.
 func progressOn(out io.Writer) func(done, of int, what string) {
 	began, last := time.Now(), time.Time{}
 	return func(done, of int, what string) {
@@ -138,7 +138,7 @@ func progressOn(out io.Writer) func(done, of int, what string) {
 	}
 }
 
-// keepLogins writes the logins to a file that nobody else can read.
+// keepLogins writes the logins to a file that only the owner can read.
 func keepLogins(file string, all []demo.Login) error {
 	var b strings.Builder
 	b.WriteString("Who can log in to the demo data. Nobody else has a password.\n\n")

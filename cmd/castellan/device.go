@@ -21,7 +21,7 @@ type deviceCmd struct {
 	Deny    deviceDenyCmd    `cmd:"" help:"Deny one of them; what was asked for does not happen."`
 }
 
-// deviceFile says which device a command is.
+// deviceFile names the file of the device.
 type deviceFile struct {
 	Key string `help:"File with the device's private key (0600)." default:"castellan-device.json" placeholder:"FILE"`
 }
@@ -211,7 +211,7 @@ func (c deviceOngoingCmd) Run(e *env) error {
 	return nil
 }
 
-// printable keeps what others wrote from steering the terminal.
+// printable removes characters of foreign text that could control the terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
@@ -221,7 +221,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// deviceAnswer is what approve and deny have in common.
+// deviceAnswer is the common part of approve and deny.
 type deviceAnswer struct {
 	deviceFile
 	Challenge string `arg:"" optional:"" help:"Id of the challenge; needed where several wait."`

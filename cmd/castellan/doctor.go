@@ -33,7 +33,7 @@ neither made nor migrated, and the service may run. No secret is printed.
   castellan doctor --json | jq -r '.findings[] | select(.severity == "control").key'`
 }
 
-// findingJSON is a finding as --json and GET /admin/setup show it.
+// findingJSON is a finding in the form of --json and GET /admin/setup.
 type findingJSON struct {
 	Key      string `json:"key"`
 	Severity string `json:"severity"`
@@ -81,10 +81,10 @@ func (c doctorCmd) print(out io.Writer, r setup.Report) error {
 	return encoder.Encode(map[string]any{"mode": mode, "checkedAt": r.CheckedAt.UTC(), "findings": findings})
 }
 
-// progressColumns is the width of the line of progress.
+// progressColumns is the width of the progress line.
 const progressColumns = 78
 
-// progressLine keeps a line of the checks under way on a terminal; it writes nothing anywhere else.
+// progressLine shows the running checks on a line of a terminal; elsewhere it writes nothing.
 func progressLine(to io.Writer) (show func(waiting []string), clear func()) {
 	f, ok := to.(*os.File)
 	if !ok {

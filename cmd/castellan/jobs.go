@@ -47,7 +47,7 @@ func (c jobsListCmd) Run(e *env) error {
 	return w.Flush()
 }
 
-// inNumbers is how far a job is, on one line.
+// inNumbers returns the progress of a job, on one line.
 func inNumbers(j job.Job) string {
 	var parts []string
 	if j.Total > 0 {
@@ -89,7 +89,7 @@ func (c jobsWatchCmd) Run(e *env) error {
 			return c.named(err)
 		}
 		if line := progress(j); line != shown {
-			// Spaces cover what a longer line has left behind.
+			// Spaces overwrite the rest of a longer line.
 			fmt.Fprintf(e.out, "\r%-*s", len(shown), line)
 			shown = line
 		}
@@ -107,7 +107,7 @@ func (c jobsWatchCmd) Run(e *env) error {
 	}
 }
 
-// progress is a job as a bar and numbers.
+// progress returns a job as a bar and numbers.
 func progress(j job.Job) string {
 	const width = 30
 	line := j.Kind + " " + string(j.State)
@@ -199,12 +199,12 @@ func (c jobsResendCmd) Run(e *env) error {
 	return err
 }
 
-// jobArg is how a command is told which job it is about.
+// jobArg is the job argument of a command.
 type jobArg struct {
 	Job string `arg:"" help:"Id of the job."`
 }
 
-// named tells of an error in words for an operator.
+// named describes an error for an operator.
 func (c jobArg) named(err error) error {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no job %q", c.Job)
@@ -212,7 +212,7 @@ func (c jobArg) named(err error) error {
 	return err
 }
 
-// openJobs opens the database for work at its jobs. The caller closes it.
+// openJobs opens the database for work on its jobs. The caller closes it.
 func openJobs(e *env) (*app.Deployment, *job.Service, error) {
 	v, err := app.Open(e.ctx, e.cfg)
 	if err != nil {

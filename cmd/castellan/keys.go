@@ -158,7 +158,7 @@ func (c rotateCmd) master(e *env, v *app.Deployment) error {
 	return err
 }
 
-// replace makes a key in place of those that became known.
+// replace creates a key in place of compromised ones.
 func (c rotateCmd) replace(e *env, v *app.Deployment, purpose keyring.Purpose) error {
 	if purpose != keyring.Signing && purpose != keyring.Hashing {
 		return errors.New("--compromised is for signing and hashing; see castellan keys rotate --help")
@@ -187,7 +187,7 @@ func (c rotateCmd) replace(e *env, v *app.Deployment, purpose keyring.Purpose) e
 		return nil
 	}
 	fmt.Fprintln(e.out, "devices subscribe anew for Web Push: /.well-known/vapid.json has the new key from then on")
-	select { // every node knows the new key by then
+	select { // every node has the new key by then
 	case <-e.ctx.Done():
 		return fmt.Errorf("run castellan keys rehash: %w", e.ctx.Err())
 	case <-time.After(time.Until(r.From)):
@@ -217,7 +217,7 @@ func (rehashCmd) Run(e *env) error {
 func rehash(e *env, v *app.Deployment) error {
 	changed, left, err := v.RehashIdentities(e.ctx, func(seen int) { fmt.Fprintf(e.err, "\r%d identity numbers", seen) })
 	if err != nil {
-		return fmt.Errorf("hash identity numbers anew (repeat it with castellan keys rehash): %w", err)
+		return fmt.Errorf("hash identity numbers again (repeat with castellan keys rehash): %w", err)
 	}
 	if changed > 0 {
 		fmt.Fprintln(e.err)

@@ -1,5 +1,5 @@
-// Command castellan is the service and everything an operator does with it:
-// main reads the command line and runs one command over package app.
+// Command castellan is the service and all its operator commands: main parses the command line and runs one command
+// over package app.
 package main
 
 import (
@@ -16,14 +16,14 @@ import (
 	"castellan/config"
 )
 
-// Stamped by the build.
+// Set by the build.
 var (
 	version = "dev"
 	commit  = "unknown"
 	date    = "unknown"
 )
 
-// cli is the command line; runner says what the tags mean.
+// cli is the command line; runner documents the tags.
 type cli struct {
 	Config string `help:"YAML file; CASTELLAN_<SECTION>_<KEY> goes on top." type:"existingfile" placeholder:"FILE"`
 	Help   bool   `help:"Say what a command does, and no more." short:"h"`
@@ -58,7 +58,7 @@ look use "make run", or CASTELLAN_DEV=true castellan serve.
 "castellan config" explains every setting and shows where its value comes from;
 "castellan doctor" says what does not work with them and what to write.`
 
-// env is what a command may use of the process.
+// env is the part of the process that a command may use.
 type env struct {
 	ctx context.Context
 	cfg config.Config
@@ -74,8 +74,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is main without the process around it; it returns the exit status: 0, 1
-// for a failure, 2 for a command line or settings that cannot be used.
+// run is main without the process around it. It returns the exit status: 0, 1 for a failure, 2 for an invalid command
+// line or invalid settings.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c cli
 	selected, err := parse(&c, "castellan", description, args, environ, stdout)

@@ -16,10 +16,10 @@ import (
 	"castellan/domain/access/device"
 )
 
-// phone is the demo device: a private key, and the service that knows it. As JSON
-// it is the file that holds the device.
+// phone is the demo device: a private key, and the service that it is registered with. As JSON it is the file of the
+// device.
 type phone struct {
-	Server   string     `json:"server"`   // where requests go
+	Server   string     `json:"server"`   // the address for requests
 	Audience string     `json:"audience"` // the service's own public URL, which proofs name
 	DeviceID string     `json:"deviceId"` // "" until the enrolment is complete
 	Key      privateKey `json:"privateKey"`
@@ -34,7 +34,7 @@ type privateJWK struct {
 	D     string `json:"d"`
 }
 
-// MarshalJSON writes the private part; the public one follows from it.
+// MarshalJSON writes the private part; the public part follows from it.
 func (k privateKey) MarshalJSON() ([]byte, error) {
 	switch s := k.Signer.(type) {
 	case *ecdsa.PrivateKey:
@@ -49,7 +49,7 @@ func (k privateKey) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("no private key")
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. Its errors do not quote the key.
+// UnmarshalJSON reads the output of MarshalJSON. Its errors do not quote the key.
 func (k *privateKey) UnmarshalJSON(b []byte) error {
 	var j privateJWK
 	if json.Unmarshal(b, &j) != nil {
@@ -83,12 +83,12 @@ func newPrivateKey(alg string) (k privateKey, err error) {
 	return k, err
 }
 
-// readPhone reads the device of a file, with the service that it talks to.
+// readPhone reads the device in a file, with the service that it is registered with.
 func readPhone(file string) (*client.Client, *client.Device, error) {
 	var p phone
 	b, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s: there is no device yet; make one with \"castellan device enroll\"", file)
+		return nil, nil, fmt.Errorf("%s: there is no device yet; create one with \"castellan device enroll\"", file)
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &p)
@@ -106,8 +106,8 @@ func readPhone(file string) (*client.Client, *client.Device, error) {
 	return c, &client.Device{ID: p.DeviceID, Key: p.Key.Signer, Audience: p.Audience}, nil
 }
 
-// write writes the file of the device, for its owner alone. A new one must not
-// be there; another is replaced as a whole.
+// write writes the file of the device, readable only by its owner. A new file must not exist yet; an existing one is
+// replaced atomically.
 func (p phone) write(file string, isNew bool) error {
 	b, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {

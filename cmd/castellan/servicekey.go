@@ -44,7 +44,7 @@ func (c serviceKeyAddCmd) Run(e *env) error {
 	return withServiceKeys(e, func(s *servicekey.Service) error {
 		_, header, err := s.Add(e.ctx, audit.Operator, c.Name, c.Role, networks)
 		if fault.CodeOf(err) == fault.RecordAlreadyExist {
-			return fmt.Errorf("there is a key named %q already; rotate it, or remove it first", c.Name)
+			return fmt.Errorf("a key named %q already exists; rotate it, or remove it first", c.Name)
 		}
 		return printKey(e, header, err)
 	})
@@ -99,7 +99,7 @@ func (c serviceKeyRemoveCmd) Run(e *env) error {
 	})
 }
 
-// named says which key is not there.
+// named returns an error that names the missing key.
 func named(name string, err error) error {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no key named %q", name)

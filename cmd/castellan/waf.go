@@ -73,7 +73,7 @@ func (c wafListCmd) Run(e *env) error {
 	return w.Flush()
 }
 
-// inShort is what a rule targets, on one line.
+// inShort returns the targets of a rule, on one line.
 func inShort(all bool, list []string) string {
 	const most = 5
 	switch {

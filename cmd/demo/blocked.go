@@ -10,8 +10,8 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// block keeps a part of the money of some from them: for some it is over, or was a
-// mistake. An account that is not active has all of it blocked, as closing it does.
+// block blocks a part of the money of some users: for some permanently, for others temporarily or by mistake. For an
+// account that is not active, everything is blocked, as closing it does.
 func (u *purse) block(at time.Time) error {
 	a, state := u.part(25), u.place%6
 	closure := u.Status != user.Active

@@ -21,7 +21,7 @@ import (
 	"castellan/persistence/people"
 )
 
-// offered are the currencies beside those of a new installation.
+// offered are the currencies added to those of a new installation.
 var offered = []struct {
 	currency.Currency
 	networks []string
@@ -39,11 +39,11 @@ var offered = []struct {
 var networkNames = map[string]string{"BANK": "Bank transfer", "AVAX": "Avalanche C-Chain", "BSC": "BNB Smart Chain",
 	"TERRA": "Terra Classic"}
 
-// prices are what one unit costs at the end, in cents of a dollar.
+// prices are the prices of one unit at the end, in cents of a dollar.
 var prices = map[string]int64{"BTC": 9_500_000, "ETH": 340_000, "USDT": 100, "USDC": 100, "TRX": 20, "XRP": 110,
 	"SOL": 24_000, "TRY": 3, "AVAX": 4_000, "BNB": 62_000}
 
-// catalogue makes what the platform offers.
+// catalogue creates the catalogue of the platform.
 func (r *run) catalogue(ctx context.Context) error {
 	err := r.once(ctx, "catalogue", func(ctx context.Context) error {
 		for _, part := range []struct {
@@ -120,8 +120,8 @@ func (r *run) loadAgreements(ctx context.Context) error {
 	return err
 }
 
-// rates tells the rates of every day, and of every hour of the last two. They wander
-// back from the prices at the end.
+// rates creates the rates of every day, and of every hour of the last two days. They vary backwards from the final
+// prices.
 func (r *run) rates(ctx context.Context) error {
 	var at []time.Time
 	for t := r.Now; t.After(r.start); {
@@ -144,7 +144,7 @@ func (r *run) rates(ctx context.Context) error {
 		for _, at := range at {
 			text := fmt.Sprintf("%d.%06d", now/parts, now%parts)
 			quotes = append(quotes, rate.Quote{Pair: pair, Rate: rate.Must(text), At: at})
-			step := now / 10_000 * (s.Int64N(301) - 152) // at most a hundredth and a half
+			step := now / 10_000 * (s.Int64N(301) - 152) // at most 1.5 hundredths
 			if prices[pair.Base] == 100 {
 				step /= 100 // it is worth a dollar
 			}
@@ -173,7 +173,7 @@ func (r *run) addresses(ctx context.Context) error {
 		})
 }
 
-// fees are what withdrawals cost, and their least amounts, for every currency.
+// fees sets the withdrawal fee and the least amount of every currency.
 func (r *run) fees(ctx context.Context) error {
 	fees, least := parameter.Fees{}, parameter.Fees{}
 	for _, a := range r.assets {

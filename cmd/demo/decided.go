@@ -13,7 +13,7 @@ import (
 	"castellan/persistence/people"
 )
 
-// decide keeps what was decided on the identity and the address of an account.
+// decide stores the decisions on the identity and the address of an account.
 func (r *run) decide(ctx context.Context, p *person) error {
 	store, at := people.NewDecisions(r.DB), p.CreatedAt.Add(30*time.Minute)
 	for _, d := range []kyc.Decision{{Kind: kyc.Identity, Value: p.KYCConfirm},
@@ -34,8 +34,7 @@ func (r *run) decide(ctx context.Context, p *person) error {
 	return nil
 }
 
-// tell keeps what a person told who was looked at: the five options on the use of the
-// account.
+// tell stores a verified person's answers: the five options on the use of the account.
 func (r *run) tell(ctx context.Context, p *person) error {
 	if p.BirthDate == "" {
 		return nil
@@ -56,7 +55,7 @@ func (r *run) tell(ctx context.Context, p *person) error {
 	return err
 }
 
-// renamed gives every eleventh person a mail address that was another one before.
+// renamed gives every eleventh person a former mail address.
 func (r *run) renamed(ctx context.Context, p *person) error {
 	if p.place%11 != 0 && p.named == nil {
 		return nil

@@ -1,17 +1,14 @@
-// Package demo fills a database with a platform that one could believe in, so that
-// lists, counts and charts have something to show (docs/demo.md).
+// Package demo fills a database with a believable platform, so that lists, counts and charts have content
+// (docs/demo.md).
 //
-// The one idea: everything about the n-th record follows from the seed, from n and
-// from the instant that counts as now. So a run that was cut off goes on where its
-// last transaction stands, and comes to the same rows.
+// The one idea: everything about the n-th record follows from the seed, from n and from the instant that counts as now.
+// So an interrupted run continues after its last transaction, and produces the same rows.
 //
-// Records that the services around the platform bring, and all that waits, come in through the
-// domain services behind the endpoints (doors.go), so that a missing endpoint shows as a
-// missing record.
+// Records that the surrounding services deliver, and all pending records, are made through the domain services behind
+// the endpoints (doors.go). So a missing endpoint shows as a missing record.
 //
-// Start reading at Run. people.go has the accounts, money.go what they moved, wallet.go what
-// the wallet reports, catalogue.go what the platform offers, office.go what its staff has to
-// do.
+// Start reading at Run. people.go has the accounts, money.go their movements, wallet.go the wallet's reports,
+// catalogue.go the catalogue, and office.go the work of the staff.
 package demo
 
 import (
@@ -36,11 +33,11 @@ import (
 	"castellan/persistence/money"
 )
 
-// Clock is the clock of the database while it is filled: a record is stamped with
-// the instant at which it would have been made.
+// Clock is the clock of the database while it is filled: a record is stamped with the instant at which it would have
+// been created.
 type Clock struct{ at atomic.Pointer[time.Time] }
 
-// Now is the instant that was set last, else the present.
+// Now returns the instant that was last set, else the present.
 func (c *Clock) Now() time.Time {
 	if at := c.at.Load(); at != nil {
 		return *at
@@ -50,7 +47,7 @@ func (c *Clock) Now() time.Time {
 
 func (c *Clock) set(at time.Time) { c.at.Store(&at) }
 
-// World is what is filled.
+// World is the target of a run.
 type World struct {
 	DB           *persistence.DB // opened with Clock.Now
 	Clock        *Clock
@@ -61,34 +58,33 @@ type World struct {
 	// Rules and Waiting are those of the address book.
 	Rules   address.Rules
 	Waiting time.Duration
-	// Dev makes the people who can log in demo accounts, which development mode alone
-	// lets in.
+	// Dev makes the people who can log in demo accounts, which can log in only in development mode.
 	Dev bool
-	// Password makes a password of somebody who can log in.
+	// Password generates a password for a person who can log in.
 	Password func() string
-	// Keep writes down the logins before they work.
+	// Keep writes the logins to a file before they become valid.
 	Keep func([]Login) error
-	// Progress is told how far a part of the work is; of is 0 where that is not known.
+	// Progress receives the progress of a part of the work; of is 0 if it is unknown.
 	Progress func(done, of int, what string)
 }
 
-// Options are what makes one run the same as another.
+// Options determine a run: the same options produce the same rows.
 type Options struct {
 	Seed  uint64    `json:"seed"`
 	Users int       `json:"users"`
 	Now   time.Time `json:"now"`
 }
 
-// The bounds of Options.Users. Below the least not every state occurs.
+// The limits of Options.Users. Below the minimum not every state occurs.
 const (
 	LeastUsers = 100
 	MostUsers  = 5_000_000
 )
 
-// days is how far back the platform goes.
+// days is the age of the platform.
 const days = 365
 
-// perChunk is how many accounts are made in one transaction.
+// perChunk is how many accounts are created in one transaction.
 const perChunk = 500
 
 // run is one run.
@@ -102,13 +98,13 @@ type run struct {
 	doors      *doors
 }
 
-// tries is how often a run begins while the database cuts its transactions off, as
-// PostgreSQL does with one that computes for five seconds on a stalling machine.
+// tries is how often a run restarts if the database aborts its transactions. PostgreSQL does that with a transaction
+// that computes for five seconds on a stalling machine.
 const tries = 5
 
-// Run fills the database of w, which holds no people, or goes on where a run of the
-// same options was cut off. It proves the ledger in the end. ErrPeople, ErrFinished,
-// and an error that names the options of an unfinished run with others.
+// Run fills the database of w, which has no people, or continues an interrupted run with the same options. It verifies
+// the ledger at the end. It returns ErrPeople, ErrFinished, or, for other options, an error that names the options of
+// the unfinished run.
 func Run(ctx context.Context, w World, o Options) (Summary, error) {
 	for n := 1; ; n++ {
 		s, err := begun(ctx, w, o)
@@ -120,7 +116,7 @@ func Run(ctx context.Context, w World, o Options) (Summary, error) {
 	}
 }
 
-// begun is a run, or the rest of one.
+// begun executes a run, or the rest of one.
 func begun(ctx context.Context, w World, o Options) (Summary, error) {
 	r := &run{World: w, Options: o, start: o.Now.AddDate(0, 0, -days)}
 	for i := range team {
@@ -141,7 +137,7 @@ func begun(ctx context.Context, w World, o Options) (Summary, error) {
 	return s, err
 }
 
-// Summary is what a run tells in the end.
+// Summary is the result of a run.
 type Summary struct {
 	Totals []ledger.Totals
 	Logins []Login
@@ -159,13 +155,13 @@ func (r *run) once(ctx context.Context, stage string, do func(ctx context.Contex
 	return nil
 }
 
-// ids makes the services draw the same identifiers again in a part of the run.
+// ids makes the services generate the same identifiers again in a part of the run.
 func (r *run) ids(part string, n int) (end func()) {
 	s := sourceOf(r.Seed, "ids of "+part, n)
 	return id.Repeat(func(b []byte) { copy(b, s.bytes(len(b))) })
 }
 
-// people makes the accounts, chunk after chunk.
+// people creates the accounts, chunk by chunk.
 func (r *run) people(ctx context.Context) error {
 	for first := 0; first < r.Users; first += perChunk {
 		if err := r.chunk(ctx, first, min(first+perChunk, r.Users)); err != nil {
@@ -176,8 +172,8 @@ func (r *run) people(ctx context.Context) error {
 	return nil
 }
 
-// chunk makes some accounts with all that is theirs in one transaction, unless it
-// was done before: then the first of them is there.
+// chunk creates some accounts with all their records in one transaction, unless it was done before: then the first
+// account exists.
 func (r *run) chunk(ctx context.Context, first, end int) error {
 	p := r.person(first)
 	_, err := access.NewUsers(r.DB).Get(ctx, p.ID)
@@ -186,7 +182,7 @@ func (r *run) chunk(ctx context.Context, first, end int) error {
 	}
 	b := r.batch()
 	var writes []commit.Write
-	var all, everyone []*person // all: those who are shown with everything
+	var all, everyone []*person // all: the people who are shown with everything
 	for n := first; n < end; n++ {
 		p := r.person(n)
 		if p.place >= 0 {
@@ -222,8 +218,8 @@ func (r *run) chunk(ctx context.Context, first, end int) error {
 	})
 }
 
-// open is ErrServing where days of the ledger are closed, which only a running service
-// does before the end: nothing may come into them.
+// open returns ErrServing if days of the ledger are closed, which only a running service does before the end: closed
+// days accept no movement.
 func (r *run) open(ctx context.Context) error {
 	_, closed, err := money.NewLedger(r.DB).LastDay(ctx)
 	if err == nil && closed {

@@ -39,8 +39,8 @@ var (
 	corporateDesk = audit.By{UserID: rest.ByService + "demo-corporate"}
 )
 
-// doors are the domain services behind the endpoints by which records come in and move on.
-// Their clock is that of the run, so a record has the instant at which it would have come in.
+// doors are the domain services behind the endpoints that create and change records. Their clock is the run's, so a
+// record has the instant at which it would have arrived.
 type doors struct {
 	deposits    *transaction.Service
 	withdrawals *transaction.Withdrawals
@@ -95,14 +95,13 @@ func (r *run) openDoors(ctx context.Context) error {
 	return r.loadAgreements(ctx)
 }
 
-// inside tells users of what happens inside their accounts. Nothing is sent by mail or SMS: the
-// people do not exist.
+// inside notifies users of events in their accounts. No mail or SMS is sent: the people do not exist.
 type inside struct {
 	book *message.Book
 	now  func() time.Time
 }
 
-// Tell makes the notification of a user.
+// Tell creates the notification of a user.
 func (m inside) Tell(to challenge.Account, topic, template string, v message.Values, _ string,
 	_ ...challenge.Name) []commit.Write {
 	text := m.book.Render(message.MAIL, template, to.Language, "", v)
@@ -110,7 +109,7 @@ func (m inside) Tell(to challenge.Account, topic, template string, v message.Val
 		Topic: topic, Title: text.Subject, Body: strings.TrimSpace(strings.TrimPrefix(text.Text, text.Subject))})}}
 }
 
-// register returns what brings in an account, with what is known of it already.
+// register returns the writes that register an account, with its verified data.
 func (r *run) register(p *person) (writes []commit.Write, err error) {
 	p.User, writes, err = registration.Newcomer{ExternalID: p.ref, CountryCode: p.CountryCode,
 		Phone: strings.TrimPrefix(p.Phone, "+"+p.CountryCode), Email: p.Email, Name: p.Name, Surname: p.Surname,
@@ -118,8 +117,8 @@ func (r *run) register(p *person) (writes []commit.Write, err error) {
 	return writes, err
 }
 
-// neighbours makes what the wallet and the screening service bring, in the transaction of ctx.
-// A finding comes last: it keeps an account from withdrawing.
+// neighbours creates the records of the wallet and the screening service, in the transaction of ctx. A finding comes
+// last: it prohibits withdrawals of an account.
 func (r *run) neighbours(ctx context.Context, all []*person) error {
 	for _, p := range all {
 		if p.purse != nil {

@@ -9,7 +9,7 @@ import (
 	"image/png"
 )
 
-// letters are the word on every picture, so that nobody takes one for a real document.
+// letters are the word on every picture, so that it cannot be mistaken for a real document.
 var letters = []string{
 	"##.  ###  #...#  .##.",
 	"#.#  #..  ##.##  #..#",
@@ -18,7 +18,7 @@ var letters = []string{
 	"##.  ###  #...#  .##.",
 }
 
-// card is a small PNG that looks like a card with a portrait, or a portrait alone.
+// card returns a small PNG that looks like a card with a portrait, or a portrait alone.
 func card(s source, portrait bool) []byte {
 	const width, height = 320, 200
 	m := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{
@@ -52,7 +52,7 @@ func card(s source, portrait bool) []byte {
 	return out.Bytes()
 }
 
-// pdf is a page with some lines of text.
+// pdf returns a page with some lines of text.
 func pdf(lines ...string) []byte {
 	var text bytes.Buffer
 	text.WriteString("BT /F1 14 Tf 72 760 Td 20 TL\n")

@@ -15,8 +15,7 @@ import (
 	"castellan/persistence/guard"
 )
 
-// duties are the roles of the staff with what each may call. Everything else is
-// refused to them.
+// duties are the roles of the staff with their permitted calls. All other calls are refused.
 var duties = []struct {
 	code, name string
 	calls      []string
@@ -93,9 +92,8 @@ func (r *run) changes(topic change.Topic, lock func(context.Context) error) admi
 	return admin.Changes{Commit: r.DB, Now: r.Clock.Now, Topic: topic, Lock: lock}
 }
 
-// rules adds rules of the firewall of every type and status. None keeps out anybody
-// who looks at the demo: those that refuse are about addresses of documentation,
-// or only count.
+// rules adds rules of the firewall of every type and status. None blocks a viewer of the demo: the blocking rules apply
+// to documentation addresses, or only count.
 func (r *run) rules(ctx context.Context) error {
 	store := guard.NewFirewall(r.DB)
 	for i, rule := range []firewall.Rule{

@@ -11,19 +11,18 @@ import (
 	"time"
 )
 
-// marker begins the names of the seeds by which a run knows what stands.
+// marker begins the names of the seeds that record the finished stages of a run.
 const marker = "demo "
 
-// What a run is refused for.
+// The errors of a refused run.
 var (
-	ErrPeople   = errors.New("the database holds people: demo data goes into a new one only")
-	ErrMoney    = errors.New("the ledger of the database has movements: demo data goes into a new one only")
+	ErrPeople   = errors.New("the database contains people: demo data needs a new database")
+	ErrMoney    = errors.New("the ledger of the database has movements: demo data needs a new database")
 	ErrServing  = errors.New("the service runs on the database: stop it first")
-	ErrFinished = errors.New("the database has its demo data already")
+	ErrFinished = errors.New("the database already has its demo data")
 )
 
-// Unfinished returns the options of the run that was begun in the database; ok is
-// false where there is none.
+// Unfinished returns the options of the unfinished run in the database; ok is false if there is none.
 func Unfinished(ctx context.Context, w World) (o Options, ok bool, err error) {
 	begun, err := w.DB.SeedsOf(ctx, marker+"{")
 	if err != nil || len(begun) == 0 {
@@ -32,7 +31,7 @@ func Unfinished(ctx context.Context, w World) (o Options, ok bool, err error) {
 	return o, true, json.Unmarshal([]byte(strings.TrimPrefix(begun[0], marker)), &o)
 }
 
-// begin notes the options, or finds them noted.
+// begin stores the options, or compares them with the stored ones.
 func (r *run) begin(ctx context.Context) error {
 	done, err := r.DB.Seeded(ctx, marker+"done")
 	if err != nil || done {
@@ -56,8 +55,8 @@ func (r *run) begin(ctx context.Context) error {
 	return r.once(ctx, string(options), r.empty)
 }
 
-// empty is ErrPeople where somebody has an account, and ErrMoney where money was moved.
-// The accounts that development mode makes at its first start do not count.
+// empty returns ErrPeople if there are accounts, and ErrMoney if money was moved. The accounts that development mode
+// creates at its first start do not count.
 func (r *run) empty(ctx context.Context) error {
 	people, err := access.NewUsers(r.DB).List(ctx, "", 3)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"castellan/domain/money/transaction"
 )
 
-// asset is a currency of a network with what it costs, in cents of a dollar.
+// asset is a currency of a network with its price, in cents of a dollar.
 type asset struct {
 	id, currencyID    int64
 	currency, network string
@@ -19,17 +19,17 @@ type asset struct {
 	cents             int64
 }
 
-// purse is what one person does with one asset, in the order of time.
+// purse is the history of one person with one asset, in the order of time.
 type purse struct {
 	*run
 	*person
 	b    *ledger.Batch
 	a    asset
 	user ledger.Account
-	last *ledger.Transfer // of the house to the user, not reversed yet
+	last *ledger.Transfer // from the house to the user, not reversed yet
 }
 
-// money books what somebody moved over the months into the batch.
+// money adds a person's movements of the months to the batch.
 func (r *run) money(b *ledger.Batch, p *person) error {
 	if !p.KYCApproved() || p.place < 0 && p.chance(55) {
 		return nil
@@ -59,7 +59,7 @@ func (r *run) money(b *ledger.Batch, p *person) error {
 
 func (u *purse) house(k ledger.Kind) ledger.Account { return ledger.Account{Kind: k, Asset: u.a.id} }
 
-// history moves money so many times since the registration, and at least brings some.
+// history makes that many movements since the registration, with at least one deposit.
 func (u *purse) history(moves int) error {
 	at := make([]time.Time, moves)
 	for i := range at {
@@ -105,25 +105,25 @@ func (u *purse) transfer(at time.Time, kind, ref string, from, to ledger.Account
 	return t
 }
 
-// deposit brings money from outside.
+// deposit adds money from outside.
 func (u *purse) deposit(at time.Time) error {
 	t := u.transfer(at, kindDeposit, "", u.house(ledger.Treasury), u.user, u.worth(u.a))
 	with := []commit.Write{transaction.AddDeposit{Deposit: transaction.Deposit{ID: t.ID, UserID: u.ID, Asset: u.a.id,
 		Amount: t.Amount, Status: transaction.Finalized, TxID: u.hex(32), ToAddress: transaction.Address(u.user),
 		SenderInfo: u.sender(), TransferID: t.ID, At: at}}}
-	if u.b.Balance(u.user).Seq == 0 { // once, for PostgreSQL adds all rows of a chunk at once
+	if u.b.Balance(u.user).Seq == 0 { // once, because PostgreSQL adds all rows of a chunk at once
 		with = append(with, transaction.AddAddress{Account: u.user, At: at})
 	}
 	u.last = &t
 	return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t}, With: with})
 }
 
-// sender says who sent a deposit.
+// sender returns the sender of a deposit.
 func (u *purse) sender() string {
 	return fmt.Sprintf(`{"name":%q,"country":%q}`, u.FullName(), u.country)
 }
 
-// part is so many hundredths of what is available; nothing where that is too little.
+// part returns that many hundredths of the available amount; zero if that is too small.
 func (u *purse) part(hundredths int64) amount.Amount {
 	hi, lo := u.b.Balance(u.user).Available().Parts()
 	micro := hi*1_000_000 + lo/1_000_000_000_000
@@ -132,12 +132,12 @@ func (u *purse) part(hundredths int64) amount.Amount {
 	n -= n % unit
 	a, err := amount.Of(n/1_000_000, n%1_000_000*1_000_000_000_000)
 	if err != nil {
-		panic(err) // less than what is there
+		panic(err) // less than the available amount
 	}
 	return a
 }
 
-// withdraw sends a part outside, and pays a hundredth of what is there for it.
+// withdraw sends a part outside, for a fee of a hundredth of the balance.
 func (u *purse) withdraw(at time.Time) error {
 	a, fee := u.part(10+u.Int64N(40)), u.part(1)
 	if a.Sign() == 0 || fee.Sign() == 0 {
@@ -154,7 +154,7 @@ func (u *purse) withdraw(at time.Time) error {
 	return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t, f}, With: with})
 }
 
-// adjust is a correction by an administrator, as adjust-balance makes it.
+// adjust makes a correction by an administrator, as adjust-balance does.
 func (u *purse) adjust(at time.Time) error {
 	t := u.transfer(at, kindAdjustment, "ADJ-"+u.hex(6), u.house(ledger.Treasury), u.user, quantity(u.a, 2_500))
 	u.last = &t
@@ -163,7 +163,7 @@ func (u *purse) adjust(at time.Time) error {
 			Status: transaction.Finalized, TxID: t.Ref, ToAddress: transaction.Address(u.user), TransferID: t.ID, At: at}}}})
 }
 
-// reverse takes back what last came from the house, where that is still there.
+// reverse reverses the last transfer from the house, if that amount is still available.
 func (u *purse) reverse(at time.Time) error {
 	if u.last == nil || u.last.Kind != kindAdjustment || u.b.Balance(u.user).Available().Cmp(u.last.Amount) < 0 {
 		return u.adjust(at)
@@ -183,7 +183,7 @@ func (u *purse) hold(at time.Time) error {
 		Version: 1}
 	h.Ref = h.ID
 	if err := u.b.Do(ledger.Movement{Take: []ledger.Hold{h}}); err != nil || u.place < 0 {
-		return err // of the many they stay
+		return err // for most people they stay
 	}
 	switch u.IntN(3) {
 	case 0:
@@ -203,7 +203,7 @@ const (
 	kindAdjustment = "adjustment"
 )
 
-// process is what happened to a transaction on its network.
+// process returns the network events of a transaction.
 func (u *purse) process(transactionID, txID string, at time.Time) commit.Write {
 	return transaction.AddProcess{Process: transaction.Process{ID: u.id(at), TransactionID: transactionID, UserID: u.ID,
 		Asset: u.a.id, TxID: txID, Status: transaction.Finalized, At: at}}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// culture is where somebody's names come from. A name is written and spelled in
-// Latin letters, for the address.
+// culture is the source of a person's names. A name is written in its script and spelled in Latin letters, for the
+// address.
 type culture struct {
 	language        string
 	first, last     []string
@@ -54,17 +54,16 @@ var companies = struct{ place, trade, form []string }{
 var latin = strings.NewReplacer("ç", "c", "ğ", "g", "ı", "i", "ö", "o", "ş", "s", "ü", "u", "Ç", "c", "Ğ", "g", "İ",
 	"i", "Ö", "o", "Ş", "s", "Ü", "u", " ", "", ".", "")
 
-// mailAddress is the mail address of a name: below a domain that can never exist.
+// mailAddress returns the mail address of a name: under a domain that can never exist.
 func mailAddress(first, last string, n int) string {
 	return strings.ToLower(latin.Replace(first)+"."+latin.Replace(last)) + strconv.Itoa(n) + "@posta.example"
 }
 
-// numbers are the last digits of the phones. The national numbers begin with 500,
-// which is no range of mobile phones in Türkiye, and with the other codes make
-// numbers that are too long: nobody gets an SMS.
+// numbers are the last digits of the phones. The national numbers begin with 500, which is no range of mobile phones in
+// Türkiye. With the other codes the numbers are too long: no real phone receives an SMS.
 const (
 	numbers      = 9_999_900 // those of the accounts; the named ones have the rest
-	numberFactor = 7_368_787 // has no divisor in common with numbers: it deals them out
+	numberFactor = 7_368_787 // coprime with numbers, so that it spreads them
 )
 
 func nationalNumber(seed uint64, n int) string {

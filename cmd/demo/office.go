@@ -14,7 +14,7 @@ import (
 	"castellan/persistence/office"
 )
 
-// office makes what the staff has to do, and has done.
+// office creates the pending and the finished work of the staff.
 func (r *run) office(ctx context.Context) error {
 	return r.once(ctx, "office", func(ctx context.Context) error {
 		for _, part := range []func(context.Context) error{r.approvals, r.jobs, r.companies, r.providers,
@@ -27,10 +27,10 @@ func (r *run) office(ctx context.Context) error {
 	})
 }
 
-// services are those that are deployed.
+// services are the deployed services.
 var services = []string{"castellan-api", "castellan-web", "rates-worker", "ledger-report", "mail-relay"}
 
-// approvals asks for deployments and access over the months. The last ones wait.
+// approvals requests deployments and access over the months. The last requests are pending.
 func (r *run) approvals(ctx context.Context) error {
 	a := staffrequest.Service{Deploys: office.NewDeploys(r.DB), VPNs: office.NewVPNs(r.DB),
 		Users: access.NewUsers(r.DB), Changes: r.changes("", nil)}
@@ -80,8 +80,7 @@ func (r *run) approvals(ctx context.Context) error {
 	return nil
 }
 
-// jobs are some of each state. Those that are not over are due in a hundred years, so
-// that no node ever works on them.
+// jobs creates some jobs of each state. Unfinished jobs are due in a hundred years, so no node ever works on them.
 func (r *run) jobs(ctx context.Context) error {
 	store := kit.NewJobs(r.DB)
 	for n := range 24 {

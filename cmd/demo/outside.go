@@ -13,14 +13,13 @@ import (
 	"castellan/domain/people/corporate"
 )
 
-// byPlace is one of those who are shown.
+// byPlace returns one of the shown people.
 func (r *run) byPlace(place int) *person {
 	k := min(r.Users, shown)
 	return r.person((place*r.Users + k - 1) / k)
 }
 
-// companies apply over the months, and the corporate accounts that are shown have
-// users of theirs.
+// companies creates applications over the months, and the users of the shown corporate accounts.
 func (r *run) companies(ctx context.Context) error {
 	admin := audit.By{UserID: r.team[0].ID}
 	const many = 40
@@ -63,8 +62,8 @@ func (r *run) companies(ctx context.Context) error {
 	return nil
 }
 
-// providers are read every hour of the last two days, and at the end: two accounts at
-// an exchange, and a safe one.
+// providers creates readings for every hour of the last two days, and at the end: two accounts at an exchange, and a
+// safe one.
 func (r *run) providers(ctx context.Context) error {
 	var writes []commit.Write
 	for i, account := range []string{"spot/main", "spot/reserve", "custody/vault"} {

@@ -13,27 +13,26 @@ import (
 	"castellan/domain/people/standing"
 )
 
-// person is an account as it is made, with what decides about the rest of it.
+// person is a new account, with the values that decide about the rest of it.
 type person struct {
 	user.User
 	source
-	country string // where they live, ISO 3166-1 alpha-2
-	// place is the place among those who are shown with everything that there is, from
-	// 0; -1: one of the many, who have logins and money at most.
+	country string // country of residence, ISO 3166-1 alpha-2
+	// place is the place among the people who are shown with everything, from 0; -1: one of the others, who have logins
+	// and money at most.
 	place int
-	named *named // one of those who can log in
+	named *named // if the person can log in
 	// ref begins the external ids of the account and of its records.
 	ref   string
 	found string // the AML status that a screening service reports; "" for none
-	purse *purse // what the wallet works with; nil: nothing
+	purse *purse // the purse that the wallet works with; nil: none
 }
 
 // shown is how many accounts are shown with everything.
 const shown = 300
 
-// The states come in a fixed order for those who are shown, so that every one occurs,
-// and by chance for the others. The lengths have no common divisor, so that every
-// combination occurs among many.
+// The states come in a fixed order for the shown people, so that every one occurs, and at random for the others. The
+// lengths have no common divisor, so that every combination occurs among many.
 var (
 	kycStates = states[string](user.ManuelApproved, 6, user.OCROrNFCApproved, 5, user.WaitingApproval, 4, user.Rejected, 2)
 	statuses  = states[user.Status](user.Active, 15, user.Passive, 2, user.Blocked, 1, user.Closed, 1)
@@ -43,20 +42,20 @@ var (
 	origins   = states[int](0, 7, 1, 2, 2, 1) // in cultures
 )
 
-// states spreads values, each as often as is said behind it.
+// states spreads values, each as often as the number after it says.
 func states[T comparable](pairs ...any) []T {
 	var all []T
 	for i := 0; i < len(pairs); i += 2 {
 		all = append(all, slices.Repeat([]T{pairs[i].(T)}, pairs[i+1].(int))...)
 	}
 	spread := make([]T, len(all))
-	for i, v := range all { // 7 has no divisor in common with any of the lengths
+	for i, v := range all { // 7 is coprime with all of the lengths
 		spread[i*7%len(all)] = v
 	}
 	return spread
 }
 
-// in chooses a state: in turn for those who are shown.
+// in chooses a state: in turn for the shown people.
 func in[T any](p *person, of []T) T {
 	if p.place >= 0 {
 		return of[p.place%len(of)]
@@ -64,8 +63,8 @@ func in[T any](p *person, of []T) T {
 	return pick(p.source, of)
 }
 
-// registered is when the n-th of all accounts was made: more and more of them in a
-// month, by day, and fewer at a weekend.
+// registered returns when the n-th of all accounts was created: a growing number per month, by day, and fewer at a
+// weekend.
 func (r *run) registered(s source, n int) time.Time {
 	share := math.Sqrt(float64(n+1) / float64(r.Users+1)) // of the time; every processor rounds it alike
 	day := r.start.AddDate(0, 0, int(share*days))
@@ -79,7 +78,7 @@ func (r *run) registered(s source, n int) time.Time {
 	return at
 }
 
-// person makes the n-th account, from 0.
+// person creates the n-th account, from 0.
 func (r *run) person(n int) *person {
 	p := &person{source: sourceOf(r.Seed, "person", n), place: -1, ref: fmt.Sprintf("demo-%07d", n)}
 	if k := min(r.Users, shown); n*k/r.Users != (n-1)*k/r.Users || n == 0 {
@@ -109,7 +108,7 @@ func (r *run) person(n int) *person {
 	return p
 }
 
-// identify gives an account what an identity check tells, and its level.
+// identify gives an account the data of an identity check, and its level.
 func (r *run) identify(p *person) {
 	if p.Type == user.Corporate {
 		p.Name = pick(p.source, companies.place) + " " + pick(p.source, companies.trade)
@@ -131,7 +130,7 @@ func (r *run) identify(p *person) {
 	}
 }
 
-// devices are what people log in with.
+// devices are the devices of logins.
 var devices = [][3]string{
 	{"Apple", "iPhone 15", "Castellan 4.2, iOS 18"}, {"Apple", "iPhone 13 mini", "Castellan 4.1, iOS 17"},
 	{"Samsung", "Galaxy S24", "Castellan 4.2, Android 15"}, {"Samsung", "Galaxy A54", "Castellan 4.0, Android 14"},
@@ -139,10 +138,10 @@ var devices = [][3]string{
 	{"Mozilla", "Firefox 132", "Windows 11"}, {"Google", "Chrome 130", "macOS 15"},
 }
 
-// networks are those of documentation (RFC 5737): no address of anybody.
+// networks are documentation networks (RFC 5737): no real addresses.
 var networks = []string{"192.0.2.", "198.51.100.", "203.0.113."}
 
-// logins are the history of an account since its registration.
+// logins returns the login history of an account since its registration.
 func (r *run) logins(p *person) (writes []commit.Write) {
 	count := p.IntN(5)
 	if p.place >= 0 {

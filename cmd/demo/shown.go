@@ -15,7 +15,7 @@ import (
 	"castellan/persistence/people"
 )
 
-// papers are the documents that somebody sends, by their type.
+// papers are the documents that a person uploads, by their type.
 var papers = []struct {
 	kind      int64
 	name, tr  string
@@ -27,8 +27,7 @@ var papers = []struct {
 	{4, "proof-of-address.pdf", "Adres belgesi", true, false},
 }
 
-// show makes what only those have who are shown with everything. It is called in the
-// transaction of their account.
+// show creates the records that only the shown people have. It is called in the transaction of their account.
 func (r *run) show(ctx context.Context, p *person) error {
 	for _, part := range []func(context.Context, *person) error{r.documents, r.notices, r.wallets, r.filter,
 		r.accept, r.tell, r.decide, r.renamed} {
@@ -39,9 +38,8 @@ func (r *run) show(ctx context.Context, p *person) error {
 	return nil
 }
 
-// documents uploads the papers of every third person and of those who can log in, and has
-// them reviewed. The bytes come before the rows; where the transaction fails the next run
-// writes the same keys.
+// documents uploads the papers of every third person and of those who can log in, and reviews them. The bytes are
+// written before the rows; if the transaction fails, the next run writes the same keys.
 func (r *run) documents(ctx context.Context, p *person) error {
 	if p.place%3 != 0 && p.named == nil {
 		return nil
@@ -71,7 +69,7 @@ func (r *run) documents(ctx context.Context, p *person) error {
 		case user.Rejected:
 			c.Status, c.Reason = new(document.DeActive), new(new(document.Rejected))
 		default:
-			continue // nobody has looked at it
+			continue // it was not reviewed
 		}
 		r.Clock.set(p.CreatedAt.Add(30 * time.Minute))
 		if _, err := papersOf.Change(ctx, reviewer, true, c); err != nil {
@@ -81,7 +79,7 @@ func (r *run) documents(ctx context.Context, p *person) error {
 	return nil
 }
 
-// notes are what the service tells, by language.
+// notes are the notifications of the service, by language.
 var notes = []struct {
 	topic string
 	title map[string]string
@@ -99,7 +97,7 @@ var notes = []struct {
 			"ar": "من الاثنين إلى الأحد."}},
 }
 
-// notices tells a person some things, most of which were read.
+// notices gives a person some notifications, most of which were read.
 func (r *run) notices(ctx context.Context, p *person) error {
 	s := sourceOf(r.Seed, "notice "+p.ID, 0)
 	var read []string
@@ -150,7 +148,7 @@ func (r *run) filter(ctx context.Context, p *person) error {
 	return nil
 }
 
-// accept has most people accept the agreements that they must.
+// accept makes most people accept the required agreements.
 func (r *run) accept(ctx context.Context, p *person) error {
 	store := people.NewAgreements(r.DB)
 	s := sourceOf(r.Seed, "agreement "+p.ID, 0)

@@ -10,7 +10,7 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// named is somebody who can log in.
+// named is a person who can log in.
 type named struct {
 	who, first, last, mail, language string
 	roles                            []string
@@ -19,8 +19,7 @@ type named struct {
 	see                              string // what to look at
 }
 
-// team are those who can log in: the staff, and some of the users. They were there
-// before all others.
+// team are the people who can log in: the staff, and some of the users. They were created before all others.
 var team = []named{
 	{"administrator", "Defne", "Aksoy", "admin", "tr", []string{user.RoleAdmin}, user.Individual, user.ManuelApproved,
 		"everything: start with GET /admin/list-users and GET /admin/audit"},
@@ -41,7 +40,7 @@ var team = []named{
 // firstNumber is the first national number of the team.
 const firstNumber = 5000000001
 
-// member makes the i-th of the team.
+// member creates the i-th member of the team.
 func (r *run) member(i int) *person {
 	n := &team[i]
 	p := &person{source: sourceOf(r.Seed, "team", i), country: "TR", place: shown + i, named: n,
@@ -56,13 +55,13 @@ func (r *run) member(i int) *person {
 	return p
 }
 
-// staff reports whether p belongs to the staff. Nothing waits on these accounts, since their owners could not
+// staff reports whether p belongs to the staff. Nothing is pending on these accounts, because their owners could not
 // decide about it (D-AUTH-03).
 func (p *person) staff() bool { return p.named != nil && len(p.named.roles) > 0 }
 
 func (n named) phone(i int) string { return fmt.Sprint(firstNumber + i) }
 
-// recruit makes the accounts of the team, without passwords.
+// recruit creates the accounts of the team, without passwords.
 func (r *run) recruit(ctx context.Context) error {
 	var writes []commit.Write
 	for _, p := range r.team {
@@ -75,7 +74,7 @@ func (r *run) recruit(ctx context.Context) error {
 	return r.DB.Commit(ctx, writes...)
 }
 
-// settle gives the team everything that the accounts have which are shown.
+// settle gives the team all records of the shown accounts.
 func (r *run) settle(ctx context.Context) error { return r.once(ctx, "team", r.equip) }
 
 func (r *run) equip(ctx context.Context) error {
@@ -101,11 +100,11 @@ func (r *run) equip(ctx context.Context) error {
 	return r.neighbours(ctx, r.team)
 }
 
-// Login is how somebody logs in.
+// Login is the login of a person.
 type Login struct{ Who, Name, CountryCode, Phone, Mail, Password, See string }
 
-// finish gives the team its passwords and ends the run. They come last, so that a run
-// that is cut off leaves none that nobody was told.
+// finish gives the team its passwords and ends the run. Passwords come last, so an interrupted run leaves none that was
+// not reported.
 func (r *run) finish(s *Summary) func(context.Context) error {
 	return func(ctx context.Context) error {
 		r.Clock.at.Store(nil)

@@ -61,8 +61,7 @@ var news = []struct{ tr, en, ar, body string }{
 	{"LUNC işlemleri durduruldu", "LUNC is suspended", "تم تعليق LUNC", "LUNC yatırma ve çekme işlemleri kapalıdır."},
 }
 
-// announcements tells them over the months: past, present and future ones, drafts, and
-// one for the slider.
+// announcements creates announcements over the months: past, present and future ones, drafts, and one for the slider.
 func (r *run) announcements(ctx context.Context) error {
 	store, policy, admin := office.NewAnnouncements(r.DB), richtext.New(""), r.team[0].ID
 	for i, n := range news {

@@ -14,11 +14,10 @@ import (
 	"castellan/persistence/kit"
 )
 
-// recent is how far back deposits wait and withdrawals are in the queue.
+// recent is the age of pending deposits and of withdrawals in the queue.
 const recent = 12 * 24 * time.Hour
 
-// works makes a deposit and a withdrawal of a person who is shown, by what the wallet and the
-// staff call for them.
+// works creates a deposit and a withdrawal of a shown person, with the calls of the wallet and the staff for them.
 func (u *purse) works(ctx context.Context) error {
 	s := sourceOf(u.Seed, "wallet of "+u.ID, 0) // the same one when the transaction is repeated
 	from := u.CreatedAt.Add(time.Hour)
@@ -34,8 +33,8 @@ func (u *purse) works(ctx context.Context) error {
 	return nil
 }
 
-// arrives reports a deposit: with its sender, without it, without it at first, or as final. Of
-// those with their sender the treasury credits some later.
+// arrives reports a deposit: with its sender, without it, without it at first, or as final. The treasury credits some
+// of those with their sender later.
 func (u *purse) arrives(ctx context.Context, s source, at time.Time) error {
 	d := transaction.Report{ExternalID: u.ref, UserID: u.ID, CurrencyCode: u.a.currency, Network: u.a.network,
 		Amount: s.worth(u.a), TxID: s.hex(32), ToAddress: transaction.Address(u.user),
@@ -50,7 +49,7 @@ func (u *purse) arrives(ctx context.Context, s source, at time.Time) error {
 		d.Final = !u.credited()
 		later.Final = d.Final
 	}
-	for _, report := range []transaction.Report{d, later} { // the second one changes nothing but in case 1
+	for _, report := range []transaction.Report{d, later} { // the second one changes something only in case 1
 		u.Clock.set(at)
 		if _, err := u.doors.deposits.Report(ctx, wallet, report); err != nil {
 			return err
@@ -60,10 +59,10 @@ func (u *purse) arrives(ctx context.Context, s source, at time.Time) error {
 	return nil
 }
 
-// credited is true of a person whose deposit the treasury credits.
+// credited reports whether the treasury credits the person's deposit.
 func (p *person) credited() bool { return p.place%8 == 3 }
 
-// treasury credits deposits that wait, by the job that the console starts.
+// treasury credits pending deposits, by the job that the console starts.
 func (r *run) treasury(ctx context.Context) error {
 	claims := kit.NewIntegration(r.DB)
 	by := audit.By{UserID: r.team[2].ID}
@@ -97,7 +96,7 @@ func (r *run) treasury(ctx context.Context) error {
 	return err
 }
 
-// step is a call about a withdrawal that is in the queue.
+// step is a call about a withdrawal in the queue.
 type step func(context.Context, *purse, string) error
 
 // The calls about a withdrawal.
@@ -112,8 +111,7 @@ var (
 	hold     = decided(transaction.QueueWaiting)
 )
 
-// paths are the ways through the queue, in turn: each ends in another status or comes to it in
-// another way.
+// paths are the ways through the queue, in turn: each ends in another status or reaches it in another way.
 var paths = [][]step{
 	{},
 	{claimed},
@@ -128,7 +126,7 @@ var paths = [][]step{
 	{unfunded, resume, claimed},
 }
 
-// moved is a move of the wallet.
+// moved is a status change by the wallet.
 func moved(to transaction.QueueStatus, reason string) step {
 	return func(ctx context.Context, u *purse, id string) error {
 		m := transaction.WalletMove{ID: id, To: to, Reason: reason}
@@ -161,8 +159,8 @@ func resume(ctx context.Context, u *purse, id string) error {
 
 func (r *run) treasurer() audit.By { return audit.By{UserID: r.team[2].ID} }
 
-// leaves requests a withdrawal, half of them to an entry of the address book, and takes it
-// through the queue. The service judges it: where it refuses, there is none.
+// leaves requests a withdrawal, half of them to an entry of the address book, and takes it through the queue. The
+// service checks it: if it refuses, there is no withdrawal.
 func (u *purse) leaves(ctx context.Context, s source, at time.Time) error {
 	a := quantity(u.a, 1_000+s.Int64N(29_000))
 	if most := u.part(15); most.Cmp(a) < 0 {
@@ -204,7 +202,7 @@ func (u *purse) leaves(ctx context.Context, s source, at time.Time) error {
 	return err
 }
 
-// refused reports whether a withdrawal was judged and refused.
+// refused reports whether a withdrawal was checked and refused.
 func refused(err error) bool {
 	switch fault.CodeOf(err) {
 	case fault.AccountNotActive, fault.WithdrawalProhibited, fault.AMLRisky, fault.PairDisabled, fault.BelowMinimum,

@@ -13,8 +13,7 @@ const (
 	rippleAlphabet  = "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
 )
 
-// outside is an address on a network that nobody has the key of: its bytes are
-// accidental, and its form and checksum are right.
+// outside returns a network address without a known key: its bytes are random, and its form and checksum are valid.
 func outside(s source, network string) string {
 	switch network {
 	case "BTC":
@@ -31,7 +30,7 @@ func outside(s source, network string) string {
 	return "0x" + hex.EncodeToString(s.bytes(20))
 }
 
-// checked is Base58Check: a version and a payload with a checksum behind them.
+// checked returns Base58Check: a version and a payload, followed by a checksum.
 func checked(alphabet string, b []byte) string {
 	once := sha256.Sum256(b)
 	twice := sha256.Sum256(once[:])

@@ -16,8 +16,8 @@ import (
 	"castellan/domain/kit/amount"
 )
 
-// Tx is a transaction: money moves from the address of Key to another one. One without a
-// key makes money; it stands for everything that happens outside the example.
+// Tx is a transaction: money moves from the address of Key to another one. A transaction without a key creates money;
+// it represents everything that happens outside the example.
 type Tx struct {
 	Key      string        `json:"key,omitempty"` // public key of the sender, hexadecimal
 	Nonce    uint64        `json:"nonce"`         // each sender counts its transactions from 0
@@ -30,15 +30,14 @@ type Tx struct {
 	Sig      string        `json:"sig,omitempty"`
 }
 
-// line is a line of the chain's file: a transaction, or a block that confirms all
-// transactions before it.
+// line is a line of the chain's file: a transaction, or a block that confirms all transactions before it.
 type line struct {
 	Tx    *Tx    `json:"tx,omitempty"`
 	Block uint64 `json:"block,omitempty"`
 }
 
-// ID is the hash of the transaction. Signatures are deterministic, so that signing the same
-// intent again gives the same transaction.
+// ID is the hash of the transaction. Signatures are deterministic, so signing the same intent again gives the same
+// transaction.
 func (t Tx) ID() string {
 	sum := sha256.Sum256(t.text())
 	return "0x" + hex.EncodeToString(sum[:])
@@ -52,7 +51,7 @@ func (t Tx) text() []byte {
 	return text
 }
 
-// From is the address of the sender, "" for new money.
+// From returns the address of the sender, "" for new money.
 func (t Tx) From() string {
 	if t.Key == "" {
 		return ""
@@ -61,13 +60,13 @@ func (t Tx) From() string {
 	return addressOf(key)
 }
 
-// addressOf is the address of a public key. It has the form of an address of Ethereum.
+// addressOf returns the address of a public key. It has the form of an Ethereum address.
 func addressOf(public []byte) string {
 	sum := sha256.Sum256(public)
 	return "0x" + hex.EncodeToString(sum[:20])
 }
 
-// Signed is the transaction with the signature of its sender.
+// Signed returns the transaction with the signature of its sender.
 func (t Tx) Signed(key ed25519.PrivateKey) Tx {
 	t.Key, t.Sig = hex.EncodeToString(key.Public().(ed25519.PublicKey)), ""
 	t.Sig = hex.EncodeToString(ed25519.Sign(key, t.text()))
@@ -84,7 +83,7 @@ func (t Tx) verify() error {
 	return nil
 }
 
-// The refusals of a transaction.
+// The errors of a refused transaction.
 var (
 	errNonce = errors.New("the nonce is not the next one of the sender")
 	errFunds = errors.New("the sender does not have the amount")
@@ -99,12 +98,12 @@ type Mined struct {
 
 type purse struct{ address, currency, network string }
 
-// Chain is a blockchain in a file of JSON lines. Several processes may use it at once: a
-// writer holds a lock on the file, and an accepted line is on the disk. A line that a crash
-// cut off was never accepted; the next writer removes it.
+// Chain is a blockchain in a file of JSON lines. Several processes may use it at once: a writer holds a lock on the
+// file, and an accepted line is on the disk. A line that a crash truncated was never accepted; the next writer removes
+// it.
 type Chain struct {
 	file   *os.File
-	offset int64 // of the first byte that was not read
+	offset int64 // of the first unread byte
 
 	Txs    []Mined
 	Height uint64
@@ -115,7 +114,7 @@ type Chain struct {
 	balances map[purse]amount.Amount
 }
 
-// OpenChain opens the chain of a file, which is made where it is missing.
+// OpenChain opens the chain in a file, and creates the file if it is missing.
 func OpenChain(path string) (*Chain, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -126,13 +125,13 @@ func OpenChain(path string) (*Chain, error) {
 	return c, c.Refresh()
 }
 
-// Refresh reads what other processes have added.
+// Refresh reads the lines that other processes have added.
 func (c *Chain) Refresh() error {
 	r := bufio.NewReader(io.NewSectionReader(c.file, c.offset, 1<<62))
 	for {
 		text, err := r.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return nil // what is left is not a whole line yet
+			return nil // the rest is not a complete line yet
 		}
 		if err != nil {
 			return err
@@ -169,12 +168,12 @@ func (c *Chain) apply(l line) {
 	c.Txs = append(c.Txs, t)
 }
 
-// Balance is what an address has.
+// Balance returns the balance of an address.
 func (c *Chain) Balance(address, currency, network string) amount.Amount {
 	return c.balances[purse{address, currency, network}]
 }
 
-// Next is the nonce of the sender's next transaction.
+// Next returns the nonce of the sender's next transaction.
 func (c *Chain) Next(key string) uint64 { return c.next[key] }
 
 // Find finds a transaction by its id.
@@ -191,7 +190,7 @@ func (c *Chain) at(index map[string]int, key string) (Mined, bool) {
 	return c.Txs[i], true
 }
 
-// Confirmations is how many blocks there are since a transaction, its own included.
+// Confirmations returns the number of blocks since a transaction, including its own.
 func (c *Chain) Confirmations(m Mined) uint64 {
 	if m.Block == 0 {
 		return 0
@@ -199,8 +198,8 @@ func (c *Chain) Confirmations(m Mined) uint64 {
 	return c.Height - m.Block + 1
 }
 
-// Send adds transactions, all or none. One that is on the chain is not added again, so
-// sending twice does no harm. Errors: errNonce, errFunds, those of the file.
+// Send adds transactions, all or none. A transaction that is on the chain is not added again, so sending twice is
+// harmless. Errors: errNonce, errFunds, those of the file.
 func (c *Chain) Send(all ...Tx) error {
 	return c.write(func() (lines []line, err error) {
 		for _, t := range all {
@@ -263,7 +262,7 @@ func (c *Chain) write(plan func() ([]line, error)) error {
 			return err
 		}
 	}
-	if err := c.file.Truncate(c.offset); err != nil { // a line that a crash cut off
+	if err := c.file.Truncate(c.offset); err != nil { // a line that a crash truncated
 		return err
 	}
 	if _, err := c.file.WriteAt(text.Bytes(), c.offset); err != nil {

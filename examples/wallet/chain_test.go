@@ -38,7 +38,7 @@ func TestChain(t *testing.T) {
 	first := money("0xa", "2")
 	first.Memo = "w-1"
 	send(c, errFunds, first.Signed(key))
-	send(c, nil, money(us, "3"), first.Signed(key)) // pays with what it gets beside it
+	send(c, nil, money(us, "3"), first.Signed(key)) // pays with money from the same call
 	send(other, nil, first.Signed(key))             // the same one again
 	second := money("0xb", "1")
 	send(other, errNonce, second.Signed(key))
@@ -72,7 +72,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// A line that a crash cut off is not part of the chain, and the next writer removes it.
+// A line that a crash truncated is not part of the chain, and the next writer removes it.
 func TestChainAfterACrash(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "chain")
 	c := open(t, path)

@@ -12,7 +12,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// deposits looks for new deposits on the chain and reports what has changed of them.
+// deposits looks for new deposits on the chain and reports the changes.
 func (w *Wallet) deposits(ctx context.Context) error {
 	users, err := Users(w.Dir, w.Keys) // after the chain was read: an address is older than its payments
 	if err != nil {
@@ -41,7 +41,7 @@ func (w *Wallet) deposits(ctx context.Context) error {
 	return nil
 }
 
-// deposit reports a deposit where there is something new.
+// deposit reports a deposit if it has changed.
 func (w *Wallet) deposit(ctx context.Context, d Deposit) error {
 	if d.Step == Done {
 		return nil
@@ -89,8 +89,8 @@ func (w *Wallet) deposit(ctx context.Context, d Deposit) error {
 	return w.put(entry{Deposits: []Deposit{d}})
 }
 
-// decided notes a decision of the treasury. A deposit that waits for its sender again needs
-// another sender than before.
+// decided records a decision of the treasury. A deposit that waits for its sender again needs another sender than
+// before.
 func (w *Wallet) decided(ev client.IntegrationEvent, e *entry) {
 	d, found := w.State.Deposits[ev.Data["externalId"]]
 	if !found || d.Step == Done {

@@ -1,10 +1,10 @@
-// Command wallet plays the wallet of a platform beside Castellan: it sees deposits on a
-// chain and reports them, takes withdrawals from the events, signs, sends and reports them.
-// It is an example to learn from and a neighbour to test with, not a wallet for real money.
+// Command wallet simulates the wallet of a platform beside Castellan. It detects deposits on a chain and reports them.
+// It takes withdrawals from the events, signs, sends and reports them. It is an example and a test counterpart, not a
+// wallet for real money.
 //
-// The one idea: a decision is on the disk before it is carried out. What the wallet reads is
-// stored together with how far it has read; a signature is preceded by its nonce. So the
-// wallet can be killed at any instant and goes on without losing or doubling anything.
+// The one idea: a decision is on the disk before it is executed. Events and chain data are stored together with their
+// read positions, and a nonce is stored before its signature. So the wallet can be killed at any instant and continues
+// without losing or doubling anything.
 //
 // Start reading at Wallet.pass in wallet.go, then withdrawals.go.
 package main

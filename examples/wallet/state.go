@@ -19,15 +19,15 @@ import (
 	"castellan/domain/kit/amount"
 )
 
-// Step is where the wallet is with a withdrawal or a deposit.
+// Step is the wallet's progress with a withdrawal or a deposit.
 type Step string
 
-// The steps of a withdrawal. Failing, Empty and Signed are decisions: each is on the disk
-// before it is carried out, and a withdrawal that is Failing or Signed never goes back.
+// The steps of a withdrawal. Failing, Empty and Signed are decisions: each is on the disk before it is executed, and a
+// withdrawal that is Failing or Signed never goes back.
 const (
 	Queued  Step = "queued"  // read from the events; claim it next
 	Failing Step = "failing" // it will not be signed; report failed next
-	Empty   Step = "empty"   // the hot wallet does not have it; report that next
+	Empty   Step = "empty"   // the hot wallet has too little; report that next
 	Parked  Step = "parked"  // reported; withdrawal.resumed puts it back to Queued
 	Signed  Step = "signed"  // its nonce and its transaction are decided; send it, report sent
 	Sent    Step = "sent"    // reported; report finalized when it is confirmed
@@ -40,10 +40,10 @@ const (
 	Named   Step = "named"   // reported with its sender
 )
 
-// Done is the last step of both; Outcome is the status that the service has.
+// Done is the last step of both; Outcome is the status in the service.
 const Done Step = "done"
 
-// Withdrawal is what the wallet knows of a withdrawal.
+// Withdrawal is the wallet's record of a withdrawal.
 type Withdrawal struct {
 	ID       string        `json:"id"`
 	Currency string        `json:"currency"`
@@ -57,7 +57,7 @@ type Withdrawal struct {
 	Outcome  string        `json:"outcome,omitempty"`
 }
 
-// Deposit is what the wallet knows of a deposit.
+// Deposit is the wallet's record of a deposit.
 type Deposit struct {
 	TxID    string          `json:"txId"`
 	UserID  string          `json:"userId"`
@@ -66,8 +66,7 @@ type Deposit struct {
 	Outcome string          `json:"outcome,omitempty"`
 }
 
-// entry is a line of the journal: what changed, together with the places up to which the
-// events and the chain were read when it did.
+// entry is a line of the journal: a change, together with the read positions of the events and the chain at that time.
 type entry struct {
 	Cursor      string       `json:"cursor,omitempty"`
 	Scanned     int          `json:"scanned,omitempty"`
@@ -75,8 +74,8 @@ type entry struct {
 	Deposits    []Deposit    `json:"deposits,omitempty"`
 }
 
-// State is the wallet's memory, in a journal of JSON lines. A change is on the disk before
-// Put returns. One process has it at a time.
+// State is the wallet's memory, in a journal of JSON lines. A change is on the disk before Put returns. Only one
+// process can open it.
 type State struct {
 	Cursor      string
 	Scanned     int // transactions of the chain
@@ -86,7 +85,7 @@ type State struct {
 	file *os.File
 }
 
-// OpenState reads the journal of a folder and keeps other processes from it.
+// OpenState reads the journal of a folder and locks it against other processes.
 func OpenState(dir string) (*State, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "journal.jsonl"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -100,7 +99,7 @@ func OpenState(dir string) (*State, error) {
 	for r := bufio.NewReader(f); ; {
 		text, err := r.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			break // what is left was cut off by a crash before Put returned
+			break // a crash truncated the rest before Put returned
 		}
 		if err != nil {
 			return nil, err
@@ -134,8 +133,8 @@ func (s *State) apply(e entry) {
 	}
 }
 
-// Put makes a change durable, then visible. After an error the process must end: the
-// journal may have the change or not, and the next start reads which.
+// Put makes a change durable, then visible. After an error the process must exit: the journal may or may not have the
+// change, and the next start reads which.
 func (s *State) Put(e entry) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -154,7 +153,7 @@ func (s *State) Put(e entry) error {
 // Keys are the wallet's keys, all derived from one seed.
 type Keys struct{ seed []byte }
 
-// OpenKeys reads the seed of a folder, and makes one for a new folder.
+// OpenKeys reads the seed of a folder, and creates one in a new folder.
 func OpenKeys(dir string) (Keys, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "senders"), 0o700); err != nil {
 		return Keys{}, err
@@ -173,7 +172,7 @@ func OpenKeys(dir string) (Keys, error) {
 	return Keys{seed}, err
 }
 
-// writeOnce makes a file with its whole content, or fails with os.ErrExist.
+// writeOnce creates a file with its whole content, or fails with os.ErrExist.
 func writeOnce(path string, text []byte) error {
 	temporary, err := writeTemporary(path, text)
 	if err != nil {
@@ -198,16 +197,16 @@ func (k Keys) derive(name string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(mac.Sum(nil))
 }
 
-// Hot is the key of the hot wallet, which pays withdrawals.
+// Hot returns the key of the hot wallet, which pays withdrawals.
 func (k Keys) Hot() ed25519.PrivateKey { return k.derive("hot") }
 
-// Deposit is the key of a user's deposit address.
+// Deposit returns the key of a user's deposit address.
 func (k Keys) Deposit(userID string) ed25519.PrivateKey { return k.derive("deposit/" + userID) }
 
 func addressFor(key ed25519.PrivateKey) string { return addressOf(key.Public().(ed25519.PublicKey)) }
 
-// AddUser keeps the user's deposit address among those that the wallet watches. It is on
-// the disk before AddUser returns, hence before anybody can pay to it.
+// AddUser adds the user's deposit address to the watched addresses. It is on the disk before AddUser returns, hence
+// before the address can receive a payment.
 func AddUser(dir, userID string) error {
 	f, err := os.OpenFile(filepath.Join(dir, "users"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -217,7 +216,7 @@ func AddUser(dir, userID string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Users are the users with a deposit address, by the address.
+// Users returns the users with a deposit address, by the address.
 func Users(dir string, k Keys) (map[string]string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "users"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -232,7 +231,7 @@ func Users(dir string, k Keys) (map[string]string, error) {
 	return users, nil
 }
 
-// SetSender keeps the sender of a deposit for the wallet that runs.
+// SetSender stores the sender of a deposit for the running wallet.
 func SetSender(dir, txID string, sender json.RawMessage) error {
 	path := senderFile(dir, txID)
 	temporary, err := writeTemporary(path, sender)
@@ -242,7 +241,7 @@ func SetSender(dir, txID string, sender json.RawMessage) error {
 	return os.Rename(temporary, path)
 }
 
-// Sender is the sender of a deposit, nil where it is not known.
+// Sender returns the sender of a deposit, nil if it is unknown.
 func Sender(dir, txID string) (json.RawMessage, error) {
 	text, err := os.ReadFile(senderFile(dir, txID))
 	if errors.Is(err, os.ErrNotExist) {

@@ -17,7 +17,7 @@ import (
 	"castellan/client"
 )
 
-// Wallet is a wallet that runs.
+// Wallet is a running wallet.
 type Wallet struct {
 	Options
 	Service *client.Client
@@ -42,8 +42,8 @@ type Options struct {
 	Crash         float64
 }
 
-// Run works until ctx ends. An error says that the wallet's own files failed; refusals of
-// the service and lost connections are logged and tried again.
+// Run works until ctx ends. An error means that the wallet's own files failed; refusals of the service and lost
+// connections are logged and retried.
 func (w *Wallet) Run(ctx context.Context) error {
 	w.unlock()
 	mined := time.Now()
@@ -73,7 +73,7 @@ func (w *Wallet) Run(ctx context.Context) error {
 	}
 }
 
-// unlock takes the key of the hot wallet.
+// unlock derives the key of the hot wallet.
 func (w *Wallet) unlock() {
 	w.hot = w.Keys.Hot()
 	w.hotKey = hex.EncodeToString(w.hot.Public().(ed25519.PublicKey))
@@ -82,8 +82,8 @@ func (w *Wallet) unlock() {
 // ownError is a failure of the wallet's own files.
 type ownError struct{ error }
 
-// pass does everything that can be done now. It ends with the first request that got no
-// answer: the next pass begins where this one stopped.
+// pass does everything that is possible now. It ends with the first request without an answer: the next pass begins
+// where this one stopped.
 func (w *Wallet) pass(ctx context.Context) error {
 	for _, do := range []func(context.Context) error{w.deposits, w.events, w.withdrawals} {
 		if err := do(ctx); err != nil {
@@ -113,11 +113,11 @@ func (w *Wallet) mayCrash() {
 
 // chance is true with a probability.
 func chance(p float64) bool {
-	return rand.Float64() < p // #nosec G404: it decides what the example pretends
+	return rand.Float64() < p // #nosec G404: it decides about a simulated failure
 }
 
-// events reads what the platform wants. The cursor and what the events mean are one line of
-// the journal: after a crash none is missed, and none is taken twice.
+// events reads the requests of the platform. The cursor and the effects of the events are one line of the journal:
+// after a crash none is missed, and none is applied twice.
 func (w *Wallet) events(ctx context.Context) error {
 	for {
 		const limit = 200
@@ -141,8 +141,7 @@ func (w *Wallet) events(ctx context.Context) error {
 	}
 }
 
-// take adds to an entry what an event means. It looks at the state before the entry, and at
-// what the entry has by then.
+// take adds the effect of an event to an entry. It uses the state before the entry, and the entry's content so far.
 func (w *Wallet) take(ev client.IntegrationEvent, e *entry) {
 	id := ev.Data["withdrawalId"]
 	known, found := w.State.Withdrawals[id]
@@ -163,7 +162,7 @@ func (w *Wallet) take(ev client.IntegrationEvent, e *entry) {
 			return
 		}
 	case "withdrawal.resumed":
-		// One that is signed stays so: its transaction may be on the chain.
+		// A signed withdrawal stays signed: its transaction may be on the chain.
 		if !found || known.Step != Empty && known.Step != Parked {
 			return
 		}
@@ -182,8 +181,8 @@ func (w *Wallet) take(ev client.IntegrationEvent, e *entry) {
 	e.Withdrawals = append(e.Withdrawals, known)
 }
 
-// losing is a connection that loses answers: the service has done what was asked, and the
-// wallet does not hear of it.
+// losing is a connection that loses answers: the service has executed the request, and the wallet does not receive the
+// answer.
 type losing struct {
 	http.RoundTripper
 	p float64

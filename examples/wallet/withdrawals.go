@@ -13,11 +13,11 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// checkEvery is how often the wallet asks about withdrawals that wait for an administrator.
+// checkEvery is how often the wallet queries withdrawals that wait for an administrator.
 const checkEvery = 2 * time.Second
 
-// withdrawals takes each withdrawal as far as it goes now. Those with a nonce come first, in
-// the order of their nonces: the chain takes them in no other.
+// withdrawals advances each withdrawal as far as possible now. Those with a nonce come first, in the order of their
+// nonces: the chain accepts no other order.
 func (w *Wallet) withdrawals(ctx context.Context) error {
 	all := slices.SortedFunc(maps.Values(w.State.Withdrawals), func(a, b Withdrawal) int {
 		if a.Step == Signed && b.Step == Signed {
@@ -55,8 +55,8 @@ func rank(s Step) int {
 	return 1
 }
 
-// step takes one step of a withdrawal and returns it as it is then, to be made durable.
-// Each step may be repeated after a crash. An error says that there was no answer.
+// step executes one step of a withdrawal and returns its new state, to be made durable. Each step may be repeated after
+// a crash. An error means that there was no answer.
 func (w *Wallet) step(ctx context.Context, x Withdrawal, check bool) (Withdrawal, error) {
 	switch x.Step {
 	case Queued:
@@ -82,12 +82,11 @@ func (w *Wallet) step(ctx context.Context, x Withdrawal, check bool) (Withdrawal
 	return x, nil
 }
 
-// claim takes a withdrawal from the queue and decides what becomes of it. After the claim no
-// administrator can cancel it. The decision is durable before it is carried out: a wallet
-// that was killed never signs what it had begun to refuse, and never signs twice.
+// claim takes a withdrawal from the queue and decides about it. After the claim no administrator can cancel it. The
+// decision is durable before it is executed. So a killed wallet never signs a withdrawal that it had begun to refuse,
+// and never signs twice.
 func (w *Wallet) claim(ctx context.Context, x Withdrawal) (Withdrawal, error) {
-	// The journal knows nothing of a transaction, but the chain may: the journal could be an
-	// old copy. Look there first.
+	// The journal has no transaction, but the chain may: the journal could be an old copy. Look there first.
 	if m, found := w.Chain.FindMemo(w.hotKey, x.ID); found {
 		x.Step, x.Nonce, x.TxID = Signed, m.Nonce, m.ID
 		return x, nil
@@ -108,7 +107,7 @@ func (w *Wallet) claim(ctx context.Context, x Withdrawal) (Withdrawal, error) {
 	return x, nil
 }
 
-// free is what the hot wallet can pay: its balance less what is signed and not sent.
+// free returns the amount that the hot wallet can pay: its balance less the signed transactions that are not sent.
 func (w *Wallet) free(x Withdrawal) amount.Amount {
 	has := w.Chain.Balance(addressFor(w.hot), x.Currency, x.Network)
 	for _, other := range w.State.Withdrawals {
@@ -132,13 +131,13 @@ func (w *Wallet) nextNonce() uint64 {
 	return next
 }
 
-// tx is the transaction of a withdrawal that has its nonce: the same one at every call.
+// tx returns the transaction of a withdrawal that has its nonce: the same one at every call.
 func (w *Wallet) tx(x Withdrawal) Tx {
 	return Tx{Nonce: x.Nonce, To: x.Address, Tag: x.Tag, Currency: x.Currency, Network: x.Network, Amount: x.Amount,
 		Memo: x.ID}.Signed(w.hot)
 }
 
-// send puts the transaction of a withdrawal on the chain, where it is not there.
+// send puts the transaction of a withdrawal on the chain, unless it is there.
 func (w *Wallet) send(x Withdrawal) error {
 	if _, found := w.Chain.Find(x.TxID); found {
 		return nil
@@ -151,9 +150,8 @@ func (w *Wallet) send(x Withdrawal) error {
 	return nil
 }
 
-// report reports a move, and returns the withdrawal at its next step. The service answers a
-// repeated move with the record. Where it refuses the move, the withdrawal has moved on
-// without the wallet; then its status decides.
+// report reports a status change, and returns the withdrawal at its next step. The service answers a repeated change
+// with the record. If it refuses the change, the withdrawal has changed without the wallet; then its status decides.
 func (w *Wallet) report(ctx context.Context, x Withdrawal, m client.WithdrawalMove, next Step) (Withdrawal, error) {
 	w.mayCrash()
 	r, err := w.Service.MoveWithdrawal(ctx, x.ID, m)
@@ -186,7 +184,7 @@ func (w *Wallet) ask(ctx context.Context, x Withdrawal) (Withdrawal, error) {
 		}
 		x.Step, x.Outcome = Done, r.Status
 	case x.Step == Parked && r.Status == "processing":
-		x.Step = Empty // an old claim came late: report again that there is no money
+		x.Step = Empty // an old claim came late: report the lack of money again
 	case x.Step == Signed && r.Status == "sent" && r.TxID == x.TxID:
 		x.Step = Sent
 	case x.Step == Queued && r.Status == "waitingApproval":

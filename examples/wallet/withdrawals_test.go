@@ -13,10 +13,10 @@ import (
 	"castellan/client"
 )
 
-// desk plays the service with one withdrawal. Its moves are those of docs/neighbours.md.
+// desk simulates the service with one withdrawal. Its status changes are those of docs/neighbours.md.
 type desk struct {
 	status, txID string
-	moves        []string // that it carried out
+	moves        []string // that it executed
 	drop         string   // the move whose answer is lost, once
 }
 
@@ -51,7 +51,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"data":{"id":"w-1","status":%q,"txId":%q}}`, d.status, d.txID)
 }
 
-// wallet returns a wallet of a folder with a full purse, which looks at the service once.
+// wallet returns a wallet in a folder with a full purse, which calls the service once.
 func wallet(t *testing.T, d *desk, dir string) *Wallet {
 	t.Helper()
 	server := httptest.NewServer(d)
@@ -152,8 +152,8 @@ func TestWithdrawalSteps(t *testing.T) {
 	}
 }
 
-// What the wallet has decided to refuse it never signs, also where it stopped before the
-// report and would decide otherwise now.
+// A withdrawal that the wallet has decided to refuse is never signed, also if the wallet stopped before the report and
+// would decide differently now.
 func TestDecisionSurvives(t *testing.T) {
 	d := &desk{status: "processing"}
 	w := wallet(t, d, t.TempDir())

@@ -1,9 +1,7 @@
-// Package apidoc holds answers of the service against its published document,
-// docs/openapi.json, so that tests notice what the document does not say. It
-// serves tests only.
+// Package apidoc checks answers of the service against its published document, docs/openapi.json, so that tests detect
+// undocumented answers. Only tests use it.
 //
-// The one idea: every answer that a test sees is checked, not a chosen few. Start
-// reading at Check.
+// The one idea: every answer of a test is checked, not a selection. Start reading at Check.
 package apidoc
 
 import (
@@ -46,7 +44,7 @@ func Load(text []byte) (*Document, error) {
 	return d, d.compiler.AddResource(resource, parsed)
 }
 
-// Published returns the golden document of the repository that the test runs in.
+// Published returns the golden document of the repository in which the test runs.
 var Published = sync.OnceValue(func() *Document {
 	root, err := os.Getwd()
 	for err == nil {
@@ -66,17 +64,15 @@ var Published = sync.OnceValue(func() *Document {
 	return d
 })
 
-// byHTTP are the refusals that HTTP itself can make at every path; the document
-// has them as its default response.
+// byHTTP are the errors that HTTP itself can cause at every path; the document has them as its default response.
 var byHTTP = []int{http.StatusMethodNotAllowed, http.StatusRequestTimeout, http.StatusRequestHeaderFieldsTooLarge}
 
-// declared are the headers that must not come undeclared.
+// declared are the headers that must be declared.
 var declared = []string{"x-auth", "p-auth", "ot-auth", "retry-after", "link", "x-total-count", "device-signature-nonce"}
 
-// Check returns an error for an answer that the document does not allow: an
-// undeclared status, code, header or media type, or a body that its schema
-// refuses. Paths outside the document pass, and so does a challenge in front of
-// an endpoint, which an installation may configure.
+// Check returns an error for an answer that the document does not permit: an undeclared status, code, header or media
+// type, or a body that violates its schema. Paths outside the document pass, and so does a challenge in front of an
+// endpoint, which an installation may configure.
 func (d *Document) Check(method, path string, status int, header http.Header, body []byte) error {
 	path, _, _ = strings.Cut(path, "?")
 	op, at := d.operation(method, path)
@@ -106,7 +102,7 @@ func (d *Document) Check(method, path string, status int, header http.Header, bo
 	if content[kind] == nil {
 		return fmt.Errorf("%s %s: %d: the media type %q is not declared", method, path, status, kind)
 	}
-	if binary(content[kind]) { // bytes that no schema describes
+	if binary(content[kind]) { // bytes without a schema
 		return nil
 	}
 	if err := d.validate(at+"/content/"+escape(kind)+"/schema", body); err != nil {
@@ -121,7 +117,7 @@ func binary(media any) bool {
 	return schema["format"] == "binary"
 }
 
-// operation is what the document says of a request, and where.
+// operation returns the operation of a request, and its position in the document.
 func (d *Document) operation(method, path string) (op map[string]any, at string) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -175,8 +171,8 @@ func knownCode(response map[string]any, body []byte) error {
 	return nil
 }
 
-// guarding reports whether the answer is the challenge that the configuration put
-// in front of an endpoint (mfa.guarded), or the refusal to start it.
+// guarding reports whether the answer is the challenge that the configuration put in front of an endpoint
+// (mfa.guarded), or the refusal to start it.
 func guarding(op map[string]any, status int, header http.Header, body []byte) bool {
 	if op["x-starts-action"] != nil {
 		return false
@@ -192,8 +188,7 @@ func escape(part string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(part)
 }
 
-// Test sends a request to an application and checks its answer. The error names
-// what the document does not allow.
+// Test sends a request to an application and checks its answer. The error describes the violation of the document.
 func Test(app interface {
 	Test(r *http.Request, msTimeout ...int) (*http.Response, error)
 }, r *http.Request) (*http.Response, error) {

@@ -16,7 +16,7 @@ var areaLayers = map[string][]string{
 	"persistence": {"engine", "record", "migrations", "persistencetest"},
 }
 
-// areaOf is the place of a package in areas. It is -1 for a package of no area: the root of a layer, a folder that
+// areaOf returns the index of a package in areas. It is -1 for a package of no area: the root of a layer, a folder that
 // every area shares, and the other layers.
 func areaOf(dir string) int {
 	layer, rest, _ := strings.Cut(dir, "/")
@@ -27,7 +27,7 @@ func areaOf(dir string) int {
 	return slices.Index(areas, area)
 }
 
-// misplaced answers "" or why a package of a divided layer is in no area.
+// misplaced returns why a package of a divided layer is in no area, or "".
 func misplaced(dir string) string {
 	layer, rest, below := strings.Cut(dir, "/")
 	shared, divided := areaLayers[layer]
@@ -38,7 +38,7 @@ func misplaced(dir string) string {
 	return area + " is no area: " + strings.Join(areas, ", ")
 }
 
-// againstOrder answers "" or why the package in folder dir may not import the package in folder local.
+// againstOrder returns why the package in folder dir may not import the package in folder local, or "".
 func againstOrder(dir, local string) string {
 	from, to := areaOf(dir), areaOf(local)
 	if from < 0 || to <= from {
@@ -47,7 +47,7 @@ func againstOrder(dir, local string) string {
 	return "the area " + areas[to] + " comes after " + areas[from]
 }
 
-// maxFiles is the number of source files, tests included, that a folder may have.
+// maxFiles is the maximum number of source files in a folder, including tests.
 const maxFiles = 30
 
 // crowded names the folders with more files, and the reason.

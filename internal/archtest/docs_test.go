@@ -52,7 +52,7 @@ var (
 	noSlug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// Every relative link of the documents leads to a file, and its part behind # to a heading there.
+// Every relative link of the documents leads to a file, and its part after # to a heading there.
 func TestLinks(t *testing.T) {
 	all := texts(t)
 	links := 0
@@ -85,7 +85,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// anchors are the names of a document's headings in links.
+// anchors returns the names of a document's headings in links.
 func anchors(text string) []string {
 	var names []string
 	for _, found := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -95,25 +95,25 @@ func anchors(text string) []string {
 	return names
 }
 
-// number is one of those that follow the first in "D-GEN-03, 05 and 07".
+// number matches the numbers that follow the first in "D-GEN-03, 05 and 07".
 var number = regexp.MustCompile(`\d\d`)
 
-// Every decision that is cited anywhere has its text in docs/decisions, once.
+// Every cited decision has its text in docs/decisions, once.
 func TestDecisionsAreDefined(t *testing.T) {
 	testDefined(t, "docs/decisions", 100, func(name string) bool { return path.Dir(name) == "docs/decisions" },
 		regexp.MustCompile(`\b(D-[A-Z0-9]+-)(\d\d)((?:(?:,| and) \d\d\b)*)`),
 		regexp.MustCompile(`(?m)^## (D-[A-Z0-9]+-\d\d): `))
 }
 
-// Every rule of security and reliability that is cited anywhere has its line in docs/security.md, once.
+// Every cited rule of security and reliability has its line in docs/security.md, once.
 func TestSecurityRulesAreDefined(t *testing.T) {
 	testDefined(t, "docs/security.md", 30, func(name string) bool { return name == "docs/security.md" },
 		regexp.MustCompile(`\b((?:SEC|REL)-)(\d\d)((?:(?:,| and) \d\d\b)*)`),
 		regexp.MustCompile(`(?m)^- \*\*((?:SEC|REL)-\d\d)\*\*: `))
 }
 
-// testDefined fails for a number that cited finds in any file and defined in no file of the place. Cited has three
-// groups: the letters, the first number, the numbers after it. Fewer numbers than least say that the search is broken.
+// testDefined fails for a number that cited finds in any file and defined in no file of the place. cited has three
+// groups: the letters, the first number, the numbers after it. Fewer numbers than least mean that the search is broken.
 func testDefined(t *testing.T, place string, least int, inPlace func(file string) bool, cited, defined *regexp.Regexp) {
 	t.Helper()
 	all := texts(t)

@@ -17,11 +17,11 @@ import (
 	"testing"
 )
 
-// money are the slices of which no file holds a floating point number (D-GEN-08). A file of domain, persistence or
-// http that imports one of them is held to it too: it has their rows, or their shapes on the wire.
+// money are the slices whose files contain no floating point number (D-GEN-08). The rule also applies to a file of
+// domain, persistence or http that imports one of them, because it has their rows or their wire format.
 var money = []string{"domain/kit/amount", "domain/money/currency", "domain/money/ledger", "domain/money/rate"}
 
-// exact reports whether a file is held to money's rule.
+// exact reports whether the rule for money applies to a file.
 func exact(t *testing.T, root, file string) bool {
 	t.Helper()
 	dir, err := filepath.Rel(root, filepath.Dir(file))
@@ -41,8 +41,8 @@ func exact(t *testing.T, root, file string) bool {
 	})
 }
 
-// No expression, variable, field or constant of the files that hold money has a floating point type. The compiler's
-// types decide, so a name, an alias or a library cannot hide one.
+// No expression, variable, field or constant in the files with money has a floating point type. The compiler's types
+// decide, so a name, an alias or a library cannot hide one.
 func TestMoneyIsExact(t *testing.T) {
 	root := moduleRoot(t)
 	packages := listed(t, root, "./domain/...", "./persistence/...", "./http/...")
@@ -98,7 +98,7 @@ type listedPackage struct {
 	GoFiles                 []string
 }
 
-// listed are packages and all that they import, with the files of the compiler that hold their types.
+// listed returns packages and all their imports, with the compiler's files of their types.
 func listed(t *testing.T, root string, patterns ...string) map[string]listedPackage {
 	t.Helper()
 	list := exec.Command("go", append([]string{"list", "-export", "-deps",
@@ -127,7 +127,7 @@ func listed(t *testing.T, root string, patterns ...string) map[string]listedPack
 	return packages
 }
 
-// floats tells where the files of a package hold a floating point number.
+// floats returns the places where a package's files contain a floating point number.
 func floats(t *testing.T, p listedPackage, packages map[string]listedPackage, files []string) (found []string) {
 	t.Helper()
 	positions := token.NewFileSet()
@@ -173,7 +173,7 @@ func floats(t *testing.T, p listedPackage, packages map[string]listedPackage, fi
 }
 
 // isFloat reports whether a value of the type is, or directly consists of, floating point numbers. The fields of a
-// struct are looked at where the struct is declared.
+// struct are checked at its declaration.
 func isFloat(of types.Type) bool {
 	switch of := of.Underlying().(type) {
 	case *types.Basic:

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// The documents of security name tests and files that exist, and the checklist of ASVS names no requirement twice and
-// says of each what state it is in.
+// The security documents name existing tests and files. The ASVS checklist names each requirement once, with its state.
 func TestSecurityDocumentsNameWhatExists(t *testing.T) {
 	all := texts(t)
 	tests := map[string]bool{}

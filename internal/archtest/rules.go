@@ -1,12 +1,11 @@
-// Package archtest keeps the import rules of docs/architecture.md, section 3,
-// true: its test reads every Go file of the project and fails on the first
-// import, package name or path that the plan does not allow.
+// Package archtest enforces the import rules of docs/architecture.md, section 3. Its test reads every Go file of the
+// project and fails on the first import, package name or path that the plan does not permit.
 //
-// The one idea: the plan's table stands here as data. A rule that is wrong is changed
-// here and in the plan in the same commit. Start reading at layers.
+// The one idea: the plan's table is data here. A wrong rule is changed here and in the plan in the same commit. Start
+// reading at layers.
 //
-// Files are parsed, not compiled, so the rules also hold for files that a build
-// tag leaves out, and a package that does not compile yet cannot hide another.
+// Files are parsed, not compiled. So the rules also apply to files that a build tag excludes, and a package that does
+// not compile cannot hide another.
 package archtest
 
 import (
@@ -18,9 +17,8 @@ import (
 
 const module = "castellan"
 
-// layer says what the packages of one top-level folder may import besides the
-// standard library and their own folder. Test files are free, and so are packages
-// made for tests, which in turn no other package may import.
+// layer defines what the packages of one top-level folder may import besides the standard library and their own folder.
+// Test files have no limits, nor have packages made for tests, which no other package may import.
 type layer struct {
 	ours  []string // folders of this module
 	their []string // modules of others, without a version; "*" is every one
@@ -49,30 +47,29 @@ var layers = map[string]layer{
 			"github.com/valyala/fasthttp", "github.com/danielgtaylor/huma"},
 	},
 	"web": {},
-	// What is said of an error and how a device signs is said once.
+	// The errors and the signature of a device are defined once.
 	"client": {ours: []string{"domain/access/device", "domain/kit/fault"}, their: []string{"github.com/gobwas/ws"}},
-	// A neighbour has what a client has, and money as it is on the wire.
+	// A neighbour has the packages of a client, and money in its wire format.
 	"examples": {ours: []string{"client", "domain/kit/amount", "domain/kit/fault"}},
 	"cmd":      {ours: []string{"*"}, their: []string{"*"}},
 	"test":     {ours: []string{"*"}, their: []string{"*"}},
 	"internal": {ours: []string{"*"}, their: []string{"*"}},
-	"tools":    {their: []string{"*"}}, // a module of its own
+	"tools":    {their: []string{"*"}}, // a separate module
 }
 
-// fewerOurs names the packages that may know less of this module than their
-// folder. The engine of persistence knows no slice.
+// fewerOurs names the packages that may import less of this module than their folder. The engine of persistence imports
+// no slice.
 var fewerOurs = map[string][]string{
 	"persistence/engine": {"domain/kit/commit", "domain/kit/fault"},
 }
 
-// exceptions lets one package use a library whose work its rule is: a password
-// hash is argon2id over normalised text. Nothing else of the domain may, and
-// what these libraries are stays hidden behind the package.
+// exceptions lets one package use a library that implements its rule: a password hash is argon2id over normalised text.
+// No other package of the domain may, and the package hides these libraries.
 var exceptions = map[string][]string{
 	"domain/access/password": {"golang.org/x/crypto", "golang.org/x/text"},
-	// The form in which names are compared is made of NFC.
+	// The comparison form of names is based on NFC.
 	"domain/access/user": {"golang.org/x/text/unicode/norm"},
-	// The name of an entry is counted in NFC; an address is its checksum.
+	// The name of an entry is counted in NFC; an address contains its checksum.
 	"domain/money/addressbook": {"golang.org/x/text/unicode/norm"},
 	"domain/money/addressbook/address": {
 		"golang.org/x/crypto/sha3",
@@ -80,35 +77,34 @@ var exceptions = map[string][]string{
 		"github.com/mr-tron/base58",
 	},
 	"domain/access/totp": {"github.com/pquerna/otp"},
-	// A picture is its decoder, and what it takes of the process.
+	// A picture needs its decoder, and a limit on the use of the process.
 	"domain/kit/picture": {"golang.org/x/image/webp", "golang.org/x/sync/semaphore"},
-	// Which HTML is kept and shown.
+	// The permitted HTML.
 	"domain/kit/richtext": {"github.com/microcosm-cc/bluemonday"},
 	"domain/money/rate":   {"github.com/shopspring/decimal"},
-	// Whether a key of a device is a point that proves possession.
+	// Whether a device's key is a valid point for a proof of possession.
 	"domain/access/device": {"filippo.io/edwards25519"},
 }
 
-// narrower names the packages that may use fewer libraries than their folder. The
-// kit makes values of bytes and bytes of values; only the edge knows the web server.
+// narrower names the packages that may use fewer libraries than their folder. The kit converts values to bytes and
+// back; only the edge uses the web server.
 var narrower = map[string][]string{
 	"http/rest": {"github.com/danielgtaylor/huma", "github.com/go-json-experiment/json/jsontext"},
 }
 
-// httpShared are the packages below http that every section of the interface
-// uses; each knows those before it. All others are sections, which never know
-// each other; only the root, httpapi, knows them all.
+// httpShared are the packages below http that every section of the interface uses; each may import those before it. All
+// others are sections, which never import each other; only the root, httpapi, imports them all.
 var httpShared = []string{"http/rest", "http/wire", "http/edge", "http/auth", "http/socket"}
 
-// badNames would hide a package of the standard library, or say nothing.
+// badNames would hide a package of the standard library, or have no meaning.
 var badNames = map[string]bool{
 	"log": true, "errors": true, "context": true, "time": true, "utils": true, "util": true,
 	"common": true, "helpers": true, "helper": true, "models": true, "types": true,
-	"domain": true, // the rules live in its slices
+	"domain": true, // the rules are in its slices
 }
 
-// testSupport reports whether a package is written for tests: the suite of a
-// contract, a browser to drive, a database to use. By its name, such as webtest.
+// testSupport reports whether a package is written for tests: the suite of a contract, a browser driver, a test
+// database. Its name decides, such as webtest.
 func testSupport(dir string) bool { return strings.HasSuffix(dir, "test") }
 
 // machinePath finds a path that exists on one machine only.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The check of vulnerabilities passes only when it was made. Without the database it says so, and a finding or a fault
-// of the tool fails.
+// The check of vulnerabilities passes only after it ran. A missing database is reported, and a finding or an error of
+// the tool fails.
 func TestVulnerabilitiesAreNotPassedUnchecked(t *testing.T) {
 	script := filepath.Join(moduleRoot(t), "scripts", "vulnerabilities.sh")
 	for _, c := range []struct {

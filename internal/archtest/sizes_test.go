@@ -21,8 +21,8 @@ var (
 	longRaw = regexp.MustCompile(`^\s*\S+$`) // nothing to break at
 )
 
-// No file that is written by hand has more than 400 lines of Go, and no line of Go, TypeScript, Markdown or a shell
-// script more than 120 columns. Tables of Markdown may be wider, and so may a line without a space, such as an address.
+// No handwritten Go file has more than 400 lines, and no line of Go, TypeScript, Markdown or a shell script has more
+// than 120 columns. Tables of Markdown may be wider, and so may a line without a space, such as an address.
 func TestSizes(t *testing.T) {
 	for name, text := range texts(t) {
 		if why := tooLarge(name, text); why != "" {
@@ -31,7 +31,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// No folder has more than maxFiles source files, tests included, but those that crowded names with a reason.
+// No folder has more than maxFiles source files, including tests, except those that crowded names with a reason.
 func TestFolderSizes(t *testing.T) {
 	count := map[string]int{}
 	for name := range texts(t) {
@@ -57,7 +57,7 @@ func TestFolderSizes(t *testing.T) {
 	}
 }
 
-// tooLarge says which rule a file breaks, "" for none.
+// tooLarge returns the rule that a file breaks, or "".
 func tooLarge(name, text string) string {
 	kind := path.Ext(name)
 	if strings.Contains("/"+name, "/testdata/") || generated.MatchString(text) ||

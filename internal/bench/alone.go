@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// alone measures the latency of each step with no other client, beside that
-// of a bare durable commit made in turns with it.
+// alone measures the latency of each step with no other client, alternating with a bare durable commit.
 func alone(b *bench) error {
 	places, err := b.places(cheap()...)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"castellan/internal/porttest"
 )
 
-// begin measures the program as operators get it: how large it is, how soon it
-// answers where there is nothing yet, and what it needs without requests.
+// begin measures the program as operators get it: its size, the time of its first start, and its idle resources.
 func begin(b *bench) error {
 	binary, err := b.build()
 	if err != nil {

@@ -22,8 +22,7 @@ import (
 	"castellan/domain/delivery/message"
 )
 
-// childRole names the variable that makes this program a child: the service,
-// or a bare Fiber handler.
+// childRole names the variable that makes this program a child: the service, or a bare Fiber handler.
 const (
 	childRole   = "BENCH_CHILD"
 	roleService = "service"
@@ -33,8 +32,7 @@ const (
 // codesFile is the descriptor of the pipe that carries codes to the driver.
 const codesFile = 3
 
-// child runs one role until its standard input ends: a child never outlives
-// the bench.
+// child runs one role until its standard input ends: a child never outlives the bench.
 func child(role string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -70,7 +68,7 @@ func serve(ctx context.Context) error {
 		Senders: map[message.Channel]message.Sender{message.SMS: s, message.MAIL: s}})
 }
 
-// sink tells the driver what would be sent: the message's key and its code.
+// sink passes each message to the driver instead of sending it: the message's key and its code.
 type sink struct{ w io.Writer }
 
 func (s sink) Send(_ context.Context, key string, m message.Rendered) error {
@@ -81,7 +79,7 @@ func (s sink) Send(_ context.Context, key string, m message.Rendered) error {
 // bareBody has the length of the answer to a login.
 var bareBody = strings.Repeat("x", 320)
 
-// serveBare is the floor: a framework that reads a request and answers.
+// serveBare is the lower bound: a framework that reads a request and answers.
 func serveBare(ctx context.Context, addr string) error {
 	a := fiber.New(fiber.Config{DisableStartupMessage: true})
 	a.Get("/health/ready", func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusOK) })
@@ -102,14 +100,14 @@ func serveBare(ctx context.Context, addr string) error {
 	return a.Listener(l)
 }
 
-// The orders that a child takes, one a line; it answers each with a line.
+// The orders to a child, one a line; it answers each with a line.
 const (
-	orderCollect = "collect" // collect garbage and give memory back
+	orderCollect = "collect" // collect garbage and release memory
 	orderProfile = "profile" // with a file: begin a CPU profile
-	orderStop    = "stop"    // end it, and write beside it what was allocated since the start
+	orderStop    = "stop"    // end it, and write beside it the allocations since the start
 )
 
-// obey carries orders out until there are no more.
+// obey executes orders until there are no more.
 func obey(in io.Reader, out io.Writer) {
 	var profile *os.File
 	for lines := bufio.NewScanner(in); lines.Scan(); {

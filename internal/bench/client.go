@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// client is one kept connection that asks and waits for the answer. It is as
-// plain as HTTP allows, because what the driver uses the service cannot have.
+// client is one kept connection that sends a request and waits for the answer. It is as simple as HTTP permits, because
+// the driver's processor time is lost to the service.
 type client struct {
 	net.Conn
 	in   *bufio.Reader
@@ -103,8 +103,8 @@ func (c *client) answer() (status int, err error) {
 	return status, err
 }
 
-// member is the first value of a JSON member that is a plain string. A parser
-// would cost the driver more than the answer costs the service.
+// member returns the first value of a JSON member that is a plain string. A parser would cost the driver more than the
+// answer costs the service.
 func member(body []byte, name string) string {
 	_, rest, ok := bytes.Cut(body, []byte(`"`+name+`":"`))
 	if !ok {

@@ -9,10 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// clone adds copies of an account to the table of accounts, numbered from first to last.
-// values are SQL expressions for columns that differ from the original. In them k is the
-// number, as a text of seven digits; values of columns that do not exist are ignored. So
-// clone knows nothing of the version of the service that made the table.
+// clone adds copies of an account to the table of accounts, numbered from first to last. values are SQL expressions for
+// columns that differ from the original. In them k is the number, as a text of seven digits; values of columns that do
+// not exist are ignored. So clone does not depend on the version of the service that created the table.
 func (p *place) clone(email string, first, last int, values map[string]string) error {
 	names, err := p.columns("users")
 	if err != nil {
@@ -30,7 +29,7 @@ func (p *place) clone(email string, first, last int, values map[string]string) e
 		strings.Join(names, ", "), first, last, strings.Join(exprs, ", "), email))
 }
 
-// columns are the names of the columns of a table, without generated ones.
+// columns returns the names of the columns of a table, without generated ones.
 func (p *place) columns(table string) (names []string, err error) {
 	if p.process != 0 {
 		conn, err := pgx.Connect(context.Background(), p.dsn)
@@ -65,8 +64,9 @@ func (p *place) columns(table string) (names []string, err error) {
 	return names, rows.Err()
 }
 
-// analyze gives PostgreSQL statistics of the accounts, as its autovacuum does. An SQLite database stays without them,
-// as the service leaves it: with SQLITE_ENABLE_STAT4 it would plan a prepared statement again for each set of values.
+// analyze updates PostgreSQL's statistics of the accounts, as its autovacuum does. An SQLite database has no
+// statistics, as the service leaves it: with SQLITE_ENABLE_STAT4 it would plan a prepared statement again for each set
+// of values.
 func (p *place) analyze() error {
 	if p.process == 0 {
 		return nil

@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// comparisons are the measurements of -program, in the order in which they run. Each
-// round measures every program, in alternating order, so that a disturbance of the machine
-// hits all of them alike.
+// comparisons are the measurements of -program, in the order in which they run. Each round measures every program, in
+// alternating order, so that a disturbance of the machine affects all of them equally.
 var comparisons = []measurement{
 	{"flow", "whole logins under load, first and returning ones, on both databases", compareFlows},
 	{"firewall", "a request without rules of the firewall, and behind them", compareFirewalls},
 	{"begin", "start and idle memory", compareBegins},
 }
 
-// contender is a program at work on one database.
+// contender is a running program on one database.
 type contender struct {
 	program
 	at  *place
@@ -25,8 +24,8 @@ type contender struct {
 	of  series
 }
 
-// contend starts every program on databases of its own with the accounts of so many
-// rounds, and returns the contenders by database.
+// contend starts every program on separate databases with the accounts of that many rounds, and returns the contenders
+// by database.
 func (b *bench) contend(rounds int, places func() ([]*place, error)) (by [][]*contender, stop func() error,
 	err error) {
 	var all []*contender
@@ -62,7 +61,7 @@ func (b *bench) contend(rounds int, places func() ([]*place, error)) (by [][]*co
 	return by, stop, nil
 }
 
-// turns are the contenders of a round: every second round begins with the last one.
+// turns returns the contenders of a round: every second round begins with the last one.
 func turns[T any](all []T, round int) []T {
 	all = slices.Clone(all)
 	if round%2 == 1 {
@@ -71,7 +70,7 @@ func turns[T any](all []T, round int) []T {
 	return all
 }
 
-// settle has PostgreSQL write what earlier loads left to it.
+// settle makes PostgreSQL write the pending data of earlier loads.
 func (c *contender) settle() error {
 	if c.at.process == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// compareFirewalls measures a request that needs no database: without rules of the
-// firewall, and behind a hundred rules of which two count it. Each program runs twice.
+// compareFirewalls measures a request that needs no database: without rules of the firewall, and behind a hundred rules
+// of which two count it. Each program runs twice.
 func compareFirewalls(b *bench) (err error) {
 	floor, err := start(roleFiber, nil)
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 	web "castellan/web/console"
 )
 
-// slowdown is how much slower than this machine's processor the browser's page is
-// while the console starts: what the promise says.
+// slowdown is how much slower than this machine's processor the browser's page is while the console starts, as the
+// promise states.
 const slowdown = 4
 
-// operators measures how soon somebody can log in to the console, with an empty cache
-// and the second time, and how large the console is.
+// operators measures the time until a user can log in to the console, with an empty cache and the second time, and the
+// size of the console.
 func operators(b *bench) error {
 	places, err := b.places(cheap()...)
 	if err != nil {
 		return err
 	}
-	p := places[0] // the database plays no part in it
+	p := places[0] // the database does not matter
 	for _, other := range places {
 		defer other.bare.close()
 	}
@@ -63,8 +63,8 @@ func operators(b *bench) error {
 	return nil
 }
 
-// sizes are the bytes of the console in the program, in both codings, and those of the
-// scripts that are loaded before somebody can log in.
+// sizes returns the bytes of the console in the program, in both encodings, and those of the scripts that are loaded
+// before the login.
 func sizes() (all, first int) {
 	m, _ := web.Built()
 	for name := range m.Files {
@@ -104,8 +104,8 @@ func browse() (ctx context.Context, stop func(), err error) {
 	return ctx, stop, nil
 }
 
-// usable resolves with the time since the navigation when the first field of the login
-// has the focus and the page has nothing left to do.
+// usable resolves with the time since the navigation when the first field of the login has the focus and the page is
+// idle.
 const usable = `window.usable = new Promise((resolve) => {
 	const look = () => {
 		const field = document.querySelector('[data-testid="email"]');
@@ -115,7 +115,7 @@ const usable = `window.usable = new Promise((resolve) => {
 	requestAnimationFrame(look);
 });`
 
-// fresh is a tab that has no cache and shares nothing with others.
+// fresh returns a tab without a cache that shares nothing with others.
 func fresh(chromium context.Context) (tab context.Context, leave func()) {
 	tab, closed := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	tab, late := context.WithTimeout(tab, time.Minute)
@@ -167,8 +167,8 @@ func evaluated[T any](tab context.Context, expression string) (T, error) {
 	return chromedp.Run(tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// million measures how soon a page of a list of a million accounts is there for whoever
-// looks: the first one, and the thousandth by its address.
+// million measures the time until a page of a list of a million accounts is displayed: the first one, and the
+// thousandth by its address.
 func million(b *bench) error {
 	places, err := b.places(cheap()...)
 	if err != nil {
@@ -207,7 +207,7 @@ func (b *bench) millionOn(p *place, many int, chromium context.Context) error {
 		return err
 	}
 	defer v.Close()
-	// The thousandth page, as a client comes to it.
+	// The thousandth page, as a client reaches it.
 	next := "/admin/list-users?limit=100"
 	for range min(999, many/100-1) {
 		if status, err := v.do("GET", next, token, ""); err != nil || status != 200 {
@@ -244,8 +244,8 @@ func (b *bench) millionOn(p *place, many int, chromium context.Context) error {
 	return nil
 }
 
-// shown resolves with the milliseconds from the request of a list to its rows, with those
-// to its answer, and with the lists that the page asked for.
+// shown resolves with the milliseconds from the request of a list to its rows, with those to its answer, and with the
+// requested lists.
 const shown = `new Promise((resolve) => {
 	const look = () => {
 		const asked = performance.getEntriesByType('resource').filter((r) => r.name.includes('/admin/list-'));

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// contest is a table of programs beside each other.
+// contest is a table that compares programs.
 type contest struct {
 	title string
 	names []string
@@ -27,8 +27,8 @@ func (r *report) contest(title string, all []*contender) *contest {
 	return c
 }
 
-// row adds the medians of a series. Those of the further programs are also shown as
-// multiples of the first one's: the median of the multiples of each round, and their range.
+// row adds the medians of a series. The values of the further programs are also shown as multiples of the first one's:
+// the median of the multiples of each round, and their range.
 func (c *contest) row(about, unit, series string) {
 	c.rows = append(c.rows, contestRow{about, unit, series})
 }
@@ -52,7 +52,7 @@ func (c *contest) print(w io.Writer) {
 	t.Flush()
 }
 
-// multiples are the samples of one series in those of another, round by round.
+// multiples returns the samples of one series as multiples of those of another, round by round.
 func multiples(of, base []float64) []float64 {
 	out := make([]float64, min(len(of), len(base)))
 	for i := range out {

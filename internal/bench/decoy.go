@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// decoy compares what known and unknown phones take at the reset of a password
-// (D-PWD-01): in turns, on one connection, with no other client. What else an
-// outsider could see is equal by tests; time can only be measured.
+// decoy compares the times of known and unknown phones at the reset of a password (D-PWD-01): alternating, on one
+// connection, with no other client. Tests show that everything else visible outside is equal; time can only be
+// measured.
 func decoy(b *bench) error {
 	places, err := b.places(cheap()...)
 	if err != nil {
@@ -28,16 +28,15 @@ func decoy(b *bench) error {
 }
 
 const (
-	// decoyRuns is odd: the median of the runs keeps the promise exactly when
-	// most of them do.
+	// decoyRuns is odd: the median of the runs keeps the promise exactly when most runs do.
 	decoyRuns = 3
-	// What may lie between the medians of a run: a part of the known one's, and
-	// no less than what scheduling alone makes.
+	// The permitted difference between the medians of a run: a part of the known one's, and no less than the noise of
+	// scheduling.
 	decoyPart    = 0.05
 	decoyLeastUs = 30
 )
 
-// decoySteps are what a stranger can do with a phone, in this order.
+// decoySteps are the possible steps of an outsider with a phone, in this order.
 var decoySteps = []struct {
 	name string
 	want int // the status
@@ -88,7 +87,7 @@ func (b *bench) decoyOn(p *place, each int) error {
 	return nil
 }
 
-// decoyRun takes every step with all phones, the two kinds in turns.
+// decoyRun takes every step with all phones, alternating the two kinds.
 func decoyRun(s *server, each int, of series) error {
 	v, err := newVisitor(s)
 	if err != nil {
@@ -117,12 +116,11 @@ func decoyRun(s *server, each int, of series) error {
 	return nil
 }
 
-// stranger takes every step with a phone, and says how long each took and what
-// its answer looked like.
+// stranger takes every step with a phone, and returns the time of each and the shape of its answer.
 func (v *visitor) stranger(phone string, took *[4][]float64, shapes *[4]string) error {
 	method, token := "", ""
 	for i, step := range decoySteps {
-		v.pAuth = token // an answer without one takes it away
+		v.pAuth = token // an answer without a token removes it
 		began := time.Now()
 		status, err := step.do(v, phone, method)
 		if err != nil {
@@ -140,5 +138,5 @@ func (v *visitor) stranger(phone string, took *[4][]float64, shapes *[4]string) 
 	return nil
 }
 
-// value is a value of a JSON member; what is left are the names and their order.
+// value is a value of a JSON member; what remains are the names and their order.
 var value = regexp.MustCompile(`:("[^"]*"|[0-9]+)`)

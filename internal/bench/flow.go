@@ -10,8 +10,8 @@ import (
 	"castellan/config"
 )
 
-// flow measures whole logins under load: processor time and number, beside a
-// bare handler and bare inserts of the same rounds.
+// flow measures whole logins under load: processor time and number, beside a bare handler and bare inserts of the same
+// rounds.
 func flow(b *bench) error {
 	places, err := b.places(cheap()...)
 	if err != nil {
@@ -112,8 +112,7 @@ func flow(b *bench) error {
 	return nil
 }
 
-// profiled begins a CPU profile of the service where the bench was asked for
-// one; stop ends it.
+// profiled begins a CPU profile of the service if profiles are requested; stop ends it.
 func (b *bench) profiled(s *server, name string) (stop func() error, err error) {
 	if b.profile == "" {
 		return func() error { return nil }, nil
@@ -153,8 +152,7 @@ func measureFloor(floor *server, clients int, span time.Duration, s series) erro
 	return nil
 }
 
-// measureInserts takes the median of single commits, and of statements of 100
-// rows.
+// measureInserts records the median of single commits, and of statements of 100 rows.
 func measureInserts(p *place, s series) error {
 	one, err := insertTimes(p, 200, 1)
 	if err != nil {
@@ -169,7 +167,7 @@ func measureInserts(p *place, s series) error {
 	return nil
 }
 
-// insertTimes are the times of single-statement commits, in microseconds.
+// insertTimes returns the times of single-statement commits, in microseconds.
 func insertTimes(p *place, n, rows int) ([]float64, error) {
 	out := make([]float64, n)
 	for i := range out {
@@ -182,7 +180,7 @@ func insertTimes(p *place, n, rows int) ([]float64, error) {
 	return out, nil
 }
 
-// leastHash is the processor time of verifying a password under the settings.
+// leastHash returns the processor time of a password verification under the settings.
 func leastHash(environ []string) (time.Duration, error) {
 	return hashTime(environ, 2000)
 }

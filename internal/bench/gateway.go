@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// gateway is an SMS gateway that hands the codes of messages to the logins that wait for
-// them. It accepts every request. Like client it costs the driver as little as possible.
+// gateway is an SMS gateway that passes the codes of messages to the logins that wait for them. It accepts every
+// request. Like client it uses as little of the driver's time as possible.
 type gateway struct {
 	listener net.Listener
 	codes    *codes
@@ -36,7 +36,7 @@ func newGateway() (*gateway, error) {
 	return g, nil
 }
 
-// settings make a service send its SMS here. It has to be in development mode.
+// settings make a service in development mode send its SMS here.
 func (g *gateway) settings() []string {
 	return []string{"CASTELLAN_SMS_URL=http://" + g.listener.Addr().String() + "/", "CASTELLAN_SMS_FORMAT=json",
 		"CASTELLAN_SMS_PARAMS=to={{to}},text={{text}}", "CASTELLAN_OUTBOX_WORKERS=64"}
@@ -52,7 +52,7 @@ func (g *gateway) serve(c net.Conn) {
 	for {
 		key, body, err := readMessage(in)
 		if err != nil {
-			return // the service closed the connection, and sends again what had no answer
+			return // the service closed the connection, and repeats unanswered requests
 		}
 		if code := smsCode.Find(body); code != nil {
 			g.codes.deliver(key, string(code))

@@ -20,10 +20,9 @@ import (
 // tellers is how many clients adjust balances at the same time.
 const tellers = 64
 
-// movements measures what the ledger promises. The committer makes movements that
-// were decided durable, with their audit rows: all on one treasury, and in the same
-// rounds on a thousand. Over HTTP balances are adjusted, which all goes by the one
-// treasury of the asset; on PostgreSQL also by two nodes at once.
+// movements measures the promises of the ledger. The committer commits decided movements with their audit rows: all on
+// one treasury, and in the same rounds on a thousand. Over HTTP balances are adjusted, all through the one treasury of
+// the asset; on PostgreSQL also by two nodes at once.
 func movements(b *bench) error {
 	b.report.begin("Movements of money, %d callers of the committer, %d clients of HTTP", committers, tellers)
 	places, err := b.places(cheap()...)
@@ -39,16 +38,16 @@ func movements(b *bench) error {
 	return nil
 }
 
-// The committer's callers, and the users whose balances they move.
+// The callers of the committer, and the users whose balances they move.
 const committers, movedUsers = 256, 2000
 
-// mover is a user's balance; whoever holds mu moves it.
+// mover is a user's balance; the holder of mu moves it.
 type mover struct {
 	mu sync.Mutex
 	b  ledger.Balance
 }
 
-// committed measures the committer in this process, on a database of its own.
+// committed measures the committer in this process, on a separate database.
 func (b *bench) committed(p *place) error {
 	of := series{}
 	for round := range b.rounds {
@@ -73,7 +72,7 @@ func (b *bench) committed(p *place) error {
 	return nil
 }
 
-// commits is one stretch of load on the committer.
+// commits is one period of load on the committer.
 func (b *bench) commits(p *place, round, treasuries int) (window, error) {
 	dsn := "sqlite:" + filepath.Join(b.dir, fmt.Sprintf("ledger-%d-%d.db", round, treasuries))
 	if p.process != 0 {
@@ -212,7 +211,7 @@ func (b *bench) adjusted(p *place) error {
 
 var adjustments atomic.Int64
 
-// adjusting is one stretch of load over HTTP.
+// adjusting is one period of load over HTTP.
 func (b *bench) adjusting(p *place, servers []*server, clients int, boss string, of series, name string) error {
 	b.await()
 	stop, err := b.profiled(servers[0], "ledger-"+p.name+"-"+name[:1]+".prof")

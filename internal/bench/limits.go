@@ -18,11 +18,10 @@ import (
 	"castellan/persistence/guard"
 )
 
-// limits measures what it costs that a limit of N admits N on any number of
-// nodes: requests that count under a rate limit, on one node, and spread over
-// three that count together. With many addresses each is asked for rarely, so
-// that nearly every request takes part in a question to its owner; a few are asked
-// for all the time, so that most are let in by reservations.
+// limits measures the cost of exact limits: a limit of N admits N on any number of nodes. The requests count under a
+// rate limit, on one node, and spread over three that count together. With many addresses each is rarely used, so that
+// nearly every request is part of a query to its owner. A few addresses are used constantly, so that reservations admit
+// most requests.
 func limits(b *bench) error {
 	p, err := b.postgresql(cheap("CASTELLAN_HTTP_TRUSTED_PROXIES=127.0.0.1"))
 	if err != nil {
@@ -50,7 +49,7 @@ func limits(b *bench) error {
 		defer s.stop()
 	}
 
-	var apart []*server // the same three, each counting by itself
+	var apart []*server // the same three, each counting separately
 	for range 3 {
 		s, err := start(roleService, p.environ)
 		if err != nil {
@@ -110,8 +109,7 @@ func limits(b *bench) error {
 
 const keysPath = "/.well-known/jwks.json"
 
-// limit migrates the database and stores a rule that counts and refuses nobody
-// at the rates of this bench.
+// limit migrates the database and stores a rule that counts but refuses no request at the rates of this bench.
 func (p *place) limit() error {
 	ctx := context.Background()
 	cfg, err := config.Load("", append(environ(), p.environ...))
@@ -134,7 +132,7 @@ func (p *place) limit() error {
 	)
 }
 
-// cluster starts nodes that know each other, with the settings of a place.
+// cluster starts the nodes of a cluster, with the settings of a place.
 func (b *bench) cluster(environ []string, n int) (all []*server, err error) {
 	keys := filepath.Join(b.dir, "cluster-keys")
 	if err := cluster.InitKeys(keys, ""); err != nil {
@@ -161,11 +159,11 @@ func (b *bench) cluster(environ []string, n int) (all []*server, err error) {
 		all = append(all, s)
 		seed = strings.TrimPrefix(seed+","+gossip, ",")
 	}
-	time.Sleep(time.Second) // for all to know of the last
+	time.Sleep(time.Second) // until all have the last one
 	return all, nil
 }
 
-// limited is load of requests that count, each client at one of the servers.
+// limited is load of counted requests, each client at one of the servers.
 func (b *bench) limited(servers []*server, addresses int, warm, span time.Duration) (window, error) {
 	m := meter{server: servers[0].pid()}
 	for _, s := range servers[1:] {

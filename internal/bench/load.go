@@ -15,12 +15,12 @@ var people = 5000
 
 const smokePeople = 200
 
-// account is the number of an account of a round. The account people is the administrator.
+// account returns the number of an account of a round. The account people is the administrator.
 func account(round, i int) int { return round*(people+1) + i }
 
 const password = "correct horse battery staple"
 
-// loginBody is the login of an account.
+// loginBody returns the login of an account.
 func loginBody(i int) string {
 	return fmt.Sprintf(`{"countryCode":"90","phoneNumber":"%s","password":"%s"}`, phone(i), password)
 }
@@ -44,10 +44,10 @@ func visitorFrom(s *server, from net.IP) (*visitor, error) {
 	return &visitor{client: c, s: s, code: make(chan string, 1)}, nil
 }
 
-// home is the address of a client, in a network (/24) of its own.
+// home returns the address of a client, in a separate network (/24).
 func home(client int) net.IP { return net.IPv4(127, 1, byte(client), 1) }
 
-// administrator is a client who has logged in as one; header is the line of the token.
+// administrator is a client that has logged in as one; header is the line of the token.
 func administrator(s *server) (v *visitor, header string, err error) {
 	if v, err = newVisitor(s); err != nil {
 		return nil, "", err
@@ -73,8 +73,7 @@ func (v *visitor) login(i int) (method string, err error) {
 	return member(v.body, "id"), nil
 }
 
-// complete answers the challenge of the last login; the session's token is in
-// xAuth.
+// complete answers the challenge of the last login; the session's token is in xAuth.
 func (v *visitor) complete(method, code string) error {
 	status, err := v.do("POST", "/auth/2fa/challenge/complete", "p-auth: "+v.pAuth,
 		`{"methodId":"`+method+`","method":"SMS","value":"`+code+`"}`)
@@ -87,7 +86,7 @@ func (v *visitor) complete(method, code string) error {
 	return nil
 }
 
-// flow is a whole login; it reports how long each of the two steps took.
+// flow is a whole login; it returns the time of each of the two steps.
 func (v *visitor) flow(ctx context.Context, i int) (login, complete time.Duration, err error) {
 	began := time.Now()
 	method, err := v.login(i)
@@ -106,7 +105,7 @@ func (v *visitor) flow(ctx context.Context, i int) (login, complete time.Duratio
 	return login, time.Since(began), nil
 }
 
-// refusal is an answer that was not wanted.
+// refusal is an unexpected answer.
 type refusal struct {
 	status     int
 	retryAfter string
@@ -115,22 +114,22 @@ type refusal struct {
 
 func (r refusal) Error() string { return fmt.Sprintf("answered %d: %s", r.status, r.body) }
 
-// window is what a stretch of load came to.
+// window is the result of a period of load.
 type window struct {
 	took   time.Duration
 	count  int64
 	server time.Duration // processor time of the service,
 	base   time.Duration // of the database's processes,
 	driver time.Duration // of this one,
-	others time.Duration // and of everybody else on this machine
+	others time.Duration // and of all other processes on this machine
 }
 
 func (w window) rate() float64 { return float64(w.count) / w.took.Seconds() }
 
-// each is a processor time per operation, in milliseconds.
+// each returns a processor time per operation, in milliseconds.
 func (w window) each(d time.Duration) float64 { return d.Seconds() * 1e3 / float64(w.count) }
 
-// meter reads the clocks of everybody concerned.
+// meter reads the processor time of all processes involved.
 type meter struct {
 	server, base int   // process ids; 0: there is none
 	more         []int // of further servers, counted with the first
@@ -185,8 +184,8 @@ func (m meter) during(what func() error) (window, error) {
 	return w, err
 }
 
-// load runs one loop per client until stop, and measures the stretch between
-// warm and warm+span. step does one operation; the first error ends all.
+// load runs one loop per client until stop, and measures the period between warm and warm+span. step does one
+// operation; the first error ends all.
 func load(
 	clients int,
 	warm, span time.Duration,
@@ -249,8 +248,8 @@ func load(
 	return w, errors.Join(failed, err)
 }
 
-// flows is load of whole logins by the first n accounts of a round. Each client has a network and
-// accounts of its own, so that an account that has logged in before returns.
+// flows is load of whole logins by the first n accounts of a round. Each client has its own network and accounts, so
+// that an account that has logged in before returns.
 func flows(s *server, base, clients, round, n int, warm, span time.Duration) (window, error) {
 	client := 0
 	return load(

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// mailing measures what a mailing to everybody costs the logins beside it: the same
-// load without a job and with one, in turn. The mails end in the driver, so that
-// what is measured is the job.
+// mailing measures the cost of a mailing to all users for the concurrent logins: the same load without a job and with
+// one, in turn. The driver receives the mails, so only the job is measured.
 func mailing(b *bench) error {
 	places, err := b.places(cheap()...)
 	if err != nil {
@@ -44,7 +43,7 @@ func (b *bench) besideMailing(p *place, warm, span time.Duration) error {
 	for round := range b.rounds {
 		var rate, cpu [2]float64 // without, with
 		for i := range rate {
-			beside := (i + round) % 2 // which one comes first changes
+			beside := (i + round) % 2 // the order alternates
 			b.await()
 			job := ""
 			if beside == 1 {
@@ -89,7 +88,7 @@ func (v *visitor) mailAll(token, admin string, round int) (job string, err error
 	return member(v.body, "id"), nil
 }
 
-// endMailing cancels a mailing that is still under way, and says how many it mailed.
+// endMailing cancels a mailing that is still under way, and returns how many mails it sent.
 func (v *visitor) endMailing(token, job string) (mailed float64, err error) {
 	if status, err := v.do("POST", "/admin/jobs/"+job+"/cancel", token, "{}"); err != nil || status != 200 {
 		return 0, fmt.Errorf("cancel the mailing: %d %s: %w", status, v.body, err)

@@ -1,13 +1,11 @@
-// Command bench measures what the service promises and prints one table:
-// medians of several rounds, with the price of a bare request and of a bare
-// insert taken in the same rounds, because a number means nothing without what
-// this machine could do in that minute.
+// Command bench measures the promises of the service and prints one table of medians of several rounds. The same rounds
+// measure a bare request and a bare insert, because a number means nothing without the speed of the machine in that
+// minute.
 //
-// Everything is real: the service runs in a process of its own (this program,
-// started again: see child.go) with its HTTP stack over loopback, SQLite with
-// synchronous FULL, PostgreSQL with fsync, audit on. Only the channels end in
-// the process: what would be sent is handed to the driver through a pipe, one
-// write a message. The driver shares the processors with the service.
+// Everything is real. The service runs in a separate process (this program, started again: see child.go) with its HTTP
+// stack over loopback, SQLite with synchronous FULL, PostgreSQL with fsync, and audit on. Only the channels end in the
+// process: messages are passed to the driver through a pipe, one write a message. The driver shares the processors with
+// the service.
 //
 //	go run ./internal/bench [-rounds N] [-only NAME,…] [-on DATABASE] [-quick] [-calm 1m] [-profile DIR]
 //
@@ -15,8 +13,8 @@
 //
 //	go run ./internal/bench -program old=/path/of/castellan -program new=bin/castellan [-only flow,firewall,begin]
 //
-// On more than two processors start it under "taskset -c 0,1": the promises are
-// made for two. Start reading at measurements.
+// On more than two processors start it under "taskset -c 0,1": the promises are made for two. Start reading at
+// measurements.
 package main
 
 import (
@@ -51,10 +49,10 @@ var measurements = []measurement{
 	{"decoy", "known and unknown phones at the reset of a password", decoy},
 }
 
-// bench is what measurements share.
+// bench is the shared state of the measurements.
 type bench struct {
 	quick   bool
-	smoke   bool // the least that shows that a measurement runs
+	smoke   bool // the minimum that shows that a measurement runs
 	rounds  int
 	clients int
 	profile string // folder for CPU profiles; "" for none
@@ -64,17 +62,17 @@ type bench struct {
 	report  report
 
 	programs programs // to be compared
-	binary   string   // castellan, once it is built
+	binary   string   // castellan, after it is built
 
 	pg *pgtest.Server
 }
 
-// long is a span of time that -quick shortens.
+// long returns a duration that -quick shortens.
 func (b *bench) long(d time.Duration) time.Duration {
 	return time.Duration(b.many(int(d), int(d/4), int(d/60)))
 }
 
-// many is a number that depends on how thorough the measurement is.
+// many returns a number that depends on the thoroughness of the measurement.
 func (b *bench) many(whole, quick, smoke int) int {
 	switch {
 	case b.smoke:
@@ -85,11 +83,11 @@ func (b *bench) many(whole, quick, smoke int) int {
 	return whole
 }
 
-// people is how many accounts log in for the first time in a round.
+// people returns how many accounts log in for the first time in a round.
 func (b *bench) people() int { return b.many(people, people/4, 64) }
 
-// await waits for a moment in which no other process works, where the bench was
-// asked to: another's work on a shared core is in every number.
+// await waits for a moment in which no other process works, if -calm is set: the work of other processes on a shared
+// core affects every number.
 func (b *bench) await() {
 	const look, quiet = 200 * time.Millisecond, 0.1
 	for began := time.Now(); time.Since(began) < b.calm; {
@@ -101,7 +99,7 @@ func (b *bench) await() {
 	}
 }
 
-// postgres is the durable server of this run, started when it is first needed.
+// postgres returns the durable server of this run, started on first use.
 func (b *bench) postgres() (*pgtest.Server, error) {
 	if b.pg == nil {
 		s, err := pgtest.Start(pgtest.Durable(), pgtest.Settings("shared_buffers=256MB"))

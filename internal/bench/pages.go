@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pages measures what a page of a long list costs at its beginning, in its middle and
-// at its end, and what filters of a million accounts cost: by index each is the same.
+// pages measures the cost of a page of a long list at its beginning, middle and end, and the cost of filters on a
+// million accounts. By index each is the same.
 func pages(b *bench) error {
 	places, err := b.places(cheap()...)
 	if err != nil {
@@ -25,8 +25,7 @@ func pages(b *bench) error {
 	return nil
 }
 
-// listed are filters of the list of accounts with what each finds at most one of, or
-// half of all.
+// listed are filters of the list of accounts that match at most one, or half of all.
 var listed = []struct{ about, query string }{
 	{"by id", "userId=PAGE0077777"},
 	{"by mail", "email=page0077777@bench.castellan.test"},
@@ -60,7 +59,7 @@ func (b *bench) pagesOf(p *place, many int) error {
 		}
 		return time.Since(began).Seconds() * 1e3, err
 	}
-	// Every page to the end, of 1000: where the pages stand that are measured.
+	// Every page to the end, of 1000: the positions of the measured pages.
 	var starts []string
 	for path := "/admin/list-users?limit=1000"; path != ""; path = v.next {
 		if _, err := get(path); err != nil {
@@ -108,7 +107,7 @@ func (b *bench) pagesOf(p *place, many int) error {
 	return nil
 }
 
-// copies makes accounts as copies of a seeded one, until there are so many.
+// copies creates accounts as copies of a seeded one, until there are that many.
 func (p *place) copies(many int) error {
 	if err := p.clone("u1@bench.castellan.test", 1, many-people-1, map[string]string{
 		"id": "'PAGE' || k", "email": "'page' || k || '@bench.castellan.test'", "phone": "'+90599' || k"}); err != nil {

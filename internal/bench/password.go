@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// passwords measures logins with the hash of the default parameters: what they
-// cost beside it, what many at once cost everybody else, and what becomes of
-// ten times as many as can be served.
+// passwords measures logins with the hash of the default parameters. It reports their cost without the hash, the effect
+// of many at once on other requests, and the result of ten times the possible load.
 func passwords(b *bench) error {
 	places, err := b.places(cheap()...)
 	if err != nil {
@@ -28,7 +27,7 @@ func passwords(b *bench) error {
 			return fmt.Errorf("%s: beside the hash: %w", p.name, err)
 		}
 	}
-	// What the processor is busy with is the same on both: one suffices.
+	// The processor does the same work on both databases: one suffices.
 	p, err := b.sqlite(lively())
 	if err != nil {
 		return err
@@ -37,13 +36,12 @@ func passwords(b *bench) error {
 	return b.crowd(p)
 }
 
-// lively are the settings of a service as it is, but for limits on starts.
+// lively are the settings of a normal service, without limits on starts.
 func lively() []string {
 	return []string{"CASTELLAN_DEV=true", "CASTELLAN_LIMITS_ENABLED=false", "CASTELLAN_LOG_LEVEL=error"}
 }
 
-// besideTheHash is the processor time of a login without its hash, as a part of
-// the real hash.
+// besideTheHash is the processor time of a login without its hash, as a part of the real hash.
 func (b *bench) besideTheHash(p *place, real time.Duration) error {
 	if err := p.seed(1); err != nil {
 		return err
@@ -71,7 +69,7 @@ func (b *bench) besideTheHash(p *place, real time.Duration) error {
 	return nil
 }
 
-// logins are loops that begin a login over and over.
+// logins returns loops that begin a login over and over.
 func logins(s *server) func() (func(context.Context, int) error, func(), error) {
 	return func() (func(context.Context, int) error, func(), error) {
 		v, err := newVisitor(s)
@@ -85,9 +83,8 @@ func logins(s *server) func() (func(context.Context, int) error, func(), error) 
 	}
 }
 
-// watch asks for the sessions of an account, one request every few
-// milliseconds, until it is stopped; it returns how long the answers took, in
-// milliseconds.
+// watch requests the sessions of an account, one request every few milliseconds, until it is stopped. It returns the
+// times of the answers, in milliseconds.
 func watch(s *server, token string, stop <-chan struct{}) ([]float64, error) {
 	c, err := dial(s.addr)
 	if err != nil {
@@ -122,7 +119,7 @@ func during(s *server, token string, f func() error) ([]float64, error) {
 	return took, errors.Join(err, werr)
 }
 
-// crowd sends many at once, and then ten times as many as can be served.
+// crowd sends many at once, and then ten times the possible load.
 func (b *bench) crowd(p *place) error {
 	together, lines := b.many(64, 64, 8), b.many(400, 400, 40)
 	if err := p.seed(1); err != nil {
@@ -228,10 +225,10 @@ func (b *bench) crowd(p *place) error {
 	return nil
 }
 
-// flooded is what became of a flood: numbers a second, and MiB.
+// flooded is the result of a flood: numbers a second, and MiB.
 type flooded struct{ asked, served, refused, grown float64 }
 
-// flood asks so many times a second, whatever the answers, on so many lines.
+// flood sends that many requests a second, whatever the answers, on that many lines.
 func (b *bench) flood(s *server, rate float64, lines int, span time.Duration) (flooded, error) {
 	var asked, served, refused atomic.Int64
 	var all sync.WaitGroup
@@ -254,7 +251,7 @@ func (b *bench) flood(s *server, rate float64, lines int, span time.Duration) (f
 				var no refusal
 				switch {
 				case err == nil:
-					if time.Now().Before(until) { // not what still waited at the end
+					if time.Now().Before(until) { // not the requests that still waited at the end
 						served.Add(1)
 					}
 				case errors.As(err, &no) && no.status == 503 && no.retryAfter != "":
@@ -266,7 +263,7 @@ func (b *bench) flood(s *server, rate float64, lines int, span time.Duration) (f
 			}
 		})
 	}
-	time.Sleep(span / 2) // every account has come by then
+	time.Sleep(span / 2) // every account was used by then
 	half, err := resident(s.pid())
 	time.Sleep(time.Until(until))
 	end, err2 := resident(s.pid())

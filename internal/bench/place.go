@@ -22,18 +22,18 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// place is a database with the settings by which the service uses it.
+// place is a database with the service's settings for it.
 type place struct {
-	name    string // as the table calls it
-	dsn     string // as the service is told it
+	name    string // in the table
+	dsn     string // in the service's settings
 	process int    // the database's first process; 0: it has none
 	environ []string
-	users   []string // ids of the accounts, once they are seeded
+	users   []string // ids of the accounts, after the seed
 	bare    bare
 }
 
-// bare makes inserts without the service: rows of a table that has the shape
-// of an outcome, made durable as the service makes its own.
+// bare makes inserts without the service: rows of a table with the shape of an outcome, as durable as the service's
+// own.
 type bare interface {
 	insert(rows int) error
 	close() error
@@ -41,7 +41,7 @@ type bare interface {
 
 const row = "(id TEXT PRIMARY KEY, created_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, body TEXT NOT NULL)"
 
-// places makes a new database of each kind that is asked for.
+// places creates a new database of each requested kind.
 func (b *bench) places(settings ...string) (out []*place, err error) {
 	for _, kind := range []struct {
 		name string
@@ -103,9 +103,8 @@ func (b *bench) postgresql(settings []string) (*place, error) {
 	return p, err
 }
 
-// seed migrates the database and makes the accounts of so many rounds, whose password has
-// one hash of the configured cost; the one after those of the first round is an
-// administrator.
+// seed migrates the database and creates the accounts of that many rounds, whose password has one hash of the
+// configured cost. The account after those of the first round is an administrator.
 func (p *place) seed(rounds int) error {
 	ctx := context.Background()
 	cfg, err := config.Load("", append(environ(), p.environ...))
@@ -145,8 +144,7 @@ func (p *place) seed(rounds int) error {
 	return nil
 }
 
-// cheap are the settings of a service whose passwords cost next to nothing and
-// whose limits do not stop a load.
+// cheap are the settings of a service with very cheap passwords and without limits that stop a load.
 func cheap(more ...string) []string {
 	return append([]string{"CASTELLAN_DEV=true", "CASTELLAN_LIMITS_ENABLED=false", "CASTELLAN_LOG_LEVEL=warn",
 		"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1"}, more...)
@@ -204,7 +202,7 @@ func (b *barePostgres) close() error { return b.conn.Close(context.Background())
 
 var bareText = strings.Repeat("x", 300)
 
-// statement inserts so many rows, with ids that sort by time like the real ones.
+// statement inserts that many rows, with ids that sort by time like the real ones.
 func statement(n *int, rows int) string {
 	var s strings.Builder
 	s.WriteString("INSERT INTO bare (id, created_at, expires_at, body) VALUES ")

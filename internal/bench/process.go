@@ -12,12 +12,10 @@ import (
 	"time"
 )
 
-// tick is the unit in which the kernel tells the time of other processes
-// (USER_HZ, 100 on every Linux that runs here).
+// tick is the kernel's unit for the time of other processes (USER_HZ, 100 on every Linux that runs here).
 const tick = 10 * time.Millisecond
 
-// cpu is the processor time that a process has used so far, its threads and,
-// where it is asked for, its children included.
+// cpu returns the processor time that a process has used so far, including its threads and, on request, its children.
 func cpu(pid int, children bool) (time.Duration, error) {
 	own, reaped, err := times(pid)
 	if err != nil || !children {
@@ -28,7 +26,7 @@ func cpu(pid int, children bool) (time.Duration, error) {
 	for _, f := range files {
 		stat, err := os.ReadFile(f)
 		if err != nil {
-			continue // it ended: its time is with its parent by now
+			continue // it ended: its time is counted in its parent by now
 		}
 		if fields := statFields(stat); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
 			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
@@ -40,8 +38,7 @@ func cpu(pid int, children bool) (time.Duration, error) {
 	return total, nil
 }
 
-// times are what a process used itself, and what those of its children used
-// that have ended.
+// times returns the time of a process itself, and that of its ended children.
 func times(pid int) (own, reaped time.Duration, err error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -49,7 +46,7 @@ func times(pid int) (own, reaped time.Duration, err error) {
 	}
 	f := statFields(stat)
 	if len(f) < 15 {
-		return 0, 0, fmt.Errorf("the kernel's line about process %d cannot be read", pid)
+		return 0, 0, fmt.Errorf("invalid /proc stat line of process %d", pid)
 	}
 	var n [4]int64
 	for i := range n {
@@ -60,13 +57,12 @@ func times(pid int) (own, reaped time.Duration, err error) {
 	return time.Duration(n[0]+n[1]) * tick, time.Duration(n[2]+n[3]) * tick, nil
 }
 
-// statFields are the fields from the third on: the second is a name, which may
-// hold anything.
+// statFields returns the fields from the third on: the second is a name, which may contain anything.
 func statFields(stat []byte) []string {
 	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 }
 
-// own is the processor time of this process.
+// own returns the processor time of this process.
 func own() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -75,7 +71,7 @@ func own() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// busy is the time that all processors have worked, for whomever.
+// busy returns the working time of all processors, for all processes.
 func busy() time.Duration {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -92,7 +88,7 @@ func busy() time.Duration {
 	return time.Duration(sum) * tick
 }
 
-// resident is the memory that a process has of the system, in bytes.
+// resident returns the resident memory of a process, in bytes.
 func resident(pid int) (uint64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -100,13 +96,13 @@ func resident(pid int) (uint64, error) {
 	}
 	f := strings.Fields(string(text))
 	if len(f) < 2 {
-		return 0, fmt.Errorf("the kernel's line about the memory of process %d cannot be read", pid)
+		return 0, fmt.Errorf("invalid /proc memory line of process %d", pid)
 	}
 	pages, err := strconv.ParseUint(f[1], 10, 64)
 	return pages * uint64(os.Getpagesize()), err
 }
 
-// processors is how many this process, and so the service, may use.
+// processors returns how many processors this process, and so the service, may use.
 func processors() int { return runtime.GOMAXPROCS(0) }
 
 func loadAverage() string {

@@ -15,10 +15,9 @@ import (
 	"castellan/config"
 )
 
-// program is a build of the service that is compared with others. It is started with
-// settings only, so that it may be of any version. A build of castellan sends its codes
-// to an SMS gateway of the driver; a build of this bench, as for the other measurements,
-// through a pipe.
+// program is a build of the service for comparisons. It is started with settings only, so it may be of any version. A
+// build of castellan sends its codes to an SMS gateway of the driver. A build of this bench sends them through a pipe,
+// as in the other measurements.
 type program struct {
 	name, path string
 	bench      bool // path is a build of this bench
@@ -84,20 +83,20 @@ func (p program) start(settings []string) (s *server, end func() error, err erro
 	s.codes = g.codes
 	return s, func() error {
 		defer g.listener.Close()
-		s.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended; stop tells
+		s.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended; stop reports that
 		return s.stop()
 	}, nil
 }
 
-// The accounts that every version makes in development mode, by their mail addresses.
+// The accounts that every version creates in development mode, by their mail addresses.
 const (
 	demoUser  = "demo@demo.castellan.test"
 	demoAdmin = "admin@demo.castellan.test"
 )
 
-// seed has the program make its schema, and adds the accounts of so many rounds as copies
-// of its demo user. They are numbered as those of place.seed. The administrator is that of
-// the program, whose roles are in other tables as well.
+// seed makes the program create its schema, and adds the accounts of that many rounds as copies of its demo user. They
+// are numbered like those of place.seed. The administrator is the program's own, whose roles are in other tables as
+// well.
 func (p program) seed(at *place, rounds int) error {
 	_, end, err := p.start(at.environ)
 	if err != nil {

@@ -15,7 +15,7 @@ func (s series) add(name string, v float64) { s[name] = append(s[name], v) }
 
 func median(vs []float64) float64 { return quantile(vs, 0.5) }
 
-// quantile is the value that the part q of vs does not exceed; NaN of none.
+// quantile returns the value that the part q of vs does not exceed; NaN for none.
 func quantile(vs []float64, q float64) float64 {
 	if len(vs) == 0 {
 		return math.NaN()
@@ -34,7 +34,7 @@ type bar struct {
 func atMost(v float64) bar  { return bar{"≤", v} }
 func atLeast(v float64) bar { return bar{"≥", v} }
 
-// verdict of a median.
+// verdict returns the verdict on a median.
 func (b bar) verdict(v float64) string {
 	switch {
 	case b.word == "":
@@ -51,7 +51,7 @@ type line struct {
 	bar        bar
 }
 
-// report gathers what is printed after a measurement.
+// report collects the output of a measurement.
 type report struct {
 	title    string
 	lines    []line
@@ -65,7 +65,7 @@ func (r *report) line(name, unit string, samples []float64, b bar) {
 	r.lines = append(r.lines, line{name, unit, samples, b})
 }
 
-// print shows what was gathered, and begins anew.
+// print prints the collected output, and clears it.
 func (r *report) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n", r.title)
 	t := tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
@@ -90,7 +90,7 @@ func (r *report) print(w io.Writer) {
 	*r = report{}
 }
 
-// figure writes a number with three digits that matter.
+// figure writes a number with three significant digits.
 func figure(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v):

@@ -25,8 +25,7 @@ type server struct {
 	codes *codes
 }
 
-// start runs this program in a role and returns when it answers. settings are added to
-// the environment.
+// start runs this program in a role and returns when it answers. settings are added to the environment.
 func start(role string, settings []string) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -35,8 +34,7 @@ func start(role string, settings []string) (*server, error) {
 	return launch(exec.Command(self), append(slices.Clone(settings), childRole+"="+role))
 }
 
-// launch starts a command that serves and returns when it answers. settings are added to
-// the environment.
+// launch starts a command that serves and returns when it answers. settings are added to the environment.
 func launch(cmd *exec.Cmd, settings []string) (*server, error) {
 	addr, err := porttest.Find()
 	if err != nil {
@@ -71,16 +69,15 @@ func launch(cmd *exec.Cmd, settings []string) (*server, error) {
 	return s, nil
 }
 
-// environ is the environment with the settings of the service, so that a bench can be run
-// with CASTELLAN_… settings of one's own. What a bench sets itself comes after them.
-// CASTELLAN_TEST_… is for tests and no setting.
+// environ is the environment with the settings of the service, so that a bench can be run with additional CASTELLAN_…
+// settings. The bench's own settings have priority. CASTELLAN_TEST_… is for tests and no setting.
 func environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CASTELLAN_TEST_") })
 }
 
 func (s *server) pid() int { return s.cmd.Process.Pid }
 
-// order has the child do something.
+// order sends an order to the child.
 func (s *server) order(words ...string) error {
 	if _, err := fmt.Fprintln(s.in, strings.Join(words, " ")); err != nil {
 		return err
@@ -92,7 +89,7 @@ func (s *server) order(words ...string) error {
 	return err
 }
 
-// stop ends the child in good order.
+// stop stops the child gracefully.
 func (s *server) stop() error {
 	s.in.Close()
 	done := make(chan error, 1)
@@ -106,7 +103,7 @@ func (s *server) stop() error {
 	}
 }
 
-// ready waits until /health/ready answers 200, and says how long that took.
+// ready waits until /health/ready answers 200, and returns how long that took.
 func ready(addr string, within time.Duration) (time.Duration, error) {
 	began := time.Now()
 	for time.Since(began) < within {
@@ -122,8 +119,8 @@ func ready(addr string, within time.Duration) (time.Duration, error) {
 	return 0, fmt.Errorf("no answer from %s within %s", addr, within)
 }
 
-// codes are the codes of messages on their way to the user who logs in, by the id
-// of the method. Either may come first: the code, or who asks for it.
+// codes are the codes of messages for the users who log in, by the id of the method. The code or the request for it may
+// come first.
 type codes struct {
 	mu     sync.Mutex
 	came   map[string]string
@@ -140,7 +137,7 @@ func (c *codes) forget() {
 	c.drop = true
 }
 
-// read takes lines "challenge.method.generation code".
+// read reads lines "challenge.method.generation code".
 func (c *codes) read(r io.ReadCloser) {
 	defer r.Close()
 	for lines := bufio.NewScanner(r); lines.Scan(); {
@@ -149,8 +146,7 @@ func (c *codes) read(r io.ReadCloser) {
 	}
 }
 
-// deliver hands the code of a message, whose key is "challenge.method.generation", to
-// the login that waits for it.
+// deliver passes the code of a message, whose key is "challenge.method.generation", to the login that waits for it.
 func (c *codes) deliver(key, code string) {
 	_, rest, _ := strings.Cut(key, ".")
 	method, _, _ := strings.Cut(rest, ".")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Activation is one life of an actor on a node, as the node's log at debug level
-// tells it: from when it began to when it began to handle its last message.
+// Activation is one life of an actor on a node, from the node's debug log: from its start to the start of its last
+// message.
 type Activation struct {
 	Kind, ID    string
 	Node        int
@@ -19,8 +19,8 @@ var activationLine = regexp.MustCompile(
 	`msg="cluster: an activation (began|ended)" kind=(\S+) id=(\S+) (?:at|acted)=(\d+)`,
 )
 
-// Activations are all of the nodes, those that have ended included. One that no
-// line ends has acted, for all that is known, until its process ended, or until now.
+// Activations returns all activations of the nodes, including the ended ones. An activation without an end line is
+// assumed to act until its process ended, or until now.
 func Activations(nodes []*Node) (all []Activation) {
 	for n, node := range nodes {
 		open := map[string]int{}
@@ -41,8 +41,8 @@ func Activations(nodes []*Node) (all []Activation) {
 	return all
 }
 
-// TwoAtOnce names identities of which two activations acted on different nodes at
-// one time, apart from those that every node has.
+// TwoAtOnce names identities with two activations that acted on different nodes at one time, except for those that
+// every node has.
 func TwoAtOnce(all []Activation) (found []string) {
 	by := map[string][]Activation{}
 	for _, a := range all {

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// AtRest is everything that the site keeps, by the place where it was found:
-// the files below the data folder as they are on the disk, or the rows of every
+// AtRest returns all stored data of the site, by its location: the files below the data folder, or the rows of every
 // table as the database stores them.
 func (s *Site) AtRest() map[string][]byte {
 	s.t.Helper()
@@ -35,8 +34,7 @@ func (s *Site) AtRest() map[string][]byte {
 	return found
 }
 
-// rows reads every column of every table. A column of bytes comes as its
-// bytes, so that text in it would show.
+// rows reads every column of every table. A column of bytes is read as bytes, so that text in it would show.
 func (s *Site) rows(found map[string][]byte) {
 	s.t.Helper()
 	db := s.Open()
@@ -88,8 +86,8 @@ func (s *Site) rows(found map[string][]byte) {
 	}
 }
 
-// Find lists the places where a secret shows. A code of six digits must stand
-// alone: within a longer number it is somebody else's.
+// Find lists the places where a secret appears. A code of six digits must not be part of a longer number, which is
+// another value.
 func Find(places map[string][]byte, secret string) (hits []string) {
 	pattern := regexp.QuoteMeta(secret)
 	if len(secret) == 6 && strings.Trim(secret, "0123456789") == "" {

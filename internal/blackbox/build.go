@@ -23,12 +23,12 @@ const program = "castellan/cmd/castellan"
 //go:embed testdata/owner.go
 var ownerSource []byte
 
-// built is the folder with the program of this process, "" before it is needed.
+// built is the folder with the program of this process, "" until it is needed.
 var built string
 
-// castellan builds the program once for this process, with the tags and the race detector of the tests. The file is
-// shared by all packages of a checkout: Go does not link it again if nothing changed. This process uses a hard link,
-// which stays what it is when another process builds from changed sources.
+// castellan builds the program once for this process, with the tags and the race detector of the tests. All packages of
+// a checkout share the file: Go does not link it again if nothing changed. This process uses a hard link, which does
+// not change when another process builds from changed sources.
 var castellan = sync.OnceValues(func() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -66,7 +66,7 @@ var castellan = sync.OnceValues(func() (string, error) {
 	return own, os.Link(shared, own)
 })
 
-// migrated is a database of SQLite with the tables of the program under test and without a row of its own.
+// migrated is an SQLite database with the tables of the program under test and without rows of its own.
 var migrated = sync.OnceValues(func() ([]byte, error) {
 	program, err := castellan()
 	if err != nil {
@@ -92,14 +92,14 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(file)
 })
 
-// removeProgram removes what castellan made for this process alone.
+// removeProgram removes the files that castellan created for this process alone.
 func removeProgram() {
 	if built != "" {
 		os.RemoveAll(built)
 	}
 }
 
-// buildFlags are the flags of the test binary that change what the program is.
+// buildFlags returns the flags of the test binary that affect the program.
 func buildFlags() (flags []string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -114,8 +114,8 @@ func buildFlags() (flags []string) {
 	return flags
 }
 
-// writeOverlay writes the file that has go build add ownerSource to the program. Files that are as they should be
-// are not written, for Go looks at their times.
+// writeOverlay writes the file that makes go build add ownerSource to the program. Unchanged files are not written,
+// because Go checks their times.
 func writeOverlay(dir, root string) (string, error) {
 	source, overlay := filepath.Join(dir, "owner.go"), filepath.Join(dir, "overlay.json")
 	text, err := json.Marshal(map[string]map[string]string{
@@ -135,7 +135,7 @@ func writeOverlay(dir, root string) (string, error) {
 	return overlay, nil
 }
 
-// lock waits for the lock that a file stands for; it ends with the process at the latest.
+// lock waits for the lock on a file; it ends with the process at the latest.
 func lock(name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -148,7 +148,7 @@ func lock(name string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// moduleRoot is the nearest folder upwards that holds go.mod.
+// moduleRoot returns the nearest parent folder with go.mod.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

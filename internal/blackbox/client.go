@@ -18,21 +18,21 @@ import (
 	"castellan/internal/apidoc"
 )
 
-// Client sends requests to one address. It is safe for concurrent use; the
-// methods that take a test are for the test's own goroutine.
+// Client sends requests to one address. It is safe for concurrent use; the methods with a test parameter are for the
+// test's own goroutine.
 type Client struct {
 	URL  string
 	http *http.Client
-	tell func(line string) // of every request; nil: nobody
+	tell func(line string) // called for every request; nil: not used
 }
 
-// Telling is the client with every request and what came of it told in a line.
+// Telling returns the client with a function that receives every request and its result in a line.
 func (c Client) Telling(tell func(line string)) Client {
 	c.tell = tell
 	return c
 }
 
-// requestTime bounds a request, the longest long poll included.
+// requestTime bounds a request, including the longest long poll.
 const requestTime = 45 * time.Second
 
 // NewClient returns a client of a base URL.
@@ -42,10 +42,9 @@ func NewClient(url string) Client {
 		DialContext: dial.DialContext, MaxIdleConnsPerHost: 256, IdleConnTimeout: 3 * time.Second, DisableCompression: true}}}
 }
 
-// Impatient is the client as one of a cluster is: silence for longer than d,
-// and 503, are to it what a lost connection is, and it turns to another node.
-// Time in which this process itself got no processor, as lost tells, does not
-// count.
+// Impatient returns the client as used with a cluster: after silence for longer than d, and after 503, it acts as after
+// a lost connection and calls another node. Time in which this process itself got no processor, as lost reports, does
+// not count.
 func (c Client) Impatient(d time.Duration, lost func(since time.Time) time.Duration) Client {
 	return Client{
 		URL:  c.URL,
@@ -102,8 +101,7 @@ type Answer struct {
 // Headers are the headers of a request, name by name.
 type Headers map[string]string
 
-// Try sends a request. The body is sent as JSON; a string or bytes are sent as
-// they are, nil is no body.
+// Try sends a request. The body is sent as JSON; a string or bytes are sent unchanged, nil is no body.
 func (c Client) Try(method, path string, body any, headers Headers) (Answer, error) {
 	return c.TryContext(context.Background(), method, path, body, headers)
 }
@@ -173,7 +171,7 @@ func (c Client) answer(req *http.Request) (Answer, error) {
 	return Answer{resp.StatusCode, resp.Header, text}, err
 }
 
-// Do sends a request and fails the test when no answer comes.
+// Do sends a request and fails the test if no answer arrives.
 func (c Client) Do(t testing.TB, method, path string, body any, headers Headers) Answer {
 	t.Helper()
 	a, err := c.Try(method, path, body, headers)
@@ -203,7 +201,7 @@ type Problem struct {
 	Errors       []struct{ Field, Message string }
 }
 
-// Problem reads a refusal; the zero Problem is that of any other answer.
+// Problem decodes a refusal; for any other answer it returns the zero Problem.
 func (a Answer) Problem() (p Problem) {
 	if a.Header.Get("Content-Type") == "application/problem+json" {
 		json.Unmarshal(a.Body, &p)
@@ -211,14 +209,14 @@ func (a Answer) Problem() (p Problem) {
 	return p
 }
 
-// Code is the error code of a refusal, "" for any other answer.
+// Code returns the error code of a refusal, "" for any other answer.
 func (a Answer) Code() string { return a.Problem().Code }
 
-// String is the answer in short: status and body.
+// String returns the answer in short form: status and body.
 func (a Answer) String() string { return fmt.Sprintf("%d %s", a.Status, a.Body) }
 
-// Is fails the test unless the answer has the status and the code; "" is the
-// code of a success. Of a refusal it also checks the shape.
+// Is fails the test unless the answer has the status and the code; "" is the code of a success. For a refusal it also
+// checks the shape.
 func (a Answer) Is(t testing.TB, status int, code string) Answer {
 	t.Helper()
 	if a.Status != status || a.Code() != code {
@@ -260,8 +258,7 @@ func (a Answer) Keys(t testing.TB, want ...string) Answer {
 	return a
 }
 
-// Raw sends bytes on a connection of their own and returns what comes back
-// until the other side closes or is silent for a moment.
+// Raw sends bytes on a new connection and returns the response until the other side closes or is silent for a moment.
 func (c Client) Raw(t testing.TB, request string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.URL, "http://"))

@@ -10,17 +10,16 @@ import (
 	"castellan/internal/porttest"
 )
 
-// Cluster is a site of several nodes that act as one.
+// Cluster is a site of several nodes that form a cluster.
 type Cluster struct {
 	*Site
 	Nodes  []*Node
-	Ever   []*Node // those that were forgotten included
+	Ever   []*Node // including the forgotten ones
 	gossip []string
 	made   int
 }
 
-// Cluster gives the site, one on PostgreSQL, the keys of a cluster; nothing
-// runs yet.
+// Cluster gives the site, which uses PostgreSQL, the keys of a cluster; nothing runs yet.
 func (s *Site) Cluster() *Cluster {
 	s.t.Helper()
 	keys := filepath.Join(filepath.Dir(s.Dir), "cluster")
@@ -37,7 +36,7 @@ func (c *Cluster) Join(settings ...string) *Node {
 	return c.join(exec.Command(c.program(), "serve"), porttest.Free(c.Site.t), porttest.Free(c.Site.t), settings)
 }
 
-// JoinAt is Join for a node in a place of its own. Clients reach it from within.
+// JoinAt is Join for a node in a separate place. Clients reach it from within.
 func (c *Cluster) JoinAt(p *Place, settings ...string) *Node {
 	c.t.Helper()
 	n := c.join(p.command(c.program(), "serve"), p.Addr+":7946", p.Addr+":7947", settings)
@@ -66,7 +65,7 @@ func (c *Cluster) join(cmd *exec.Cmd, gossip, actor string, settings []string) *
 	return n
 }
 
-// Forget takes a node out of Nodes.
+// Forget removes a node from Nodes.
 func (c *Cluster) Forget(n *Node) {
 	for i, o := range c.Nodes {
 		if o == n {

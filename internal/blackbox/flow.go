@@ -14,16 +14,16 @@ import (
 	"castellan/client"
 )
 
-// Account is somebody who can log in.
+// Account is a user who can log in.
 type Account struct{ ID, Country, Phone, Mail, Password string }
 
-// NewAccount makes up an account; n tells it from others.
+// NewAccount invents an account; n distinguishes it from others.
 func NewAccount(n int) Account {
 	return Account{Country: "90", Phone: fmt.Sprintf("532%07d", 1000+n), Mail: fmt.Sprintf("user%d@example.test", n),
 		Password: fmt.Sprintf("tall-lantern-%d-orchard", n)}
 }
 
-// Number is the phone number in international form.
+// Number returns the phone number in international form.
 func (a Account) Number() string { return "+" + a.Country + a.Phone }
 
 // Seeded reads one of the accounts of development mode: admin or user.
@@ -87,7 +87,7 @@ func (c Challenge) Method(t testing.TB, name string) Method {
 	return Method{}
 }
 
-// Flow is a challenge that was started, with its token.
+// Flow is a started challenge, with its token.
 type Flow struct {
 	Challenge
 	PAuth string
@@ -112,27 +112,25 @@ func flowOf(a Answer) (Flow, error) {
 	return Flow{body.Challenge, a.Header.Get("p-auth")}, nil
 }
 
-// LoginBody is what somebody sends to log in.
+// LoginBody returns the body of a login.
 func LoginBody(a Account) map[string]string {
 	return map[string]string{"countryCode": a.Country, "phoneNumber": a.Phone, "password": a.Password}
 }
 
-// Unexpected is the error of an answer that came and is not the one it should
-// be; errors of the connection are others.
+// Unexpected is the error of an unexpected answer; connection errors have other types.
 type Unexpected struct{ text string }
 
 func (e Unexpected) Error() string { return e.text }
 
 func unexpected(format string, args ...any) error { return Unexpected{fmt.Sprintf(format, args...)} }
 
-// Login sends the password and returns the challenge that was started.
+// Login sends the password and returns the started challenge.
 func (c Client) Login(t testing.TB, a Account) Flow {
 	t.Helper()
 	return FlowOf(t, c.Do(t, "POST", "/auth/login", LoginBody(a), nil))
 }
 
-// TryLogin is Login for goroutines: the error is that of the connection; an
-// answer that starts nothing is an error too.
+// TryLogin is Login for goroutines: the error is that of the connection; an answer that starts nothing is an error too.
 func (c Client) TryLogin(a Account) (Flow, error) {
 	got, err := c.Try("POST", "/auth/login", LoginBody(a), nil)
 	if err != nil {
@@ -173,8 +171,7 @@ func (c Client) TryLetters(to string) (ls []Letter, err error) {
 	return ls, err
 }
 
-// Code is the newest code that was sent to an account for a method, SMS or
-// MAIL.
+// Code returns the newest code that was sent to an account for a method, SMS or MAIL.
 func (c Client) Code(t testing.TB, a Account, method string) string {
 	t.Helper()
 	code, err := c.TryCode(a, method)
@@ -204,13 +201,13 @@ func (c Client) TryCode(a Account, method string) (string, error) {
 	return ls[newest].Code, nil
 }
 
-// WrongFor is a code that is not the given one.
+// WrongFor returns a code that differs from the given one.
 func WrongFor(code string) string {
 	last := code[len(code)-1]
 	return code[:len(code)-1] + string('0'+(last-'0'+1)%10)
 }
 
-// CompleteBody is what answers a method.
+// CompleteBody returns the body that answers a method.
 func CompleteBody(m Method, value string) map[string]string {
 	return map[string]string{"methodId": m.ID, "method": m.Name, "value": value}
 }
@@ -234,20 +231,19 @@ func (c Client) TryComplete(f Flow, m Method, value string) (Answer, error) {
 	return c.Try("POST", CompletePath, CompleteBody(m, value), Headers{"p-auth": f.PAuth})
 }
 
-// Renew asks for a new code.
+// Renew requests a new code.
 func (c Client) Renew(t testing.TB, f Flow, m Method) Answer {
 	t.Helper()
 	return c.Do(t, "POST", RenewPath, map[string]string{"methodId": m.ID, "method": m.Name}, Headers{"p-auth": f.PAuth})
 }
 
-// Result asks for the outcome.
+// Result requests the outcome.
 func (c Client) Result(t testing.TB, f Flow) Answer {
 	t.Helper()
 	return c.Do(t, "GET", ResultPath, nil, Headers{"p-auth": f.PAuth})
 }
 
-// Session logs an account in all the way by SMS and returns its token and the
-// session's key.
+// Session logs an account in completely by SMS and returns its token and the session's key.
 func (c Client) Session(t testing.TB, a Account) (xAuth, key string) {
 	t.Helper()
 	f := c.Login(t, a)
@@ -255,7 +251,7 @@ func (c Client) Session(t testing.TB, a Account) (xAuth, key string) {
 	return got.Header.Get("x-auth"), ReadFinal(t, got).ExecResult.Data["sessionKey"]
 }
 
-// Final is the last answer of a flow, and what the result endpoint answers.
+// Final is the last answer of a flow, and the answer of the result endpoint.
 type Final struct {
 	Action      string `json:"action"`
 	ChallengeID string `json:"challengeId"`
@@ -267,7 +263,7 @@ type Final struct {
 	} `json:"execResult"`
 }
 
-// ReadFinal reads it.
+// ReadFinal decodes it.
 func ReadFinal(t testing.TB, a Answer) (f Final) {
 	t.Helper()
 	a.Read(t, &f)

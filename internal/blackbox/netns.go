@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// Net is a network of its own on this machine: a bridge, and a namespace behind
-// it for each node. It needs root and iproute2; a machine without fails the test.
+// Net is a private network on this machine: a bridge, and a namespace behind it for each node. It needs root and
+// iproute2; a machine without them fails the test.
 type Net struct {
 	t      testing.TB
 	name   string
@@ -23,7 +23,7 @@ type Net struct {
 	made   int
 }
 
-// NewNet makes one; it is gone when the test ends.
+// NewNet creates a network, which is removed when the test ends.
 func NewNet(t testing.TB) *Net {
 	t.Helper()
 	n := &Net{
@@ -38,7 +38,7 @@ func NewNet(t testing.TB) *Net {
 	return n
 }
 
-// Addr is this machine's own address on the network.
+// Addr returns this machine's own address on the network.
 func (n *Net) Addr() string { return n.prefix + "1" }
 
 func (n *Net) ip(args ...string) {
@@ -67,7 +67,7 @@ type Place struct {
 	Addr string
 }
 
-// Place makes one.
+// Place creates a place.
 func (n *Net) Place() *Place {
 	n.t.Helper()
 	n.made++
@@ -78,7 +78,7 @@ func (n *Net) Place() *Place {
 		Addr: fmt.Sprint(n.prefix, 1+n.made),
 	}
 	n.ip("netns", "add", p.name)
-	n.t.Cleanup(func() { n.undo("netns", "del", p.name) }) // once the last socket of it is closed
+	n.t.Cleanup(func() { n.undo("netns", "del", p.name) }) // after its last socket is closed
 	n.t.Cleanup(func() { n.undo("link", "del", p.port) })
 	n.ip("link", "add", p.port, "type", "veth", "peer", "name", "eth0", "netns", p.name)
 	n.ip("-n", p.name, "addr", "add", p.Addr+"/24", "dev", "eth0")
@@ -89,7 +89,7 @@ func (n *Net) Place() *Place {
 	return p
 }
 
-// Cut makes every packet to and from the place vanish, without an error to either side.
+// Cut drops every packet to and from the place, without an error to either side.
 func (p *Place) Cut() { p.net.t.Helper(); p.net.ip("link", "set", p.port, "nomaster") }
 
 // Heal ends a Cut.
@@ -108,7 +108,7 @@ func (p *Place) dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 	back := make(chan dialled, 1)
 	go func() {
-		runtime.LockOSThread() // and never let go: the thread ends with the goroutine
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 		f, err := os.Open(filepath.Join("/run/netns", p.name))
 		if err == nil {
 			defer f.Close()

@@ -25,19 +25,18 @@ type Node struct {
 	log     *record
 	out     *record
 	release func()
-	ended   chan struct{} // closed once the process was reaped
+	ended   chan struct{} // closed after the process was reaped
 	endedAt time.Time     // set before that
 }
 
-// For is the node for a subtest, which what goes wrong is told to.
+// For returns the node for a subtest, which receives its failures.
 func (n *Node) For(t testing.TB) *Node {
 	of := *n
 	of.t = t
 	return &of
 }
 
-// Start starts the service with further settings (NAME=value, the name without
-// its prefix) and returns when it serves.
+// Start starts the service with further settings (NAME=value, the name without its prefix) and returns when it serves.
 func (s *Site) Start(settings ...string) *Node {
 	s.t.Helper()
 	n := s.Begin(settings...)
@@ -52,14 +51,13 @@ func (s *Site) Begin(settings ...string) *Node {
 	return s.begin(exec.Command(s.program(), "serve"), settings)
 }
 
-// Run starts the program with other arguments and returns at once. It is ready when
-// it writes where it serves.
+// Run starts the program with other arguments and returns at once. It is ready when it writes its address.
 func (s *Site) Run(args ...string) *Node {
 	s.t.Helper()
 	return s.begin(exec.Command(s.program(), args...), nil)
 }
 
-// RunRole is Run for a program of the test binary: one of the roles that Drive was given.
+// RunRole is Run for a program of the test binary: one of the roles of Drive.
 func (s *Site) RunRole(role string) *Node {
 	s.t.Helper()
 	return s.begin(exec.Command(os.Args[0], role), nil)
@@ -83,7 +81,7 @@ func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {
 	s.t.Cleanup(func() {
 		n.Kill()
 		if sign := alarm.FindString(n.Log()); sign != "" {
-			s.t.Errorf("process %d met an error of its own: %s", n.cmd.Process.Pid, sign)
+			s.t.Errorf("process %d logged an internal error: %s", n.cmd.Process.Pid, sign)
 		}
 		if s.t.Failed() {
 			s.t.Logf("log of process %d:\n%s", n.cmd.Process.Pid, tail(n.Log(), 60))
@@ -92,13 +90,12 @@ func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {
 	return n
 }
 
-// alarm is what no scenario may bring a process to write: errors of the
-// service's own making, whatever caused them, and the words of Go's runtime.
+// alarm matches log lines that no scenario may cause: internal errors of the service, and the messages of Go's runtime.
 var alarm = regexp.MustCompile(
 	`(?m)^.*(level=ERROR|WARNING: DATA RACE|^panic: |^fatal error: |goroutine \d+ \[running).*$`,
 )
 
-// Ready waits until a process that was begun serves.
+// Ready waits until a started process serves.
 func (n *Node) Ready() {
 	n.t.Helper()
 	select {
@@ -111,7 +108,7 @@ func (n *Node) Ready() {
 	}
 }
 
-// PeakMemory is the most that the process ever had resident, in bytes.
+// PeakMemory returns the peak resident memory of the process, in bytes.
 func (n *Node) PeakMemory() int {
 	n.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
@@ -126,21 +123,20 @@ func (n *Node) PeakMemory() int {
 	return kib << 10
 }
 
-// Kill ends the process with SIGKILL, as a crash would, and returns when it is
-// gone. Killing what has ended does nothing.
+// Kill ends the process with SIGKILL, as a crash would, and returns when it is gone. Killing an ended process does
+// nothing.
 func (n *Node) Kill() {
 	n.cmd.Process.Kill()
 	<-n.ended
 }
 
-// Freeze stops the process where it is, as a paused machine does, and returns
-// when it stands still; Thaw lets it go on.
+// Freeze stops the process, like a paused machine, and returns when every thread has stopped; Thaw resumes it.
 func (n *Node) Freeze() { pgtest.Freeze(n.cmd.Process.Pid) }
 
 // Thaw ends a Freeze.
 func (n *Node) Thaw() { pgtest.Thaw(n.cmd.Process.Pid) }
 
-// Terminate asks the process to end and returns at once; Wait tells how it did.
+// Terminate asks the process to end and returns at once; Wait returns its exit status.
 func (n *Node) Terminate() { n.cmd.Process.Signal(syscall.SIGTERM) }
 
 // Wait waits for the process to end by itself and returns its exit status.
@@ -154,8 +150,7 @@ func (n *Node) Wait() int {
 	return n.cmd.ProcessState.ExitCode()
 }
 
-// Stop ends the process in good order and fails the test when it does not
-// exit with 0.
+// Stop stops the process gracefully and fails the test if it does not exit with 0.
 func (n *Node) Stop() {
 	n.t.Helper()
 	n.Terminate()
@@ -174,7 +169,7 @@ func (n *Node) Ended() bool {
 	}
 }
 
-// lived is when the process ended, now when it has not.
+// lived returns when the process ended, or now if it has not.
 func (n *Node) lived() time.Time {
 	if n.Ended() {
 		return n.endedAt
@@ -182,14 +177,13 @@ func (n *Node) lived() time.Time {
 	return time.Now()
 }
 
-// Log is what the process has written to standard error so far.
+// Log returns the standard error of the process so far.
 func (n *Node) Log() string { return n.log.String() }
 
-// Out is what the process has written to standard output so far.
+// Out returns the standard output of the process so far.
 func (n *Node) Out() string { return n.out.String() }
 
-// record keeps what a process writes and notices the line that says where it
-// serves.
+// record keeps the output of a process and detects the line with its address.
 type record struct {
 	mu      sync.Mutex
 	text    bytes.Buffer

@@ -30,17 +30,15 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Delivery is a message as the outside got it: from a mail server or an SMS
-// gateway. A delivery that was refused is one too.
+// Delivery is a message as received by a mail server or an SMS gateway. A refused delivery is one too.
 type Delivery struct {
 	To      string
-	Key     string // Message-ID or Idempotency-Key: equal for repeats
+	Key     string // Message-ID or Idempotency-Key: equal for repetitions
 	Text    string
 	Refused bool
 }
 
-// Postbox gathers deliveries. It may be told to refuse the next ones, for a
-// while.
+// Postbox collects deliveries. It can refuse the next ones, for a while.
 type Postbox struct {
 	mu     sync.Mutex
 	all    []Delivery
@@ -48,29 +46,28 @@ type Postbox struct {
 	slow   time.Duration
 }
 
-// Refuse makes the postbox refuse the next n deliveries, as one that will work
-// later does.
+// Refuse makes the postbox refuse the next n deliveries temporarily.
 func (p *Postbox) Refuse(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = n
 }
 
-// Slow has every delivery take d from now on.
+// Slow makes every delivery take d from now on.
 func (p *Postbox) Slow(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.slow = d
 }
 
-// Taken is how many deliveries there are, refused ones included.
+// Taken returns the number of deliveries, including refused ones.
 func (p *Postbox) Taken() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.all)
 }
 
-// Deliveries are all so far, oldest first.
+// Deliveries returns all deliveries so far, oldest first.
 func (p *Postbox) Deliveries() []Delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +89,7 @@ func (p *Postbox) take(d Delivery) (accepted bool) {
 	return !d.Refused
 }
 
-// Wait waits for the n-th accepted delivery to somebody, from 1.
+// Wait waits for the n-th accepted delivery to an address, from 1.
 func (p *Postbox) Wait(t testing.TB, to string, n int) Delivery {
 	t.Helper()
 	var found Delivery
@@ -111,7 +108,7 @@ func (p *Postbox) Wait(t testing.TB, to string, n int) Delivery {
 	return found
 }
 
-// CodeIn finds the code in a message: six digits that stand alone.
+// CodeIn finds the code in a message: exactly six digits.
 func CodeIn(t testing.TB, text string) string {
 	t.Helper()
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r < '0' || r > '9' }) {
@@ -123,7 +120,7 @@ func CodeIn(t testing.TB, text string) string {
 	return ""
 }
 
-// Gateway starts an SMS gateway and tells the site to use it.
+// Gateway starts an SMS gateway and configures the site to use it.
 func (s *Site) Gateway() *Postbox {
 	s.t.Helper()
 	p := &Postbox{}
@@ -148,14 +145,13 @@ func (s *Site) Gateway() *Postbox {
 	return p
 }
 
-// Secrets of the site's own accounts at the outside.
+// Secrets of the site's own accounts at the external services.
 const (
 	GatewaySecret = "gateway-secret-7261"
 	RelaySecret   = "relay-secret-9154"
 )
 
-// Relay starts a mail server that speaks nothing but TLS after its greeting
-// and wants a password, and tells the site to use it.
+// Relay starts a mail server that requires TLS after its greeting and a password, and configures the site to use it.
 func (s *Site) Relay() *Postbox {
 	s.t.Helper()
 	p := &Postbox{}
@@ -231,7 +227,7 @@ func (s *relaySession) Data(r io.Reader) error {
 	return nil
 }
 
-// plain is the part of a message that every reader shows.
+// plain returns the part of a message that every reader shows.
 func plain(m *mail.Message) (string, error) {
 	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
 	if err != nil {
@@ -260,7 +256,7 @@ func plain(m *mail.Message) (string, error) {
 func (s *relaySession) Reset()        {}
 func (s *relaySession) Logout() error { return nil }
 
-// certificate makes a server certificate for 127.0.0.1 that vouches for itself.
+// certificate creates a self-signed server certificate for 127.0.0.1.
 func certificate(t testing.TB, file string) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Proxy stands between the service and its database and does what networks do.
+// Proxy sits between the service and its database and simulates network failures.
 type Proxy struct {
 	to string
 	l  net.Listener
@@ -21,12 +21,11 @@ type Proxy struct {
 	ended bool
 }
 
-// Network is what a Proxy does with what is sent through it.
+// Network is the behaviour of a Proxy.
 type Network int
 
-// The networks: a good one; one that resets every connection; one that carries
-// nothing and delivers it all once it is good again; one that loses everything
-// without a word, so that what was sent meanwhile never arrives.
+// The networks: a good one; one that resets every connection; one that delays everything until it is good again; one
+// that silently drops everything, so that lost data never arrives.
 const (
 	Good Network = iota
 	Resets
@@ -36,8 +35,8 @@ const (
 
 func (n Network) String() string { return [...]string{"good", "resets", "stalls", "loses"}[n] }
 
-// Behind puts a Proxy in front of the site's database, for what is started from
-// now on. The site's own look at the database goes around it.
+// Behind puts a Proxy in front of the site's database, for processes that are started from now on. The site's own
+// connection to the database bypasses it.
 func (s *Site) Behind() *Proxy {
 	s.t.Helper()
 	u, err := url.Parse(s.DSN)
@@ -86,7 +85,7 @@ func NewProxyAt(t testing.TB, at, to string) *Proxy {
 	return p
 }
 
-// Addr is where it listens.
+// Addr returns its listening address.
 func (p *Proxy) Addr() string { return p.l.Addr().String() }
 
 // Become changes the network.
@@ -101,15 +100,14 @@ func (p *Proxy) Become(n Network) {
 	}
 }
 
-// Tap calls open for each new connection. The writer gets what the service sends on it,
-// before the database does.
+// Tap calls open for each new connection. The writer receives the data of the service on it, before the database does.
 func (p *Proxy) Tap(open func() io.Writer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tap = open
 }
 
-// tapped returns the writer of what the service sends to the database.
+// tapped returns the writer of the data that the service sends to the database.
 func (p *Proxy) tapped(database io.Writer) io.Writer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +180,7 @@ func (p *Proxy) serve(c net.Conn) {
 	<-back
 }
 
-// carry copies until either side ends. Once something was lost, nothing arrives.
+// carry copies until either side ends. After data was lost, nothing arrives.
 func (p *Proxy) carry(to io.Writer, from io.Reader) {
 	buf := make([]byte, 32<<10)
 	lossy := false

@@ -11,10 +11,9 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// Quota gives some nodes together that much processor time in every period, as a
-// container with a limit has it. Most of all it takes all of their processors away for
-// the rest of a period. How says by what means. Without control groups that can be
-// written the nodes are stopped and let go on in turn.
+// Quota limits some nodes together to that much processor time in every period, like a container with a limit. At worst
+// it takes all of their processors away for the rest of a period. How names the method. Without writable control groups
+// the nodes are stopped and resumed in turn.
 type Quota struct {
 	How  string
 	lift func()
@@ -45,14 +44,14 @@ func Limit(t testing.TB, share, period time.Duration, nodes ...*Node) *Quota {
 	return q
 }
 
-// Lift gives the processors back.
+// Lift removes the limit.
 func (q *Quota) Lift() {
 	if !q.done.Swap(true) {
 		q.lift()
 	}
 }
 
-// group makes a control group of the nodes; false: it cannot be made.
+// group creates a control group of the nodes; false: it cannot be created.
 func (q *Quota) group(dir string, nodes []*Node, limits map[string]string) bool {
 	if os.Mkdir(dir, 0o755) != nil {
 		return false

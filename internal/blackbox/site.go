@@ -26,8 +26,7 @@ import (
 // Databases are the two that every scenario runs on.
 var Databases = []string{"sqlite", "postgres"}
 
-// OnBoth runs a scenario on SQLite and on PostgreSQL, side by side, each with
-// a site of its own in development mode.
+// OnBoth runs a scenario on SQLite and on PostgreSQL in parallel, each with a separate site in development mode.
 func OnBoth(t *testing.T, scenario func(t *testing.T, s *Site)) {
 	t.Helper()
 	t.Parallel()
@@ -39,8 +38,8 @@ func OnBoth(t *testing.T, scenario func(t *testing.T, s *Site)) {
 	}
 }
 
-// Site is one deployment: a database, a data folder and the settings of its
-// processes. It belongs to one test; everything of it ends with the test.
+// Site is one deployment: a database, a data folder and the settings of its processes. It belongs to one test and ends
+// with it.
 type Site struct {
 	Kind string // of the database: one of Databases
 	DSN  string
@@ -52,11 +51,10 @@ type Site struct {
 	t        testing.TB
 	settings map[string]string
 	users    int
-	empty    bool // no tables are made beforehand
+	empty    bool // no tables are created in advance
 }
 
-// NewSite makes a site in development mode with hashes that cost next to
-// nothing. Nothing runs yet.
+// NewSite creates a site in development mode with very cheap hashes. Nothing runs yet.
 func NewSite(t testing.TB, kind string) *Site {
 	t.Helper()
 	if kind == "postgres" {
@@ -85,24 +83,22 @@ func NewSiteOn(t testing.TB, dsn string) *Site {
 func (s *Site) Empty() *Site {
 	s.t.Helper()
 	s.empty = true
-	if s.Kind == "postgres" { // a file is made by the first process
+	if s.Kind == "postgres" { // the first process creates a file
 		s.DSN = pgtest.Empty(s.t)
 		s.settings["CASTELLAN_DATABASE_URL"] = s.DSN
 	}
 	return s
 }
 
-// For is the site for a subtest, which what goes wrong is told to. Nothing is to
-// be started by it.
+// For returns the site for a subtest, which receives its failures. It must not start anything.
 func (s *Site) For(t testing.TB) *Site {
 	of := *s
 	of.t = t
 	return &of
 }
 
-// Production turns the site into one without development mode; with it go the
-// seeded accounts, the pages and the outbox that shows codes. On PostgreSQL
-// nobody makes a master key, so an operator's hand does.
+// Production switches development mode off, and with it the seeded accounts, the pages and the outbox that shows codes.
+// On PostgreSQL the service creates no master key, so this function does, like an operator.
 func (s *Site) Production() *Site {
 	s.t.Helper()
 	delete(s.settings, "CASTELLAN_DEV")
@@ -112,7 +108,7 @@ func (s *Site) Production() *Site {
 	return s
 }
 
-// MakeMaster writes a new master key, as the program says it is done.
+// MakeMaster writes a new master key, as the program documents it.
 func (s *Site) MakeMaster(file string) {
 	s.t.Helper()
 	var key [32]byte
@@ -126,8 +122,8 @@ func (s *Site) MakeMaster(file string) {
 	}
 }
 
-// Set changes settings for what is started from now on. Each is NAME=value,
-// the name without its prefix; an empty value takes the setting back.
+// Set changes settings for processes that are started from now on. Each is NAME=value, the name without its prefix; an
+// empty value removes the setting.
 func (s *Site) Set(settings ...string) *Site {
 	for _, kv := range settings {
 		name, value, _ := strings.Cut(kv, "=")
@@ -141,8 +137,7 @@ func (s *Site) Set(settings ...string) *Site {
 	return s
 }
 
-// environ is the whole environment of a process: nothing of the tests' own
-// reaches it but where to find things.
+// environ is the whole environment of a process: of the tests' own environment it contains only search paths.
 func (s *Site) environ(more []string) []string {
 	all := maps.Clone(s.settings)
 	for _, kv := range more {
@@ -161,13 +156,13 @@ func (s *Site) environ(more []string) []string {
 	return env
 }
 
-// Output is what a finished command left.
+// Output is the output of a finished command.
 type Output struct {
 	Code        int
 	Out, ErrOut string
 }
 
-// commandTime bounds a command, a demonstration on a busy machine included.
+// commandTime bounds a command, including a demonstration on a busy machine.
 const commandTime = 3 * time.Minute
 
 // Command runs a command to its end, with a text on its standard input.
@@ -182,7 +177,7 @@ func (s *Site) CommandWith(settings []string, stdin string, args ...string) Outp
 	return s.converse(settings, strings.NewReader(stdin), io.Discard, args)
 }
 
-// Converse runs a command whose input depends on its output: what it writes to its standard output also goes to out.
+// Converse runs a command whose input depends on its output: its standard output is also copied to out.
 func (s *Site) Converse(in io.Reader, out io.Writer, args ...string) Output {
 	s.t.Helper()
 	return s.converse(nil, in, out, args)
@@ -224,8 +219,8 @@ func (s *Site) program() string {
 	return program
 }
 
-// fill gives the site its tables if it is on SQLite and nothing is there: a copy of a migrated database costs less than
-// migrating another one. PostgreSQL does the same (pgtest.DSN).
+// fill gives a site on SQLite its tables if it has no database: copying a migrated database is cheaper than migrating
+// another one. PostgreSQL does the same (pgtest.DSN).
 func (s *Site) fill() {
 	s.t.Helper()
 	file, is := strings.CutPrefix(s.settings["CASTELLAN_DATABASE_URL"], "sqlite:"+s.Dir+"/")
@@ -247,8 +242,8 @@ func (s *Site) fill() {
 	}
 }
 
-// own gives a command its environment and ties its life to this process. The
-// returned function lets go once the command has ended.
+// own gives a command its environment and ties its life to this process. Call the returned function after the command
+// has ended.
 func (s *Site) own(cmd *exec.Cmd, settings []string) (release func()) {
 	s.t.Helper()
 	r, w, err := os.Pipe()
@@ -260,7 +255,7 @@ func (s *Site) own(cmd *exec.Cmd, settings []string) (release func()) {
 	return func() { r.Close(); w.Close() }
 }
 
-// AddUser makes an account by the command line, as an operator does.
+// AddUser creates an account with the command line, as an operator does.
 func (s *Site) AddUser(role string) Account {
 	s.t.Helper()
 	s.fill()
@@ -287,8 +282,8 @@ func (s *Site) AddUser(role string) Account {
 	return a
 }
 
-// Count counts the rows that a clause after FROM gives: a table and, where
-// needed, a condition whose arguments are written $1, $2 ….
+// Count counts the rows of a clause after FROM: a table and, if needed, a condition whose arguments are written $1, $2
+// ….
 func (s *Site) Count(clause string, args ...any) int {
 	s.t.Helper()
 	var n int
@@ -296,14 +291,14 @@ func (s *Site) Count(clause string, args ...any) int {
 	return n
 }
 
-// Text is the one value that a query finds.
+// Text returns the single value of a query.
 func (s *Site) Text(query string) (text string) {
 	s.t.Helper()
 	s.query(query, &text)
 	return text
 }
 
-// Tables are the tables of the database.
+// Tables returns the tables of the database.
 func (s *Site) Tables() []string {
 	s.t.Helper()
 	query := "SELECT string_agg(table_name, ' ') FROM information_schema.tables WHERE table_schema = 'public'"
@@ -313,7 +308,7 @@ func (s *Site) Tables() []string {
 	return strings.Fields(s.Text(query))
 }
 
-// Columns are the columns of a table.
+// Columns returns the columns of a table.
 func (s *Site) Columns(table string) []string {
 	s.t.Helper()
 	query := "SELECT string_agg(column_name, ' ') FROM information_schema.columns " +
@@ -326,7 +321,7 @@ func (s *Site) Columns(table string) []string {
 	return strings.Fields(names)
 }
 
-// Exec changes the database behind the service's back.
+// Exec changes the database directly, without the service.
 func (s *Site) Exec(statement string, args ...any) {
 	s.t.Helper()
 	db := s.Open()
@@ -345,7 +340,7 @@ func (s *Site) query(statement string, into any, args ...any) {
 	}
 }
 
-// Open opens the database behind the service's back. The caller closes it.
+// Open opens the database directly, without the service. The caller closes it.
 func (s *Site) Open() *sql.DB {
 	s.t.Helper()
 	driver, dsn := "pgx", s.DSN

@@ -94,10 +94,10 @@ func (c Client) dial(path string, d ws.Dialer) (*Socket, error) {
 	return s, nil
 }
 
-// Close ends the connection without a word.
+// Close closes the connection without a close frame.
 func (s *Socket) Close() { s.conn.Close() }
 
-// Frame is what came over a socket: a message, or the code of a close frame.
+// Frame is a frame received on a socket: a message, or the code of a close frame.
 type Frame struct {
 	Text  []byte
 	Close ws.StatusCode
@@ -111,11 +111,10 @@ type Message struct {
 	Data        []json.RawMessage `json:"data"`
 }
 
-// maxMessage bounds a frame that a client takes.
+// maxMessage bounds a frame that a client accepts.
 const maxMessage = 64 << 10
 
-// TryNext reads the next message or close frame, answering nothing and leaving
-// pings out.
+// TryNext reads the next message or close frame. It answers nothing and skips pings.
 func (s *Socket) TryNext(patience time.Duration) (Frame, error) {
 	s.conn.SetReadDeadline(time.Now().Add(patience))
 	for {
@@ -140,8 +139,7 @@ func (s *Socket) TryNext(patience time.Duration) (Frame, error) {
 	}
 }
 
-// Next reads the next message, which must have exactly the four keys and one
-// object as data.
+// Next reads the next message, which must have exactly the four keys and one object as data.
 func (s *Socket) Next() (m Message, raw []byte) {
 	s.t.Helper()
 	f, err := s.TryNext(patience)
@@ -161,8 +159,7 @@ func (s *Socket) Next() (m Message, raw []byte) {
 	return m, f.Text
 }
 
-// Expect reads the next message, which must be this event of the flow, and
-// returns its data.
+// Expect reads the next message, which must be this event of the flow, and returns its data.
 func (s *Socket) Expect(f Flow, action, event string) json.RawMessage {
 	s.t.Helper()
 	m, raw := s.Next()
@@ -181,7 +178,7 @@ func (s *Socket) ExpectClose(code ws.StatusCode, within time.Duration) {
 	}
 }
 
-// Send writes bytes as they are: frames that no client of good will sends.
+// Send writes bytes unchanged: frames that no correct client sends.
 func (s *Socket) Send(parts ...[]byte) {
 	s.t.Helper()
 	for _, part := range parts {
@@ -191,8 +188,7 @@ func (s *Socket) Send(parts ...[]byte) {
 	}
 }
 
-// Closed fails the test unless the other side closes, with a frame or without,
-// before anything else comes.
+// Closed fails the test unless the other side closes, with a frame or without, before anything else arrives.
 func (s *Socket) Closed(within time.Duration) {
 	s.t.Helper()
 	f, err := s.TryNext(within)
@@ -202,7 +198,7 @@ func (s *Socket) Closed(within time.Duration) {
 	}
 }
 
-// Silent fails the test when anything comes within a while.
+// Silent fails the test if anything arrives within a while.
 func (s *Socket) Silent(d time.Duration) {
 	s.t.Helper()
 	if f, err := s.TryNext(d); err == nil {

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Starved measures how long this process got no processor although it wanted
-// one. A machine that is busy with other things may make it wait, and a test that
-// measures others must not hold that against them.
+// Starved measures how long this process got no processor although it wanted one. A busy machine may make it wait, and
+// a test of other processes must subtract that time.
 type Starved struct {
 	mu   sync.Mutex
 	late []late
@@ -44,7 +43,7 @@ func WatchStarved(t testing.TB) *Starved {
 	return s
 }
 
-// Since is how much was lost since an instant.
+// Since returns how much time was lost since an instant.
 func (s *Starved) Since(at time.Time) (sum time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,13 +1,13 @@
-// Package budget keeps what the common flows of the service may cost: a login, its second
-// factor, a request with a token, a decision of the firewall, a posted transfer. Costs are
-// counted, not timed, so they are the same on any machine and a test can hold them.
+// Package budget limits the cost of the common flows of the service: a login, its second factor, a request with a
+// token, a decision of the firewall, a posted transfer. Costs are counted, not timed, so they are the same on any
+// machine and a test can enforce them.
 //
-// The one idea: the budgets are a table, testdata/budgets.tsv. The test measures every flow
-// on both databases and compares. A cost that rises fails the test until the table is
-// changed on purpose. A count that falls fails it too, so that the gain is kept.
+// The one idea: the budgets are a table, testdata/budgets.tsv. The test measures every flow on both databases and
+// compares. A cost that rises fails the test until the table is changed on purpose. A count that falls fails it too, so
+// that the gain is kept.
 //
-// Start reading at Measures. The test is in golden_test.go: flows_test.go says what a flow
-// is, and the other files count what it costs.
+// Start reading at Measures. The test is in golden_test.go: flows_test.go defines the flows, and the other files count
+// their costs.
 package budget
 
 import (
@@ -22,8 +22,8 @@ import (
 // Measure is one kind of cost.
 type Measure struct {
 	Name string
-	// Tolerance is the part of a budget by which a cost may exceed it, and Slack the least such
-	// difference. Counts are exact; sizes and allocations vary a little.
+	// Tolerance is the part of a budget by which a cost may exceed it, and Slack the smallest such difference. Counts
+	// are exact; sizes and allocations vary a little.
 	Tolerance float64
 	Slack     int
 }
@@ -50,7 +50,7 @@ func (m Measure) allows(budget, cost int) bool {
 	return math.Abs(float64(cost-budget)) <= math.Max(m.Tolerance*float64(budget), float64(m.Slack))
 }
 
-// Costs are what a flow costs, by the name of the measure. A database may lack a measure.
+// Costs are the costs of a flow, by the name of the measure. A database may lack a measure.
 type Costs map[string]int
 
 // Databases are the databases, in the order of the table.
@@ -105,7 +105,7 @@ func Read(file string) (Table, error) {
 	return t, nil
 }
 
-// Text is the table as its file has it, in the order of the flows.
+// Text returns the table in the format of its file, in the order of the flows.
 func (t Table) Text(flows []string) string {
 	var b strings.Builder
 	b.WriteString(head + "database\tflow")
@@ -133,7 +133,7 @@ func (t Table) Text(flows []string) string {
 	return b.String()
 }
 
-// Breach is a cost that is not what the table says.
+// Breach is a cost that differs from the table.
 type Breach struct {
 	Key
 	Measure string

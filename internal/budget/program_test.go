@@ -22,14 +22,14 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// The program under test is the service in a process of its own, so that the test's own
-// work is not counted. It answers questions about its costs on a second listener.
+// The program under test is the service in a separate process, so that the test's own work is not counted. It answers
+// queries about its costs on a second listener.
 
 func TestMain(m *testing.M) { blackbox.Main(m, program) }
 
 // Commands of the program.
 const (
-	seedCommand    = "seed"    // makes accounts and writes them to standard output
+	seedCommand    = "seed"    // creates accounts and writes them to standard output
 	serveCommand   = "serve"   // serves
 	countedCommand = "counted" // serves and counts what it sends to SQLite
 )
@@ -52,10 +52,10 @@ func program() {
 	}
 }
 
-// Questions that the program answers on its second listener, a byte each.
+// Queries that the program answers on its second listener, a byte each.
 const (
 	askAllocations = 'a' // the number of allocations so far: 8 bytes
-	askCounts      = 'c' // the counts since the last such question: a line of JSON
+	askCounts      = 'c' // the counts since the last such query: a line of JSON
 )
 
 func serve(ctx context.Context, cfg config.Config, counted bool) error {
@@ -83,7 +83,7 @@ func serve(ctx context.Context, cfg config.Config, counted bool) error {
 	return app.Serve(ctx, cfg, o)
 }
 
-// answer answers the questions of one connection.
+// answer answers the queries of one connection.
 func answer(l net.Listener, tally *sqliteTally) error {
 	c, err := l.Accept()
 	if err != nil {
@@ -97,7 +97,7 @@ func answer(l net.Listener, tally *sqliteTally) error {
 			return nil // the test has ended
 		}
 		switch question[0] {
-		case askAllocations: // without an allocation of its own
+		case askAllocations: // without its own allocation
 			runtime.ReadMemStats(&memory)
 			binary.BigEndian.PutUint64(number[:], memory.Mallocs)
 			_, err = c.Write(number[:])
@@ -142,7 +142,7 @@ type counts struct {
 	Allocations  int
 }
 
-// size is a sum of counts, by which the example of a flow is chosen: the least disturbed sample.
+// size is a sum of counts. It selects the example of a flow: the least disturbed sample.
 func (c counts) size() int {
 	return total(c.Statements) + total(c.RoundTrips) + total(c.Rows) + total(c.Entries)
 }
@@ -150,7 +150,7 @@ func (c counts) size() int {
 // maxShown is the length to which breakdown cuts the text of statements, in characters.
 const maxShown = 140
 
-// breakdown lists what was counted, for a comparison with a run before the change.
+// breakdown lists the counts, for a comparison with a run before the change.
 func (c counts) breakdown() string {
 	var b strings.Builder
 	for _, part := range []struct {

@@ -2,5 +2,5 @@
 
 package budget_test
 
-// The race detector allocates, too: what is counted here is not what the service costs.
+// The race detector allocates, too: these counts are not the cost of the service.
 var allocations []string

@@ -29,7 +29,7 @@ type person struct {
 	DeviceID string
 	Key      []byte // of the device, PKCS #8
 
-	from string // the address of the client: each person has a network of their own
+	from string // the address of the client: each person has a separate network
 }
 
 const (
@@ -38,8 +38,7 @@ const (
 	pushTarget  = `{"type":"webhook","url":"https://push.example.test/wake"}`
 )
 
-// seed makes the accounts of all rounds and an administrator, whose second factor is TOTP,
-// and writes them to out.
+// seed creates the accounts of all rounds and an administrator, whose second factor is TOTP, and writes them to out.
 func seed(ctx context.Context, cfg config.Config, out io.Writer) error {
 	hasher, err := app.NewHasher(cfg)
 	if err != nil {
@@ -79,7 +78,7 @@ func seed(ctx context.Context, cfg config.Config, out io.Writer) error {
 	return json.NewEncoder(out).Encode(all)
 }
 
-// make makes the rows of the account.
+// make creates the rows of the account.
 func (p *person) make(d *app.Deployment, hash string, roles []string) ([]commit.Write, error) {
 	now := time.Now()
 	u := user.New(id.New(now), now)

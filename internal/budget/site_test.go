@@ -18,7 +18,7 @@ import (
 	"castellan/internal/budget"
 )
 
-// site is the service in a process of its own, with the meters of its costs.
+// site is the service in a separate process, with the meters of its costs.
 type site struct {
 	*blackbox.Site
 	t         testing.TB

@@ -15,7 +15,7 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// postgresLog reads the write-ahead log of a server that this test has to itself.
+// postgresLog reads the write-ahead log of a server that only this test uses.
 type postgresLog struct {
 	t        testing.TB
 	conn     *pgx.Conn // to another database than the service's
@@ -24,8 +24,8 @@ type postgresLog struct {
 	position string
 }
 
-// startPostgres starts a server whose log depends on the service alone: without images of
-// whole pages, whose number depends on checkpoints, and without autovacuum.
+// startPostgres starts a server whose log depends only on the service: without images of whole pages, whose number
+// depends on checkpoints, and without autovacuum.
 func startPostgres(t testing.TB) *pgtest.Server {
 	t.Helper()
 	s, err := pgtest.Start(pgtest.Settings("synchronous_commit=on", "full_page_writes=off", "autovacuum=off",
@@ -70,16 +70,16 @@ func (l *postgresLog) now() (position string) {
 	return position
 }
 
-// begin notes where the log ends.
+// begin records the end of the log.
 func (l *postgresLog) begin() { l.position = l.now() }
 
 var (
-	leaf     = regexp.MustCompile(`level:? 0\b`) // a page that holds entries, not other pages
+	leaf     = regexp.MustCompile(`level:? 0\b`) // a page with entries, not other pages
 	relation = regexp.MustCompile(`rel (\S+)`)
 )
 
-// end adds the records since begin. Records without a transaction are not the service's:
-// readers prune pages, and the server writes records for standbys.
+// end adds the records since begin. Records without a transaction do not come from the service: readers prune pages,
+// and the server writes records for standbys.
 func (l *postgresLog) end(c *counts) {
 	l.t.Helper()
 	end := l.now()

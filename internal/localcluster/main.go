@@ -1,14 +1,12 @@
-// Command localcluster runs three nodes of the service on this machine, on a
-// throw-away PostgreSQL, with a front that spreads connections over them:
+// Command localcluster runs three nodes of the service on this machine, on a temporary PostgreSQL, with a front that
+// spreads connections over them:
 //
 //	go run ./internal/localcluster ./bin/castellan
 //
-// It prints the addresses, follows the nodes' logs and ends everything at
-// Ctrl-C. It is for looking at a cluster, not for keeping data: everything is
-// in a temporary folder.
+// It prints the addresses, follows the nodes' logs and ends everything at Ctrl-C. It is for trying out a cluster, not
+// for keeping data: everything is in a temporary folder.
 //
-// The front passes bytes on and knows nothing of HTTP. A connection goes to the
-// next node that takes it.
+// The front forwards bytes without parsing HTTP. A connection goes to the next node that accepts it.
 package main
 
 import (
@@ -129,7 +127,7 @@ func start(ctx context.Context, cmd *exec.Cmd, name string, alive *sync.WaitGrou
 	if err != nil {
 		return err
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which asks in order
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which stops the nodes in order
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -159,7 +157,7 @@ func serves(ctx context.Context, addr string) error {
 	return errors.New("it does not serve")
 }
 
-// spread gives each connection to the next node that takes it.
+// spread passes each connection to the next node that accepts it.
 func spread(front net.Listener, at []string) {
 	var next atomic.Int64
 	for {
@@ -183,8 +181,7 @@ func spread(front net.Listener, at []string) {
 	}
 }
 
-// free is an address on loopback that nothing listens at, below the ports that
-// the system hands out by itself.
+// free returns a loopback address without a listener, below the ports that the system assigns.
 func free() string {
 	for range 100 {
 		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
@@ -193,5 +190,5 @@ func free() string {
 			return addr
 		}
 	}
-	return "127.0.0.1:0" // the node says what is wrong with it
+	return "127.0.0.1:0" // the node reports the error
 }

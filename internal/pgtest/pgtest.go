@@ -1,17 +1,13 @@
-// Package pgtest gives tests and benches a real PostgreSQL that nobody has to
-// set up: a throw-away server made from the programs of the distribution's
-// package, on a loopback port, in a temporary folder.
+// Package pgtest gives tests and benches a real PostgreSQL without any setup. It is a temporary server made from the
+// programs of the distribution's package, on a loopback port, in a temporary folder.
 //
-// The one idea: a test asks for a database, never for a server. DSN hands out a
-// fresh, empty database and drops it when the test ends; behind it stands the
-// server named by CASTELLAN_TEST_POSTGRES (make test starts one for the whole
-// run, see cmd/pgserve) or, for a package tested alone, one server started on
-// first use that ends with the test process. A machine without PostgreSQL fails
-// the test in one clear line, so that a green run means both databases. Only make
-// quick leaves PostgreSQL out (EnvDatabases).
+// The one idea: a test requests a database, never a server. DSN returns a new, empty database and drops it when the
+// test ends. Its server is the one in CASTELLAN_TEST_POSTGRES (make test starts one for the whole run, see
+// cmd/pgserve). For a package tested alone it is a server that is started on first use and ends with the test process.
+// A machine without PostgreSQL fails the test in one clear line, so a passing run means both databases. Only make quick
+// leaves PostgreSQL out (EnvDatabases).
 //
-// Benches and tests that pull the plug use Server directly (Start with Durable,
-// Kill, Restart). Start reading at DSN.
+// Benches and tests of crashes use Server directly (Start with Durable, Kill, Restart). Start reading at DSN.
 package pgtest
 
 import (
@@ -29,21 +25,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// EnvServer names the variable with the address of a running server in which
-// tests may create and drop databases of their own. It must be a URL.
+// EnvServer names the variable with the address of a running server in which tests may create and drop databases. It
+// must be a URL.
 const EnvServer = "CASTELLAN_TEST_POSTGRES"
 
-// EnvTemplate names the variable with the database of that server that DSN copies:
-// one with all migrations applied (cmd/pgserve makes it), which costs a quarter of
-// applying them. Unset, DSN hands out empty databases.
+// EnvTemplate names the variable with the database of that server that DSN copies. All its migrations are applied
+// (cmd/pgserve creates it); a copy costs a quarter of applying them. If it is not set, DSN returns empty databases.
 const EnvTemplate = "CASTELLAN_TEST_TEMPLATE"
 
 // EnvDatabases names the variable by which make quick leaves PostgreSQL out: with the value sqlite, a test or a subtest
-// that asks for a database of PostgreSQL is skipped. Nothing but make quick sets it.
+// that needs a PostgreSQL database is skipped. Only make quick sets it.
 const EnvDatabases = "CASTELLAN_TEST_DATABASES"
 
 // Need skips a test or a subtest that needs PostgreSQL in make quick. DSN and Empty call it; a test that calls Start
-// does so itself.
+// must call it itself.
 func Need(t testing.TB) {
 	t.Helper()
 	if os.Getenv(EnvDatabases) == "sqlite" {
@@ -51,27 +46,25 @@ func Need(t testing.TB) {
 	}
 }
 
-// shared starts the server of this process. Nothing stops it while the process
-// lives: it ends with the process (see Server), so no TestMain is needed.
+// shared starts the server of this process. It ends with the process (see Server), so no TestMain is needed.
 var shared = sync.OnceValues(func() (*Server, error) { return Start() })
 
-// DSN returns the address of a new database without a row that only this test uses
-// and that is dropped at its end, connections left open included. Its tables are
-// there or not (EnvTemplate): whoever migrates it finds nothing left to do, or all.
-// DSN fails the test when no server can be had. Safe for parallel tests and packages.
+// DSN returns the address of a new database without rows that only this test uses. It is dropped at the test's end,
+// even with open connections. Its tables exist or not (EnvTemplate): a migration then has nothing or everything to do.
+// DSN fails the test if there is no server. It is safe for parallel tests and packages.
 func DSN(t testing.TB) string {
 	t.Helper()
 	return created(t, cmp.Or(os.Getenv(EnvTemplate), "template0"))
 }
 
-// Empty is DSN for a test of the migrations themselves: no table is there.
+// Empty is DSN for a test of the migrations themselves: the database has no tables.
 func Empty(t testing.TB) string {
 	t.Helper()
 	return created(t, "template0")
 }
 
-// created copies a template, file by file: through the server's log, which a test's
-// database has no use for, the copy takes twice the time.
+// created copies a template, file by file: a copy through the server's log, which a test's database does not need,
+// takes twice the time.
 func created(t testing.TB, template string) string {
 	t.Helper()
 	Need(t)
@@ -83,13 +76,13 @@ func created(t testing.TB, template string) string {
 		}
 		server, template = s.DSN(), "template0"
 	}
-	// Random, since packages on one server do not know each other.
+	// Random, because packages on one server do not coordinate.
 	name := "t_" + strings.ToLower(rand.Text())
 	dsn, err := withDatabase(server, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nobody is connected to either template, so no connection can make the copy fail.
+	// Neither template has a connection, so no connection can make the copy fail.
 	if err := do(server, "CREATE DATABASE "+name+" TEMPLATE "+template+" STRATEGY file_copy"); err != nil {
 		t.Fatalf("pgtest: create a database: %v", err)
 	}
@@ -101,8 +94,7 @@ func created(t testing.TB, template string) string {
 	return dsn
 }
 
-// do runs one statement on a connection of its own, so that no pool and no
-// goroutine outlives it.
+// do runs one statement on a separate connection, so that no pool and no goroutine outlives it.
 func do(dsn, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

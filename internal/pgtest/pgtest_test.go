@@ -14,8 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// envOwner makes this test binary the owner of a server, to be killed by
-// TestServerEndsWithItsOwner.
+// envOwner makes this test binary the owner of a server, to be killed by TestServerEndsWithItsOwner.
 const envOwner = "PGTEST_OWNER"
 
 func TestMain(m *testing.M) {
@@ -88,7 +87,7 @@ func TestDSN(t *testing.T) {
 	}
 }
 
-// What a test gets is a copy of the template; a test of migrations gets nothing.
+// A test gets a copy of the template; a test of migrations gets an empty database.
 func TestDSNCopiesTheTemplate(t *testing.T) {
 	s := start(t)
 	template, err := s.Database("made_before")
@@ -203,7 +202,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) || alive(pid) {
 		t.Errorf("after Stop: server alive %v, folder: %v", alive(pid), err)
 	}
-	s.Stop() // twice does nothing
+	s.Stop() // a second call does nothing
 }
 
 func TestStartSaysWhatIsMissing(t *testing.T) {

@@ -14,26 +14,24 @@ import (
 	"time"
 )
 
-// janitor is a shell that outlives this process and then stops the server and
-// removes its folder. It waits for the end of its standard input, which comes
-// with the end of this process, even by SIGKILL. (The kernel's parent-death
-// signal would not do: it follows the thread that started the child, and the
-// server would have to be given a thread, and a goroutine, for life.)
+// janitor is a shell that outlives this process and then stops the server and removes its folder. It waits for the end
+// of its standard input, which comes with the end of this process, even by SIGKILL. (The kernel's parent-death signal
+// is unsuitable: it follows the thread that started the child, so the server would need a permanent thread and
+// goroutine.)
 type janitor struct {
 	in  io.Closer
 	cmd *exec.Cmd
 }
 
-// The working folder proves that the process of that number still is the server.
-// It may write a while yet after its signal, so the folder is removed until it
-// stays gone.
+// The working folder proves that the process with that number still is the server. It may still write after its signal,
+// so the folder is removed until it stays removed.
 const sweep = `
 read -r _
 pid=$(head -n 1 "$2/postmaster.pid") && [ "$(readlink "/proc/$pid/cwd")" = "$2" ] && kill -QUIT "$pid"
 until rm -rf "$1"; do sleep 0.1; done`
 
 func newJanitor(dir, data string) (*janitor, error) {
-	// Its output must not be ours: go test waits until nobody holds it open.
+	// It must not share our output: go test waits until every holder has closed it.
 	cmd := exec.Command("/bin/sh", "-c", sweep, "pgtest", dir, data)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
@@ -66,15 +64,14 @@ func childrenOf(pid int) []int {
 	return children
 }
 
-// alive is false for a process that is gone or only waits to be reaped: it holds
-// nothing any more.
+// alive is false for a process that is gone or only waits to be reaped: it holds no resources.
 func alive(pid int) bool {
 	fields := statOf(fmt.Sprintf("/proc/%d/stat", pid))
 	return len(fields) > 0 && fields[0] != "Z" && fields[0] != "X"
 }
 
-// Freeze stops a process where it is, as a paused machine does, and returns when
-// every thread of it stands still: the signal alone says nothing of when that is.
+// Freeze stops a process, like a paused machine, and returns when every thread has stopped: the signal alone does not
+// wait for that.
 func Freeze(pid int) {
 	syscall.Kill(pid, syscall.SIGSTOP)
 	stopped := func(thread string) bool {
@@ -89,11 +86,11 @@ func Freeze(pid int) {
 	}
 }
 
-// Thaw lets a frozen process go on.
+// Thaw resumes a frozen process.
 func Thaw(pid int) { syscall.Kill(pid, syscall.SIGCONT) }
 
-// statOf returns the fields of a /proc stat file from the state on. A program's
-// name may hold spaces and parentheses; the fields begin after the last one.
+// statOf returns the fields of a /proc stat file from the state on. A program's name may contain spaces and
+// parentheses; the fields begin after the last one.
 func statOf(path string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {

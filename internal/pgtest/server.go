@@ -18,8 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrNoPrograms tells that the machine has no PostgreSQL server. Its text is
-// what a person at the terminal should do.
+// ErrNoPrograms means that the machine has no PostgreSQL server. Its text is an instruction for the user.
 var ErrNoPrograms = errors.New(
 	"PostgreSQL's server programs (initdb, postgres) are missing: run `make test-deps`, or name their folder in PG_BINDIR",
 )
@@ -29,14 +28,13 @@ const (
 	stopTimeout  = 10 * time.Second
 )
 
-// Server is one PostgreSQL server of this process's own. It listens on loopback
-// only and trusts every local connection: never put anything of worth in it.
+// Server is a PostgreSQL server that only this process uses. It listens on loopback only and trusts every local
+// connection: never store anything valuable in it.
 //
-// It ends with the process that started it, however that ends: see janitor. It
-// needs no goroutine, so tests that look for leaks do not find it. Stop ends it
-// at once.
+// It ends with the process that started it, whatever ends that one: see janitor. It needs no goroutine, so tests for
+// leaks do not find it. Stop ends it at once.
 //
-// Its methods are not safe for concurrent use; the database it serves is.
+// Its methods are not safe for concurrent use; the database that it serves is.
 type Server struct {
 	bin      string
 	dir      string // holds the data and the log; removed by Stop
@@ -50,8 +48,8 @@ type Server struct {
 // Option changes how a server is started.
 type Option func(*Server)
 
-// Durable keeps every promise of a production server: an acknowledged commit is
-// on the disk. For measurements, and for tests that kill the server.
+// Durable keeps every promise of a production server: an acknowledged commit is on the disk. For measurements, and for
+// tests that kill the server.
 func Durable() Option {
 	return Settings("fsync=on", "synchronous_commit=on", "full_page_writes=on")
 }
@@ -61,9 +59,8 @@ func Settings(lines ...string) Option {
 	return func(s *Server) { s.settings = append(s.settings, lines...) }
 }
 
-// Start makes a new, empty server and returns when it answers. Without Durable
-// it forgoes the disk's safety for speed. It returns ErrNoPrograms where
-// PostgreSQL is not installed.
+// Start creates a new, empty server and returns when it answers. Without Durable it trades durability for speed. It
+// returns ErrNoPrograms if PostgreSQL is not installed.
 func Start(options ...Option) (*Server, error) {
 	bin, err := programs()
 	if err != nil {
@@ -79,7 +76,7 @@ func Start(options ...Option) (*Server, error) {
 	}
 	s := &Server{bin: bin, port: port, cred: cred, settings: []string{
 		"fsync=off", "synchronous_commit=off", "full_page_writes=off",
-		// Packages tested side by side share one server, each test with a pool.
+		// Packages tested in parallel share one server, each test with a pool.
 		"max_connections=300", "shared_buffers=64MB", "timezone=UTC",
 	}}
 	for _, o := range options {
@@ -89,7 +86,7 @@ func Start(options ...Option) (*Server, error) {
 		return nil, fmt.Errorf("pgtest: make a folder: %w", err)
 	}
 	if real, err := filepath.EvalSymlinks(s.dir); err == nil {
-		s.dir = real // the janitor compares it with what the kernel says
+		s.dir = real // the janitor compares it with the kernel's path
 	}
 	if s.janitor, err = newJanitor(s.dir, s.data()); err != nil {
 		os.RemoveAll(s.dir)
@@ -106,12 +103,12 @@ func Start(options ...Option) (*Server, error) {
 	return s, nil
 }
 
-// DSN is the address of the server's default database.
+// DSN returns the address of the server's default database.
 func (s *Server) DSN() string {
 	return fmt.Sprintf("postgres://app@127.0.0.1:%d/postgres?sslmode=disable", s.port)
 }
 
-// Database makes an empty database of the server and returns its address.
+// Database creates an empty database of the server and returns its address.
 func (s *Server) Database(name string) (dsn string, err error) {
 	if err := do(s.DSN(), "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
 		return "", err
@@ -119,8 +116,7 @@ func (s *Server) Database(name string) (dsn string, err error) {
 	return withDatabase(s.DSN(), name)
 }
 
-// PID is the process id of the server's first process, the parent of all others;
-// 0 when it does not run.
+// PID returns the process id of the server's first process, the parent of all others; 0 if it does not run.
 func (s *Server) PID() int {
 	if !s.running() {
 		return 0
@@ -128,8 +124,8 @@ func (s *Server) PID() int {
 	return s.cmd.Process.Pid
 }
 
-// Restart starts a server that Kill ended, with the same data and the same
-// address, and returns when it has recovered and answers.
+// Restart starts a server that Kill ended, with the same data and the same address, and returns when it has recovered
+// and answers.
 func (s *Server) Restart() error {
 	if s.running() {
 		return errors.New("pgtest: the server is running")
@@ -146,7 +142,7 @@ func (s *Server) Restart() error {
 	}
 	cmd := s.command("postgres", args...)
 	cmd.Stdout, cmd.Stderr = logfile, logfile
-	// A group of its own, so that Ctrl-C ends the tests and not their database.
+	// A separate group, so that Ctrl-C ends the tests and not their database.
 	cmd.SysProcAttr.Setpgid = true
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("pgtest: start postgres: %w", err)
@@ -159,16 +155,16 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// Kill ends every process of the server at once with SIGKILL, as a crash of the
-// machine would, and returns when they are gone. What a Durable server acknowledged is
-// there again after Restart. Killing a server that does not run does nothing.
+// Kill ends every process of the server at once with SIGKILL, as a crash of the machine would, and returns when they
+// are gone. Everything that a Durable server acknowledged exists after Restart. Killing a server that does not run does
+// nothing.
 func (s *Server) Kill() {
 	if !s.running() {
 		return
 	}
 	pid := s.cmd.Process.Pid
-	// Frozen first: a parent that saw a child die would shut the others down in
-	// good order, and a new one could be born between listing and killing.
+	// Frozen first: a parent that saw a child die would shut the others down gracefully, and a new one could start
+	// between listing and killing.
 	Freeze(pid)
 	children := childrenOf(pid)
 	for _, child := range children {
@@ -176,8 +172,7 @@ func (s *Server) Kill() {
 	}
 	syscall.Kill(pid, syscall.SIGKILL)
 	s.cmd.Wait()
-	// Orphans hold the shared memory until the kernel has buried them; a restart
-	// in that moment would be refused.
+	// Orphans hold the shared memory until the kernel has removed them; a restart before that would be refused.
 	for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if !slices.ContainsFunc(children, alive) {
 			return
@@ -185,8 +180,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Freeze stops every process of the server where it is, as a paused machine does;
-// Thaw lets them go on.
+// Freeze stops every process of the server, like a paused machine; Thaw resumes them.
 func (s *Server) Freeze() { s.each(Freeze) }
 
 // Thaw ends a Freeze.
@@ -197,14 +191,13 @@ func (s *Server) each(do func(pid int)) {
 		return
 	}
 	pid := s.cmd.Process.Pid
-	do(pid) // the parent first: nobody is born meanwhile
+	do(pid) // the parent first: no child starts in between
 	for _, child := range childrenOf(pid) {
 		do(child)
 	}
 }
 
-// Stop shuts the server down and removes its folder. The server cannot be used
-// afterwards; stopping twice does nothing.
+// Stop shuts the server down and removes its folder. The server cannot be used afterwards; a second call does nothing.
 func (s *Server) Stop() {
 	if s.running() {
 		s.cmd.Process.Signal(syscall.SIGINT) // PostgreSQL's fast shutdown: connections are cut
@@ -219,8 +212,7 @@ func (s *Server) Stop() {
 	s.janitor.close()
 }
 
-// running is false as soon as the server has ended. Once it is reaped its number
-// may belong to another process and says nothing.
+// running is false as soon as the server has ended. After it is reaped its number may belong to another process.
 func (s *Server) running() bool {
 	return s.cmd != nil && s.cmd.ProcessState == nil && alive(s.cmd.Process.Pid)
 }
@@ -281,8 +273,8 @@ func (s *Server) log() string {
 	return string(text)
 }
 
-// programs finds the folder of initdb and postgres. Debian keeps them out of
-// PATH, one folder per major version; the newest is taken.
+// programs finds the folder of initdb and postgres. Debian keeps them out of PATH, one folder per major version; the
+// newest is used.
 func programs() (string, error) {
 	if dir := os.Getenv("PG_BINDIR"); dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
@@ -306,8 +298,7 @@ func major(path string) int {
 	return n
 }
 
-// unprivileged names the user the server runs as when the tests run as root:
-// PostgreSQL refuses to be root.
+// unprivileged returns the server's user if the tests run as root: PostgreSQL refuses to run as root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -332,9 +323,8 @@ func unprivileged() (*syscall.Credential, error) {
 	)
 }
 
-// freePort picks a port below the range the kernel gives to outgoing
-// connections: one of those could take it while the server is down, and a client
-// that keeps dialling a dead port of that range can even connect to itself.
+// freePort picks a port below the kernel's range for outgoing connections. One of those could take a port while the
+// server is down, and a client that keeps dialling a dead port of that range can even connect to itself.
 func freePort() (int, error) {
 	var err error
 	for range 50 {

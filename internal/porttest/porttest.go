@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Free is an address on loopback that nothing listens at (Find).
+// Free returns a loopback address without a listener (Find).
 func Free(t testing.TB) string {
 	t.Helper()
 	addr, err := Find()
@@ -19,8 +19,8 @@ func Free(t testing.TB) string {
 	return addr
 }
 
-// Find returns an address on loopback that nothing listens at. Its port is below those
-// that the system assigns to connections, so that none takes it before the server does.
+// Find returns a loopback address without a listener. Its port is below those that the system assigns to connections,
+// so that none takes it before the server does.
 func Find() (string, error) {
 	for range 100 {
 		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))

@@ -1,10 +1,8 @@
-// Package postman makes a collection for Postman (format 2.1) of the document of the
-// interface: a folder for each of its tags, a request for each operation, variables for
-// the base URL and the tokens. A script of the collection keeps the tokens that an
-// answer brings, so that a login is two requests and everything else follows.
+// Package postman creates a collection for Postman (format 2.1) from the interface document. It has a folder for each
+// of its tags, a request for each operation, variables for the base URL and the tokens. A script of the collection
+// stores the tokens of an answer, so a login is two requests and everything else follows.
 //
-// The one idea: everything comes from the document, in its order, so that the file is
-// golden. Start reading at Collection.
+// The one idea: everything comes from the document, in its order, so the file is golden. Start reading at Collection.
 package postman
 
 import (
@@ -112,7 +110,7 @@ const usage = " Set the variables baseUrl, email and password. Log in, set code 
 	"challenge (Challenges): the collection keeps the tokens and the first method of the answers in its variables. " +
 	"Parts that are switched off are optional."
 
-// Collection makes the collection of an OpenAPI document.
+// Collection creates the collection of an OpenAPI document.
 func Collection(document []byte) ([]byte, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(document)
 	if err != nil {
@@ -193,7 +191,7 @@ func requestOf(method, path string, op *openapi3.Operation) request {
 	return r
 }
 
-// optional names the fields of a body that a request leaves out.
+// optional names the fields of a body that a request omits.
 func optional(s *openapi3.Schema, sent map[string]any) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -207,14 +205,14 @@ func optional(s *openapi3.Schema, sent map[string]any) string {
 	return " Optional fields: " + strings.Join(names, ", ") + "."
 }
 
-// bodies are those of the requests that a login is made of.
+// bodies are the bodies of the requests of a login.
 var bodies = map[string]map[string]any{
 	"login":             {"email": "{{email}}", "password": "{{password}}"},
 	"completeChallenge": {"methodId": "{{methodId}}", "method": "{{method}}", "value": "{{code}}"},
 	"renewMethod":       {"methodId": "{{methodId}}", "method": "{{method}}"},
 }
 
-// text is a value as a query and a body have it.
+// text returns a value in the form of a query and a body.
 func text(v any, indent string) string {
 	if s, is := v.(string); is {
 		return s
@@ -232,10 +230,10 @@ func written(v any, indent string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// maxDepth ends a schema that holds itself.
+// maxDepth ends a schema that contains itself.
 const maxDepth = 6
 
-// sample is a value of a schema: its example where it has one.
+// sample returns a value of a schema: its example if it has one.
 func sample(ref *openapi3.SchemaRef, depth int) any {
 	if ref == nil || depth > maxDepth {
 		return nil
@@ -277,8 +275,7 @@ func sample(ref *openapi3.SchemaRef, depth int) any {
 	return nil
 }
 
-// object has what must be there. Where that is nothing but an id it has everything: a
-// change needs something that changes.
+// object contains the required fields. If only an id is required, it contains all fields: an update needs a change.
 func object(s *openapi3.Schema, depth int) map[string]any {
 	all := !slices.ContainsFunc(s.Required, func(name string) bool { return name != "id" })
 	o := map[string]any{}

@@ -31,8 +31,7 @@ import (
 	"castellan/internal/sockload"
 )
 
-// dir tells a started copy of this program that it is the service, and where
-// its data lies.
+// dir names the variable that makes a started copy of this program the service; its value is the data folder.
 const dir = "SOCKLOAD_SERVE"
 
 const secret = "correct horse battery staple"
@@ -52,8 +51,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// settings of the service: development mode on SQLite, no start guards, the
-// cheapest password hash.
+// settings of the service: development mode on SQLite, no start guards, the cheapest password hash.
 func settings(d, addr string) (config.Config, error) {
 	return config.Load(
 		"",
@@ -71,8 +69,8 @@ func settings(d, addr string) (config.Config, error) {
 	)
 }
 
-// serve is the service, in a process of its own whose memory is then only its
-// own. Each line on standard input is a question that is answered by a line.
+// serve runs the service in a separate process, whose memory is then only its own. Each line on standard input is a
+// query that is answered by a line.
 func serve(d string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
 	if err != nil {
@@ -139,8 +137,7 @@ func serve(d string) error {
 	return <-done
 }
 
-// memory of the service in bytes: what it has of the system, and what the Go
-// runtime uses it for.
+// memory of the service in bytes: what it has from the system, and its use by the Go runtime.
 type memory struct {
 	RSS, Heap, HeapInUse, HeapKept, Stack, Other uint64
 	Goroutines                                   int
@@ -161,7 +158,7 @@ func rss() uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// service is a running one, seen from outside.
+// service is a running service, seen from outside.
 type service struct {
 	tb   testing.TB
 	keys []crypto.Signer // of the device of each account
@@ -170,7 +167,7 @@ type service struct {
 	out  *bufio.Reader
 }
 
-// start makes users accounts u0@example.com … and starts the service over them.
+// start creates users accounts u0@example.com … and starts the service over them.
 func start(tb testing.TB, users int) *service {
 	tb.Helper()
 	d := tb.TempDir()
@@ -208,7 +205,7 @@ func start(tb testing.TB, users int) *service {
 	return s
 }
 
-// populate makes accounts, each with a device, and returns the devices' keys.
+// populate creates accounts, each with a device, and returns the devices' keys.
 func populate(tb testing.TB, d string, users int) []crypto.Signer {
 	tb.Helper()
 	cfg, err := settings(d, "127.0.0.1:0")
@@ -256,7 +253,7 @@ func populate(tb testing.TB, d string, users int) []crypto.Signer {
 
 func deviceID(n int) string { return fmt.Sprintf("device-%d", n) }
 
-// ask puts one question to the service's process.
+// ask sends one query to the service's process.
 func (s *service) ask(what string) (m memory) {
 	s.tb.Helper()
 	fmt.Fprintln(s.in, what)

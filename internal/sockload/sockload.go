@@ -1,11 +1,8 @@
-// Package sockload holds idle sockets open from a process of its own, so that
-// what a service spends on sockets can be measured without what a client
-// spends on them, and so that a measuring process stays undisturbed by ten
-// thousand readers.
+// Package sockload holds idle sockets open in a separate process. So the cost of sockets in a service can be measured
+// without the cost in a client, and ten thousand readers do not disturb the measuring process.
 //
-// The one idea: the process is the program that calls Open, started once more.
-// Child, first thing in main or TestMain, lets that second process be the
-// driver. Start reading at Open.
+// The one idea: the process is the program that calls Open, started once more. Child, first thing in main or TestMain,
+// makes that second process the driver. Start reading at Open.
 package sockload
 
 import (
@@ -26,15 +23,14 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// role tells a started process that it is the driver, and for which address.
+// role names the variable that makes a started process the driver; its value is the address.
 const role = "SOCKLOAD_ADDR"
 
-// dialers are the handshakes under way at once.
+// dialers is the number of concurrent handshakes.
 const dialers = 64
 
-// Open opens one socket of the service at addr (host:port) per p-auth token
-// and returns when all of them are open. They answer pings and do nothing
-// else until close, which reports an error when some had ended before.
+// Open opens one socket of the service at addr (host:port) per p-auth token and returns when all of them are open. They
+// answer pings and do nothing else until close, which reports an error if some had ended before.
 //
 // The calling program must call Child before anything else.
 func Open(addr string, tokens []string) (close func() error, err error) {
@@ -81,8 +77,8 @@ func Open(addr string, tokens []string) (close func() error, err error) {
 	return end, nil
 }
 
-// Child makes the process the driver when Open started it, and does not
-// return then. In any other process it does nothing.
+// Child makes the process the driver if Open started it, and then does not return. In any other process it does
+// nothing.
 func Child() {
 	addr := os.Getenv(role)
 	if addr == "" {
@@ -95,8 +91,8 @@ func Child() {
 	os.Exit(0)
 }
 
-// drive reads tokens up to an empty line, opens a socket for each, says so, and
-// keeps them open until its input ends.
+// drive reads tokens up to an empty line, opens a socket for each, reports that, and keeps them open until its input
+// ends.
 func drive(addr string, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	var tokens []string
@@ -164,7 +160,7 @@ func Dial(addr, token string) (net.Conn, error) {
 	return c, nil
 }
 
-// buffered is a connection whose first frames came with the handshake.
+// buffered is a connection whose first frames arrived with the handshake.
 type buffered struct {
 	net.Conn
 	r *bufio.Reader
@@ -172,15 +168,15 @@ type buffered struct {
 
 func (b *buffered) Read(p []byte) (int, error) { return b.r.Read(p) }
 
-// Next returns the payload of the next text frame, and answers pings before it.
-// A close frame is an error that names its code.
+// Next returns the payload of the next text frame, and answers pings before it. A close frame is an error that names
+// its code.
 func Next(c net.Conn) ([]byte, error) {
 	for {
 		h, err := ws.ReadHeader(c)
 		if err != nil {
 			return nil, err
 		}
-		payload := make([]byte, h.Length) // the other side is ours
+		payload := make([]byte, h.Length) // the other side is our own service
 		if _, err := io.ReadFull(c, payload); err != nil {
 			return nil, err
 		}

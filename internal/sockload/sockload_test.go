@@ -32,9 +32,8 @@ func expect(t *testing.T, c net.Conn, want string) {
 	}
 }
 
-// One challenge's life on sockets of the whole service: events as they happen
-// and again for a socket that comes later, the sixth socket, a challenge that makes
-// room for a newer one, and the end of the node.
+// The life of one challenge on sockets of the whole service. It has events as they happen, and again for a later
+// socket. It has the sixth socket, a challenge that makes room for a newer one, and the end of the node.
 func TestSocketsOfTheService(t *testing.T) {
 	s := start(t, 2)
 	dial := func(c started) net.Conn {

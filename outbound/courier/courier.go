@@ -1,5 +1,5 @@
-// Package courier posts files of the service to an address of the operator's,
-// signed as Standard Webhooks describes it (domain/kit/webhook).
+// Package courier posts files of the service to an address that the operator configures, signed according to Standard
+// Webhooks (domain/kit/webhook).
 //
 // Start reading at Courier.Post.
 package courier
@@ -19,16 +19,16 @@ import (
 	"castellan/domain/kit/webhook"
 )
 
-// Config is what New needs.
+// Config configures a Courier.
 type Config struct {
 	URL    string
 	Secret string // of webhook.ParseSecrets
-	CAFile string // PEM; vouches for the server besides those of the system
+	CAFile string // PEM; trusted in addition to the system's certificates
 }
 
 const (
 	timeout = 30 * time.Second // of one Post
-	// maxAnswerBytes is read of a reply, so that the connection can be used again.
+	// maxAnswerBytes is how much of a response is read, so that the connection can be reused.
 	maxAnswerBytes = 64 << 10
 )
 
@@ -53,7 +53,7 @@ func New(cfg Config) (*Courier, error) {
 	if err == nil && cfg.CAFile != "" {
 		var pem []byte
 		if pem, err = os.ReadFile(cfg.CAFile); err == nil && !roots.AppendCertsFromPEM(pem) {
-			err = errors.New("the file holds no certificate")
+			err = errors.New("the file contains no certificate")
 		}
 	}
 	if err != nil {
@@ -62,12 +62,12 @@ func New(cfg Config) (*Courier, error) {
 	return &Courier{url: cfg.URL, secrets: secrets, now: time.Now, client: &http.Client{Timeout: timeout,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 			Proxy: http.ProxyFromEnvironment},
-		// The signature is for the address that the operator gave.
+		// The signature is intended only for the configured address.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
 
-// Post posts a file under an id, the same for every repeat. nil: the other side
-// answered with a status of success. Its errors do not name the address.
+// Post posts a file under an id that is the same for every repetition. It returns nil if the receiver answered with a
+// 2xx status. Its errors do not contain the address.
 func (c *Courier) Post(ctx context.Context, id, mediaType string, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *Courier) Post(ctx context.Context, id, mediaType string, body []byte) e
 		return errors.New("the other side cannot be reached")
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswerBytes)) // only for the connection's sake
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswerBytes)) // only so that the connection can be reused
 	if response.StatusCode/100 != 2 {
 		return fmt.Errorf("the other side answered %d", response.StatusCode)
 	}

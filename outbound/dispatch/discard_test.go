@@ -21,7 +21,7 @@ import (
 	"castellan/persistence/delivery"
 )
 
-// gateway is the outside: it answers with what it is told, then accepts.
+// gateway simulates the external gateway: it gives the configured answers, then accepts.
 type gateway struct {
 	mu      sync.Mutex
 	answers []error
@@ -87,7 +87,7 @@ func (w *world) dispatcher(keep bool) *dispatch.Dispatcher {
 	)
 }
 
-// add commits a message as a challenge does, leased to the node for now.
+// add commits a message as a challenge does, leased to this node.
 func (w *world) add(id string, lease time.Duration, life time.Duration) (outbox.Message, message.Rendered) {
 	w.t.Helper()
 	r := message.Rendered{Channel: message.SMS, To: "+905320000001", Text: "code 123456", Code: "123456"}
@@ -200,7 +200,7 @@ func TestGivesUp(t *testing.T) {
 	})
 }
 
-// A code that can no longer be used is not sent.
+// An expired code is not sent.
 func TestExpiredCodesStay(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
 		d := w.dispatcher(false)
@@ -215,14 +215,14 @@ func TestExpiredCodesStay(t *testing.T) {
 	})
 }
 
-// Two nodes share the outbox: what one leaves, the other takes when the lease
-// has lapsed, and nothing is sent twice while both live.
+// Two nodes share the outbox. One takes over the messages of the other when their lease has expired, and nothing is
+// sent twice while both live.
 func TestAnotherNodeTakesOver(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
 		a, b := w.dispatcher(false), w.dispatcher(false)
 		a.Start()
 		b.Start()
-		w.add("orphan", 30*time.Second, 5*time.Minute) // its node died before it was delivered
+		w.add("orphan", 30*time.Second, 5*time.Minute) // its node died before the delivery
 		for i := range 20 {
 			a.Deliver(w.add(fmt.Sprint("m", i), 30*time.Second, 5*time.Minute))
 		}

@@ -1,9 +1,8 @@
-// Package dispatch delivers the outbox: the node that committed a message
-// sends it at once under its lease, and any node takes over what a lease
-// lapsed on (D-EXT-05). Delivery is at least once, with the message's id as
-// the key by which the other side recognises a repeat.
+// Package dispatch delivers the outbox. The node that committed a message sends it at once under its lease, and any
+// node takes over a message whose lease has expired (D-EXT-05). Delivery is at least once, and the message's id is the
+// key by which the receiver recognises a repetition.
 //
-// Start at Dispatcher.Deliver; lane.go says whose turn it is (D-EXT-06).
+// Start at Dispatcher.Deliver; lane.go decides which message is next (D-EXT-06).
 package dispatch
 
 import (
@@ -24,23 +23,21 @@ import (
 type Options struct {
 	Store  outbox.Store
 	Commit commit.Committer
-	// Open is the keyring's.
+	// Open is the Open function of the keyring.
 	Open    func(sealed, ad []byte) ([]byte, error)
 	Senders map[message.Channel]message.Sender
-	// Keep leaves payloads in the outbox after delivery, for the development
-	// outbox.
+	// Keep keeps payloads in the outbox after delivery, for the development outbox.
 	Keep bool
-	// Gone is told of a destination that is no more, by the message that found
-	// it out, so that nothing is sent there again; nil tells nobody. It runs in the
-	// place of the delivery.
+	// Gone is called when a message shows that its destination no longer exists, so that nothing is sent there again;
+	// nil disables it. It runs as part of the delivery.
 	Gone        func(ctx context.Context, m outbox.Message, r message.Rendered)
-	Workers     int // attempts under way per channel whose rule says nothing else
+	Workers     int // concurrent attempts per channel, unless its rule sets a number
 	Rules       map[message.Channel]Rule
-	Lease       time.Duration // how long a claimed message is ours
+	Lease       time.Duration // how long this node holds a claimed message
 	RetryMin    time.Duration
 	RetryMax    time.Duration
 	MaxAttempts int
-	Poll        time.Duration // how often lapsed leases are looked for; 0: 1 s
+	Poll        time.Duration // how often expired leases are looked for; 0: 1 s
 	Now         func() time.Time
 	Log         *slog.Logger
 }
@@ -53,15 +50,15 @@ type Dispatcher struct {
 	workers sync.WaitGroup
 	settler sync.WaitGroup
 
-	// Sent, Failed and Retried count deliveries, for metrics; Gone counts those
-	// of Failed whose destination is no more. Rested counts those that were given up
-	// without another attempt because their host rests; Failed leaves them out.
+	// Sent, Failed and Retried count deliveries, for metrics; Gone counts those of Failed whose destination no longer
+	// exists. Rested counts the deliveries that were given up without another attempt because their host is paused;
+	// Failed excludes them.
 	Sent, Failed, Retried, Gone, Rested atomic.Int64
 }
 
-const queueLength = 4096 // of a channel
+const queueLength = 4096 // per channel
 
-// New returns a dispatcher; Start begins to deliver.
+// New returns a dispatcher; Start begins the delivery.
 func New(o Options) *Dispatcher {
 	if o.Poll == 0 {
 		o.Poll = time.Second
@@ -94,8 +91,7 @@ func (d *Dispatcher) Deliver(m outbox.Message, r message.Rendered) {
 	}
 }
 
-// State is what the channels do: messages that wait for their turn, attempts under
-// way, and hosts and users that are left alone for a while.
+// State returns the number of queued messages, of attempts under way, and of paused hosts and users.
 func (d *Dispatcher) State() (waiting, underWay, resting int) {
 	for _, l := range d.lanes {
 		w, u, r := l.state(d.o.Now())
@@ -104,7 +100,7 @@ func (d *Dispatcher) State() (waiting, underWay, resting int) {
 	return waiting, underWay, resting
 }
 
-// Start begins to deliver.
+// Start begins the delivery.
 func (d *Dispatcher) Start() {
 	for _, l := range d.lanes {
 		l.setOpen(true)
@@ -114,8 +110,7 @@ func (d *Dispatcher) Start() {
 	d.settler.Go(d.settle)
 }
 
-// Stop ends deliveries after those that are under way. What waits is left to
-// the leases.
+// Stop ends deliveries after the attempts under way. The queued messages are left to their leases.
 func (d *Dispatcher) Stop() {
 	close(d.stop)
 	for _, l := range d.lanes {
@@ -126,19 +121,19 @@ func (d *Dispatcher) Stop() {
 	d.settler.Wait()
 }
 
-// pump begins the attempts that may begin.
+// pump starts the attempts that may start.
 func (d *Dispatcher) pump(l *lane) {
 	for j := l.next(d.o.Now(), &d.workers); j != nil; j = l.next(d.o.Now(), &d.workers) {
 		go d.run(l, j)
 	}
 }
 
-// run makes one attempt after the other, as long as somebody has a turn.
+// run makes one attempt after the other, until no message may go.
 func (d *Dispatcher) run(l *lane, j *job) {
 	for j != nil {
 		d.deliver(l, j)
 		next := l.next(d.o.Now(), &d.workers)
-		if next != nil { // what this one gave free may let go more than one
+		if next != nil { // the freed slot may permit more than one
 			d.pump(l)
 		}
 		d.workers.Done()
@@ -146,7 +141,7 @@ func (d *Dispatcher) run(l *lane, j *job) {
 	}
 }
 
-// deliver makes one attempt and writes down what came of it.
+// deliver makes one attempt and records its result.
 func (d *Dispatcher) deliver(l *lane, j *job) {
 	began := d.o.Now()
 	if l.stale(j, began) {
@@ -155,20 +150,20 @@ func (d *Dispatcher) deliver(l *lane, j *job) {
 	}
 	out, got := d.send(l, j, began)
 	now := d.o.Now()
-	d.settled <- out // while this waits for the disk the place is taken
+	d.settled <- out // while this waits for the disk the slot stays occupied
 	if l.end(j, got, now.Sub(began), now) {
 		d.o.Log.Warn("a host does not answer in time and is left alone", "channel", j.m.Channel, "for", l.rule.Rest)
 	}
 }
 
-// send sends a message, unless it is not to be sent any more or at the moment.
+// send sends a message, unless it has expired or its host is paused.
 func (d *Dispatcher) send(l *lane, j *job, now time.Time) (outbox.Settle, answer) {
 	out := outbox.Settle{ID: j.m.ID, At: now, Attempt: j.m.Attempts + 1, Keep: d.o.Keep}
 	if j.m.State == outbox.Discarded {
 		out.State, out.Keep = outbox.Discarded, false
 		return out, unasked
 	}
-	if !now.Before(j.m.ExpiresAt) { // a code of no use any more is not sent
+	if !now.Before(j.m.ExpiresAt) { // an expired code is not sent
 		out.State = outbox.Expired
 		return out, unasked
 	}
@@ -219,13 +214,12 @@ func (d *Dispatcher) send(l *lane, j *job, now time.Time) (outbox.Settle, answer
 	return out, got
 }
 
-// ripe is how long the outcome of a delivery may wait for others. Nobody waits
-// for it, whereas the answer to the message comes soon, and would have to wait
-// for a commit of its own.
+// ripe is how long the result of a delivery may wait for others to be batched. No caller waits for it. The user's
+// answer to the message arrives soon, and would otherwise wait for a separate commit.
 const ripe = 50 * time.Millisecond
 
-// settle writes down what became of deliveries, many together. After a crash
-// those that were not written down are sent once more, with the same keys.
+// settle records the results of deliveries in batches. After a crash the unrecorded ones are sent once more, with the
+// same keys.
 func (d *Dispatcher) settle() {
 	for s := range d.settled {
 		ws := []commit.Write{commit.Unflushed{}, s}
@@ -245,14 +239,14 @@ func (d *Dispatcher) settle() {
 		due.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		if err := d.o.Commit.Commit(ctx, ws...); err != nil {
-			// The leases lapse and these are sent once more, with the same keys.
+			// The leases expire and these are sent once more, with the same keys.
 			d.o.Log.Warn("deliveries could not be settled", "count", len(ws)-1, "err", err)
 		}
 		cancel()
 	}
 }
 
-// poll claims what is due: retries, and what another node left.
+// poll claims the due messages: retries, and messages of other nodes.
 func (d *Dispatcher) poll() {
 	tick := time.NewTicker(d.o.Poll)
 	defer tick.Stop()
@@ -291,7 +285,7 @@ func (d *Dispatcher) claimed(m outbox.Message) {
 	d.Deliver(m, r)
 }
 
-// Unseal opens the payload of a message.
+// Unseal decrypts the payload of a message.
 func Unseal(open func(sealed, ad []byte) ([]byte, error), m outbox.Message) (r message.Rendered, err error) {
 	plain, err := open(m.Payload, challenge.PayloadData(m.ChallengeID, m.MethodID, m.Generation))
 	if err != nil {
@@ -300,7 +294,7 @@ func Unseal(open func(sealed, ad []byte) ([]byte, error), m outbox.Message) (r m
 	return r, r.UnmarshalBinary(plain)
 }
 
-// Local is the sender of development mode: delivery is being in the outbox.
+// Local is the sender of development mode: a message in the outbox is delivered.
 type Local struct{}
 
 func (Local) Send(context.Context, string, message.Rendered) error { return nil }

@@ -9,36 +9,32 @@ import (
 	"castellan/domain/delivery/outbox"
 )
 
-// Rule is how the messages of a channel share its attempts. A number that is 0 is
-// no bound.
+// Rule describes how the messages of a channel share its attempts. A number of 0 means no limit.
 type Rule struct {
-	Slots int // attempts under way; 0: Options.Workers
-	// Host tells to which host a message goes; nil: all go to one.
+	Slots int // concurrent attempts; 0: Options.Workers
+	// Host returns the host that a message goes to; nil: all go to one host.
 	Host func(to string) string
-	// Most are the attempts under way to a host that answers promptly, Slow those to
-	// any other, and Slows those to all such hosts together.
+	// Most limits the attempts to a host that answers promptly, Slow those to any other host, and Slows those to all
+	// such hosts together.
 	Most, Slow, Slows int
-	// RestAfter timeouts in a row stop attempts to a host, or for a user, for the
-	// time Rest.
+	// RestAfter timeouts in a row pause attempts to a host, or for a user, for the time Rest.
 	RestAfter int
 	Rest      time.Duration
-	// HalfLife: nothing is tried again once half of a message's life is over.
+	// HalfLife: a message is not retried after half of its lifetime.
 	HalfLife bool
 }
 
-// prompt is how soon a host answers that gets more attempts at once.
+// prompt is how soon a host must answer to get more concurrent attempts.
 const prompt = time.Second
 
-// mostWaiting are the messages of a user to a host that wait; further ones are left
-// to their leases.
+// mostWaiting is how many messages of a user to a host may wait; further ones are left to their leases.
 const mostWaiting = 64
 
-// remembered is how long a lane knows hosts and users that it has nothing for.
+// remembered is how long a lane keeps hosts and users that have no messages.
 const remembered = 15 * time.Minute
 
-// lane is the queue of a channel. Hosts take turns, and at a host its users do, so
-// that nobody's backlog delays the first message of another. A user has one attempt
-// under way at a time. Whoever may not go is passed over.
+// lane is the queue of a channel. Hosts take turns, and at a host its users do, so no backlog delays the first message
+// of another user. A user has one attempt under way at a time. A message that may not go is skipped.
 type lane struct {
 	rule   Rule
 	lease  time.Duration
@@ -48,29 +44,29 @@ type lane struct {
 	open    bool // deliveries have begun and have not ended
 	hosts   map[string]*host
 	users   map[string]*user
-	turns   []*host // those with lines
+	turns   []*host // the hosts with messages
 	waiting int
 	// Attempts under way, and those of them to hosts that are not prompt.
 	underWay, slow int
 }
 
-// host is a place that messages go to.
+// host is a destination of messages.
 type host struct {
 	lines    []*line // with messages, in the order of their turns
 	byUser   map[string]*line
-	most     int // attempts under way at once
+	most     int // concurrent attempts
 	underWay int
 	rests    rest
 	used     time.Time
 }
 
-// line is what waits of one user for one host, oldest first.
+// line is the queue of one user's messages to one host, oldest first.
 type line struct {
 	user string
 	jobs []*job
 }
 
-// user is somebody with an attempt under way, or whose last one timed out.
+// user is a user with an attempt under way, or whose last attempt timed out.
 type user struct {
 	busy  bool
 	rests rest
@@ -83,7 +79,7 @@ type rest struct {
 	until    time.Time
 }
 
-// job is a message, and once it has its turn, the attempt to send it.
+// job is a message and, once it has its turn, the attempt to send it.
 type job struct {
 	m    outbox.Message
 	r    message.Rendered
@@ -93,7 +89,7 @@ type job struct {
 	slow bool // as it was counted
 }
 
-// answer is what came of an attempt, as far as it tells of its host.
+// answer is the result of an attempt, as far as it concerns its host.
 type answer int8
 
 const (
@@ -106,9 +102,8 @@ func newLane(r Rule, s message.Sender, lease time.Duration) *lane {
 	return &lane{rule: r, lease: lease, sender: s, hosts: map[string]*host{}, users: map[string]*user{}}
 }
 
-// add puts a message into the lane; one that finds no place is left to its lease.
-// When it may go at once it is returned as an attempt, which running counts: while a
-// place is free nobody waits who could take it.
+// add puts a message into the lane; a message without room is left to its lease. If the message may go at once, add
+// returns it as an attempt, which running counts. While a slot is free, no message waits that could take it.
 func (l *lane) add(m outbox.Message, r message.Rendered, now time.Time, running *sync.WaitGroup) *job {
 	name := ""
 	if l.rule.Host != nil {
@@ -143,7 +138,7 @@ func (l *lane) add(m outbox.Message, r message.Rendered, now time.Time, running 
 	return nil
 }
 
-// userOf is whose a message is; one of nobody is its own.
+// userOf returns the user of a message; a message without a user is its own user.
 func userOf(m outbox.Message) string {
 	if m.UserID == "" {
 		return m.ID
@@ -151,8 +146,7 @@ func userOf(m outbox.Message) string {
 	return m.UserID
 }
 
-// next takes the message whose turn it is, and counts its attempt in running; nil
-// when nobody may go.
+// next takes the next message in turn, and counts its attempt in running; nil if no message may go.
 func (l *lane) next(now time.Time, running *sync.WaitGroup) *job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,8 +180,7 @@ func (l *lane) next(now time.Time, running *sync.WaitGroup) *job {
 	return nil
 }
 
-// without takes the i-th out of a list. That is mostly the first, and then nothing is
-// moved.
+// without removes the i-th element of a list. That is mostly the first, and then nothing is moved.
 func without[T any](list []*T, i int) []*T {
 	if i == 0 {
 		list[0] = nil
@@ -205,7 +198,7 @@ func (l *lane) admits(h *host) bool {
 func (l *lane) isSlow(h *host) bool { return l.rule.Slow > 0 && h.most <= l.rule.Slow }
 
 func (l *lane) begin(j *job, now time.Time, running *sync.WaitGroup) *job {
-	running.Add(1) // while the lane is open nobody waits for the end of all
+	running.Add(1) // while the lane is open no caller waits for the end of all
 	u := l.users[j.who]
 	if u == nil {
 		u = &user{}
@@ -221,8 +214,7 @@ func (l *lane) begin(j *job, now time.Time, running *sync.WaitGroup) *job {
 	return j
 }
 
-// resting is until when neither the host nor the user of an attempt is to be
-// called; the zero time: they may be.
+// resting returns until when the host or the user of an attempt is paused; the zero time: neither is.
 func (l *lane) resting(a *job, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,8 +228,8 @@ func (l *lane) resting(a *job, now time.Time) time.Time {
 	return until
 }
 
-// end notes what an attempt tells of its host, and gives its place to others. It
-// reports whether the host or the user begins to rest.
+// end records the result of an attempt for its host, and frees its slot. It reports whether the host or the user is now
+// paused.
 func (l *lane) end(a *job, got answer, took time.Duration, now time.Time) (rests bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,8 +263,7 @@ func (l *lane) end(a *job, got answer, took time.Duration, now time.Time) (rests
 	return rests
 }
 
-// timeout counts one; those before a rest count on after it, so that the next one
-// makes another.
+// timeout counts one timeout. The count is kept during a pause, so that the next timeout causes another pause.
 func (l *lane) timeout(r *rest, now time.Time) bool {
 	if l.rule.RestAfter == 0 {
 		return false
@@ -284,18 +275,17 @@ func (l *lane) timeout(r *rest, now time.Time) bool {
 	return true
 }
 
-// stale tells of a message that waited so long that there is no time left to send
-// it under its lease: some node claims it then.
+// stale reports whether a message waited too long to be sent under its lease: some node claims it then.
 func (l *lane) stale(j *job, now time.Time) bool {
 	return j.m.State == outbox.Queued && !j.m.LeaseUntil.IsZero() && !now.Before(j.m.LeaseUntil.Add(-l.lease/2))
 }
 
-// late tells that an instant is too late to try a message again.
+// late reports whether it is too late at an instant to retry a message.
 func (l *lane) late(m outbox.Message, at time.Time) bool {
 	return l.rule.HalfLife && at.After(m.CreatedAt.Add(m.ExpiresAt.Sub(m.CreatedAt)/2))
 }
 
-// sweep drops what is stale, and forgets hosts and users that are not needed.
+// sweep drops stale messages, and forgets hosts and users that are not needed.
 func (l *lane) sweep(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -325,8 +315,7 @@ func (l *lane) sweep(now time.Time) {
 	}
 }
 
-// state counts what waits, the attempts under way, and the hosts and users that
-// rest.
+// state counts the queued messages, the attempts under way, and the paused hosts and users.
 func (l *lane) state(now time.Time) (waiting, underWay, resting int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,7 +31,7 @@ func lanes(t *testing.T, r Rule, took func(host string) time.Duration,
 	})
 }
 
-// wake is a message to user@host.
+// wake returns a message to user@host.
 func wake(d *Dispatcher, id, user, host string) outbox.Message {
 	now := time.Now()
 	m := outbox.Message{ID: id, UserID: user, Channel: message.Push, CreatedAt: now, ExpiresAt: now.Add(2 * time.Minute),
@@ -49,8 +49,8 @@ func hangs(hosts ...string) func(string) time.Duration {
 	}
 }
 
-// D-EXT-06: forty wake-ups of one user to a host that never answers hold up nobody,
-// and after three timeouts the host is left alone for five minutes.
+// D-EXT-06: forty wake-ups of one user to a host that never answers delay no other user, and after three timeouts the
+// host is paused for five minutes.
 func TestHangingHostDelaysNobody(t *testing.T) {
 	lanes(t, wakeups, hangs("a"), func(t *testing.T, d *Dispatcher, o *outside) {
 		for i := range 40 {
@@ -79,7 +79,7 @@ func TestHangingHostDelaysNobody(t *testing.T) {
 				t.Errorf("%s is in state %d, want %d", id, got, want)
 			}
 		}
-		// Neither another user's wake-up to the host nor one of the user elsewhere is tried.
+		// Neither another user's wake-up to the host nor the user's wake-up to another host is tried.
 		wake(d, "c", "C", "a")
 		wake(d, "e", "A", "e")
 		pass(time.Second)
@@ -89,8 +89,7 @@ func TestHangingHostDelaysNobody(t *testing.T) {
 	})
 }
 
-// The rest ends after its time to the millisecond. One more timeout is the next of the
-// row, and an answer ends it.
+// The pause ends exactly after its time. One more timeout continues the sequence, and an answer ends it.
 func TestRest(t *testing.T) {
 	var up atomic.Bool
 	lanes(t, wakeups, func(string) time.Duration {
@@ -132,8 +131,8 @@ func TestRest(t *testing.T) {
 	})
 }
 
-// A host that answers promptly soon gets many at once, one that is slow gets one at
-// a time; a user never has two under way.
+// A host that answers promptly soon gets many concurrent attempts; a slow host gets one at a time. A user never has
+// two.
 func TestPromptHostsGetMore(t *testing.T) {
 	var slowed atomic.Bool
 	lanes(t, wakeups, func(host string) time.Duration {
@@ -154,7 +153,7 @@ func TestPromptHostsGetMore(t *testing.T) {
 		if peak, _ := o.seen("slow"); peak != 1 {
 			t.Errorf("%d at once to the slow host", peak)
 		}
-		slowed.Store(true) // it falls back
+		slowed.Store(true) // it becomes slow again
 		for i := range 100 {
 			wake(d, fmt.Sprint("q", i), fmt.Sprint("u", i), "prompt")
 		}
@@ -174,8 +173,7 @@ func TestPromptHostsGetMore(t *testing.T) {
 	})
 }
 
-// Hosts that nobody has heard of share half of the places, however many users name
-// however many of them.
+// New hosts share half of the slots, however many users name however many of them.
 func TestManyHangingHosts(t *testing.T) {
 	lanes(t, wakeups, func(host string) time.Duration {
 		if host == "known" {
@@ -200,8 +198,7 @@ func TestManyHangingHosts(t *testing.T) {
 	})
 }
 
-// Where all messages go to one place users take turns: a backlog of one does not
-// delay the first of another.
+// If all messages go to one host, users take turns: a backlog of one user does not delay the first message of another.
 func TestUsersTakeTurns(t *testing.T) {
 	lanes(t, Rule{Slots: 1}, func(string) time.Duration { return time.Second },
 		func(t *testing.T, d *Dispatcher, o *outside) {
@@ -218,8 +215,8 @@ func TestUsersTakeTurns(t *testing.T) {
 		})
 }
 
-// Mail: a domain whose server keeps the relay waiting gets half of the workers; a
-// prompt one is not sent to one by one.
+// Mail: a domain whose server keeps the relay waiting gets half of the workers; a prompt one is not limited to one
+// attempt.
 func TestSlowDomain(t *testing.T) {
 	lanes(t, Rule{Slots: 4, Host: hostOf, Most: 4, Slow: 2}, func(host string) time.Duration {
 		if host == "slow" {
@@ -238,7 +235,7 @@ func TestSlowDomain(t *testing.T) {
 		if provider, _ := o.seen("provider"); slow != 2 || provider != 2 || o.begun("p39").IsZero() {
 			t.Errorf("%d and %d at once, the last has begun %v", slow, provider, o.begun("p39"))
 		}
-		pass(60 * time.Second) // what waited too long for its lease is some node's to claim
+		pass(60 * time.Second) // a message that waited too long for its lease is claimed by some node
 		for i := range 40 {
 			wake(d, fmt.Sprint("q", i), fmt.Sprint("p", i), "provider")
 		}
@@ -249,8 +246,8 @@ func TestSlowDomain(t *testing.T) {
 	})
 }
 
-// What waited for half of its lease is left to whoever claims it next, so that no two
-// nodes send it; it takes no place meanwhile.
+// A message that waited for half of its lease is left to the next claim, so no two nodes send it; it takes no slot in
+// the meantime.
 func TestWhatWaitsTooLongIsLeft(t *testing.T) {
 	lanes(t, Rule{Slots: 1}, func(string) time.Duration { return 4 * time.Second },
 		func(t *testing.T, d *Dispatcher, o *outside) {
@@ -267,7 +264,7 @@ func TestWhatWaitsTooLongIsLeft(t *testing.T) {
 		})
 }
 
-// Nothing is tried again once half of its life is over.
+// No message is retried after half of its lifetime.
 func TestNoRetryAfterHalfOfTheLife(t *testing.T) {
 	never := func(string) time.Duration { return -3 * time.Second }
 	lanes(t, wakeups, never, func(t *testing.T, d *Dispatcher, o *outside) {
@@ -292,7 +289,7 @@ func TestNoRetryAfterHalfOfTheLife(t *testing.T) {
 	})
 }
 
-// Hosts and users that are not needed are forgotten; those that rest are not.
+// Hosts and users that are not needed are forgotten; paused ones are not.
 func TestLaneForgets(t *testing.T) {
 	lanes(t, wakeups, hangs("a"), func(t *testing.T, d *Dispatcher, o *outside) {
 		wake(d, "a", "A", "a")

@@ -12,13 +12,12 @@ import (
 	"castellan/domain/delivery/outbox"
 )
 
-// outside answers after the time that its rule names for a host; a negative one is a
-// timeout after it.
+// outside answers after the time that its rule sets for a host; a negative time is a timeout after that time.
 type outside struct {
 	place
 	took func(host string) time.Duration
 
-	started          []string // keys, in their order
+	started          []string // keys, in order
 	at               map[string]time.Time
 	underWay, peak   map[string]int // by host
 	together, widest int
@@ -50,7 +49,7 @@ func (o *outside) Send(ctx context.Context, key string, m message.Rendered) erro
 	return nil
 }
 
-// pass lets time pass and everybody do what they have to.
+// pass advances the time and lets every goroutine do its work.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -74,21 +73,21 @@ func (o *outside) begun(id string) time.Time {
 	return o.at[id]
 }
 
-// begunAll are the keys of all attempts, in their order.
+// begunAll returns the keys of all attempts, in order.
 func (o *outside) begunAll() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.started)
 }
 
-// seen are the attempts at a host: the most at once, and those under way.
+// seen returns the attempts at a host: the peak, and those under way.
 func (o *outside) seen(host string) (peak, underWay int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.peak[host], o.underWay[host]
 }
 
-// all are the attempts: those under way, and the most at once.
+// all returns the number of attempts under way, and the peak.
 func (o *outside) all() (underWay, peak int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

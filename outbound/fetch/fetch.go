@@ -1,10 +1,8 @@
-// Package fetch asks other services for small answers of JSON over HTTP, as the
-// adapters of rates and of balances do.
+// Package fetch requests small JSON answers from other services over HTTP, as the adapters of rates and of balances do.
 //
-// The one idea: the other side is not trusted. An answer has a time limit and a
-// bound, no redirect is followed, and a service that fails is left alone for a
-// while. No error tells a path, a query, a header or a key. Start reading at
-// Client.Read.
+// The one idea: the other side is not trusted. An answer has a time limit and a size limit, no redirect is followed,
+// and a failing service is not called for a while. No error contains a path, a query, a header or a key. Start reading
+// at Client.Read.
 package fetch
 
 import (
@@ -26,25 +24,24 @@ import (
 
 const (
 	maxAnswerBytes = 1 << 20
-	// After so many failures in a row the service is left alone for a minute, and
-	// twice as long after each further one.
+	// After this many failures in a row the service is not called for a minute, and twice as long after each further
+	// failure.
 	failuresInARow = 3
 	shortestPause  = time.Minute
 	longestPause   = 30 * time.Minute
 )
 
-// Client asks one service, one request at a time. It is safe for concurrent use.
+// Client calls one service, one request at a time. It is safe for concurrent use.
 type Client struct {
 	client *http.Client
 	now    func() time.Time
 
 	mu       sync.Mutex
 	failures int
-	until    time.Time // nothing is asked before
+	until    time.Time // no request before
 }
 
-// New returns a client that trusts the certificates (PEM) of a file; "": those of
-// the system. It opens no connection.
+// New returns a client that trusts the certificates (PEM) in a file; "": those of the system. It opens no connection.
 func New(caFile string, timeout time.Duration, now func() time.Time) (*Client, error) {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	if caFile != "" {
@@ -53,13 +50,13 @@ func New(caFile string, timeout time.Duration, now func() time.Time) (*Client, e
 			return nil, err
 		}
 		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("ca_file holds no certificate")
+			return nil, errors.New("ca_file contains no certificate")
 		}
 	}
 	return &Client{now: now, client: &http.Client{
 		Timeout:   timeout,
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, ForceAttemptHTTP2: true},
-		// Another address would be given the key.
+		// A redirect would send the key to another address.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -86,14 +83,14 @@ func Header(value string) error {
 	return nil
 }
 
-// Read asks for an address, with a header where its value is not empty, and gives
-// the answer to read. What read refuses is a failure of the service too.
+// Read requests an address, with a header unless its value is empty, and passes the answer to read. An error of read
+// counts as a failure of the service too.
 func (c *Client) Read(ctx context.Context, address, header, value string, read func(body []byte) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
 	if now.Before(c.until) {
-		return fmt.Errorf("the provider failed %d times and is left alone for a while", c.failures)
+		return fmt.Errorf("the provider failed %d times and is paused", c.failures)
 	}
 	body, err := c.ask(ctx, address, header, value)
 	if err == nil {
@@ -113,7 +110,7 @@ func (c *Client) Read(ctx context.Context, address, header, value string, read f
 func (c *Client) ask(ctx context.Context, address, header, value string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, errors.New("the address cannot be asked")
+		return nil, errors.New("no request can be made to the address")
 	}
 	request.Header.Set("Accept", "application/json")
 	if value != "" {
@@ -121,7 +118,7 @@ func (c *Client) ask(ctx context.Context, address, header, value string) ([]byte
 	}
 	answer, err := c.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("the provider is not reached: %w", unaddressed(err))
+		return nil, fmt.Errorf("the provider cannot be reached: %w", unaddressed(err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
@@ -130,14 +127,14 @@ func (c *Client) ask(ctx context.Context, address, header, value string) ([]byte
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the answer breaks off: %w", err)
+		return nil, fmt.Errorf("the answer is truncated: %w", err)
 	case len(body) > maxAnswerBytes:
 		return nil, errors.New("the answer is longer than 1 MiB")
 	}
 	return body, nil
 }
 
-// unaddressed strips the address, which may hold a key.
+// unaddressed removes the address, which may contain a key.
 func unaddressed(err error) error {
 	var with *url.Error
 	if errors.As(err, &with) {

@@ -1,7 +1,7 @@
-// Package folder keeps files in a folder of this machine: the default of blob.Store.
+// Package folder keeps files in a local folder: the default of blob.Store.
 //
-// The one idea: the folder is opened once as a root (os.Root) that no name can leave, neither by ../ nor by a link, and
-// bytes reach their name only when they are whole: temporary file, fsync, rename, fsync of the folder.
+// The one idea: the folder is opened once as a root (os.Root) that no name can leave, neither by ../ nor by a link. A
+// file appears under its name only when it is complete: temporary file, fsync, rename, fsync of the folder.
 //
 // Start reading at Put.
 package folder
@@ -22,18 +22,18 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// Store implements blob.Store. Several processes may share a folder.
+// Store is a blob.Store in a folder. Several processes may share a folder.
 type Store struct{ root *os.Root }
 
 var _ blob.Store = (*Store)(nil)
 
 const (
-	// Nobody but the service reads the files.
+	// Only the service reads the files.
 	folderMode = 0o700
 	fileMode   = 0o600
 )
 
-// Open opens a folder, and makes it where there is none.
+// Open opens a folder, and creates it if it is missing.
 func Open(dir string) (*Store, error) {
 	err := os.MkdirAll(dir, folderMode)
 	if err == nil {
@@ -45,12 +45,12 @@ func Open(dir string) (*Store, error) {
 	return nil, fmt.Errorf("open the folder of files: %w", err)
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (s *Store) Close() error { return s.root.Close() }
 
 func (s *Store) Put(_ context.Context, key string, content []byte) error {
 	if !blob.Valid(key) {
-		return fmt.Errorf("put a file: %q is no key", key)
+		return fmt.Errorf("put a file: %q is not a valid key", key)
 	}
 	if err := s.put(key, content); err != nil {
 		return blob.Failed("put", err)
@@ -71,7 +71,7 @@ func (s *Store) put(key string, content []byte) error {
 		err = s.root.Rename(temporary, key)
 	}
 	if err != nil {
-		_ = s.root.Remove(temporary) // what stays is swept
+		_ = s.root.Remove(temporary) // a remaining file is swept
 		return err
 	}
 	return s.sync(path.Dir(key))
@@ -89,7 +89,7 @@ func (s *Store) write(name string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// makeFolder makes a folder with those above it, each durable in the one above.
+// makeFolder creates a folder and its parents, each durable in its parent.
 func (s *Store) makeFolder(dir string) error {
 	if dir == "." {
 		return nil
@@ -106,7 +106,7 @@ func (s *Store) makeFolder(dir string) error {
 	return s.sync(path.Dir(dir))
 }
 
-// sync makes the names of a folder durable.
+// sync makes the names in a folder durable.
 func (s *Store) sync(dir string) error {
 	f, err := s.root.Open(dir)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Store) Get(_ context.Context, key string) (blob.File, error) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		_ = f.Close() // it was only looked at
+		_ = f.Close() // it was only read
 		return blob.File{}, told("get", err)
 	}
 	return blob.File{Info: about(key, info), ReadSeekCloser: f}, nil
@@ -148,7 +148,7 @@ func (s *Store) Stat(_ context.Context, key string) (blob.Info, error) {
 	return about(key, info), nil
 }
 
-// Delete implements blob.Store. A removal that a crash undoes is repeated by the sweeper.
+// Delete removes a file. The sweeper repeats a removal that a crash undoes.
 func (s *Store) Delete(_ context.Context, key string) error {
 	if !blob.Valid(key) {
 		return nil
@@ -194,7 +194,7 @@ func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, erro
 }
 
 func about(key string, info fs.FileInfo) blob.Info {
-	// Every Put makes a file of its own, so the number of the file tells two of one clock tick apart.
+	// Every Put creates a separate file, so a number distinguishes two files of one clock tick.
 	var number uint64
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		number = sys.Ino
@@ -204,7 +204,7 @@ func about(key string, info fs.FileInfo) blob.Info {
 		Version: strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(number, 36)}
 }
 
-// told hides the paths of this machine where a file is only not there, or a file stands where a folder is asked for.
+// told hides the local paths if a file is missing, or if there is a file in place of a folder.
 func told(doing string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return blob.ErrNotFound

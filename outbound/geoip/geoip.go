@@ -1,10 +1,8 @@
-// Package geoip tells in which country an address lies (geo.Locator): by the
-// table that the program carries (Embedded), or by a file in MaxMind's format
-// that the operator keeps up to date (File), which is read again when it
-// changes.
+// Package geoip finds the country of an address (geo.Locator). It uses the table in the program (Embedded), or a file
+// in MaxMind's format that the operator updates (File), which is read again when it changes.
 //
-// The embedded table is that of phuslu/iploc: this product includes IP2Location
-// LITE data available from https://lite.ip2location.com.
+// The embedded table is that of phuslu/iploc: this product includes IP2Location LITE data available from
+// https://lite.ip2location.com.
 //
 // Start reading at Embedded and Open.
 package geoip
@@ -23,8 +21,7 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// Embedded is the table in the program. The part for IPv6 is unpacked when it
-// is first asked.
+// Embedded is the table in the program. The part for IPv6 is unpacked on first use.
 type Embedded struct{}
 
 var _ geo.Locator = Embedded{}
@@ -39,18 +36,17 @@ func (Embedded) Country(a netip.Addr) string {
 	return ""
 }
 
-// public leaves out what no table can know; the embedded one must not be asked
-// about an address below its first entry.
+// public excludes addresses that are in no table; the embedded table must not be asked about an address below its first
+// entry.
 func public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate()
 }
 
-// File is a database in MaxMind's format. It is held in memory as a whole, so
-// that writing over the file harms nobody.
+// File is a database in MaxMind's format. It is held completely in memory, so overwriting the file is safe.
 type File struct {
 	path    string
 	mu      sync.Mutex // of Refresh
-	stamp   stamp      // of what was read last, good or bad
+	stamp   stamp      // of the last file read, valid or not
 	current atomic.Pointer[database]
 }
 
@@ -61,16 +57,15 @@ type stamp struct {
 	modified time.Time
 }
 
-// database is one reading of the file. Records are shared by many networks, so
-// the codes of those that were asked for are kept by their place.
+// database is one loaded version of the file. Many networks share a record, so the decoded codes are cached by the
+// record's offset.
 type database struct {
 	reader *maxminddb.Reader
 	codes  sync.Map // uintptr → string
 	kept   atomic.Int32
 }
 
-// maxKept bounds what is kept of a database whose records are not of countries
-// but of smaller places.
+// maxKept bounds the cache for a database whose records describe smaller places than countries.
 const maxKept = 4096
 
 // Open reads a file; an error names it.
@@ -82,9 +77,8 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Refresh reads the file again if it is not as it was. When that fails the
-// answers stay those of the last good file, and the error is returned once for
-// each version of the file.
+// Refresh reads the file again if it has changed. After an error the answers stay those of the last valid file, and the
+// error is returned once for each version of the file.
 func (f *File) Refresh() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,7 +93,7 @@ func (f *File) Refresh() (changed bool, err error) {
 	f.stamp = now
 	content, err := os.ReadFile(f.path)
 	if err != nil {
-		f.stamp = stamp{} // it is tried again
+		f.stamp = stamp{} // it is retried
 		return false, fmt.Errorf("geoip: %w", err)
 	}
 	r, err := maxminddb.OpenBytes(content)
@@ -113,9 +107,8 @@ func (f *File) Refresh() (changed bool, err error) {
 	return true, nil
 }
 
-// sound walks all networks, so that a file cut off in the middle is refused as
-// a whole. The library's own check is stricter than the files that are about:
-// it wants a description.
+// sound walks all networks, so that a truncated file is refused completely. The library's own check is stricter than
+// the files in use: it requires a description.
 func sound(r *maxminddb.Reader) error {
 	for n := range r.Networks() {
 		if err := n.Err(); err != nil {
@@ -147,8 +140,8 @@ func (d *database) country(a netip.Addr) string {
 	return code
 }
 
-// decode reads a record in either of the usual shapes: country.iso_code, or
-// country_code. The country of the registration is not where an address is.
+// decode reads a record in either of the usual shapes: country.iso_code, or country_code. The country of registration
+// is not used, because it is not the location of an address.
 func decode(found maxminddb.Result) string {
 	for _, path := range [][]any{{"country", "iso_code"}, {"country_code"}} {
 		var code string

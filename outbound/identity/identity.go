@@ -1,9 +1,10 @@
-// Package identity asks the national register of persons of Turkey whether an identity number, a name and a year of
-// birth belong together: one operation, TCKimlikNoDogrula, of a SOAP 1.1 service (design D, decision D-INF-06).
+// Package identity queries the national register of persons of Turkey. The query is whether an identity number, a name
+// and a year of birth belong together: one operation, TCKimlikNoDogrula, of a SOAP 1.1 service (design D, decision
+// D-INF-06).
 //
-// The one idea: no is not "I do not know". Only a whole answer of the operation that says true or false is a verdict;
-// everything else, a SOAP fault included, is UNAVAILABLE with the time to wait. What is asked about a person is in the
-// body of the request alone: no error of this package holds any of it.
+// The one idea: "no" differs from "unknown". Only a complete answer of the operation with true or false is a verdict.
+// Everything else, including a SOAP fault, is UNAVAILABLE with the time to wait. Personal data is only in the body of
+// the request: no error of this package contains any of it.
 //
 // Start reading at Register.Verify.
 package identity
@@ -33,11 +34,11 @@ import (
 // Config describes the service.
 type Config struct {
 	URL     string        // https, or with Plain http to a loopback address
-	Plain   bool          // of development mode
-	CAFile  string        // certificates (PEM) that may vouch for the service; "": those of the system
-	Timeout time.Duration // of one question
+	Plain   bool          // for development mode
+	CAFile  string        // trusted certificates (PEM); "": those of the system
+	Timeout time.Duration // of one query
 	Now     func() time.Time
-	// Failed is told why nobody knew; nil: nobody is told.
+	// Failed receives the reason when there is no verdict; nil disables it.
 	Failed func(error)
 }
 
@@ -45,19 +46,19 @@ const (
 	namespace      = "http://tckimlik.nvi.gov.tr/WS"
 	envelope       = "http://schemas.xmlsoap.org/soap/envelope/"
 	maxAnswerBytes = 64 << 10
-	// After so many failures in a row the service is left alone for a while; then one question finds out.
+	// After this many failures in a row the service is not called for a while; then one query tests it.
 	failuresInARow = 3
 	pause          = 15 * time.Second
 )
 
-// Register implements identity.Registry. It is safe for concurrent use.
+// Register is an identity.Registry. It is safe for concurrent use.
 type Register struct {
 	cfg    Config
 	client *http.Client
 
 	mu       sync.Mutex
 	failures int
-	until    time.Time // nothing is asked before
+	until    time.Time // no query before
 }
 
 var _ identity.Registry = (*Register)(nil)
@@ -76,14 +77,14 @@ func New(cfg Config) (*Register, error) {
 			return nil, err
 		}
 		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("identity_ca_file holds no certificate")
+			return nil, errors.New("identity_ca_file contains no certificate")
 		}
 	}
 	return &Register{cfg: cfg, client: &http.Client{
 		Timeout: cfg.Timeout,
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, MaxConnsPerHost: 16,
 			MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second},
-		// Another address would be told of the person.
+		// A redirect would send the person's data to another address.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -98,7 +99,7 @@ func (r *Register) Verify(ctx context.Context, p identity.Person) (bool, error) 
 		return false, unavailable(wait)
 	}
 	known, err := r.ask(ctx, p)
-	if ctx.Err() != nil && err != nil { // the caller went away: the service may be well
+	if ctx.Err() != nil && err != nil { // the caller has gone: the service may be healthy
 		return false, unavailable(pause)
 	}
 	r.judge(err)
@@ -115,8 +116,8 @@ func unavailable(wait time.Duration) error {
 	return fault.New(fault.Unavailable, "the national register cannot be asked at the moment").After(wait)
 }
 
-// wait is how long the service is still left alone. When that is over one caller asks, and the others wait for what it
-// finds out.
+// wait returns how long the service is still paused. After that one caller tests it, and the others wait for the
+// result.
 func (r *Register) wait() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +168,7 @@ type answer struct {
 	} `xml:"http://schemas.xmlsoap.org/soap/envelope/ Body"`
 }
 
-// ask asks once. Its errors hold nothing of the person, of the address and of the answer.
+// ask sends one query. Its errors contain nothing of the person, the address and the answer.
 func (r *Register) ask(ctx context.Context, p identity.Person) (bool, error) {
 	var q question
 	ask := &q.Body.Ask
@@ -175,18 +176,18 @@ func (r *Register) ask(ctx context.Context, p identity.Person) (bool, error) {
 	ask.Names, ask.Surname = upper(p.GivenNames()), upper(p.Surname)
 	body, err := xml.Marshal(q)
 	if err != nil {
-		return false, errors.New("the question cannot be written")
+		return false, errors.New("the query cannot be encoded")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.cfg.URL, bytes.NewReader(append([]byte(xml.Header),
 		body...)))
 	if err != nil {
-		return false, errors.New("the address cannot be asked")
+		return false, errors.New("no request can be made to the address")
 	}
 	request.Header.Set("Content-Type", "text/xml; charset=utf-8")
 	request.Header.Set("SOAPAction", `"`+namespace+`/TCKimlikNoDogrula"`)
 	response, err := r.client.Do(request)
 	if err != nil {
-		return false, fmt.Errorf("the register is not reached: %w", unaddressed(err))
+		return false, fmt.Errorf("the register cannot be reached: %w", unaddressed(err))
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -195,27 +196,27 @@ func (r *Register) ask(ctx context.Context, p identity.Person) (bool, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
 	switch {
 	case err != nil:
-		return false, errors.New("the answer breaks off")
+		return false, errors.New("the answer is truncated")
 	case len(text) > maxAnswerBytes:
 		return false, errors.New("the answer is longer than 64 KiB")
 	}
 	return read(text)
 }
 
-// read takes the verdict of an answer, which must be one document with one result.
+// read returns the verdict of an answer, which must be one document with one result.
 func read(text []byte) (bool, error) {
 	var a answer
 	decoder := xml.NewDecoder(bytes.NewReader(text))
 	if decoder.Decode(&a) != nil {
-		return false, errors.New("the answer is no SOAP envelope")
+		return false, errors.New("the answer is not a SOAP envelope")
 	}
-	for { // comments and space may follow, nothing else
+	for { // only comments and space may follow
 		next, err := decoder.Token()
 		if err == io.EOF {
 			break
 		}
 		if space, ok := next.(xml.CharData); err != nil || !ok || len(bytes.TrimSpace(space)) > 0 {
-			return false, errors.New("something follows the answer")
+			return false, errors.New("the answer has trailing data")
 		}
 	}
 	if len(a.Body.Response) != 1 || len(a.Body.Response[0].Result) != 1 {
@@ -230,16 +231,16 @@ func read(text []byte) (bool, error) {
 	return false, errors.New("the result is neither true nor false")
 }
 
-// composed are the letters of Turkish that some keyboards send as two characters.
+// composed are the Turkish letters that some keyboards send as two characters.
 var composed = strings.NewReplacer("i\u0307", "i", "I\u0307", "İ", "s\u0327", "ş", "S\u0327", "Ş", "c\u0327", "ç",
 	"C\u0327", "Ç", "g\u0306", "ğ", "G\u0306", "Ğ", "u\u0308", "ü", "U\u0308", "Ü", "o\u0308", "ö", "O\u0308", "Ö")
 
-// upper writes a name as the register has it: in the capitals of Turkish, where i becomes İ and ı becomes I.
+// upper converts a name to the register's form: Turkish capitals, where i becomes İ and ı becomes I.
 func upper(name string) string {
 	return strings.ToUpperSpecial(unicode.TurkishCase, composed.Replace(name))
 }
 
-// unaddressed strips the address.
+// unaddressed removes the address.
 func unaddressed(err error) error {
 	var with *url.Error
 	if errors.As(err, &with) {

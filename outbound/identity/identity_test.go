@@ -78,7 +78,7 @@ func (r *register) says(status int, text string) {
 var person = identity.Person{Number: "10000000146", Name: "İlker ışıl", SecondName: "Çiğdem", Surname: "Şık-ıi",
 	BirthDate: "1990-05-01"}
 
-// ask is the verdict, or the reason that is told to the log.
+// ask returns the verdict, or the logged reason.
 func ask(t *testing.T, c outbound.Config) (known bool, why string) {
 	t.Helper()
 	c.Failed = func(err error) { why = err.Error() }
@@ -100,7 +100,7 @@ func ask(t *testing.T, c outbound.Config) (known bool, why string) {
 	return known, why
 }
 
-// What is asked, and a verdict of either kind.
+// The query, and a verdict of either kind.
 func TestVerdict(t *testing.T) {
 	r, c := start(t)
 	for text, want := range map[string]bool{"true": true, "1": true, " false\n": false, "0": false} {
@@ -123,7 +123,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Whatever is no verdict is "nobody knows".
+// An answer without a verdict is UNAVAILABLE.
 func TestNoVerdict(t *testing.T) {
 	r, c := start(t)
 	soapFault := open + `<soap:Fault><faultcode>soap:Server</faultcode><faultstring>x</faultstring></soap:Fault>` + shut
@@ -132,16 +132,17 @@ func TestNoVerdict(t *testing.T) {
 		text, want string
 	}{
 		{500, soapFault, "answered 500"}, {200, soapFault, "no result"}, {302, "", "answered 302"},
-		{200, "", "no SOAP envelope"}, {200, "true", "no SOAP envelope"}, {200, "<html>true</html>", "no SOAP envelope"},
+		{200, "", "not a SOAP envelope"}, {200, "true", "not a SOAP envelope"},
+		{200, "<html>true</html>", "not a SOAP envelope"},
 		{200, result("yes"), "neither true nor false"}, {200, result(""), "neither true nor false"},
 		{200, result("true</TCKimlikNoDogrulaResult><TCKimlikNoDogrulaResult>false"), "no result"},
 		{200, strings.Replace(result("true"), "gov.tr/WS", "gov.tr/XX", 1), "no result"},
-		{200, strings.Replace(result("true"), "xmlsoap.org/soap", "xmlsoap.org/x", 1), "no SOAP envelope"},
-		{200, result("true")[:len(result("true"))-9], "no SOAP envelope"},
-		{200, result("true") + result("false"), "something follows"},
+		{200, strings.Replace(result("true"), "xmlsoap.org/soap", "xmlsoap.org/x", 1), "not a SOAP envelope"},
+		{200, result("true")[:len(result("true"))-9], "not a SOAP envelope"},
+		{200, result("true") + result("false"), "trailing data"},
 		{200, strings.Repeat(" ", 64<<10) + result("true"), "64 KiB"},
-		{200, `<!DOCTYPE x [<!ENTITY t "true">]>` + result("&t;")[strings.Index(result(""), "<soap:"):], "no SOAP envelope"},
-		{200, strings.Replace(result("true"), "utf-8", "utf-7", 1), "no SOAP envelope"},
+		{200, `<!DOCTYPE x [<!ENTITY t "true">]>` + result("&t;")[strings.Index(result(""), "<soap:"):], "not a SOAP envelope"},
+		{200, strings.Replace(result("true"), "utf-8", "utf-7", 1), "not a SOAP envelope"},
 	} {
 		r.says(tc.status, tc.text)
 		if known, why := ask(t, c); known || !strings.Contains(why, tc.want) {
@@ -160,12 +161,12 @@ func TestNoVerdict(t *testing.T) {
 	defer close(stop)
 	r.answer = func(http.ResponseWriter) { <-stop }
 	c.Timeout = 50 * time.Millisecond
-	if _, why := ask(t, c); !strings.Contains(why, "not reached") {
+	if _, why := ask(t, c); !strings.Contains(why, "cannot be reached") {
 		t.Errorf("too slow: %s", why)
 	}
 }
 
-// After three failures in a row the service is left alone for 15 s; then one question finds out.
+// After three failures in a row the service is paused for 15 s; then one query tests it.
 func TestBreaker(t *testing.T) {
 	r, c := start(t)
 	now := time.Unix(1_800_000_000, 0)
@@ -181,7 +182,7 @@ func TestBreaker(t *testing.T) {
 			t.Errorf("after %v: asked %v", after, !want)
 		}
 	}
-	r.says(200, result("false")) // a no is no failure
+	r.says(200, result("false")) // a "no" is not a failure
 	for range 5 {
 		asks(0, true)
 	}

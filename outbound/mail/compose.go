@@ -16,22 +16,21 @@ import (
 	"castellan/domain/delivery/message"
 )
 
-// Bounds of RFC 5321 (section 4.5.3.1) and of a header line.
+// Limits of RFC 5321 (section 4.5.3.1) and of a header line.
 const (
 	maxAddressBytes   = 254
 	maxMessageIDBytes = 200
 )
 
-// envelope is one message as it goes over the wire.
+// envelope is one message in its wire form.
 type envelope struct {
 	from, to string // in angle brackets
 	utf8     bool   // to needs SMTPUTF8 (RFC 6531)
 	content  []byte
 }
 
-// compose makes the bytes of m before a connection is touched, so that a fault
-// of the message costs no connection and never cuts a transfer short. Its
-// errors name no recipient.
+// compose encodes m before a connection is used. So an invalid message costs no connection and never interrupts a
+// transfer. Its errors name no recipient.
 func (s *Sender) compose(messageID string, m message.Rendered) (envelope, error) {
 	if m.Channel != message.MAIL {
 		return envelope{}, fmt.Errorf("message of channel %q", string(m.Channel))
@@ -57,7 +56,7 @@ func (s *Sender) compose(messageID string, m message.Rendered) (envelope, error)
 	msg.SetDateWithValue(s.cfg.Now())
 	domain := s.from.Address[strings.LastIndexByte(s.from.Address, '@')+1:]
 	msg.SetMessageIDWithValue(messageIDLeft(messageID) + "@" + domain)
-	// Out-of-office replies to a code help nobody (RFC 3834).
+	// Out-of-office replies to a code are useless (RFC 3834).
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	msg.SetGenHeader(gomail.HeaderXAutoResponseSuppress, "All")
 	if isTag(m.Language) {
@@ -85,7 +84,7 @@ func (s *Sender) compose(messageID string, m message.Rendered) (envelope, error)
 	}, nil
 }
 
-// bareAddress accepts name@domain and nothing around it.
+// bareAddress accepts only name@domain.
 func bareAddress(s string) (string, error) {
 	a, err := netmail.ParseAddress(s)
 	if err != nil || a.Name != "" || len(s) > maxAddressBytes || strings.ContainsFunc(s, unicode.IsControl) ||
@@ -95,9 +94,8 @@ func bareAddress(s string) (string, error) {
 	return a.Address, nil
 }
 
-// messageIDLeft turns an id into the left side of a Message-ID, one to one:
-// letters, digits, '-' and '_' stay, and so does a single inner dot; any other
-// byte becomes "=" and its hexadecimal number. A long id becomes its hash.
+// messageIDLeft converts an id into the left side of a Message-ID, one to one. Letters, digits, '-' and '_' stay, and
+// so does a single inner dot; any other byte becomes "=" and its hexadecimal number. A long id becomes its hash.
 func messageIDLeft(id string) string {
 	var b strings.Builder
 	for i := range len(id) {

@@ -1,12 +1,10 @@
-// Package mail sends rendered messages over SMTP (the MAIL half of D-2FA-29
-// and D-EXT-05). It owns the connection: always encrypted unless the server is
-// on this machine, authenticated only when encrypted, kept for a few seconds so
-// that messages that come close together share it.
+// Package mail sends rendered messages over SMTP (the MAIL half of D-2FA-29 and D-EXT-05). It owns the connection. The
+// connection is always encrypted unless the server is on this machine, and authenticated only when encrypted. It is
+// kept for a few seconds, so that consecutive messages share it.
 //
-// The one idea: a message is refused by a reply, a connection fails by an
-// error, and only a refusal of the message itself is permanent. Start at
-// Sender.Send; pool.go keeps connections, session.go speaks on one, compose.go
-// makes the bytes, refusal.go decides what a failure means.
+// The one idea: a reply refuses a message, an error breaks a connection, and only a refusal of the message itself is
+// permanent. Start at Sender.Send. pool.go keeps connections, session.go runs the protocol on one, compose.go encodes
+// messages, and refusal.go classifies failures.
 package mail
 
 import (
@@ -32,41 +30,37 @@ const (
 	None     = "none"     // to a loopback address only, and never with a password
 )
 
-// Config is what New needs. Zero values take the default named beside them.
+// Config configures a Sender. Zero values mean the defaults named beside them.
 type Config struct {
 	Host string
 	Port int    // 587, 465 or 25, by TLS
 	TLS  string // STARTTLS
 
-	// Username and Password authenticate by the best mechanism that the server
-	// offers; both empty: no authentication.
+	// Username and Password authenticate with the best mechanism that the server offers; both empty: no authentication.
 	Username, Password string
 
 	From     string // the bare address; its domain is that of the Message-ID
 	FromName string
-	// CAFile holds the only certificates (PEM) that may vouch for the server;
-	// "" trusts those of the system.
+	// CAFile holds the only trusted certificates (PEM) for the server; "" trusts those of the system.
 	CAFile string
-	// Timeout bounds one Send as a whole: 15 s.
+	// Timeout bounds one Send: 15 s.
 	Timeout time.Duration
-	// Connections is how many may be open at once: 4. Relays often allow no
-	// more than ten from one client.
+	// Connections limits the open connections: 4. Relays often allow at most ten from one client.
 	Connections int
-	Now         func() time.Time // time.Now; stamps the Date header
+	Now         func() time.Time // time.Now; sets the Date header
 }
 
 const (
 	defaultTimeout     = 15 * time.Second
 	defaultConnections = 4
-	// keepIdle is how long an unused connection stays open. Servers end idle
-	// ones after minutes; a short stay holds few of their slots.
+	// keepIdle is how long an unused connection stays open. Servers close idle ones after minutes; a short time
+	// occupies few of their slots.
 	keepIdle = 5 * time.Second
-	// messagesPerConnection stays under the bound of common relays (100).
+	// messagesPerConnection stays under the limit of common relays (100).
 	messagesPerConnection = 90
 )
 
-// Sender implements message.Sender. It is safe for concurrent use; Close it
-// when the process drains.
+// Sender is a message.Sender. It is safe for concurrent use; Close it when the process drains.
 type Sender struct {
 	cfg  Config
 	from netmail.Address
@@ -76,8 +70,8 @@ type Sender struct {
 
 var _ message.Sender = (*Sender)(nil)
 
-// New checks cfg and reports every fault at once. It opens no connection: the
-// service starts while its relay is away.
+// New checks cfg and reports all its errors together. It opens no connection: the service starts while its relay is
+// unavailable.
 func New(cfg Config) (*Sender, error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -128,7 +122,7 @@ func New(cfg Config) (*Sender, error) {
 		}
 		s.tls.RootCAs = x509.NewCertPool()
 		if err == nil && !s.tls.RootCAs.AppendCertsFromPEM(pem) {
-			fault("ca file holds no certificate")
+			fault("ca file contains no certificate")
 		}
 	}
 	if faults != nil {
@@ -147,9 +141,9 @@ func New(cfg Config) (*Sender, error) {
 	return s, nil
 }
 
-// Send hands m to the server under the Message-ID <messageID@domain of From>,
-// the same for every repeat. nil means that the server accepted it. Errors are
-// those of message.Sender; one after the content was sent may hide a delivery.
+// Send passes m to the server under the Message-ID <messageID@domain of From>, the same for every repetition. nil means
+// that the server accepted it. Errors are those of message.Sender; after the content was sent, an error may hide a
+// delivery.
 func (s *Sender) Send(ctx context.Context, messageID string, m message.Rendered) error {
 	envelope, err := s.compose(messageID, m)
 	if err != nil {
@@ -163,8 +157,8 @@ func (s *Sender) Send(ctx context.Context, messageID string, m message.Rendered)
 	return nil
 }
 
-// Probe opens a connection of its own, encrypts it, authenticates and takes leave. No message is sent. Errors are
-// those of Send.
+// Probe opens a separate connection, encrypts it, authenticates and quits. No message is sent. Errors are those of
+// Send.
 func (s *Sender) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -176,14 +170,14 @@ func (s *Sender) Probe(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the idle connections, within a second, and those in use when their
-// message is done. Every later Send fails for now.
+// Close closes the idle connections, within a second, and those in use after their message. Every later Send returns a
+// temporary error.
 func (s *Sender) Close() error {
 	s.pool.close()
 	return nil
 }
 
-// isLoopback holds for the names that dial checks again by address.
+// isLoopback accepts names that dial checks again by address.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

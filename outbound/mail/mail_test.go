@@ -20,7 +20,7 @@ import (
 
 var clock = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
 
-// newSender is a sender for a relay with a certificate of ca.
+// newSender returns a sender for a relay with a certificate of ca.
 func newSender(t *testing.T, r *relay, ca *authority, change func(*mail.Config)) *mail.Sender {
 	t.Helper()
 	cfg := mail.Config{Host: "127.0.0.1", Port: r.port, From: "no-reply@id.example.com", FromName: "Kale Güvenlik",
@@ -59,7 +59,7 @@ func secured(t *testing.T) (*relay, *authority) {
 	return newRelay(t, ca.issue(t, "127.0.0.1"), false), ca
 }
 
-// checkFailure demands a DeliveryError of a class that gives nothing away.
+// checkFailure requires a DeliveryError of a class, without confidential content.
 func checkFailure(t *testing.T, err error, permanent bool, part string) {
 	t.Helper()
 	var d *message.DeliveryError
@@ -217,7 +217,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if connections, _ := r.counts(); connections != 2 { // 421 ends one
+	if connections, _ := r.counts(); connections != 2 { // 421 closes one
 		t.Errorf("%d connections for refusals that leave them whole", connections)
 	}
 	if n := len(r.messages()); n != 9 {
@@ -316,7 +316,7 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"from name":                   {Host: "h", From: "a@example.com", FromName: "a\nb"},
 		"must not be negative":        {Host: "h", From: "a@example.com", Timeout: -1},
 		"ca file: open":               {Host: "h", From: "a@example.com", CAFile: "no/such/file"},
-		"ca file holds":               {Host: "h", From: "a@example.com", CAFile: "mail_test.go"},
+		"ca file contains":            {Host: "h", From: "a@example.com", CAFile: "mail_test.go"},
 		"host must name the server\n": {From: "x", Port: -1},
 	} {
 		s, err := mail.New(cfg)

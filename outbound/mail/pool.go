@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// pool bounds the open connections and keeps unused ones for a while. The
-// latest returned is the first taken, so that a calm service holds one.
+// pool limits the open connections and keeps unused ones for a while. The last returned connection is used first, so a
+// quiet service holds one.
 type pool struct {
 	dial  func(context.Context) (*session, error)
 	keep  time.Duration
@@ -19,7 +19,7 @@ type pool struct {
 	mu      sync.Mutex
 	idle    []*idleSession
 	closed  bool
-	leaving sync.WaitGroup // connections that are taking leave
+	leaving sync.WaitGroup // connections that are quitting
 }
 
 type idleSession struct {
@@ -33,8 +33,8 @@ func newPool(size int, keep time.Duration, dial func(context.Context) (*session,
 	return &pool{dial: dial, keep: keep, slots: make(chan struct{}, size)}
 }
 
-// do lends a connection to f. When a kept connection turns out to have ended
-// before the server took anything, f runs again on a new one.
+// do lends a connection to f. If a kept connection ended before the server accepted anything, f runs again on a new
+// one.
 func (p *pool) do(ctx context.Context, f func(*session) error) error {
 	select {
 	case p.slots <- struct{}{}:

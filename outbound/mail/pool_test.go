@@ -10,7 +10,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// An unused connection goes after keepIdle, one that was used meanwhile stays.
+// An unused connection is closed after keepIdle; a connection that was used in the meantime stays.
 func TestIdleConnectionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()

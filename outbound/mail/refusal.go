@@ -12,7 +12,7 @@ import (
 	"castellan/domain/delivery/message"
 )
 
-// stage is how far a message came.
+// stage is how far a message got.
 type stage string
 
 const (
@@ -24,12 +24,11 @@ const (
 	transferring   stage = "content"
 )
 
-// failure is what stopped a message: a reply of the server (code) or the loss
-// of the connection (cause).
+// failure is the reason why a message was stopped: a reply of the server (code) or a lost connection (cause).
 type failure struct {
 	stage stage
 	code  int    // 0: no reply
-	text  string // of the reply, fit to be shown
+	text  string // of the reply, safe to show
 	cause error
 	gone  bool // the connection ended after the reply
 }
@@ -49,12 +48,12 @@ func (f *failure) Unwrap() error { return f.cause }
 
 var enhancedCode = regexp.MustCompile(`^[245]\.\d{1,3}\.\d{1,3}\b`)
 
-// maxReplyRunes bounds what a server can write into our errors.
+// maxReplyRunes limits a server's text in our errors.
 const maxReplyRunes = 160
 
-// failed describes err at a stage. The words of a reply are kept only from
-// stages at which the server knows neither password, recipient nor content:
-// servers quote what they refuse. Elsewhere the enhanced status code remains.
+// failed describes err at a stage. The text of a reply is kept only from stages at which the server has neither
+// password, recipient nor content: servers quote what they refuse. At other stages only the enhanced status code is
+// kept.
 func failed(at stage, err error) *failure {
 	var reply *textproto.Error
 	if !errors.As(err, &reply) {
@@ -70,10 +69,9 @@ func failed(at stage, err error) *failure {
 	return f
 }
 
-// permanent holds for a reply that refuses this message for ever. What is
-// refused while connecting concerns the server or its configuration, which an
-// operator may mend while the message still counts; so do demands for
-// authentication, and 552 is a full mailbox (RFC 5321, section 4.5.3.1.10).
+// permanent reports whether a reply refuses this message for ever. A refusal while connecting concerns the server or
+// its configuration, which an operator may correct before the message expires. So do requests for authentication, and
+// 552 is a full mailbox (RFC 5321, section 4.5.3.1.10).
 func (f *failure) permanent() bool {
 	if f.stage == connecting || f.stage == authenticating {
 		return false
@@ -85,21 +83,20 @@ func (f *failure) permanent() bool {
 	return f.code/100 == 5
 }
 
-// lost tells that the connection is of no more use.
+// lost reports whether the connection is unusable.
 func (f *failure) lost() bool {
 	return f.gone || f.code == 0 || f.code == 421 || f.stage == connecting || f.stage == authenticating
 }
 
-// deliveryError is err for the caller.
+// deliveryError converts err for the caller.
 func deliveryError(ctx context.Context, err error) error {
 	out := &message.DeliveryError{Unsent: true}
 	var f *failure
 	if errors.As(err, &f) {
-		// Where no reply came after the content, the server may have taken it.
+		// If no reply followed the content, the server may have accepted it.
 		out.Unsent = f.stage != transferring || f.code != 0
 		out.Permanent = f.permanent()
-		// A cancelled or late call closes the connection under the
-		// conversation; what that looks like from inside says nothing.
+		// A cancelled or late call closes the connection during the conversation; the resulting error is meaningless.
 		if f.code == 0 && ctx.Err() != nil {
 			err = fmt.Errorf("%s: %w", f.stage, ctx.Err())
 		}

@@ -24,7 +24,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// authority is a certificate authority made for one test.
+// authority is a certificate authority for one test.
 type authority struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
@@ -57,7 +57,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{key, cert, file}
 }
 
-// issue makes a server certificate for a host name or address.
+// issue creates a server certificate for a host name or address.
 func (a *authority) issue(t *testing.T, host string) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -106,8 +106,7 @@ type relay struct {
 
 type relayOption func(*smtp.Server)
 
-// newRelay starts a server on 127.0.0.1. With secure it offers STARTTLS; with
-// implicit it speaks TLS from the first byte.
+// newRelay starts a server on 127.0.0.1. With secure it offers STARTTLS; with implicit it uses TLS from the first byte.
 func newRelay(t *testing.T, secure *tls.Config, implicit bool, options ...relayOption) *relay {
 	t.Helper()
 	r := &relay{mechanisms: []string{"PLAIN"}, left: make(chan struct{}, 100)}
@@ -116,7 +115,7 @@ func newRelay(t *testing.T, secure *tls.Config, implicit bool, options ...relayO
 	}))
 	server.Domain = "relay.test"
 	server.ErrorLog = log.New(io.Discard, "", 0)
-	server.AllowInsecureAuth = true // so that the client alone keeps the password in
+	server.AllowInsecureAuth = true // so that only the client protects the password
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +153,7 @@ type relaySession struct {
 	conn  *smtp.Conn
 	user  string
 	count int
-	open  bool // a message was begun and neither taken nor reset
+	open  bool // a message was begun and neither accepted nor reset
 	now   received
 }
 
@@ -232,7 +231,7 @@ func (s *relaySession) Reset() { s.open = false }
 
 func (s *relaySession) Logout() error { return nil }
 
-// countingListener tells how many connections came and when one ended.
+// countingListener counts connections and reports when one ended.
 type countingListener struct {
 	net.Listener
 	relay *relay
@@ -260,7 +259,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// loginServer is the LOGIN mechanism, which go-sasl has for clients only.
+// loginServer is the server side of the LOGIN mechanism; go-sasl has only the client side.
 type loginServer struct {
 	session *relaySession
 	step    int

@@ -20,9 +20,8 @@ type session struct {
 	begun   int // messages
 }
 
-// dial opens a connection, encrypts it as configured and authenticates. Every
-// error is a *failure and leaves nothing open (go-mail keeps a connection open
-// when a step after the first one fails).
+// dial opens a connection, encrypts it as configured and authenticates. Every error is a *failure and leaves nothing
+// open (go-mail keeps a connection open if a step after the first one fails).
 func (s *Sender) dial(ctx context.Context) (*session, error) {
 	var raw net.Conn
 	stop := func() bool { return true }
@@ -32,7 +31,7 @@ func (s *Sender) dial(ctx context.Context) (*session, error) {
 			return nil, err
 		}
 		raw = conn
-		// The conversation that follows knows deadlines only.
+		// The following conversation supports only deadlines.
 		stop = context.AfterFunc(ctx, func() { conn.Close() })
 		if remote, ok := conn.RemoteAddr().(*net.TCPAddr); s.cfg.TLS == None && (!ok || !remote.IP.IsLoopback()) {
 			return nil, errors.New("the server is not on a loopback address")
@@ -80,8 +79,8 @@ func (s *Sender) dial(ctx context.Context) (*session, error) {
 	return &session{smtp: conversation, raw: raw, timeout: s.cfg.Timeout}, nil
 }
 
-// transact gives one message to the server. Every error is a *failure; after
-// one that is not lost the session serves the next message.
+// transact sends one message to the server. Every error is a *failure; after an error that is not lost, the session can
+// send the next message.
 func (c *session) transact(ctx context.Context, e envelope) error {
 	c.begun++
 	stop := context.AfterFunc(ctx, func() { c.raw.Close() })
@@ -89,8 +88,7 @@ func (c *session) transact(ctx context.Context, e envelope) error {
 	if err := c.smtp.UpdateDeadline(c.timeout); err != nil {
 		return failed(naming, err)
 	}
-	// Declaring SMTPUTF8 for an address without need makes relays that do not
-	// know it bounce the message.
+	// Some relays do not support SMTPUTF8 and bounce a message that declares it without need.
 	c.smtp.SkipSMTPUTF8(!e.utf8)
 	if ok, _ := c.smtp.Extension("SMTPUTF8"); e.utf8 && !ok {
 		return &failure{stage: addressing, code: 553, text: "(not sent: the server does not take addresses beyond ASCII)"}
@@ -106,7 +104,7 @@ func (c *session) transact(ctx context.Context, e envelope) error {
 		return c.refused(announcing, err)
 	}
 	if _, err := w.Write(e.content); err != nil {
-		// Closing w would deliver the half that was written.
+		// Closing w would deliver the partial message.
 		return &failure{stage: transferring, cause: err}
 	}
 	if err := w.Close(); err != nil {
@@ -115,7 +113,7 @@ func (c *session) transact(ctx context.Context, e envelope) error {
 	return nil
 }
 
-// refused clears the server's mind for the next message on this connection.
+// refused resets the server's state for the next message on this connection.
 func (c *session) refused(at stage, err error) error {
 	f := failed(at, err)
 	if !f.lost() && c.smtp.Reset() != nil {
@@ -124,7 +122,7 @@ func (c *session) refused(at stage, err error) error {
 	return f
 }
 
-// quit takes leave and closes, within a second.
+// quit sends QUIT and closes, within a second.
 func (c *session) quit() {
 	defer c.raw.Close()
 	if c.smtp.UpdateDeadline(time.Second) == nil {
@@ -132,9 +130,8 @@ func (c *session) quit() {
 	}
 }
 
-// authentication picks the best mechanism that the server offers, once the
-// connection is encrypted. go-mail's own choice would prefer NTLM, and send a
-// password in the clear to a server called localhost.
+// authentication picks the best mechanism that the server offers, once the connection is encrypted. go-mail's own
+// choice would prefer NTLM, and send a password unencrypted to a server named localhost.
 type authentication struct {
 	username, password, host string
 

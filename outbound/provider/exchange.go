@@ -1,8 +1,8 @@
-// Package provider reads accounts of the house at other platforms: over the signed
-// REST of a spot exchange, in its most widespread form, or from a file.
+// Package provider reads accounts of the house at other platforms: over the signed REST interface of a spot exchange,
+// in its most common form, or from a file.
 //
-// The one idea: what arrives is read as text and judged balance by balance; no
-// amount becomes a float. Start reading at Exchange.Fetch.
+// The one idea: an answer is read as text and checked balance by balance; no amount becomes a float. Start reading at
+// Exchange.Fetch.
 package provider
 
 import (
@@ -22,17 +22,17 @@ import (
 
 // Config describes an account at an exchange.
 type Config struct {
-	URL         string // what stands before /api/v3/account
+	URL         string // the part before /api/v3/account
 	Header      string // carries the key
 	Key, Secret string
-	CAFile      string // certificates (PEM) that may vouch for the exchange; "": those of the system
+	CAFile      string // trusted certificates (PEM); "": those of the system
 	Timeout     time.Duration
 	Now         func() time.Time
 }
 
 const (
 	accountPath = "/api/v3/account"
-	// windowMs is how long the exchange takes a request that was signed.
+	// windowMs is how long the exchange accepts a signed request.
 	windowMs = "5000"
 )
 
@@ -57,7 +57,7 @@ func NewExchange(cfg Config) (*Exchange, error) {
 	return &Exchange{cfg, client}, err
 }
 
-// Fetch implements provider.Source. The account is the one of the key.
+// Fetch reads the account that the key belongs to.
 func (e *Exchange) Fetch(ctx context.Context) ([]provider.Account, error) {
 	query := "timestamp=" + strconv.FormatInt(e.cfg.Now().UnixMilli(), 10) + "&recvWindow=" + windowMs
 	mac := hmac.New(sha256.New, []byte(e.cfg.Secret))
@@ -78,13 +78,13 @@ func (e *Exchange) Fetch(ctx context.Context) ([]provider.Account, error) {
 	return []provider.Account{a}, nil
 }
 
-// told is a balance as exchanges tell it: amounts are strings, or numbers.
+// told is a balance in an answer: amounts are strings or numbers.
 type told struct {
 	Asset        string
 	Free, Locked json.RawMessage
 }
 
-// account takes what are balances, and counts what are none.
+// account keeps the valid balances, and counts the others.
 func account(name string, all []told) provider.Account {
 	a := provider.Account{Name: name}
 	for _, one := range all {

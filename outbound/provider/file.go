@@ -11,8 +11,8 @@ import (
 	"castellan/domain/money/provider"
 )
 
-// File reads accounts from a file, for local use: {"main":[{"asset":"BTC",
-// "free":"1.5","locked":"0"}]}, an array of balances for each account.
+// File reads accounts from a file, for local use: {"main":[{"asset":"BTC", "free":"1.5","locked":"0"}]}, an array of
+// balances for each account.
 type File string
 
 var _ provider.Source = File("")
@@ -39,7 +39,7 @@ func (f File) Fetch(context.Context) ([]provider.Account, error) {
 	var accounts []provider.Account
 	for name, balances := range all {
 		if !provider.Named(name) {
-			return nil, fmt.Errorf("%.40q is no name of an account", name)
+			return nil, fmt.Errorf("%.40q is not a valid account name", name)
 		}
 		accounts = append(accounts, account(name, balances))
 	}

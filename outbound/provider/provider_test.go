@@ -74,7 +74,7 @@ func (x *exchange) verify(r *http.Request) error {
 	return nil
 }
 
-// fetch is what a source tells, in the order of names.
+// fetch returns the accounts of a source, in the order of names.
 func fetch(t *testing.T, s provider.Source) string {
 	t.Helper()
 	accounts, err := s.Fetch(t.Context())
@@ -97,7 +97,7 @@ func source(t *testing.T, c outbound.Config) provider.Source {
 	return s
 }
 
-// Amounts come through digit by digit; what is no balance is counted.
+// Amounts keep all digits; invalid balances are counted.
 func TestExchange(t *testing.T) {
 	x, c := start(t)
 	x.answer = `{"makerCommission":15,"canTrade":true,"balances":[{"asset":"BTC","free":"4723846.898500000000000001",` +
@@ -142,11 +142,11 @@ func TestFaults(t *testing.T) {
 	for range 3 {
 		fetch(t, failing)
 	}
-	if got := fetch(t, failing); !strings.Contains(got, "left alone") || x.asked != before+3 {
+	if got := fetch(t, failing); !strings.Contains(got, "is paused") || x.asked != before+3 {
 		t.Errorf("asked %d times: %s", x.asked-before, got)
 	}
 	x.Close()
-	if got := fetch(t, source(t, c)); !strings.Contains(got, "not reached") {
+	if got := fetch(t, source(t, c)); !strings.Contains(got, "cannot be reached") {
 		t.Errorf("nobody is there: %s", got)
 	}
 }
@@ -157,10 +157,10 @@ func TestSettings(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*outbound.Config){
-		"loopback":             func(c *outbound.Config) { c.URL = "http://exchange.test" },
-		"control characters":   func(c *outbound.Config) { c.Key = "a\nb" },
-		"a key and a secret":   func(c *outbound.Config) { c.Secret = "" },
-		"holds no certificate": func(c *outbound.Config) { c.CAFile = "file.go" },
+		"loopback":                func(c *outbound.Config) { c.URL = "http://exchange.test" },
+		"control characters":      func(c *outbound.Config) { c.Key = "a\nb" },
+		"a key and a secret":      func(c *outbound.Config) { c.Secret = "" },
+		"contains no certificate": func(c *outbound.Config) { c.CAFile = "file.go" },
 	} {
 		c := good
 		change(&c)
@@ -175,7 +175,7 @@ func TestFile(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"main":[{"asset":"BTC","free":"1.5","locked":"0"},{"asset":"x","free":"?","locked":"0"}],"cold":[]}`: "[{cold " +
 			"[] 0} {main [{BTC 1.5 0}] 1}]",
-		`{}`: "[]", ``: "is not", `{"main":{}}`: "is not", `{"AllAccounts":[]}`: "no name", `{"":[]}`: "no name",
+		`{}`: "[]", ``: "is not", `{"main":{}}`: "is not", `{"AllAccounts":[]}`: "not a valid", `{"":[]}`: "not a valid",
 		`{"main":[]` + strings.Repeat(" ", 1<<20) + `}`: "1 MiB",
 	} {
 		storetest.Must(t, os.WriteFile(file, []byte(text), 0o600))

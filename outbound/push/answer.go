@@ -16,19 +16,18 @@ import (
 
 const (
 	maxHeaderBytes = 16 << 10
-	// maxAnswerBytes is read of a reply, so that the connection can be used
-	// again; a longer one costs the connection.
+	// maxAnswerBytes is how much of a response is read, so that the connection can be reused; a longer response costs
+	// the connection.
 	maxAnswerBytes = 4 << 10
-	// maxRetryAfter keeps a slip of the other side from parking a message.
+	// maxRetryAfter limits the delay that a faulty receiver can cause.
 	maxRetryAfter = time.Hour
 )
 
-// judge lets the status of a reply decide. 410 means that a target is no more;
-// so does 404 of a push service (RFC 8030, section 7.3), while a webhook may just
-// be in the middle of its deployment.
+// judge classifies the status of a response. 410 means that a target no longer exists. So does 404 of a push service
+// (RFC 8030, section 7.3), while a webhook may return it during a deployment.
 func (s *Sender) judge(r *http.Response, kind string) error {
 	defer r.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxAnswerBytes)) // only for the connection's sake
+	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxAnswerBytes)) // only so that the connection can be reused
 	code := r.StatusCode
 	out := &message.DeliveryError{Err: fmt.Errorf("push: target answered %d", code)}
 	switch {
@@ -44,8 +43,7 @@ func (s *Sender) judge(r *http.Response, kind string) error {
 	return out
 }
 
-// retryAfter reads seconds or a date (RFC 9110, section 10.2.3); anything else
-// and the past are 0.
+// retryAfter reads seconds or a date (RFC 9110, section 10.2.3); other values and past dates are 0.
 func (s *Sender) retryAfter(v string) time.Duration {
 	var wait time.Duration
 	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
@@ -56,8 +54,7 @@ func (s *Sender) retryAfter(v string) time.Duration {
 	return min(max(wait, 0), maxRetryAfter)
 }
 
-// reason puts a failure in words that hold nothing of the target, whose name and
-// addresses are all over the errors of a connection.
+// reason describes a failure without the target, whose name and addresses appear in connection errors.
 func reason(err error) string {
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError

@@ -19,13 +19,13 @@ var p256 = ecdh.P256()
 const (
 	saltBytes  = 16
 	authBytes  = 16
-	recordSize = 4096 // a message is one record, as RFC 8291 demands
-	// paddedBytes is the length of every text before encryption: who carries a
-	// message does not learn from its length what it is about.
+	recordSize = 4096 // a message is one record, as RFC 8291 requires
+	// paddedBytes is the length of every text before encryption: the length of a message does not reveal its content to
+	// the carrier.
 	paddedBytes = 512
 )
 
-// receiver is a device's half of the encryption.
+// receiver holds a device's keys for the encryption.
 type receiver struct {
 	public *ecdh.PublicKey
 	auth   []byte
@@ -49,8 +49,7 @@ func decode(s string) ([]byte, error) {
 	return base64.RawURLEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-// encrypt seals text for a device (RFC 8291) under a key and a salt that serve
-// this message alone.
+// encrypt seals text for a device (RFC 8291) under a key and a salt that are used only for this message.
 func (r receiver) encrypt(text []byte) ([]byte, error) {
 	once, err := p256.GenerateKey(rand.Reader)
 	if err != nil {

@@ -7,17 +7,14 @@ import (
 	"syscall"
 )
 
-// errRefused is the answer of the guard. Trying again does not help: a name that
-// leads into this network today was not meant for anything else.
+// errRefused is the error of the guard. It is permanent: a name that resolves to this network is not a valid target.
 var errRefused = errors.New("the address is not one that may be called")
 
-// control judges an address after its name was resolved and before anything is
-// sent to it, so that no name can mean one address when it is checked and
-// another when it is called.
+// control checks an address after its name was resolved and before anything is sent to it. So a name cannot resolve to
+// one address for the check and to another for the call.
 type control = func(network, address string, _ syscall.RawConn) error
 
-// guard keeps users from reaching, through this process, what only this process
-// can reach (SEC-37).
+// guard prevents users from reaching, through this process, hosts that only this process can reach (SEC-37).
 type guard struct {
 	private bool // loopback, private networks and every port
 }
@@ -34,18 +31,18 @@ func (g guard) judge(_, address string, _ syscall.RawConn) error {
 
 func (g guard) admits(to netip.AddrPort) bool {
 	a := to.Addr().Unmap()
-	if g.private { // never link-local: there live the metadata of clouds
+	if g.private { // never link-local: clouds serve their metadata there
 		return a.IsGlobalUnicast() && a.Zone() == "" || a.IsLoopback()
 	}
 	return to.Port() == httpsPort && isPublic(a)
 }
 
-// global is what IANA gave out of IPv6. Whatever else looks like an address may
-// lead somewhere else, such as an IPv4 address behind a translator.
+// global is the IPv6 range that IANA has allocated. Other addresses may lead elsewhere, such as to an IPv4 address
+// behind a translator.
 var global = netip.MustParsePrefix("2000::/3")
 
-// special are networks that are no one's on the Internet, or that carry an IPv4
-// address inside (IANA's registries of special-purpose addresses).
+// special are networks that are not on the Internet, or that embed an IPv4 address (IANA's registries of
+// special-purpose addresses).
 var special = func() (ps []netip.Prefix) {
 	for p := range strings.FieldsSeq(`0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12
 		192.0.0.0/24 192.0.2.0/24 192.88.99.0/24

@@ -1,16 +1,13 @@
-// Package push wakes the devices of users: by Web Push, and by a signed
-// webhook of an app that sends its own notifications. Approvals never depend on
-// it: a device that was not woken reads what is pending when it is opened.
+// Package push wakes the devices of users: by Web Push, and by a signed webhook of an app that sends its own
+// notifications. Approvals never depend on it: a device that was not woken reads the pending requests when it is
+// opened.
 //
-// The one idea: the address comes from a user, so this process goes to nobody it
-// would not go to for a stranger. A target is https on the usual port, the
-// address it resolves to is judged when it is dialled, no redirect is followed,
-// and neither time nor answer is unbounded. What is sent holds no secret, and
-// for Web Push it is sealed for the device besides.
+// The one idea: the address comes from a user, so this process calls no host that it would not call for a stranger. A
+// target is https on the usual port, and its resolved address is checked at dial time. No redirect is followed, and
+// time and answer are limited. A message contains no secret, and for Web Push it is also encrypted for the device.
 //
-// Start at Sender.Send and at target.go, which says what a message for this
-// channel looks like; guard.go decides where may be dialled, answer.go what a
-// reply means. encrypt.go is RFC 8291, vapid.go RFC 8292, webhook.go the
+// Start at Sender.Send and at target.go, which defines the messages of this channel. guard.go decides which addresses
+// may be dialled, and answer.go classifies responses. encrypt.go is RFC 8291, vapid.go RFC 8292, webhook.go the
 // Standard Webhooks signature.
 package push
 
@@ -33,27 +30,24 @@ import (
 	"castellan/domain/kit/webhook"
 )
 
-// Config is what New needs. Zero values take the default named beside them.
+// Config configures a Sender. Zero values mean the defaults named beside them.
 type Config struct {
-	// VAPID are the P-256 keys of this service now: the one whose public half clients
-	// subscribe with, then those that it took the place of, as long as they live.
+	// VAPID returns the current P-256 keys of this service: first the one that clients subscribe with, then the
+	// replaced ones until they expire.
 	VAPID func() []*ecdsa.PrivateKey
-	// Contact is a mailto: or https: address that push services may turn to;
-	// "" names none, which some of them refuse.
+	// Contact is a mailto: or https: address for the operators of push services; "" sends none, which some of them
+	// refuse.
 	Contact string
-	// WebhookSecret signs webhooks: whsec_ and base64 of 24 to 64 bytes. Two
-	// separated by a space both sign, while receivers change over. "": no
-	// webhook is called.
+	// WebhookSecret signs webhooks: whsec_ and base64 of 24 to 64 bytes. Two secrets separated by a space both sign,
+	// during the change of receivers. "": no webhook is called.
 	WebhookSecret string
-	// Hosts are the only ones that may be called: a name, or *.name for every
-	// one below it. Empty: every public one.
+	// Hosts are the only hosts that may be called: a name, or *.name for every host below it. Empty: every public one.
 	Hosts []string
-	// AllowPrivate admits loopback and private addresses and any port.
+	// AllowPrivate permits loopback and private addresses and any port.
 	AllowPrivate bool
-	// AllowPlain admits http to loopback, for development.
+	// AllowPlain permits http to loopback, for development.
 	AllowPlain bool
-	// CAFile holds certificates (PEM) that may vouch for a target besides those
-	// of the system.
+	// CAFile holds certificates (PEM) that are trusted in addition to those of the system.
 	CAFile  string
 	Timeout time.Duration    // of one Send; 3 s
 	Now     func() time.Time // time.Now
@@ -61,8 +55,7 @@ type Config struct {
 
 const defaultTimeout = 3 * time.Second
 
-// Sender implements message.Sender for the channel Push. It is safe for
-// concurrent use; Close it when the process drains.
+// Sender is a message.Sender for the channel Push. It is safe for concurrent use; Close it when the process drains.
 type Sender struct {
 	cfg     Config
 	secrets webhook.Secrets
@@ -72,7 +65,7 @@ type Sender struct {
 
 var _ message.Sender = (*Sender)(nil)
 
-// New checks cfg and reports every fault at once. It opens no connection.
+// New checks cfg and reports all its errors together. It opens no connection.
 func New(cfg Config) (*Sender, error) {
 	var faults []error
 	if cfg.Timeout == 0 {
@@ -109,8 +102,8 @@ func New(cfg Config) (*Sender, error) {
 	return s, nil
 }
 
-// PublicKey is the public half of a VAPID key as browsers take it: the
-// uncompressed point in base64url.
+// PublicKey returns the public half of a VAPID key in the form that browsers accept: the uncompressed point in
+// base64url.
 func PublicKey(key *ecdsa.PrivateKey) (string, error) {
 	if key == nil {
 		return "", errors.New("a VAPID key is missing")
@@ -135,13 +128,13 @@ func loadRoots(file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("ca file: %w", err)
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("ca file holds no certificate")
+		return nil, errors.New("ca file contains no certificate")
 	}
 	return roots, nil
 }
 
-// client dials only where judge allows. There is no proxy: with one, what is
-// judged would be the proxy's address and not the target's.
+// client dials only addresses that judge permits. No proxy is used: with one, judge would check the proxy's address and
+// not the target's.
 func (s *Sender) client(judge control, roots *x509.CertPool) *http.Client {
 	dialer := &net.Dialer{Timeout: s.cfg.Timeout, Control: judge}
 	return &http.Client{
@@ -162,9 +155,8 @@ func (s *Sender) client(judge control, roots *x509.CertPool) *http.Client {
 	}
 }
 
-// Send wakes the device that m.To describes with the Wakeup in m.Text; key is
-// the id of a webhook. nil means that the push service or the webhook took it
-// over. Errors are those of message.Sender, and name no address either.
+// Send wakes the device that m.To describes with the Wakeup in m.Text; key is the id of a webhook. nil means that the
+// push service or the webhook accepted it. Errors are those of message.Sender, and contain no address either.
 func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout) // of all tries together
 	defer cancel()
@@ -181,7 +173,7 @@ func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error
 				Err:       fmt.Errorf("push: target not reached: %s", reason(err)),
 			}
 		}
-		// A subscription that was made for the key before is refused under this one.
+		// A subscription for the previous key is refused under this one.
 		again := call.kind == WebPush && i+1 < len(s.cfg.VAPID()) &&
 			(response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized)
 		if err := s.judge(response, call.kind); !again {
@@ -191,14 +183,14 @@ func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error
 	return nil
 }
 
-// call is a request that is ready to be made.
+// call is a request that is ready to be sent.
 type call struct {
 	kind    string // of the target
 	request *http.Request
 	client  *http.Client
 }
 
-// prepare makes the call that carries m. Its errors name no target.
+// prepare builds the call that carries m. Its errors name no target.
 func (s *Sender) prepare(ctx context.Context, key string, m message.Rendered, vapid *ecdsa.PrivateKey) (call,
 	error) {
 	if m.Channel != message.Push {
@@ -232,7 +224,7 @@ func (s *Sender) prepare(ctx context.Context, key string, m message.Rendered, va
 	return c, nil
 }
 
-// address is where a target is called, if it may be called at all.
+// address returns the address of a target, or an error if it may not be called.
 func (s *Sender) address(t Target) (*url.URL, error) {
 	u, err := parseAddress(t.address())
 	switch {
@@ -246,7 +238,7 @@ func (s *Sender) address(t Target) (*url.URL, error) {
 	return u, nil
 }
 
-// Close ends the idle connections.
+// Close closes the idle connections.
 func (s *Sender) Close() error {
 	s.secure.CloseIdleConnections()
 	s.plain.CloseIdleConnections()

@@ -34,15 +34,14 @@ const (
 	capability = "n0b0dy-else-kn0ws"
 )
 
-// call is one request as the other side saw it.
+// call is one request as the receiver saw it.
 type seen struct {
 	method, path string
 	header       http.Header
 	body         []byte
 }
 
-// service is a real HTTPS server in this process: a push service, or the
-// receiver of a webhook.
+// service is a real HTTPS server in this process: a push service, or the receiver of a webhook.
 type service struct {
 	*httptest.Server
 	caFile string
@@ -107,7 +106,7 @@ func (s *service) connections() int {
 	return s.opened
 }
 
-// sender is one that trusts the service and may call it.
+// sender returns a sender that trusts the service and may call it.
 func (s *service) sender(t *testing.T, change func(*Config)) *Sender {
 	t.Helper()
 	cfg := Config{
@@ -129,8 +128,7 @@ func (s *service) sender(t *testing.T, change func(*Config)) *Sender {
 	return sender
 }
 
-// device has a subscription at a push service and the keys that open its
-// messages.
+// device has a subscription at a push service and the keys that open its messages.
 type device struct {
 	private *ecdh.PrivateKey
 	auth    []byte
@@ -166,7 +164,7 @@ func send(t *testing.T, s *Sender, m message.Rendered) error {
 	return s.Send(context.Background(), messageID, m)
 }
 
-// failure demands a DeliveryError of a class that gives nothing away.
+// failure requires a DeliveryError of a class, without confidential content.
 func failure(t *testing.T, err error, permanent bool, part string) *message.DeliveryError {
 	t.Helper()
 	var d *message.DeliveryError

@@ -14,14 +14,14 @@ const (
 	Webhook = "webhook"
 )
 
-// Target is where a device is woken. As JSON it is the To of a message of the
-// channel Push, in the form in which the device gave it when it was enrolled:
+// Target is the address at which a device is woken. As JSON it is the To of a message of the channel Push, in the form
+// in which the device gave it when it was enrolled:
 //
 //	{"type":"webpush","endpoint":"https://…","keys":{"p256dh":"…","auth":"…"}}
 //	{"type":"webhook","url":"https://…"}
 //
-// The first is a browser's PushSubscription with a type. A client that knows an
-// endpoint can send to it, so a target is in no log and no error.
+// The first is a browser's PushSubscription with a type. A client that has an endpoint can send to it, so a target is
+// in no log and no error.
 type Target struct {
 	Type     string `json:"type"`
 	Endpoint string `json:"endpoint,omitempty"`
@@ -29,24 +29,24 @@ type Target struct {
 	URL      string `json:"url,omitempty"`
 }
 
-// Keys are those of a subscription, in base64url.
+// Keys are the keys of a subscription, in base64url.
 type Keys struct {
 	P256dh string `json:"p256dh"` // the device's public key, an uncompressed point
-	Auth   string `json:"auth"`   // 16 bytes that only the device and this service know
+	Auth   string `json:"auth"`   // 16 bytes shared by the device and this service
 }
 
-// Wakeup is what a device is told. As JSON it is the Text of a message of the
-// channel Push. It only says that there is something to read: the device asks
-// for the rest under its signature. Whatever else a message holds stays here.
+// Wakeup is the content that a device receives. As JSON it is the Text of a message of the channel Push. It only
+// announces that there is something to read: the device requests the rest under its signature. Other fields of a
+// message are never sent.
 type Wakeup struct {
 	ChallengeID string `json:"challengeId,omitempty"`
 	Action      string `json:"action,omitempty"`
-	Expire      int64  `json:"expire,omitempty"` // seconds that were left to answer when it was written
-	// Notice is what a notification says; such a message is about no challenge.
+	Expire      int64  `json:"expire,omitempty"` // seconds left to answer when it was written
+	// Notice is the text of a notification; such a message concerns no challenge.
 	Notice *Notice `json:"notice,omitempty"`
 }
 
-// Notice is a notification in words.
+// Notice is the text of a notification.
 type Notice struct {
 	Topic       string `json:"topic"`
 	Title       string `json:"title"`
@@ -80,7 +80,7 @@ func (t Target) address() string {
 	return t.URL
 }
 
-// parseWakeup gives the message again as JSON with nothing in it but its fields.
+// parseWakeup decodes the message and keeps only its declared fields.
 func parseWakeup(text string) (Wakeup, error) {
 	var w Wakeup
 	if len(text) > maxWakeupBytes || json.Unmarshal([]byte(text), &w) != nil ||
@@ -105,13 +105,13 @@ func parseAddress(raw string) (*url.URL, error) {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("target is not https")
 	case u.User != nil || strings.Contains(raw, "#"):
-		return nil, errors.New("address of the target holds a user or a fragment")
+		return nil, errors.New("address of the target contains a user or a fragment")
 	}
 	return u, nil
 }
 
-// Host is the host that a message of the channel Push goes to, without its port,
-// however the target spells it; "" where the target is malformed.
+// Host returns the host of a message of the channel Push, without its port and in a normal form; "" if the target is
+// malformed.
 func Host(to string) string {
 	t, err := parseTarget(to)
 	if err != nil {
@@ -128,7 +128,7 @@ func Host(to string) string {
 	return host
 }
 
-// listed reports whether a host is among those that may be called.
+// listed reports whether a host is in the list of permitted hosts.
 func listed(hosts []string, host string) bool {
 	if len(hosts) == 0 {
 		return true

@@ -16,12 +16,11 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// vapidLife is how long a push service may take a token for; RFC 8292 allows a
-// day. Tokens are not kept: hosts come from users, and so would the memory.
+// vapidLife is how long a push service may accept a token; RFC 8292 permits a day. Tokens are not cached: hosts come
+// from users, who could fill the memory.
 const vapidLife = time.Hour
 
-// webPush is the request of RFC 8030. A message of the same challenge takes the
-// place of one that the push service still holds.
+// webPush is the request of RFC 8030. A message of the same challenge replaces one that the push service still holds.
 func (s *Sender) webPush(ctx context.Context, to *url.URL, keys Keys, w Wakeup,
 	vapid *ecdsa.PrivateKey) (*http.Request, error) {
 	device, err := keys.receiver()
@@ -50,7 +49,7 @@ func (s *Sender) webPush(ctx context.Context, to *url.URL, keys Keys, w Wakeup,
 	return request, nil
 }
 
-// vapid says who sends (RFC 8292).
+// vapid returns the Authorization header that identifies the sender (RFC 8292).
 func (s *Sender) vapid(to *url.URL, key *ecdsa.PrivateKey) (string, error) {
 	claims := jwt.MapClaims{"aud": origin(to), "exp": s.cfg.Now().Add(vapidLife).Unix()}
 	if s.cfg.Contact != "" {
@@ -67,7 +66,7 @@ func (s *Sender) vapid(to *url.URL, key *ecdsa.PrivateKey) (string, error) {
 	return "vapid t=" + signed + ", k=" + public, nil
 }
 
-// origin is that of an address, as browsers write it.
+// origin returns the origin of an address, as browsers write it.
 func origin(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	if u.Scheme == "https" {
@@ -76,8 +75,7 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// topic is at most 32 characters of base64url, and tells the push service
-// nothing but which messages belong together.
+// topic returns at most 32 characters of base64url. It reveals to the push service only which messages belong together.
 func topic(challengeID string) string {
 	sum := sha256.Sum256([]byte("topic " + challengeID))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])

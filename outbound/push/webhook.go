@@ -10,11 +10,11 @@ import (
 	"unicode"
 )
 
-// webhook is the request of Standard Webhooks. Its id is that of the message and
-// the same in every repeat; its time is that of the attempt.
+// webhook is the request of Standard Webhooks. Its id is that of the message and the same in every repetition; its time
+// is that of the attempt.
 func (s *Sender) webhook(ctx context.Context, to *url.URL, id string, w Wakeup) (*http.Request, error) {
 	if len(s.secrets) == 0 {
-		return nil, errors.New("webhooks are off: there is no secret to sign them with")
+		return nil, errors.New("webhooks are off: no signing secret is configured")
 	}
 	if id == "" || strings.ContainsFunc(id, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f }) {
 		return nil, errors.New("malformed message key")

@@ -27,8 +27,8 @@ func TestVectorOfStandardWebhooks(t *testing.T) {
 	}
 }
 
-// A receiver can tell who sent, when, and whether it has seen the message
-// before; a repeat has the same id and a time and a signature of its own.
+// A receiver can verify the sender, the time, and whether it has seen the message before. A repetition has the same id,
+// with its own time and signature.
 func TestWebhook(t *testing.T) {
 	s := newService(t, true)
 	now := clock

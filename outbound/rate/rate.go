@@ -1,10 +1,9 @@
-// Package rate fetches exchange rates from a provider that answers JSON over HTTP,
-// as nearly all of them do: {"base":"USD","rates":{"TRY":41.7352,…}}. The address,
-// a header with the key and the wanted currencies are configuration.
+// Package rate fetches exchange rates from a provider that answers JSON over HTTP, as nearly all of them do:
+// {"base":"USD","rates":{"TRY":41.7352,…}}. The address, a header with the key and the wanted currencies are
+// configuration.
 //
-// The one idea: what arrives is read as text and judged rate by rate; no number
-// becomes a float. A provider that fails is left alone for a while. Start reading at
-// Provider.Fetch.
+// The one idea: an answer is read as text and checked rate by rate; no number becomes a float. A failing provider is
+// not called for a while. Start reading at Provider.Fetch.
 package rate
 
 import (
@@ -25,12 +24,12 @@ type Config struct {
 	URL         string   // https, or http to a loopback address
 	Header, Key string   // a header and its whole value; no key: none is sent
 	Codes       []string // of the other currencies to keep; none: all
-	CAFile      string   // certificates (PEM) that may vouch for the provider; "": those of the system
+	CAFile      string   // trusted certificates (PEM); "": those of the system
 	Timeout     time.Duration
 	Now         func() time.Time
 }
 
-// Provider implements rate.Provider. It is safe for concurrent use.
+// Provider is a rate.Provider. It is safe for concurrent use.
 type Provider struct {
 	cfg    Config
 	client *fetch.Client
@@ -52,13 +51,13 @@ func New(cfg Config) (*Provider, error) {
 	return &Provider{cfg, client}, err
 }
 
-// Host is the provider's name in the rows of its rates.
+// Host returns the provider's name in the rows of its rates.
 func (p *Provider) Host() string {
 	u, _ := url.Parse(p.cfg.URL) // New has parsed it
 	return u.Host
 }
 
-// Fetch implements rate.Provider. An error says nothing of the address and the key.
+// Fetch requests the rates. An error contains neither the address nor the key.
 func (p *Provider) Fetch(ctx context.Context) (quotes []rate.Quote, leftOut int, err error) {
 	err = p.client.Read(ctx, p.cfg.URL, p.cfg.Header, p.cfg.Key, func(body []byte) (err error) {
 		quotes, leftOut, err = p.read(body)
@@ -67,7 +66,7 @@ func (p *Provider) Fetch(ctx context.Context) (quotes []rate.Quote, leftOut int,
 	return quotes, leftOut, err
 }
 
-// read takes what are rates of wanted currencies, and counts what are no rates.
+// read keeps the valid rates of wanted currencies, and counts the invalid ones.
 func (p *Provider) read(body []byte) (quotes []rate.Quote, leftOut int, err error) {
 	var told struct {
 		Base  string

@@ -56,7 +56,7 @@ func provider(t *testing.T, c outbound.Config) *outbound.Provider {
 	return p
 }
 
-// fetch is the rates in order, and how many were left out.
+// fetch returns the rates in order, and how many were left out.
 func fetch(t *testing.T, p *outbound.Provider) string {
 	t.Helper()
 	quotes, leftOut, err := p.Fetch(t.Context())
@@ -76,7 +76,7 @@ func fetch(t *testing.T, p *outbound.Provider) string {
 	return fmt.Sprint(strings.Join(all, " "), ", ", leftOut, " left out")
 }
 
-// Numbers come through digit by digit, over a real connection with the key in its header.
+// Numbers keep all digits, over a real connection with the key in its header.
 func TestFetch(t *testing.T) {
 	s, c := start(t)
 	p := provider(t, c)
@@ -122,12 +122,12 @@ func TestFaults(t *testing.T) {
 		t.Errorf("a stranger's certificate: %s", got)
 	}
 	s.pause, c.Timeout = 5*time.Second, 50*time.Millisecond
-	if got := fetch(t, provider(t, c)); !strings.Contains(got, "not reached") {
+	if got := fetch(t, provider(t, c)); !strings.Contains(got, "cannot be reached") {
 		t.Errorf("too slow: %s", got)
 	}
 }
 
-// After three failures in a row nothing is asked for a minute, then twice as long after each failure.
+// After three failures in a row no request is sent for a minute, then twice as long after each failure.
 func TestPauses(t *testing.T) {
 	s, c := start(t)
 	now := time.Unix(1_800_000_000, 0)
@@ -157,7 +157,7 @@ func TestPauses(t *testing.T) {
 	s.status, s.answer = 200, `{"base":"USD","rates":{"TRY":1}}`
 	asks(1, true)
 	s.status = 503
-	for range 3 { // counted anew
+	for range 3 { // counted again
 		asks(0, true)
 	}
 	asks(0, false)
@@ -169,14 +169,14 @@ func TestSettings(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*outbound.Config){
-		"url":                  func(c *outbound.Config) { c.URL = "http://rates.example.com/" },
-		"loopback":             func(c *outbound.Config) { c.URL = "http://localhost/" },
-		"without a user":       func(c *outbound.Config) { c.URL = "https://u:p@rates.example.com/" },
-		"https://host/path":    func(c *outbound.Config) { c.URL = "rates.example.com" },
-		"control characters":   func(c *outbound.Config) { c.Key = "a\nb" },
-		`currencies: "try"`:    func(c *outbound.Config) { c.Codes = []string{"try"} },
-		"no such file":         func(c *outbound.Config) { c.CAFile = "/no/such/file" },
-		"holds no certificate": func(c *outbound.Config) { c.CAFile = "rate_test.go" },
+		"url":                     func(c *outbound.Config) { c.URL = "http://rates.example.com/" },
+		"loopback":                func(c *outbound.Config) { c.URL = "http://localhost/" },
+		"without a user":          func(c *outbound.Config) { c.URL = "https://u:p@rates.example.com/" },
+		"https://host/path":       func(c *outbound.Config) { c.URL = "rates.example.com" },
+		"control characters":      func(c *outbound.Config) { c.Key = "a\nb" },
+		`currencies: "try"`:       func(c *outbound.Config) { c.Codes = []string{"try"} },
+		"no such file":            func(c *outbound.Config) { c.CAFile = "/no/such/file" },
+		"contains no certificate": func(c *outbound.Config) { c.CAFile = "rate_test.go" },
 	} {
 		c := good
 		change(&c)

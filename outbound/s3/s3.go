@@ -1,7 +1,7 @@
-// Package s3 keeps files in a bucket by the S3 protocol.
+// Package s3 keeps files in a bucket over the S3 protocol.
 //
-// The one idea: the bucket is private and the service is its only reader. A file is put by one request, so it is there
-// whole or not at all. Every request has a time limit; what fails is tried again a few times.
+// The one idea: the bucket is private and the service is its only reader. A file is put by one request, so it is
+// complete or absent. Every request has a time limit; a failed request is retried a few times.
 //
 // Start reading at New.
 package s3
@@ -23,7 +23,7 @@ import (
 	"castellan/domain/kit/blob"
 )
 
-// Config names a bucket.
+// Config describes a bucket.
 type Config struct {
 	Host   string // with a port where needed
 	Secure bool   // https
@@ -31,7 +31,7 @@ type Config struct {
 	Region string
 
 	AccessKey, SecretKey string
-	// CAFile holds the only certificates (PEM) that may vouch for the server; "" trusts those of the system.
+	// CAFile holds the only trusted certificates (PEM) for the server; "" trusts those of the system.
 	CAFile string
 }
 
@@ -54,7 +54,7 @@ func New(c Config) (*Store, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = answerTime
 	transport.MaxIdleConnsPerHost = idleConns
-	transport.DisableCompression = true // bytes come as they are kept
+	transport.DisableCompression = true // bytes arrive as they are stored
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)
 		if err != nil {
@@ -62,7 +62,7 @@ func New(c Config) (*Store, error) {
 		}
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("certificate authorities of the bucket: %s holds no certificate", c.CAFile)
+			return nil, fmt.Errorf("certificate authorities of the bucket: %s contains no certificate", c.CAFile)
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
@@ -79,7 +79,7 @@ func New(c Config) (*Store, error) {
 
 func (s *Store) Put(ctx context.Context, key string, content []byte) error {
 	if !blob.Valid(key) {
-		return fmt.Errorf("put a file: %q is no key", key)
+		return fmt.Errorf("put a file: %q is not a valid key", key)
 	}
 	_, err := s.client.PutObject(ctx, s.bucket, key, bytes.NewReader(content), int64(len(content)),
 		minio.PutObjectOptions{ContentType: "application/octet-stream", DisableMultipart: true})
@@ -137,7 +137,7 @@ func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, erro
 				yield(blob.Info{}, blob.Failed("list", o.Err))
 				return
 			}
-			if blob.Valid(o.Key) && !yield(about(o), nil) { // what others put there is not ours
+			if blob.Valid(o.Key) && !yield(about(o), nil) { // objects of other writers are ignored
 				return
 			}
 		}
@@ -148,7 +148,7 @@ func about(o minio.ObjectInfo) blob.Info {
 	return blob.Info{Key: o.Key, Size: o.Size, Modified: o.LastModified, Version: o.ETag}
 }
 
-// told is ErrNotFound for an object that is not there.
+// told returns ErrNotFound for a missing object.
 func told(doing string, err error) error {
 	if r := minio.ToErrorResponse(err); r.StatusCode == http.StatusNotFound && r.Code != minio.NoSuchBucket {
 		return blob.ErrNotFound

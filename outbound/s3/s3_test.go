@@ -34,7 +34,7 @@ const (
 	region    = "eu-central-1"
 )
 
-// gate admits requests whose signature another implementation than the client's makes too (SigV4, with AWS's signer).
+// gate accepts requests whose signature a second implementation (AWS's SigV4 signer) also produces.
 type gate struct {
 	next http.Handler
 	seen func(r *http.Request)
@@ -98,7 +98,7 @@ func judge(r *http.Request) string {
 
 func strip(s string) string { return strings.ReplaceAll(s, " ", "") }
 
-// serve starts a bucket behind a gate, over TLS, and returns how to reach it.
+// serve starts a bucket behind a gate, over TLS, and returns its configuration.
 func serve(t *testing.T, seen func(r *http.Request)) Config {
 	t.Helper()
 	memory := s3mem.New()
@@ -123,7 +123,7 @@ func TestStore(t *testing.T) {
 	blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, serve(t, nil)) })
 }
 
-// A server that refuses, that is not there or that nobody vouches for is UNAVAILABLE, and no secret is in the error.
+// A server that refuses, is missing or has an untrusted certificate is UNAVAILABLE, and no secret is in the error.
 func TestRefusals(t *testing.T) {
 	good := serve(t, nil)
 	for name, spoil := range map[string]func(c *Config){

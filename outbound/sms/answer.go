@@ -12,18 +12,17 @@ import (
 )
 
 const (
-	// maxAnswerBytes is read of a reply, so that the connection can be used
-	// again; a longer one costs the connection.
+	// maxAnswerBytes is how much of a response is read, so that the connection can be reused; a longer response costs
+	// the connection.
 	maxAnswerBytes = 64 << 10
-	// maxRetryAfter keeps a gateway's slip from parking a message for ever.
+	// maxRetryAfter limits the delay that a faulty gateway can cause.
 	maxRetryAfter = 24 * time.Hour
 )
 
-// judge reads the reply and lets its status decide. Its words are not shown:
-// gateways quote the text and the recipient.
+// judge reads the response and classifies its status. Its text is not shown: gateways quote the text and the recipient.
 func (s *Sender) judge(r *http.Response) error {
 	defer r.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxAnswerBytes)) // only for the connection's sake
+	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxAnswerBytes)) // only so that the connection can be reused
 	if s.success(r.StatusCode) {
 		return nil
 	}
@@ -44,8 +43,7 @@ func (s *Sender) success(code int) bool {
 	return slices.Contains(s.cfg.SuccessCodes, code)
 }
 
-// retryAfter reads seconds or a date (RFC 9110, section 10.2.3); anything else
-// and the past are 0.
+// retryAfter reads seconds or a date (RFC 9110, section 10.2.3); other values and past dates are 0.
 func (s *Sender) retryAfter(v string) time.Duration {
 	if v == "" {
 		return 0

@@ -16,33 +16,32 @@ import (
 	"castellan/domain/delivery/message/placeholder"
 )
 
-// How a body is written.
+// The encodings of a body.
 const (
 	Form = "form" // application/x-www-form-urlencoded
 	JSON = "json"
 )
 
-// Twilio is the preset of Twilio's message resource: the form fields To, From
-// and Body, authenticated by account and token. The operator gives the URL.
+// Twilio is the preset of Twilio's message resource: the form fields To, From and Body, authenticated by account and
+// token. The operator sets the URL.
 const Twilio = "twilio"
 
 // NoHeader as IdempotencyHeader sends none.
 const NoHeader = "-"
 
-// Config describes the gateway. Templates may hold {{to}} (+905…), {{digits}}
-// (the same without the plus), {{text}}, {{from}} and {{key}}; headers all of
-// them but {{text}}.
+// Config describes the gateway. Templates may contain {{to}} (+905…), {{digits}} (the same without the plus), {{text}},
+// {{from}} and {{key}}; headers may contain all of them but {{text}}.
 type Config struct {
 	URL string // https, or http to a loopback address
-	// Method is POST, PUT or GET; "" is POST. GET moves the form into the
-	// query, where the gateway's own logs may keep the text: avoid it.
+	// Method is POST, PUT or GET; "" is POST. GET moves the form into the query, where the gateway's own logs may keep
+	// the text: avoid it.
 	Method string
 	Format string // Form or JSON; "" is Form
-	Preset string // "" or Twilio; it stands for Format, Fields and Body
+	Preset string // "" or Twilio; it replaces Format, Fields and Body
 
 	// Fields is the form, or a flat JSON object of strings: name to template.
 	Fields map[string]string
-	// Body is a whole JSON document instead; each string in it is a template.
+	// Body is a complete JSON document instead; each string in it is a template.
 	Body string
 
 	Headers            map[string]string // name to template
@@ -52,11 +51,10 @@ type Config struct {
 	SuccessCodes []int // empty: every 2xx
 	// IdempotencyHeader carries the key; "" is Idempotency-Key.
 	IdempotencyHeader string
-	// CAFile holds the only certificates (PEM) that may vouch for the gateway;
-	// "" trusts those of the system.
+	// CAFile holds the only trusted certificates (PEM) for the gateway; "" trusts those of the system.
 	CAFile  string
 	Timeout time.Duration    // of one Send; 10 s
-	Now     func() time.Time // time.Now; reads a Retry-After that is a date
+	Now     func() time.Time // time.Now; needed for a Retry-After that is a date
 }
 
 const (
@@ -64,8 +62,7 @@ const (
 	defaultIdempotency = "Idempotency-Key"
 )
 
-// The placeholders of bodies; headers know those without text, which may hold
-// more than one line.
+// The placeholders of bodies. Headers accept all but text, which may have more than one line.
 var (
 	bodyNames   = []string{"to", "digits", "text", "from", "key"}
 	headerNames = []string{"to", "digits", "from", "key"}
@@ -168,7 +165,7 @@ func prepare(cfg Config) (*Sender, *x509.CertPool, error) {
 	return s, roots, errors.Join(faults...)
 }
 
-// parseTarget never quotes the address: its query may hold a secret.
+// parseTarget never quotes the address: its query may contain a secret.
 func parseTarget(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
@@ -197,7 +194,7 @@ func (s *Sender) compileHeaders() ([]headerTemplate, error) {
 		case !isToken(name) || slices.Contains(ownHeaders, canonical):
 			faults = append(faults, fmt.Errorf("header %.40q cannot be set", name))
 		case strings.ContainsFunc(template, unicode.IsControl):
-			faults = append(faults, fmt.Errorf("header %.40q holds control characters", name))
+			faults = append(faults, fmt.Errorf("header %.40q contains control characters", name))
 		case seen[canonical]:
 			faults = append(faults, fmt.Errorf("header %.40q is set twice", name))
 		case canonical == "Authorization" && s.cfg.Username != "":
@@ -215,7 +212,7 @@ func (s *Sender) compileHeaders() ([]headerTemplate, error) {
 	return out, errors.Join(faults...)
 }
 
-// isToken holds for a field name of RFC 9110 (section 5.6.2).
+// isToken reports whether s is a field name of RFC 9110 (section 5.6.2).
 func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)

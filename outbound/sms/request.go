@@ -21,8 +21,7 @@ import (
 // body is a compiled form or JSON document.
 type body struct {
 	form []field
-	// document holds []placeholder.Segment where a string stood; nil for a
-	// form.
+	// document holds []placeholder.Segment in place of each string; nil for a form.
 	document any
 }
 
@@ -31,8 +30,8 @@ type field struct {
 	value []placeholder.Segment
 }
 
-// compileBody also demands a place for the recipient and for the text: a
-// gateway that gets neither answers with success now and then.
+// compileBody also requires a placeholder for the recipient and for the text: a gateway that gets neither sometimes
+// answers with success.
 func compileBody(cfg Config) (body, error) {
 	if cfg.Format != Form && cfg.Format != JSON {
 		return body{}, fmt.Errorf("format must be %s or %s", Form, JSON)
@@ -73,13 +72,13 @@ func compileBody(cfg Config) (body, error) {
 		}
 	}
 	if faults == nil && !(uses["to"] || uses["digits"]) {
-		faults = append(faults, errors.New("the body has no place for {{to}}"))
+		faults = append(faults, errors.New("the body does not use {{to}}"))
 	}
 	if faults == nil && !uses["text"] {
-		faults = append(faults, errors.New("the body has no place for {{text}}"))
+		faults = append(faults, errors.New("the body does not use {{text}}"))
 	}
 	if faults == nil && uses["from"] && cfg.From == "" {
-		faults = append(faults, errors.New("the body asks for {{from}}, which is empty"))
+		faults = append(faults, errors.New("the body uses {{from}}, which is empty"))
 	}
 	return b, errors.Join(faults...)
 }
@@ -126,7 +125,7 @@ func fill(v any, value func(string) string) any {
 	return v
 }
 
-// request is the call that carries m. Its errors name no recipient.
+// request builds the request that carries m. Its errors name no recipient.
 func (s *Sender) request(ctx context.Context, key string, m message.Rendered) (*http.Request, error) {
 	switch {
 	case m.Channel != message.SMS:
@@ -151,7 +150,7 @@ func (s *Sender) request(ctx context.Context, key string, m message.Rendered) (*
 		case "key":
 			return key
 		}
-		panic("sms: placeholder without a value: " + name) // placeholder.Parse admits known names only
+		panic("sms: placeholder without a value: " + name) // placeholder.Parse accepts declared names only
 	}
 	target := *s.target
 	var content io.Reader
@@ -201,7 +200,7 @@ func (s *Sender) form(value func(string) string) string {
 	return out.Encode()
 }
 
-// isPhone holds for E.164 with the plus, the canonical form of a recipient.
+// isPhone reports whether s is E.164 with the plus, the canonical form of a recipient.
 func isPhone(s string) bool {
 	if len(s) < 8 || len(s) > 16 || s[0] != '+' || s[1] == '0' {
 		return false

@@ -1,12 +1,9 @@
-// Package sms sends rendered messages through an operator's HTTP gateway (the
-// SMS half of D-2FA-29 and D-EXT-05).
+// Package sms sends rendered messages through an operator's HTTP gateway (the SMS half of D-2FA-29 and D-EXT-05).
 //
-// The one idea: a gateway is data. An address, a form or a JSON document with
-// placeholders, some headers: that describes nearly all of them, so a new
-// provider is configuration and not code; Twilio comes as a preset. The address
-// is the operator's alone, no value of a message reaches it (but for GET), and
-// redirects are not followed. Start at Sender.Send; request.go fills the
-// templates, config.go checks them, answer.go reads the reply.
+// The one idea: a gateway is data. An address, a form or a JSON document with placeholders, and some headers describe
+// nearly all of them. So a new provider is configuration and not code; Twilio comes as a preset. Only the operator sets
+// the address. No value of a message is part of it (except for GET), and redirects are not followed. Start at
+// Sender.Send; request.go fills the templates, config.go checks them, answer.go reads the response.
 package sms
 
 import (
@@ -25,8 +22,7 @@ import (
 	"castellan/domain/delivery/message"
 )
 
-// Sender implements message.Sender. It is safe for concurrent use; Close it
-// when the process drains.
+// Sender is a message.Sender. It is safe for concurrent use; Close it when the process drains.
 type Sender struct {
 	cfg    Config
 	target *url.URL
@@ -37,7 +33,7 @@ type Sender struct {
 
 var _ message.Sender = (*Sender)(nil)
 
-// New checks cfg and reports every fault at once. It opens no connection.
+// New checks cfg and reports all its errors together. It opens no connection.
 func New(cfg Config) (*Sender, error) {
 	s, roots, err := prepare(cfg)
 	if err != nil {
@@ -58,16 +54,14 @@ func New(cfg Config) (*Sender, error) {
 			MaxConnsPerHost:     32,
 			IdleConnTimeout:     30 * time.Second,
 		},
-		// A gateway that moved would be given the text at an address that
-		// nobody configured.
+		// A redirect would send the text to an address that is not configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s, nil
 }
 
-// Send hands m to the gateway with key in the idempotency header. nil means
-// that the gateway answered with a status of success. Errors are those of
-// message.Sender.
+// Send passes m to the gateway with key in the idempotency header. nil means that the gateway answered with a success
+// status. Errors are those of message.Sender.
 func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error {
 	request, err := s.request(ctx, key, m)
 	if err != nil {
@@ -82,14 +76,14 @@ func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error
 	return s.judge(response)
 }
 
-// Close ends the idle connections.
+// Close closes the idle connections.
 func (s *Sender) Close() error {
 	s.client.CloseIdleConnections()
 	return nil
 }
 
-// unquoted strips what net/http quotes: the address, which may hold a secret
-// and, for GET, the text; and the bytes of an answer that is not HTTP.
+// unquoted removes the values that net/http quotes: the address, which may contain a secret and, for GET, the text; and
+// the bytes of an answer that is not HTTP.
 func unquoted(err error) error {
 	var withAddress *url.Error
 	if errors.As(err, &withAddress) {
@@ -101,8 +95,7 @@ func unquoted(err error) error {
 	return err
 }
 
-// onlyLoopback refuses what a name such as localhost resolves to when it is
-// not this machine.
+// onlyLoopback refuses the resolved address of a name such as localhost if it is not this machine.
 func onlyLoopback(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
@@ -119,7 +112,7 @@ func isLoopback(host string) bool {
 func loadRoots(pem []byte) (*x509.CertPool, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("ca file holds no certificate")
+		return nil, errors.New("ca file contains no certificate")
 	}
 	return roots, nil
 }

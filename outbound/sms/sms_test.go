@@ -116,7 +116,7 @@ func text(s string) message.Rendered {
 
 const key = "01J9.SMS.1"
 
-// checkFailure demands a DeliveryError of a class that gives nothing away.
+// checkFailure requires a DeliveryError of a class, without confidential content.
 func checkFailure(t *testing.T, err error, permanent bool, part string) *message.DeliveryError {
 	t.Helper()
 	var d *message.DeliveryError

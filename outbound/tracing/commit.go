@@ -11,14 +11,13 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// Gathering is a Committer that tells how many units shared a transaction.
+// Gathering is a Committer that reports how many units shared a transaction.
 type Gathering interface {
 	commit.Committer
 	CommitGathered(ctx context.Context, writes ...commit.Write) (units int, err error)
 }
 
-// Committer makes a span of every commit within a followed request, and of
-// every interactive transaction.
+// Committer creates a span for every commit within a traced request, and for every interactive transaction.
 type Committer struct {
 	Gathering
 	Tracer *Tracer
@@ -58,7 +57,7 @@ func (c Committer) start(ctx context.Context, what string) (context.Context, tra
 	)
 }
 
-// end says that something failed and not how: texts of errors may quote values.
+// end records that an operation failed, but not the error text, which may quote values.
 func (c Committer) end(span trace.Span, err error) {
 	switch {
 	case errors.Is(err, commit.ErrFenced):

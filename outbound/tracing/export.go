@@ -19,17 +19,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// exporter sends spans by OTLP over HTTP, as binary protobuf. The exporter of
-// OpenTelemetry does this too, and links gRPC into the program for it, a
-// fifteenth of its size. What cannot be sent is dropped: there is more where it
-// came from.
+// exporter sends spans by OTLP over HTTP, as binary protobuf. OpenTelemetry's own exporter links gRPC into the program
+// for the same purpose, a fifteenth of its size. Spans that cannot be sent are dropped.
 type exporter struct {
 	to      string
 	headers map[string]string
 	client  *http.Client
 }
 
-// sendTime bounds one sending.
+// sendTime bounds one request.
 const sendTime = 5 * time.Second
 
 func newExporter(endpoint string, headers map[string]string) (*exporter, error) {
@@ -60,7 +58,7 @@ func (e *exporter) Shutdown(context.Context) error {
 	return nil
 }
 
-// ExportSpans implements sdktrace.SpanExporter. All spans are of one tracer.
+// ExportSpans sends spans. All of them must be from one tracer.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
@@ -69,7 +67,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	for _, s := range spans {
 		of.Spans = append(of.Spans, spanOf(s))
 	}
-	// The message of the request, with fewer dependencies: both have this field.
+	// This message encodes like the request's, with fewer dependencies: both have this field.
 	text, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{
 		Resource: &about.Resource{
 			Attributes: attributesOf(spans[0].Resource().Attributes()),
@@ -90,7 +88,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 		return err
 	}
 	defer a.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(a.Body, 64<<10)) // so that the connection is used again
+	io.Copy(io.Discard, io.LimitReader(a.Body, 64<<10)) // so that the connection can be reused
 	if a.StatusCode < 200 || a.StatusCode > 299 {
 		return fmt.Errorf("the collector answered %d", a.StatusCode)
 	}
@@ -121,7 +119,7 @@ func spanOf(s sdktrace.ReadOnlySpan) *otlp.Span {
 	return out
 }
 
-// attributesOf knows the types that this package sets.
+// attributesOf converts the types that this package sets.
 func attributesOf(all []attribute.KeyValue) []*common.KeyValue {
 	out := make([]*common.KeyValue, len(all))
 	for i, a := range all {

@@ -1,13 +1,10 @@
-// Package tracing follows requests through the program and sends what it saw
-// to a collector, as OpenTelemetry has it: a span for the request, one for
-// each call of an actor and for its handling, wherever that is, and one for
-// each commit.
+// Package tracing traces requests through the program and sends the spans to a collector, as in OpenTelemetry. A trace
+// has a span for the request, one for each call of an actor and for its handling, on whichever node, and one for each
+// commit.
 //
-// A span holds route templates, names of messages, counts and codes: no path,
-// no query, no header, no address, no id of anybody, no text of an error. A
-// collector that cannot be reached costs nobody anything: spans are dropped
-// when too many wait, and the log says so once. The parts of the program know
-// nothing of this package; cmd/app gives its methods to them as hooks.
+// A span contains route templates, names of messages, counts and codes: no path, query, header, address, personal id or
+// error text. An unreachable collector delays nothing: spans are dropped when too many wait, and the log says so once.
+// The other parts of the program do not depend on this package; cmd/app passes its methods to them as hooks.
 package tracing
 
 import (
@@ -31,20 +28,20 @@ import (
 type Config struct {
 	Endpoint string // of OTLP over HTTP; without a path it is /v1/traces
 	Headers  map[string]string
-	// Ratio is the part of the requests that is followed, 0 to 1.
+	// Ratio is the fraction of the requests that is traced, 0 to 1.
 	Ratio         float64
 	Version, Node string
 	Log           *slog.Logger
 }
 
-// Tracer makes spans and sends them. It implements cluster.Tracing.
+// Tracer creates spans and sends them. It is a cluster.Tracing.
 type Tracer struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 	w3c      propagation.TraceContext
 }
 
-// New starts a tracer. It reaches nobody before there is a span to send.
+// New starts a tracer. It opens no connection until there is a span to send.
 func New(c Config) (*Tracer, error) {
 	out, err := newExporter(c.Endpoint, c.Headers)
 	if err != nil {
@@ -60,10 +57,10 @@ func New(c Config) (*Tracer, error) {
 	return &Tracer{provider: p, tracer: p.Tracer("castellan")}, nil
 }
 
-// Close sends what waits, until ctx ends, and stops.
-func (t *Tracer) Close(ctx context.Context) { t.provider.Shutdown(ctx) } // what could not be sent was said
+// Close sends the waiting spans, until ctx ends, and stops.
+func (t *Tracer) Close(ctx context.Context) { t.provider.Shutdown(ctx) } // export failures were already logged
 
-// quietly says once that spans cannot be sent, and once that they can be again.
+// quietly logs once that spans cannot be sent, and once that they can be sent again.
 type quietly struct {
 	sdktrace.SpanExporter
 	log     *slog.Logger
@@ -74,26 +71,25 @@ func (q *quietly) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 	err := q.SpanExporter.ExportSpans(ctx, spans)
 	switch {
 	case err != nil && !q.failing.Swap(true):
-		q.log.Warn("traces cannot be sent to their collector; they are dropped", "err", err)
+		q.log.Warn("traces cannot be sent to the collector; they are dropped", "err", err)
 	case err == nil && q.failing.Swap(false):
-		q.log.Info("traces reach their collector again")
+		q.log.Info("traces reach the collector again")
 	}
 	return nil
 }
 
-// decidedKey marks a context whose parent span may decide that it is followed.
+// decidedKey marks a context whose parent span may decide about sampling.
 type decidedKey struct{}
 
-// sampler follows what a parent of ours, or of a proxy that is trusted, decided
-// to follow. Another client's parent decides nothing: it could have all its
-// requests recorded.
+// sampler follows the sampling decision of a local parent, or of a trusted proxy. The parent of another client decides
+// nothing: otherwise a client could have all its requests recorded.
 type sampler struct{ ratio float64 }
 
 func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
 	parent := trace.SpanContextFromContext(p.ParentContext)
 	decision := sdktrace.Drop
 	decides := parent.IsValid() && (!parent.IsRemote() || p.ParentContext.Value(decidedKey{}) != nil)
-	// #nosec G404: which requests are traced is no secret.
+	// #nosec G404: the choice of traced requests is no secret.
 	if decides && parent.IsSampled() || !decides && rand.Float64() < s.ratio {
 		decision = sdktrace.RecordAndSample
 	}
@@ -102,9 +98,8 @@ func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRe
 
 func (s sampler) Description() string { return fmt.Sprintf("castellan{%g}", s.ratio) }
 
-// Request begins the span of a request: key is "<METHOD> <template>", parent
-// and state are the headers of W3C as they were sent. What makes no sense is
-// ignored.
+// Request begins the span of a request. key is "<METHOD> <template>"; parent and state are the W3C headers as they were
+// sent. Invalid headers are ignored.
 func (t *Tracer) Request(
 	ctx context.Context,
 	key string,
@@ -144,8 +139,7 @@ func (t *Tracer) actor(ctx context.Context, kind, message string, side trace.Spa
 
 func unfollowed(error) {}
 
-// Call implements cluster.Tracing. A call that no followed request makes is not
-// followed either.
+// Call begins the span of a call. A call outside a traced request is not traced either.
 func (t *Tracer) Call(ctx context.Context, kind, message string) (along string, ended func(error)) {
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
 		return "", unfollowed

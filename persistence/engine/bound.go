@@ -13,8 +13,7 @@ type boundStatement struct {
 	rows reflect.Value // a slice of row structs
 	// writes holds, for each row, the index of the write that it belongs to.
 	writes []int
-	// keys are what PostgreSQL returns of the rows that stand; nil when rows
-	// cannot be refused.
+	// keys are the keys of the accepted rows that PostgreSQL returns; nil if rows cannot be refused.
 	keys []string
 }
 
@@ -22,7 +21,7 @@ func bindRows[R any](s *statement, rows []R, writes []int, keys []string) boundS
 	return boundStatement{s, reflect.ValueOf(rows), writes, keys}
 }
 
-// value is one column of one row, of a type that drivers take.
+// value returns one column of one row, in a type that drivers accept.
 func (b *boundStatement) value(row, column int) any {
 	f := b.rows.Index(row).FieldByIndex(b.columns[column].index)
 	switch f.Kind() {
@@ -40,7 +39,7 @@ func (b *boundStatement) value(row, column int) any {
 	}
 }
 
-// values are SQLite's parameters for one row.
+// values returns SQLite's parameters for one row.
 func (b *boundStatement) values(row int) []any {
 	out := make([]any, len(b.params))
 	for i, column := range b.params {
@@ -49,7 +48,7 @@ func (b *boundStatement) values(row int) []any {
 	return out
 }
 
-// arrays are PostgreSQL's parameters, for all rows.
+// arrays returns PostgreSQL's parameters, for all rows.
 func (b *boundStatement) arrays() []any {
 	out := make([]any, len(b.columns))
 	for i, c := range b.columns {
@@ -75,7 +74,7 @@ func array[T any](b *boundStatement, c column, value func(reflect.Value) T) []T 
 	return out
 }
 
-// missing are the writes of rows that did not come back.
+// missing returns the writes of rows that were not returned.
 func (b *boundStatement) missing(back []string) (missing []int) {
 	if b.keys == nil || len(back) == len(b.keys) {
 		return nil
@@ -92,8 +91,7 @@ func (b *boundStatement) missing(back []string) (missing []int) {
 	return missing
 }
 
-// run makes the rows of a bound statement in the slot's transaction and reports
-// the writes whose rows were refused.
+// run executes a bound statement in the slot's transaction and returns the writes whose rows were refused.
 func (s *slot) run(ctx context.Context, b *boundStatement) (missing []int, err error) {
 	if s.postgres {
 		return s.runPostgres(ctx, b)
@@ -132,7 +130,7 @@ func (s *slot) runPostgres(ctx context.Context, b *boundStatement) (missing []in
 	return b.missing(back), rows.Err()
 }
 
-// runSQLite reports whether the row stands.
+// runSQLite reports whether the row was accepted.
 func runSQLite(ctx context.Context, s *sql.Stmt, b *boundStatement, row int) (bool, error) {
 	if b.asks {
 		var back string

@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// A database that does not answer is worse than one that refuses: a caller waits,
-// and the callers behind it wait in turn. The feed of changes is read several
-// times a second, so it tells: once a read of it has been silent for
-// breakerBeats and nothing else is answered meanwhile, everything that waits for the database is refused, and so is
-// every new request, until a read is answered again.
+// A database that does not answer is worse than one that refuses: a caller waits, and the callers behind it wait in
+// turn. The feed of changes is read several times a second, so it detects this. The breaker opens when a read of the
+// feed has been silent for breakerBeats and nothing else is answered in that time. Then everything that waits for the
+// database is refused, and so is every new request, until a read is answered again.
 //
-// Beats are counted and not time measured: a process that is stopped, or gets no
-// processor, does not take its own silence for the silence of the database. And a read
-// that alone is slow, because it waits for a connection among many, breaks nothing off.
+// The breaker counts beats and does not measure time. So a process that is stopped, or gets no processor, does not
+// mistake its own silence for the silence of the database. A slow read alone, waiting for one of many connections, does
+// not trip the breaker.
 const (
 	breakerBeat  = 50 * time.Millisecond
 	breakerBeats = 15
@@ -24,13 +23,13 @@ const (
 
 var errSilent = errors.New("the database does not answer")
 
-// circuitBreaker breaks off the conversations with a database that is silent.
+// circuitBreaker cancels the operations on a database that is silent.
 type circuitBreaker struct {
 	mu     sync.Mutex
 	closed context.Context // ends while the breaker is open
 	trip   context.CancelCauseFunc
 	open   bool
-	// answers counts the conversations that came to an end by themselves.
+	// answers counts the operations that ended by themselves.
 	answers atomic.Int64
 }
 
@@ -53,7 +52,7 @@ func (b *circuitBreaker) until(ctx context.Context) (context.Context, context.Ca
 	return ctx, func() { stop(); cancel() }
 }
 
-// watch counts the beats of a read until done is told whether it was answered.
+// watch counts the beats of a read until done is called with whether it was answered.
 func (b *circuitBreaker) watch() (done func(answered bool)) {
 	over := make(chan struct{})
 	go func() {
@@ -88,8 +87,8 @@ func (b *circuitBreaker) watch() (done func(answered bool)) {
 	}
 }
 
-// Watch has the circuit breaker count the time of one read, until done is told
-// whether it was answered. It does nothing on SQLite, which is in this process.
+// Watch makes the circuit breaker count the time of one read, until done is called with whether it was answered. It
+// does nothing on SQLite, which is in this process.
 func (db *DB) Watch() (done func(answered bool)) {
 	if !db.Postgres() {
 		return func(bool) {}

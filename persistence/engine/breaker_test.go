@@ -11,8 +11,8 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// A call that waits for a silent database is broken off, a new one does not even
-// begin, and the first answer ends both.
+// A call that waits for a silent database is cancelled, a new one does not even begin, and the first answer closes the
+// breaker.
 func TestCircuitBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newCircuitBreaker()
@@ -62,8 +62,8 @@ func TestCircuitBreaker(t *testing.T) {
 	})
 }
 
-// A read that alone is slow breaks nothing off: the database answers others. When it
-// answers nobody, the beats count from its last answer.
+// A slow read alone does not trip the breaker, because the database answers others. When it answers nothing, the beats
+// count from its last answer.
 func TestSlowReadBreaksNothingOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &DB{timeout: time.Second, breaker: newCircuitBreaker()}
@@ -78,7 +78,7 @@ func TestSlowReadBreaksNothingOff(t *testing.T) {
 		if waits.Err() != nil {
 			t.Fatal("broken off although others are answered")
 		}
-		// Who is given up says nothing of the database.
+		// A cancelled call is no evidence about the database.
 		gone, leave := context.WithCancel(t.Context())
 		_, given := db.Bound(gone)
 		leave()
@@ -93,8 +93,7 @@ func TestSlowReadBreaksNothingOff(t *testing.T) {
 	})
 }
 
-// A process that is stopped within a transaction does not keep its rows locked, and
-// the error that it gets says that it may try again.
+// A process that is stopped within a transaction does not keep its rows locked, and its error is retryable.
 func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {
 	db := open(t, pgtest.DSN(t))
 	conn, err := db.executor.(*postgresExecutor).ready(t.Context())

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Millis is how a column holds an instant: milliseconds since 1970, 0 for none.
+// Millis returns the column value of an instant: milliseconds since 1970, 0 for none.
 func Millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -14,7 +14,7 @@ func Millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Time is the instant that a column holds, in UTC.
+// Time returns the instant in a column, in UTC.
 func Time(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -22,7 +22,7 @@ func Time(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// ReadJSON reads a TEXT column that holds JSON.
+// ReadJSON reads a TEXT column with JSON.
 func ReadJSON(text string, to any) error {
 	if err := json.Unmarshal([]byte(text), to); err != nil {
 		return fmt.Errorf("read a stored %T: %w", to, err)
@@ -30,8 +30,7 @@ func ReadJSON(text string, to any) error {
 	return nil
 }
 
-// WriteJSON is the text of a plain value. It panics on a value that JSON cannot
-// hold: such a value is a mistake of the program.
+// WriteJSON encodes a plain value. It panics on a value that JSON cannot represent, which is a programming error.
 func WriteJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

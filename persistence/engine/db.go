@@ -1,14 +1,13 @@
-// Package engine runs units of work on PostgreSQL and on SQLite. It knows no
-// slice: package persistence hands it the kinds of writes and the migrations.
+// Package engine runs units of work on PostgreSQL and on SQLite. It depends on no slice: package persistence passes it
+// the kinds of writes and the migrations.
 //
-// The one idea: a unit of work is data (domain/kit/commit), so one writer gathers
-// the units that wait into one transaction of prepared statements.
+// The one idea: a unit of work is data (domain/kit/commit), so one writer combines the waiting units into one
+// transaction of prepared statements.
 //
-// Start reading at DB. Then kind.go says how a type of write becomes statements,
-// writer.go how units become a transaction, slot.go how a caller's own
-// transaction runs, executor_*.go how each database runs the statements, and
-// query.go how the common reads are kept prepared. What differs between the two
-// databases is in postgres.go, sqlite.go, executor_*.go and fetch.go.
+// Start reading at DB. Then kind.go converts a type of write into statements, writer.go combines units into a
+// transaction, and slot.go runs a caller's own transaction. executor_*.go runs the statements on each database, and
+// query.go keeps the common reads prepared. The differences between the two databases are in postgres.go, sqlite.go,
+// executor_*.go and fetch.go.
 package engine
 
 import (
@@ -26,23 +25,21 @@ import (
 
 // Options tune an open database. The zero value is ready for use.
 type Options struct {
-	// MaxConns bounds the connections of PostgreSQL and the readers of SQLite;
-	// 0 means 8.
+	// MaxConns bounds the connections of PostgreSQL and the readers of SQLite; 0 means 8.
 	MaxConns int
-	// Timeout bounds one statement or commit against PostgreSQL, and the wait for
-	// another process that writes to the SQLite file; 0 means 1.5 s.
+	// Timeout bounds one statement or commit against PostgreSQL, and the wait for another process that writes to the
+	// SQLite file; 0 means 1.5 s.
 	Timeout time.Duration
-	// Patient gives a statement Patience instead of Timeout, until EndPatience is
-	// called: a start and a command would rather wait for a slow database than fail.
+	// Patient gives a statement Patience instead of Timeout, until EndPatience is called: a start and a command should
+	// wait for a slow database instead of failing.
 	Patient bool
-	// ReadOnly opens a database that is there and never writes to it: no file is made, and
-	// the sessions are read-only. Migrate and Start must not be called. A file that is not
-	// there is fs.ErrNotExist.
+	// ReadOnly opens an existing database and never writes to it: no file is created, and the sessions are read-only.
+	// Migrate and Start must not be called. A missing file is fs.ErrNotExist.
 	ReadOnly bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Trace, where set, is told of every statement with its values in place. It
-	// is for tests that compare the cost of two paths: the text holds secrets.
+	// Trace, if set, receives every statement with its values in place. It is for tests that compare the cost of two
+	// paths: the text contains secrets.
 	Trace func(ctx context.Context, statement string)
 }
 
@@ -55,7 +52,7 @@ type DB struct {
 	executor executor
 	timeout  time.Duration
 	patient  atomic.Bool
-	waited   atomic.Bool // the log says that the database is slow
+	waited   atomic.Bool // a slow database was logged
 	now      func() time.Time
 	trace    tracer
 	breaker  *circuitBreaker
@@ -66,13 +63,12 @@ type DB struct {
 	serverReadOnly atomic.Bool // the server's sessions are read-only by default
 
 	queries sync.Map // Query → *preparedQuery
-	purged  sync.Map // table → the id up to which it was looked through
+	purged  sync.Map // table → the last id that was checked
 	readers readers  // of SQLite
 }
 
-// Open connects to a database: "sqlite:PATH" or "postgres://…". It neither
-// creates tables nor starts the writer; call Migrate, then Start. UNAVAILABLE
-// means that the server does not answer, or not yet.
+// Open connects to a database: "sqlite:PATH" or "postgres://…". It neither creates tables nor starts the writer; call
+// Migrate, then Start. UNAVAILABLE means that the server does not answer, or not yet.
 func Open(ctx context.Context, dsn string, kinds Kinds, o Options) (*DB, error) {
 	if o.MaxConns == 0 {
 		o.MaxConns = 8
@@ -134,11 +130,11 @@ func (db *DB) Close() error {
 // Postgres reports whether the database is PostgreSQL; otherwise it is SQLite.
 func (db *DB) Postgres() bool { return db.file == "" }
 
-// Now is the time of the database's clock, Options.Now.
+// Now returns the time of the database's clock, Options.Now.
 func (db *DB) Now() time.Time { return db.now() }
 
-// Pools are the connection pools, by their use. The connection on which the
-// writer of PostgreSQL commits is in none.
+// Pools returns the connection pools, by their use. The connection on which the writer of PostgreSQL commits is in
+// none.
 func (db *DB) Pools() map[string]*sql.DB {
 	if db.Postgres() {
 		return map[string]*sql.DB{"pool": db.read.DB}
@@ -157,8 +153,7 @@ func (db *DB) Ping(ctx context.Context) error {
 
 type txKey struct{}
 
-// Conn is where a store reads and writes: the transaction that ctx carries,
-// otherwise the readers.
+// Conn returns the connection for a store's reads and writes: the transaction that ctx carries, otherwise the readers.
 func (db *DB) Conn(ctx context.Context) bun.IDB {
 	if s, ok := ctx.Value(txKey{}).(*slot); ok {
 		return s.tx

@@ -41,7 +41,7 @@ type addNote struct {
 
 func (addNote) Table() string { return "note" }
 
-// saveNote changes a note of a version.
+// saveNote changes a note with a version.
 type saveNote struct {
 	ID, Text string
 	Version  int64
@@ -66,7 +66,7 @@ var noteSchema = fstest.MapFS{
 	"migrations/postgres/0001.sql": {Data: []byte("CREATE TABLE note " + noteColumns + ", sealed BYTEA)")},
 }
 
-// both runs a test on a fresh, migrated and started database of each kind.
+// both runs a test on a new, migrated and started database of each kind.
 func both(t *testing.T, test func(t *testing.T, db *DB)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(t, open(t, sqliteFile(t))) })
@@ -97,7 +97,7 @@ func openWith(t *testing.T, dsn string, o Options) *DB {
 	return db
 }
 
-// note reads a note; it must be there.
+// note reads a note, which must exist.
 func note(t *testing.T, db *DB, id string) (row noteRow) {
 	t.Helper()
 	storetest.Must(t, db.Find(t.Context(), &row, "id = $1", "", id))

@@ -18,9 +18,8 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Translate turns errors of both drivers into the domain's vocabulary: no row
-// is RECORD_NOT_FOUND, a unique key is RECORD_ALREADY_EXIST, a database that
-// does not answer is UNAVAILABLE. An error that has a code already keeps it.
+// Translate converts errors of both drivers to domain errors. No row is RECORD_NOT_FOUND, a duplicate unique key is
+// RECORD_ALREADY_EXIST, a database that does not answer is UNAVAILABLE. An error with a code is not changed.
 func Translate(err error) error {
 	var pg *pgconn.PgError
 	var lite *sqlite.Error
@@ -47,7 +46,7 @@ func ErrNoRecord() error { return fault.New(fault.RecordNotFound, "no such recor
 
 func errRecordExists() error { return fault.New(fault.RecordAlreadyExist, "the record exists already") }
 
-// idleInTransaction is the answer to a process that was stopped in a transaction.
+// idleInTransaction is the error code for a process that was stopped in a transaction.
 const idleInTransaction = "25P03"
 
 func translatePostgres(err error, code string) error {
@@ -65,8 +64,8 @@ func translatePostgres(err error, code string) error {
 	return err
 }
 
-// existsAlready is the text of triggers that refuse a row whose key is taken, also
-// where the statement would replace the other row.
+// existsAlready is the text of triggers that refuse a row with an existing key, also if the statement would replace the
+// other row.
 const existsAlready = "exists already"
 
 func translateSQLite(err error, code int) error {
@@ -85,7 +84,7 @@ func translateSQLite(err error, code int) error {
 	return err
 }
 
-// unreachable tells errors of the connection from errors of a statement.
+// unreachable reports whether an error concerns the connection, not a statement.
 func unreachable(err error) bool {
 	for _, broken := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, sql.ErrConnDone,
 		sql.ErrTxDone, context.Canceled} {

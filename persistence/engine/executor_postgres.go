@@ -11,10 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// postgresExecutor runs the writer's transactions on a connection of its own. The
-// statements go out in one pipeline: PostgreSQL works on the first while the last
-// is on its way, and a batch costs one round trip however many tables it writes.
-// Why not by database/sql: docs/decisions/0002-group-commit-and-its-executors.md.
+// postgresExecutor runs the writer's transactions on a separate connection. The statements are sent in one pipeline:
+// PostgreSQL executes the first while the last is on its way, and a batch costs one round trip for any number of
+// tables. docs/decisions/0002-group-commit-and-its-executors.md explains why it does not use database/sql.
 type postgresExecutor struct {
 	cfg   *pgx.ConnConfig
 	limit func() time.Duration // of a connection attempt
@@ -28,9 +27,8 @@ type postgresExecutor struct {
 func newPostgresExecutor(cfg *pgx.ConnConfig, limit func() time.Duration) *postgresExecutor {
 	cfg = cfg.Copy()
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
-	// Every statement finds its rows by key. Left alone, the planner joins by
-	// reading the whole table while its statistics say that it is small, and
-	// keeps that plan while the table grows.
+	// Every statement finds its rows by key. Without these settings, the planner reads a whole table while its
+	// statistics show a small table, and keeps that plan while the table grows.
 	for _, method := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin"} {
 		cfg.RuntimeParams[method] = "off"
 	}
@@ -39,7 +37,7 @@ func newPostgresExecutor(cfg *pgx.ConnConfig, limit func() time.Duration) *postg
 	return &postgresExecutor{cfg: cfg, limit: limit}
 }
 
-// idle is how long the connection is taken to live without a look.
+// idle is how long the connection is assumed to be live without a check.
 const idle = time.Second
 
 // ready returns a live connection.
@@ -67,9 +65,8 @@ func (e *postgresExecutor) close() {
 // unflushed makes a transaction an asynchronous commit.
 const unflushed = "SELECT set_config('synchronous_commit', 'off', true)"
 
-// transact implements executor. Most transactions are refused nothing: they are
-// sent together with their end, as one implicit transaction that fails when a row
-// is refused. Only then a transaction of its own finds out which rows were.
+// transact sends the steps together with their end, as one implicit transaction that fails if a row is refused, because
+// most transactions have no refusals. Only after a failure does a second transaction find out which rows were refused.
 func (e *postgresExecutor) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
 	conn, err := e.ready(ctx)
 	if err != nil {
@@ -96,11 +93,11 @@ func (e *postgresExecutor) transact(ctx context.Context, steps []step, flush boo
 	return nil, nil
 }
 
-// lost is an error of a connection that broke before anything was committed.
+// lost returns an error for a connection that broke before anything was committed.
 func lost(err error) error { return fmt.Errorf("%w: %w", driver.ErrBadConn, err) }
 
-// prepare returns the name of a statement, which the connection has from then on. The
-// library's own cache would forget all statements of a transaction that was refused.
+// prepare returns the name of a statement, which the connection keeps from then on. The library's own cache would
+// forget all statements of a refused transaction.
 func (e *postgresExecutor) prepare(ctx context.Context, conn *pgx.Conn, text string) (name string, err error) {
 	if name, ok := e.prepared[text]; ok {
 		return name, nil
@@ -119,9 +116,8 @@ func (e *postgresExecutor) prepare(ctx context.Context, conn *pgx.Conn, text str
 // errRefused means that the transaction was rolled back because rows were refused.
 var errRefused = errors.New("persistence: rows were refused")
 
-// failFast makes steps and commits them, or returns errRefused. An error of a
-// statement has rolled them back. After any other error it is unknown whether they
-// were committed, unless not all was sent.
+// failFast executes steps and commits them, or returns errRefused. An error of a statement has rolled them back. After
+// any other error it is unknown whether they were committed, unless not everything was sent.
 func (e *postgresExecutor) failFast(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) error {
 	e.pipeline.reset()
 	for _, s := range steps {
@@ -166,8 +162,7 @@ func (e *postgresExecutor) failFast(ctx context.Context, conn *pgx.Conn, steps [
 	return nil
 }
 
-// failed is what the error of a statement of failFast means. The connection is ready
-// again or closed when it returns.
+// failed interprets the error of a statement of failFast. The connection is ready again or closed when it returns.
 func (e *postgresExecutor) failed(ctx context.Context, conn *pgx.Conn, s step, refusable bool, err error) error {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {
@@ -183,7 +178,7 @@ func (e *postgresExecutor) failed(ctx context.Context, conn *pgx.Conn, s step, r
 	return fmt.Errorf("%s: %w", s.writes[0].Table(), err)
 }
 
-// send begins a transaction and makes steps in it.
+// send begins a transaction and executes steps in it.
 func send(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) (failed map[int]bool, err error) {
 	begin := []string{"BEGIN"}
 	if !flush {
@@ -199,7 +194,7 @@ func send(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) (failed
 		}
 	}
 	answers := conn.SendBatch(ctx, &b)
-	defer answers.Close() // the error of an answer that is not read any more says nothing new
+	defer answers.Close() // the error of an unread answer has no new information
 	for range begin {
 		if _, err := answers.Exec(); err != nil {
 			return nil, err

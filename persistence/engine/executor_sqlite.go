@@ -8,12 +8,10 @@ import (
 	"io"
 )
 
-// sqliteExecutor runs the writer's transactions on the writing connection of
-// SQLite, below database/sql: its work around a statement (locks, a closure,
-// copies of the arguments) costs as much as the statement
-// (docs/decisions/0002-group-commit-and-its-executors.md). It borrows the one
-// connection for the length of a transaction, so interactive transactions take
-// turns with it, and keeps its statements prepared.
+// sqliteExecutor runs the writer's transactions on the writing connection of SQLite, below database/sql. The overhead
+// of database/sql around a statement (locks, a closure, copies of the arguments) costs as much as the statement
+// (docs/decisions/0002-group-commit-and-its-executors.md). The executor borrows the one connection for the duration of
+// a transaction, so interactive transactions take turns with it, and keeps its statements prepared.
 type sqliteExecutor struct {
 	db       *sql.DB
 	conn     driver.Conn // on which the statements are prepared
@@ -53,13 +51,13 @@ func (e *sqliteExecutor) transact(ctx context.Context, steps []step, flush bool)
 	return failed, err
 }
 
-// set changes a setting of the connection, which no prepared statement does.
+// set changes a setting of the connection, which a prepared statement cannot do.
 func (e *sqliteExecutor) set(pragma string) error {
 	_, err := e.conn.(driver.ExecerContext).ExecContext(context.Background(), pragma, nil)
 	return err
 }
 
-// close closes the statements while their connection still lives.
+// close closes the statements before their connection is closed.
 func (e *sqliteExecutor) close() {
 	if e.conn == nil {
 		return
@@ -80,8 +78,7 @@ func (e *sqliteExecutor) close() {
 	})
 }
 
-// use makes conn the connection of the statements. Those of another connection
-// died with it.
+// use makes conn the connection of the statements. Those of another connection were lost with it.
 func (e *sqliteExecutor) use(conn driver.Conn) {
 	if conn != e.conn {
 		e.conn, e.prepared = conn, map[string]sqliteStatement{}
@@ -116,8 +113,7 @@ func (e *sqliteExecutor) run(steps []step) (failed map[int]bool, err error) {
 	return nil, nil
 }
 
-// runRows runs a statement for one row after the other, and reports the writes
-// whose rows were refused.
+// runRows runs a statement for one row after the other, and returns the writes whose rows were refused.
 func (e *sqliteExecutor) runRows(b *boundStatement) (missing []int, err error) {
 	s, err := e.prepare(b.sqlite)
 	if err != nil {
@@ -173,7 +169,7 @@ func (e *sqliteExecutor) exec(s sqliteStatement, args []driver.NamedValue) (bool
 	return n > 0, err
 }
 
-// ask reports whether a row came back.
+// ask reports whether a row was returned.
 func (e *sqliteExecutor) ask(s sqliteStatement, args []driver.NamedValue) (bool, error) {
 	rows, err := s.QueryContext(context.Background(), args)
 	if err != nil {

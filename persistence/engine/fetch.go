@@ -14,18 +14,17 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// The rows of a prepared query are read below database/sql: its work around a
-// query (locks, rows of its own, conversions of every value) costs as much as the
-// answer (docs/decisions/0002-group-commit-and-its-executors.md). database/sql still
-// hands out the connections.
+// The rows of a prepared query are read below database/sql. The overhead of database/sql around a query (locks,
+// separate rows, conversions of every value) costs as much as the answer
+// (docs/decisions/0002-group-commit-and-its-executors.md). database/sql still manages the connections.
 
 // eachRow is called for one row after the other; set fills the fields of a row.
 type eachRow func(set func(row reflect.Value) error) error
 
-// fetch reads the rows of p. It calls each for one row after the other, with a
-// function that sets the fields of a row struct.
+// fetch reads the rows of p. It calls each for one row after the other, with a function that sets the fields of a row
+// struct.
 func (db *DB) fetch(ctx context.Context, p *preparedQuery, args []any, each eachRow) (err error) {
-	for range 3 { // a connection that died while it was idle has taken no query
+	for range 3 { // a connection that died while idle has executed no query
 		if err = db.fetchOnce(ctx, p, args, each); err == nil || !pgconn.SafeToRetry(err) {
 			break
 		}
@@ -56,9 +55,9 @@ func (db *DB) fetchOn(ctx context.Context, c *sql.Conn, p *preparedQuery, args [
 
 type snapshotKey struct{}
 
-// Snapshot runs fn with a context in which Find and Ask read one state of the
-// database, for as long as fn runs, and without blocking a writer. It is for long
-// readings page by page: every query must find its page by an index that has its order.
+// Snapshot runs fn with a context in which Find and Ask read one state of the database, for as long as fn runs, and
+// without blocking a writer. It is for long reads page by page: every query must find its page by an index that has its
+// order.
 func (db *DB) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
 	c, err := db.read.DB.Conn(ctx)
 	if err != nil {
@@ -67,8 +66,8 @@ func (db *DB) Snapshot(ctx context.Context, fn func(ctx context.Context) error) 
 	defer c.Close()
 	begin := []string{"BEGIN"}
 	if db.Postgres() {
-		// Before its first ANALYZE the planner takes a loaded table for small, and would
-		// sort the rest of it for every page.
+		// Before its first ANALYZE the planner assumes that a loaded table is small, and would sort the rest of it for
+		// every page.
 		begin = []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SET LOCAL enable_sort = off",
 			"SET LOCAL enable_bitmapscan = off", "SET LOCAL enable_seqscan = off"}
 	}
@@ -127,8 +126,8 @@ func (r *readers) of(conn driver.Conn) *reader {
 	return known.(*reader)
 }
 
-// close closes the statements while their connections still live. Those of a connection
-// that was dropped, such as one whose reading was interrupted, are gone with it.
+// close closes the statements before their connections are closed. The statements of a dropped connection, such as one
+// with an interrupted read, are gone already.
 func (r *readers) close() {
 	r.Range(func(_, known any) bool {
 		k := known.(*reader)
@@ -229,7 +228,7 @@ func put[V any](row reflect.Value, fields [][]int, values []V) error {
 		case int16:
 			f.SetInt(int64(v))
 		default:
-			return fmt.Errorf("persistence: a column holds %T", value)
+			return fmt.Errorf("persistence: a column contains %T", value)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// renameNote changes a note, whatever its version.
+// renameNote changes a note with any version.
 type renameNote struct{ ID, Text string }
 
 func (renameNote) Table() string { return "note" }
@@ -38,8 +38,7 @@ var functionKinds = []Kind{
 	}),
 }
 
-// A unit that runs a function gets a transaction of its own; the units that were
-// gathered with it stay in the executor.
+// A unit that runs a function gets a separate transaction; the units that were gathered with it stay in the executor.
 func TestFunctionsLeaveTheExecutorAlone(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		storetest.Must(t, db.Commit(t.Context(), addNote{ID: "a"}, addNote{ID: "b"}, addNote{ID: "c"}))

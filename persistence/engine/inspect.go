@@ -16,7 +16,7 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 )
 
-// openSQLiteReadOnly opens a file that is there. It makes no folder and no file and never writes.
+// openSQLiteReadOnly opens an existing file. It creates no folder and no file and never writes.
 func (db *DB) openSQLiteReadOnly(path string, o Options) error {
 	file, err := filepath.Abs(path)
 	if err != nil {
@@ -27,7 +27,8 @@ func (db *DB) openSQLiteReadOnly(path string, o Options) error {
 	}
 	name := sqliteName(file, "query_only(1)") + "&mode=ro"
 	if _, err := os.Stat(file + "-wal"); errors.Is(err, fs.ErrNotExist) {
-		// No process has the file open. SQLite would make a log and an index beside it, with the owner of this process.
+		// No process has the file open. SQLite would create a log and an index beside it, owned by the user of this
+		// process.
 		name += "&immutable=1"
 	}
 	r, err := sql.Open("sqlite", name)
@@ -69,15 +70,15 @@ func (db *DB) Pending(ctx context.Context, migrations fs.FS) (pending []string, 
 	return pending, nil
 }
 
-// Facts are what a database says of itself.
+// Facts are a database's properties.
 type Facts struct {
-	Now      time.Time // the clock of the server; zero for SQLite, which has that of this machine
+	Now      time.Time // the clock of the server; zero for SQLite, which uses the clock of this machine
 	ReadOnly bool      // writes are refused
-	// Lossy names settings of the server by which a crash can lose or damage what was committed.
+	// Lossy names settings of the server that can lose or damage committed data in a crash.
 	Lossy []string
 }
 
-// Facts asks the database about itself. It writes nothing.
+// Facts queries the properties of the database. It writes nothing.
 func (db *DB) Facts(ctx context.Context) (f Facts, err error) {
 	ctx, cancel := db.Bound(ctx)
 	defer cancel()
@@ -99,7 +100,7 @@ func (db *DB) Facts(ctx context.Context) (f Facts, err error) {
 		return f, fmt.Errorf("read the settings of the server: %w", Translate(err))
 	}
 	f.Now = time.UnixMicro(int64(seconds * 1e6))
-	// The sessions of a DB that was opened read-only are read-only by themselves.
+	// The sessions of a DB that was opened read-only are always read-only.
 	f.ReadOnly = recovery || readOnly && !db.readOnly || db.serverReadOnly.Load()
 	if fsync != "on" {
 		f.Lossy = append(f.Lossy, "fsync")

@@ -14,9 +14,8 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// Kinds are all kinds of writes, in the order in which their statements run in a
-// transaction: guards first, then what a fence may refuse, then everything else,
-// and last what is added to rows that many units touch.
+// Kinds are all kinds of writes, in the order in which their statements run in a transaction. Guards come first, then
+// writes that a fence may refuse, then everything else, and last the additions to rows that many units change.
 type Kinds struct {
 	Guards map[commit.GuardedTable]Versioned
 	Fences []Kind
@@ -24,17 +23,17 @@ type Kinds struct {
 	Deltas []Kind
 }
 
-// Versioned is a table with a column that holds the version of its rows.
+// Versioned is a table with a column for the version of its rows.
 type Versioned struct{ Table, Column string }
 
-// Kind says how the writes of one type are made. The functions below make it.
+// Kind defines how the writes of one type are executed. The functions below create it.
 type Kind struct {
 	write reflect.Type
 	kind
 }
 
-// Function is the type of the writes that run a function of their slice (Each, All), ""
-// for a kind that is made of statements.
+// Function returns the type of the writes that run a function of their slice (Each, All), "" for a kind that consists
+// of statements.
 func (k Kind) Function() string {
 	if k.run == nil {
 		return ""
@@ -42,8 +41,8 @@ func (k Kind) Function() string {
 	return k.write.String()
 }
 
-// kind makes the writes of one type in one transaction: either bind makes
-// statements of them, or run does something of its own.
+// kind executes the writes of one type in one transaction: either bind converts them to statements, or run executes its
+// own function.
 type kind struct {
 	order     int
 	refusable bool // a guard or a fence
@@ -57,7 +56,7 @@ type kindSet struct {
 	guarded map[commit.GuardedTable]Versioned
 }
 
-// of is nil for a write that nobody knows how to make.
+// of returns nil for a write without a kind.
 func (s kindSet) of(w commit.Write) *kind {
 	if g, is := w.(commit.Guard); is {
 		if _, known := s.guarded[g.On]; !known {
@@ -93,13 +92,13 @@ func rowsOf[W commit.Write, R any](ws []commit.Write, row func(W) R) []R {
 	return rows
 }
 
-// Insert makes INSERTs of the rows that row makes.
+// Insert creates INSERTs of the rows that row returns.
 func Insert[W commit.Write, R any](row func(W) R) Kind {
 	return InsertInOrder(func(_ State, w W) R { return row(w) })
 }
 
-// InsertInOrder is Insert for rows that depend on the rows before them in the
-// same transaction slot, by the slot's state.
+// InsertInOrder is Insert for rows that depend on the rows before them in the same transaction slot, through the slot's
+// state.
 func InsertInOrder[W commit.Write, R any](row func(State, W) R) Kind {
 	insert := sync.OnceValue(func() *statement { return insertOf[R](tableOf[R](), "") })
 	return statements[W](func(state State, ws []commit.Write) []boundStatement {
@@ -108,13 +107,12 @@ func InsertInOrder[W commit.Write, R any](row func(State, W) R) Kind {
 	})
 }
 
-// InsertMany makes INSERTs of any number of rows for each write.
+// InsertMany creates INSERTs of any number of rows for each write.
 func InsertMany[W commit.Write, R any](rows func(W) []R) Kind {
 	return many(func() *statement { return insertOf[R](tableOf[R](), "") }, rows)
 }
 
-// UpdateMany is Update with any number of rows for each write, in the order of the
-// writes' rows.
+// UpdateMany is Update with any number of rows for each write, in the order of the writes' rows.
 func UpdateMany[W commit.Write, R any](template string, rows func(W) []R) Kind {
 	return many(func() *statement { return statementOf[R](template) }, rows)
 }
@@ -130,9 +128,9 @@ func many[W commit.Write, R any](of func() *statement, rows func(W) []R) Kind {
 	})
 }
 
-// Update makes an UPDATE or a DELETE that nothing refuses, from a statement's
-// template. The rows of writes that name theirs (changesRow) are changed in the order of
-// their keys: two processes that take rows in one order cannot deadlock.
+// Update creates an UPDATE or a DELETE that cannot be refused, from a statement's template. The rows of writes that
+// name theirs (changesRow) are changed in the order of their keys: two processes that lock rows in one order cannot
+// deadlock.
 func Update[W commit.Write, R any](template string, row func(W) R) Kind {
 	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
 	return statements[W](func(_ State, ws []commit.Write) []boundStatement {
@@ -140,12 +138,11 @@ func Update[W commit.Write, R any](template string, row func(W) R) Kind {
 	})
 }
 
-// changesRow is an unfenced write that changes one row. The writer never puts two
-// units that change the same row into one transaction.
+// changesRow is an unfenced write that changes one row. The writer never puts two units that change the same row into
+// one transaction.
 type changesRow interface{ Row() string }
 
-// inRowOrder returns writes of one type in the order of their rows, or as they are where
-// the type does not name its row.
+// inRowOrder returns writes of one type in the order of their rows, or unchanged if the type does not name its row.
 func inRowOrder(ws []commit.Write) []commit.Write {
 	if _, names := ws[0].(changesRow); !names || len(ws) == 1 {
 		return ws
@@ -157,8 +154,8 @@ func inRowOrder(ws []commit.Write) []commit.Write {
 	return sorted
 }
 
-// Several makes the statements of several kinds of one type of write, in their order.
-// None of them can refuse a write.
+// Several creates the statements of several kinds for one type of write, in their order. None of them can refuse a
+// write.
 func Several(kinds ...Kind) Kind {
 	k := Kind{write: kinds[0].write}
 	k.bind = func(state State, ws []commit.Write) (bound []boundStatement) {
@@ -170,10 +167,9 @@ func Several(kinds ...Kind) Kind {
 	return k
 }
 
-// Each runs do for one write after the other, for writes that are rare. A unit with
-// such a write leaves the executor: it gets a transaction with one round trip for each
-// statement (Committed.Functions). Use statements wherever a login, a challenge, a
-// push, a socket or the ledger makes the write.
+// Each runs do for one write after the other, for writes that are rare. A unit with such a write leaves the executor:
+// it gets a transaction with one round trip for each statement (Committed.Functions). Use statements for every write of
+// a login, a challenge, a push, a socket or the ledger.
 func Each[W commit.Write](do func(ctx context.Context, tx bun.Tx, w W) error) Kind {
 	return All(func(ctx context.Context, tx bun.Tx, ws []W) error {
 		for _, w := range ws {
@@ -192,8 +188,7 @@ func All[W commit.Write](do func(ctx context.Context, tx bun.Tx, ws []W) error) 
 	}}}
 }
 
-// byKey orders writes by their keys: two processes that take rows in one order
-// cannot deadlock.
+// byKey orders writes by their keys: two processes that lock rows in one order cannot deadlock.
 func byKey[W commit.Write](ws []commit.Write, key func(W) string) (order []int, keys []string) {
 	order, keys = make([]int, len(ws)), make([]string, len(ws))
 	for i := range order {
@@ -208,14 +203,13 @@ func byKey[W commit.Write](ws []commit.Write, key func(W) string) (order []int, 
 
 func fenceKey[W commit.Fence](w W) string { key, _ := w.Fence(); return key }
 
-// Fenced makes a statement with a condition of its own, from a template that returns
-// the key of the fence. A row that the condition leaves out is refused.
+// Fenced creates a statement with its own condition, from a template that returns the key of the fence. A row that does
+// not meet the condition is refused.
 func Fenced[W commit.Fence, R any](template string, row func(W) R) Kind {
 	return refusable(sync.OnceValue(func() *statement { return statementOf[R](template) }), row)
 }
 
-// FencedInsert makes an INSERT that rest (ON CONFLICT … RETURNING) may turn into
-// nothing; then the write is refused.
+// FencedInsert creates an INSERT that rest (ON CONFLICT … RETURNING) may suppress; then the write is refused.
 func FencedInsert[W commit.Fence, R any](rest string, row func(W) R) Kind {
 	return refusable(sync.OnceValue(func() *statement { return insertOf[R](tableOf[R](), rest) }), row)
 }
@@ -231,9 +225,8 @@ func refusable[W commit.Fence, R any](s func() *statement, row func(W) R) Kind {
 	})
 }
 
-// Summed makes an UPDATE of one row per key, from a statement's template: all
-// additions to a row are summed before. A sum that nobody can hold is left to the
-// next statement, in which the database refuses it.
+// Summed creates an UPDATE of one row per key, from a statement's template: all additions to a row are summed before. A
+// sum that is out of range is left to the next statement, in which the database refuses it.
 func Summed[W commit.Delta[W], R any](template string, row func(W) R) Kind {
 	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
 	return statements[W](func(_ State, ws []commit.Write) (bound []boundStatement) {
@@ -268,9 +261,8 @@ func Summed[W commit.Delta[W], R any](template string, row func(W) R) Kind {
 	})
 }
 
-// FencedByVersion makes an UPDATE of the listed columns, fenced by version. R has
-// its primary key, version and the listed columns. Where insert is true, a write of
-// version 0 inserts its row instead.
+// FencedByVersion creates an UPDATE of the listed columns, fenced by version. R has its primary key, version and the
+// listed columns. If insert is true, a write of version 0 inserts its row instead.
 func FencedByVersion[W commit.Fence, R any](insert bool, row func(W) R, columns ...string) Kind {
 	statementsOf := sync.OnceValues(func() (update, add *statement) {
 		set := make([]string, len(columns))
@@ -307,8 +299,8 @@ func FencedByVersion[W commit.Fence, R any](insert bool, row func(W) R, columns 
 	})
 }
 
-// guardedRow is the condition that a row still has a version; n tells the
-// conditions of one transaction apart. A row that is not there has version 0.
+// guardedRow is the condition that a row still has a version; n distinguishes the conditions of one transaction. A
+// missing row has version 0.
 type guardedRow struct {
 	N       string
 	ID      string

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Exclusive runs fn while no other process of this database runs one: the
-// lock under which migrations, keys and seeds are made. It waits for the other
-// process as long as that takes.
+// Exclusive runs fn while no other process of this database runs one: it is the lock for migrations, keys and seeds. It
+// waits for the other process without a limit.
 func (db *DB) Exclusive(ctx context.Context, fn func(context.Context) error) error {
 	waits := time.AfterFunc(db.timeout, func() { slog.Warn("waiting for another process that prepares the database") })
 	defer waits.Stop()
@@ -36,9 +35,8 @@ func (db *DB) Exclusive(ctx context.Context, fn func(context.Context) error) err
 	return fn(ctx)
 }
 
-// LockTx makes the transaction that ctx carries wait until no other transaction
-// that called LockTx with this key is under way. SQLite has one writer, and every
-// transaction begins as a writer; PostgreSQL takes an advisory lock.
+// LockTx makes the transaction that ctx carries wait until no other transaction that called LockTx with this key is
+// under way. SQLite has one writer, and every transaction begins as a writer; PostgreSQL takes an advisory lock.
 func (db *DB) LockTx(ctx context.Context, key int64) error {
 	s, ok := ctx.Value(txKey{}).(*slot)
 	if !ok {

@@ -8,11 +8,10 @@ import (
 	"slices"
 )
 
-// Migrate brings the schema to this program's version: it applies, in order
-// and in one transaction, every file of migrations/sqlite or migrations/postgres
-// that was not applied yet. Call it inside Exclusive. It reports the names it
-// applied. A statement has Patience. A schema made by a newer program is left as it
-// is: the release before works with it.
+// Migrate migrates the schema to this program's version. It applies, in order and in one transaction, every file of
+// migrations/sqlite or migrations/postgres that was not applied yet. Call it inside Exclusive. It returns the names of
+// the applied files. A statement has Patience. The schema of a newer program is not changed: the previous release works
+// with it.
 func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
 	files, err := fs.Glob(migrations, db.migrationsDir()+"/*.sql") // sorted by number
 	if err != nil {
@@ -24,7 +23,7 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 		return nil, Translate(err)
 	}
 	defer tx.Rollback()
-	// The text goes to the driver as it is: bun would read a ? in it.
+	// The text goes to the driver unchanged: bun would interpret a ? in it.
 	exec := func(text string) error {
 		ctx, cancel := db.boundPatiently(ctx)
 		defer cancel()
@@ -32,7 +31,7 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 		return Translate(err)
 	}
 	there := false
-	if db.Postgres() { // IF NOT EXISTS asks for the right to create, which the service need not have
+	if db.Postgres() { // IF NOT EXISTS needs the privilege to create, which the service may lack
 		err = tx.Tx.QueryRowContext(ctx, "SELECT to_regclass('schema_migrations') IS NOT NULL").Scan(&there)
 	}
 	if err == nil && !there {
@@ -73,21 +72,21 @@ func (db *DB) migrationsDir() string {
 	return "migrations/sqlite"
 }
 
-// Seeded reports whether Once ran the seed of a name.
+// Seeded reports whether Once ran the seed with a name.
 func (db *DB) Seeded(ctx context.Context, name string) (bool, error) {
 	n, err := db.read.NewSelect().Table("seed").Where("name = ?", name).Count(ctx)
 	return n > 0, Translate(err)
 }
 
-// SeedsOf names the seeds that Once ran and whose names begin with a text.
+// SeedsOf returns the seeds that Once ran and whose names begin with a text.
 func (db *DB) SeedsOf(ctx context.Context, prefix string) (names []string, err error) {
 	err = db.read.NewSelect().Table("seed").Column("name").Where("substr(name, 1, ?) = ?", len(prefix), prefix).
 		Order("name").Scan(ctx, &names)
 	return names, Translate(err)
 }
 
-// Once runs seed in one transaction with a marker row of its name, the first
-// time it is asked to; afterwards it does nothing. Call it inside Exclusive.
+// Once runs seed in one transaction with a marker row of its name, on the first call; afterwards it does nothing. Call
+// it inside Exclusive.
 func (db *DB) Once(ctx context.Context, name string, seed func(ctx context.Context) error) (ran bool, err error) {
 	if done, err := db.Seeded(ctx, name); err != nil || done {
 		return false, err

@@ -10,9 +10,8 @@ import (
 // Patience is how long a statement of a start, a command or a migration may take.
 const Patience = 30 * time.Second
 
-// Bound limits one conversation with PostgreSQL, so that a server that hangs
-// costs an error and not a caller. SQLite is in this process and needs no limit;
-// its writer waits no longer for another process (sqliteConnector).
+// Bound limits one operation on PostgreSQL, so that a hanging server costs an error and not a caller. SQLite is in this
+// process and needs no limit; its writer waits no longer for another process (sqliteConnector).
 func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.patient.Load() {
 		return db.boundPatiently(ctx)
@@ -31,7 +30,7 @@ func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// boundPatiently limits a conversation to Patience, and logs once that it waits.
+// boundPatiently limits an operation to Patience, and logs a wait once.
 func (db *DB) boundPatiently(ctx context.Context) (context.Context, context.CancelFunc) {
 	slow := db.tellWait()
 	cancel := context.CancelFunc(func() {})
@@ -41,8 +40,7 @@ func (db *DB) boundPatiently(ctx context.Context) (context.Context, context.Canc
 	return ctx, func() { slow.Stop(); cancel() }
 }
 
-// tellWait logs once that the database is waited for, unless it is stopped within
-// the time that a request would wait.
+// tellWait logs a wait for the database once, unless it is stopped within the time that a request would wait.
 func (db *DB) tellWait() *time.Timer {
 	return time.AfterFunc(db.timeout, func() {
 		if db.waited.CompareAndSwap(false, true) {
@@ -51,8 +49,7 @@ func (db *DB) tellWait() *time.Timer {
 	})
 }
 
-// EndPatience is called when the service begins to serve: from now on a statement
-// has Options.Timeout.
+// EndPatience is called when the service begins to serve: from now on a statement has Options.Timeout.
 func (db *DB) EndPatience() {
 	db.patient.Store(false)
 	if db.Postgres() {
@@ -63,7 +60,7 @@ func (db *DB) EndPatience() {
 	}
 }
 
-// limit is how long one statement may take now.
+// limit returns how long one statement may take now.
 func (db *DB) limit() time.Duration {
 	if db.patient.Load() {
 		return Patience

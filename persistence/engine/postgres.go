@@ -15,16 +15,15 @@ func (db *DB) openPostgres(dsn string, o Options) error {
 	if err != nil {
 		return errors.New("the url of PostgreSQL cannot be parsed") // the library's text may show the password
 	}
-	// bun writes arguments into the statement, so a cache of prepared
-	// statements keyed by text would only miss.
+	// bun writes arguments into the statement, so a cache of prepared statements keyed by text would only miss.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "castellan"
 	}
 	cfg.RuntimeParams["standard_conforming_strings"] = "on"
 	cfg.RuntimeParams["synchronous_commit"] = "on"
-	// A process that is stopped within a transaction must not hold its rows, and
-	// must not commit long after the instant that its rows name.
+	// A process that is stopped within a transaction must not lock its rows, and must not commit long after the instant
+	// in its rows.
 	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "5000"
 	db.executor = newPostgresExecutor(cfg, db.limit)
 	pool := stdlib.OpenDB(*cfg, stdlib.OptionBeforeConnect(func(_ context.Context, c *pgx.ConnConfig) error {
@@ -38,7 +37,7 @@ func (db *DB) openPostgres(dsn string, o Options) error {
 	return nil
 }
 
-// afterConnect makes a session read-only where Options.ReadOnly asks for it, and remembers whether it already was.
+// afterConnect makes a session read-only if Options.ReadOnly is set, and remembers whether it already was.
 func (db *DB) afterConnect(ctx context.Context, c *pgx.Conn) error {
 	if !db.readOnly {
 		return nil

@@ -7,20 +7,18 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Rows that no client can ask for any more are found by a range of an index, or in
-// a part of the table. They are removed so few at a time that no request waits long
-// for them. After purgeTime the rest is left for the next time, so that one flooded
-// table does not keep the others from their turn. On SQLite all of it runs on the
-// writing connection: it takes milliseconds, and a connection of its own would need
-// a cache of its own.
+// Rows that no client can request any more are found by a range of an index, or in a part of the table. They are
+// removed in small batches, so that no request waits long for them. After purgeTime the rest is left for the next time,
+// so one flooded table does not delay the others. On SQLite all of it runs on the writing connection: it takes
+// milliseconds, and a separate connection would need its own cache.
 const (
 	PurgeBatch = 250
 	purgeTime  = 5 * time.Second
 	PurgeLook  = 5000 // rows of a table without an index for their age
 )
 
-// Purge removes the rows of a table for which a condition holds. The condition is
-// asked again and again, so it must be a range of an index.
+// Purge removes the rows of a table for which a condition holds. The condition is evaluated repeatedly, so it must be a
+// range of an index.
 func (db *DB) Purge(ctx context.Context, table, key, where string, args ...any) error {
 	for end := time.Now().Add(purgeTime); ; {
 		var keys []string
@@ -40,9 +38,8 @@ func (db *DB) Purge(ctx context.Context, table, key, where string, args ...any) 
 	}
 }
 
-// PurgePart is Purge by a condition without an index, where an index would cost
-// every login more than it is worth: each call looks through the next part of the
-// table, by its ids.
+// PurgePart is Purge by a condition without an index, if an index would cost every login more than it is worth. Each
+// call checks the next part of the table, by its ids.
 func (db *DB) PurgePart(ctx context.Context, table, where string, args ...any) error {
 	from, _ := db.purged.Load(table)
 	if from == nil {

@@ -7,13 +7,11 @@ import (
 	"sync"
 )
 
-// Query is a SELECT of the common path: the columns of a row struct, a condition
-// over $1 …, an order. Its text never changes, so every connection keeps it
-// prepared. All other reads are built where they are needed.
+// Query is a SELECT of the common path: the columns of a row struct, a condition over $1 …, an order. Its text never
+// changes, so every connection keeps it prepared. All other reads are built where they are needed.
 type Query struct {
 	Where, Order string
-	// From, where set, stands in place of the row's table, and Columns in place
-	// of its columns.
+	// From, if set, replaces the row's table, and Columns its columns.
 	From, Columns string
 }
 
@@ -32,8 +30,8 @@ type queryKey struct {
 	into reflect.Type
 }
 
-// Find reads the rows of a table for which a condition holds. into points to a
-// row, and then there must be one (RECORD_NOT_FOUND), or to a slice of rows.
+// Find reads the rows of a table for which a condition holds. into points to a row, which must exist (otherwise
+// RECORD_NOT_FOUND), or to a slice of rows.
 func (db *DB) Find(ctx context.Context, into any, where, order string, args ...any) error {
 	return db.Ask(ctx, into, Query{Where: where, Order: order}, args...)
 }

@@ -15,18 +15,17 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// State is what a transaction slot keeps beside its transactions, such as the
-// end of an audit chain. One transaction at a time uses it.
+// State is the state that a transaction slot keeps between its transactions, such as the end of an audit chain. One
+// transaction at a time uses it.
 type State interface {
-	// Remember returns a function that puts the state back as it is now; it is
-	// called when the transaction was rolled back.
+	// Remember returns a function that restores the present state; it is called after a rollback.
 	Remember() (undo func())
-	// Forget is called when nobody knows whether the transaction was committed.
+	// Forget is called when it is unknown whether the transaction was committed.
 	Forget()
 }
 
-// slot is a transaction slot: one transaction at a time runs in it, so its
-// state follows the order of its transactions (D-EXT-03).
+// slot is a transaction slot: one transaction at a time runs in it, so its state follows the order of its transactions
+// (D-EXT-03).
 type slot struct {
 	mu       sync.Mutex
 	tx       bun.Tx
@@ -35,7 +34,7 @@ type slot struct {
 	postgres bool
 }
 
-// remember returns what puts the slot's state back.
+// remember returns a function that restores the slot's state.
 func (s *slot) remember() (undo func()) {
 	if s.state == nil {
 		return func() {}
@@ -48,9 +47,8 @@ type commitError struct{ error }
 
 func (e commitError) Unwrap() error { return e.error }
 
-// ended puts the slot's state back unless the transaction was committed, and
-// translates its error. An error of COMMIT leaves the fate of the transaction
-// unknown unless the database said that it rolled back.
+// ended restores the slot's state unless the transaction was committed, and translates its error. After an error of
+// COMMIT it is unknown whether the transaction was committed, unless the database reported a rollback.
 func (s *slot) ended(undo func(), failed map[int]bool, err error) error {
 	if err == nil && len(failed) == 0 {
 		return nil
@@ -85,7 +83,7 @@ func (s *slot) transact(ctx context.Context, write *bun.DB, steps []step) (faile
 	return failed, err
 }
 
-// join makes writes part of the slot's transaction.
+// join adds writes to the slot's transaction.
 func (s *slot) join(ctx context.Context, trace tracer, writes []commit.Write) error {
 	steps, err := s.stepsOf([]*unit{{writes: writes}})
 	if err != nil {
@@ -103,19 +101,18 @@ func (s *slot) join(ctx context.Context, trace tracer, writes []commit.Write) er
 	return Translate(err)
 }
 
-// outage is the last transaction that failed because the database did not answer.
-// A caller that waited for its turn through all of it is refused at once, so that
-// callers do not wait for one time limit after another.
+// outage is the last transaction that failed because the database did not answer. A caller that waited for its turn
+// during that whole transaction is refused at once, so that callers do not wait for one time limit after another.
 type outage struct{ began atomic.Int64 } // Unix nanoseconds
 
-// note notes how a transaction ended.
+// note records how a transaction ended.
 func (o *outage) note(began time.Time, err error) {
 	if err != nil && down(err) {
 		o.began.Store(began.UnixNano())
 	}
 }
 
-// since is UNAVAILABLE for a caller that has waited from an instant on.
+// since returns UNAVAILABLE for a caller that has waited since an instant.
 func (o *outage) since(from time.Time) error {
 	if began := o.began.Load(); began != 0 && from.UnixNano() < began {
 		return unavailable(errors.New("the transaction before it got no answer"))
@@ -123,9 +120,8 @@ func (o *outage) since(from time.Time) error {
 	return nil
 }
 
-// Admit has check asked before anything is written. A refused write does not
-// happen; the errors of check are those of Commit and InTx. Call Admit before the
-// first of them.
+// Admit sets a check that runs before anything is written. A refused write is not executed; Commit and InTx return the
+// errors of check. Call Admit before the first of them.
 func (db *DB) Admit(check func(ctx context.Context) error) { db.admit = check }
 
 func (db *DB) admitted(ctx context.Context) error {
@@ -147,7 +143,7 @@ func (db *DB) InTx(ctx context.Context, fn func(context.Context) error) error {
 	return err
 }
 
-// outermost runs fn in a transaction of its own.
+// outermost runs fn in a new transaction.
 func (db *DB) outermost(ctx context.Context, fn func(context.Context) error) (err error) {
 	if err := db.admitted(ctx); err != nil {
 		return err
@@ -175,7 +171,7 @@ func (db *DB) outermost(ctx context.Context, fn func(context.Context) error) (er
 	}
 	began := time.Now()
 	defer func() {
-		if caller.Err() == nil { // a caller that has gone away says nothing of the database
+		if caller.Err() == nil { // a cancelled caller is no evidence about the database
 			db.writer.outage.note(began, err)
 		}
 	}()

@@ -25,8 +25,7 @@ func (db *DB) openSQLite(path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	// The log and the index beside the file get its mode, which SQLite would leave to
-	// the umask.
+	// The log and the index beside the file get its mode, which SQLite would leave to the umask.
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
@@ -41,14 +40,13 @@ func (db *DB) openSQLite(path string, o Options) error {
 	}
 	r.SetMaxOpenConns(o.MaxConns)
 	r.SetMaxIdleConns(o.MaxConns)
-	// The writer comes first: it creates the file and puts it in WAL mode. A
-	// page that many commits write is copied into the file once per checkpoint,
-	// so checkpoints are rarer than by default, at 16 MiB of log.
+	// The writer comes first: it creates the file and puts it in WAL mode. A page that many commits write is copied
+	// into the file once per checkpoint, so checkpoints are rarer than by default, at 16 MiB of log.
 	w := sql.OpenDB(&sqliteConnector{db: db, driver: r.Driver(), name: name("journal_mode(WAL)", "synchronous(FULL)",
 		"wal_autocheckpoint(4000)", "foreign_keys(1)", "temp_store(MEMORY)")})
 	w.SetMaxOpenConns(1)
-	// Several processes may put a new file in WAL mode at once. SQLite refuses
-	// some of them whatever their time-out, so they take turns.
+	// Several processes may put a new file in WAL mode at once. SQLite refuses some of them whatever their timeout, so
+	// they take turns.
 	unlock, err := lockFile(file)
 	if err == nil {
 		err = w.Ping()
@@ -65,16 +63,15 @@ func (db *DB) openSQLite(path string, o Options) error {
 	return nil
 }
 
-// sqliteName is the name by which the driver opens a file.
+// sqliteName returns the name by which the driver opens a file.
 func sqliteName(file string, pragmas ...string) string {
 	q := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}
 	return u.String()
 }
 
-// Bulk readies the database for a command that writes very much and is its only
-// writer. PostgreSQL needs nothing; SQLite gets 256 MiB for pages, and checkpoints
-// once in as much of its log.
+// Bulk prepares the database for a command that writes very much and is its only writer. PostgreSQL needs nothing;
+// SQLite gets 256 MiB for pages, and a checkpoint each time its log reaches that size.
 func (db *DB) Bulk(ctx context.Context) error {
 	if db.Postgres() {
 		return nil
@@ -87,8 +84,8 @@ func (db *DB) Bulk(ctx context.Context) error {
 	return nil
 }
 
-// sqliteConnector makes the writing connection. It waits for another process that
-// writes as long as a statement may take at that time.
+// sqliteConnector creates the writing connection. It waits for another writing process as long as a statement may take
+// at that time.
 type sqliteConnector struct {
 	db     *DB
 	driver driver.Driver
@@ -109,7 +106,7 @@ func (c *sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// lockFile waits for the lock that stands beside a database file, and takes it.
+// lockFile waits for the lock beside a database file, and takes it.
 func lockFile(file string) (unlock func() error, err error) {
 	f, err := os.OpenFile(file+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

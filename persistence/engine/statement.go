@@ -10,12 +10,10 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
-// statement is a write of many rows whose text never changes, so that each
-// database plans it once. PostgreSQL runs it once for all rows, with an array per
-// column; SQLite runs it for one row after the other.
+// statement is a write of many rows whose text never changes, so that each database plans it once. PostgreSQL runs it
+// once for all rows, with an array per column; SQLite runs it for one row after the other.
 //
-// It is written as one template for both, in which v is the rows to write and
-// v.c the value of column c:
+// It is written as one template for both, in which v is the rows to write and v.c the value of column c:
 //
 //	UPDATE t SET c = v.c {FROM v} WHERE t.id = v.id {RETURNING t.id}
 //
@@ -24,14 +22,14 @@ type statement struct {
 	columns []column
 	// postgres is the text of PostgreSQL; its parameters are the columns.
 	postgres string
-	// failFast is postgres for a transaction that ends by itself: it fails with
-	// refusedCode unless every row stands. Empty where no row can be refused.
+	// failFast is postgres for a transaction that ends by itself: it fails with refusedCode unless every row is
+	// accepted. It is empty if no row can be refused.
 	failFast string
-	// sqlite is the text of SQLite, with a ? for each parameter; params are their
-	// columns. The driver would look the value of a numbered parameter up.
+	// sqlite is the text of SQLite, with a ? for each parameter; params are their columns. The driver would look up the
+	// value of a numbered parameter.
 	sqlite string
 	params []int
-	asks   bool // a SELECT: a row stands when it comes back
+	asks   bool // a SELECT: a row is accepted when it is returned
 }
 
 // column is a field of a row struct.
@@ -48,12 +46,12 @@ var (
 	braces    = regexp.MustCompile(` ?\{([^}]*)\}`)
 )
 
-// statementOf reads a template over the columns of R.
+// statementOf parses a template over the columns of R.
 func statementOf[R any](template string) *statement {
 	return newStatement(template, template, columnsOf(reflect.TypeFor[R]()))
 }
 
-// insertOf inserts rows of R; the rest of the statement follows them.
+// insertOf inserts rows of R; rest is the remainder of the statement.
 func insertOf[R any](table, rest string) *statement {
 	cs := columnsOf(reflect.TypeFor[R]())
 	names, of := make([]string, len(cs)), make([]string, len(cs))
@@ -89,18 +87,16 @@ func newStatement(postgres, sqlite string, cs []column) *statement {
 	return s
 }
 
-// refusedCode is the code of PostgreSQL with which a statement's failFast fails:
-// that of a division by zero.
+// refusedCode is the PostgreSQL code with which a statement's failFast fails: a division by zero.
 const refusedCode = "22012"
 
 // tables reads the row structs; names do not depend on the dialect.
 var tables = pgdialect.New().Tables()
 
-// tableOf is the table of the row struct R.
+// tableOf returns the table of the row struct R.
 func tableOf[R any]() string { return tables.Get(reflect.TypeFor[R]()).Name }
 
-// keyOf is the column of the row struct R that is its primary key: id unless the
-// struct names another one.
+// keyOf returns the column of the row struct R that is its primary key: id unless the struct names another one.
 func keyOf[R any]() string {
 	for _, key := range tables.Get(reflect.TypeFor[R]()).PKs {
 		return key.Name
@@ -108,7 +104,7 @@ func keyOf[R any]() string {
 	return "id"
 }
 
-// columnsOf are the columns of a row struct that a statement writes.
+// columnsOf returns the columns of a row struct that a statement writes.
 func columnsOf(row reflect.Type) []column {
 	var cs []column
 	for _, f := range tables.Get(row).Fields {

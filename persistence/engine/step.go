@@ -9,16 +9,15 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// executor makes the transactions whose steps are all made of statements.
+// executor runs the transactions whose steps consist only of statements.
 type executor interface {
-	// transact runs steps in one transaction. When a fence or guard failed it
-	// commits nothing and names the failed units by index. It need not wait for
-	// the disk unless flush is true.
+	// transact runs steps in one transaction. If a fence or guard failed it commits nothing and returns the failed
+	// units by index. It need not wait for the disk unless flush is true.
 	transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error)
 	close()
 }
 
-// step is the writes of one kind in one transaction.
+// step contains the writes of one kind in one transaction.
 type step struct {
 	kind       *kind
 	writes     []commit.Write
@@ -26,8 +25,7 @@ type step struct {
 	statements []boundStatement
 }
 
-// stepsOf sorts the writes of units into the steps of a transaction, which have no
-// statements yet (bind).
+// stepsOf sorts the writes of units into the steps of a transaction, which have no statements yet (bind).
 func (s *slot) stepsOf(units []*unit) ([]step, error) {
 	var steps []step
 	for i, u := range units {
@@ -51,7 +49,7 @@ func (s *slot) stepsOf(units []*unit) ([]step, error) {
 	return steps, nil
 }
 
-// bind makes the statements of steps.
+// bind creates the statements of steps.
 func (s *slot) bind(steps []step) {
 	for i := range steps {
 		if t := &steps[i]; t.kind.bind != nil {
@@ -60,7 +58,7 @@ func (s *slot) bind(steps []step) {
 	}
 }
 
-// count is how many statements steps are made of.
+// count returns the number of statements in steps.
 func count(steps []step) (n int) {
 	for i := range steps {
 		n += max(1, len(steps[i].statements)) // a kind with its own function counts as one
@@ -68,8 +66,8 @@ func count(steps []step) (n int) {
 	return n
 }
 
-// functions returns the types of writes in steps that run a function of their slice, and
-// the units, by index, that have such a write.
+// functions returns the types of writes in steps that run a function of their slice, and the units, by index, that have
+// such a write.
 func functions(steps []step) (types []string, units map[int]bool) {
 	for _, s := range steps {
 		if s.kind.bind != nil {
@@ -86,9 +84,8 @@ func functions(steps []step) (types []string, units map[int]bool) {
 	return types, units
 }
 
-// apply runs steps one after the other in the slot's transaction. It ends after
-// the fences when one of them failed: nothing is kept then, and a row of the
-// winner would look like a duplicate.
+// apply runs steps one after the other in the slot's transaction. It ends after the fences if one of them failed:
+// nothing is kept then, and a row of the winner would look like a duplicate.
 func (s *slot) apply(ctx context.Context, steps []step) (failed map[int]bool, err error) {
 	for i := range steps {
 		t := &steps[i]
@@ -112,7 +109,7 @@ func (s *slot) apply(ctx context.Context, steps []step) (failed map[int]bool, er
 	return failed, nil
 }
 
-// refuse notes the units of writes that were refused.
+// refuse records the units of refused writes.
 func (s *step) refuse(failed *map[int]bool, missing []int) {
 	for _, m := range missing {
 		if *failed == nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// tracer is Options.Trace as the library wants it.
+// tracer is Options.Trace in the form that the library needs.
 type tracer func(ctx context.Context, statement string)
 
 func (t tracer) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
 
 func (t tracer) AfterQuery(ctx context.Context, e *bun.QueryEvent) { t(ctx, e.Query) }
 
-// prepared tells of a prepared query as if its values stood in its text.
+// prepared traces a prepared query with its values in the text.
 func (t tracer) prepared(ctx context.Context, text string, values []any) {
 	if t != nil {
 		t(ctx, parameter.ReplaceAllStringFunc(text, func(p string) string {
@@ -28,7 +28,7 @@ func (t tracer) prepared(ctx context.Context, text string, values []any) {
 	}
 }
 
-// steps tells of the statements of a transaction, row by row, before they run.
+// steps traces the statements of a transaction, row by row, before they run.
 func (t tracer) steps(ctx context.Context, steps []step) {
 	if t == nil {
 		return

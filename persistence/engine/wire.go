@@ -12,14 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// pipeline is the messages of one transaction of statements, in PostgreSQL's protocol
-// (chapter 55, "Frontend/Backend Protocol"). pgx would encode the arrays twice and drop
-// both buffers after each batch, which is 40 % of all bytes that a login allocates; this
-// buffer is kept.
+// pipeline contains the messages of one transaction of statements, in PostgreSQL's protocol (chapter 55,
+// "Frontend/Backend Protocol"). pgx would encode the arrays twice and drop both buffers after each batch, which is 40 %
+// of all bytes that a login allocates; this buffer is kept.
 type pipeline struct{ out []byte }
 
-// keptPipeline bounds what a pipeline keeps, in bytes. A batch of logins takes a
-// third of it.
+// keptPipeline bounds the kept buffer of a pipeline, in bytes. A batch of logins takes a third of it.
 const keptPipeline = 1 << 20
 
 func (p *pipeline) reset() {
@@ -29,8 +27,8 @@ func (p *pipeline) reset() {
 	p.out = p.out[:0]
 }
 
-// execute adds one execution of a prepared statement with the rows of b, an array for
-// each column; b may be nil for a statement without parameters.
+// execute adds one execution of a prepared statement with the rows of b, an array for each column; b may be nil for a
+// statement without parameters.
 func (p *pipeline) execute(name string, b *boundStatement) {
 	bind := p.begin('B')
 	p.out = append(p.out, 0) // the unnamed portal
@@ -54,18 +52,18 @@ func (p *pipeline) execute(name string, b *boundStatement) {
 // sync ends the implicit transaction.
 func (p *pipeline) sync() { p.end(p.begin('S')) }
 
-// begin begins a message of a type and returns the place of its length.
+// begin begins a message of a type and returns the position of its length.
 func (p *pipeline) begin(kind byte) (length int) {
 	p.out = append(p.out, kind, 0, 0, 0, 0)
 	return len(p.out) - 4
 }
 
-// end sets a length that counts itself.
+// end sets a length that includes itself.
 func (p *pipeline) end(length int) {
 	binary.BigEndian.PutUint32(p.out[length:], uint32(len(p.out)-length))
 }
 
-// elementOIDs are the ids of the types of elements, as pg_type has them.
+// elementOIDs are the ids of the types of elements, from pg_type.
 var elementOIDs = map[string]uint32{"boolean": 16, "bytea": 17, "bigint": 20, "smallint": 21, "text": 25}
 
 // array adds the values of a column as a parameter: an array of one dimension.
@@ -111,8 +109,8 @@ func (p *pipeline) array(rows reflect.Value, c column) {
 
 func (p *pipeline) int32(n int32) { p.out = binary.BigEndian.AppendUint32(p.out, uint32(n)) }
 
-// send writes the messages to conn. After an error nothing was committed: the end of the
-// last message, without which the server does not commit, was not sent.
+// send writes the messages to conn. After an error nothing was committed: the end of the last message, without which
+// the server does not commit, was not sent.
 func (p *pipeline) send(ctx context.Context, conn net.Conn) error {
 	stop := context.AfterFunc(ctx, func() { conn.SetWriteDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -123,8 +121,7 @@ func (p *pipeline) send(ctx context.Context, conn net.Conn) error {
 	return err
 }
 
-// answered waits for the answer to one execution. The error is a *pgconn.PgError where
-// the server refused it.
+// answered waits for the answer to one execution. The error is a *pgconn.PgError if the server refused it.
 func answered(ctx context.Context, conn *pgconn.PgConn) error {
 	return await(ctx, conn, func(m pgproto3.BackendMessage) bool {
 		_, complete := m.(*pgproto3.CommandComplete)

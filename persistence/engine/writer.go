@@ -13,12 +13,10 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// The commit path. One goroutine takes the units that are queued, at most
-// maxBatch and never two that touch one row, and makes them durable in one
-// transaction of prepared statements (statement.go): guards, then fenced
-// updates in key order, then everything else. A unit whose fence fails leaves
-// the batch with ErrFenced and the rest goes on. Any other error rolls the
-// batch back and runs its units one by one, so that only the faulty one fails.
+// The commit path. One goroutine takes the queued units, at most maxBatch and never two that touch one row. It makes
+// them durable in one transaction of prepared statements (statement.go): guards, then fenced updates in key order, then
+// everything else. A unit whose fence fails leaves the batch with ErrFenced and the rest goes on. Any other error rolls
+// the batch back and runs its units one by one, so that only the faulty one fails.
 const (
 	maxBatch  = 256
 	maxQueued = 8192
@@ -57,17 +55,17 @@ type writer struct {
 	observe        atomic.Pointer[func(Committed)]
 }
 
-// Committed is a transaction of gathered units that was committed.
+// Committed describes a committed transaction of gathered units.
 type Committed struct {
 	Units, Statements int // a statement for many rows counts once
 	Took              time.Duration
-	// Functions are the types of writes for which the transaction left the executor of
-	// statements, sorted as they ran; none in a transaction of statements alone.
+	// Functions are the types of writes for which the transaction left the executor of statements, sorted as they ran;
+	// none in a transaction of statements alone.
 	Functions []string
 }
 
-// OnCommit has observe told of every commit of gathered units, for metrics. It
-// runs on the writer's goroutine and must not block.
+// OnCommit calls observe for every commit of gathered units, for metrics. It runs on the writer's goroutine and must
+// not block.
 func (db *DB) OnCommit(observe func(Committed)) { db.writer.observe.Store(&observe) }
 
 // Batches counts the transactions of gathered units, for metrics.
@@ -76,7 +74,7 @@ func (db *DB) Batches() int64 { return db.writer.batches.Load() }
 // Units counts the units of work that were made durable.
 func (db *DB) Units() int64 { return db.writer.units.Load() }
 
-// Waiting is the number of units that wait for the writer.
+// Waiting returns the number of units that wait for the writer.
 func (db *DB) Waiting() int { return len(db.writer.queue) }
 
 var _ commit.Committer = (*DB)(nil)
@@ -99,8 +97,7 @@ func newWriter(db *DB) *writer {
 	return w
 }
 
-// Start begins to commit units. state makes what each transaction slot keeps;
-// slot 0 is the writer's.
+// Start begins to commit units. state creates the state of each transaction slot; slot 0 is the writer's.
 func (db *DB) Start(state func(slot int) State) {
 	w := db.writer
 	w.batch.state = state(0)
@@ -129,9 +126,8 @@ func (db *DB) Commit(ctx context.Context, writes ...commit.Write) error {
 	return err
 }
 
-// CommitGathered is Commit that tells with how many units, this one included,
-// the unit shared its transaction: 0 when nothing was committed, or when it is
-// part of an interactive transaction.
+// CommitGathered is Commit that also returns how many units, including this one, shared its transaction: 0 if nothing
+// was committed, or if it is part of an interactive transaction.
 func (db *DB) CommitGathered(ctx context.Context, writes ...commit.Write) (units int, err error) {
 	if s, ok := ctx.Value(txKey{}).(*slot); ok {
 		return 0, s.join(ctx, db.trace, writes)
@@ -164,10 +160,10 @@ func (db *DB) CommitGathered(ctx context.Context, writes ...commit.Write) (units
 	return u.size, err
 }
 
-// run commits batch after batch until stop, and then what is queued.
+// run commits batch after batch until stop, and then the queued units.
 func (w *writer) run() {
 	defer w.ended.Done()
-	var later []*unit // they met a row of the batch before them
+	var later []*unit // they touch a row of the batch before them
 	for {
 		b := batch{rows: map[rowKey]struct{}{}}
 		for _, u := range later {
@@ -194,9 +190,8 @@ func (w *writer) run() {
 	}
 }
 
-// gather fills a batch with queued units. A batch costs much the same with more
-// in it, so a goroutine that is about to queue a unit gets the processor first.
-// A lone unit waits for nobody.
+// gather fills a batch with queued units. A larger batch costs little more, so a goroutine that is about to queue a
+// unit gets the processor first. A lone unit does not wait.
 func (w *writer) gather(b *batch) {
 	for yielded := 0; len(b.units) < maxBatch; {
 		select {
@@ -212,7 +207,7 @@ func (w *writer) gather(b *batch) {
 	}
 }
 
-// batch is the units of one transaction, no two of which touch one row.
+// batch contains the units of one transaction, no two of which touch one row.
 type batch struct {
 	units, later []*unit
 	rows         map[rowKey]struct{}
@@ -234,7 +229,7 @@ func (b *batch) take(u *unit) {
 
 type rowKey struct{ table, key string }
 
-// reserve takes the fenced rows of u for the batch; false when one is taken.
+// reserve reserves the fenced rows of u for the batch; false if one is taken.
 func (b *batch) reserve(u *unit) bool {
 	for _, w := range u.writes {
 		if k, ok := fencedRow(w); ok {
@@ -288,7 +283,7 @@ func (w *writer) commit(units []*unit) {
 			w.committed(units, done)
 			return
 		}
-		// Fences failed: those units are told, the others start over.
+		// Fences failed: those units get the error, the others start over.
 		rest := units[:0]
 		for i, u := range units {
 			if failed[i] {
@@ -313,13 +308,13 @@ func (w *writer) committed(units []*unit, done Committed) {
 	}
 }
 
-// down tells errors of the connection: no retry of single units mends them.
+// down reports whether an error concerns the connection: retrying single units does not help then.
 func down(err error) bool {
 	return fault.CodeOf(err) == fault.Unavailable || errors.Is(err, commit.ErrUnknown)
 }
 
-// mixedBatch is a batch in which some units run a function of their slice. Nothing of it
-// was written: the others need not leave the executor because of them.
+// mixedBatch is a batch in which some units run a function of their slice. Nothing of it was written: the others need
+// not leave the executor because of them.
 type mixedBatch struct{ statements, functions []*unit }
 
 func (mixedBatch) Error() string { return "persistence: some units of the batch are no statements" }
@@ -335,8 +330,8 @@ func mixed(units []*unit, functions map[int]bool) (m mixedBatch) {
 	return m
 }
 
-// once applies units in one transaction. When fences failed nothing is committed and
-// the failed units are named by index. A mixedBatch is returned as an error, untried.
+// once applies units in one transaction. If fences failed nothing is committed and the failed units are returned by
+// index. A mixedBatch is returned as an error, untried.
 func (w *writer) once(units []*unit) (failed map[int]bool, done Committed, err error) {
 	ctx, cancel := w.db.Bound(context.Background())
 	defer cancel()

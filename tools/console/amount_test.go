@@ -14,7 +14,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// reading is what console/src/kit/amount.ts says of a text, and of the text that it shows for each value.
+// reading is the result of console/src/kit/amount.ts for a text, and the text that it shows for each value.
 type reading struct {
 	Value  *string
 	Values []string
@@ -82,10 +82,10 @@ func inNode(t *testing.T, texts []asked, values []shown) ([]reading, []string) {
 	return got.Read, got.Shown
 }
 
-// script are the digits that a person types.
+// scripts are the digits that a person types.
 var scripts = []string{"0123456789", "٠١٢٣٤٥٦٧٨٩", "۰۱۲۳۴۵۶۷۸۹"}
 
-// written is how a number is written: whole digits, decimals, and the marks between.
+// written returns the text of a number: whole digits, decimals, and the separators between.
 func written(whole, fraction, group, decimal string) string {
 	if group != "" {
 		var b strings.Builder
@@ -105,8 +105,8 @@ var (
 	decimalMarks = []string{".", ",", "٫"}
 )
 
-// model are the values of a text of digits and marks: each number that some choice of marks writes so. It knows no
-// grammar. It writes every number that the digits can be, in every way.
+// model returns the values of a text of digits and separators: each number that some choice of separators writes as
+// this text. It has no grammar. It writes every number that the digits can form, in every way.
 func model(text string) (values []string) {
 	digits := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(scripts[0], r) {
@@ -140,7 +140,7 @@ func model(text string) (values []string) {
 	return slices.Compact(values)
 }
 
-// canonical is plain notation without superfluous zeros.
+// canonical returns plain notation without superfluous zeros.
 func canonical(whole, fraction string) string {
 	if whole = strings.TrimLeft(whole, "0"); whole == "" {
 		whole = "0"
@@ -151,7 +151,7 @@ func canonical(whole, fraction string) string {
 	return whole + "." + fraction
 }
 
-// fits are the values with at most so many decimals, and at most 18 whole digits.
+// fits returns the values with at most that many decimals, and at most 18 whole digits.
 func fits(values []string, decimals int) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool {
 		whole, fraction, _ := strings.Cut(v, ".")
@@ -159,7 +159,7 @@ func fits(values []string, decimals int) []string {
 	})
 }
 
-// same reports where a reading is not that of the model.
+// same reports the differences of a reading from the model.
 func same(t *testing.T, q asked, got reading, all []string, decimals int) {
 	t.Helper()
 	want := fits(all, decimals)
@@ -174,8 +174,8 @@ func same(t *testing.T, q asked, got reading, all []string, decimals int) {
 	}
 }
 
-// Every text of at most five digits and separators is read as the model reads it: as one number, as one of several that
-// a person has to choose from, or as none.
+// Every text of at most five digits and separators is read as the model reads it. The result is one number, several
+// that a person must choose from, or none.
 func TestAmountReadsEveryShortText(t *testing.T) {
 	alphabet := []string{"0", "1", ".", ",", " ", "'", "٫", "٬"}
 	var queries []asked
@@ -194,7 +194,7 @@ func TestAmountReadsEveryShortText(t *testing.T) {
 	for i, q := range queries {
 		text := strings.TrimSpace(q.Text)
 		if text == "" {
-			continue // a test of its own
+			continue // a separate test
 		}
 		same(t, q, got[i], model(text), 18)
 		if len(got[i].Values) > 1 {
@@ -209,7 +209,7 @@ func TestAmountReadsEveryShortText(t *testing.T) {
 	}
 }
 
-// style is how a language writes numbers.
+// style is the number format of a language.
 type style struct{ language, group, decimal string }
 
 var styles = []style{
@@ -218,12 +218,12 @@ var styles = []style{
 	{"ar", "٬", "٫"}, {"ar", ",", "."}, {"ar", " ", "٫"}, {"ar", "", "٫"},
 }
 
-// looksLike are other characters for a separator, as keyboards, spreadsheets and pages have them.
+// looksLike are other characters for a separator, as used by keyboards, spreadsheets and pages.
 var looksLike = map[rune][]rune{' ': []rune(" \u00a0\u202f\u2009\u2007\t"), '\'': []rune("'’ʼ"), ',': []rune(",،")}
 
-// A number that is written in the way of a language is read as that number, or has to be chosen from several among
-// which it is. That holds for each text on the way to it, typed character by character, and for what is pasted: with
-// the currency, spaces and direction marks around it. No other number comes of it, and what is shown is that number.
+// A number in the format of a language is read as that number, or is one of several to choose from. That holds for each
+// text on the way to it, typed character by character. It also holds for pasted text, with the currency, spaces and
+// direction marks around it. No other number results, and that number is shown.
 func TestAmountIsReadAsWritten(t *testing.T) {
 	const seed = 22
 	r := rand.New(rand.NewPCG(seed, seed))
@@ -238,7 +238,7 @@ func TestAmountIsReadAsWritten(t *testing.T) {
 	var queries []asked
 	var values []shown
 	type expected struct {
-		value    string // "": only the model is asked
+		value    string // "": only the model is checked
 		text     string // for the model
 		decimals int
 	}
@@ -316,7 +316,7 @@ func dressed(r *rand.Rand, text string, pasted bool) string {
 	return text
 }
 
-// Texts that are no numbers name their fault, and nothing is guessed.
+// A text that is no number reports its fault, and nothing is guessed.
 func TestAmountFaults(t *testing.T) {
 	cases := []struct {
 		text, bounds, fault, of string

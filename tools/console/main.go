@@ -1,7 +1,6 @@
-// Command console bundles the sources in console/ into web/console, which is
-// committed and embedded: whoever builds the service needs no Node. esbuild is a
-// library here, pinned by go.sum, and the packages by the hashes in
-// package-lock.json, so the same sources give the same bytes everywhere.
+// Command console bundles the sources in console/ into web/console, which is committed and embedded, so building the
+// service needs no Node. esbuild is a library here, pinned by go.sum, and the packages by the hashes in
+// package-lock.json. So the same sources give the same bytes everywhere.
 //
 //	npm --prefix console ci --ignore-scripts && go -C tools run ./console ../console ../web/console
 package main
@@ -34,14 +33,14 @@ func main() {
 	}
 }
 
-// Manifest says what the output was made of. Its hashes are hexadecimal SHA-256.
+// Manifest lists the inputs and outputs of the build. Its hashes are hexadecimal SHA-256.
 type Manifest struct {
 	Sources string            `json:"sources"` // hash over the names and bytes of all sources
 	ESBuild string            `json:"esbuild"` // version
 	Entry   map[string]string `json:"entry"`   // main, style, tokens → file
 	Files   map[string]string `json:"files"`   // file without .br or .gz → hash of its plain bytes
 	Texts   map[string]string `json:"texts"`   // language → file; a browser loads one
-	First   []string          `json:"first"`   // the scripts that a browser loads before somebody can log in
+	First   []string          `json:"first"`   // the scripts that a browser loads before the login
 }
 
 func run(sources, output string) error {
@@ -90,10 +89,10 @@ func run(sources, output string) error {
 }
 
 func options(sources string) api.BuildOptions {
-	abs, _ := filepath.Abs(sources) // it is there, or the build says so
+	abs, _ := filepath.Abs(sources) // if it is missing, the build reports that
 	return api.BuildOptions{
 		EntryPoints: []string{"src/main.tsx", "src/tokens.ts"},
-		// One folder without names of chunks in it: they would tell what is behind a permission.
+		// One folder without chunk names: they would reveal what a permission protects.
 		EntryNames: "[name]-[hash]", ChunkNames: "part-[hash]", AssetNames: "[name]-[hash]",
 		AbsWorkingDir:     abs,
 		Outdir:            "out", // never written
@@ -112,7 +111,7 @@ func options(sources string) api.BuildOptions {
 	}
 }
 
-// output is what the bundler says of a file that it made.
+// output is the bundler's description of a file that it created.
 type output struct {
 	EntryPoint string `json:"entryPoint"`
 	CSSBundle  string `json:"cssBundle"`
@@ -122,7 +121,7 @@ type output struct {
 	} `json:"imports"`
 }
 
-// before are the sources that are loaded before somebody can log in, in English.
+// before are the sources that are loaded before the login, in English.
 var before = []string{"src/main.tsx", "src/text/en.ts"}
 
 // entries finds the files that a page names itself, and those that it loads first.
@@ -169,11 +168,11 @@ func entries(metafile string) (entry, texts map[string]string, first []string, e
 	return entry, texts, first, nil
 }
 
-// compressed writes name.br and name.gz; nobody needs the plain file.
+// compressed writes name.br and name.gz; the plain file is not needed.
 func compressed(name string, content []byte) error {
 	var br, gz bytes.Buffer
 	b := brotli.NewWriterLevel(&br, brotli.BestCompression)
-	g, _ := gzip.NewWriterLevel(&gz, gzip.BestCompression) // the level is a known one
+	g, _ := gzip.NewWriterLevel(&gz, gzip.BestCompression) // the level is valid
 	_, err1 := b.Write(content)
 	_, err2 := g.Write(content)
 	if err := errors.Join(err1, b.Close(), err2, g.Close()); err != nil {
@@ -182,14 +181,14 @@ func compressed(name string, content []byte) error {
 	return errors.Join(os.WriteFile(name+".br", br.Bytes(), 0o644), os.WriteFile(name+".gz", gz.Bytes(), 0o644))
 }
 
-// report prints what a browser loads first and what there is in all.
+// report prints the size of the first load and the total.
 func report(w *os.File, dist string, m Manifest) {
 	var names []string
 	for name := range m.Files {
 		names = append(names, name)
 	}
 	sort.Strings(names)
-	all, first := int64(0), int64(0) // all that one browser may ever load
+	all, first := int64(0), int64(0) // the maximum that one browser may ever load
 	for _, name := range names {
 		gz, err := os.Stat(filepath.Join(dist, name+".gz"))
 		if err != nil {

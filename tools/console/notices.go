@@ -13,7 +13,7 @@ import (
 
 var packageOf = regexp.MustCompile(`^node_modules/((?:@[^/]+/)?[^/]+)/`)
 
-// notices gathers the licences of all packages of which something is in the bundle.
+// notices collects the licences of all packages in the bundle.
 func notices(sources, metafile string) ([]byte, error) {
 	var meta struct {
 		Inputs map[string]struct{} `json:"inputs"`
@@ -42,7 +42,7 @@ func notices(sources, metafile string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// allowed are the licences under which the console may be passed on.
+// allowed are the licences under which the console may be distributed.
 var allowed = map[string]bool{"MIT": true, "ISC": true, "Apache-2.0": true, "BSD-2-Clause": true, "BSD-3-Clause": true,
 	"0BSD": true}
 

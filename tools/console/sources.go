@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Sources is one hash over everything that the output is made of: each file of the
-// folder but node_modules, with its name. The test of package web/console computes
-// the same without Node, so that a forgotten build is noticed.
+// Sources returns one hash over all inputs of the output: each file of the folder except node_modules, with its name.
+// The test of package web/console computes the same hash without Node, so a missing build is detected.
 func Sources(folder fs.FS) (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {

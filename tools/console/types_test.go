@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// The types of the screens are made of the interface: what leaves docs/openapi.json turns
-// tsc red in the screen that uses it, be it a field of a record, a field of a body, a filter
-// or an endpoint. That tsc is green with all of it make console shows.
+// The types of the screens are generated from the interface. Removing anything from docs/openapi.json makes tsc fail in
+// the screen that uses it: a field of a record, a field of a body, a filter or an endpoint. make console shows that tsc
+// passes with the complete document.
 func TestWhatLeavesTheInterfaceTurnsRed(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -72,7 +72,7 @@ func TestWhatLeavesTheInterfaceTurnsRed(t *testing.T) {
 	}
 }
 
-// screens is a folder with a copy of the sources, whose types can be made anew.
+// screens returns a folder with a copy of the sources, whose types can be generated again.
 func screens(t *testing.T, root string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -88,7 +88,7 @@ func screens(t *testing.T, root string) string {
 	return dir
 }
 
-// check makes the types of an interface and has tsc look at the screens, as make console does.
+// check generates the types of an interface and runs tsc on the screens, as make console does.
 func check(root, dir string, api []byte, types string) (string, error) {
 	document := filepath.Join(dir, "openapi.json")
 	if err := os.WriteFile(document, api, 0o644); err != nil {

@@ -7,7 +7,7 @@ import (
 	"castellan/tools/console/unit"
 )
 
-// The modules of the console that need no browser do what their tests say.
+// The modules of the console that need no browser pass their tests.
 func TestModules(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

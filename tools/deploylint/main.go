@@ -1,7 +1,6 @@
-// Deploylint reads the files for operators as those who will take them do:
-// manifests as the types of Kubernetes' API, where a field that does not exist
-// is an error, and compose files by the loader and the schema of Compose.
-// Whether a manifest is wise is for kube-score to say.
+// Deploylint reads the files for operators as their users do: manifests with the types of Kubernetes' API, where an
+// unknown field is an error. It reads compose files with the loader and the schema of Compose. kube-score judges the
+// quality of a manifest.
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 	strict "sigs.k8s.io/yaml"
 )
 
-// kinds are those that are used; another one is added here.
+// kinds are the kinds in use; another one is added here.
 var kinds = map[string]func() any{
 	"v1/Service":                         func() any { return new(core.Service) },
 	"apps/v1/StatefulSet":                func() any { return new(apps.StatefulSet) },
@@ -99,8 +98,8 @@ func readManifests(file string) error {
 	}
 }
 
-// behindProxy asks that a node knows the proxy in front of it: without that every
-// client has the proxy's address, and what is bounded for one is bounded for all.
+// behindProxy requires that a node trusts the proxy in front of it. Without that every client has the proxy's address,
+// and a limit for one client limits all of them.
 func behindProxy(name string, set map[string]bool) error {
 	if set["CASTELLAN_CLUSTER_GOSSIP_ADDR"] && !set[trustedProxies] {
 		return fmt.Errorf("%s: %s is not set", name, trustedProxies)

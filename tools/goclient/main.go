@@ -1,9 +1,8 @@
 //go:build generated
 
-// Command goclient is what an integrator writes with the client that
-// oapi-codegen makes of docs/openapi.json: it logs in with a code from the outbox
-// of development mode, lists the sessions and logs out. The generated half is not
-// kept; the test of test/kit makes it and builds both with the tag generated.
+// Command goclient is an integrator's program with the client that oapi-codegen generates from docs/openapi.json. It
+// logs in with a code from the outbox of development mode, lists the sessions and logs out. The generated half is not
+// committed; the test of test/kit generates it and builds both with the tag generated.
 package main
 
 import (
@@ -90,8 +89,7 @@ func login(ctx context.Context, c *ClientWithResponses, base, email, password st
 	return completed.HTTPResponse.Header.Get("x-auth"), nil
 }
 
-// refused says at which step what went wrong: one type serves the refusals of
-// every operation.
+// refused returns an error that names the failed step: one type is used for the refusals of every operation.
 func refused(step string, err error, p *Problem) error {
 	switch {
 	case err != nil:

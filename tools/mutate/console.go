@@ -12,13 +12,13 @@ import (
 	"castellan/tools/console/unit"
 )
 
-// consoleRunner tests a copy of the console's sources: the type check stands for the compiler, the unit tests run in
+// consoleRunner tests a copy of the console's sources: the type check replaces the compiler, the unit tests run in
 // Node.
 type consoleRunner struct {
 	root, dir string // of the copy
 }
 
-// findConsole returns the faults that fit in the modules of the console that have unit tests.
+// findConsole returns the possible faults in the modules of the console that have unit tests.
 func findConsole(root, temp string) ([]mutant, error) {
 	run := &consoleRunner{root: root, dir: filepath.Join(temp, "console")}
 	if err := run.copy(); err != nil {
@@ -45,7 +45,7 @@ func findConsole(root, temp string) ([]mutant, error) {
 	return all, nil
 }
 
-// copy makes a folder in which the sources may change. All that they import from elsewhere is linked.
+// copy creates a folder in which the sources may change. All their external imports are linked.
 func (c *consoleRunner) copy() error {
 	if err := os.CopyFS(filepath.Join(c.dir, "console/src"), os.DirFS(filepath.Join(c.root, "console/src"))); err != nil {
 		return err

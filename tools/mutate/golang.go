@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// findGo returns the faults that fit in the Go packages below a path. Tests, packages made for tests (named so) and
-// generated files are left out.
+// findGo returns the possible faults in the Go packages below a path. Tests, packages made for tests (named so) and
+// generated files are excluded.
 func findGo(root, path, temp string) ([]mutant, error) {
 	var all []mutant
 	err := filepath.WalkDir(filepath.Join(root, path), func(dir string, d fs.DirEntry, err error) error {
@@ -38,7 +38,7 @@ func findGo(root, path, temp string) ([]mutant, error) {
 	return all, err
 }
 
-// findPackage returns the faults that fit in the package of one folder.
+// findPackage returns the possible faults in the package of one folder.
 func findPackage(root, dir, temp string) ([]mutant, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -78,7 +78,7 @@ func findPackage(root, dir, temp string) ([]mutant, error) {
 	return all, nil
 }
 
-// finder collects the faults that fit in one file.
+// finder collects the possible faults in one file.
 type finder struct {
 	file   string
 	source []byte
@@ -86,7 +86,7 @@ type finder struct {
 	all    []mutant
 }
 
-// faultsInGo returns the faults that fit in a Go file.
+// faultsInGo returns the possible faults in a Go file.
 func faultsInGo(file string, source []byte) ([]mutant, error) {
 	f := finder{file: file, source: source, set: token.NewFileSet()}
 	parsed, err := parser.ParseFile(f.set, file, source, parser.ParseComments|parser.SkipObjectResolution)
@@ -103,7 +103,7 @@ func faultsInGo(file string, source []byte) ([]mutant, error) {
 	return f.all, nil
 }
 
-// add notes that the source of a node may be replaced.
+// add records that the source of a node may be replaced.
 func (f *finder) add(rule string, from, to token.Pos, text string) {
 	start, end := f.set.Position(from), f.set.Position(to)
 	f.all = append(f.all, mutant{file: f.file, line: start.Line, rule: rule, start: start.Offset, end: end.Offset,
@@ -114,7 +114,7 @@ func (f *finder) text(n ast.Node) string {
 	return string(f.source[f.set.Position(n.Pos()).Offset:f.set.Position(n.End()).Offset])
 }
 
-// swaps are the operators that take each other's place.
+// swaps are the operators that replace each other.
 var swaps = map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">", token.EQL: "!=",
 	token.NEQ: "==", token.LAND: "||", token.LOR: "&&", token.ADD: "-", token.SUB: "+", token.MUL: "/", token.QUO: "*"}
 
@@ -205,7 +205,7 @@ func (f *finder) earlyReturn(n *ast.IfStmt) {
 	}
 }
 
-// statements removes what is done for its effect alone.
+// statements removes statements that are executed only for their effect.
 func (f *finder) statements(list []ast.Stmt) {
 	for _, s := range list {
 		switch n := s.(type) {
@@ -256,7 +256,7 @@ func isCapacity(n *ast.BasicLit, stack []ast.Node) bool {
 	return false
 }
 
-// oneLine is source for a table: in one line and not too long.
+// oneLine shortens source for a table: one line of limited length.
 func oneLine(text string) string {
 	text = strings.ReplaceAll(string(bytes.Join(bytes.Fields([]byte(text)), []byte(" "))), "|", "¦")
 	if text == "" {

@@ -50,7 +50,7 @@ func (g *goRunner) try(ctx context.Context, file string, source []byte, bound ti
 		"-test.timeout="+bound.String())
 }
 
-// overlay writes the changed file beside the file that tells the compiler about it.
+// overlay writes the changed file beside the file that describes it to the compiler.
 func (g *goRunner) overlay(name, file string, source []byte) error {
 	changed := filepath.Join(g.temp, "changed.go")
 	text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(g.root, file): changed}})
@@ -63,7 +63,7 @@ func (g *goRunner) overlay(name, file string, source []byte) error {
 // grace is the time after its own timeout in which a test binary must have ended.
 const grace = 10 * time.Second
 
-// runTests runs a command with its children as a group of their own, which is killed when its time is over.
+// runTests runs a command with its children as a separate process group, which is killed at its timeout.
 func runTests(ctx context.Context, dir string, bound time.Duration, name string, args ...string) (outcome, string,
 	error) {
 	bounded, cancel := context.WithTimeout(ctx, bound+grace)

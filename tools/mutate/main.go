@@ -9,7 +9,7 @@
 // compile is replaced by another one and not counted. The path console means the modules of the console that have unit
 // tests.
 //
-// Start reading at measure; golang.go and tokens.go find the places where a fault fits.
+// Start reading at measure; golang.go and tokens.go find the possible faults.
 package main
 
 import (
@@ -32,8 +32,8 @@ type mutant struct {
 	unit       *target
 	file       string // relative to the root
 	line       int
-	rule       string // what was done, such as "negate condition"
-	from       string // the replaced source in one line, for people
+	rule       string // the change, such as "negate condition"
+	from       string // the replaced source in one line, for display
 	start, end int
 	text       string
 }
@@ -45,7 +45,7 @@ func (m mutant) applied(source []byte) []byte {
 	return append(out, source[m.end:]...)
 }
 
-// target is what is compiled and tested as one: a Go package, or the console.
+// target is compiled and tested together: a Go package, or the console.
 type target struct {
 	name   string
 	run    runner
@@ -54,7 +54,7 @@ type target struct {
 	ready  bool          // whether the baseline is green
 }
 
-// outcome is what became of a fault.
+// outcome is the result of a fault.
 type outcome int
 
 const (
@@ -68,7 +68,7 @@ func (o outcome) String() string {
 	return [...]string{"SURVIVED", "caught", "timeout", "not compiled"}[o]
 }
 
-// runner compiles and tests a unit with one file replaced. An empty file means the sources as they are.
+// runner compiles and tests a unit with one file replaced. An empty file means the unchanged sources.
 type runner interface {
 	try(ctx context.Context, file string, source []byte, bound time.Duration) (outcome, string, error)
 }
@@ -141,7 +141,7 @@ func measure(ctx context.Context, o options, w io.Writer) error {
 	return nil
 }
 
-// find returns all faults that fit in a path, in the order of the sources.
+// find returns all possible faults in a path, in the order of the sources.
 func find(root, path, temp string) ([]mutant, error) {
 	if path == "console" {
 		return findConsole(root, temp)
@@ -149,7 +149,7 @@ func find(root, path, temp string) ([]mutant, error) {
 	return findGo(root, path, temp)
 }
 
-// plant tries n of the faults in a random order. The order depends on the seed and the path alone.
+// plant tries n of the faults in a random order, which depends only on the seed and the path.
 func plant(ctx context.Context, o options, path string, all []mutant, w io.Writer) (row, error) {
 	r := row{path: path, places: len(all)}
 	h := fnv.New64a()
@@ -198,7 +198,7 @@ func try(ctx context.Context, o options, m mutant) (outcome, time.Duration, erro
 	return got, time.Since(start), errors.Join(err, ctx.Err())
 }
 
-// baseline runs the tests of a unit without a fault: they must be green, and their time sets the bound.
+// baseline runs the tests of a unit without a fault: they must pass, and their time sets the bound.
 func baseline(ctx context.Context, o options, u *target) error {
 	if u.ready || !u.tested {
 		return nil

@@ -59,7 +59,7 @@ func limit(n int, ok bool) (int, error) {
 	}
 }
 
-// A script has places outside its texts, comments and types.
+// Faults are possible in a script outside its texts, comments and types.
 func TestFaultsInScript(t *testing.T) {
 	const source = "// a < b\nexport const f = (a: number) => (a < 3 && 'a < b') || true;\n"
 	var got []string
@@ -78,7 +78,7 @@ func TestFaultsInScript(t *testing.T) {
 	}
 }
 
-// A module of its own is measured: a fault survives, is caught, does not compile or exceeds its time.
+// A separate module is measured: a fault survives, is caught, does not compile or exceeds its time.
 func TestMeasure(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// faultsInScript returns the faults that fit in a TypeScript file without JSX, as prettier formats it. It looks at
-// tokens: a fault in a type does not compile and is not counted.
+// faultsInScript returns the possible faults in a TypeScript file without JSX, as prettier formats it. It uses tokens:
+// a fault in a type does not compile and is not counted.
 func faultsInScript(file string, source []byte) []mutant {
 	s := script{file: file, source: source, code: codeOf(source)}
 	s.operators()
@@ -23,7 +23,7 @@ func faultsInScript(file string, source []byte) []mutant {
 type script struct {
 	file   string
 	source []byte
-	code   []byte // the source with spaces for comments and for what is inside of quotes
+	code   []byte // the source with spaces for comments and quoted text
 	all    []mutant
 }
 
@@ -32,7 +32,7 @@ func (s *script) add(rule string, start, end int, text string) {
 		start: start, end: end, from: oneLine(string(s.source[start:end])), text: text})
 }
 
-// codeOf blanks what is no code: comments, and the inside of strings, templates and regular expressions.
+// codeOf blanks everything except code: comments, and the inside of strings, templates and regular expressions.
 func codeOf(source []byte) []byte {
 	code := bytes.Clone(source)
 	blank := func(from, to int) {

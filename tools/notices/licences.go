@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// licences are those whose terms are known to allow what the project does: link, embed, ship. A new one is added here
-// after somebody has read it. Each is known by words that no other one of them has.
+// licences are the licences whose terms permit what the project does: link, embed, ship. A new one is added here after
+// a review. Each is identified by words that no other one contains.
 var licences = []struct{ kind, words string }{
 	{"Apache-2.0", "apache license version 2.0, january 2004"},
 	{"Apache-2.0", "licensed under the apache license, version 2.0"},
@@ -24,7 +24,7 @@ var licences = []struct{ kind, words string }{
 	{"public domain", "dedicated to the public domain by the authors"},
 }
 
-// keep takes a text that has to travel with the program.
+// keep stores a text that must be distributed with the program.
 func (p *part) keep(text string) string {
 	if p.texts == nil {
 		p.texts, p.kinds = map[string]bool{}, map[string]bool{}
@@ -34,7 +34,7 @@ func (p *part) keep(text string) string {
 	return text
 }
 
-// add keeps a text and says which licences it is.
+// add stores a text and returns its licences.
 func (p *part) add(text string) {
 	text = p.keep(text)
 	words := strings.ToLower(strings.Join(strings.Fields(text), " "))
@@ -45,11 +45,11 @@ func (p *part) add(text string) {
 	}
 }
 
-// source says where the source of a module is that has to be offered with the program (section 3.2 of the MPL).
+// source returns the location of a module's source that must be offered with the program (section 3.2 of the MPL).
 func (p *part) source() (string, error) {
 	repository, ok := strings.CutPrefix(p.name, "github.com/")
 	if !ok {
-		return "", fmt.Errorf("%s is under the MPL, and it is not known where its source is", p.name)
+		return "", fmt.Errorf("%s is under the MPL, and the location of its source is unknown", p.name)
 	}
 	folders := strings.Split(repository, "/")
 	return fmt.Sprintf("https://github.com/%s, %s, unchanged", strings.Join(folders[:2], "/"), p.version), nil
@@ -60,14 +60,14 @@ This file names it, with the terms of each. It is generated (make generate);
 "castellan version --licenses" prints it.
 `
 
-// write prints the list of parts and then each text once, with those it belongs to.
+// write prints the list of parts and then each text once, with the parts that it belongs to.
 func write(w io.Writer, parts []part) error {
 	fmt.Fprint(w, head, "\n")
 	owners := map[string][]string{}
 	var order []string
 	for _, one := range parts {
 		if len(one.kinds) == 0 {
-			return fmt.Errorf("%s %s: no licence that is known (tools/notices/licences.go)", one.name, one.version)
+			return fmt.Errorf("%s %s: no recognised licence (tools/notices/licences.go)", one.name, one.version)
 		}
 		title := strings.TrimSpace(one.name + " " + one.version)
 		fmt.Fprintf(w, "%s: %s", title, strings.Join(slices.Sorted(maps.Keys(one.kinds)), ", "))

@@ -1,9 +1,9 @@
-// Notices writes the file THIRD_PARTY_NOTICES: which modules of others are linked into a program, under which licence,
-// and the texts that have to travel with it. A module without a licence that is known here ends it with an error.
+// Notices writes the file THIRD_PARTY_NOTICES: the third-party modules linked into a program, their licences, and the
+// texts that must be distributed with it. A module without a recognised licence ends it with an error.
 //
-// What is linked is what "go list -deps" says of the program for the systems that the image is built for. The texts are
-// those in the module cache: the files of a licence in each linked package's folder, and in all above it up to the root
-// of its module.
+// The linked modules are those that "go list -deps" reports for the program on the systems of the image. The texts are
+// those in the module cache: the licence files in each linked package's folder, and in all folders above it up to the
+// root of its module.
 package main
 
 import (
@@ -25,8 +25,8 @@ import (
 // targets are the architectures of the image; Linux without C, as the Dockerfile builds.
 var targets = []string{"amd64", "arm64"}
 
-// data lies in the repository and not in a module, or is data inside a module with terms of its own. file is relative
-// to the root of the repository.
+// data is in the repository and not in a module, or is data inside a module with separate terms. file is relative to
+// the root of the repository.
 var data = []part{
 	{name: "country-flag-icons", what: "the flags of countries in web/flags", file: "web/flags/LICENSE"},
 	{name: "Unicode CLDR", what: "the names of countries in domain/kit/geo", file: "domain/kit/geo/LICENSE"},
@@ -36,10 +36,10 @@ var data = []part{
 			"https://creativecommons.org/licenses/by-sa/4.0/"},
 }
 
-// part is something of others that is linked in or embedded.
+// part is a third-party part that is linked or embedded.
 type part struct {
 	name, version, what string
-	file, text          string // of data: where its terms stand, or the terms
+	file, text          string // of data: the file with its terms, or the terms
 	texts               map[string]bool
 	kinds               map[string]bool
 }
@@ -78,7 +78,7 @@ func run(root, program string) error {
 	return os.WriteFile(filepath.Join(root, program, "THIRD_PARTY_NOTICES"), out.Bytes(), 0o644)
 }
 
-// pkg is what is asked of "go list".
+// pkg is the requested output of "go list".
 type pkg struct {
 	Dir      string
 	Standard bool
@@ -88,7 +88,7 @@ type pkg struct {
 	}
 }
 
-// linked is every module whose packages the program links, with their licences, and the standard library.
+// linked returns every module whose packages the program links, with their licences, and the standard library.
 func linked(root, program string) ([]part, error) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -149,7 +149,7 @@ func list(root, program, arch string) ([]pkg, error) {
 
 var licenceFile = regexp.MustCompile(`(?i)^(.*-)?(licen[cs]e|copying|copyright|notice|patents)([.-].*)?$`)
 
-// read takes the licence files of a folder.
+// read reads the licence files of a folder.
 func (p *part) read(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -164,7 +164,7 @@ func (p *part) read(dir string) error {
 			return err
 		}
 		if strings.Contains(entry.Name(), "3RD-PARTY") {
-			p.keep(string(text)) // what the module holds of others; it says nothing of the module's own terms
+			p.keep(string(text)) // third-party contents of the module; not the module's own terms
 			continue
 		}
 		p.add(string(text))

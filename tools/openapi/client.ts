@@ -1,6 +1,6 @@
-// What an integrator writes with the types of docs/openapi.json: log in with a
-// code from the outbox of development mode, list the sessions, log out. Each step
-// that does not go as it should ends the program with an error.
+// An integrator's program with the types of docs/openapi.json: log in with a
+// code from the outbox of development mode, list the sessions, log out. Each failed
+// step ends the program with an error.
 
 import createClient from 'openapi-fetch';
 import type { components, paths } from './api.js';
@@ -55,7 +55,7 @@ if (ended.error) fail('logout', ended.response.status, ended.error);
 const after = await api.GET('/auth/sessions', { headers });
 if (after.error?.code !== 'TOKEN_REVOKED') fail('after the logout', after.response.status, after.error);
 
-// What must compile, though nothing sends it here: a device's key, texts by
+// Values that must compile, although they are not sent: a device's key, texts by
 // language, and pairs of methods.
 export const device: components['schemas']['AddDeviceRequest'] = {
   brand: 'Google',

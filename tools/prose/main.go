@@ -1,10 +1,10 @@
-// Command prose checks the English of the project: comments, documents, the texts of the published
-// interface and of the console. The rules are those of docs/style.md.
+// Command prose checks the English of the project: comments, documents, the texts of the published interface and of the
+// console. The rules are those of docs/style.md.
 //
 // Usage: prose [-limit FILE] [-count] [-only FOLDER] ROOT
 //
-// A finding is printed as FILE:LINE: RULE: SENTENCE. The exit status is 1 when a folder has more findings than the
-// limits file permits. It is also 1 when a folder has fewer: lower its number, so that the gain is kept.
+// A finding is printed as FILE:LINE: RULE: SENTENCE. The exit status is 1 if a folder has more findings than the limits
+// file permits. It is also 1 if a folder has fewer: lower its number to keep the improvement.
 package main
 
 import (
@@ -66,7 +66,7 @@ func main() {
 	}
 }
 
-// folder is the part of the tree that a limit is for.
+// folder returns the part of the tree that a limit applies to.
 func folder(file string) string { return path.Dir(file) }
 
 // readLimits reads lines of a number, a tab and a folder. An empty name means no limits.
@@ -91,7 +91,7 @@ func readLimits(name string) (map[string]int, error) {
 	return limits, nil
 }
 
-// lintTree checks every file that version control knows.
+// lintTree checks every file under version control.
 func lintTree(root, only string) ([]finding, error) {
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = root

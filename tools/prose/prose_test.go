@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each bad text breaks exactly the rule that is named, and each good text breaks none.
+// Each bad text breaks exactly the named rule, and each good text breaks none.
 func TestJudge(t *testing.T) {
 	long := strings.Repeat("word ", 31) + "."
 	for _, c := range []struct{ file, text, rule string }{

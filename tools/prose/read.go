@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// paragraph is a text that is read as a whole, and the line where it begins.
+// paragraph is a text that is read as a whole, and its first line.
 type paragraph struct {
 	line int
 	text string
 }
 
-// reader is how the texts of a file are found; nil for a file without texts of ours.
+// reader returns the function that finds the texts of a file; nil for a file without our own texts.
 func reader(file string) func(string) []paragraph {
 	switch {
 	case strings.Contains(file, "testdata/"), strings.HasPrefix(file, "web/console/"),
@@ -73,8 +73,8 @@ func commented(text string) (all []paragraph) {
 	return all
 }
 
-// paragraphs joins lines up to an empty one; a line for which code answers true is left out. An item of a list
-// begins a paragraph.
+// paragraphs joins lines up to an empty one; it skips a line for which code returns true. An item of a list begins a
+// paragraph.
 func paragraphs(lines []string, start int, code func(string) bool) (all []paragraph) {
 	var now []string
 	from := start
@@ -103,12 +103,12 @@ func paragraphs(lines []string, start int, code func(string) bool) (all []paragr
 	return all
 }
 
-// never is the rule of texts without lines of code.
+// never is the rule for texts without lines of code.
 func never(string) bool { return false }
 
 var item = regexp.MustCompile(`^(?:[-*+] |\d+\. |#+ |> )`)
 
-// written reads Markdown: blocks of code are left out, a cell of a table is a paragraph.
+// written reads Markdown: blocks of code are skipped, and a cell of a table is a paragraph.
 func written(text string) (all []paragraph) {
 	fenced := false
 	var lines []string
@@ -139,7 +139,7 @@ var (
 	literal     = regexp.MustCompile("'((?:[^'\\\\]|\\\\.)*)'|\"((?:[^\"\\\\]|\\\\.)*)\"|`((?:[^`\\\\]|\\\\.)*)`")
 )
 
-// scripted reads the comments of TypeScript and JavaScript that have a line of their own.
+// scripted reads the comments of TypeScript and JavaScript that are on a separate line.
 func scripted(text string) (all []paragraph) {
 	var lines []string
 	for _, line := range strings.Split(text, "\n") {

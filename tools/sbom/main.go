@@ -1,9 +1,9 @@
-// Sbom writes the bill of materials of the program: CycloneDX 1.6 in JSON, beside the binary that it tells of.
+// Sbom writes the bill of materials of the program, CycloneDX 1.6 in JSON, beside the binary that it describes.
 //
-// What is linked is what the Go linker wrote into the binary (debug/buildinfo), so nothing is guessed from go.mod. The
-// licences are those of THIRD_PARTY_NOTICES, which stands beside the program's source; a module without one ends it
-// with an error. One binary always gives the same bytes: there is no time in it, and its number is made of the
-// binary's hash.
+// The linked modules are those that the Go linker wrote into the binary (debug/buildinfo), so nothing is guessed from
+// go.mod. The licences are those of THIRD_PARTY_NOTICES, which is beside the program's source; a module without one
+// ends it with an error. One binary always gives the same bytes: the output contains no time, and its number is derived
+// from the binary's hash.
 package main
 
 import (
@@ -57,7 +57,7 @@ func run(binary, version, notices, out string) error {
 	return os.WriteFile(out, append(text, '\n'), 0o644)
 }
 
-// The parts of CycloneDX 1.6 that are used, in its order.
+// The parts of CycloneDX 1.6 in use, in its order.
 type (
 	bill struct {
 		Format       string       `json:"bomFormat"`
@@ -87,7 +87,7 @@ type (
 	licence struct {
 		Licence struct {
 			ID   string `json:"id,omitempty"`   // of SPDX
-			Name string `json:"name,omitempty"` // where SPDX tells more kinds apart than the notices do
+			Name string `json:"name,omitempty"` // if SPDX distinguishes more kinds than the notices do
 		} `json:"license"`
 	}
 	dependency struct {
@@ -98,7 +98,7 @@ type (
 
 var noticed = regexp.MustCompile(`(?m)^(\S+) (v\S+): ([^;\n]+)`)
 
-// licencesOf are the kinds of licence by "module version".
+// licencesOf returns the kinds of licence by "module version".
 func licencesOf(notices string) map[string][]string {
 	found := map[string][]string{"std": {"BSD"}}
 	for _, line := range noticed.FindAllStringSubmatch(notices, -1) {
@@ -153,7 +153,7 @@ func billOf(info *debug.BuildInfo, sum [32]byte, version string, known map[strin
 	return b, nil
 }
 
-// serial is a UUID of version 8 (RFC 9562) made of the hash of the binary.
+// serial returns a UUID of version 8 (RFC 9562) derived from the hash of the binary.
 func serial(sum [32]byte) string {
 	u := sum[:16]
 	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80

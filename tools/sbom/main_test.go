@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A binary that is built here gets a bill that names what it links, and the same one twice.
+// A binary built here gets a bill with its linked modules, and the same bill twice.
 func TestBillOfABinary(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "deploylint")
@@ -61,7 +61,7 @@ func TestBillOfABinary(t *testing.T) {
 	}
 }
 
-// valid holds a bill to what the schema of CycloneDX 1.6 requires of the parts that are used.
+// valid checks a bill against the requirements of the CycloneDX 1.6 schema for the parts in use.
 func valid(t *testing.T, text []byte) {
 	t.Helper()
 	var b struct {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Every amount that the interface takes has the one field for amounts (console/src/kit/amountinput.tsx), and no screen
-// has a number input of its own or changes what somebody types.
+// Every amount in the interface uses the one field for amounts (console/src/kit/amountinput.tsx), and no screen has a
+// number input of its own or changes what a user types.
 func TestAmountFields(t *testing.T) {
 	names := amountsOfRequests(t)
 	fields := map[string]int{}
@@ -77,9 +77,9 @@ var (
 	element    = regexp.MustCompile(`<([A-Z]\w*)`)
 )
 
-// amountFields are the fields for amounts in a script, by name, and what is wrong with its number inputs.
+// amountFields returns the fields for amounts in a script, by name, and the errors of its number inputs.
 func amountFields(text string, names []string) (found, wrong []string) {
-	// tag is the element whose attributes a place is among.
+	// tag is the element that contains an attribute's position.
 	tag := func(at int) string {
 		all := element.FindAllStringSubmatch(text[:at], -1)
 		if len(all) == 0 {
@@ -124,7 +124,7 @@ func amountFields(text string, names []string) (found, wrong []string) {
 	return found, wrong
 }
 
-// enclosing is the end of the literal that a place of a script is in.
+// enclosing returns the end of the literal around a position in a script.
 func enclosing(text string, at int) int {
 	depth := 0
 	if strings.ContainsRune("{[", rune(text[at])) {
@@ -143,7 +143,7 @@ func enclosing(text string, at int) int {
 	return len(text)
 }
 
-// amountsOfRequests are the names of all fields of bodies and queries that the interface describes as Amount.
+// amountsOfRequests returns the names of all fields of bodies and queries that the interface describes as Amount.
 func amountsOfRequests(t *testing.T) []string {
 	t.Helper()
 	var api struct {

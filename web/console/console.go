@@ -22,10 +22,10 @@ var manifest = func() Manifest {
 	return m
 }()
 
-// Built gives the manifest; ok is false in a program that was built without the console.
+// Built returns the manifest; ok is false in a program that was built without the console.
 func Built() (m Manifest, ok bool) { return manifest, true }
 
-// Notices are the licences of what the console is built with.
+// Notices returns the licences of the console's dependencies.
 func Notices() string {
 	text, err := embedded.ReadFile("NOTICES")
 	if err != nil {
@@ -34,8 +34,8 @@ func Notices() string {
 	return string(text)
 }
 
-// File gives a file of the console as it was compressed: br or gz. ok is false for
-// every name that the manifest does not have. The caller must not change body.
+// File returns a file of the console in its compressed form: br or gz. ok is false for every name that is not in the
+// manifest. The caller must not change body.
 func File(name, coding string) (body []byte, ok bool) {
 	if _, ok := manifest.Files[name]; !ok {
 		return nil, false

@@ -23,8 +23,8 @@ import (
 
 const sources = "../../console"
 
-// What is embedded was built from the sources beside it. Node is not needed to see that:
-// a manifest has the hash of all that the output was made of (tools/console, Sources).
+// The embedded output was built from the sources beside it. The check needs no Node: the manifest has the hash of all
+// inputs of the output (tools/console, Sources).
 func TestOutputBelongsToItsSources(t *testing.T) {
 	sum := sha256.New()
 	root := os.DirFS(sources)
@@ -52,8 +52,8 @@ func TestOutputBelongsToItsSources(t *testing.T) {
 	}
 }
 
-// Each file of the manifest is there in both codings, with the bytes that it names, and
-// nothing else is. All of it adds at most 1.2 MB to the program.
+// Each file of the manifest exists in both encodings, with the bytes that it names, and there are no other files. All
+// of it adds at most 1.2 MB to the program.
 func TestFilesAreThoseOfTheManifest(t *testing.T) {
 	m, _ := console.Built()
 	all := 0
@@ -97,7 +97,7 @@ func TestFilesAreThoseOfTheManifest(t *testing.T) {
 	}
 }
 
-// Every language has the same texts, and the screens ask for no other.
+// Every language has the same texts, and the screens use no others.
 func TestTexts(t *testing.T) {
 	texts := map[string]map[string]string{}
 	for _, language := range []string{"en", "tr", "ar"} {
@@ -150,7 +150,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Amounts are texts of the service: no screen makes a number of one.
+// Amounts are texts of the service: no screen converts one to a number.
 func TestNoScreenCounts(t *testing.T) {
 	counting := regexp.MustCompile(`\b(Number|parseFloat|parseInt)\(`)
 	for _, name := range scripts(t) {

@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// Each endpoint of the interface is used by a screen, or stands in console/unused.txt with
-// its reason. A screen uses an endpoint when it names its path, and its method unless that
-// is GET.
+// Each endpoint of the interface is used by a screen, or is in console/unused.txt with its reason. A screen uses an
+// endpoint when it names its path, and its method unless that is GET.
 func TestEndpointsAreUsed(t *testing.T) {
 	var api struct {
 		Paths map[string]map[string]any `json:"paths"`
@@ -27,13 +26,13 @@ func TestEndpointsAreUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	screens := map[string]string{}
-	client := "../static/castellan-client.js" // the console's writes and challenges go by it
+	client := "../static/castellan-client.js" // the console's writes and challenges use it
 	for _, name := range append(scripts(t), client) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if filepath.Base(name) != "screens.ts" { // these name what a screen needs, not what it asks
+		if filepath.Base(name) != "screens.ts" { // these name what a screen needs, not what it requests
 			screens[name] = string(text)
 		}
 	}
@@ -70,7 +69,7 @@ func names(screens map[string]string, method, path string) bool {
 	return false
 }
 
-// unused are the endpoints of console/unused.txt, with their reasons.
+// unused returns the endpoints of console/unused.txt, with their reasons.
 func unused(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(sources, "unused.txt"))

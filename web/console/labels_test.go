@@ -16,8 +16,7 @@ import (
 	"testing"
 )
 
-// Every action that the code writes to the audit has a name in three languages. TestTexts
-// compares the languages.
+// Every action that the code writes to the audit has a name in three languages. TestTexts compares the languages.
 func TestAuditActionsHaveNames(t *testing.T) {
 	names := englishTexts(t)
 	found := auditActions(t)
@@ -36,7 +35,7 @@ func TestAuditActionsHaveNames(t *testing.T) {
 	}
 }
 
-// Every parameter that the service reads says in words what its object looks like.
+// Every parameter that the service reads describes the shape of its object.
 func TestParametersHaveShapes(t *testing.T) {
 	shapes, err := os.ReadFile(filepath.Join(sources, "src/content/shape.ts"))
 	if err != nil {
@@ -57,7 +56,7 @@ func TestParametersHaveShapes(t *testing.T) {
 	}
 }
 
-// Every state that has a tone has a name, and so has every status of the queue of withdrawals.
+// Every state with a tone has a name, and so has every status of the queue of withdrawals.
 func TestStatesHaveNames(t *testing.T) {
 	names := englishTexts(t)
 	text, err := os.ReadFile(filepath.Join(sources, "src/kit/show.tsx"))
@@ -99,9 +98,8 @@ func englishTexts(t *testing.T) map[string]string {
 
 var actionForm = regexp.MustCompile(`^[A-Z]+(_[A-Z]+)*$`)
 
-// auditActions are the texts in the form of an action that the code gives to an audit row:
-// a constant or a table whose name begins with "act", an action of a challenge, a member
-// Action, and an argument beside the actor.
+// auditActions returns the texts in the form of an action that the code gives to an audit row. They are a constant or a
+// table whose name begins with "act", an action of a challenge, a member Action, and an argument beside the actor.
 func auditActions(t *testing.T) []string {
 	t.Helper()
 	found := map[string]bool{}

@@ -2,10 +2,10 @@
 
 package console
 
-// Built gives the manifest; ok is false in a program that was built without the console.
+// Built returns the manifest; ok is false in a program that was built without the console.
 func Built() (m Manifest, ok bool) { return Manifest{}, false }
 
-// File knows no file here.
+// File finds no file here.
 func File(name, coding string) (body []byte, ok bool) { return nil, false }
 
 // Notices is empty here.

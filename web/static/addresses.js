@@ -1,4 +1,4 @@
-/** The withdrawal address book. An addition runs at once, or behind a challenge where the operator configured one. */
+/** The withdrawal address book. An addition runs at once, or behind a challenge if the operator configured one. */
 
 import { $, h, busy, instant } from './dom.js';
 import { t, moment } from './texts.js';
@@ -18,7 +18,7 @@ export class Addresses {
     document.addEventListener('languagechanged', () => this.#draw());
   }
 
-  /** Forgets the account's list. */
+  /** Clears the account's list. */
   clear() {
     this.#list = undefined;
     this.#draw();

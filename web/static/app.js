@@ -1,5 +1,5 @@
 /** The demonstration page: log in, answer the challenge, hold the session and guard the account, log out. This file
- *  owns the steps; what stands in a step has a file of its own. */
+ *  owns the steps; the content of each step has a separate file. */
 
 import { CastellanClient } from './castellan-client.js';
 import { Addresses } from './addresses.js';
@@ -17,7 +17,7 @@ import { $ } from './dom.js';
 import { tabs } from './tabs.js';
 import { t, language, languageSwitch, translate } from './texts.js';
 
-// This file lies in <base>/static/: the page works below any base path.
+// This file is in <base>/static/: the page works below any base path.
 const base = new URL('..', import.meta.url);
 const log = new EventLog($('log'), $('log-empty'));
 const client = new CastellanClient({ baseUrl: base.href, fetch: log.fetch, headers: { 'accept-language': language() } });
@@ -26,17 +26,17 @@ const outbox = new Outbox({
   onUse: (item) => challenge?.fill(String(item.channel).toUpperCase(), item.code),
 });
 
-/** What the views get of the page. */
+/** The part of the page that the views receive. */
 const page = {
   base, client, say, fail, show, leave, verify, read, note: showNotice, clear: clearNotices,
   fill: (channel, code) => challenge?.fill(channel, code),
-  /** A client with the same language whose requests are not in the log: for asking every few seconds. */
+  /** A client with the same language whose requests are not logged: for polling every few seconds. */
   quiet: new CastellanClient({ baseUrl: base.href, headers: client.headers }),
 };
 
 const STEPS = { login: 0, reset: 0, challenge: 1, renew: 1, ended: 1, session: 2 };
 
-/** The challenge that has the page: {flow, what, settled}. settled hears its outcome, or undefined. */
+/** The current challenge of the page: {flow, what, settled}. settled receives its outcome, or undefined. */
 let current;
 let challenge, session, busyLogin = false;
 let authenticator, devices, passwords, notifications, countries, addresses, chooseTab;
@@ -45,13 +45,13 @@ function say(text) {
   $('announcer').textContent = text;
 }
 
-/** Tells of a refusal. One that says that the session is over leads back to the login. */
+/** Shows a refusal. If the session is over, the page returns to the login. */
 function fail(error, form) {
   if (error.status === 401 && session && !error.code.startsWith('DEVICE_')) leave('sessionGone');
   else showError(error, form);
 }
 
-/** Reads something of the account, such as a list. Where that is refused it says so, and there is nothing. */
+/** Reads data of the account, such as a list. A refusal is shown, and the result is undefined. */
 async function read(path) {
   try {
     return (await client.request('GET', path, { headers: { 'x-auth': client.xAuth } })).data;
@@ -72,9 +72,9 @@ function show(step) {
 }
 
 /**
- * Runs an operation that a challenge may guard: the challenge takes the page until it is over. Resolves with the
- * outcome of a success, and with undefined when it came to nothing; the person was told why.
- * @param {string} what text of what is asked for @param {() => Promise<Flow>} begin @param {HTMLFormElement} [form]
+ * Runs an operation that a challenge may guard: the challenge occupies the page until it is over. Resolves with the
+ * outcome of a success, and otherwise with undefined, after the page has shown the reason.
+ * @param {string} what text of the requested operation @param {() => Promise<Flow>} begin @param {HTMLFormElement} [form]
  */
 async function verify(what, begin, form) {
   clearNotices();
@@ -134,7 +134,7 @@ function succeeded(outcome) {
   settled(outcome);
 }
 
-/** The end without what was asked for. `shownEnd` keeps the reason for a language switch. */
+/** The end without a success. `shownEnd` keeps the reason for a language switch. */
 let shownEnd;
 
 function ended(error) {
@@ -160,7 +160,7 @@ function settle() {
   authenticator.offer(false);
 }
 
-/** Away from a challenge: to the account, or to the login. */
+/** Leaves a challenge: to the account, or to the login. */
 function back() {
   if (!session) return leave();
   clearNotices();
@@ -185,7 +185,7 @@ function enter(outcome) {
   show('session');
 }
 
-/** Back to the login, with a word on why. */
+/** Returns to the login, with the reason. */
 function leave(reason = '') {
   clearNotices();
   session?.stop();

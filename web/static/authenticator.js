@@ -1,5 +1,5 @@
 /** The authenticator app: its setup with the QR code and the recovery codes, its end, its recovery; and beside the page
- *  a demonstration of the app itself, which computes codes (RFC 6238) from the secret that was just shown. */
+ *  a demonstration of the app itself, which computes codes (RFC 6238) from the secret shown last. */
 
 import { $, h, busy, clock, copy } from './dom.js';
 import { t } from './texts.js';
@@ -45,7 +45,7 @@ export class Authenticator {
     this.#label();
   }
 
-  /** Takes what was shown once off the page. The demonstration of the app keeps its secret, as a phone would. */
+  /** Removes the values that are shown once. The demonstration of the app keeps its secret, as a phone would. */
   clear() {
     this.#shown = undefined;
     $('recover-form').reset();
@@ -85,7 +85,7 @@ export class Authenticator {
     $('totp-result-title').focus();
   }
 
-  // What the setup or the recovery brought: the QR code, the secret, and once only the recovery codes.
+  // The result of the setup or the recovery: the QR code, the secret, and once only the recovery codes.
   #draw() {
     const shown = this.#shown;
     $('totp-result').hidden = !shown;
@@ -111,7 +111,7 @@ export class Authenticator {
       h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', dataset: { testid: 'totp-kept' }, on: { click: () => this.clear() } }, t('kept'))));
   }
 
-  // Only the recovery codes go on paper (style.css).
+  // Only the recovery codes are printed (style.css).
   #print() {
     document.body.classList.add('printing');
     print();

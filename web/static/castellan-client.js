@@ -3,21 +3,22 @@
  *
  *   const client = new CastellanClient({ baseUrl: 'https://id.example.com' });
  *   const flow = await client.login({ countryCode: '90', phoneNumber: '5550001122', password });
- *   flow.methods;                                  // what to ask the person for, with deadlines
+ *   flow.methods;                                  // the methods to answer, with deadlines
  *   await flow.complete(flow.methods[0].id, 'SMS', '123456');   // until flow.done settles
  *   const { success, data, headers } = await flow.done;         // LOGIN: data.sessionKey, headers['x-auth']
  *
- * A challenge has one outcome and three doors to it: the answer of the last completion, the socket /2fa, and the
- * result endpoint. A Flow watches all three and reports the outcome once, whichever door is first. It listens on the
- * socket and falls back to long polling by itself when the socket does not open or does not stay.
+ * A challenge has one outcome, which arrives by three paths: the answer of the last completion, the socket /2fa, and
+ * the result endpoint. A Flow watches all three and reports the outcome once, whichever path is first. It listens on the
+ * socket and falls back to long polling automatically if the socket does not open or breaks.
  *
  * The service answers the socket's sub-protocol p-auth, as browsers demand. The answer headers p-auth, x-auth, ot-auth and retry-after must be readable: across origins the service has to
  * list yours (http.cors_origins). Browsers need AbortSignal.any (2023 or later).
  *
  * @typedef {{success: boolean, data?: object, headers: Record<string, string>, code?: string, message?: string}} Outcome
+ *
  * @typedef {{id: string, name: 'SMS'|'MAIL'|'TOTP'|'PUSH', hint?: string, matchNumber?: string,
  *   lifetime: number, expiresAt: number, renewAt: number, complete: boolean}} Method  Times are this machine's epoch ms,
- *   lifetime is ms; renewAt 0: never. matchNumber is to be shown beside a PUSH: the device asks for it.
+ *   lifetime is ms; renewAt 0: never. Show matchNumber beside a PUSH: the device requires it.
  */
 
 const COMPLETE = '/auth/2fa/challenge/complete';
@@ -25,14 +26,14 @@ const RENEW = '/auth/2fa/challenge/renew';
 const RESULT = '/auth/2fa/challenge/result';
 const RENEW_CUTOFF_MS = 120_000; // the service renews nothing in the last two minutes of a challenge
 const GRACE_MS = 120_000; // how long a p-auth outlives its challenge by default
-const REQUEST_MS = 40_000; // longer than any wait the service promises
+const REQUEST_MS = 40_000; // longer than any wait that the service promises
 const OPEN_MS = 5_000; // a socket that has not opened by then is given up
-const LINGER_MS = 3_000; // after the outcome the socket may still bring its copy; then it is closed
+const LINGER_MS = 3_000; // after the outcome the socket may still deliver its copy; then it is closed
 const REOPEN_LIMIT = 3;
 
-/** A refusal of the service (RFC 9457 problem): `code` is the stable contract, `message` localized text, `attemptsLeft`
- *  comes with OTP_INVALID, `retryAfter` is in seconds (0: none named), `nonce` asks a device to sign again. No answer at
- *  all is code NETWORK, status 0. */
+/** A refusal of the service (RFC 9457 problem). `code` is the stable contract, `message` is localized text. `attemptsLeft`
+ *  comes with OTP_INVALID. `retryAfter` is in seconds (0: not given). `nonce` requires a new signature of the device.
+ *  A missing answer has the code NETWORK and the status 0. */
 export class CastellanError extends Error {
   constructor(status, problem, retryAfter = 0, cause = undefined) {
     super(problem?.message || problem?.detail || problem?.title || `HTTP ${status}`, { cause });
@@ -45,7 +46,7 @@ export class CastellanClient {
   #fetch;
 
   /** @param {{baseUrl?: string, fetch?: typeof fetch, headers?: Record<string, string>}} [options]
-   *  headers go with every request (accept-language, for instance). */
+   *  headers are sent with every request (accept-language, for instance). */
   constructor({ baseUrl = globalThis.location?.origin, fetch = globalThis.fetch, headers = {} } = {}) {
     this.baseUrl = String(baseUrl).replace(/\/+$/, '');
     this.headers = headers;
@@ -60,15 +61,15 @@ export class CastellanClient {
     return this.start('POST', '/auth/login', credentials, { xAuth: '' });
   }
 
-  /** Starts any operation that answers {challenge}. One that is not guarded has simply run: its flow is already done.
-   *  @param {object|string} [body] for GET: query parameters; a string is sent as it is
+  /** Starts any operation that answers {challenge}. An unguarded operation has run: its flow is already done.
+   *  @param {object|string} [body] for GET: query parameters; a string is sent unchanged
    *  @returns {Promise<Flow>} */
   async start(method, path, body, { xAuth = this.xAuth, headers: more = {} } = {}) {
     const { data, headers } = await this.request(method, path, { body, headers: xAuth ? { 'x-auth': xAuth, ...more } : more });
     return new Flow(this, data, headers);
   }
 
-  /** @returns {Promise<object[]>} the caller's sessions, the one in use marked `current` */
+  /** @returns {Promise<object[]>} the caller's sessions, the present one marked `current` */
   async sessions() {
     return (await this.request('GET', '/auth/sessions', { headers: { 'x-auth': this.xAuth } })).data;
   }
@@ -84,7 +85,7 @@ export class CastellanClient {
     this.xAuth = '';
   }
 
-  /** One request; a body that is a string is sent as it is. @throws {CastellanError}
+  /** One request; a string body is sent unchanged. @throws {CastellanError}
    *  @returns {Promise<{data: any, headers: Headers}>} */
   async request(method, path, { body, headers = {}, signal } = {}) {
     const timeout = AbortSignal.timeout(REQUEST_MS);
@@ -102,7 +103,7 @@ export class CastellanClient {
     try {
       response = await this.#fetch(this.baseUrl + path, init);
       const text = await response.text();
-      // A cut-off success must not pass for an empty one: the outcome could be in it.
+      // A truncated success must not pass for an empty one: the outcome could be in it.
       data = response.ok ? JSON.parse(text || '{}') : parse(text) ?? {};
     } catch (cause) {
       throw new CastellanError(0, { code: 'NETWORK', message: 'the service could not be reached' }, 0, cause);
@@ -121,16 +122,16 @@ export class CastellanClient {
  *   method     {methodId, method, via}        a method was completed, once per method
  *   done       {...Outcome, via}              via: 'complete', 'socket', 'result' or 'start'
  *   closed     CastellanError                 ended without an outcome; `done` rejects with the same
- *   error      CastellanError                 a door failed for now; the flow goes on
+ *   error      CastellanError                 a path failed temporarily; the flow goes on
  *   transport  {name, code?}                  'socket', 'lost' or 'poll'; code is the socket's close code
- *   message    the socket's frame as sent, repeats included
+ *   message    the socket's frame as sent, including repetitions
  */
 export class Flow extends EventTarget {
   #client; #socket; #resolve; #reject; #ending;
   #over = false; #polling = false; #inFlight = 0; #reopened = 0;
   #abort = new AbortController();
 
-  /** Made by CastellanClient.start. */
+  /** Created by CastellanClient.start. */
   constructor(client, data, headers) {
     super();
     this.#client = client;
@@ -163,7 +164,8 @@ export class Flow extends EventTarget {
       if (data.execResult) this.#finish({ ...data.execResult, headers: tokens(headers) }, 'complete');
       return data;
     } catch (error) {
-      // Only the result endpoint knows whether such a refusal hides an outcome (another method may have brought it).
+      // Only the result endpoint can decide whether such a refusal hides an outcome, which another method may have
+      // produced.
       if (['CHALLENGE_CLOSED', 'CHALLENGE_EXPIRED', 'TOKEN_EXPIRED'].includes(error.code)) this.#poll();
       throw error;
     } finally {
@@ -171,7 +173,7 @@ export class Flow extends EventTarget {
     }
   }
 
-  /** Has a new code sent (SMS and MAIL) and moves the deadlines in `methods`.
+  /** Requests a new code (SMS and MAIL) and moves the deadlines in `methods`.
    *  @throws {CastellanError} RENEW_TOO_EARLY (retryAfter), RENEW_CLOSED, RENEW_NOT_SUPPORTED, … */
   async renew(methodId, method) {
     const { data } = await this.#post(RENEW, { methodId, method });
@@ -179,7 +181,7 @@ export class Flow extends EventTarget {
     return data.challenge;
   }
 
-  /** What a renew button should show now. @param {Method} method @returns {'none'|'early'|'open'|'closed'} */
+  /** The present state for a renew button. @param {Method} method @returns {'none'|'early'|'open'|'closed'} */
   renewal(method, now = Date.now()) {
     if (!method.renewAt) return 'none';
     if (method.complete || this.#over || this.expiresAt - now < RENEW_CUTOFF_MS) return 'closed';
@@ -197,7 +199,7 @@ export class Flow extends EventTarget {
     return this.#client.request('POST', path, { body, headers: { 'p-auth': this.pAuth } });
   }
 
-  // `expire` counts from the answer that carries it, `renewStart` from the start of the challenge for ever.
+  // `expire` counts from the answer that carries it; `renewStart` always counts from the start of the challenge.
   #take(list) {
     const now = Date.now();
     for (const { id, name, hint, expire, renewStart, matchNumber } of list) {
@@ -226,10 +228,10 @@ export class Flow extends EventTarget {
   #lost(code, opened) {
     if (this.#over) return;
     this.#emit('transport', { name: 'lost', code });
-    if (code === 4401) { // p-auth has expired: no door answers any more
+    if (code === 4401) { // p-auth has expired: no path answers any more
       this.#end(new CastellanError(401, { code: 'TOKEN_EXPIRED', message: 'the challenge is over' }));
     } else if (opened && ![4410, 4429].includes(code) && this.#reopened++ < REOPEN_LIMIT) {
-      // 1012 (a node restarts) or a lost link: come back spread out; the service replays what was missed.
+      // 1012 (a node restarts) or a lost link: reconnect after a random delay; the service replays the missed events.
       setTimeout(() => this.#over || this.#listen(), this.#reopened * (250 + 500 * Math.random()));
     } else { // never opened, 4429 (too many sockets), or 4410: expired or closed, and the result says which
       this.#poll();
@@ -267,7 +269,7 @@ export class Flow extends EventTarget {
         if (!passing || (!pending && asked > this.expiresAt + GRACE_MS)) return void this.#end(error);
         failures = pending ? 0 : failures + 1;
         if (!pending) this.#emit('error', error);
-        const held = pending && Date.now() - asked > 1000; // the service waited for us: ask again at once
+        const held = pending && Date.now() - asked > 1000; // the service held the request: send it again at once
         if (!held) await pause(Math.max(error.retryAfter, Math.min(2 ** failures, 15)) * 1000, this.#abort.signal);
       }
     }
@@ -293,7 +295,7 @@ export class Flow extends EventTarget {
   #end(error) {
     if (this.#over) return;
     this.#ending = error;
-    if (this.#inFlight) return; // a completion under way may still bring the outcome
+    if (this.#inFlight) return; // a completion under way may still return the outcome
     this.#over = true;
     this.#reject(error);
     this.#emit('closed', error);

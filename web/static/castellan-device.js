@@ -12,15 +12,15 @@
  *   for (const item of await device.ongoing(client)) await device.answer(client, item, 'APPROVED');
  *
  * Each request carries a proof in the header device-signature: a compact JWS over method, target, the body's hash and a
- * text that is never used again, and for an answer over the challenge, its method and the decision as well. The service
- * believes the public key that the enrolment left there, and nothing else; no session is needed to answer.
+ * text that is never used again. For an answer it also covers the challenge, its method and the decision. The service
+ * trusts only the public key from the enrolment; no session is needed to answer.
  *
- * WebCrypto wants a secure context: https, or this machine. IndexedDB can be emptied by its owner and by some browsers
- * after weeks without a visit; such a device is enrolled anew, and the old one removed.
+ * WebCrypto needs a secure context: https, or this machine. The owner can clear IndexedDB, and some browsers clear it
+ * after weeks without a visit; such a device is enrolled again, and the old one removed.
  */
 
 const KEY = { name: 'ECDSA', namedCurve: 'P-256' };
-const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' }; // WebCrypto gives r and s in 64 bytes, as a JWS wants them
+const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' }; // WebCrypto gives r and s in 64 bytes, as a JWS needs them
 const DEVICES = '/auth/devices';
 const ONGOING = '/auth/2fa/challenge/ongoing';
 const COMPLETE = '/auth/2fa/challenge/complete';
@@ -38,14 +38,14 @@ async function hash(text) {
 }
 
 export class Device {
-  /** Made by create and loadDevice. @param {CryptoKeyPair} keys */
+  /** Created by create and loadDevice. @param {CryptoKeyPair} keys */
   constructor({ keys, audience, deviceId = '', owner = '' }) {
     this.keys = keys;
-    /** The service's public base URL (http.public_url), without a slash at its end: proofs name it. */
+    /** The service's public base URL (http.public_url), without a trailing slash: proofs name it. */
     this.audience = audience.replace(/\/+$/, '');
-    /** What the service calls the device; empty until the enrolment is complete. */
+    /** The service's id of the device; empty until the enrolment is complete. */
     this.deviceId = deviceId;
-    /** Whatever the page wants to remember about whose it is. */
+    /** The page's own note on the owner of the device. */
     this.owner = owner;
   }
 
@@ -60,7 +60,7 @@ export class Device {
     return { crv, kty, x, y };
   }
 
-  /** RFC 7638: the name of the key while the device has none. */
+  /** RFC 7638: the name of the key until the device has an id. */
   async thumbprint() {
     return hash(JSON.stringify(await this.publicKey()));
   }
@@ -68,7 +68,7 @@ export class Device {
   /** The header device-signature of one request.
    *  @param {{method: string, target: string, body?: string, name?: string, challengeId?: string, methodId?: string,
    *    value?: string, nonce?: string}} request  target: path with the raw query, as sent. body: the very text that is
-   *    sent. name: who signs, where it is not the device's id. nonce: the service's, after a refusal that brought one */
+   *    sent. name: the signer, if it is not the device's id. nonce: the service's, after a refusal with a nonce */
   async proof({ method, target, body, name = this.deviceId, challengeId, methodId, value, nonce }) {
     const header = { alg: 'ES256', typ: 'device-signature+jwt', kid: name };
     const claims = {
@@ -89,7 +89,7 @@ export class Device {
     return this.#signed(client, { method: 'POST', path: DEVICES, body, name }, (headers) => client.start('POST', DEVICES, body, { headers }));
   }
 
-  /** What waits for an answer (section 2.1 of the interface): {body, data: {challengeId, methodId, actionTitle,
+  /** The challenges that wait for an answer (section 2.1 of the interface): {body, data: {challengeId, methodId, actionTitle,
    *  numberMatching?, params: {expire, infoTable, …}}}.  @throws {CastellanError} */
   async ongoing(client) {
     const path = `${ONGOING}?deviceId=${encodeURIComponent(this.deviceId)}`;
@@ -99,7 +99,7 @@ export class Device {
 
   /** Answers an item of ongoing.
    *  @param {'APPROVED'|'DENIED'|string} value  with numberMatching: APPROVED:<number>
-   *  @returns {Promise<object>} execResult tells the success, and nothing that is the starter's alone
+   *  @returns {Promise<object>} execResult reports the success, without the data that only the starter receives
    *  @throws {CastellanError} OTP_INVALID (a wrong number; attemptsLeft), CHALLENGE_CLOSED, METHOD_ALREADY_COMPLETED, … */
   async answer(client, { data: { challengeId, methodId } }, value) {
     const body = JSON.stringify({ challengeId, methodId, method: 'PUSH', value, deviceId: this.deviceId });
@@ -108,7 +108,8 @@ export class Device {
     return data;
   }
 
-  // A refusal with a nonce says that only the time was wrong: this device's clock is off. It is signed anew, once.
+  // A refusal with a nonce means that only the time was wrong: this device's clock is off. The request is signed again,
+  // once.
   async #signed(client, { path, ...request }, send) {
     const { pathname, search } = new URL(client.baseUrl + path, globalThis.location?.href);
     const target = pathname + search;
@@ -122,23 +123,23 @@ export class Device {
   }
 }
 
-/** The stored device, if there is one. @param {string} [slot] where a page keeps several @returns {Promise<Device|undefined>} */
+/** The stored device, if there is one. @param {string} [slot] for a page with several devices @returns {Promise<Device|undefined>} */
 export async function loadDevice(slot = 'device') {
   const stored = await inStore('readonly', (store) => store.get(slot));
   return stored && new Device(stored);
 }
 
-/** Stores the device in place of another. @param {Device} device */
+/** Stores the device and replaces another one. @param {Device} device */
 export async function saveDevice({ keys, audience, deviceId, owner }, slot = 'device') {
   await inStore('readwrite', (store) => store.put({ keys, audience, deviceId, owner }, slot));
 }
 
-/** Forgets the key for good; the account's list of devices still has to lose it. */
+/** Deletes the key permanently; remove the device from the account's list separately. */
 export async function forgetDevice(slot = 'device') {
   await inStore('readwrite', (store) => store.delete(slot));
 }
 
-// A CryptoKey is stored as it is: the database holds a key that works and cannot be read.
+// A CryptoKey is stored directly: the database holds a key that works and cannot be read.
 function inStore(mode, act) {
   return new Promise((resolve, reject) => {
     const opening = indexedDB.open('castellan-device', 1);

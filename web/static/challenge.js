@@ -1,4 +1,4 @@
-/** The challenge as a person sees it: one card per method with its deadline, its code field and its renewal. */
+/** The view of a challenge: one card per method with its deadline, its code field and its renewal. */
 
 import { h, clock, sentences } from './dom.js';
 import { t } from './texts.js';
@@ -6,7 +6,7 @@ import { t } from './texts.js';
 const TICK_MS = 250;
 const RENEWABLE = ['SMS', 'MAIL'];
 
-/** Digits of any script as 0-9, everything else dropped: "١٢٣ ٤٥٦" and "123-456" are what the person was sent. */
+/** Digits of any script as 0-9, everything else dropped: "١٢٣ ٤٥٦" and "123-456" match the sent code. */
 export function digits(text) {
   return text.normalize('NFKC')
     .replace(/[\u0660-\u0669\u06f0-\u06f9]/g, (d) => d.charCodeAt(0) & 15)
@@ -32,7 +32,7 @@ export class ChallengeView {
     clearInterval(this.#timer);
   }
 
-  /** Draws every card anew and keeps what was typed and said. */
+  /** Draws every card again and keeps typed text and messages. */
   render() {
     const before = this.#cards;
     this.#cards = new Map();
@@ -142,7 +142,7 @@ export class ChallengeView {
     }
   }
 
-  // Made from its parts at every tick, so that a language switch shows at once.
+  // Built again at every tick, so that a language switch shows at once.
   #words(card) {
     const { message } = card;
     if (!message) return '';

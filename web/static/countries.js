@@ -1,4 +1,4 @@
-/** The countries from which the account may be used. Each change takes a challenge, and ends every session. */
+/** The countries from which the account may be used. Each change needs a challenge, and ends every session. */
 
 import { $, h, busy } from './dom.js';
 import { t, language } from './texts.js';
@@ -25,7 +25,7 @@ export class Countries {
     this.#offer();
   }
 
-  /** Forgets the account's list. */
+  /** Clears the account's list. */
   clear() {
     this.#list = undefined;
     this.#draw();
@@ -55,7 +55,7 @@ export class Countries {
     $('countries-empty').hidden = this.#list?.length !== 0; // unread is not empty
     $('countries').replaceChildren(...(this.#list ?? []).map(({ countryCode, countryName }) => h('li', { class: 'row', dataset: { testid: 'country-item', code: countryCode } },
       h('p', { class: 'row-name' },
-        // The service's own copy: flagImage may lie at another address, which this page's policy does not load from.
+        // The service's own copy: flagImage may have another address, which this page's policy does not load from.
         h('img', { class: 'flag', src: new URL(`flags/${countryCode}.svg`, this.#page.base).href, alt: '', width: 30, height: 20 }),
         h('bdi', {}, countryName), h('code', { dir: 'ltr' }, countryCode)),
       h('button', {

@@ -1,5 +1,5 @@
-/** The account's devices, and this browser as one of them: the pane beside the page stands for a phone that lists what
- *  waits for it and approves or denies. castellan-device.js is what an integrator would copy of it. */
+/** The account's devices, and this browser as one of them: the pane beside the page simulates a phone that lists
+ *  its pending challenges and approves or denies them. An integrator would copy castellan-device.js. */
 
 import { Device, forgetDevice, loadDevice, saveDevice } from './castellan-device.js';
 import { agentOf, shortened } from './agent.js';
@@ -16,7 +16,7 @@ export class Devices {
   /** @param page see app.js */
   constructor(page) {
     this.#page = page;
-    /** Whose session the page holds; a device of somebody else is not offered for it. */
+    /** The user of the page's session; another user's device is not offered for it. */
     this.owner = '';
     const on = (id, work) => $(id).addEventListener('click', (event) => busy(event.currentTarget, work));
     on('enroll', () => this.#enroll());
@@ -35,8 +35,8 @@ export class Devices {
     this.#draw();
   }
 
-  /** Asks every two seconds while a challenge of this page has a push that can be answered.
-   *  @param {number} [until] epoch ms; without it nothing is awaited any more */
+  /** Polls every two seconds while a challenge of this page has a push that can be answered.
+   *  @param {number} [until] epoch ms; without it the polling stops */
   listen(until) {
     clearInterval(this.#timer);
     if (!this.#device) return;
@@ -44,7 +44,7 @@ export class Devices {
     if (until || this.#waiting.length) this.#ask();
   }
 
-  /** Forgets the account's list. */
+  /** Clears the account's list. */
   clear() {
     this.#list = undefined;
     this.#draw();
@@ -117,7 +117,7 @@ export class Devices {
       }, t('remove')));
   }
 
-  /** @param {boolean} [asked] by the person: the answer is told even when nothing waits */
+  /** @param {boolean} [asked] by the user: the answer is shown even if nothing is pending */
   async #ask(asked = false) {
     const device = this.#device;
     if (!device) return;
@@ -149,7 +149,7 @@ export class Devices {
     }
   }
 
-  // Only a change is drawn: what is typed and where the focus is survive the asking.
+  // Only a change is drawn: typed text and the focus survive the polling.
   #drawWaiting() {
     const drawn = JSON.stringify([this.#waiting.map((item) => [item.data.challengeId, item.data.methodId]), document.documentElement.lang]);
     if (drawn === this.#drawn) return;
@@ -187,7 +187,7 @@ export class Devices {
   #say(note) {
     this.#note = note;
     const text = note?.key ? t(note.key) : note?.error ? wordsOf(note.error) : '';
-    if ($('device-note').textContent !== text) $('device-note').textContent = text; // a reader hears it once
+    if ($('device-note').textContent !== text) $('device-note').textContent = text; // a screen reader announces it once
     $('device-note').dataset.kind = note?.error ? 'bad' : note?.ok ? 'ok' : '';
   }
 }

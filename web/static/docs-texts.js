@@ -1,4 +1,4 @@
-/** The viewer's own texts. What it shows of the interface documents stays in their language, which is English. */
+/** The viewer's own texts. Texts of the interface documents stay in their language, which is English. */
 
 import { addTexts } from './texts.js';
 

@@ -1,5 +1,5 @@
 /** The interface viewer: reads /openapi.json and /asyncapi.json and shows them by section, searchable, offline. Its own
- *  words are in the page's language, those of the documents in English. */
+ *  texts are in the page's language, those of the documents in English. */
 
 import './docs-texts.js';
 import { $, h, block, breakable } from './dom.js';
@@ -10,7 +10,7 @@ import { tryIt, credentialFields } from './tryit.js';
 
 const base = new URL('..', import.meta.url);
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
-const SOCKET = 'Socket'; // the group of the socket's messages, which stands last
+const SOCKET = 'Socket'; // the group of the socket's messages, which comes last
 
 async function load(name) {
   const response = await fetch(new URL(name, base), { headers: { accept: 'application/json' } });
@@ -152,7 +152,7 @@ function drawSocket(doc, operation, channel, messages) {
 
 const verb = (one) => h('span', { class: `verb verb-${one.method.toLowerCase()}` }, one.verb ? t(one.verb) : one.method);
 
-/** The folded entry; its content is made when it is first opened. */
+/** The folded entry; its content is built when it is first opened. */
 function entry(one) {
   const content = h('div', { class: 'op-body' });
   one.details = h('details', { class: 'op', id: one.id, dataset: { testid: 'operation' } },
@@ -165,7 +165,7 @@ function entry(one) {
   return one;
 }
 
-/** The heading of a group: a tag of the document, or words of the page for what has none. */
+/** The heading of a group: a tag of the document, or a text of the page for untagged entries. */
 function heading(name) {
   if (name === SOCKET) return { text: t('socket') };
   return name ? { text: name, props: ENGLISH } : { text: t('other') };
@@ -173,7 +173,7 @@ function heading(name) {
 
 function draw(all, tagTexts) {
   const groups = [...Map.groupBy(all.map(entry), (one) => one.group)];
-  const tags = [...tagTexts.keys()]; // in the document's order; what it does not list comes after, the socket last
+  const tags = [...tagTexts.keys()]; // in the document's order; unlisted tags come after, the socket last
   const order = ([name]) => (name === SOCKET ? Infinity : tags.includes(name) ? tags.indexOf(name) : tags.length);
   groups.sort((a, b) => order(a) - order(b));
   $('groups').replaceChildren(...groups.map(([name, list]) => {
@@ -213,7 +213,7 @@ function openHash() {
   target.scrollIntoView({ block: 'start' });
 }
 
-/** Everything that holds words of the page: drawn at the start, and anew in another language. */
+/** Everything with texts of the page: drawn at the start, and again in another language. */
 function drawPage(doc, all) {
   const open = [...document.querySelectorAll('details.op[open]')].map((details) => details.id);
   const info = doc.info ?? {};

@@ -2,8 +2,8 @@
 
 export const $ = (id) => document.getElementById(id);
 
-/** Makes an element. Props: `class`, `dataset`, `on` (listeners), anything else is an attribute; false and null are
- *  left out. */
+/** Creates an element. Props: `class`, `dataset`, `on` (listeners), anything else is an attribute; false and null are
+ *  omitted. */
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
@@ -16,7 +16,7 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
-/** Code or data as it is. It scrolls, so the keyboard can reach it, by its name. */
+/** Unformatted code or data. It scrolls, so the keyboard can reach it, under its name. */
 export const block = (label, text, dataset = {}) => h('pre', { dir: 'ltr', tabindex: '0', role: 'group', 'aria-label': label, dataset }, text);
 
 /** A path that may break after its slashes. */
@@ -28,7 +28,7 @@ export function clock(ms) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
-/** Epoch ms, epoch seconds or ISO 8601 as a Date; undefined when it is none of them. */
+/** Epoch ms, epoch seconds or ISO 8601 as a Date; undefined for other values. */
 export function instant(value) {
   if (value == null || value === '') return undefined;
   const number = Number(value);
@@ -36,7 +36,7 @@ export function instant(value) {
   return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
-/** Texts as sentences, one after another: those of the service have no full stop. */
+/** Texts as consecutive sentences: those of the service have no full stop. */
 export function sentences(...texts) {
   return texts.filter(Boolean).map((text) => (/[.!?؟…]\u2069?$/.test(text) ? text : `${text}.`)).join(' ');
 }
@@ -52,7 +52,7 @@ export async function busy(button, work) {
   }
 }
 
-/** Copies only when the browser lets us; the caller says what happened. */
+/** Copies only if the browser permits it; the caller shows the result. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

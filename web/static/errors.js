@@ -1,5 +1,5 @@
-/** The notices on top of the page: a refusal with what to do, which field, and the code that a bug report needs; or a
- *  word on what went well. */
+/** The notices at the top of the page: a refusal with its remedy, its field, and the code for a bug report; or a
+ *  confirmation of a success. */
 
 import { CastellanError } from './castellan-client.js';
 import { $, h, clock } from './dom.js';
@@ -7,7 +7,7 @@ import { t } from './texts.js';
 
 let shown;
 
-/** The words of a refusal. */
+/** The text of a refusal. */
 export const wordsOf = (error) => (error.code === 'NETWORK' ? t('network') : error.message);
 
 /** @param {Error} error @param {HTMLFormElement} [form] whose field may be the faulty one */
@@ -19,7 +19,7 @@ export function showError(error, form) {
   $('error').scrollIntoView({ block: 'nearest' });
 }
 
-/** @param {string} key of a text; it is drawn anew with a language switch */
+/** @param {string} key of a text; it is drawn again with a language switch */
 export function showNotice(key) {
   clearNotices();
   $('notice').dataset.t = key;
@@ -39,7 +39,7 @@ export function drawError() {
   for (const input of document.querySelectorAll('[aria-invalid]')) input.removeAttribute('aria-invalid');
   if (!shown) return;
   const { error, form } = shown;
-  const more = error.errors.filter((e) => e.field !== error.field || !error.message.endsWith(e.message)); // the message tells the first
+  const more = error.errors.filter((e) => e.field !== error.field || !error.message.endsWith(e.message)); // the message contains the first
   $('error').dataset.code = error.code;
   $('error-text').replaceChildren(
     h('p', {}, wordsOf(error)),
@@ -51,7 +51,7 @@ export function drawError() {
   drawWait();
 }
 
-/** The waiting time stands outside the alert: a reader hears the refusal once, not every second. */
+/** The waiting time is outside the alert: a screen reader announces the refusal once, not every second. */
 function drawWait() {
   const wait = shown ? shown.until - Date.now() : 0;
   $('error-wait').hidden = wait <= 0;

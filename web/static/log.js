@@ -1,21 +1,21 @@
-/** The event log: what went over the wire, newest first, with tokens cut short. */
+/** The event log: the network traffic, newest first, with shortened tokens. */
 
 import { h, block, breakable } from './dom.js';
 import { t } from './texts.js';
 
 const LIMIT = 100;
 
-/** What an outcome shows once, in both spellings of the interface. */
+/** The fields of an outcome that are shown once, in both spellings of the interface. */
 const ONCE = ['base32', 'otpAuthUrl', 'otp_auth_url', 'qrDataUrl', 'qr_data_url', 'recoveryCodes', 'recovery_codes'];
 
-/** A token in a screenshot is a leaked token: only its beginning is shown. What is shown once is not kept here at all. */
+/** A token in a screenshot is a leaked token: only its beginning is shown. Values that are shown once are not logged. */
 function shorten(key, value) {
   if (ONCE.includes(key)) return '…';
   return typeof value === 'string' && /^eyJ[\w-]+\.[\w-]+\./.test(value) ? `${value.slice(0, 10)}… (${value.length})` : value;
 }
 
 export class EventLog {
-  /** @param {HTMLOListElement} list @param {HTMLElement} empty shown while there is nothing */
+  /** @param {HTMLOListElement} list @param {HTMLElement} empty shown while the list is empty */
   constructor(list, empty) {
     this.list = list;
     this.empty = empty;
@@ -47,7 +47,7 @@ export class EventLog {
     this.empty.hidden = false;
   }
 
-  /** A fetch that notes each request; answers are cloned, so the caller still reads them. */
+  /** A fetch that logs each request; answers are cloned, so the caller can still read them. */
   fetch = async (url, init = {}) => {
     const path = `${init.method ?? 'GET'} ${new URL(url, location.href).pathname}`;
     try {

@@ -1,4 +1,4 @@
-/** What the account was told: every notification, newest first, and marking them as read. */
+/** The account's notifications, newest first, and marking them as read. */
 
 import { $, h, busy, instant } from './dom.js';
 import { t, moment } from './texts.js';
@@ -15,7 +15,7 @@ export class Notifications {
     document.addEventListener('languagechanged', () => this.#draw());
   }
 
-  /** Forgets the account's list. */
+  /** Clears the account's list. */
   clear() {
     this.#list = undefined;
     this.#draw();
@@ -40,7 +40,7 @@ export class Notifications {
   }
 
   #draw() {
-    $('notifications-empty').hidden = this.#list?.length !== 0; // one that was not asked for is not empty
+    $('notifications-empty').hidden = this.#list?.length !== 0; // an unloaded list is not empty
     $('notifications-read').hidden = !this.#list?.some(({ readAt }) => !readAt);
     $('notifications').replaceChildren(...(this.#list ?? []).map((one) => this.#row(one)));
   }

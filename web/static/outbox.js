@@ -1,4 +1,4 @@
-/** The development outbox: what the service sent, read every second while somebody looks. */
+/** The development outbox: the sent messages, read every second while the page is visible. */
 
 import { h, instant, copy } from './dom.js';
 import { t, moment } from './texts.js';
@@ -6,8 +6,8 @@ import { t, moment } from './texts.js';
 const EVERY_MS = 1000;
 const SHOWN = 50;
 
-/** The text of a body; mail bodies are HTML. Tags go first, so that only entities are left to a parser and the page's
- *  policy has no styles to complain about. The result is shown as text, whatever is left in it. */
+/** The text of a body; mail bodies are HTML. Tags are removed first, so that the parser handles only entities and the page's
+ *  policy blocks no styles. The result is shown as text, whatever it contains. */
 function plain(body) {
   if (!/^\s*</.test(body)) return body;
   const bare = body.replace(/<(head|style|script)\b[\s\S]*?<\/\1>/gi, '').replace(/<(br|\/p|\/div|\/tr|\/h\d)\b[^>]*>/gi, '\n').replace(/<[^>]*>/g, '');
@@ -18,7 +18,7 @@ export class Outbox {
   #list; #status; #address; #onUse; #timer; #shown = ''; #items = [];
 
   /** @param {{list: HTMLElement, status: HTMLElement, address: () => URL, onUse?: (item: object) => void}} parts
-   *  onUse gets a message whose code was chosen while `using` is set. */
+   *  onUse receives a message whose code was chosen while `using` is set. */
   constructor({ list, status, address, onUse }) {
     this.#list = list;
     this.#status = status;
@@ -26,16 +26,16 @@ export class Outbox {
     this.#onUse = onUse;
     /** Messages older than this (epoch ms) are shown faded. */
     this.since = 0;
-    /** Whether somebody can use a code now; otherwise it can be copied. */
+    /** Whether a challenge takes a code now; otherwise it can be copied. */
     this.using = false;
     document.addEventListener('languagechanged', () => this.#render());
   }
 
-  /** @param {number} [since] a challenge began then and its codes can be used */
+  /** @param {number} [since] start of a challenge; its codes can be used */
   start(since) {
     this.using = since !== undefined;
     this.since = since ?? 0;
-    this.#render(); // at once: a code of the challenge before must not pass for one of this
+    this.#render(); // at once: a code of the previous challenge must not pass for one of this
     if (this.#timer) return;
     this.#timer = setInterval(() => this.read(), EVERY_MS);
     this.read();
@@ -67,7 +67,7 @@ export class Outbox {
     if (shown === this.#shown) return;
     this.#shown = shown;
     this.#list.replaceChildren(...items.map((item) => this.#entry(item)));
-    this.#list.scrollTop = 0; // what is new stands first
+    this.#list.scrollTop = 0; // new messages come first
   }
 
   #say(text) {

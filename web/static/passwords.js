@@ -16,7 +16,7 @@ export class Passwords {
     this.#on('change-form', (form) => this.#change(form));
   }
 
-  /** Forgets what was typed, and the token of a reset. */
+  /** Clears typed text, and the token of a reset. */
   clear() {
     this.#once = '';
     for (const id of ['renew-form', 'change-form']) $(id).reset();
@@ -35,7 +35,7 @@ export class Passwords {
     this.#page.show('reset');
   }
 
-  // Both methods are asked for; the outcome is a token that sets the password once.
+  // Both methods are required; the outcome is a token that sets the password once.
   async #reset(form) {
     const account = { countryCode: text(form, 'countryCode').trim().replace(/^\+/, ''), phoneNumber: text(form, 'phoneNumber').trim() };
     const outcome = await this.#page.verify('whatReset', () => this.#page.client.start('POST', '/auth/password/reset', account, { xAuth: '' }), form);

@@ -1,16 +1,16 @@
-/** Texts of the interface documents. They are written in English and hold a little CommonMark: paragraphs apart by an
+/** Texts of the interface documents. They are written in English with a little CommonMark: paragraphs separated by an
  *  empty line, lists of lines that begin with "- ", and `code`. A line break inside a paragraph is only a space. */
 
 import { h } from './dom.js';
 
-/** What marks English text on a page of another language and direction. */
+/** The attributes of English text on a page of another language and direction. */
 export const ENGLISH = { lang: 'en', dir: 'ltr' };
 
 const inline = (text) => text.split('`').map((piece, i) => (i % 2 ? h('code', {}, piece) : piece));
 
 const isItem = (line) => /^\s*[-*] /.test(line);
 
-/** The lines of a list as its items; a line without a mark goes on with the item before it. */
+/** The lines of a list as its items; a line without a marker continues the previous item. */
 function items(lines) {
   const list = [];
   for (const line of lines) {
@@ -20,7 +20,7 @@ function items(lines) {
   return h('ul', { class: 'prose-list' }, list.map((item) => h('li', {}, inline(item))));
 }
 
-/** The blocks of a paragraph: its sentences, and a list that begins after them. */
+/** The blocks of a paragraph: its sentences, and a list after them. */
 function blocks(paragraph) {
   const lines = paragraph.split('\n');
   const first = lines.findIndex(isItem);

@@ -6,7 +6,7 @@ import { t } from './texts.js';
 
 const DEPTH = 5;
 
-/** Follows a local reference ("#/components/…"); anything else is returned as it is. */
+/** Follows a local reference ("#/components/…"); anything else is returned unchanged. */
 export function resolve(root, node) {
   for (let hops = 0; node?.$ref && hops < 8; hops++) {
     const target = node.$ref.replace(/^#\//, '').split('/')
@@ -17,7 +17,7 @@ export function resolve(root, node) {
   return node ?? {};
 }
 
-/** The schema with its allOf parts merged in; of one that several parts describe, the last says most. */
+/** The schema with its allOf parts merged in; if several parts describe one field, the last has priority. */
 export function flat(root, schema) {
   const own = resolve(root, schema);
   if (!own.allOf) return own;
@@ -43,7 +43,7 @@ export function typeName(root, schema) {
   }).join(` ${t('or')} `);
 }
 
-/** Bounds that need no words; the others are texts of the page under their own name. */
+/** Bounds that need no text; the others are texts of the page under their own name. */
 const SIGNS = { minimum: '≥', maximum: '≤', exclusiveMinimum: '>', exclusiveMaximum: '<' };
 const RULES = ['minLength', 'maxLength', ...Object.keys(SIGNS), 'minItems', 'maxItems', 'pattern'];
 
@@ -82,7 +82,7 @@ export function fieldNames(root, schema) {
   return schema ? rows(root, schema).map((row) => row.path) : [];
 }
 
-/** A table of fields with name, type, whether required (a question for requests only), and what is said of it. */
+/** A table of fields with name, type, whether required (a question for requests only), and its description. */
 export function fieldTable(root, schema, label, marks = true) {
   const own = flat(root, schema);
   const list = rows(root, schema);
@@ -95,7 +95,7 @@ export function fieldTable(root, schema, label, marks = true) {
   })), label));
 }
 
-/** The table itself, shared by schemas and parameters; a narrow screen scrolls it by its name. */
+/** The table itself, shared by schemas and parameters; a narrow screen scrolls it under its name. */
 export function table(list, label) {
   return h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': label }, h('table', { class: 'fields' },
     h('thead', {}, h('tr', {}, ['field', 'type', 'notes'].map((key) => h('th', { scope: 'col' }, t(key))))),
@@ -107,7 +107,7 @@ export function table(list, label) {
         row.rules && h('div', { class: 'rules' }, row.rules)))))));
 }
 
-/** A value that fits the schema, from its examples, defaults and first choices: whole, or as a request to start from,
+/** A valid value of the schema, from its examples, defaults and first choices. It is complete, or a minimal request
  *  with the required fields and those for which the document has a value. */
 export function example(root, schema, whole = false, depth = 0) {
   const own = flat(root, schema);

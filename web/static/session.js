@@ -1,4 +1,4 @@
-/** The session after a login: what the token says, and every session of the account with its end button. */
+/** The session after a login: the claims of the token, and every session of the account with its end button. */
 
 import { h, clock, instant } from './dom.js';
 import { shortened } from './agent.js';
@@ -6,7 +6,7 @@ import { t, moment } from './texts.js';
 
 const TIMES = ['iat', 'exp', 'nbf', 'auth_time'];
 
-/** The claims of a JWT, for showing only: nothing here verifies it. */
+/** The claims of a JWT, for display only: nothing here verifies it. */
 export function claimsOf(token) {
   try {
     const part = token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/');
@@ -84,7 +84,7 @@ export class SessionView {
       }, t('endSession')));
   }
 
-  /** Ends every session but the one in use. */
+  /** Ends every session except the current one. */
   async endOthers() {
     this.parts.others.disabled = true;
     try {
@@ -104,7 +104,7 @@ export class SessionView {
     try {
       await this.client.endSession({ sessionId: session.sessionId });
       this.tell.say(t('sessionEnded'));
-      await this.refresh(); // when it was the one in use, this is refused and the page goes back to the login
+      await this.refresh(); // if it was the current one, this is refused and the page returns to the login
     } catch (error) {
       button.disabled = false;
       this.tell.fail(error);

@@ -1,7 +1,7 @@
 /** Tabs as the ARIA practices describe them: arrow keys move and choose, Tab goes on into the panel. */
 
-/** @param {HTMLElement} list element with role=tablist whose tabs name their panels by aria-controls
- *  @param {(name: string) => void} chosen hears the id of the panel
+/** @param {HTMLElement} list element with role=tablist; its tabs name their panels.
+ *  @param {(name: string) => void} chosen receives the id of the panel
  *  @returns {(id: string) => void} chooses a tab by its id */
 export function tabs(list, chosen) {
   const all = [...list.querySelectorAll('[role="tab"]')];

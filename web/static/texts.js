@@ -1,4 +1,4 @@
-/** The pages' own texts. Messages of the service arrive localized: `language()` goes out as accept-language. */
+/** The pages' own texts. Messages of the service arrive localized: `language()` is sent as accept-language. */
 
 export const texts = {
   en: {
@@ -129,7 +129,7 @@ export const texts = {
   },
 };
 
-/** Adds the texts that one page alone needs: for each language, its keys. */
+/** Adds the texts that only one page needs: for each language, its keys. */
 export function addTexts(more) {
   for (const [tag, list] of Object.entries(more)) Object.assign(texts[tag], list);
 }
@@ -146,7 +146,7 @@ function pick() {
 
 export const language = () => current;
 
-/** Switches the page over; views that build their own elements listen to `languagechanged` on document. */
+/** Switches the language of the page; views that build their own elements listen to `languagechanged` on document. */
 export function setLanguage(tag) {
   current = texts[tag] ? tag : 'en';
   try { localStorage.setItem(KEY, current); } catch { /* it lasts until the page is left */ }
@@ -177,7 +177,7 @@ export function languageSwitch(select) {
   translate();
 }
 
-/** Date and time in the page's language, digits as everywhere else on the page. */
+/** Date and time in the page's language, with the digits of the rest of the page. */
 export function moment(date) {
   return new Intl.DateTimeFormat(`${current}-u-nu-latn`, { dateStyle: 'medium', timeStyle: 'medium' }).format(date);
 }

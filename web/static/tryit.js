@@ -4,7 +4,7 @@ import { h, block, copy } from './dom.js';
 import { example, resolve } from './schema.js';
 import { t } from './texts.js';
 
-/** Header credentials by header name; answers fill in the tokens they bring. */
+/** Header credentials by header name; tokens in answers are filled in. */
 export const credentials = {
   values: new Map(),
   inputs: new Map(),

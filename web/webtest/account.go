@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Person is who walks: an account, and where pictures of the walk are kept.
+// Person is the user of a walk: an account, and the folder for pictures of the walk.
 type Person struct {
 	Country, Phone, Password string
 	Shots                    string
@@ -24,7 +24,7 @@ func (tab *Tab) Visit(baseURL string) {
 	tab.View(Account)
 }
 
-// Enter logs in with codes of the outbox.
+// Enter logs in with codes from the outbox.
 func (tab *Tab) Enter(who Person) {
 	tab.t.Helper()
 	tab.Login(who.Country, who.Phone, who.Password)
@@ -60,7 +60,7 @@ func (tab *Tab) Shot(who Person, name string) {
 	tab.View(Account)
 }
 
-// Refused waits until the page shows a refusal of this code, with the service's words.
+// Refused waits until the page shows a refusal with this code, in the service's words.
 func (tab *Tab) Refused(code string) {
 	tab.t.Helper()
 	tab.Until(
@@ -82,8 +82,8 @@ func (tab *Tab) Told(want string) {
 	)
 }
 
-// WalkReset forgets the password at the login and sets another one, which it returns logged in with. Refused
-// passwords on the way do not cost the token.
+// WalkReset resets a forgotten password at the login and sets another one; it returns logged in with it. Refused
+// passwords on the way do not consume the token.
 func (tab *Tab) WalkReset(who Person, fresh string) Person {
 	tab.t.Helper()
 	tab.Type("#phone-number", who.Phone)
@@ -196,7 +196,7 @@ func (tab *Tab) WalkAuthenticator(who Person) {
 	}
 }
 
-// printsCodes presses the button that prints the recovery codes; nothing else may come on paper.
+// printsCodes presses the button that prints the recovery codes; nothing else may be printed.
 func (tab *Tab) printsCodes() {
 	t := tab.t
 	t.Helper()
@@ -213,8 +213,8 @@ func (tab *Tab) printsCodes() {
 	Value[bool](tab, "dispatchEvent(new Event('afterprint'))")
 }
 
-// WalkPassword changes the password of the user who is logged in and returns with the new one. others is how many
-// further sessions the account has; they end by it.
+// WalkPassword changes the password of the logged-in user and returns with the new one. others is how many further
+// sessions the account has; the change ends them.
 func (tab *Tab) WalkPassword(who Person, fresh string, others int) Person {
 	t := tab.t
 	t.Helper()
@@ -234,7 +234,7 @@ func (tab *Tab) WalkPassword(who Person, fresh string, others int) Person {
 	tab.Shot(who, "password-1-refused")
 	fill(who.Password, fresh, fresh)
 	tab.See("#challenge-step")
-	tab.Click("#cancel") // a change of mind leads back to the account
+	tab.Click("#cancel") // cancelling leads back to the account
 	tab.See("#panel-password")
 	tab.Click("#change-form button")
 	tab.See("#challenge-step")
@@ -250,7 +250,7 @@ func (tab *Tab) WalkPassword(who Person, fresh string, others int) Person {
 	return who
 }
 
-// WalkSessions ends one session and then all others; the account has so many besides, at least two.
+// WalkSessions ends one session and then all others; the account has that many besides, at least two.
 func (tab *Tab) WalkSessions(who Person, others int) {
 	tab.t.Helper()
 	tab.sessions(others + 1)
@@ -262,7 +262,7 @@ func (tab *Tab) WalkSessions(who Person, others int) {
 	tab.Until("document.getElementById('end-others').hidden")
 }
 
-// WalkAddresses adds a withdrawal address, is refused a wrong one, and removes the first.
+// WalkAddresses adds a withdrawal address, tries a wrong one, which is refused, and removes the first.
 func (tab *Tab) WalkAddresses(who Person, right, wrong string) {
 	t := tab.t
 	t.Helper()
@@ -287,8 +287,8 @@ func (tab *Tab) WalkAddresses(who Person, right, wrong string) {
 	tab.See("#addresses-empty")
 }
 
-// WalkNotifications reads what the account was told: so many notifications, the newest with the title; it marks that
-// one as read, and then all.
+// WalkNotifications reads the account's notifications: that many, the newest with the title. It marks that one as read,
+// and then all.
 func (tab *Tab) WalkNotifications(who Person, want int, title string) {
 	t := tab.t
 	t.Helper()
@@ -336,7 +336,7 @@ func (tab *Tab) WalkCountries(who Person, country string) {
 	tab.Told("every session ended")
 }
 
-// sessions reads the list anew until it has so many.
+// sessions reloads the list until it has that many.
 func (tab *Tab) sessions(want int) {
 	tab.t.Helper()
 	tab.Click("#tab-sessions")

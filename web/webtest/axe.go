@@ -11,7 +11,7 @@ import (
 //go:embed testdata/axe-core/axe.min.js
 var axe string
 
-// violation is one rule of axe-core that the page breaks, and where.
+// violation is one rule of axe-core that the page breaks, with its places.
 type violation struct {
 	ID     string `json:"id"`
 	Impact string `json:"impact"` // minor, moderate, serious or critical
@@ -22,24 +22,24 @@ type violation struct {
 	} `json:"nodes"`
 }
 
-// axeTags are the rules that are asked for: WCAG 2.0 to 2.2, levels A and AA, and the rules of good practice.
+// axeTags are the checked rules: WCAG 2.0 to 2.2, levels A and AA, and the rules of good practice.
 var axeTags = []string{"wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"}
 
-// colourRules are the rules whose outcome hangs on colours. All others see the same in light and dark.
+// colourRules are the rules whose outcome depends on colours. All others have the same result in light and dark.
 var colourRules = []string{"color-contrast", "link-in-text-block"}
 
-// alike are the rows of a long list after the first dozen: they are made as those are, and are most of the work.
+// alike are the rows of a long list after the first dozen: they are built in the same way, and are most of the work.
 const alike = "tbody tr:nth-child(n+13)"
 
-// NoBarriers fails the test when axe-core finds that the page, as it stands, keeps a person out: text that cannot be
-// read, a field without a name, a heading level left out. step names the state of the page for the message.
+// NoBarriers fails the test if axe-core finds an accessibility barrier on the page: text that cannot be read, a field
+// without a name, a skipped heading level. step names the state of the page for the message.
 func (tab *Tab) NoBarriers(step string) {
 	tab.t.Helper()
 	tab.axe(step, "tag", axeTags)
 }
 
-// OtherColours has axe-core look at the console with its other colours, dark instead of light or the other way round,
-// for what colours decide. It is the attribute that the console's own switch sets.
+// OtherColours runs axe-core's colour rules on the console with its other colours, dark instead of light or the
+// reverse. It sets the attribute that the console's own switch sets.
 func (tab *Tab) OtherColours(step string) {
 	tab.t.Helper()
 	flip := func() string {
@@ -71,7 +71,7 @@ func (tab *Tab) axe(step, kind string, names []string) {
 	}
 }
 
-// String is the rule with the first places, each once.
+// String returns the rule with the first places, each once.
 func (v violation) String() string {
 	const shown = 4
 	var places []string

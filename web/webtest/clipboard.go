@@ -24,7 +24,7 @@ func (tab *Tab) Keys(selector, text string) {
 	}
 }
 
-// Paste replaces what a field holds by the clipboard, which gets the text first.
+// Paste replaces the content of a field from the clipboard, which gets the text first.
 func (tab *Tab) Paste(selector, text string) {
 	tab.t.Helper()
 	tab.Clear(selector)
@@ -42,7 +42,7 @@ func (tab *Tab) focus(selector string) {
 	Value[bool](tab, fmt.Sprintf("(document.querySelector(%q).focus(), true)", selector))
 }
 
-// command is what a menu of the browser does to the field with the focus.
+// command runs a command of a browser menu on the field with the focus.
 func command(name string) chromedp.Action[chromedp.Void] {
 	return chromedp.KeyEvent("\u0010", func(event *input.DispatchKeyEventParams) {
 		if event.Type == kb.KeyDown {

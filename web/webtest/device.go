@@ -3,7 +3,7 @@ package webtest
 import "strings"
 
 // WalkDevice makes the browser a device, approves and denies logins with it, across a reload of the page, and removes
-// it. ask is called before the login that asks for a number. It begins logged in and ends so.
+// it. ask is called before the login with number matching. It begins and ends logged in.
 func (tab *Tab) WalkDevice(baseURL string, who Person, ask func()) {
 	t := tab.t
 	t.Helper()

@@ -20,15 +20,15 @@ const (
 // mostTabs bounds the way to an element: no screen has more stops before its end.
 const mostTabs = 400
 
-// Keyboard walks a page as somebody does who has no mouse: by real keys alone. After each of its steps something that
-// can be seen has the focus, or the test fails.
+// Keyboard uses a page without a mouse: by real keys alone. After each of its steps a visible element has the focus, or
+// the test fails.
 type Keyboard struct{ tab *Tab }
 
-// Keyboard is the tab for somebody without a mouse.
+// Keyboard returns the tab for a user without a mouse.
 func (tab *Tab) Keyboard() Keyboard { return Keyboard{tab} }
 
-// held waits until something that can be seen has the focus, and names what is wrong where nothing has: "" when all is
-// well. A field that only its label shows counts by its label. Handing the focus over takes a dialog some frames.
+// held waits until a visible element has the focus, and describes the error otherwise: "" if all is well. A field that
+// only its label shows counts by its label. A dialog takes some frames to move the focus.
 const held = `new Promise((resolve) => {
 	const until = performance.now() + 20_000; // on a busy machine a screen takes seconds to load
 	const look = () => {
@@ -43,7 +43,7 @@ const held = `new Promise((resolve) => {
 	look();
 })`
 
-// Holds fails the test unless something that can be seen has the focus.
+// Holds fails the test unless a visible element has the focus.
 func (k Keyboard) Holds(step string) {
 	k.tab.t.Helper()
 	if wrong := Value[string](k.tab, held); wrong != "" {
@@ -58,17 +58,17 @@ func (k Keyboard) Press(keys string) {
 	k.Holds(fmt.Sprintf("after %q", keys))
 }
 
-// raw makes a key as a keyboard does: the letter is not typed where the page has taken the key for itself.
+// raw creates a key event as a keyboard does: the letter is not typed if the page has handled the key itself.
 func raw(event *input.DispatchKeyEventParams) {
 	if event.Type == kb.KeyDown {
 		event.Type = kb.KeyRawDown
 	}
 }
 
-// To goes forward by the key Tab until an element has the focus that the selector names.
+// To moves forward with the Tab key until the element of the selector has the focus.
 func (k Keyboard) To(selector string) { k.tab.t.Helper(); k.walk(selector) }
 
-// Back goes backward, by Shift and Tab.
+// Back moves backward, with Shift and Tab.
 func (k Keyboard) Back(selector string) {
 	k.tab.t.Helper()
 	k.walk(selector, chromedp.KeyModifiers(chromedp.ModifierShift))
@@ -92,7 +92,7 @@ func (k Keyboard) walk(selector string, options ...chromedp.KeyOption) {
 	k.tab.t.Fatalf("the key Tab does not lead to %s", selector)
 }
 
-// Fill goes forward to a field and replaces what it holds.
+// Fill moves forward to a field and replaces its content.
 func (k Keyboard) Fill(selector, text string) {
 	k.tab.t.Helper()
 	k.To(selector)

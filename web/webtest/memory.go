@@ -19,8 +19,7 @@ func (tab *Tab) Press(keys string) {
 	tab.do("press "+keys, chromedp.KeyEvent(keys))
 }
 
-// Memory is what the page holds once what nobody needs is gone, in bytes: objects, elements, and the buffers behind
-// them.
+// Memory returns the page's memory after garbage collection, in bytes: objects, elements, and the buffers behind them.
 func (tab *Tab) Memory() int {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, stepTimeout)
@@ -35,13 +34,13 @@ func (tab *Tab) Memory() int {
 	return int(used.UsedSize + used.EmbedderHeapUsedSize + used.BackingStorageSize)
 }
 
-// OnDisk names the files in the profile of the browser that hold one of the texts.
+// OnDisk returns the files in the browser's profile that contain one of the texts.
 func (tab *Tab) OnDisk(texts ...[]byte) (found []string) {
 	tab.t.Helper()
 	files := 0
 	err := filepath.WalkDir(tab.profile, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // it went away meanwhile
+			return nil // it was removed in the meantime
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {

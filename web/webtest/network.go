@@ -14,14 +14,14 @@ import (
 // Request is a kind of requests.
 type Request = requests.ResourceType
 
-// Kinds of requests for FailOne: what a page's fetch asks for, and a script that the browser loads.
+// Kinds of requests for FailOne: the requests of a page's fetch, and a script that the browser loads.
 const (
 	Fetched = requests.ResourceTypeFetch
 	Script  = requests.ResourceTypeScript
 )
 
 // FailOne lets a number of requests pass, and then fails one file as without a network: the next request and every
-// later one to the same path. pattern is an address, in which * stands for any characters. It returns at once. failed
+// later one to the same path. pattern is an address, in which * matches any characters. It returns at once. failed
 // waits for the first failure and names the address; heal ends the failures.
 func (tab *Tab) FailOne(pattern string, kind Request, pass int) (failed func() string, heal func()) {
 	t := tab.t

@@ -6,7 +6,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Another opens one more tab of the same browser. What its page complains about fails the test too.
+// Another opens one more tab of the same browser. Errors on the console of its page fail the test too.
 func (tab *Tab) Another() *Tab {
 	t := tab.t
 	t.Helper()
@@ -30,7 +30,7 @@ func (tab *Tab) Shut() {
 	}
 }
 
-// Front shows the tab; one behind another draws nothing, and Until waits for what is drawn.
+// Front shows the tab; a hidden tab draws nothing, and Until waits for drawn frames.
 func (tab *Tab) Front() *Tab {
 	tab.t.Helper()
 	if _, err := chromedp.Call(tab.ctx, page.BringToFront, cdp.Empty{}); err != nil {
@@ -39,19 +39,19 @@ func (tab *Tab) Front() *Tab {
 	return tab
 }
 
-// Reload loads the page anew, as a person does.
+// Reload reloads the page, as a user does.
 func (tab *Tab) Reload() {
 	tab.t.Helper()
 	tab.do("reload", chromedp.Reload())
 }
 
-// Back goes to the page before.
+// Back goes to the previous page.
 func (tab *Tab) Back() {
 	tab.t.Helper()
 	Value[bool](tab, "(history.back(), true)")
 }
 
-// network are the parameters of Network.emulateNetworkConditions, which tells the page of its state too.
+// network contains the parameters of Network.emulateNetworkConditions, which also notifies the page of its state.
 type network struct {
 	Offline  bool    `json:"offline"`
 	Latency  float64 `json:"latency"`
@@ -61,7 +61,7 @@ type network struct {
 
 var emulateNetwork = cdp.Command[network, cdp.Empty]{Method: "Network.emulateNetworkConditions"}
 
-// Offline takes the network from the page, or gives it back.
+// Offline disconnects the page from the network, or reconnects it.
 func (tab *Tab) Offline(off bool) {
 	tab.t.Helper()
 	if _, err := chromedp.Call(tab.ctx, emulateNetwork, network{Offline: off, Download: -1, Upload: -1}); err != nil {

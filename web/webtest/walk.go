@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// maxMethods bounds the walk: no policy of the demonstration asks for more.
+// maxMethods bounds the walk: no policy of the demonstration requires more.
 const maxMethods = 4
 
-// Walk performs the whole demonstration against the service at baseURL as a newcomer would: log in, mistype a code
-// once, use the codes of the outbox until the outcome is there, look at the session, log out. A picture of every step
-// is written to shotsDir.
+// Walk performs the whole demonstration against the service at baseURL as a new user would. It logs in, mistypes a code
+// once, and uses the codes of the outbox until the outcome arrives. Then it views the session and logs out. A picture
+// of every step is written to shotsDir.
 func Walk(t *testing.T, baseURL, countryCode, phone, password string, shotsDir string) {
 	t.Helper()
 	Browser(t).Walk(baseURL, countryCode, phone, password, shotsDir, Desktop)
@@ -94,13 +94,13 @@ func (tab *Tab) AnswerByOutbox() {
 	tab.t.Fatalf("the challenge goes on after %d methods", maxMethods)
 }
 
-// Step names the step that the page is at: login, reset, renew, challenge, ended or session.
+// Step names the current step of the page: login, reset, renew, challenge, ended or session.
 func (tab *Tab) Step() string {
 	tab.t.Helper()
 	return Value[string](tab, "document.body.dataset.step")
 }
 
-// OpenMethod waits for a method whose code comes by the outbox and is still to be given, and names it: SMS or MAIL.
+// OpenMethod waits for an unanswered method whose code arrives in the outbox, and names it: SMS or MAIL.
 func (tab *Tab) OpenMethod() string {
 	tab.t.Helper()
 	const open = `.method[data-state="open"]:is([data-method="SMS"], [data-method="MAIL"])`
@@ -114,8 +114,8 @@ func (tab *Tab) FreshCode(channel string) string {
 	return tab.Text(freshMessage(channel) + ` [data-testid="outbox-code"]`)
 }
 
-// WalkDocs opens the interface viewer at baseURL and uses it: search, open an endpoint, read its fields, send a
-// request that is refused for want of fields.
+// WalkDocs opens the interface viewer at baseURL and uses it: search, open an endpoint, read its fields, send a request
+// that is refused for missing fields.
 func WalkDocs(t *testing.T, baseURL, shotsDir string) {
 	t.Helper()
 	Browser(t).WalkDocs(baseURL, shotsDir, Desktop)
@@ -169,7 +169,7 @@ func (tab *Tab) WalkDocs(baseURL, shotsDir string, view View) {
 	shot("4-socket")
 }
 
-// lookAt gives the function that looks at a step: nobody may be kept out, and a picture is kept in dir.
+// lookAt returns the function that checks a step: the page may have no barrier, and a picture is saved in dir.
 func (tab *Tab) lookAt(dir string) func(step string) {
 	return func(step string) {
 		tab.t.Helper()

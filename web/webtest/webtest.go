@@ -1,10 +1,10 @@
-// Package webtest walks the service's pages in a real browser, for tests of the pages and of a running service.
+// Package webtest tests the service's pages in a real browser, for tests of the pages and of a running service.
 //
-// The one idea: a Tab offers the few gestures a person has (open, click, type, read) and waits for what a person would
-// see, never for time. Whatever the page complains about on its console, a blocked script included, fails the test.
+// The one idea: a Tab offers the few actions of a user (open, click, type, read) and waits for what a user would see,
+// never for time. Every error on the page's console, including a blocked script, fails the test.
 //
-// Start reading at Walk in walk.go. It needs Chromium; where that is missing a test fails and says so, for a walk that
-// was left out proves nothing.
+// Start reading at Walk in walk.go. It needs Chromium; without it a test fails with a message, because a skipped walk
+// proves nothing.
 package webtest
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// stepTimeout bounds one gesture: generous, because the machine may be busy with every other package's tests.
+// stepTimeout bounds one action: generous, because the machine may be busy with every other package's tests.
 const stepTimeout = 30 * time.Second
 
 // browserNames in the order of preference: Debian's, then other spellings of the same browser.
@@ -43,13 +43,13 @@ type Tab struct {
 	profile string // the folder of the browser
 }
 
-// console gathers what the page complained about; it outlives the tests that share a tab.
+// console collects the errors of the page; it outlives the tests that share a tab.
 type console struct {
 	mu         sync.Mutex
 	complaints []string
 }
 
-// View is how the page is looked at. The zero Language leaves the page's own choice.
+// View is the display of the page. The zero Language keeps the page's own choice.
 type View struct {
 	Width, Height int64
 	Phone         bool // touch and a phone's scale
@@ -57,7 +57,7 @@ type View struct {
 	Language      string // en, tr or ar
 }
 
-// Views worth looking at.
+// Views for screenshots.
 var (
 	Desktop = View{Width: 1280, Height: 900}
 	Phone   = View{Width: 390, Height: 844, Phone: true}
@@ -100,7 +100,7 @@ func Browser(t *testing.T) *Tab {
 	return tab
 }
 
-// For gives the same tab to a subtest. What the page complains about still fails the test that started the browser.
+// For gives the same tab to a subtest. Errors of the page still fail the test that started the browser.
 func (tab *Tab) For(t *testing.T) *Tab {
 	return &Tab{t: t, ctx: tab.ctx, console: tab.console, profile: tab.profile}
 }
@@ -126,7 +126,7 @@ func removeProfile(dir string) {
 	}
 }
 
-// A refused request is part of a walk; everything else on the console at this level is a fault of the page.
+// A refused request is part of a walk; everything else on the console at this level is an error of the page.
 func (c *console) listen(messages iter.Seq2[chromedp.ConsoleMessage, error]) {
 	for message, err := range messages {
 		if err != nil {
@@ -181,7 +181,7 @@ func (tab *Tab) View(view View) {
 	}
 }
 
-// media looks at the page as on a "screen" or in "print", in light colours.
+// media displays the page on a "screen" or in "print", in light colours.
 func (tab *Tab) media(kind string) {
 	tab.t.Helper()
 	_, err := chromedp.Call(tab.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: kind})
@@ -196,8 +196,8 @@ func (tab *Tab) Open(url string) {
 	tab.do("open "+url, chromedp.Navigate(url))
 }
 
-// Click waits until the element can be seen, is enabled and lies still with nothing above it, then clicks it. The
-// browser is told a point on the screen: while the page still grows, another element may come to lie there.
+// Click waits until the element is visible, enabled and stable with nothing above it, then clicks it. The browser
+// receives a point on the screen: while the page still grows, another element may move there.
 func (tab *Tab) Click(selector string) {
 	tab.t.Helper()
 	element := chromedp.CSS(selector)
@@ -220,7 +220,7 @@ func (tab *Tab) Click(selector string) {
 	}
 }
 
-// atRest is true when the element is where it was at the frame before, and the point of a click belongs to it.
+// atRest is true if the element has not moved since the previous frame, and the point of a click belongs to it.
 const atRest = `(() => {
 	const e = document.querySelector(%q);
 	const box = e?.getClientRects()[0];
@@ -232,8 +232,9 @@ const atRest = `(() => {
 	return still && (e.contains(hit) || hit?.closest('label')?.control === e);
 })()`
 
-// Type replaces what a field holds. Of each run of printable characters only the last one is a key press; those before
-// it come at once, as from the clipboard, for a form is drawn anew at each (a third of the browser's work in a walk).
+// Type replaces the content of a field. For each run of printable characters only the last one is a key press. Those
+// before it arrive at once, as from the clipboard, because a form is drawn again at each (a third of the browser's work
+// in a walk).
 func (tab *Tab) Type(selector, text string) {
 	tab.t.Helper()
 	field := chromedp.CSS(selector)
@@ -249,7 +250,7 @@ func (tab *Tab) Type(selector, text string) {
 	}
 }
 
-// insert is text that comes into the field with the focus at once.
+// insert inserts text into the field with the focus at once.
 func insert(text string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		if text == "" {
@@ -263,7 +264,7 @@ func insert(text string) chromedp.Action[chromedp.Void] {
 // ArrowUp is a key for Press and PressOn.
 const ArrowUp = kb.ArrowUp
 
-// PressOn gives the focus to an element and presses a key there.
+// PressOn focuses an element and presses a key there.
 func (tab *Tab) PressOn(selector, key string) {
 	tab.t.Helper()
 	tab.See(selector)
@@ -278,20 +279,20 @@ func (tab *Tab) Choose(selector, value string) {
 		e.dispatchEvent(new Event('change', { bubbles: true })); return true; })()`, selector, value))
 }
 
-// See waits until the element can be seen.
+// See waits until the element is visible.
 func (tab *Tab) See(selector string) {
 	tab.t.Helper()
 	tab.do("see "+selector, chromedp.WaitVisible(chromedp.CSS(selector)))
 }
 
-// Text waits until the element can be seen and returns its text.
+// Text waits until the element is visible and returns its text.
 func (tab *Tab) Text(selector string) string {
 	tab.t.Helper()
 	tab.See(selector)
 	return Value[string](tab, fmt.Sprintf("document.querySelector(%q).textContent.trim()", selector))
 }
 
-// Until waits for a JavaScript expression to become true; it is asked again at every frame.
+// Until waits for a JavaScript expression to become true; it is evaluated at every frame.
 func (tab *Tab) Until(expression string) {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, stepTimeout)
@@ -317,7 +318,8 @@ func Value[T any](tab *Tab, expression string) T {
 	return value
 }
 
-// Screenshot writes the whole page, below the fold included, as a PNG: for people, who ask by -artifacts.
+// Screenshot writes the whole page, including the part below the fold, as a PNG: for people, on request with
+// -artifacts.
 func (tab *Tab) Screenshot(t *testing.T, path string) {
 	t.Helper()
 	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
@@ -350,7 +352,7 @@ func (tab *Tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// fail ends the test with what the page showed at that moment: a timeout alone explains nothing.
+// fail ends the test with the page's state at that moment: a timeout alone explains nothing.
 func (tab *Tab) fail(what string, err error) {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, 5*time.Second)

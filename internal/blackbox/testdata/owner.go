@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// The program under test ends with the tests that started it, however these end: they alone hold the other end of the
-// pipe that they give to their children.
+// The program under test ends with the tests that started it, however these end: only the tests hold the other end of
+// the pipe of their children.
 func init() {
 	go func() {
 		io.Copy(io.Discard, os.NewFile(3, "owner"))

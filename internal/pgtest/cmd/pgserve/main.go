@@ -1,12 +1,10 @@
-// Command pgserve runs another command with a throw-away PostgreSQL beside it:
+// Command pgserve runs another command with a temporary PostgreSQL beside it:
 //
 //	go run ./internal/pgtest/cmd/pgserve go test ./...
 //
-// The command finds the server's address in CASTELLAN_TEST_POSTGRES, so that all
-// packages of one test run share one server instead of starting one each. The
-// tables are made once, in a database that each test copies. Where the variable is
-// set already, the command runs on the server it names. The exit status is the
-// command's.
+// The command finds the server's address in CASTELLAN_TEST_POSTGRES, so that all packages of one test run share one
+// server. The tables are created once, in a database that each test copies. If the variable is set already, the command
+// uses the server that it names. The exit status is the command's.
 package main
 
 import (

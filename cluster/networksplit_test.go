@@ -13,8 +13,7 @@ import (
 	"castellan/internal/porttest"
 )
 
-// unreachableMember takes connections and says hello, and answers nothing after that, as
-// a process does that freezes.
+// unreachableMember accepts connections and says hello, and then answers nothing, like a process that freezes.
 func unreachableMember(t *testing.T) Member {
 	t.Helper()
 	l := listen(t)
@@ -42,7 +41,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// gossip has a node hear of members, or not hear of them any more.
+// gossip makes a node hear of members, or no longer hear of them.
 func gossip(n *Node, hears bool, ms ...Member) {
 	n.membership.mu.Lock()
 	for _, m := range ms {
@@ -56,10 +55,9 @@ func gossip(n *Node, hears bool, ms ...Member) {
 	n.membership.wake()
 }
 
-// A node for which half of the members became unreachable serves nothing while a component
-// that outranks it is there, or while it cannot tell. Once it knows that there is
-// none, it serves.
-func TestPartitionDetector(t *testing.T) {
+// If half of the members became unreachable, a node serves nothing while a component outranks it, or while the witness
+// cannot decide. It serves once there is no such component.
+func TestNetworkSplitDetector(t *testing.T) {
 	c := newCast()
 	o := Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()}
 	a, err := New(o)
@@ -69,7 +67,7 @@ func TestPartitionDetector(t *testing.T) {
 	a.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	const unknown, there, nobody = 0, 1, 2
 	var truth, asked atomic.Int32
-	a.OnPartition(func(_ context.Context, side Component) (bool, error) {
+	a.OnNetworkSplit(func(_ context.Context, side Component) (bool, error) {
 		asked.Add(1)
 		if side != (Component{1, a.Address()}) {
 			t.Errorf("asked for %+v", side)
@@ -111,22 +109,22 @@ func TestPartitionDetector(t *testing.T) {
 	if births := c.births["x"]; births != 2 {
 		t.Errorf("%d activations, one before and one after", births)
 	}
-	// Heard again, the other one must confirm it first.
+	// When the other member is heard again, it must confirm the membership first.
 	truth.Store(there)
 	gossip(a, true, other)
 	until(t, "it is a member again", func() bool { return len(a.membership.ring.Load().seats) == 2 })
 	gossip(a, false, other)
-	until(t, "it is apart", func() bool { return a.membership.partitioned.Load() })
+	until(t, "it is apart", func() bool { return a.membership.split.Load() })
 	gossip(a, true, other)
-	until(t, "it is not apart", func() bool { return !a.membership.partitioned.Load() })
+	until(t, "it is not apart", func() bool { return !a.membership.split.Load() })
 	if a.Belongs() {
 		t.Error("it belongs, and nobody said so")
 	}
-	// Refused at its address, a member is dead: the witness is not asked.
+	// A member that is refused at its address is dead: the witness is not called.
 	a.membership.linkTo(other.ID).dead.Store(true)
 	gossip(a, false, other)
 	until(t, "it serves alone again", serves)
-	if a.membership.partitioned.Load() {
+	if a.membership.split.Load() {
 		t.Error("apart from the dead")
 	}
 }
@@ -146,8 +144,8 @@ func TestComponentsOutrank(t *testing.T) {
 	}
 }
 
-// When a member is back that was away, actors that stand in rows are activated
-// anew, since it may have acted; others keep what only they know.
+// When a member comes back, persisted actors are activated again, since the member may have acted. Other actors keep
+// their state, which no row has.
 func TestMembersThatAreBack(t *testing.T) {
 	rows, memory := newCast(), newCast()
 	a, err := New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()})
