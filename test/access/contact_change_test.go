@@ -10,9 +10,8 @@ import (
 	"castellan/test/harness"
 )
 
-// A new phone number or address ends what the old one let in: sessions, a login that
-// has begun, also after a kill. Old and new are told (REQ-USR-11…13, D-USR-06,
-// D-AUTH-11, D-EXT-07, SEC-22).
+// A new phone number or address ends the sessions and the unfinished logins of the old one, also after a kill.
+// Both the old and the new contact are notified (REQ-USR-11…13, D-USR-06, D-AUTH-11, D-EXT-07, SEC-22).
 func TestContactChanges(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
@@ -85,8 +84,7 @@ func TestContactChanges(t *testing.T) {
 	})
 }
 
-// A login whose last step meets the change has no session afterwards, whichever of
-// the two was first.
+// A login whose last step coincides with the change has no session afterwards, in either order.
 func TestContactChangeMeetsALogin(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false")

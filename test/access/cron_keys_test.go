@@ -7,8 +7,8 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Keys of scheduled clients by the command line (D-AUTH-07): shown once, kept
-// as a hash, audited, and told to the nodes that run.
+// Keys of scheduled clients are managed by the command line (D-AUTH-07). A key is shown once, stored as a hash
+// and audited, and running nodes receive it.
 func TestCronKeys(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		run := func(code int, args ...string) blackbox.Output {

@@ -9,8 +9,8 @@ import (
 	"castellan/test/harness"
 )
 
-// A policy decides which methods are offered, in its order, and how many are
-// needed; the first completion of two is no end (REQ-2FA-16, 17, 20).
+// A policy decides which methods are offered, their order, and how many are required. The first completion of
+// two does not complete the challenge (REQ-2FA-16, 17, 20).
 func TestPolicyOfTwo(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
@@ -51,7 +51,7 @@ func TestPolicyOfTwo(t *testing.T) {
 		late := n.Socket(t, f)
 		late.Expect(f, "LOGIN", "METHOD_COMPLETE")
 
-		// The policy is changed meanwhile; what was started keeps its own.
+		// The policy changes meanwhile; a started challenge keeps its own.
 		n.Ok(
 			t,
 			"PATCH",
@@ -100,7 +100,7 @@ func TestPolicyOfTwo(t *testing.T) {
 	})
 }
 
-// What the administration shows and refuses reaches the challenges (REQ-MFA).
+// Challenges follow the methods that the administration configures (REQ-MFA).
 func TestMethodsAreConfiguration(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()

@@ -9,8 +9,8 @@ import (
 	"castellan/test/harness"
 )
 
-// A login that completes in the instant of a change of the password is not begun, or
-// its session ends with the others (D-AUTH-11).
+// A login that completes during a password change either opens no session, or its session ends with the others
+// (D-AUTH-11).
 func TestNoSessionSurvivesAChangeOfPassword(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")

@@ -12,8 +12,8 @@ import (
 	"castellan/test/harness"
 )
 
-// Messages that a proxy might read differently are refused, and what hides
-// behind one is not served (SEC-31, SEC-34).
+// Messages that a proxy might read differently are refused, and a request that is hidden behind one is not
+// served (SEC-31, SEC-34).
 func TestFraming(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start()
@@ -91,8 +91,7 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-// Clients that send a byte now and then are shown out; others do not notice
-// them.
+// Clients that send a byte now and then are disconnected, and other clients do not notice them.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=1s")
@@ -140,9 +139,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// How connections end from outside: nothing for who said nothing, a problem for
-// half a request, for a body that is too large and was sent whole, and for the
-// connection that is one too many.
+// How the service closes connections: without a word if nothing was sent, and with a problem for half a
+// request, for a body that is too large and complete, and for one connection too many.
 func TestEndsOfConnections(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=2s", "HTTP_MAX_CONNECTIONS=16")
@@ -184,7 +182,7 @@ func TestEndsOfConnections(t *testing.T) {
 	ends("half a body", half, "408", "REQUEST_TIMEOUT")
 	ends("half a header", header, "408", "REQUEST_TIMEOUT")
 
-	full := func() bool { // a connection that has begun a request is not idle; the test's own client holds some too
+	full := func() bool { // a connection with a started request is not idle; the test's own client holds some too
 		c := open()
 		fmt.Fprint(c, "GET /.well-known/jwks.json HTTP/1.1\r\nHost: localhost\r\n\r\nGET")
 		line := make([]byte, len("HTTP/1.1 200"))
@@ -215,7 +213,7 @@ func TestEndsOfConnections(t *testing.T) {
 	}
 }
 
-// One address has as many connections as the operator allows it, others theirs.
+// One address has at most the configured number of connections; other addresses are not affected.
 func TestConnectionsOfOneAddress(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_MAX_CONNECTIONS_PER_IP=2")
