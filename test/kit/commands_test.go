@@ -13,7 +13,7 @@ import (
 	"castellan/test/harness"
 )
 
-// Every command explains itself, and no explanation needs settings.
+// Every command prints its help without any settings.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
@@ -73,8 +73,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// A command line or settings that cannot be used end with 2, and all faults
-// are named at once, before anything opens.
+// An invalid command line or invalid settings exit with 2. All errors are listed at once, before anything
+// opens.
 func TestFaultsOfSettings(t *testing.T) {
 	t.Parallel()
 	yaml := filepath.Join(t.TempDir(), "castellan.yaml")
@@ -131,8 +131,8 @@ func TestFaultsOfSettings(t *testing.T) {
 	}
 }
 
-// The effective settings are shown whole, explained, with their source, and
-// without a secret; the layers apply in order.
+// The effective settings are listed completely, with explanation and source, and without a secret. The layers
+// apply in order.
 func TestConfigCommand(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
@@ -178,7 +178,7 @@ func TestConfigCommand(t *testing.T) {
 	}
 }
 
-// Migrations are applied once, by whichever process comes first.
+// Migrations are applied once, by the first process.
 func TestMigrateSideBySide(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Empty()
@@ -207,8 +207,7 @@ func TestMigrateSideBySide(t *testing.T) {
 	})
 }
 
-// An address in use ends the start with a word about it, and leaves nothing
-// half open.
+// A used address stops the start with a message, and leaves nothing half open.
 func TestAddressInUse(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
@@ -228,7 +227,7 @@ func TestAddressInUse(t *testing.T) {
 	s.Start().Stop()
 }
 
-// The audit names the first row that was tampered with (D-EXT-03).
+// Audit verify names the first row that was tampered with (D-EXT-03).
 func TestAuditVerify(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
@@ -258,8 +257,8 @@ func TestAuditVerify(t *testing.T) {
 	})
 }
 
-// A database that does not answer yet is waited for, as it is where both are
-// started together; one that says no is not.
+// A start waits for a database that does not answer yet, because both may be started together. A missing
+// database stops it.
 func TestDatabaseThatComesLater(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")

@@ -16,7 +16,7 @@ func deployed(t *testing.T, file string) string {
 	return string(text)
 }
 
-// The token of a socket stands in its query: no log of the front has one.
+// The token of a socket is in its query, so no log of the front contains a query.
 func TestFrontLogsNoQuery(t *testing.T) {
 	conf := regexp.MustCompile(`(?m)^\s*#.*$`).ReplaceAllString(deployed(t, "deploy/nginx.conf"), "")
 	format := regexp.MustCompile(`log_format (\w+) '([^;]*)';`).FindStringSubmatch(conf)

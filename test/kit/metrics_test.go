@@ -16,7 +16,7 @@ import (
 	"castellan/test/harness"
 )
 
-// All metrics keep to the conventions of Prometheus, and count what happened.
+// All metrics follow the conventions of Prometheus, and count events correctly.
 func TestMetrics(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		addr := porttest.Free(t)
@@ -38,7 +38,7 @@ func TestMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range problems {
-			if strings.HasPrefix(p.Metric, "castellan_") { // those of the runtime and the pools are the library's own
+			if strings.HasPrefix(p.Metric, "castellan_") { // the others belong to the runtime and the pools
 				t.Errorf("%s: %s", p.Metric, p.Text)
 			}
 		}
@@ -81,8 +81,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// What clients make up makes no series: neither paths, nor methods, nor
-// queries, nor ids in a path, nor headers.
+// Values that clients invent create no series: paths, methods, queries, ids in a path, headers.
 func TestHostilePathsMakeNoSeries(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")

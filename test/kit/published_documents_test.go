@@ -6,8 +6,8 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// TestDocumentsAreSmall: documents, pages and their parts are sent compressed,
-// and not at all to a client that has them.
+// TestDocumentsAreSmall checks that documents, pages and their parts are sent compressed, and not at all to a
+// client that has them.
 func TestDocumentsAreSmall(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start()

@@ -7,7 +7,7 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// The command names the first fault that was planted below the service.
+// Ledger verify names the first fault that was inserted directly into the database.
 func TestLedgerVerify(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Start().Stop()
