@@ -10,8 +10,8 @@ import (
 	"castellan/test/harness"
 )
 
-// Killed at any moment of its very first start, the service comes up at the
-// next one, with one set of keys and seeds and with logins that work.
+// Killed at any moment of its first start, the service comes up at the next one, with one set of keys and
+// seeds and with working logins.
 func TestKilledAtFirstStart(t *testing.T) {
 	t.Parallel()
 	for _, kind := range blackbox.Databases {

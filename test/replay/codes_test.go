@@ -10,7 +10,7 @@ import (
 	"castellan/test/harness"
 )
 
-// Codes that are good once.
+// Codes are valid once.
 var replaysOfCodes = []replay{
 	{"CVE-2025-6014", "Vault: a TOTP code was accepted again while it was valid", func(t *testing.T, s stage) {
 		a, _, app := s.withApp()
@@ -108,7 +108,7 @@ var replaysOfCodes = []replay{
 		func(t *testing.T, s stage) {
 			a := s.user()
 			mine, other := s.begin(a), s.begin(a)
-			code := s.Code(t, a, "SMS") // of other; each of its ties is checked by itself
+			code := s.Code(t, a, "SMS") // of other; each of its bindings is checked separately
 			s.Complete(mine, mine.Method(t, "SMS"), code).Is(t, 422, "OTP_INVALID")
 			s.Complete(other, other.Method(t, "MAIL"), code).Is(t, 422, "OTP_INVALID")
 			if got := s.Complete(mine, other.Method(t, "SMS"), code); got.Status < 400 || got.Status > 499 {
@@ -122,7 +122,7 @@ var replaysOfCodes = []replay{
 			f := s.begin(a)
 			code := s.Code(t, a, "SMS")
 			done := s.Complete(f, f.Method(t, "SMS"), code).Is(t, 200, "")
-			// A repeat is the same session, not a second one.
+			// A repeat returns the same session, not a second one.
 			harness.SameOutcome(t, done, s.Complete(f, f.Method(t, "SMS"), code))
 			me := blackbox.Headers{"x-auth": done.Header.Get("x-auth")}
 			if rows := s.s.Count("session WHERE user_id = $1", a.ID); rows != 1 {

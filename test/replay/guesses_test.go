@@ -9,14 +9,14 @@ import (
 	"castellan/test/harness"
 )
 
-// Guesses that are counted.
+// Guesses are counted.
 var replaysOfGuesses = []replay{
 	{"CVE-2024-32868", "ZITADEL: codes of the second factor could be guessed without end", func(t *testing.T, s stage) {
 		a := s.user()
 		f := s.begin(a)
 		s.wrong(a, f, "SMS", 5)
 		s.answer(a, f, "SMS").Is(t, 423, "METHOD_LOCKED")
-		s.answer(a, f, "MAIL").Is(t, 200, "") // its owner is not shut out
+		s.answer(a, f, "MAIL").Is(t, 200, "") // its owner is not locked out
 	}, nil},
 	{"CVE-2025-64102", "ZITADEL: a new attempt at the API began with a count of zero", func(t *testing.T, s stage) {
 		a := s.user()
@@ -145,7 +145,7 @@ var replaysOfGuesses = []replay{
 			change(a.Password).Is(t, 429, "RATE_LIMITED")
 			f := s.begin(a)
 			s.Ask("POST", blackbox.RenewPath, map[string]string{"methodId": f.Method(t, "SMS").ID, "method": "SMS"}, nil).
-				Is(t, 401, "UNAUTHENTICATED") // nobody has a code sent without having proved the password
+				Is(t, 401, "UNAUTHENTICATED") // a code is sent only after the password was proved
 		}, nil},
 	{"GHSA-cq42-vhv7-xr7p", "Keycloak: a stranger could lock any user out", func(t *testing.T, s stage) {
 		a, me := s.known()
@@ -158,8 +158,8 @@ var replaysOfGuesses = []replay{
 			stranger.Login(blackbox.Account{Country: a.Country, Phone: a.Phone, Password: "not-the-password"}).
 				Is(t, 401, "INVALID_CREDENTIALS")
 		}
-		stranger.Login(a).Is(t, 429, "RATE_LIMITED") // there
-		s.Session(a)                                 // not here
+		stranger.Login(a).Is(t, 429, "RATE_LIMITED") // from elsewhere
+		s.Session(a)                                 // not from here
 		s.answer(a, s.start("VERIFY_EMAIL", me), "MAIL").Is(t, 200, "")
 	}, nil},
 }

@@ -8,7 +8,7 @@ import (
 	"castellan/test/harness"
 )
 
-// Who has an account is told to nobody.
+// No answer reveals which accounts exist.
 var replaysOfNames = []replay{
 	{"CVE-2026-23511", "ZITADEL: the login told names that exist from others", func(t *testing.T, s stage) {
 		a, nobody := s.user(), blackbox.NewAccount(90_001)

@@ -9,7 +9,7 @@ import (
 	"castellan/test/harness"
 )
 
-// unserved fails the test when a target of a banned place is answered as if no rule spoke.
+// unserved fails the test if a target gets past the rule that blocks the place.
 func unserved(t *testing.T, p harness.Place, targets []string, headers ...string) {
 	t.Helper()
 	for _, target := range targets {
@@ -45,7 +45,7 @@ var replaysOfPaths = []replay{
 				harness.KeysPath + "/./",
 				harness.KeysPath + "/;", strings.ToUpper(harness.KeysPath)}
 			unserved(t, s.banned(), targets)
-			unserved(t, s.Place, targets) // nor is it served to anybody else
+			unserved(t, s.Place, targets) // nor is it served to other clients
 			if got := s.RawStatus(harness.KeysPath); got != "200" {
 				t.Errorf("the path itself: %s", got)
 			}

@@ -36,7 +36,7 @@ func (st stage) untrusted(target string, headers ...string) string {
 	return strings.Fields(string(got) + " none none")[1]
 }
 
-// Headers that say where a request comes from.
+// Headers that give the origin of a request.
 var replaysOfProxies = []replay{
 	{"CVE-2023-41338", "Fiber: a header made a client of anywhere one of this machine", func(t *testing.T, s stage) {
 		for _, h := range []blackbox.Headers{{"X-Forwarded-For": s.IP}, {"X-Forwarded-For": "127.0.0.1, " + s.IP},
@@ -55,7 +55,7 @@ var replaysOfProxies = []replay{
 			p.Ask("GET", harness.KeysPath, nil, blackbox.Headers{name: s.IP}).Is(t, 403, "ACCESS_DENIED")
 			s.Ask("GET", harness.KeysPath, nil, blackbox.Headers{name: p.IP}).Is(t, 200, "")
 		}
-		// And where nobody is trusted, the header that is believed elsewhere is not.
+		// Without a trusted proxy, the usual header is ignored.
 		harness.Rule(t, s.Node, s.boss, "peer", "blacklist",
 			map[string]any{"targetEntities": []string{"127.0.0.2"}, "targetResources": []string{"GET " + harness.KeysPath}})
 		if got := s.untrusted(harness.KeysPath, "X-Forwarded-For: "+s.IP); got != "403" {

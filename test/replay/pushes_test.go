@@ -65,7 +65,7 @@ var replaysOfPushes = []replay{
 		if harness.Offered(f) {
 			t.Error("a push is offered after three denials")
 		}
-		s.answer(a, f, "SMS").Is(t, 200, "") // there is another way in
+		s.answer(a, f, "SMS").Is(t, 200, "") // another method remains
 	}, nil},
 	{"AA22-074A", "Duo: with no more than the password of a sleeping account a device was enrolled for it",
 		func(t *testing.T, s stage) {
@@ -77,7 +77,7 @@ var replaysOfPushes = []replay{
 			p.Register(t, f.PAuth, "").Is(t, 401, "UNAUTHENTICATED")
 			p.Register(t, "", "").Is(t, 401, "UNAUTHENTICATED")
 			me := s.Session(a)
-			blackbox.FlowOf(t, p.Register(t, me["x-auth"], "")) // and a session alone makes no device either
+			blackbox.FlowOf(t, p.Register(t, me["x-auth"], "")) // and a session alone cannot add a device either
 			if f := s.begin(a); harness.Offered(f) || s.s.Count("device WHERE user_id = $1", a.ID) != 0 {
 				t.Error("a device without its challenge")
 			}
@@ -99,7 +99,7 @@ var replaysOfPushes = []replay{
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			p := harness.Enroll(t, s.Node, a, me["x-auth"], device.EdDSA, "")
-			path := harness.OngoingPath + "?deviceId=" + p.ID // an answer is bound to its challenge, a list to its time alone
+			path := harness.OngoingPath + "?deviceId=" + p.ID // a list is bound to its time only
 			for _, iat := range []string{"", `,"iat":null`, `,"iat":"now"`, `,"iat":0`, `,"iat":1e400`, `,"iat":99999999999`} {
 				h := p.Undated(t, p.Sign(t, "GET", path, nil, device.Claims{}), iat)
 				s.Ask("GET", path, nil, h).Is(t, 401, "DEVICE_SIGNATURE_INVALID")

@@ -9,7 +9,7 @@ import (
 	"castellan/test/harness"
 )
 
-// Sessions that begin and end.
+// Sessions start and end.
 var replaysOfSessions = []replay{
 	{"CVE-2024-28197", "ZITADEL: a session that an attacker had begun became the session of the victim",
 		func(t *testing.T, s stage) {
@@ -65,7 +65,7 @@ var replaysOfSessions = []replay{
 		harness.Tune(t, s.Node, s.boss, "SMS", 1_000, 0)
 		f := s.begin(a)
 		rows := s.s.Count("challenge WHERE id = $1", f.ChallengeID) + s.s.Count("session WHERE user_id = $1", a.ID)
-		time.Sleep(1100 * time.Millisecond) // the time of the service is that of the machine
+		time.Sleep(1100 * time.Millisecond) // the service uses the clock of the machine
 		s.answer(a, f, "SMS").Is(t, 410, "METHOD_EXPIRED")
 		s.answer(a, f, "MAIL").Is(t, 200, "")
 		expired := func(what, want string, ask func() blackbox.Answer) {
@@ -85,7 +85,7 @@ var replaysOfSessions = []replay{
 		s.ended(me)
 		s.ended(second)
 		s.standing(a, "active")
-		s.ended(me) // and do not come back
+		s.ended(me) // and do not return
 		s.Session(a)
 	}, nil},
 	{"CVE-2025-53942", "authentik: who was deactivated could log in by another way", func(t *testing.T, s stage) {
@@ -103,7 +103,7 @@ var replaysOfSessions = []replay{
 			t.Errorf("a reset of before: %s", got)
 		}
 		letters := len(s.Letters(t, a.Number()))
-		s.reset(a) // says nothing, sends nothing
+		s.reset(a) // gets the usual answer, sends nothing
 		if n := len(s.Letters(t, a.Number())); n != letters {
 			t.Errorf("%d letters to an account that is closed", n-letters)
 		}

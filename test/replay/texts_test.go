@@ -12,7 +12,7 @@ import (
 	"castellan/test/harness"
 )
 
-// packed is a text as gzip.
+// packed compresses a text with gzip.
 func packed(t *testing.T, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -26,7 +26,7 @@ func packed(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// announced is the HTML of an announcement as everybody reads it.
+// announced publishes an announcement and returns its HTML as readers get it.
 func (st stage) announced(title, html string) string {
 	st.T.Helper()
 	var kept struct {
@@ -49,7 +49,7 @@ func (st stage) announced(title, html string) string {
 	return ""
 }
 
-// harmless fails the test when the HTML holds what runs, or not what was harmless in it.
+// harmless fails the test if the HTML contains active content, or lacks the harmless parts.
 func harmless(t *testing.T, html string, keeps ...string) {
 	t.Helper()
 	for _, bad := range []string{"<script", "<style", "<select", "<svg", "<iframe", "onerror", "onload",
@@ -111,7 +111,7 @@ var replaysOfTexts = []replay{
 	}, nil},
 }
 
-// Bodies that cost more than they are worth.
+// Bodies that cost more to read than to send.
 var replaysOfBodies = []replay{
 	{"CVE-2025-6203", "Vault: a small body of JSON in JSON took all the time and memory", func(t *testing.T, s stage) {
 		good := `{"email":"a@b.test","password":"x"`
@@ -150,7 +150,7 @@ var replaysOfBodies = []replay{
 			}
 		}
 		got := s.Raw(t, "POST /document/upload-document HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
-			"Content-Length: 8000000\r\n\r\n"+strings.Repeat(" ", 128<<10)) // the rest has not come
+			"Content-Length: 8000000\r\n\r\n"+strings.Repeat(" ", 128<<10)) // the rest has not arrived
 		if !strings.HasPrefix(got, "HTTP/1.1 401") {
 			t.Errorf("a large body of nobody: %.60q", got)
 		}

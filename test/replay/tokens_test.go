@@ -11,7 +11,7 @@ import (
 	"castellan/test/harness"
 )
 
-// Tokens that are no token, or one of another kind.
+// Values that are no token, or a token of another kind.
 var replaysOfTokens = []replay{
 	{"CVE-2026-27840", "ZITADEL: an access token was valid although its end was cut off", func(t *testing.T, s stage) {
 		_, me := s.known()
