@@ -10,8 +10,8 @@ import (
 	"castellan/web/webtest"
 )
 
-// A newcomer walks through the demonstration and the interface viewer of the
-// real service, in a browser; pictures of every step are kept as artifacts.
+// A newcomer walks through the demonstration and the API viewer of the real service, in a browser. Pictures of
+// every step are kept as artifacts.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
@@ -35,9 +35,8 @@ func TestBrowser(t *testing.T) {
 	})
 }
 
-// An account holder guards the account in the browser: a forgotten password, an
-// authenticator, a device with a key of its own, a new password, the sessions, the
-// address book, the countries.
+// An account holder uses the security pages in the browser. The pages cover a forgotten password, an
+// authenticator, a device with its own key, a new password, the sessions, the address book and the countries.
 func TestBrowserAccount(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")

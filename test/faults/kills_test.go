@@ -23,8 +23,8 @@ const (
 	challengeTries = 30
 )
 
-// Killed at any moment under load, the service knows every acknowledged step: the started challenges, the
-// count of wrong values, the valid code, the completed methods, the outcome and the ended sessions. A step
+// Killed at any moment under load, the service knows every acknowledged step. It knows the started challenges,
+// the count of wrong values, the valid code, the completed methods, the outcome and the ended sessions. A step
 // that was under way happened once or not at all.
 func TestKillLosesNothing(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {

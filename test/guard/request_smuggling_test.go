@@ -139,8 +139,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// How the service closes connections: without a word if nothing was sent, and with a problem for half a
-// request, for a body that is too large and complete, and for one connection too many.
+// The service closes a connection without a word if nothing was sent. It answers with a problem to half a
+// request, to a body that is too large and complete, and to one connection too many.
 func TestEndsOfConnections(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=2s", "HTTP_MAX_CONNECTIONS=16")

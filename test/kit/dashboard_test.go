@@ -45,7 +45,7 @@ func known(t *testing.T, where, expr string, families map[string]*dto.MetricFami
 	names := metricName.FindAllString(quoted.ReplaceAllString(expr, ""), -1)
 	for _, name := range names {
 		if family(name) == nil {
-			t.Errorf("%s: nobody exports %s", where, name)
+			t.Errorf("%s: no node exports %s", where, name)
 		}
 	}
 	for _, use := range labelUse.FindAllStringSubmatch(expr, -1) {

@@ -89,8 +89,8 @@ func (s described) beyond() (out []any) {
 	return out
 }
 
-// nobody is the id of a record that does not exist.
-const nobody = "01JD3X4Q7V0S8D4T2M6B9N1ZKA"
+// noRecord is the id of a record that does not exist.
+const noRecord = "01JD3X4Q7V0S8D4T2M6B9N1ZKA"
 
 // TestBoundsOfTheDocument checks that the service refuses values that the document forbids, and names the
 // field. The bounds of a field are those that the domain checks.
@@ -147,7 +147,7 @@ func TestBoundsOfTheDocument(t *testing.T) {
 						sent["id"] = id
 					}
 					sent[field] = bad
-					a := n.Do(t, strings.ToUpper(method), strings.ReplaceAll(path, "{id}", nobody), sent, admin)
+					a := n.Do(t, strings.ToUpper(method), strings.ReplaceAll(path, "{id}", noRecord), sent, admin)
 					named := strings.Contains(string(a.Body), `{"field":"`+field+`"`) ||
 						strings.Contains(string(a.Body), `"message":"`+field+`: `) // has a refusal of its own
 					if a.Status != 400 || !named {

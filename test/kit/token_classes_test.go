@@ -106,8 +106,8 @@ func jwks(t *testing.T, n *blackbox.Node) []jwk {
 	return set.Keys
 }
 
-// Every class of token at every endpoint of the table: the required class passes, a user without the role gets
-// 403, and any other token gets 401 (SEC-19, SEC-20, SEC-24, D-AUTH-01).
+// Every class of token at every endpoint of the table (SEC-19, SEC-20, SEC-24, D-AUTH-01). The required class
+// passes, a user without the role gets 403, and any other token gets 401.
 func TestTokenMatrix(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		// Tokens that were once valid: of another tenant and issuer with the same keys, and with a short
