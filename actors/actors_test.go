@@ -54,8 +54,7 @@ func TestLoginThroughThreeDoors(t *testing.T) {
 	}
 }
 
-// Parallel right answers: one execution, one outcome, told to every copy.
-// Whose a new challenge is, is known without waking anybody, and stays known.
+// The user of a new challenge is known without activating an actor, and stays known.
 func TestHolder(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
@@ -111,7 +110,7 @@ func TestTwoHundredRightAnswers(t *testing.T) {
 	}
 }
 
-// Parallel wrong answers: five are evaluated, whatever comes.
+// Of parallel wrong answers five are evaluated.
 func TestTwoHundredWrongAnswers(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
@@ -139,7 +138,7 @@ func TestTwoHundredWrongAnswers(t *testing.T) {
 	}
 }
 
-// The budget of a user holds over all challenges and restarts, in its flow.
+// The budget of a user holds across all challenges and restarts, in its flow.
 func TestBudgetOverChallenges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t)
@@ -198,7 +197,7 @@ func TestRenewalInVirtualTime(t *testing.T) {
 			_, err := w.answer(c, challenge.SMS, old)
 			expect(t, err, fault.OTPInvalid)
 		}
-		// Up to the cut-off: 120 000 ms left is allowed, 119 999 is not.
+		// Before the cut-off: 120 000 ms left is allowed, 119 999 is not.
 		time.Sleep(time.Until(time.UnixMilli(c.ExpiresAt)) - 120*time.Second)
 		if err := renew(); err != nil {
 			t.Errorf("120 000 ms before the end: %v", err)
@@ -221,7 +220,7 @@ func TestExpiryTellsTheWaiter(t *testing.T) {
 		if _, _, err := w.client.Subscribe(t.Context(), c.ID, 1, 0); err != nil {
 			t.Fatal(err)
 		}
-		for range 25 { // hubs ask again, and the lease lives on
+		for range 25 { // hubs ask again, and the lease is extended
 			time.Sleep(19 * time.Second)
 			if _, _, err := w.client.Subscribe(t.Context(), c.ID, 1, 0); err != nil {
 				t.Fatal(err)

@@ -34,7 +34,7 @@ func unproven(r *challenge.StartRequest) { r.Proven = false }
 
 func withTOTP(r *challenge.StartRequest) { r.Account.TOTP = true }
 
-// refused expects 429 with the time after which there may be a place again.
+// refused expects 429 with a Retry-After in the given range.
 func (w *world) refused(err error, after, most time.Duration) {
 	w.t.Helper()
 	expect(w.t, err, fault.RateLimited)
@@ -44,15 +44,15 @@ func (w *world) refused(err error, after, most time.Duration) {
 	}
 }
 
-// A start without a proof that meets a cap is told nothing. One with a proof is told
-// when to come back, and nothing of it is counted (D-EXT-05).
+// A start without a proof that reaches a cap gets no hint. One with a proof is told when to retry, and nothing
+// of it is counted (D-EXT-05).
 func TestCapsOfAUser(t *testing.T) {
 	w := open(t)
 	set := func(c stepup.Caps) { w.engine.Starter.Config.Caps, w.engine.Starter.Config.MaxOpen = c, 0 }
 	caps := stepup.Caps{DestinationHour: 4, DestinationDay: 10, UserDay: 50}
 	set(caps)
 	for n := range 4 {
-		// Half of the cap is for whoever proved nothing.
+		// Starts without a proof may use half of the cap.
 		if names, sent, err := w.try(unproven); err != nil || len(names) != 2 || (sent == 2) != (n < 2) {
 			t.Errorf("unproven start %d: %v, %d messages, %v", n, names, sent, err)
 		}
@@ -76,7 +76,7 @@ func TestCapsOfAUser(t *testing.T) {
 	if _, _, err := w.try(nil); fault.CodeOf(err) != fault.RateLimited {
 		t.Errorf("a restart forgot the caps: %v", err)
 	}
-	// Who can do without codes is let in, with those that may go out.
+	// A user with a method without codes is offered that, and the messages that are still allowed.
 	if names, sent, err := w.try(withTOTP); err != nil || sent != 0 || !slices.Equal(names, []challenge.Name{"TOTP"}) {
 		t.Errorf("%v, %d messages, %v", names, sent, err)
 	}
@@ -86,7 +86,7 @@ func TestCapsOfAUser(t *testing.T) {
 			t.Errorf("one of two messages: %d, %v", sent, err)
 		}
 	}
-	for n := range 6 { // of the starts that were refused nothing was counted
+	for n := range 6 { // the refused starts were not counted
 		names, sent, err := w.try(func(r *challenge.StartRequest) { elsewhere(r); withTOTP(r) })
 		if want := 1 - n/4; err != nil || sent != want || len(names) != 1+want || slices.Contains(names, "SMS") {
 			t.Errorf("start %d: %v, %d messages, %v", n, names, sent, err)
@@ -94,7 +94,7 @@ func TestCapsOfAUser(t *testing.T) {
 	}
 }
 
-// The time to wait is that of the cap that lasts longest.
+// The time to wait is that of the longest cap.
 func TestCapsOfADay(t *testing.T) {
 	w := open(t)
 	w.engine.Starter.Config.Caps, w.engine.Starter.Config.MaxOpen = stepup.Caps{DestinationHour: 2, UserDay: 5}, 0
@@ -107,7 +107,7 @@ func TestCapsOfADay(t *testing.T) {
 	w.refused(err, 24*time.Hour-time.Minute, 24*time.Hour)
 }
 
-// A renewal meets the caps as its challenge's start does; the old code stays.
+// A renewal is capped like its challenge's start; the old code stays.
 func TestCapsOfRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t)
@@ -126,8 +126,8 @@ func TestCapsOfRenewals(t *testing.T) {
 	})
 }
 
-// Half of a country's budget is kept for who proved something. What else a challenge
-// offers without a message goes on without the budget.
+// Half of a country's budget is reserved for starts with a proof. A challenge's methods without a message
+// continue without the budget.
 func TestCapsOfACountry(t *testing.T) {
 	w := open(t)
 	w.engine.Starter.Config.DialDay, w.engine.Starter.Config.MaxOpen = map[string]int{"90": 4}, 0
@@ -151,7 +151,7 @@ func TestCapsOfACountry(t *testing.T) {
 	}
 }
 
-// What a network causes without a proof is capped, and holds back nothing else.
+// Starts of a network without a proof are capped, and do not affect others.
 func TestCapsOfANetwork(t *testing.T) {
 	w := open(t)
 	w.engine.Starter.Config.PrefixHour, w.engine.Starter.Config.MaxOpen = 4, 0

@@ -11,8 +11,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// What is primed is the challenge as it was made, in every field but those
-// that only a step sets.
+// The primed challenge has every field of the new one, except those that only a step sets.
 func TestPrimeKeepsEverything(t *testing.T) {
 	later := []string{"State", "Version", "Reason", "Wrong", "Last", "Failures", "Generation", "Order", "CompletedAt",
 		"Off"} // with factors that are off nothing is primed
@@ -53,7 +52,7 @@ func TestPrimeKeepsEverything(t *testing.T) {
 	}
 }
 
-// One row tells of an outcome: what came of it, for whom, and by whom.
+// One row reports an outcome: the result, the user and the actor.
 func TestReport(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	a := &challengeActor{d: &Deps{Now: func() time.Time { return now }}}

@@ -51,7 +51,7 @@ func TestChangedCredentialsCloseOpenChallenges(t *testing.T) {
 	}
 }
 
-// beginInSession begins a challenge from a session, and endSession ends that.
+// beginInSession begins a challenge from a session, and endSession ends that session.
 func (w *world) beginInSession(command string) challenge.Challenge {
 	w.t.Helper()
 	r := challenge.StartRequest{Action: "VERIFY_EMAIL", Account: w.user.Account(),
@@ -83,7 +83,7 @@ func TestEndedSessionClosesItsChallenges(t *testing.T) {
 	}
 }
 
-// Every call for a challenge tells that its session has ended.
+// Every call for a challenge reports that its session has ended.
 func TestEndedSessionShowsAtEveryDoor(t *testing.T) {
 	for door, ask := range map[string]func(w *world, c challenge.Challenge) error{
 		"result": func(w *world, c challenge.Challenge) error {
@@ -107,8 +107,7 @@ func TestEndedSessionShowsAtEveryDoor(t *testing.T) {
 	}
 }
 
-// An action that is tried again is not carried out any more when the session
-// has ended meanwhile.
+// A retried action is not executed if the session has ended meanwhile.
 func TestEndedSessionStopsItsExecution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t)
@@ -151,8 +150,8 @@ func TestActionsThatFail(t *testing.T) {
 	})
 }
 
-// A process that dies between completion and the action's end leaves an
-// executing row; the next owner carries it out, once.
+// A process that dies between completion and the action's end leaves an executing row. The next owner executes
+// it, once.
 func TestResumeAfterDeath(t *testing.T) {
 	w := open(t)
 	c := w.begin("VERIFY_EMAIL", "go")

@@ -11,9 +11,8 @@ import (
 	"castellan/persistence"
 )
 
-// A hundred wrong values of a factor, one after the other, switch it off, whatever
-// windows there are and however many come at once: no value is right any more. The
-// owner is told twice. Another factor that proves him switches it on (D-2FA-13).
+// A hundred wrong values of a factor switch it off, whatever the windows and the concurrency: no value is
+// right any more. The owner is notified twice. Proving another factor switches it on again (D-2FA-13).
 func TestGuessedFactorGoesOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		w.rules = new(challenge.DefaultRules())
@@ -31,7 +30,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 			wg.Go(func() {
 				c := open[i%3]
 				n := []challenge.Name{challenge.SMS, challenge.MAIL}[i/3%2]
-				for { // three owners share one budget: one that was overtaken too often asks to come again
+				for { // three owners share one budget: one that lost too many races asks the caller to retry
 					_, err := w.answer(c, n, wrongOf(w.code(w.method(c, n).ID)))
 					if fault.CodeOf(err) != fault.Unavailable {
 						refused <- fault.CodeOf(err)
@@ -82,8 +81,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 	})
 }
 
-// told counts the notices by kind. Their rows say it by their ids alone, so the texts
-// are opened.
+// told counts the notices by kind. Only their ids in the rows identify them, so the texts are opened.
 func (w *world) told() map[string]int {
 	w.t.Helper()
 	told := map[string]int{}

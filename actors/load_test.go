@@ -26,7 +26,7 @@ var errBad = fault.New(fault.Unavailable, "no database")
 
 func (s *badStore) Load(ctx context.Context, id string) (challenge.Challenge, error) {
 	s.loads.Add(1)
-	// The row of a challenge that is done is still read; its outcome is not.
+	// The row of a completed challenge can still be read; its outcome cannot.
 	if s.bad.Load() && s.row.State != challenge.Done {
 		return challenge.Challenge{}, errBad
 	}
@@ -55,8 +55,8 @@ func ownerOf(t *testing.T, state challenge.State) (*badStore, Client) {
 	return s, Client{Node: node, Now: time.Now}
 }
 
-// An owner that read the row of a challenge and then fails to read its outcome
-// reads both again for the next call: a challenge that is done is not closed.
+// If an owner has read the row of a challenge but fails to read its outcome, the next call reads both again. A
+// completed challenge is not closed.
 func TestOutcomeIsReadAgain(t *testing.T) {
 	s, client := ownerOf(t, challenge.Done)
 	s.bad.Store(true)
@@ -68,8 +68,8 @@ func TestOutcomeIsReadAgain(t *testing.T) {
 	}
 }
 
-// A caller whose time to wait is over gets an answer also when the rows cannot be
-// read: otherwise the timer fires for it again and again, without a pause.
+// A caller whose time is over gets an answer even if the rows cannot be read. Otherwise its timer would fire
+// again and again, without a pause.
 func TestWaiterLeavesWithoutDatabase(t *testing.T) {
 	s, client := ownerOf(t, challenge.Pending)
 	_, err := client.Result(t.Context(), "c", 0)

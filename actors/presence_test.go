@@ -6,7 +6,7 @@ import (
 	"castellan/domain/people/presence"
 )
 
-// Two operators meet in the room of a record, and in no other (D-KYC-10).
+// Two operators see each other in the room of a record, and in no other (D-KYC-10).
 func TestPresence(t *testing.T) {
 	w := open(t)
 	say := func(subject, who string, leaves bool, want ...string) {

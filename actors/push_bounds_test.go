@@ -31,7 +31,7 @@ func tired(w *world) *world {
 
 func offersPush(c challenge.Challenge) bool { return slices.Contains(names(c), challenge.PUSH) }
 
-// begun starts challenges as callers do: what was fenced is decided again.
+// begun starts challenges as callers do: a fenced start is decided again.
 func (w *world) begun(s *stepup.Starter, n int) (all []challenge.Challenge) {
 	for range n {
 		r := challenge.StartRequest{Action: "LOGIN", Account: w.user.Account(), Proven: true}
@@ -73,8 +73,8 @@ func (w *world) aged(by time.Duration) {
 	w.change("UPDATE push SET sent_at = sent_at - ?, settled_at = settled_at - ?", by.Milliseconds(), by.Milliseconds())
 }
 
-// A challenge that makes room for another keeps the place of its push, which a
-// phone has shown (D-EXT-06); and so does each that ends without an approval.
+// A challenge that is closed for a newer one keeps the place of its push, which a phone has shown (D-EXT-06).
+// So does each that ends without an approval.
 func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
 	for name, end := range map[string]func(w *world, c challenge.Challenge) error{
 		"superseded": func(*world, challenge.Challenge) error { return nil }, // at the sixth start
@@ -131,7 +131,7 @@ func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
 	}
 }
 
-// Twenty in a day are the most, however far apart.
+// Twenty pushes in a day are the limit, however far apart.
 func TestPushesOfADay(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
@@ -150,7 +150,7 @@ func TestPushesOfADay(t *testing.T) {
 	})
 }
 
-// Who approves is never refused, and neither is who completes another way.
+// An approval is never refused, and neither is a completion by another method.
 func TestApprovedPushesFreeTheirPlace(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
@@ -172,8 +172,8 @@ func TestApprovedPushesFreeTheirPlace(t *testing.T) {
 	})
 }
 
-// However many starts come at once, and however many nodes think that they own
-// the user, three pushes are sent: the next number is given out once.
+// Three pushes are sent, however many starts arrive at once and however many nodes consider themselves the
+// user's owner. The next number is issued once.
 func TestPushesUnderRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
@@ -200,8 +200,8 @@ func TestPushesUnderRace(t *testing.T) {
 	})
 }
 
-// A later push of another owner may have its row before an earlier one has: that counts,
-// for as long as it may come.
+// Another owner's later push may be stored before an earlier one. The missing row counts for as long as it may
+// come.
 func TestPushesOfAnotherOwner(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
@@ -215,8 +215,7 @@ func TestPushesOfAnotherOwner(t *testing.T) {
 	})
 }
 
-// At the first refusal of a day the owner is told by mail, once, also where the
-// push cannot be left out.
+// At the first refusal of a day the owner gets one mail, even if the push is mandatory.
 func TestOwnerIsToldOfPushes(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)

@@ -15,8 +15,8 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// signers stands for the verification of proofs: the proof is the id of the
-// device that made it. before is called between the verdict and the commit.
+// signers replaces the verification of proofs: the proof is the id of the device that made it. before is
+// called between the verdict and the commit.
 type signers struct {
 	w      *world
 	owner  map[string]string
@@ -61,8 +61,7 @@ func (w *world) decide(c challenge.Challenge, by, value string) (stepup.Completi
 		Value: value, Signed: device.Request{Proof: by}, DeviceID: by})
 }
 
-// Of approvals and denials of two devices at once one decides, and everybody is
-// told the same.
+// Of concurrent approvals and denials by two devices one decides, and all get the same outcome.
 func TestDevicesAnswerAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		w.carry("d1", "d2")
@@ -105,15 +104,15 @@ func (w *world) count() int {
 	return w.effects
 }
 
-// A device that is removed between the verdict and its commit decides nothing,
-// whether the account's version rose with it or not.
+// A device that is removed between the verdict and its commit decides nothing, whether or not the account's
+// version rose with it.
 func TestRemovedBeforeTheCommit(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		for _, value := range []string{"APPROVED", "DENIED"} {
 			s := w.carry("d-" + value)
 			c := w.begin("LOGIN", "")
 			s.before = func() {
-				s.before = func() { delete(s.owner, "d-"+value) } // when it is judged again
+				s.before = func() { delete(s.owner, "d-"+value) } // when it is checked again
 				if err := w.db.Commit(t.Context(), device.Remove{UserID: w.user.ID, ID: "d-" + value}); err != nil {
 					t.Error(err)
 				}
@@ -128,7 +127,7 @@ func TestRemovedBeforeTheCommit(t *testing.T) {
 	})
 }
 
-// A challenge of another user, and one of nobody, is not a device's to answer.
+// A device cannot answer a challenge of another user or one without a user.
 func TestForeignDevice(t *testing.T) {
 	w := open(t)
 	s := w.carry("d1")

@@ -18,7 +18,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// oneRow is the store of one challenge. commit decides what becomes of a unit.
+// oneRow is the store of one challenge. commit decides the fate of a unit.
 type oneRow struct {
 	challenge.Store
 	row     challenge.Challenge
@@ -61,15 +61,14 @@ func (s *oneRow) apply(writes []commit.Write) {
 	}
 }
 
-// The actor shows nothing of a step before the step is in the rows: neither
-// while the commit is under way nor after a commit that failed or whose fate
-// nobody knows.
+// The actor shows a step only once it is in the rows. It does not show it while the commit is under way, nor
+// after a commit that failed or whose fate is unknown.
 func TestSaveThenSwap(t *testing.T) {
 	sum := []byte("sum")
 	refused := fault.New(fault.Unavailable, "no database")
 	for name, c := range map[string]struct {
 		err   error // of the commit
-		saved bool  // what the rows hold in truth
+		saved bool  // the actual content of the rows
 		told  fault.Code
 	}{
 		"success":              {nil, true, ""},
@@ -112,7 +111,7 @@ func TestSaveThenSwap(t *testing.T) {
 				return a
 			}})
 			client := Client{Node: node, Now: time.Now}
-			outcomes := 0 // that sockets were told
+			outcomes := 0 // that sockets received
 			client.Listen(func(n stepup.News) {
 				outcomes += len(slices.DeleteFunc(n.Events, func(e stepup.Event) bool { return e.Outcome == nil }))
 			})

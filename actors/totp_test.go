@@ -28,7 +28,7 @@ func onBoth(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Run("postgres", func(t *testing.T) { test(t, openOn(t, pgtest.DSN(t))) })
 }
 
-// authenticator is the app in somebody's hand.
+// authenticator is a user's authenticator app.
 type authenticator struct {
 	w      *world
 	data   map[string]any // execResult.data of the setup
@@ -47,7 +47,7 @@ func (a authenticator) recoveryCodes() (codes []string) {
 	return codes
 }
 
-// reload reads the account as it is now.
+// reload reads the current account.
 func (w *world) reload() {
 	w.t.Helper()
 	u, err := persistence.NewUsers(w.db).Get(w.t.Context(), w.user.ID)
@@ -89,7 +89,7 @@ func names(c challenge.Challenge) (ns []challenge.Name) {
 	return ns
 }
 
-// Section 3.2 from one end to the other.
+// Section 3.2 from setup to removal.
 func TestAuthenticatorLife(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -116,8 +116,8 @@ func TestAuthenticatorLife(t *testing.T) {
 			"a@example.com") {
 			t.Errorf("data %v", a.data)
 		}
-		// What was begun with the old credentials is closed; the challenge that
-		// made the change is not.
+		// Challenges that were begun with the old credentials are closed; the challenge that made the change
+		// is not.
 		_, err = w.right(other, challenge.SMS)
 		expect(t, err, fault.ChallengeClosed)
 		for range 2 {
@@ -132,8 +132,7 @@ func TestAuthenticatorLife(t *testing.T) {
 		}
 		expect(t, w.totps.Definable(ctx, w.user.ID), fault.TOTPAlreadyDefined)
 
-		// It joins challenges, first in the default's order, and lives as long as
-		// they do (D-2FA-03).
+		// TOTP joins challenges, first in the default's order, and expires with them (D-2FA-03).
 		login := w.begin("LOGIN", "")
 		m := w.method(login, challenge.TOTP)
 		if names(login)[0] != challenge.TOTP || m.LifetimeMs != login.ExpiresAt-login.CreatedAt ||
@@ -147,14 +146,14 @@ func TestAuthenticatorLife(t *testing.T) {
 		if err != nil || !first.Final || first.Result.Headers["x-auth"] != "t" {
 			t.Fatalf("login: %+v, %v", first, err)
 		}
-		// An exact repeat is told the stored outcome, another value is not.
+		// An exact repeat gets the stored outcome; another value does not.
 		again, err := w.answer(login, challenge.TOTP, code)
 		if err != nil || again.Result == nil || string(again.Result.Data) != string(first.Result.Data) {
 			t.Errorf("exact repeat: %+v, %v", again, err)
 		}
 		_, err = w.answer(login, challenge.TOTP, a.code(1))
 		expect(t, err, fault.MethodAlreadyCompleted)
-		// SEC-06: neither the step nor an older one opens another challenge.
+		// Neither the step nor an older one opens another challenge (SEC-06).
 		second := w.begin("LOGIN", "")
 		for _, v := range []string{code, code + " ", a.code(-1), a.code(2), a.code(-2)} {
 			_, err = w.answer(second, challenge.TOTP, v)
@@ -167,7 +166,7 @@ func TestAuthenticatorLife(t *testing.T) {
 			t.Errorf("the next step: %+v, %v", done, err)
 		}
 
-		// Out by itself, and every code of it with it.
+		// The authenticator removes itself, and every code of it is invalid.
 		w.clock.Add(60)
 		off := w.begin(totp.ActionDeactivate, "")
 		done, err = w.answer(off, challenge.TOTP, a.code(0))
@@ -197,7 +196,7 @@ func TestAuthenticatorLife(t *testing.T) {
 	})
 }
 
-// asking counts the questions for the user of a challenge.
+// asking counts the lookups of a challenge's user.
 type asking struct {
 	stepup.Challenges
 	n int
@@ -208,8 +207,7 @@ func (a *asking) User(ctx context.Context, id string) (string, error) {
 	return a.Challenges.User(ctx, id)
 }
 
-// An answer asks the owner of a challenge for its user only when its caller does
-// not know the user already.
+// An answer looks up the user of a challenge at its owner only if the caller does not know the user.
 func TestUserIsAskedForOnce(t *testing.T) {
 	w := open(t)
 	app := w.setUp()
@@ -226,7 +224,7 @@ func TestUserIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// Two tabs cannot define twice.
+// Two tabs cannot both define an authenticator.
 func TestTwoSetups(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		one, two := w.begin(totp.ActionSetup, ""), w.begin(totp.ActionSetup, "")
@@ -236,7 +234,7 @@ func TestTwoSetups(t *testing.T) {
 		for _, c := range []challenge.Challenge{one, two} {
 			wg.Go(func() {
 				done, err := w.right(c, challenge.SMS)
-				if err == nil && done.Result == nil { // its action was overtaken and the challenge closed
+				if err == nil && done.Result == nil { // another setup came first and the challenge was closed
 					done, err = w.engine.Result(t.Context(), c.ID, 5*time.Second)
 				}
 				mu.Lock()
@@ -251,14 +249,14 @@ func TestTwoSetups(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		// Which of the two conditions meets the second one first is theirs to race for.
+		// Either condition may be the first that the second tab meets.
 		if defined != 1 || codes[fault.ChallengeClosed]+codes[fault.TOTPAlreadyDefined] != 1 {
 			t.Errorf("%d setups; refusals %v", defined, codes)
 		}
 	})
 }
 
-// The conditions are judged again when the action runs (D-TOTP-03).
+// The conditions are checked again when the action runs (D-TOTP-03).
 func TestConditionsAtExecution(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		setup, off := w.begin(totp.ActionSetup, ""), w.begin(totp.ActionDeactivate, "")

@@ -19,7 +19,7 @@ import (
 	"castellan/persistence"
 )
 
-// SEC-06: one code over two hundred challenges opens one.
+// One code in two hundred challenges completes one (SEC-06).
 func TestOneStepTwoHundredChallenges(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
@@ -41,7 +41,7 @@ func TestOneStepTwoHundredChallenges(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		// Losers whose wrong value could not be counted are told to try again.
+		// Losers whose wrong value could not be counted get an error with a retry time.
 		if codes[""] != 1 || codes[""]+codes[fault.OTPInvalid]+codes[fault.RateLimited]+codes[fault.Unavailable] != 200 ||
 			codes[fault.OTPInvalid] > 10 {
 			t.Errorf("answers %v", codes)
@@ -61,7 +61,7 @@ func TestOneStepTwoHundredChallenges(t *testing.T) {
 			t.Errorf("%d challenges are done, last step %d, %v", done, d.LastStep, err)
 		}
 		b, err := persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
-		// What was told is counted; on a slow machine a caller may have gone before it was told.
+		// Every reported wrong value is counted. On a slow machine a caller may have left before the report.
 		if err != nil || len(b.TOTP) < codes[fault.OTPInvalid] || len(b.TOTP) > 10 {
 			t.Errorf("%d wrong values are counted and %d were told, %v", len(b.TOTP), codes[fault.OTPInvalid], err)
 		}
@@ -75,13 +75,12 @@ func ids(cs []challenge.Challenge) (out []string) {
 	return out
 }
 
-// Two hundred copies of the right answer to one challenge: one execution, one
-// outcome, told to every copy (D-2FA-14).
+// Two hundred copies of the right answer to one challenge cause one execution and one outcome, which every
+// copy gets (D-2FA-14).
 func TestTwoHundredCopiesOfACode(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
-		// The default of VERIFY_EMAIL wants the mail; let it be any action with
-		// an effect that can be counted.
+		// The default of VERIFY_EMAIL requires the mail; the test takes any action with a countable effect.
 		w.actions.Register(challenge.Action{Code: "UPDATE_PASSWORD", Exec: w.actions["VERIFY_EMAIL"].Exec})
 		c := w.begin("UPDATE_PASSWORD", "go")
 		code := a.code(0)
@@ -101,8 +100,7 @@ func TestTwoHundredCopiesOfACode(t *testing.T) {
 	})
 }
 
-// Wrong codes: five lock the method, ten over challenges and restarts the flow,
-// and only that.
+// Five wrong codes lock the method. Ten, over challenges and restarts, lock the flow, and only that.
 func TestWrongCodes(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
@@ -134,7 +132,7 @@ func TestWrongCodes(t *testing.T) {
 	})
 }
 
-// D-AUTH-08: a step is used for every purpose.
+// A used step is used for every purpose (D-AUTH-08).
 func TestStepIsUsedForEveryPurpose(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx, a := t.Context(), w.setUp()
@@ -151,7 +149,7 @@ func TestStepIsUsedForEveryPurpose(t *testing.T) {
 		for _, steps := range []int64{-1, 0, 1} {
 			expect(t, w.totps.Verify(ctx, who, a.code(steps)), fault.OTPInvalid)
 		}
-		// One race for both: a challenge and the guard, ten at a time.
+		// A challenge and the guard race for one step, ten at a time.
 		w.clock.Add(60)
 		w.engine.Starter.Config.MaxOpen = 0
 		var wg sync.WaitGroup
@@ -180,8 +178,8 @@ func TestStepIsUsedForEveryPurpose(t *testing.T) {
 	})
 }
 
-// A verdict never opens a challenge without the use that uses the value up,
-// nor with that to another user's.
+// A verdict never completes a challenge without the use that consumes the value, and not with the use of
+// another user's value.
 func TestVerdictNeedsItsUse(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx, a := t.Context(), w.setUp()
@@ -202,7 +200,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 			t.Errorf("a use to a step that is not newer: %v", err)
 		}
 		answer.Method, answer.MethodID = challenge.SMS, w.method(c, challenge.SMS).ID
-		// Nobody's word makes a code that was sent right.
+		// A claimed verdict does not make a sent code right.
 		_, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{})
 		expect(t, err, fault.OTPInvalid)
 		if done, err := w.answer(c, challenge.TOTP, a.code(0)); err != nil || !done.Final {
@@ -211,7 +209,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 	})
 }
 
-// A challenge without a user, and one that is not there, are no oracle.
+// A challenge without a user, and a missing challenge, reveal nothing.
 func TestCodesForNobody(t *testing.T) {
 	w := open(t)
 	if v, use, err := w.totps.Judge(t.Context(), "", "123456"); err != nil || v != challenge.Wrong || use != nil {
@@ -229,8 +227,8 @@ func TestCodesForNobody(t *testing.T) {
 	expect(t, err, fault.InvalidField)
 }
 
-// SEC-45 and D-TOTP-09: nothing in the database says the secret or a recovery
-// code, and a sealed secret opens in its own row only.
+// The database contains no readable secret or recovery code, and a sealed secret opens in its own row only
+// (SEC-45, D-TOTP-09).
 func TestSecretsAtRest(t *testing.T) {
 	dir := t.TempDir()
 	w := openOn(t, "sqlite:"+filepath.Join(dir, "test.db"))

@@ -15,8 +15,7 @@ func kept(w *WarmCache) int {
 	return len(w.young.owners) + len(w.old.owners)
 }
 
-// What is kept is taken once, is bounded, and is forgotten with time even where
-// nothing comes after it.
+// An entry can be taken once. The cache is bounded, and entries expire even if no new ones arrive.
 func TestWarmCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := new(WarmCache)

@@ -28,10 +28,9 @@ import (
 	"castellan/persistence"
 )
 
-// world is one node over a real database: engine, actors, and a mailbox in
-// place of the outside.
+// world is one node over a real database: engine, actors, and a mailbox in place of the outside.
 type world struct {
-	rules   *challenge.Rules // nil: those of the decisions
+	rules   *challenge.Rules // nil: the defaults
 	t       *testing.T
 	db      *persistence.DB
 	node    *cluster.Node
@@ -41,7 +40,7 @@ type world struct {
 	catalog *mfa.Catalog
 	actions challenge.Actions
 	totps   *totp.Service
-	clock   atomic.Int64 // of authenticators, in seconds; it stands still
+	clock   atomic.Int64 // of authenticators, in seconds; it does not advance
 
 	mu      sync.Mutex
 	codes   map[string]string // method id → last code
@@ -87,8 +86,7 @@ func (w *world) Live(_, sessionID string, _ int64) bool {
 
 func (w *world) PAuth(id string, _ time.Time) (string, error) { return "token-of-" + id, nil }
 
-// counted is an action with an effect that can be counted, in its own
-// transaction.
+// counted is an action with a countable effect, in its own transaction.
 var errTrouble = errors.New("trouble")
 
 func open(t *testing.T) *world {
@@ -149,7 +147,7 @@ func openOn(t *testing.T, dsn string) *world {
 	return w
 }
 
-// start brings up a node; calling it again is a restart of the process.
+// start starts a node; calling it again is a restart of the process.
 func (w *world) start() {
 	ring := keyringtest.Ring(w.t, time.Now)
 	if w.engine != nil {
@@ -191,7 +189,7 @@ func (w *world) start() {
 	}
 }
 
-// boot makes a node over the rows. It knows no other one, and so it owns everything.
+// boot makes a node over the rows. It knows no other node, so it owns everything.
 func (w *world) boot(ring *keyring.Ring, messenger *stepup.Messenger) (*cluster.Node, actors.Client) {
 	rules := challenge.DefaultRules()
 	if w.rules != nil {

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Call is a request by the library's Cluster, as the program makes them.
+// Call sends a request by the library's Cluster, as the program does.
 func (n *Node) Call(ctx context.Context, kind, id string, msg proto.Message) (proto.Message, error) {
 	m, err := n.Cluster().Request(id, kind, msg, Within(ctx))
 	if err != nil {

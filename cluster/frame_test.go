@@ -14,8 +14,7 @@ import (
 var whole = frame{op: opCall, req: 300, kind: "challenge", id: "c-1", typ: "google.protobuf.StringValue",
 	body: []byte("\n\x02hi"), code: codeBusy}
 
-// These are the bytes that the first version of the program wrote. They must
-// be read, and written, for ever.
+// These bytes were written by the first version of the program. They must be read, and written, forever.
 const wholeBytes = "0000003a" + "0802" + "10ac02" + "1a096368616c6c656e6765" + "2203632d31" +
 	"2a1b676f6f676c652e70726f746f6275662e537472696e6756616c7565" + "32040a026869" + "3802"
 
@@ -37,8 +36,7 @@ func TestFramesKeepTheirBytes(t *testing.T) {
 	}
 }
 
-// The second version added the trace behind the others. The first one skips it,
-// and what it sends has none.
+// The second version added the trace after the other fields. The first one skips it, and its frames have none.
 func TestFramesCarryATrace(t *testing.T) {
 	traced := whole
 	traced.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

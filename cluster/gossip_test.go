@@ -10,9 +10,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Whatever a member says of itself by gossip, it is either not taken in or can be
-// placed, shown and sent away again; it never becomes this node, nor is it given
-// this node's place.
+// Metadata that a member sends by gossip is either rejected, or can be placed, shown and sent again. It never
+// turns the member into this node, nor gives it this node's place.
 func FuzzMeta(f *testing.F) {
 	seed := func(name string, m any) {
 		text, err := json.Marshal(m)
@@ -65,7 +64,7 @@ func FuzzMeta(f *testing.F) {
 	})
 }
 
-// A node that joins owns nothing before it knows the members.
+// A joining node owns nothing before it knows the members.
 func TestJoining(t *testing.T) {
 	n, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "127.0.0.1:7947", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

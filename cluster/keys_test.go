@@ -45,7 +45,7 @@ func load(t *testing.T, dir string) *Keys {
 	return k
 }
 
-// certificate is one by the authority in dir, with these URIs.
+// certificate returns one by the authority in dir, with these URIs.
 func certificate(t *testing.T, dir string, uris ...string) tls.Certificate {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, caCert), filepath.Join(dir, caKey))
@@ -77,8 +77,7 @@ func certificate(t *testing.T, dir string, uris ...string) tls.Certificate {
 	return c
 }
 
-// A certificate of the cluster's authority makes no member unless it names one, and
-// only the one that it names.
+// A certificate of the cluster's authority makes a member only if it names one, and only the named one.
 func TestOnlyNamedMembersConnect(t *testing.T) {
 	dirs := folders(t, "node-1", "node-2")
 	a := member(t, newCast(), load(t, dirs[0]))
@@ -99,7 +98,7 @@ func TestOnlyNamedMembersConnect(t *testing.T) {
 		return f.id, err
 	}
 	const at = "10.0.0.9:7947~1"
-	// Without a name: the program before this one, and operators.
+	// Without a name: the previous version of the program, and operators.
 	for _, ok := range []string{at + "~node-2", at, "status"} {
 		if id, err := greet(two.now.Load().node, ok); err != nil || id != a.Address() {
 			t.Errorf("%s is not answered: %q, %v", ok, id, err)
@@ -117,7 +116,7 @@ func TestOnlyNamedMembersConnect(t *testing.T) {
 			t.Errorf("node-2 passes for %s, and %s answers", id, answer)
 		}
 	}
-	// Neither does a node dial such a one, nor start as one.
+	// A node neither connects to such a member, nor starts as one.
 	for uri, wrong := range map[string]bool{"castellan://operator/x": true, "castellan://member/node-3": false} {
 		state := tls.ConnectionState{PeerCertificates: []*x509.Certificate{certificate(t, dirs[0], uri).Leaf}}
 		if err := two.config().VerifyConnection(state); errors.Is(err, errNotMember) != wrong || wrong != isNoMember(err) {
@@ -126,8 +125,8 @@ func TestOnlyNamedMembersConnect(t *testing.T) {
 	}
 }
 
-// A folder whose certificate has no name, as all had once, is refused with what to do,
-// and gets a name by that.
+// A folder whose certificate has no name, as in earlier versions, is refused with an instruction, which adds a
+// name.
 func TestCertificatesGetNames(t *testing.T) {
 	dirs := folders(t, "node-1", "node-2")
 	old := certificate(t, dirs[0])
@@ -156,14 +155,13 @@ func TestCertificatesGetNames(t *testing.T) {
 	if err := NodeKeys(dirs[0], filepath.Join(t.TempDir(), "a_b"), ""); err == nil {
 		t.Error("a_b is the name of a node")
 	}
-	// A program that knows no names takes the new one: it looks for this host's name.
+	// A program without names accepts the new one: it checks the name of this host.
 	if err := r.node.Leaf.VerifyHostname(nodeName); err != nil {
 		t.Error(err)
 	}
 }
 
-// What is on the list of revoked certificates is no member any more, at once and with
-// the connections that it has, until it is taken off.
+// A certificate on the revocation list ends the membership and its connections at once, until it is taken off.
 func TestRevocation(t *testing.T) {
 	dirs := folders(t, "node-1", "node-2", "node-3")
 	c := newCast()
@@ -202,8 +200,8 @@ func TestRevocation(t *testing.T) {
 	}
 }
 
-// A node is given a new certificate, and a cluster a new authority, while they run; in
-// the end the old authority counts for nobody.
+// A node gets a new certificate, and a cluster a new authority, while they run. In the end the old authority
+// is no longer trusted.
 func TestRotation(t *testing.T) {
 	dirs := folders(t, "node-1", "node-2")
 	c := newCast()
@@ -263,7 +261,7 @@ func TestRotation(t *testing.T) {
 	if _, err := tell(t.Context(), a, "x", ""); err != nil {
 		t.Error(err)
 	}
-	// What cannot be used changes nothing.
+	// Unusable keys change nothing.
 	before := a.membership.o.Keys.now.Load()
 	if err := os.WriteFile(filepath.Join(dirs[0], nodeCert), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
@@ -273,8 +271,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// From thirty days before the end of its certificate a node says so, and a connection
-// ends with the certificate of either side.
+// From thirty days before the end of its certificate a node warns, and a connection ends with the certificate
+// of either side.
 func TestCertificatesEnd(t *testing.T) {
 	dirs := folders(t, "node-1")
 	for left, warns := range map[time.Duration]bool{RenewWithin - time.Hour: true, RenewWithin + time.Hour: false} {

@@ -19,7 +19,7 @@ import (
 	"castellan/internal/porttest"
 )
 
-// elsewhereID is an identity of players that lives on the other node.
+// elsewhereID returns an identity of players that lives on the other node.
 func elsewhereID(t *testing.T, here, there *Node) string {
 	t.Helper()
 	for i := range 1000 {
@@ -40,8 +40,8 @@ func said(t *testing.T, m any, err error) string {
 	return m.(*wrapperspb.StringValue).Value
 }
 
-// An engineer who knows protoactor reaches a virtual actor with what he knows, also
-// where it lives on another node, and with the same PID when it has moved.
+// A virtual actor is reached by the means of protoactor, even on another node, and with the same PID after it
+// has moved.
 func TestVirtualActorsAreReachedByTheLibrary(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -75,7 +75,7 @@ func TestVirtualActorsAreReachedByTheLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "it waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.latest[id].kept) == 1 })
-	a.sys.Root.Send(pid, wrapperspb.String("go")) // nobody waits for its answer
+	a.sys.Root.Send(pid, wrapperspb.String("go")) // without waiting for its answer
 	if got, err := waiting.Result(); said(t, got, err) != "gone" {
 		t.Errorf("after a Send: %v", got)
 	}
@@ -138,8 +138,8 @@ func TestNeverSentIsNotNoAnswer(t *testing.T) {
 	}
 }
 
-// silentOwner makes a member that takes connections and never speaks, as a frozen
-// process does, and returns an identity of players that it owns.
+// silentOwner makes a member that takes connections and never answers, like a frozen process. It returns an
+// identity of players that the member owns.
 func silentOwner(t *testing.T, n *Node) string {
 	t.Helper()
 	silent := vouchedFor(t, n)
@@ -151,7 +151,7 @@ func silentOwner(t *testing.T, n *Node) string {
 	}
 }
 
-// What the library cannot send is refused at once.
+// A message that the library cannot send is refused at once.
 func TestTheLibraryRefuses(t *testing.T) {
 	n := solo(t, nil)
 	lib := n.Cluster()
@@ -184,8 +184,8 @@ func TestTheLibraryRefuses(t *testing.T) {
 	}
 }
 
-// The library's list has the members, and its event tells who came and who went; a
-// member that was cut off and comes back is seen again.
+// The library's list has the members, and its event reports who joined and left. A member that was cut off and
+// returns is listed again.
 func TestMembersAreTheLibrarys(t *testing.T) {
 	c := newCast()
 	var mu sync.Mutex
@@ -243,8 +243,8 @@ func TestMembersAreTheLibrarys(t *testing.T) {
 	wants("+"+here, "+"+there, "-"+there, "+"+there, "-"+there)
 }
 
-// A panic is the supervisor's: it is logged once with its stack, counted and told on
-// the event stream, and whoever waits for the activation has an error at once.
+// A panic is the supervisor's: it is logged once with its stack, counted and published on the event stream.
+// Every caller that waits for the activation gets an error at once.
 func TestAPanicIsSupervised(t *testing.T) {
 	var log bytes.Buffer
 	n := Solo(slog.New(slog.NewTextHandler(&log, nil)))
@@ -301,7 +301,7 @@ func TestAPanicIsSupervised(t *testing.T) {
 	}
 }
 
-// An activation that the library's own Stop ended is made anew by the next call.
+// The next call starts a new activation after the library's own Stop ended one.
 func TestAStoppedActivationIsMadeAnew(t *testing.T) {
 	n := solo(t, nil)
 	call(t, n, "a", "")
@@ -314,8 +314,8 @@ func TestAStoppedActivationIsMadeAnew(t *testing.T) {
 	}
 }
 
-// The library brings gRPC into the program. Nothing of it, and nothing of the stock
-// remote and gossip, runs or listens.
+// The library links gRPC into the program. None of it, and none of the stock remote and gossip, runs or
+// listens.
 func TestTheStockRemoteSleeps(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)

@@ -13,8 +13,8 @@ import (
 	"castellan/internal/porttest"
 )
 
-// A member that one node cannot reach and another has met is a member for both: their
-// rings are the same, as in a network that is cut between two of three.
+// A member that one node cannot reach and another has met is a member for both. Their rings are the same, as
+// in a network split between two of three.
 func TestMembersVouch(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -22,7 +22,7 @@ func TestMembersVouch(t *testing.T) {
 	together(t, a, b)
 	l := listen(t)
 	shy := Member{ID: l.Addr().String() + "~1", Address: l.Addr().String()}
-	go func() { // it greets a, and nobody else
+	go func() { // it greets only a
 		for {
 			conn, err := l.Accept()
 			if err != nil {
@@ -48,8 +48,8 @@ func TestMembersVouch(t *testing.T) {
 	}
 }
 
-// vouchedFor makes a member that takes connections and never speaks: n cannot reach it,
-// and another member has met it.
+// vouchedFor makes a member that takes connections and never answers: n cannot reach it, and another member
+// has met it.
 func vouchedFor(t *testing.T, n *Node) Member {
 	t.Helper()
 	l := listen(t)
@@ -63,8 +63,8 @@ func vouchedFor(t *testing.T, n *Node) Member {
 	return m
 }
 
-// A node that starts and meets none of those that the gossip tells of does not know
-// that it is alone. It asks, without weight, and serves when nobody is there.
+// A starting node that meets none of the gossip's members does not know whether it is alone. It asks, without
+// weight, and serves if no member exists.
 func TestNewcomerThatMeetsNobody(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	silent := listen(t)
@@ -99,8 +99,8 @@ func TestNewcomerThatMeetsNobody(t *testing.T) {
 	}
 }
 
-// When a node has started, every member knows it: also those that it has not joined by,
-// which hear of it by gossip later.
+// When a node has started, every member knows it, even those that it did not join by and that learn of it
+// later by gossip.
 func TestStartedNodesAreKnown(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)

@@ -14,8 +14,7 @@ import (
 	"castellan/internal/porttest"
 )
 
-// cast watches every activation of a test: of one identity only the latest may
-// handle anything.
+// cast watches every activation of a test: only the latest activation of an identity may handle messages.
 type cast struct {
 	mu     sync.Mutex
 	latest map[string]*player
@@ -25,8 +24,7 @@ type cast struct {
 
 func newCast() *cast { return &cast{latest: map[string]*player{}, births: map[string]int{}} }
 
-// player answers with the address of its node, keeps who says "wait" and
-// answers them at "go".
+// player answers with the address of its node. It keeps callers that send "wait" and answers them at "go".
 type player struct {
 	c    *cast
 	kept []Sender

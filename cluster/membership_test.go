@@ -42,7 +42,7 @@ func TestMembersShareTheWork(t *testing.T) {
 	if len(at) != 3 || c.broken.Load() > 0 {
 		t.Errorf("activations %v, %d answers of a second one", at, c.broken.Load())
 	}
-	// What names a node lives there.
+	// An identity with the name of a node lives there.
 	for _, n := range []*Node{a, b, d} {
 		if got, err := tell(t.Context(), b, n.Address(), ""); err != nil || got != n.Address() {
 			t.Errorf("the identity of %s answers at %s, %v", n.Address(), got, err)
@@ -72,8 +72,8 @@ func TestMembersShareTheWork(t *testing.T) {
 	a.Send(NodeReceiver("127.0.0.1:1~0", "ear"), wrapperspb.String("nobody is there"))
 }
 
-// Members come and go under load: every call is answered, and never by an
-// activation that another one has replaced.
+// Members join and leave under load. Every call is answered, and never by an activation that another one has
+// replaced.
 func TestJoinAndLeaveUnderLoad(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
@@ -113,8 +113,8 @@ func TestJoinAndLeaveUnderLoad(t *testing.T) {
 	}
 }
 
-// Who waits for an activation that moves is carried to its next owner, and
-// what it had begun is finished.
+// A caller that waits for a moving activation is carried to its next owner, and its unfinished work is
+// finished.
 func TestWaitersFollowTheirActivation(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -162,8 +162,8 @@ func TestWaitersFollowTheirActivation(t *testing.T) {
 	}
 }
 
-// A member that dies without a word is given up as soon as its address
-// refuses; what it had is activated elsewhere.
+// A member that dies silently is removed as soon as its address refuses connections. Its actors are activated
+// elsewhere.
 func TestDeathIsNoticed(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -191,8 +191,8 @@ func TestDeathIsNoticed(t *testing.T) {
 	}
 }
 
-// A process that is started again where one has just died takes its place; what
-// was sent to the dead one does not reach it.
+// A process that restarts where one has just died takes its place. A message to the dead one does not reach
+// it.
 func TestRestartOnTheSameAddress(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
@@ -224,8 +224,8 @@ func TestRestartOnTheSameAddress(t *testing.T) {
 	}
 }
 
-// A node that does not know whether it belongs serves nothing; when it knows
-// again it begins anew with what it owns.
+// A node that is unsure of its membership serves nothing. When it is sure again it starts from scratch with
+// the identities that it owns.
 func TestMembershipLease(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -280,7 +280,7 @@ func TestNobodyWaitsForTheUnreachable(t *testing.T) {
 	}
 }
 
-// What is queued for an activation that was dropped is not handled by it.
+// A dropped activation does not handle its queued messages.
 func TestDroppedActivationsHandleNothing(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)

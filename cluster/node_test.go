@@ -18,8 +18,7 @@ import (
 
 func quietly() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// counter answers with how many messages its activation has handled, and does
-// what the message says.
+// counter answers with the number of messages that its activation has handled, and does what the message says.
 type counter struct {
 	n      int64
 	births *atomic.Int64
@@ -91,8 +90,7 @@ func TestCallReachesOneActivation(t *testing.T) {
 	}
 }
 
-// Passivation never loses a call: one that arrives while an activation leaves
-// reaches the next one.
+// Passivation never loses a call: one that arrives while an activation leaves reaches the next one.
 func TestPassivationLosesNothing(t *testing.T) {
 	var births atomic.Int64
 	n := solo(t, &births)
@@ -114,8 +112,8 @@ func TestPassivationLosesNothing(t *testing.T) {
 	}
 }
 
-// A call that meets an activation which has ended, and is still in the table, removes
-// it: a crowd of retrying callers would starve its removal of the shard lock.
+// A call to an ended activation that is still in the table removes it. Otherwise a crowd of retrying callers
+// would keep the shard lock from its removal.
 func TestAnEndedActivationIsPassed(t *testing.T) {
 	var births atomic.Int64
 	n := solo(t, &births)
@@ -126,7 +124,7 @@ func TestAnEndedActivationIsPassed(t *testing.T) {
 	}
 }
 
-// The runtime names actors by counting in letters, past every short word.
+// The runtime counts actor names in letters, so every short word occurs. None meets a reserved name.
 func TestNoActivationMeetsAReservedName(t *testing.T) {
 	n := solo(t, nil)
 	for i := range 64 * 64 * 64 / 4 {

@@ -13,8 +13,8 @@ import (
 	"castellan/internal/porttest"
 )
 
-// unreachableMember takes connections and says hello, and answers nothing after that, as
-// a process does that freezes.
+// unreachableMember takes connections and says hello, and answers nothing after that, like a process that
+// freezes.
 func unreachableMember(t *testing.T) Member {
 	t.Helper()
 	l := listen(t)
@@ -42,7 +42,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// gossip has a node hear of members, or not hear of them any more.
+// gossip makes a node learn of members, or lose them.
 func gossip(n *Node, hears bool, ms ...Member) {
 	n.membership.mu.Lock()
 	for _, m := range ms {
@@ -56,9 +56,8 @@ func gossip(n *Node, hears bool, ms ...Member) {
 	n.membership.wake()
 }
 
-// A node for which half of the members became unreachable serves nothing while a component
-// that outranks it is there, or while it cannot tell. Once it knows that there is
-// none, it serves.
+// A node that lost contact to half of the members serves nothing while a component that outranks it exists, or
+// may exist. Once it knows that none exists, it serves.
 func TestPartitionDetector(t *testing.T) {
 	c := newCast()
 	o := Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()}
@@ -111,7 +110,7 @@ func TestPartitionDetector(t *testing.T) {
 	if births := c.births["x"]; births != 2 {
 		t.Errorf("%d activations, one before and one after", births)
 	}
-	// Heard again, the other one must confirm it first.
+	// Once it is heard again, the other one must confirm it first.
 	truth.Store(there)
 	gossip(a, true, other)
 	until(t, "it is a member again", func() bool { return len(a.membership.ring.Load().seats) == 2 })
@@ -122,7 +121,7 @@ func TestPartitionDetector(t *testing.T) {
 	if a.Belongs() {
 		t.Error("it belongs, and nobody said so")
 	}
-	// Refused at its address, a member is dead: the witness is not asked.
+	// A member that is refused at its address is dead: the witness is not asked.
 	a.membership.linkTo(other.ID).dead.Store(true)
 	gossip(a, false, other)
 	until(t, "it serves alone again", serves)
@@ -146,8 +145,8 @@ func TestComponentsOutrank(t *testing.T) {
 	}
 }
 
-// When a member is back that was away, actors that stand in rows are activated
-// anew, since it may have acted; others keep what only they know.
+// When a lost member returns, actors that are stored in rows are activated again, since it may have acted.
+// Others keep the state that only they have.
 func TestMembersThatAreBack(t *testing.T) {
 	rows, memory := newCast(), newCast()
 	a, err := New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()})

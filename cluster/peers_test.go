@@ -61,7 +61,7 @@ func TestKeys(t *testing.T) {
 	a := member(t, c, one)
 	b := member(t, c, other, a)
 	together(t, a, b)
-	// Neither the gossip nor the links of another cluster get in.
+	// Neither the gossip nor the links of another cluster are accepted.
 	stranger := member(t, c, testKeys(t), a)
 	time.Sleep(300 * time.Millisecond)
 	if len(stranger.membership.ring.Load().seats) != 1 || len(a.membership.ring.Load().seats) != 2 {
@@ -73,7 +73,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Whatever connects, and whatever a member sends, the node goes on.
+// Neither any connection nor any message of a member stops the node.
 func TestHostilePeers(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
@@ -122,7 +122,7 @@ func TestHostilePeers(t *testing.T) {
 	}
 }
 
-// BenchmarkCallAcross is a call that another node answers, 128 at a time.
+// BenchmarkCallAcross measures a call that another node answers, 128 at a time.
 func BenchmarkCallAcross(b *testing.B) {
 	c := newCast()
 	var ns []*Node

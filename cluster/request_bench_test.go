@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// BenchmarkRequest is a request to an actor of this node: by the node's own function,
-// and by the library's Cluster with the options of the program. Run both in one go,
-// several times, and compare their medians.
+// BenchmarkRequest measures a request to an actor of this node: by the node's own function, and by the
+// library's Cluster with the options of the program. Run both together, several times, and compare their
+// medians.
 func BenchmarkRequest(b *testing.B) {
 	n := Solo(quietly())
 	n.Register(Kind{Name: "counter", New: func() actor.Actor { return &counter{} }})

@@ -21,8 +21,8 @@ func keys(n int) []identity {
 	return ks
 }
 
-// No node has more than 1.15 times the mean, even with addresses that differ
-// in one digit, and a join moves what the new node gets and nothing else.
+// No node has more than 1.15 times the mean, even with addresses that differ in one digit. A join moves only
+// the identities that the new node gets.
 func TestRingIsEvenAndMovesLittle(t *testing.T) {
 	const many = 60_000
 	ks := keys(many)
@@ -71,8 +71,8 @@ func TestRingDoesNotDependOnOrder(t *testing.T) {
 	}
 }
 
-// A process that is started again on the address of a dead one takes its seat, in
-// whatever order the members are heard of; a new epoch moves what its member owns.
+// A process that restarts on the address of a dead one takes its place, in whatever order the members are
+// learned. A new epoch moves the identities of its member.
 func TestRingKnowsRestarts(t *testing.T) {
 	first, second := Member{ID: "a:1~1", Address: "a:1"}, Member{ID: "a:1~2", Address: "a:1"}
 	for _, ms := range [][]Member{{first, second}, {second, first}} {

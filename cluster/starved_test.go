@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// idsOf are some identities that live on a node.
+// idsOf returns some identities that live on a node.
 func idsOf(n *Node, count int) (ids []string) {
 	for i := 0; len(ids) < count; i++ {
 		if id := fmt.Sprint("id-", i); n.membership.owns(identity{"player", id}) {
@@ -22,9 +22,8 @@ func idsOf(n *Node, count int) (ids []string) {
 	return ids
 }
 
-// A member that the gossip gives up and hears again at once, as it does on a starved
-// machine, keeps its actors where they are as long as it answers. One that does not come
-// back is given up.
+// A member that the gossip evicts and hears again at once, as happens on a starved machine, keeps its actors
+// while it answers. A member that does not return is removed.
 func TestEvictedAndBackMovesNothing(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -75,7 +74,7 @@ func TestEvictedAndBackMovesNothing(t *testing.T) {
 	if took := time.Since(began); took < doubtTime {
 		t.Errorf("given up after %v", took)
 	}
-	// Who says that he leaves, and who does not answer, goes at once.
+	// A member that announces its leave and does not answer is removed at once.
 	(*events)(a.membership).NotifyJoin(said)
 	silent := vouchedFor(t, a)
 	(*events)(a.membership).NotifyLeave(&memberlist.Node{Name: silent.ID})
@@ -87,8 +86,8 @@ func TestEvictedAndBackMovesNothing(t *testing.T) {
 	}
 }
 
-// A member that refuses, because its mailboxes are full or it knows no lease, stays a
-// member: its pings are answered beside the queues.
+// A member that refuses calls, because its mailboxes are full or it holds no lease, stays a member: its pings
+// are answered beside the queues.
 func TestRefusalsEvictNobody(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
@@ -99,7 +98,7 @@ func TestRefusalsEvictNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	slot := b.membership.n.find(identity{"player", id})
-	slot.state.Add(maxWaiting) // as many as may wait
+	slot.state.Add(maxWaiting) // the maximum of waiting calls
 	var moves, busy atomic.Int64
 	a.OnMove(func(func(kind, id string) bool) { moves.Add(1) })
 	lapses := b.membership.drops.Load()

@@ -16,7 +16,7 @@ import (
 	"castellan/internal/porttest"
 )
 
-// idle opens a connection that says nothing.
+// idle opens a connection that sends nothing.
 func idle(t *testing.T, from, to string) {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 5 * time.Second}
@@ -28,8 +28,8 @@ func idle(t *testing.T, from, to string) {
 	t.Cleanup(func() { conn.Close() })
 }
 
-// Connections that say nothing keep no member out, however many they are: neither those
-// of one address, which may be the member's own, nor those of many.
+// Silent connections exclude no member, however many they are: neither those of one address, which may be the
+// member's own, nor those of many.
 func TestStrangersKeepNoMemberOut(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
@@ -49,7 +49,7 @@ func TestStrangersKeepNoMemberOut(t *testing.T) {
 					n := opened.Add(1)
 					idle(t, from(int(n)), a.membership.o.ActorAddr)
 					select {
-					case <-back: // only then do they stop: a place that gets free is taken at once
+					case <-back: // only then do they stop: a free place is taken at once
 						return
 					case <-time.After(time.Duration(1+n/1000*10) * time.Millisecond):
 					}
@@ -70,14 +70,14 @@ func TestStrangersKeepNoMemberOut(t *testing.T) {
 		close(back)
 		all.Wait()
 		t.Logf("%s: the member came back after %v, beside %d connections", name, took, opened.Load())
-		if took > time.Second { // it takes 15 ms on a machine that has nothing else to do
+		if took > time.Second { // it takes 15 ms on an idle machine
 			t.Error("that is not at once")
 		}
 	}
 }
 
-// Places are bounded in all and for each address; who is silent goes first, then the
-// oldest; strangers never take a member's place.
+// Handshakes are bounded in total and for each address. Silent ones are dropped first, then the oldest.
+// Strangers never take a member's place.
 func TestHandshakesAreBounded(t *testing.T) {
 	h := &handshakes{}
 	begin := func(from string, member, speaks bool) *arrival {
@@ -142,7 +142,7 @@ type stranger struct {
 func (s *stranger) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(s.from), Port: 4} }
 func (s *stranger) Close() error         { s.closed = true; return nil }
 
-// forge joins the gossip by its key alone, and tells of a member of that id there.
+// forge joins the gossip by its key alone, and announces a member with that id and address.
 func forge(t *testing.T, keys *Keys, at Member, seeds ...*Node) (gossips string) {
 	t.Helper()
 	gossips = porttest.Free(t)
@@ -183,8 +183,8 @@ func (forged) GetBroadcasts(int, int) [][]byte { return nil }
 func (forged) LocalState(bool) []byte          { return nil }
 func (forged) MergeRemoteState([]byte, bool)   {}
 
-// Who has the key of the gossip alone brings in nobody that owns anything: the ring
-// stays, calls go on, and nothing is sent to what was forged.
+// The gossip key alone cannot add a member that owns anything: the ring stays, calls continue, and no call is
+// sent to the forged member.
 func TestGossipAloneMakesNoMember(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
@@ -195,8 +195,8 @@ func TestGossipAloneMakesNoMember(t *testing.T) {
 	forge(t, keys, Member{ID: silent.Addr().String() + "~2~keys", Address: silent.Addr().String()}, alone)
 	for _, m := range []Member{
 		{ID: silent.Addr().String() + "~1~keys", Address: silent.Addr().String()},
-		hello, // it speaks in the clear
-		{ID: "127.0.0.1:1~1~keys", Address: "127.0.0.1:1"},                                           // nobody is there
+		hello, // it speaks in plain text
+		{ID: "127.0.0.1:1~1~keys", Address: "127.0.0.1:1"},                                           // no listener
 		{ID: b.membership.o.ActorAddr + "~ffffffffffffffff~keys", Address: b.membership.o.ActorAddr}, // a later b
 		{ID: "127.0.0.1:2~1~keys", Address: b.membership.o.ActorAddr},                                // it is elsewhere
 	} {

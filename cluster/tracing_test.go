@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// follower notes what it is told.
+// follower records the events that it receives.
 type follower struct {
 	mu    sync.Mutex
 	notes []string
@@ -79,7 +79,7 @@ func TestCallsAreFollowed(t *testing.T) {
 		defer f.mu.Unlock()
 		return slices.Contains(f.notes, what)
 	}
-	for end := time.Now().Add(10 * time.Second); !has("crashed") && time.Now().Before(end); { // who crashes answers first
+	for end := time.Now().Add(10 * time.Second); !has("crashed") && time.Now().Before(end); { // it answers first
 		time.Sleep(time.Millisecond)
 	}
 	f.mu.Lock()
@@ -95,14 +95,13 @@ func TestCallsAreFollowed(t *testing.T) {
 	}
 }
 
-// A node without traces pays nothing for them: a call makes what it made before
-// there were any.
+// A node without traces pays nothing for them: a call allocates no more than before traces existed.
 func TestUnfollowedCallsCostNothing(t *testing.T) {
 	const before = 7 // by the library, which brings a list of options, with one of them
 	n := solo(t, nil)
 	call(t, n, "a", "")
 	m, ctx := wrapperspb.String(""), context.Background()
-	least := math.Inf(1) // of many: a pool may give nothing
+	least := math.Inf(1) // of many: a pool may be empty
 	for range 300 {
 		least = min(least, testing.AllocsPerRun(1, func() { n.Call(ctx, "counter", "a", m) }))
 	}

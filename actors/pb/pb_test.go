@@ -7,9 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// earlier are messages as the first version that formed clusters wrote them.
-// Nodes of two versions talk to each other while one replaces the other: these
-// bytes must mean the same for ever.
+// earlier are messages as the first version with clusters wrote them. Nodes of two versions communicate during
+// an upgrade, so the meaning of these bytes never changes.
 var earlier = []struct {
 	bytes string
 	m     proto.Message
@@ -91,7 +90,7 @@ func TestEarlierBytesMeanTheSame(t *testing.T) {
 	}
 }
 
-// A field that a later version adds is passed over.
+// An unknown field of a later version is skipped.
 func TestLaterFieldsArePassedOver(t *testing.T) {
 	b, err := proto.Marshal(&ChallengeResult{WaitMs: 7, Deadline: 9})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// boundedNodes is a world whose nodes keep so many keys of a rule.
+// boundedNodes is a world whose nodes keep at most this many keys of a rule.
 func boundedNodes(t *testing.T, most int) (*world, map[string]*ratelimit.Bounded) {
 	w := newWorld(t)
 	w.start(three...)
@@ -31,8 +31,7 @@ func address(a uint32) ratelimit.Key {
 	return ratelimit.Key{Rule: "r", IP: netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)})}
 }
 
-// Strangers take the room of the bound on every node, whichever they ask, and nobody gets
-// more than the limit, whichever node he asks.
+// Strangers fill the bound on every node, whichever they ask, and the limit is never exceeded on any node.
 func TestBoundOfKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, limit = 40, 3
@@ -64,7 +63,7 @@ func TestBoundOfKeys(t *testing.T) {
 				refused++
 			}
 			time.Sleep(time.Duration(r.IntN(int(50 * time.Millisecond))))
-			if n%2000 == 1999 { // a calm, in which keys become free
+			if n%2000 == 1999 { // a pause, in which keys become free
 				time.Sleep(50 * time.Second)
 			}
 			if n%200 != 0 {
@@ -88,8 +87,7 @@ func TestBoundOfKeys(t *testing.T) {
 	})
 }
 
-// The replica that goes on for a lost owner knows which keys are counted together with a
-// wider one.
+// The replica that replaces a lost owner knows which keys are counted together with a wider one.
 func TestReplicaKnowsWhatIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, nodes := boundedNodes(t, 1)
@@ -112,7 +110,7 @@ func TestReplicaKnowsWhatIsShared(t *testing.T) {
 		for _, id := range three {
 			w.nodes[id].Sweep()
 		}
-		if !ask("b", own[1]) { // it has a key again, together with the wider one
+		if !ask("b", own[1]) { // it has its own key again, together with the wider one
 			t.Error("refused")
 		}
 		for _, id := range three {
@@ -130,7 +128,7 @@ func TestReplicaKnowsWhatIsShared(t *testing.T) {
 	})
 }
 
-// When no node answers, a node keeps no more keys than the bound either.
+// If no node answers, a node keeps no more keys than the bound either.
 func TestSharesHaveABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, nodes := boundedNodes(t, 10)

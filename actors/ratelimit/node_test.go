@@ -21,7 +21,7 @@ type member struct {
 	node *cluster.Node
 }
 
-// join starts a member of the cluster that seed belongs to.
+// join starts a member of the seeds' cluster.
 func join(t testing.TB, seeds ...string) (m member, gossip string) {
 	t.Helper()
 	gossip = porttest.Free(t)
@@ -58,8 +58,8 @@ func settled(t testing.TB, ms ...member) {
 	}
 }
 
-// Over real connections a limit holds while one member joins and another leaves.
-// What a slow machine makes wait in vain counts all the same: some may be missing.
+// Over real connections a limit holds while one member joins and another leaves. Requests that time out on a
+// slow machine count all the same, so some may be missing.
 func TestMembersOfACluster(t *testing.T) {
 	const limit, keys = 100, 40
 	a, seed := join(t)
@@ -121,15 +121,15 @@ func TestMembersOfACluster(t *testing.T) {
 	t.Logf("%+v\n%+v\n%+v", a.Stats(), b.Stats(), c.Stats())
 }
 
-// BenchmarkRemote is a decision that another node makes, both nodes on the cores
-// of this machine, with many callers at a time.
+// BenchmarkRemote measures a decision by another node, both nodes on the cores of this machine, with many
+// callers at a time.
 func BenchmarkRemote(b *testing.B) {
 	for _, callers := range []int{1, 16, 128} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) { benchmark(b, callers, 2, false) })
 	}
 }
 
-// BenchmarkOwned is a decision of this node that its replica confirms.
+// BenchmarkOwned measures a decision of this node that its replica confirms.
 func BenchmarkOwned(b *testing.B) {
 	for _, callers := range []int{1, 16, 128} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) { benchmark(b, callers, 3, true) })

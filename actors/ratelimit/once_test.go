@@ -11,7 +11,7 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// keyOf is a key that the members are owner and replica of.
+// keyOf returns a key with these members as owner and replica.
 func keyOf(owner, replica string) string {
 	for i := 0; ; i++ {
 		k := ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}
@@ -30,7 +30,7 @@ func used(t *testing.T, n *node, d ratelimit.Demand) int64 {
 	return stands[0].Used
 }
 
-// A request whose asker gave the owner up, and asked elsewhere, counts once.
+// A request counts once if its client timed out at the owner and asked another node.
 func TestAskedAgainCountsOnce(t *testing.T) {
 	for asker, when := range map[string]time.Duration{"c": 25 * time.Millisecond, "b": 15 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -59,12 +59,12 @@ func TestAskedAgainCountsOnce(t *testing.T) {
 	}
 }
 
-// An owner that waits for its replica, and is asked again meanwhile, counts once.
+// A request counts once if it is repeated while its owner waits for the replica.
 func TestLateOwnerCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
-		time.Sleep(2 * recentTime) // after the merges of the beginning every name is looked for
+		time.Sleep(2 * recentTime) // after the first merges, every name is searched
 		d := demand("r", keyOf("a", "b"), 10)
 		w.nodes["a"].member("b").copying.wait.Store(int64(300 * time.Millisecond))
 		w.freeze("b")
@@ -89,8 +89,8 @@ func TestLateOwnerCountsOnce(t *testing.T) {
 	})
 }
 
-// Who is told that the request cannot be counted is not counted, though the owner has
-// done so before it stood still.
+// A request whose client was told that it cannot be counted is not counted, even if the owner counted it
+// before its standstill.
 func TestUndecidedIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
@@ -98,7 +98,7 @@ func TestUndecidedIsTakenBack(t *testing.T) {
 		d := demand("r", keyOf("a", "b"), 10)
 		w.delay.Store(int64(10 * time.Millisecond))
 		go func() {
-			time.Sleep(15 * time.Millisecond) // the owner has counted, and nobody knows of it
+			time.Sleep(15 * time.Millisecond) // the owner has counted, but has told no other node
 			w.freeze("a")
 			w.freeze("b")
 			time.Sleep(time.Second)
@@ -119,8 +119,7 @@ func TestUndecidedIsTakenBack(t *testing.T) {
 	})
 }
 
-// A copy that may have come before is looked for by its name, and so is every copy in
-// the time after a merge.
+// A copy that may have arrived before is searched by its name. After a merge, every copy is for some time.
 func TestCopiedTwiceCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
@@ -147,7 +146,7 @@ func TestCopiedTwiceCountsOnce(t *testing.T) {
 	})
 }
 
-// What nobody waits for any more is taken back, wherever it was counted.
+// Every admission that no client waits for any more is taken back, wherever it was counted.
 func TestNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
@@ -170,8 +169,8 @@ func TestNobodyWaits(t *testing.T) {
 	})
 }
 
-// Two states that both know an admission by its name count it once when they are
-// merged, and what only one of them knows counts, too.
+// An admission that two states know by its name counts once when they are merged. An admission that only one
+// of them knows counts, too.
 func TestMergeDropsTwins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
@@ -235,8 +234,8 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// Patience follows what is measured: a member that stands still for a part of each
-// second is waited for that long, however quick it is otherwise; and soon no more.
+// The patience follows measured times. A member that freezes for a part of each second is given that long,
+// even if it is quick otherwise, and soon no longer.
 func TestPatience(t *testing.T) {
 	var l latency
 	now := int64(0)
@@ -267,8 +266,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A node that stood still judges nobody, and does not decide as a replica before it
-// knows what it missed.
+// A node that stood still rejects no request, and does not decide as a replica before it has caught up.
 func TestStoodStill(t *testing.T) {
 	var s standstill
 	for at := int64(0); at < int64(time.Second); at += int64(beatInterval) {
@@ -303,7 +301,7 @@ func TestStoodStill(t *testing.T) {
 	})
 }
 
-// A reservation whose answer was lost is taken back whole: nobody uses it.
+// A reservation whose answer was lost is taken back completely, because no node uses it.
 func TestLostReservationIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)

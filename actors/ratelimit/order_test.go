@@ -14,8 +14,8 @@ import (
 var orders = flag.Int("orders", 24, "how many orders of events TestAnyOrder tries")
 var order = flag.Uint64("order", 0, "the only order that TestAnyOrder tries")
 
-// Whatever happens to one member at a time, and in whatever order the others hear
-// of it, a limit of 200 admits 200.
+// Whatever happens to one member at a time, and in whatever order the others learn of it, a limit of 200
+// admits 200.
 func TestAnyOrder(t *testing.T) {
 	for i := range *orders {
 		seed := uint64(i + 1)
@@ -62,8 +62,7 @@ func anyOrder(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// crowd has members not run for a little while now and then, as they do on a
-// machine that is short of processors.
+// crowd stops members for a short time now and then, as a shortage of processors does.
 func (h *history) crowd(rng *rand.Rand, calm chan struct{}) {
 	for {
 		select {
@@ -81,7 +80,7 @@ func (h *history) crowd(rng *rand.Rand, calm chan struct{}) {
 	}
 }
 
-// history is what happens to a world, by chance.
+// history is a random sequence of events in a world.
 type history struct {
 	w       *world
 	t       *testing.T
@@ -98,7 +97,7 @@ func (h *history) pause(least, most time.Duration) {
 
 func (h *history) say(what ...any) { h.t.Log(append([]any{time.Now().Format("05.000")}, what...)...) }
 
-// hear has members see who belongs, in any order, each a while after the other.
+// hear gives members a new view of the cluster, in any order, each some time after the other.
 func (h *history) hear(view []string, within time.Duration, ids ...string) {
 	h.rng.Shuffle(len(ids), func(i, k int) { ids[i], ids[k] = ids[k], ids[i] })
 	for _, id := range ids {
@@ -117,7 +116,7 @@ func (h *history) join() {
 	h.w.start(id)
 	h.members = append(without(h.members, ""), id)
 	hears := slices.Clone(h.members)
-	if h.rng.IntN(2) == 0 { // it hears of one more at a time, before the others do
+	if h.rng.IntN(2) == 0 { // it learns of one more at a time, before the others do
 		h.hear([]string{id, h.members[0]}, time.Millisecond, id)
 		h.hear(h.members, 5*time.Millisecond, id)
 		hears = without(hears, id)
@@ -157,7 +156,7 @@ func (h *history) kill() {
 	h.pause(500*time.Millisecond, time.Second)
 }
 
-// stumble has a member not run for a while that is too short to be given up.
+// stumble stops a member for a time that is too short to remove it.
 func (h *history) stumble() {
 	id := h.any()
 	h.say("stumble", id)
@@ -168,8 +167,8 @@ func (h *history) stumble() {
 	h.pause(0, 500*time.Millisecond)
 }
 
-// freeze has a member not run until the others have given it up. When it is back
-// it drops what it kept, and they drop what stands in rows, in any order.
+// freeze stops a member until the others have removed it. When it is back it drops its state, and they drop
+// state that is stored in rows, in any order.
 func (h *history) freeze() {
 	if len(h.members) < 3 {
 		return
@@ -183,7 +182,7 @@ func (h *history) freeze() {
 	h.pause(100*time.Millisecond, 4*time.Second)
 	h.w.thaw(id, true)
 	h.say("goes on")
-	// What the others see, each in its order: it is back, and whose actors are new.
+	// The others see in their order that it is back, and that its actors are new.
 	rest = slices.Clone(rest)
 	h.rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
 	lapse := h.rng.IntN(len(rest) + 1)
@@ -198,7 +197,7 @@ func (h *history) freeze() {
 		h.w.see(view, other)
 		if h.rng.IntN(2) == 0 {
 			h.say(other, "drops what stands in rows")
-			h.w.see(view, other) // it is told of that, too
+			h.w.see(view, other) // it learns of that, too
 		}
 	}
 	if lapse == len(rest) {

@@ -77,7 +77,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestTerms: each node that begins to decide has a term of its own.
+// TestTerms checks that each node that begins to decide has a term of its own.
 func TestTerms(t *testing.T) {
 	owner := partition{number: 5<<termShift + 17}
 	owner.own("b")
@@ -96,7 +96,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestUnreplicated: a list that is full says that there is more.
+// TestUnreplicated checks that a full list reports that there is more.
 func TestUnreplicated(t *testing.T) {
 	p := partition{phase: owning}
 	for range maxRemembered {

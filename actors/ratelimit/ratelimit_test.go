@@ -29,12 +29,12 @@ func TestExact(t *testing.T) {
 	four := []string{"a", "b", "c", "d"}
 	for name, what := range map[string]struct {
 		happens func(w *world, tr *traffic)
-		fewer   bool // some may have less than the limit: what was in flight is lost
+		fewer   bool // some may have less than the limit: requests in flight are lost
 	}{
 		"nothing": {func(*world, *traffic) {}, false},
 		"join": {func(w *world, tr *traffic) {
 			w.start("d")
-			for _, id := range four { // they hear of it one after the other
+			for _, id := range four { // they learn of it one after the other
 				w.see(four, id)
 				time.Sleep(30 * time.Millisecond)
 			}
@@ -90,7 +90,7 @@ func TestExact(t *testing.T) {
 				w.see(four, id)
 			}
 			time.Sleep(300 * time.Millisecond)
-			for _, id := range []string{"c", "d", "b", "a"} { // the one that will freeze hears of it first
+			for _, id := range []string{"c", "d", "b", "a"} { // the member that will freeze learns of it first
 				w.see(three, id)
 				time.Sleep(30 * time.Millisecond)
 			}
@@ -102,7 +102,7 @@ func TestExact(t *testing.T) {
 			w.see([]string{"a", "b"}, "a", "b")
 		}, true},
 		"one lapses, and another freezes": {func(w *world, tr *traffic) {
-			w.lapse("a") // it may have missed what it was told
+			w.lapse("a") // it may have missed messages
 			time.Sleep(400 * time.Millisecond)
 			w.freeze("c")
 			tr.aim("a", "b")
@@ -166,7 +166,7 @@ func TestExact(t *testing.T) {
 				ill := 0
 				for id, n := range w.nodes {
 					s := n.Stats()
-					if n.ill { // one that is frozen here still runs, cut off
+					if n.ill { // a node that is frozen here still runs, cut off
 						ill += int(s.Shared)
 					} else {
 						all.Shared += s.Shared
@@ -217,13 +217,12 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 	})
 }
 
-// When no other node answers, a node admits its share, less its own admissions
-// before.
+// If no other node answers, a node admits its share, less its own earlier admissions.
 func TestShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
-		// A key that neither belongs to a nor is stood in for by it.
+		// A key for which a is neither the owner nor the replica.
 		key := ""
 		for i := 0; key == ""; i++ {
 			k := ratelimit.Key{Rule: "r", Name: fmt.Sprint(i)}
@@ -263,7 +262,7 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// What is refused is not asked for again before its time, and then exactly.
+// A refused key is not requested again before its time, and then exactly.
 func TestRefusalsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
@@ -291,7 +290,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 			if stands[0].Used != 2 || stands[0].Retry <= 59*int64(time.Second) {
 				t.Errorf("%+v", stands)
 			}
-			// A rule that was changed is asked for at once.
+			// A changed rule is requested at once.
 			wider := rule
 			wider.Limit = 3
 			if ok, _ := n.Allow(t.Context(), []ratelimit.Demand{wider}, stands); !ok {
@@ -306,8 +305,8 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	})
 }
 
-// Of a large limit many are counted beforehand: the owner is hardly asked, no
-// period has more than the limit, and little is lost.
+// Many admissions of a large limit are reserved beforehand: the owner is rarely asked, no period exceeds the
+// limit, and little is lost.
 func TestReservations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, period = 4000, 10 * time.Second

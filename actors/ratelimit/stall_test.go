@@ -13,9 +13,8 @@ import (
 var stalls = flag.Int("stalls", 12, "how many orders of standstills TestStandstills tries")
 var stall = flag.Uint64("stall", 0, "the only order that TestStandstills tries")
 
-// While every node stands still for 100 to 500 ms in every second, a limit of 200
-// admits 200, and not many fewer. A client that hears nothing for a second, or 503,
-// asks another node.
+// While every node freezes for 100 to 500 ms in every second, a limit of 200 admits 200, and not many fewer. A
+// client that gets no answer for a second, or a 503, tries another node.
 func TestStandstills(t *testing.T) {
 	for i := range *stalls {
 		seed := uint64(i + 1)
@@ -70,7 +69,7 @@ func standstills(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// stumbles has a node stand still once in every second.
+// stumbles freezes a node once in every second.
 func (w *world) stumbles(id string, rng *rand.Rand, calm chan struct{}) {
 	for {
 		long := 100*time.Millisecond + time.Duration(rng.Int64N(int64(400*time.Millisecond)))
@@ -87,7 +86,7 @@ func (w *world) stumbles(id string, rng *rand.Rand, calm chan struct{}) {
 	}
 }
 
-// clients ask for keys over all nodes, again at the next node when one does not answer.
+// clients request keys from all nodes, and try the next node if one does not answer.
 type clients struct {
 	w                 *world
 	t                 *testing.T

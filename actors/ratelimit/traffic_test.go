@@ -9,12 +9,12 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// demand is one of a rule of so many in a minute.
+// demand is a demand on a rule of so many in a minute.
 func demand(rule, name string, limit int64) ratelimit.Demand {
 	return ratelimit.Demand{Key: ratelimit.Key{Rule: rule, Name: name}, Limit: limit, Period: time.Minute}
 }
 
-// traffic has clients ask every living node for keys, and counts what is let in.
+// traffic are clients that request keys from every living node, and count the admissions.
 type traffic struct {
 	w        *world
 	mu       sync.Mutex
@@ -27,7 +27,7 @@ type traffic struct {
 	undecided int
 }
 
-// run starts clients that ask for all keys in turn, each pausing between two.
+// run starts clients that request all keys in turn, each with a pause between two requests.
 func (w *world) run(keys, clients int, limit int64, targets ...string) *traffic {
 	tr := &traffic{w: w, targets: targets, admitted: map[string]int{}, stop: make(chan struct{})}
 	for i := range clients {
@@ -47,7 +47,7 @@ func (w *world) run(keys, clients int, limit int64, targets ...string) *traffic 
 				took := time.Since(began)
 				tr.mu.Lock()
 				if tr.slowest = max(tr.slowest, took); err != nil {
-					tr.undecided++ // it asks again later
+					tr.undecided++ // it retries later
 				} else if ok {
 					tr.admitted[key]++
 				}
@@ -64,8 +64,7 @@ func (tr *traffic) aim(targets ...string) {
 	tr.targets = targets
 }
 
-// over ends the traffic and says how many of its keys had more or fewer than the
-// limit.
+// over ends the traffic and returns how many of its keys had more or fewer admissions than the limit.
 func (tr *traffic) over(limit int) (more, fewer, worst int) {
 	close(tr.stop)
 	tr.work.Wait()
@@ -80,8 +79,8 @@ func (tr *traffic) over(limit int) (more, fewer, worst int) {
 	return more, fewer, worst
 }
 
-// ask asks one node, which hears of the request, and answers, only while it runs. The
-// client waits for a second.
+// ask sends a request to one node, which receives and answers it only while it runs. The client waits for a
+// second.
 func (w *world) ask(to *node, d ratelimit.Demand) (admits bool, err error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
 	defer cancel()

@@ -31,7 +31,7 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// Whatever a member sends, it is answered, and no window lets in more for it.
+// Every message of a member is answered, and none makes a window admit more.
 func FuzzPeer(f *testing.F) {
 	key := ratelimit.Key{Rule: "r", Name: "kept"}
 	text := appendKey(nil, key)
@@ -95,7 +95,7 @@ func FuzzPeer(f *testing.F) {
 	})
 }
 
-// The state of a partition goes over in pieces and is the same there.
+// The state of a partition is transferred in pieces and is the same at the receiver.
 func TestChunks(t *testing.T) {
 	w := newWorld(t)
 	w.start("a", "b")

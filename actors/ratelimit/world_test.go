@@ -17,9 +17,8 @@ import (
 	"castellan/cluster"
 )
 
-// world is a network of nodes in virtual time. Every node has a view of who
-// belongs, which the test changes; messages take a while; a node may be dead or
-// frozen.
+// world is a network of nodes in virtual time. Every node has a view of the members, which the test changes.
+// Messages take some time, and a node may be dead or frozen.
 type world struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -40,10 +39,10 @@ type node struct {
 	tell    []func(func(kind, id string) bool)
 	serve   map[string]cluster.Receiver
 	links   map[string]chan func()
-	lapsed  bool // it does not know that it belongs
+	lapsed  bool // it does not know whether it is a member
 	drops   int64
-	dead    chan struct{} // closed when it is
-	frozen  chan struct{} // closed when it goes on; nil: it is not
+	dead    chan struct{} // closed when the node is dead
+	frozen  chan struct{} // closed on thaw; nil: not frozen
 	freezes int
 	since   time.Time // when it froze
 	ill     bool      // it was frozen or killed once
@@ -72,7 +71,7 @@ func (w *world) start(ids ...string) {
 	}
 }
 
-// see gives nodes a view of who belongs, as the ring of package cluster does.
+// see gives nodes a view of the members, as the ring of package cluster does.
 func (w *world) see(view []string, ids ...string) {
 	for _, id := range ids {
 		n := w.nodes[id]
@@ -97,15 +96,14 @@ func (w *world) see(view []string, ids ...string) {
 	}
 }
 
-// remember notes a view whose owners are to be asked; the caller holds the lock.
+// remember records a view whose owners are to be asked; the caller holds the lock.
 func (n *node) remember(view []string) {
 	if len(view) > 0 {
 		n.past = append(n.past, pastView{slices.Clone(view), time.Now().Add(5 * time.Second)})
 	}
 }
 
-// lapse has a node drop what it keeps, as one does that has not known for a while
-// that it belongs.
+// lapse makes a node drop its state, like a node that was unsure of its membership for a while.
 func (w *world) lapse(id string) {
 	n := w.nodes[id]
 	n.mu.Lock()
@@ -127,7 +125,7 @@ func (w *world) kill(id string) {
 	close(n.dead)
 }
 
-// freeze may be called several times; so often thaw has to be.
+// freeze may be called several times; thaw must be called as often.
 func (w *world) freeze(id string) {
 	n := w.node(id)
 	n.mu.Lock()
@@ -138,14 +136,14 @@ func (w *world) freeze(id string) {
 	}
 }
 
-// thaw has a node go on, as one that knows whether it belongs or not.
+// thaw resumes a node, which may have lost its membership.
 func (w *world) thaw(id string, lapsed bool) {
 	n := w.node(id)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lapsed = n.lapsed || lapsed
 	if n.freezes--; n.freezes == 0 {
-		if time.Since(n.since) > leastStandstill { // a process that goes on notices
+		if time.Since(n.since) > leastStandstill { // a resumed process notices the gap
 			n.still.until.Store(n.table.Instant())
 			defer n.settleAll()
 		}
@@ -309,7 +307,7 @@ func (n *node) Ask(ctx context.Context, within time.Duration, to, name string,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	n.awake() // a process that stands still does not see that its time is over
+	n.awake() // a frozen process does not see that its time is over
 	select {
 	case m := <-got:
 		return m, nil
