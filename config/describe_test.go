@@ -14,7 +14,7 @@ import (
 
 const canary = "hunter2"
 
-// canarySecret holds the canary where a webhook secret must be one.
+// canarySecret contains the canary in the form of a webhook secret.
 const canarySecret = "whsec_" + canary + canary + canary + canary + canary + canary
 
 var secretEnv = []string{
@@ -53,8 +53,7 @@ func TestExampleIsTheDefault(t *testing.T) {
 	same(t, c, Default().Resolved())
 }
 
-// TestDescribeRoundTrip loads what Describe wrote, with the secrets given
-// again by their variables.
+// TestDescribeRoundTrip loads what Describe wrote, with the secrets set by their variables.
 func TestDescribeRoundTrip(t *testing.T) {
 	for name, c := range map[string]Config{
 		"busy": load(t, busyFile, secretEnv...),
@@ -72,8 +71,7 @@ func TestDescribeRoundTrip(t *testing.T) {
 	}
 }
 
-// same compares two configurations but for where the values came from; an
-// empty list equals none.
+// same compares two configurations, except for the sources of the values; an empty list equals none.
 func same(t *testing.T, got, want Config) {
 	t.Helper()
 	for _, e := range table {
@@ -149,8 +147,7 @@ func TestShowURL(t *testing.T) {
 	}
 }
 
-// TestSecretsNeverShow prints and encodes a configuration full of secrets in
-// every way there is.
+// TestSecretsNeverShow prints and encodes a configuration full of secrets in every possible way.
 func TestSecretsNeverShow(t *testing.T) {
 	c := load(t, busyFile, secretEnv...)
 	var log bytes.Buffer

@@ -69,7 +69,7 @@ func TestEnvironmentWinsOverFileWinsOverDefault(t *testing.T) {
 	}
 }
 
-// TestVariableNames holds the names that are promised outside the program.
+// TestVariableNames checks the names that are promised outside the program.
 func TestVariableNames(t *testing.T) {
 	c, err := Load("", []string{
 		"CASTELLAN_HTTP_ADDR=127.0.0.1:0", "CASTELLAN_DATABASE_URL=postgres://u@127.0.0.1/db", "CASTELLAN_DATA_DIR=/tmp/x",
@@ -109,8 +109,8 @@ func TestVariableNames(t *testing.T) {
 	}
 }
 
-// TestEveryKeyFromBothLayers sets each key alone, in the file and by its
-// variable, to a value that differs from the default, and reads it back.
+// TestEveryKeyFromBothLayers sets each key alone, in the file and by its variable, to a value that differs
+// from the default, and reads it back.
 func TestEveryKeyFromBothLayers(t *testing.T) {
 	samples := map[string]string{
 		"*bool": "true", "*string": "sample", "*config.Secret": "s3cret", "*int": "64", "*float64": "0.25",
@@ -291,8 +291,8 @@ func TestSlogLevel(t *testing.T) {
 	}
 }
 
-// What others find is told with the rest, unless it is known to be wrong
-// already, and with the place it was written at.
+// Findings of other packages are reported with the rest and with their source, unless the value is already
+// invalid.
 func TestChecksOfOthers(t *testing.T) {
 	asked := 0
 	check := func(c Config) Faults {

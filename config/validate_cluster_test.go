@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a cluster needs to be one, and to be closed to strangers.
+// The settings that a cluster requires, also to be closed to strangers.
 func TestClusterFaults(t *testing.T) {
 	const keys = "CASTELLAN_CLUSTER_TLS_DIR=/tls"
 	for _, tc := range []struct {

@@ -12,8 +12,8 @@ import (
 
 const pg = "CASTELLAN_DATABASE_URL=postgres://u@db/c"
 
-// TestFaults gives each fault alone and expects exactly it: the key, the place
-// and a part of the reason, and never the canary that stands for a secret.
+// TestFaults gives each fault alone and expects exactly it: the key, the place and a part of the reason, and
+// never the canary in place of a secret.
 func TestFaults(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -309,8 +309,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestAllFaultsAtOnce mixes the layers; one broken value adds no fault of the
-// rules that look at it.
+// TestAllFaultsAtOnce mixes the layers; an invalid value causes no further fault in rules that read it.
 func TestAllFaultsAtOnce(t *testing.T) {
 	_, err := Load(write(t, "dev: maybe\nlimits: {enabled: false}\nmfa: {max_open: 0, colour: red}\n"),
 		[]string{"CASTELLAN_HTTP_ADDR=nowhere", "CASTELLAN_TOKENS_X_AUTH_TTL=soon", "CASTELLAN_MAIL_HOTS=x"})
@@ -345,7 +344,7 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// TestAccepted holds what stands just inside the rules.
+// TestAccepted sets values just inside the rules.
 func TestAccepted(t *testing.T) {
 	for name, text := range map[string]string{
 		"dev on loopback":     "dev: true\nhttp: {addr: '127.9.9.9:0'}\nmetrics: {addr: '[::1]:9'}\nlimits: {enabled: false}",

@@ -8,8 +8,7 @@ import (
 	"castellan/domain/money/addressbook/address"
 )
 
-// The configuration knows the built-in address rules by the names that the
-// domain gives them, no more and no fewer.
+// The configuration has exactly the domain's names of the built-in address rules.
 func TestAddressRuleNames(t *testing.T) {
 	for _, family := range address.Families() {
 		c, err := config.Load("", []string{"CASTELLAN_ADDRESSBOOK_ADDRESS_RULES=NEW=" + family})

@@ -20,7 +20,7 @@ import (
 	"castellan/persistence"
 )
 
-// countedRules counts what is read of the rules.
+// countedRules counts the reads of rules.
 type countedRules struct {
 	firewall.Store
 	loads, rows atomic.Int64
@@ -34,7 +34,7 @@ func (c *countedRules) Rules(ctx context.Context, q firewall.Query) ([]firewall.
 	return rules, err
 }
 
-// rulesNode is a node that judges by rules and lets administrators write them.
+// rulesNode is a node that applies rules and lets administrators write them.
 type rulesNode struct {
 	store *countedRules
 	live  *firewall.Live
@@ -42,7 +42,7 @@ type rulesNode struct {
 	admin *firewall.Admin
 }
 
-// newRulesNode reads what is stored.
+// newRulesNode reads the stored rules.
 func newRulesNode(t testing.TB, db *persistence.DB) *rulesNode {
 	t.Helper()
 	n := &rulesNode{store: &countedRules{Store: persistence.NewFirewall(db)}}
@@ -90,9 +90,9 @@ func stored(t testing.TB, url config.Secret, n int) *Deployment {
 	return d
 }
 
-// A burst of administration costs what it changes: eight administrators write
-// among 4,000 rules, and the other rules are not read again, neither by the node
-// that wrote nor by another. A rule holds when its write is acknowledged.
+// A burst of rule changes costs no more than the changes. Eight administrators write among 4,000 rules, and
+// neither the writing node nor another reads the other rules again. A rule is in force when its write is
+// acknowledged.
 func TestBurstOfRules(t *testing.T) {
 	const rules, writers, writes = 4000, 8, 10
 	for name, dsn := range map[string]func(*testing.T) string{
@@ -145,8 +145,8 @@ func denies(n *rulesNode, r firewall.Rule) bool {
 	return v == firewall.Deny
 }
 
-// BenchmarkRuleWrites tells how many rules eight administrators write in a second
-// among few and among many, while the feed is read.
+// BenchmarkRuleWrites measures how many rules eight administrators write in a second among few and among many,
+// while the feed is read.
 func BenchmarkRuleWrites(b *testing.B) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	for _, rules := range []int{10, 4000} {

@@ -19,7 +19,7 @@ import (
 	"castellan/http/rest"
 )
 
-// trail is a committer that keeps audit rows, and fails or hangs when told to.
+// trail is a committer that keeps audit rows, and fails or hangs as configured.
 type trail struct {
 	commit.Committer
 	mu    sync.Mutex
@@ -48,7 +48,7 @@ func (c *trail) Commit(_ context.Context, ws ...commit.Write) error {
 	return nil
 }
 
-// kept is what was written so far.
+// kept returns the rows that were written so far.
 func (c *trail) kept() (rows []audit.Record, units int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func TestAuditedCalls(t *testing.T) {
 		done := make(chan struct{})
 		go func() { c.run(ctx, func(error) { complaints.Add(1) }); close(done) }()
 
-		// One row for every call, with its outcome; nobody else's.
+		// One row for every call, with its outcome, and for no other request.
 		c.observe(call(200))
 		c.observe(call(409))
 		other, nobody, unmatched := call(200), call(401), call(404)
@@ -97,7 +97,7 @@ func TestAuditedCalls(t *testing.T) {
 			}
 		}
 
-		// A database that hangs holds nobody up, and what waits is written at once.
+		// A database that hangs delays no caller, and the waiting rows are written at once.
 		hold := make(chan struct{})
 		to.set(nil, hold)
 		before := time.Now()
@@ -115,7 +115,7 @@ func TestAuditedCalls(t *testing.T) {
 			t.Errorf("%d rows in %d units", len(rows), units)
 		}
 
-		// A failure is told once and tried again; what had no room is counted.
+		// A failure is reported once and retried; rows without room are counted.
 		to.set(fault.New(fault.Unavailable, "down"), nil)
 		for range maxCalls + 3 {
 			c.observe(call(200))
@@ -140,7 +140,7 @@ func TestAuditedCalls(t *testing.T) {
 			t.Errorf("%d rows, %d of them of losses", len(rows), lost)
 		}
 
-		// What comes while the service stops is written by the last flush.
+		// Calls that arrive while the service stops are written by the last flush.
 		stop()
 		<-done
 		c.observe(call(200))

@@ -8,7 +8,7 @@ import (
 	"castellan/config"
 )
 
-// What only the parts can judge is found without opening anything.
+// Check finds the errors that only the parts can detect, without opening anything.
 func TestCheck(t *testing.T) {
 	_, err := config.Load("", []string{
 		"CASTELLAN_MFA_GUARDED=POST /nope=FOO,POST /auth/login=BAR,POST /asset/withdrawal-addresses=LOGIN,PATCH " +

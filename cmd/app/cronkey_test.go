@@ -12,8 +12,8 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// What the command line does to keys reaches a running node with the feed, which
-// is read four times a second (D-AUTH-07).
+// Changes of keys by the command line reach a running node with the feed, which is read four times a second
+// (D-AUTH-07).
 func TestNodesFollowCronKeys(t *testing.T) {
 	for name, dsn := range map[string]func(*testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
@@ -41,7 +41,7 @@ func TestNodesFollowCronKeys(t *testing.T) {
 			if err := errors.Join(s.database(), s.backOffice()); err != nil {
 				t.Fatal(err)
 			}
-			command := open() // another process, with keys of its own reading
+			command := open() // another process, with its own copy of the keys
 			issuer := cronkey.Issuer{Changes: command.Changes(change.CronKeys), Ring: command.Ring}
 			knows := func(header string) bool {
 				t.Helper()

@@ -10,7 +10,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// A start says which files of its database other users of the machine may read.
+// A start names the files of its database that other users of the machine may read.
 func TestExposed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	file := filepath.Join(dir, "castellan.db")

@@ -12,9 +12,8 @@ import (
 	"castellan/outbound/push"
 )
 
-// The channel that wakes devices exists until it is switched off, calls nobody
-// in this network but in development mode, and gives way to a sender that the
-// process around the service brings.
+// The channel that wakes devices exists until it is switched off. It calls addresses in this network in
+// development mode only. A sender of the surrounding process replaces it.
 func TestWakeUpsAreSent(t *testing.T) {
 	vapid := keyringtest.Ring(t, nil).VAPIDs
 	wake := func(c config.Config, given map[message.Channel]message.Sender) (offered bool, err error) {

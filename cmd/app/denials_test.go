@@ -23,8 +23,8 @@ func denied(userID, key string, code fault.Code, requestID string) edge.Answered
 		IP: netip.MustParseAddr("192.0.2.9")}}
 }
 
-// One row for a caller, an endpoint and a minute (D-EXT-03), there before the
-// refusal is answered, with where it came from and when (D-EXT-01).
+// One row for a caller, an endpoint and a minute (D-EXT-03). It is written before the refusal is answered,
+// with the client's address and the time (D-EXT-01).
 func TestDenials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, log := &trail{}, new(bytes.Buffer)
@@ -50,7 +50,8 @@ func TestDenials(t *testing.T) {
 			t.Errorf("%d rows, log %s", len(rows), log)
 		}
 
-		// Another endpoint, caller or minute is another; who is unknown, and what was no 403, is none.
+		// Another endpoint, caller or minute is a new denial. An unknown caller, and a status other than 403,
+		// is none.
 		d.observe(denied("u1", "POST /x", fault.Forbidden, "r4"))
 		d.observe(denied("u2", "GET /x", fault.Forbidden, "r5"))
 		d.observe(denied("", "GET /x", fault.Forbidden, "r6"))
@@ -77,8 +78,8 @@ func TestDenials(t *testing.T) {
 	})
 }
 
-// What the database does not take is written later, what there is no room for is
-// counted, and an answer is not held up for long.
+// Rows that the database does not accept are written later. Rows without room are counted, and an answer is
+// not delayed for long.
 func TestDenialsOfAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &trail{err: fault.New(fault.Unavailable, "down")}
@@ -116,7 +117,7 @@ func TestDenialsOfAnOutage(t *testing.T) {
 	})
 }
 
-// hanging takes what it is given only when nobody waits any more.
+// hanging accepts a commit only after its caller has stopped waiting.
 type hanging struct{ durable }
 
 func (hanging) Commit(ctx context.Context, _ ...commit.Write) error {

@@ -15,8 +15,8 @@ import (
 	"castellan/persistence"
 )
 
-// The job of the sweeper removes an old file without a row from the area of every slice, and keeps a file that a row
-// names.
+// The job of the sweeper removes an old file without a row from the area of every slice, and keeps a file that
+// a row names.
 func TestSweeperKnowsEveryOwner(t *testing.T) {
 	s := assembled(t)
 	ctx, old := t.Context(), time.Now().Add(-2*blob.SweepAfter)

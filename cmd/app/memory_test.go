@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// burst is what requests keep for a while.
+// burst is memory that requests keep for a while.
 var burst [][]byte
 
 func percentNow() int {
@@ -17,8 +17,8 @@ func percentNow() int {
 	return p
 }
 
-// The heap may grow while there is a burst; what that leaves behind is given
-// back when it is over, and what dies later, a while after.
+// The heap may grow during a burst. Its garbage is returned to the system when it is over, and later garbage
+// some time after.
 func TestMemoryOfABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -56,11 +56,11 @@ func TestMemoryOfABurst(t *testing.T) {
 	})
 }
 
-// A start leaves garbage too small to matter after a burst. It is given back all the same, once.
+// The garbage of a start is too small to count as a burst, but is returned once, too.
 func TestMemoryOfTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		debug.FreeOSMemory()
-		for range 16 { // MiB; what lives may grow by a few beside the garbage
+		for range 16 { // MiB; the live heap may grow by a few beside the garbage
 			burst = append(burst, make([]byte, 1<<20))
 		}
 		burst = nil
@@ -84,7 +84,7 @@ func TestMemoryOfTheStart(t *testing.T) {
 	})
 }
 
-// An operator who set GOGC is left alone.
+// If the operator set GOGC, the setting is not changed.
 func TestMemoryAsTheOperatorSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer debug.SetGCPercent(debug.SetGCPercent(150))

@@ -89,7 +89,7 @@ func TestBacklogAge(t *testing.T) {
 	}
 }
 
-// Counting a request makes nothing, once one of its kind was seen.
+// Counting a request allocates nothing after the first of its kind.
 func TestObservingAllocatesNothing(t *testing.T) {
 	m := newMetrics(Options{})
 	a := edge.Answered{Key: "POST /auth/login", Status: 200, Took: time.Millisecond}

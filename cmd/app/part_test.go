@@ -7,7 +7,7 @@ import (
 	"castellan/domain/kit/change"
 )
 
-// The tasks of a node remove what nobody can ask for any more.
+// The tasks of a node remove data that can no longer be requested.
 func TestJobsPurge(t *testing.T) {
 	s := assembled(t)
 	if err := s.commit.Commit(t.Context(), change.Note{Topic: change.MFA}); err != nil {

@@ -15,7 +15,7 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// log is a text that several goroutines write.
+// logText is a text that several goroutines write.
 type logText struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -33,9 +33,8 @@ func (l *logText) String() string {
 	return l.text.String()
 }
 
-// slow keeps the statements of a start waiting for longer than a request would:
-// another connection locks the table of methods, which a start reads, and on
-// SQLite the file, which it writes.
+// slow keeps the statements of a start waiting for longer than a request would. Another connection locks the
+// table of methods, which a start reads, and on SQLite the file, which it writes.
 func slow(t *testing.T, d *Deployment) (release func()) {
 	t.Helper()
 	held, over, ended := make(chan error), make(chan struct{}), make(chan error, 1)
@@ -60,8 +59,8 @@ func slow(t *testing.T, d *Deployment) (release func()) {
 	}
 }
 
-// A start waits for a slow database, and says so in one line: opening and reading
-// the snapshots, as a node does, and opening alone, as a command does.
+// A start waits for a slow database, and reports it in one line: opening and reading the snapshots, as a node
+// does, and opening alone, as a command does.
 func TestStartIsPatient(t *testing.T) {
 	for name, dsn := range map[string]func(*testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },

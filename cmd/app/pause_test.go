@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A request that was under way when the process was paused takes no effect, whether
-// or not the beat has noticed by then; a later request does.
+// A request that was under way when the process was paused has no effect, whether or not the beat has noticed
+// by then. A later request does.
 func TestPauseDetector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPauseDetector()

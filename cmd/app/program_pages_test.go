@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Only what can be read again from the program's file may be unmapped.
+// Only pages that can be read again from the program's file may be unmapped.
 func TestCleanMappings(t *testing.T) {
 	const exe = "/opt/castellan bin/castellan"
 	mapping := func(head string, anonymous, swap, locked int) string {
@@ -40,7 +40,7 @@ func TestCleanMappings(t *testing.T) {
 	}
 }
 
-// The pages of the program leave the resident memory, and the program runs on.
+// The pages of the program leave the resident memory, and the program continues.
 func TestReleaseProgramPages(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -67,7 +67,7 @@ func TestReleaseProgramPages(t *testing.T) {
 	}
 }
 
-// residentFile is how much of files this process has resident, in KiB.
+// residentFile returns the resident memory of this process that belongs to files, in KiB.
 func residentFile(t *testing.T) (kib int) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

@@ -10,7 +10,7 @@ import (
 	"castellan/config"
 )
 
-// assembled is a service that serves nothing: every part of it, put together.
+// assembled is a service with all of its parts that does not listen.
 func assembled(t *testing.T, edit ...func(*config.Config)) *service {
 	t.Helper()
 	cfg := config.Default()
@@ -42,8 +42,7 @@ func assembled(t *testing.T, edit ...func(*config.Config)) *service {
 	return s
 }
 
-// A node is ready when its database answers and an actor does; either alone is
-// not enough (D-EXT-01).
+// A node is ready if its database and an actor answer; either alone is not enough (D-EXT-01).
 func TestReadiness(t *testing.T) {
 	s := assembled(t)
 	if err := s.ready(t.Context()); err != nil {

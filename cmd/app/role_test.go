@@ -12,9 +12,9 @@ import (
 	"castellan/http/rest"
 )
 
-// Another process makes an administrator, as "castellan user add --role admin"
-// does, and a login follows at once: its first request has the role, on a node
-// that was not told of it yet. A session from before waits for the feed.
+// Another process makes an administrator, like "castellan user add --role admin", and a login follows at once.
+// Its first request has the role, on a node that was not notified yet. A session from before waits for the
+// feed.
 func TestRoleWorksAtOnce(t *testing.T) {
 	s := assembled(t)
 	command, err := Open(t.Context(), s.cfg)
@@ -49,7 +49,7 @@ func TestRoleWorksAtOnce(t *testing.T) {
 	if err := guards.Authorize(t.Context(), now, &admins); err != nil {
 		t.Errorf("the first request of an administrator: %v", err)
 	}
-	// A claim opens nothing.
+	// A claimed role gives no access.
 	nobody.Roles = []string{user.RoleUser, user.RoleAdmin}
 	if err := guards.Authorize(t.Context(), nobody, &admins); fault.CodeOf(err) != fault.Forbidden {
 		t.Errorf("an account without the role: %v", err)

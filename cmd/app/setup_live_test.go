@@ -32,10 +32,10 @@ const canary = "hunter2-canary"
 // surroundings are all services that an installation can name, each a real server of this process.
 type surroundings struct {
 	settings []string
-	// What must not happen: a message, a request where a connection is enough, an object left behind.
+	// Forbidden effects: a message, a request if a connection is enough, a remaining object.
 	mails, requests atomic.Int64
 	bucket          *s3mem.Backend
-	password        string // that the mail server takes
+	password        string // that the mail server accepts
 	stop            []func()
 }
 
@@ -93,7 +93,7 @@ func (s *surroundings) close() {
 	s.stop = nil
 }
 
-// relay starts a mail server that demands encryption and a password, and repeats a wrong one in its refusal.
+// relay starts a mail server that requires encryption and a password, and repeats a wrong one in its refusal.
 func (s *surroundings) relay(t *testing.T) {
 	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return mailSession{s}, nil }))
 	pair := httptest.NewTLSServer(http.NotFoundHandler())
@@ -134,7 +134,7 @@ func (m mailSession) Logout() error                        { return nil }
 var outsideKeys = []string{"files.s3_url", "mail.host", "sms.url", "kyc.identity_url", "audit.anchor_url",
 	"accounting.url", "tracing.endpoint", "rates.url", "providers.accounts"}
 
-// live are the findings of the live checks by their keys.
+// live returns the findings of the live checks by their keys.
 func live(t *testing.T, r setup.Report, s setup.Severity) map[string]setup.Finding {
 	t.Helper()
 	found := map[string]setup.Finding{}
@@ -149,7 +149,7 @@ func live(t *testing.T, r setup.Report, s setup.Severity) map[string]setup.Findi
 	return found
 }
 
-// All that is set is reached, and no message, no request to a gateway and no object stays behind.
+// Every configured service is reached, without a message, a request to a gateway or a remaining object.
 func TestLiveChecksPass(t *testing.T) {
 	s := newSurroundings(t)
 	r := Doctor(t.Context(), production(t, s.settings...), nil)
@@ -177,7 +177,7 @@ func TestLiveChecksPass(t *testing.T) {
 	}
 }
 
-// A service that refuses or is gone is a fault of its own check.
+// A service that refuses or is down is an error of its own check.
 func TestLiveChecksFail(t *testing.T) {
 	s := newSurroundings(t)
 	c := production(t, append(s.settings, "DATABASE_URL=postgres://svc:"+canary+"@127.0.0.1:1/x")...)
@@ -200,7 +200,7 @@ func TestLiveChecksFail(t *testing.T) {
 	}
 }
 
-// secretsAreSet fails for a setting of a secret type that is empty: the tests above would miss it.
+// secretsAreSet fails for an empty setting of a secret type, which the tests above would miss.
 func secretsAreSet(t *testing.T, c config.Config) {
 	t.Helper()
 	v := reflect.ValueOf(c)
@@ -227,7 +227,7 @@ func secretsAreSet(t *testing.T, c config.Config) {
 	}
 }
 
-// Files of this machine are read: a file of countries that is none, certificates, the master key.
+// Files of this machine are read: an invalid file of countries, certificates, the master key.
 func TestChecksOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	geo := filepath.Join(dir, "countries.mmdb")

@@ -20,7 +20,7 @@ import (
 //go:embed testdata/setup_harmless.tsv
 var harmless string
 
-// Every setting and every parameter is judged, or is listed as harmless with a reason. A new one fails here.
+// Every setting and every parameter is checked, or is listed as harmless with a reason. A new one fails here.
 func TestEveryKeyIsJudged(t *testing.T) {
 	reasons := map[string]string{}
 	for line := range strings.Lines(harmless) {
@@ -62,7 +62,8 @@ func production(t *testing.T, settings ...string) config.Config {
 	return c
 }
 
-// An empty production configuration on a new machine: each empty default that switches a control or a feature off.
+// An empty production configuration on a new machine reports each empty default that switches a control or a
+// feature off.
 func TestEmptyDefaults(t *testing.T) {
 	c, err := config.Load("", []string{"CASTELLAN_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}, Check)
 	storetest.Must(t, err)
@@ -98,7 +99,7 @@ func TestEmptyDefaults(t *testing.T) {
 	}
 }
 
-// Each setting is judged on both sides of its bound.
+// Each setting is checked on both sides of its bound.
 func TestSettingsAreJudged(t *testing.T) {
 	const proxied = "HTTP_PUBLIC_URL=https://id.example.com"
 	clustered := []string{"DATABASE_URL=postgres://a/b", "CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
@@ -175,7 +176,7 @@ func TestSettingsAreJudged(t *testing.T) {
 	}
 }
 
-// A policy is named when its methods have no channel, also where its action can still be completed.
+// A policy is named if its methods have no channel, even if its action can still be completed.
 func TestPoliciesAreJudged(t *testing.T) {
 	mailed := []string{"MAIL_HOST=localhost", "MAIL_FROM=a@example.com"}
 	policy := func(required int, codes ...string) mfa.Policy {
@@ -216,7 +217,7 @@ func TestPoliciesAreJudged(t *testing.T) {
 	}
 }
 
-// A check that hangs is a fault after its time, and delays no other.
+// A check that hangs fails after its time, and delays no other.
 func TestChecksAreBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -2,8 +2,7 @@ package app
 
 import "testing"
 
-// Without a collector there is no tracer: no hook, no goroutine, no committer
-// in between.
+// Without a collector there is no tracer: no hook, no goroutine, no committer in between.
 func TestNoTracer(t *testing.T) {
 	s := assembled(t)
 	if s.tracer != nil || traceRequests(s.tracer) != nil || s.commit.Committer != committer(s.DB, s.cfg.Database, nil) {

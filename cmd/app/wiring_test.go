@@ -23,7 +23,7 @@ import (
 	"castellan/persistence"
 )
 
-// Every setting of a bound reaches the rule that it is for, each by a value of its own.
+// Every setting of a bound reaches its rule, each by a value of its own.
 func TestSettingsReachTheirRules(t *testing.T) {
 	c := config.Default()
 	c.Password.QueueWait = 6 * time.Second
@@ -69,8 +69,8 @@ func TestSettingsReachTheirRules(t *testing.T) {
 	same("times of methods in development", methodTimes(c), mfa.Times{ChallengeMs: 25_000, LeastMs: 1000})
 }
 
-// How deliveries share their attempts (D-EXT-06): of wake-ups a host that is not known
-// as prompt gets one, and all such hosts half; mail goes by domains.
+// The limits of concurrent deliveries (D-EXT-06): a wake-up host that is not known as prompt gets one, and all
+// such hosts half. Mail is grouped by domain.
 func TestDeliveryRules(t *testing.T) {
 	all := deliveryRules(4)
 	wake, letter := all[message.Push], all[message.MAIL]
@@ -95,8 +95,7 @@ func TestDeliveryRules(t *testing.T) {
 	}
 }
 
-// The bounds of a site (D-GEN-14, D-PWD-05) are those of the settings, in the program
-// that is put together.
+// The assembled program takes the bounds of a site from the settings (D-GEN-14, D-PWD-05).
 func TestSitesAreBounded(t *testing.T) {
 	s := assembled(t, func(c *config.Config) {
 		c.Limits.WrongPerPrefix, c.Limits.ExemptCIDRs = 2, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
@@ -121,8 +120,7 @@ func TestSitesAreBounded(t *testing.T) {
 	}
 }
 
-// What a node does from time to time: it folds refused logins, and makes checkpoints of
-// the audit that it publishes.
+// The periodic tasks of a node fold refused logins, and make and publish checkpoints of the audit.
 func TestPeriodicTasks(t *testing.T) {
 	s := assembled(t)
 	storetest.Must(t, s.commit.Commit(t.Context(), session.Refused{Site: "203.0.113.7/32",

@@ -14,7 +14,7 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// board is a change feed that some read.
+// board is a change feed with readers.
 type board struct {
 	commit.Committer
 	mu      sync.Mutex
@@ -39,8 +39,8 @@ func (b *board) Commit(ctx context.Context, ws ...commit.Write) error {
 	return nil
 }
 
-// Of two nodes that hear nothing of each other exactly one is told to serve; one
-// that is the only one serves; one that cannot know does not.
+// Of two nodes without contact exactly one is told to serve. An only node serves, and one that cannot decide
+// does not.
 func TestRoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &board{}
@@ -71,7 +71,7 @@ func TestRoll(t *testing.T) {
 		if err1 != nil || err2 != nil || first || !second {
 			t.Errorf("of two: %v, %v; %v, %v", first, err1, second, err2)
 		}
-		// Who has met nobody yields to everybody who is there, and only then to the least.
+		// A node without contact to any member yields to every existing node, and only then to the least.
 		if yields, err := one.ask(t.Context(), cluster.Component{Least: one.node.Address()}); err != nil || !yields {
 			t.Errorf("a newcomer beside another node: %v, %v", yields, err)
 		}

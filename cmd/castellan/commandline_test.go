@@ -57,7 +57,7 @@ func tryLine(args string, environ ...string) (line trialLine, selected runner, h
 	return line, selected, out.String(), err
 }
 
-// The tags of commands mean what runner says.
+// The tags of commands have the meaning that runner documents.
 func TestCommandLine(t *testing.T) {
 	eight := uint8(8)
 	walk := trialWalk{trialShared: trialShared{"north"}, Need: "n", Other: "o", Grace: 25 * time.Hour, Token: "none"}
@@ -97,7 +97,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// Whatever cannot be used is named, with the help that explains it.
+// An invalid command line is named in the error, with the help that explains it.
 func TestCommandLineFaults(t *testing.T) {
 	for args, want := range map[string]string{
 		"sing":           "unknown command \"sing\" for \"trial\"\nTry: trial --help",
@@ -125,7 +125,7 @@ func TestCommandLineFaults(t *testing.T) {
 	}
 }
 
-// Help says all that the tags say, and never what the environment holds.
+// The help contains everything in the tags, and no value of the environment.
 func TestCommandLineHelp(t *testing.T) {
 	_, selected, got, err := tryLine("set walk --help", "TRIAL_TOKEN=hunter2")
 	want := `Usage: trial set walk --need TEXT --other TEXT <where> [<more> ...] [flags]
@@ -163,7 +163,7 @@ Flags:
 	}
 }
 
-// Every command, flag and word of castellan has its line of help.
+// Every command, flag and argument of castellan has its line of help.
 func TestEveryCommandIsExplained(t *testing.T) {
 	commands := 0
 	var walk func(*cobra.Command)

@@ -13,10 +13,10 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// idleRole has the test binary start the service, measure its heap once it serves, and end.
+// idleRole makes the test binary start the service, measure its heap once it serves, and end.
 const idleRole = "idle"
 
-// idle prints the bytes that live on the heap, and the bytes that Go's runtime holds, each after a collection.
+// idle prints the live bytes on the heap, and the bytes that Go's runtime holds, each after a collection.
 func idle() {
 	ctx, stop := context.WithCancel(context.Background())
 	log := &untilServing{serving: make(chan struct{})}
@@ -40,7 +40,7 @@ func idle() {
 	os.Exit(<-ended)
 }
 
-// untilServing passes a log on to standard error and closes serving at the line of a service that serves.
+// untilServing copies a log to standard error and closes serving at the line of a service that serves.
 type untilServing struct {
 	serving chan struct{}
 	once    bool
@@ -54,9 +54,9 @@ func (l *untilServing) Write(line []byte) (int, error) {
 	return os.Stderr.Write(line)
 }
 
-// A fresh service in production keeps a small heap: tables that are made before they are needed, or kept after their
-// use, show here. The test binary itself is about 1 MiB of it. Pages of the program and of the database's library come
-// on top in the resident memory.
+// A fresh service in production mode keeps a small heap. Tables that are made before they are needed, or kept
+// after their use, fail the test. The test binary itself is about 1 MiB of it. Pages of the program and of the
+// database's library add to the resident memory.
 func TestMemoryOfAFreshService(t *testing.T) {
 	const mostLive, mostHeld = 6 << 20, 16 << 20
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {

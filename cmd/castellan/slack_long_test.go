@@ -2,5 +2,5 @@
 
 package main
 
-// slack is 1: the service is held to the times that it promises.
+// slack is 1: the service must meet its promised times.
 const slack = 1

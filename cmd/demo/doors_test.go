@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// behindDoors are the stores and writes of records that other services, users or the treasury
-// bring in by an endpoint, with that endpoint. Only the services of doors.go may use them.
+// behindDoors are the stores and writes of records that other services, users or the treasury create by an
+// endpoint, with that endpoint. Only the services of doors.go may use them.
 var behindDoors = map[string]string{
 	"user.Add":                    "POST /integration/users",
 	"integration.Add":             "POST /integration/…",
@@ -32,8 +32,8 @@ var behindDoors = map[string]string{
 	"user.SetAMLStatus":           "POST /integration/aml-findings",
 }
 
-// ownWays are the stores and writes that the demonstration uses itself, each with the reason
-// why no endpoint brings these records, or why it is not used.
+// ownWays are the stores and writes that the demonstration uses itself, each with the reason why no endpoint
+// creates these records, or why it is not used.
 var ownWays = map[string]string{
 	"transaction.AddDeposit":       "history: final and booked with its transfer, as an import of past years",
 	"transaction.AddWithdrawal":    "history: final and booked with its transfer, as an import of past years",
@@ -68,9 +68,8 @@ var ownWays = map[string]string{
 	"persistence.NewIntegration":   "read only: the record of an external id",
 }
 
-// A record for which there is an endpoint is made by the service behind it, so that a missing
-// endpoint cannot hide behind the demonstration. A new store or write needs a place in one of
-// the tables.
+// A record that an endpoint can create is made by the service behind the endpoint, so that the demonstration
+// cannot hide a missing endpoint. A new store or write needs an entry in one of the tables.
 func TestRecordsComeInThroughDoors(t *testing.T) {
 	used := map[string]string{} // by name: where
 	files, err := os.ReadDir(".")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An answer that the document does not say is found, whatever is wrong with it.
+// Every answer that differs from the document is found, whatever the error.
 func TestCheck(t *testing.T) {
 	with := func(kind string, more ...string) http.Header {
 		h := http.Header{"Content-Type": {kind}}

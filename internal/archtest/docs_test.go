@@ -98,22 +98,23 @@ func anchors(text string) []string {
 // number is one of those that follow the first in "D-GEN-03, 05 and 07".
 var number = regexp.MustCompile(`\d\d`)
 
-// Every decision that is cited anywhere has its text in docs/decisions, once.
+// Every cited decision has its text in docs/decisions, once.
 func TestDecisionsAreDefined(t *testing.T) {
 	testDefined(t, "docs/decisions", 100, func(name string) bool { return path.Dir(name) == "docs/decisions" },
 		regexp.MustCompile(`\b(D-[A-Z0-9]+-)(\d\d)((?:(?:,| and) \d\d\b)*)`),
 		regexp.MustCompile(`(?m)^## (D-[A-Z0-9]+-\d\d): `))
 }
 
-// Every rule of security and reliability that is cited anywhere has its line in docs/security.md, once.
+// Every cited rule of security and reliability has its line in docs/security.md, once.
 func TestSecurityRulesAreDefined(t *testing.T) {
 	testDefined(t, "docs/security.md", 30, func(name string) bool { return name == "docs/security.md" },
 		regexp.MustCompile(`\b((?:SEC|REL)-)(\d\d)((?:(?:,| and) \d\d\b)*)`),
 		regexp.MustCompile(`(?m)^- \*\*((?:SEC|REL)-\d\d)\*\*: `))
 }
 
-// testDefined fails for a number that cited finds in any file and defined in no file of the place. Cited has three
-// groups: the letters, the first number, the numbers after it. Fewer numbers than least say that the search is broken.
+// testDefined fails for a number that cited finds in any file and defined in no file of the place. Cited has
+// three groups: the letters, the first number, the numbers after it. Fewer numbers than least mean that the
+// search is broken.
 func testDefined(t *testing.T, place string, least int, inPlace func(file string) bool, cited, defined *regexp.Regexp) {
 	t.Helper()
 	all := texts(t)
@@ -150,7 +151,8 @@ func testDefined(t *testing.T, place string, least int, inPlace func(file string
 	}
 }
 
-// The indexes name every document: docs/README.md those of docs, docs/decisions/README.md those of docs/decisions.
+// The indexes name every document: docs/README.md those of docs, docs/decisions/README.md those of
+// docs/decisions.
 func TestIndexesAreComplete(t *testing.T) {
 	all := texts(t)
 	for _, folder := range []string{"docs", "docs/decisions"} {

@@ -17,11 +17,11 @@ import (
 	"testing"
 )
 
-// money are the slices of which no file holds a floating point number (D-GEN-08). A file of domain, persistence or
-// http that imports one of them is held to it too: it has their rows, or their shapes on the wire.
+// money are the slices whose files contain no floating point number (D-GEN-08). The rule also covers a file of
+// domain, persistence or http that imports one of them, because it has their rows or their shapes on the wire.
 var money = []string{"domain/kit/amount", "domain/money/currency", "domain/money/ledger", "domain/money/rate"}
 
-// exact reports whether a file is held to money's rule.
+// exact reports whether money's rule covers a file.
 func exact(t *testing.T, root, file string) bool {
 	t.Helper()
 	dir, err := filepath.Rel(root, filepath.Dir(file))
@@ -41,7 +41,7 @@ func exact(t *testing.T, root, file string) bool {
 	})
 }
 
-// No expression, variable, field or constant of the files that hold money has a floating point type. The compiler's
+// No expression, variable, field or constant of the files for money has a floating point type. The compiler's
 // types decide, so a name, an alias or a library cannot hide one.
 func TestMoneyIsExact(t *testing.T) {
 	root := moduleRoot(t)
@@ -68,7 +68,7 @@ func TestMoneyIsExact(t *testing.T) {
 	}
 }
 
-// The search finds a float in each of its hiding places.
+// The search finds a float in each possible place.
 func TestFloatsAreFound(t *testing.T) {
 	for text, want := range map[string]int{
 		"type R struct{ A float64 }":                         1,
@@ -98,7 +98,7 @@ type listedPackage struct {
 	GoFiles                 []string
 }
 
-// listed are packages and all that they import, with the files of the compiler that hold their types.
+// listed returns packages and all that they import, with the files of the compiler that hold their types.
 func listed(t *testing.T, root string, patterns ...string) map[string]listedPackage {
 	t.Helper()
 	list := exec.Command("go", append([]string{"list", "-export", "-deps",
@@ -127,7 +127,7 @@ func listed(t *testing.T, root string, patterns ...string) map[string]listedPack
 	return packages
 }
 
-// floats tells where the files of a package hold a floating point number.
+// floats lists the places of floating point numbers in the files of a package.
 func floats(t *testing.T, p listedPackage, packages map[string]listedPackage, files []string) (found []string) {
 	t.Helper()
 	positions := token.NewFileSet()
@@ -172,8 +172,8 @@ func floats(t *testing.T, p listedPackage, packages map[string]listedPackage, fi
 	return found
 }
 
-// isFloat reports whether a value of the type is, or directly consists of, floating point numbers. The fields of a
-// struct are looked at where the struct is declared.
+// isFloat reports whether a value of the type is, or directly consists of, floating point numbers. The fields
+// of a struct are checked at its declaration.
 func isFloat(of types.Type) bool {
 	switch of := of.Underlying().(type) {
 	case *types.Basic:

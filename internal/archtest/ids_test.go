@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The identifiers of a process that serves cannot be guessed: the demonstration data alone makes
-// its own again (id.Repeat).
+// The identifiers of a serving process cannot be guessed: only the demonstration data repeats its own
+// (id.Repeat).
 func TestIdentifiersAreRandom(t *testing.T) {
 	root, err := os.OpenRoot(moduleRoot(t))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The documents of security name tests and files that exist, and the checklist of ASVS names no requirement twice and
-// says of each what state it is in.
+// The security documents name tests and files that exist. The checklist of ASVS names no requirement twice and
+// gives the state of each.
 func TestSecurityDocumentsNameWhatExists(t *testing.T) {
 	all := texts(t)
 	tests := map[string]bool{}

@@ -10,8 +10,8 @@ import (
 // excerpt is a block of Go whose first line names its file.
 var excerpt = regexp.MustCompile("(?ms)^```go\n// (\\S+\\.go)\n(.*?)^```$")
 
-// The recipe shows the tree: every line of an excerpt stands in its file, in this order. A line with … stands for what
-// is left out.
+// The recipe shows the tree: every line of an excerpt is in its file, in this order. A line with … represents
+// omitted lines.
 func TestRecipeShowsTheTree(t *testing.T) {
 	all := texts(t)
 	blocks := excerpt.FindAllStringSubmatch(all["docs/add-a-section.md"], -1)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The check of vulnerabilities passes only when it was made. Without the database it says so, and a finding or a fault
-// of the tool fails.
+// The vulnerability check passes only if it ran. It reports a missing database, and fails on a finding or an
+// error of the tool.
 func TestVulnerabilitiesAreNotPassedUnchecked(t *testing.T) {
 	script := filepath.Join(moduleRoot(t), "scripts", "vulnerabilities.sh")
 	for _, c := range []struct {

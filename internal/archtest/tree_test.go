@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// notOurs are the folders at the root that hold no source: what building,
-// running and version control leave there.
+// notOurs are the folders at the root without sources, which building, running and version control leave
+// there.
 var notOurs = map[string]bool{".git": true, "bin": true, "data": true}
 
 func TestTree(t *testing.T) {
@@ -47,7 +47,7 @@ func TestTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Guards the guard: a walk that finds nothing would always pass.
+	// A walk that finds nothing would always pass.
 	if files < 10 || sources < 5 {
 		t.Fatalf("walked over %d files, %d of them Go: the walk is broken", files, sources)
 	}
@@ -93,7 +93,7 @@ func checkPaths(t *testing.T, name string, text []byte) {
 	}
 }
 
-// moduleRoot is the nearest folder upwards that holds go.mod.
+// moduleRoot returns the nearest parent folder with a go.mod.
 func moduleRoot(t *testing.T) string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 
 var login = budget.Key{Database: "sqlite", Flow: "login"}
 
-// A count must be its budget; a size and allocations may vary within their tolerance, and
-// may fall.
+// A count must be its budget; a size and allocations may vary within their tolerance, and may fall.
 func TestBreaches(t *testing.T) {
 	for _, c := range []struct {
 		measure      string
@@ -48,7 +47,7 @@ func TestBreaches(t *testing.T) {
 	}
 }
 
-// A table keeps a budget that allows what was measured, and one that was not measured.
+// The updated table keeps a budget that covers the measured value, and one without a measurement.
 func TestUpdated(t *testing.T) {
 	table := budget.Table{login: {budget.Rows: 6, budget.WALBytes: 10000, budget.Allocations: 200},
 		{Database: "sqlite", Flow: "gone"}: {budget.Rows: 1}}

@@ -21,8 +21,8 @@ const (
 
 var methods = []string{"SMS", "TOTP", "PUSH"}
 
-// flow is an operation with a budget. Each person logs in twice: the first login of a day and
-// from a network writes more than the next one. A sample is n requests.
+// flow is an operation with a budget. Each person logs in twice: the first login of a day and from a network
+// writes more than the next one. A sample is n requests.
 type flow struct {
 	name   string
 	method string // of the second factor of the people
@@ -31,7 +31,7 @@ type flow struct {
 	do     func(*driver, *person)
 }
 
-// The flows, in an order in which each finds what it needs.
+// The flows are in an order in which each has its preconditions.
 var flows = []flow{
 	{"login-first", "SMS", 1, nil, (*driver).login},
 	{"login-first-complete-sms", "SMS", 1, nil, (*driver).complete},

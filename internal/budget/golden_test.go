@@ -20,7 +20,7 @@ var (
 
 const golden = "testdata/budgets.tsv"
 
-// TestGoldenBudgets holds each flow to its budget on both databases.
+// TestGoldenBudgets compares each flow with its budget on both databases.
 func TestGoldenBudgets(t *testing.T) {
 	table, err := budget.Read(golden)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestGoldenBudgets(t *testing.T) {
 	}
 }
 
-// compare fails the test for each cost that is not its budget, and lists what the flow did.
+// compare fails the test for each cost that is not its budget, and lists the flow's operations.
 func compare(t *testing.T, table, measured budget.Table, examples map[budget.Key]counts) {
 	t.Helper()
 	for k := range table {
@@ -84,9 +84,9 @@ func compare(t *testing.T, table, measured budget.Table, examples map[budget.Key
 	}
 }
 
-// measure measures all flows. Of all samples of a flow the least counts: background work, the
-// split of a page and a statement that is prepared for the first time only add to one. Rounds
-// are repeated while a cost is not its budget, for a machine that disturbs every sample.
+// measure measures all flows. The least of all samples of a flow counts: background work, the split of a page
+// and the first preparation of a statement only add to one. Rounds are repeated while a cost is not its
+// budget, for a machine that disturbs every sample.
 func (s *site) measure(table budget.Table) (budget.Table, map[budget.Key]counts) {
 	s.t.Helper()
 	d := newDriver(s)
@@ -101,7 +101,7 @@ func (s *site) measure(table budget.Table) (budget.Table, map[budget.Key]counts)
 	return least, examples
 }
 
-// round measures all flows with people of their own.
+// round measures all flows with people of its own.
 func (d *driver) round(round int, least budget.Table, examples map[budget.Key]counts) {
 	d.t.Helper()
 	people := map[string][]*person{}
@@ -136,7 +136,7 @@ func (d *driver) round(round int, least budget.Table, examples map[budget.Key]co
 	}
 }
 
-// aligned is a table for people.
+// aligned formats a table for people.
 func aligned(text string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -2,5 +2,5 @@
 
 package budget_test
 
-// The race detector allocates, too: what is counted here is not what the service costs.
+// The race detector allocates, too, so the counts would not be the service's costs.
 var allocations []string

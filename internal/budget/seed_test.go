@@ -29,7 +29,7 @@ type person struct {
 	DeviceID string
 	Key      []byte // of the device, PKCS #8
 
-	from string // the address of the client: each person has a network of their own
+	from string // the address of the client: each person has their own network
 }
 
 const (

@@ -20,7 +20,7 @@ import (
 type sqliteTally struct {
 	file       string
 	statements texts
-	schema     *schema // read at the first question
+	schema     *schema // read at the first query
 
 	mu      sync.Mutex
 	pending []change // of the transaction under way
@@ -35,8 +35,7 @@ type change struct {
 	old, new []any // nil for an insert, a delete
 }
 
-// newSQLiteTally begins to count. It is called before the database is opened, once in a
-// process.
+// newSQLiteTally begins to count. It is called before the database is opened, once in a process.
 func newSQLiteTally(file string) *sqliteTally {
 	s := &sqliteTally{file: file}
 	sqlite.RegisterConnectionHook(func(c sqlite.ExecQuerierContext, _ string) error {
@@ -71,7 +70,7 @@ func (s *sqliteTally) changes(d sqlite.SQLitePreUpdateData) {
 	s.pending, s.err = append(s.pending, c), errors.Join(s.err, err)
 }
 
-// Codes of SQLite for what happens to a row.
+// Codes of SQLite for changes of a row.
 const (
 	opDelete = 9
 	opInsert = 18
@@ -85,7 +84,7 @@ func (s *sqliteTally) commit() int32 {
 		s.commits++
 	}
 	s.done, s.pending = append(s.done, s.pending...), nil
-	return 0 // go on
+	return 0 // continue
 }
 
 func (s *sqliteTally) rollback() {
@@ -113,8 +112,8 @@ func (s *sqliteTally) take() (c counts, err error) {
 	return c, err
 }
 
-// schema knows the indexes of a database. It judges rows on a copy of the tables in memory,
-// so that SQLite itself computes generated columns and the conditions of partial indexes.
+// schema knows the indexes of a database. It evaluates rows on a copy of the tables in memory, so that SQLite
+// itself computes generated columns and the conditions of partial indexes.
 type schema struct {
 	copy   *sql.DB
 	tables map[string]*table
@@ -126,7 +125,7 @@ type table struct {
 	indexes []index
 }
 
-// index is an index with the query of its entry: no row for one that leaves the row out.
+// index is an index with the query of its entry: no row if the index omits the row.
 type index struct{ name, entry string }
 
 func readSchema(file string) (*schema, error) {
@@ -139,7 +138,7 @@ func readSchema(file string) (*schema, error) {
 	if s.copy, err = sql.Open("sqlite", ":memory:"); err != nil {
 		return nil, err
 	}
-	s.copy.SetMaxOpenConns(1) // each connection has a memory of its own
+	s.copy.SetMaxOpenConns(1) // each connection has its own memory database
 	err = each(db, "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
 		func(name, text string) error {
 			s.tables[name] = &table{}
@@ -190,8 +189,8 @@ func (t *table) read(db *sql.DB, name string) error {
 		return err
 	}
 	t.insert = "INSERT INTO " + name + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
-	// A table without row ids is its primary key, which is no index beside it. A column that is an
-	// expression has no name here: it is read from the definition of its index.
+	// A table without row ids is its primary key, which is no index beside it. A column that is an expression
+	// has no name here: it is read from the definition of its index.
 	return each(db, `SELECT i.name, 'SELECT ' ||
 			group_concat('quote(' || coalesce(x.name, 'an_expression') || ')', ' || ') || ' FROM `+name+` ' ||
 			coalesce((SELECT sql FROM sqlite_master WHERE type = 'index' AND name = i.name), '')
@@ -229,8 +228,8 @@ func quotedColumns(definition string) (columns []string) {
 	return columns
 }
 
-// entries counts the indexes that get an entry by a change: those in which the row was
-// not yet, and those whose columns it changes.
+// entries counts the indexes that get an entry by a change: those that newly include the row, and those whose
+// columns it changes.
 func (s *schema) entries(c change, by map[string]int) error {
 	t := s.tables[c.table]
 	if t == nil || c.new == nil {
@@ -285,15 +284,13 @@ var (
 	listed = regexp.MustCompile(`\(\?(?:, ?\?)+\)`)
 )
 
-// normalised is a statement without its values, so that the same statement has the same
-// text each time.
+// normalised removes the values from a statement, so that the same statement always has the same text.
 func normalised(text string) string {
 	text = quoted.ReplaceAllString(text, "?")
 	return listed.ReplaceAllString(number.ReplaceAllString(text, "${1}?"), "(?)")
 }
 
-// An entry is counted where an index gets one: for a new row, and for a column that
-// changes, under the condition of the index.
+// Each new index entry is counted: for a new row, and for a changed column, under the condition of the index.
 func TestEntriesOfSQLite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "test.db")
 	db, err := sql.Open("sqlite", "file:"+file)

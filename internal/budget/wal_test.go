@@ -15,7 +15,7 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// postgresLog reads the write-ahead log of a server that this test has to itself.
+// postgresLog reads the write-ahead log of a server that only this test uses.
 type postgresLog struct {
 	t        testing.TB
 	conn     *pgx.Conn // to another database than the service's
@@ -70,7 +70,7 @@ func (l *postgresLog) now() (position string) {
 	return position
 }
 
-// begin notes where the log ends.
+// begin records the end of the log.
 func (l *postgresLog) begin() { l.position = l.now() }
 
 var (
@@ -78,15 +78,15 @@ var (
 	relation = regexp.MustCompile(`rel (\S+)`)
 )
 
-// end adds the records since begin. Records without a transaction are not the service's:
-// readers prune pages, and the server writes records for standbys.
+// end adds the records since begin. Records without a transaction are not the service's: readers prune pages,
+// and the server writes records for standbys.
 func (l *postgresLog) end(c *counts) {
 	l.t.Helper()
 	end := l.now()
 	if end == l.position {
 		return
 	}
-	l.exec("SELECT pg_logical_emit_message(true, 'budget', '')") // its commit brings the log to the disk
+	l.exec("SELECT pg_logical_emit_message(true, 'budget', '')") // its commit flushes the log to the disk
 	rows, err := l.conn.Query(context.Background(), `SELECT resource_manager || '/' || replace(record_type, '+INIT', ''),
 		record_length - fpi_length, coalesce(description, ''), coalesce(block_ref, '')
 		FROM pg_get_wal_records_info($1::text::pg_lsn, $2::text::pg_lsn) WHERE xid::text <> '0'`, l.position, end)

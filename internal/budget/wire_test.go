@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// wire counts what the service sends to PostgreSQL: statements, and the messages after
-// which it waits for the answers.
+// wire counts what the service sends to PostgreSQL: statements, and the messages after which it waits for the
+// answers.
 type wire struct{ statements, trips texts }
 
 // connection returns the reader of one connection's messages.
@@ -21,7 +21,7 @@ func (w *wire) connection() io.Writer {
 	return &messages{wire: w, prepared: map[string]string{}, bound: map[string]string{}}
 }
 
-// messages reads the messages of the frontend, in whatever pieces they come.
+// messages reads the messages of the frontend, in pieces of any size.
 type messages struct {
 	*wire
 	rest     []byte
@@ -89,13 +89,13 @@ func (m *messages) answered() {
 	m.trip = nil
 }
 
-// word splits a text that ends with a zero from what follows.
+// word splits a text that ends with a zero from the rest.
 func word(b []byte) (text string, rest []byte) {
 	before, after, _ := bytes.Cut(b, []byte{0})
 	return string(before), after
 }
 
-// Statements and round trips are counted in whatever pieces the messages come.
+// Statements and round trips are counted for pieces of any size.
 func TestWireCounts(t *testing.T) {
 	var sent []byte
 	for _, m := range []pgproto3.FrontendMessage{

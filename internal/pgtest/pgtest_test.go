@@ -14,8 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// envOwner makes this test binary the owner of a server, to be killed by
-// TestServerEndsWithItsOwner.
+// envOwner makes this test binary the owner of a server, which TestServerEndsWithItsOwner kills.
 const envOwner = "PGTEST_OWNER"
 
 func TestMain(m *testing.M) {
@@ -76,7 +75,7 @@ func TestDSN(t *testing.T) {
 		if n := query[int](t, s.DSN(), exists, name); n != 1 {
 			t.Errorf("%s is not on the server named by %s", name, EnvServer)
 		}
-		// A test that forgets to close its pool must not keep the database.
+		// A test that does not close its pool must not keep the database.
 		left, err := pgx.Connect(t.Context(), one)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +87,7 @@ func TestDSN(t *testing.T) {
 	}
 }
 
-// What a test gets is a copy of the template; a test of migrations gets nothing.
+// A test gets a copy of the template; a test of migrations gets an empty database.
 func TestDSNCopiesTheTemplate(t *testing.T) {
 	s := start(t)
 	template, err := s.Database("made_before")
@@ -203,7 +202,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) || alive(pid) {
 		t.Errorf("after Stop: server alive %v, folder: %v", alive(pid), err)
 	}
-	s.Stop() // twice does nothing
+	s.Stop() // the second call does nothing
 }
 
 func TestStartSaysWhatIsMissing(t *testing.T) {

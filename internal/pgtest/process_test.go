@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A frozen process stands still when Freeze returns, not a moment later.
+// A process is frozen as soon as Freeze returns.
 func TestFreeze(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "while :; do :; done")
 	if err := cmd.Start(); err != nil {

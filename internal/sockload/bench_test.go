@@ -22,17 +22,16 @@ const (
 	extra = 100 // users for warming up and for the measured logins
 )
 
-// BenchmarkIdleSockets opens 10 000 challenges of 2 000 users and a socket for
-// each, and reports what one costs the service all in all, subscription and
-// expiry included: as its process stands there, and after a collection. Then it
-// measures the way of an event with those sockets open. It runs once:
+// BenchmarkIdleSockets opens 10 000 challenges of 2 000 users and a socket for each. It reports the total cost of
+// one to the service, subscription and expiry included: at once, and after a collection. Then it measures the path
+// of an event with those sockets open. It runs once:
 //
 //	go test -run '^$' -bench IdleSockets -benchtime 1x ./internal/sockload
 //
 // SOCKLOAD_PROFILES names a folder for profiles; they cost memory themselves.
 func BenchmarkIdleSockets(b *testing.B) {
 	s := start(b, users+extra)
-	// What is paid once: pools, prepared statements, grown tables.
+	// One-time costs: pools, prepared statements, grown tables.
 	warm, err := sockload.Open(s.addr, s.challenges(users, users+extra, 2))
 	if err != nil {
 		b.Fatal(err)
@@ -53,7 +52,7 @@ func BenchmarkIdleSockets(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Log("with sockets  ", s.ask("now"))
-	time.Sleep(25 * time.Second) // each was pinged, and its challenge asked for, once
+	time.Sleep(25 * time.Second) // each was pinged, and its challenge requested, once
 	idle := s.ask("now")
 	b.Log("25 s later    ", idle)
 	after := s.ask("gc")
@@ -69,15 +68,14 @@ func BenchmarkIdleSockets(b *testing.B) {
 	}
 }
 
-// BenchmarkEvent measures the way of an event with nothing else open.
+// BenchmarkEvent measures the path of an event with no other sockets open.
 func BenchmarkEvent(b *testing.B) {
 	s := start(b, users+extra)
 	s.latency(b)
 }
 
-// latency measures how long after the answer to a method is sent its frame is
-// here, for a code and for the approval of a device, beside a bare durable
-// commit, one after the other.
+// latency measures the time from the answer to a method until the arrival of its frame. It does so for a code
+// and for the approval of a device, beside a bare durable commit, one after the other.
 func (s *service) latency(b *testing.B) {
 	const rounds = 300
 	db, err := sql.Open(
@@ -144,7 +142,7 @@ func (s *service) latency(b *testing.B) {
 }
 
 // BenchmarkOpenChallenges opens 100 000 challenges of 20 000 users and reports
-// what one costs the service: when the last is open, and when it is at rest. It
+// what one costs the service: when the last is open, and when it is idle. It
 // runs once:
 //
 //	go test -run '^$' -bench OpenChallenges -benchtime 1x ./internal/sockload

@@ -46,8 +46,7 @@ func (s *service) login(n int) (c started, err error) {
 	return c, json.Unmarshal(text, &c)
 }
 
-// challenges starts some of every user from first to last, and returns the
-// tokens.
+// challenges starts some of every user from first to last, and returns the tokens.
 func (s *service) challenges(first, last, each int) []string {
 	s.tb.Helper()
 	tokens := make([]string, (last-first)*each)
@@ -72,8 +71,7 @@ func (s *service) challenges(first, last, each int) []string {
 	return tokens
 }
 
-// mail is the right answer to the challenge's method MAIL, by the newest code
-// in the development outbox.
+// mail returns the right answer to the challenge's method MAIL, by the newest code in the development outbox.
 func (s *service) mail(c started) []byte {
 	s.tb.Helper()
 	r, err := web.Get(fmt.Sprintf("http://%s/dev/outbox?to=u%d@example.com", s.addr, c.user))
@@ -110,7 +108,7 @@ func (s *service) line() *line {
 	return &line{c, bufio.NewReader(c)}
 }
 
-// approve is the decision of the account's device, and its signature.
+// approve returns the approval of the account's device, and its signature.
 func (s *service) approve(c started) (body []byte, header string, err error) {
 	for _, m := range c.Challenge.MethodList {
 		if m.Name == "PUSH" {
@@ -134,8 +132,7 @@ func (s *service) approve(c started) (body []byte, header string, err error) {
 
 const completePath = "/auth/2fa/challenge/complete"
 
-// complete sends the answer to a method with a line of header; answered waits
-// for what comes back.
+// complete sends the answer to a method with a line of header; answered waits for the response.
 func (l *line) complete(header string, body []byte) error {
 	_, err := fmt.Fprintf(
 		l,

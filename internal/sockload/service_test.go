@@ -31,8 +31,7 @@ import (
 	"castellan/internal/sockload"
 )
 
-// dir tells a started copy of this program that it is the service, and where
-// its data lies.
+// dir makes a started copy of this program the service, and names its data folder.
 const dir = "SOCKLOAD_SERVE"
 
 const secret = "correct horse battery staple"
@@ -52,8 +51,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// settings of the service: development mode on SQLite, no start guards, the
-// cheapest password hash.
+// settings returns those of the service: development mode on SQLite, no start guards, the cheapest password
+// hash.
 func settings(d, addr string) (config.Config, error) {
 	return config.Load(
 		"",
@@ -71,8 +70,8 @@ func settings(d, addr string) (config.Config, error) {
 	)
 }
 
-// serve is the service, in a process of its own whose memory is then only its
-// own. Each line on standard input is a question that is answered by a line.
+// serve runs the service in a process of its own, whose memory is then only its own. Each line on standard
+// input is a question that is answered by a line.
 func serve(d string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
 	if err != nil {
@@ -139,8 +138,7 @@ func serve(d string) error {
 	return <-done
 }
 
-// memory of the service in bytes: what it has of the system, and what the Go
-// runtime uses it for.
+// memory of the service in bytes: from the system, and its use by the Go runtime.
 type memory struct {
 	RSS, Heap, HeapInUse, HeapKept, Stack, Other uint64
 	Goroutines                                   int
@@ -161,7 +159,7 @@ func rss() uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// service is a running one, seen from outside.
+// service is a running service, seen from outside.
 type service struct {
 	tb   testing.TB
 	keys []crypto.Signer // of the device of each account
@@ -256,7 +254,7 @@ func populate(tb testing.TB, d string, users int) []crypto.Signer {
 
 func deviceID(n int) string { return fmt.Sprintf("device-%d", n) }
 
-// ask puts one question to the service's process.
+// ask sends one question to the service's process.
 func (s *service) ask(what string) (m memory) {
 	s.tb.Helper()
 	fmt.Fprintln(s.in, what)

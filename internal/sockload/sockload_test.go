@@ -12,7 +12,7 @@ import (
 	"castellan/internal/sockload"
 )
 
-// expect reads the next frame and checks its event, or how the socket ends.
+// expect reads the next frame and checks its event, or the end of the socket.
 func expect(t *testing.T, c net.Conn, want string) {
 	t.Helper()
 	c.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -32,9 +32,8 @@ func expect(t *testing.T, c net.Conn, want string) {
 	}
 }
 
-// One challenge's life on sockets of the whole service: events as they happen
-// and again for a socket that comes later, the sixth socket, a challenge that makes
-// room for a newer one, and the end of the node.
+// The life of a challenge on sockets of the whole service: events as they happen and again for a later socket.
+// The test also opens the sixth socket, replaces a challenge by a newer one, and stops the node.
 func TestSocketsOfTheService(t *testing.T) {
 	s := start(t, 2)
 	dial := func(c started) net.Conn {
@@ -109,9 +108,9 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.challenges(0, 1, 5) // the first makes room
+	s.challenges(0, 1, 5) // the first is closed for them
 	expect(t, own, "closed with 4410")
-	time.Sleep(200 * time.Millisecond) // the other process hears it too, unseen
+	time.Sleep(200 * time.Millisecond) // the other process receives it too, unseen
 	if err := stop(); err == nil || !strings.Contains(err.Error(), "2 of 3 sockets had ended") {
 		t.Errorf("sockets that were closed: %v", err)
 	}

@@ -20,7 +20,7 @@ import (
 	"castellan/persistence"
 )
 
-// gateway is the outside: it answers with what it is told, then accepts.
+// gateway is the outside: it answers with the configured errors, then accepts.
 type gateway struct {
 	mu      sync.Mutex
 	answers []error
@@ -214,8 +214,8 @@ func TestExpiredCodesStay(t *testing.T) {
 	})
 }
 
-// Two nodes share the outbox: what one leaves, the other takes when the lease
-// has lapsed, and nothing is sent twice while both live.
+// Two nodes share the outbox. One takes the other's messages when their lease has expired, and no message is
+// sent twice while both live.
 func TestAnotherNodeTakesOver(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
 		a, b := w.dispatcher(false), w.dispatcher(false)

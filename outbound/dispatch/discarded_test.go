@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// place is an outbox with nothing due, a sender, and what was settled.
+// place is an outbox with nothing due, a sender, and the settled messages.
 type place struct {
 	mu      sync.Mutex
 	sent    []string
@@ -47,8 +47,7 @@ func (p *place) Commit(_ context.Context, ws ...commit.Write) error {
 
 func (p *place) InTx(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
 
-// A discarded message is settled as a sent one is, keeps no payload, and never
-// leaves.
+// A discarded message is settled like a sent one, keeps no payload, and is never sent.
 func TestDiscardedMessagesAreSettledAndNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &place{}

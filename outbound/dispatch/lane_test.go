@@ -49,8 +49,8 @@ func hangs(hosts ...string) func(string) time.Duration {
 	}
 }
 
-// D-EXT-06: forty wake-ups of one user to a host that never answers hold up nobody,
-// and after three timeouts the host is left alone for five minutes.
+// Forty wake-ups of one user to a host that never answers delay no other user (D-EXT-06). After three timeouts
+// the host is suspended for five minutes.
 func TestHangingHostDelaysNobody(t *testing.T) {
 	lanes(t, wakeups, hangs("a"), func(t *testing.T, d *Dispatcher, o *outside) {
 		for i := range 40 {
@@ -79,7 +79,7 @@ func TestHangingHostDelaysNobody(t *testing.T) {
 				t.Errorf("%s is in state %d, want %d", id, got, want)
 			}
 		}
-		// Neither another user's wake-up to the host nor one of the user elsewhere is tried.
+		// Neither another user's wake-up to the host nor one of the user to another host is tried.
 		wake(d, "c", "C", "a")
 		wake(d, "e", "A", "e")
 		pass(time.Second)
@@ -89,8 +89,8 @@ func TestHangingHostDelaysNobody(t *testing.T) {
 	})
 }
 
-// The rest ends after its time to the millisecond. One more timeout is the next of the
-// row, and an answer ends it.
+// The suspension ends on time to the millisecond. One more timeout continues the series, and an answer ends
+// it.
 func TestRest(t *testing.T) {
 	var up atomic.Bool
 	lanes(t, wakeups, func(string) time.Duration {
@@ -132,8 +132,8 @@ func TestRest(t *testing.T) {
 	})
 }
 
-// A host that answers promptly soon gets many at once, one that is slow gets one at
-// a time; a user never has two under way.
+// A host that answers promptly soon gets many at once, and a slow one gets one at a time. A user never has two
+// under way.
 func TestPromptHostsGetMore(t *testing.T) {
 	var slowed atomic.Bool
 	lanes(t, wakeups, func(host string) time.Duration {
@@ -154,7 +154,7 @@ func TestPromptHostsGetMore(t *testing.T) {
 		if peak, _ := o.seen("slow"); peak != 1 {
 			t.Errorf("%d at once to the slow host", peak)
 		}
-		slowed.Store(true) // it falls back
+		slowed.Store(true) // it slows down again
 		for i := range 100 {
 			wake(d, fmt.Sprint("q", i), fmt.Sprint("u", i), "prompt")
 		}
@@ -174,8 +174,7 @@ func TestPromptHostsGetMore(t *testing.T) {
 	})
 }
 
-// Hosts that nobody has heard of share half of the places, however many users name
-// however many of them.
+// Unknown hosts share half of the places, however many hosts and users there are.
 func TestManyHangingHosts(t *testing.T) {
 	lanes(t, wakeups, func(host string) time.Duration {
 		if host == "known" {
@@ -200,8 +199,8 @@ func TestManyHangingHosts(t *testing.T) {
 	})
 }
 
-// Where all messages go to one place users take turns: a backlog of one does not
-// delay the first of another.
+// If all messages go to one host, users take turns: a backlog of one does not delay the first message of
+// another.
 func TestUsersTakeTurns(t *testing.T) {
 	lanes(t, Rule{Slots: 1}, func(string) time.Duration { return time.Second },
 		func(t *testing.T, d *Dispatcher, o *outside) {
@@ -218,8 +217,8 @@ func TestUsersTakeTurns(t *testing.T) {
 		})
 }
 
-// Mail: a domain whose server keeps the relay waiting gets half of the workers; a
-// prompt one is not sent to one by one.
+// A mail domain whose server delays the relay gets half of the workers. A prompt domain is not limited to one
+// at a time.
 func TestSlowDomain(t *testing.T) {
 	lanes(t, Rule{Slots: 4, Host: hostOf, Most: 4, Slow: 2}, func(host string) time.Duration {
 		if host == "slow" {
@@ -238,7 +237,7 @@ func TestSlowDomain(t *testing.T) {
 		if provider, _ := o.seen("provider"); slow != 2 || provider != 2 || o.begun("p39").IsZero() {
 			t.Errorf("%d and %d at once, the last has begun %v", slow, provider, o.begun("p39"))
 		}
-		pass(60 * time.Second) // what waited too long for its lease is some node's to claim
+		pass(60 * time.Second) // any node may claim the messages whose lease expired
 		for i := range 40 {
 			wake(d, fmt.Sprint("q", i), fmt.Sprint("p", i), "provider")
 		}
@@ -249,8 +248,8 @@ func TestSlowDomain(t *testing.T) {
 	})
 }
 
-// What waited for half of its lease is left to whoever claims it next, so that no two
-// nodes send it; it takes no place meanwhile.
+// A message that waited for half of its lease is released to the next claim, so that no two nodes send it. It
+// takes no place meanwhile.
 func TestWhatWaitsTooLongIsLeft(t *testing.T) {
 	lanes(t, Rule{Slots: 1}, func(string) time.Duration { return 4 * time.Second },
 		func(t *testing.T, d *Dispatcher, o *outside) {
@@ -267,7 +266,7 @@ func TestWhatWaitsTooLongIsLeft(t *testing.T) {
 		})
 }
 
-// Nothing is tried again once half of its life is over.
+// No message is retried once half of its life is over.
 func TestNoRetryAfterHalfOfTheLife(t *testing.T) {
 	never := func(string) time.Duration { return -3 * time.Second }
 	lanes(t, wakeups, never, func(t *testing.T, d *Dispatcher, o *outside) {
@@ -292,7 +291,7 @@ func TestNoRetryAfterHalfOfTheLife(t *testing.T) {
 	})
 }
 
-// Hosts and users that are not needed are forgotten; those that rest are not.
+// Idle hosts and users are removed; suspended ones are not.
 func TestLaneForgets(t *testing.T) {
 	lanes(t, wakeups, hangs("a"), func(t *testing.T, d *Dispatcher, o *outside) {
 		wake(d, "a", "A", "a")

@@ -12,8 +12,7 @@ import (
 	"castellan/domain/delivery/outbox"
 )
 
-// outside answers after the time that its rule names for a host; a negative one is a
-// timeout after it.
+// outside answers after the time that its rule names for a host; a negative one is a timeout after it.
 type outside struct {
 	place
 	took func(host string) time.Duration
@@ -50,7 +49,7 @@ func (o *outside) Send(ctx context.Context, key string, m message.Rendered) erro
 	return nil
 }
 
-// pass lets time pass and everybody do what they have to.
+// pass advances the time and lets all goroutines run.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -74,21 +73,21 @@ func (o *outside) begun(id string) time.Time {
 	return o.at[id]
 }
 
-// begunAll are the keys of all attempts, in their order.
+// begunAll returns the keys of all attempts, in their order.
 func (o *outside) begunAll() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.started)
 }
 
-// seen are the attempts at a host: the most at once, and those under way.
+// seen returns the attempts at a host: the most at once, and those under way.
 func (o *outside) seen(host string) (peak, underWay int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.peak[host], o.underWay[host]
 }
 
-// all are the attempts: those under way, and the most at once.
+// all returns the attempts: those under way, and the most at once.
 func (o *outside) all() (underWay, peak int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

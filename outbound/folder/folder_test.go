@@ -22,7 +22,7 @@ func TestStore(t *testing.T) {
 	blobtest.Run(t, func(t *testing.T) blob.Store { return open(t) })
 }
 
-// A link in the folder leads nobody out of it.
+// A link in the folder gives no access outside of it.
 func TestLinks(t *testing.T) {
 	s := open(t)
 	outside := filepath.Join(t.TempDir(), "secret")
@@ -40,7 +40,7 @@ func TestLinks(t *testing.T) {
 	if err := s.Put(t.Context(), "dir/x", []byte("x")); err == nil {
 		t.Error("put through a link")
 	}
-	storetest.Must(t, s.Put(t.Context(), "link", []byte("x"))) // takes the place of the link
+	storetest.Must(t, s.Put(t.Context(), "link", []byte("x"))) // replaces the link
 	if got, err := os.ReadFile(outside); string(got) != "secret" || err != nil {
 		t.Errorf("outside: %q %v", got, err)
 	}
@@ -51,7 +51,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A Put that fails leaves nothing behind but what was there.
+// A Put that fails leaves the previous state.
 func TestFailedPut(t *testing.T) {
 	s := open(t)
 	storetest.Must(t, s.Put(t.Context(), "document/x", []byte("old")))

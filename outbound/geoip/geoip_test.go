@@ -31,7 +31,7 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// A file is believed as long as it is good, and read again when it changes.
+// A file is used while it is valid, and read again when it changes.
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "countries.mmdb")
 	if _, err := Open(path); err == nil {
@@ -69,7 +69,7 @@ func TestFile(t *testing.T) {
 	}
 	want := func(answers map[string]string) {
 		t.Helper()
-		for range 2 { // decoded, and remembered
+		for range 2 { // decoded, and cached
 			for in, want := range answers {
 				if got := f.Country(addr(in)); got != want {
 					t.Errorf("%s: %q, want %q", in, got, want)
@@ -129,8 +129,8 @@ func nested(code string) any {
 }
 func flat(code string) any { return map[string]any{"country_code": code} }
 
-// mmdb writes a database for IPv4 that knows the first byte of addresses: a
-// binary tree of eight levels, whose 256 leaves are records or nothing.
+// mmdb writes a database for IPv4 that maps the first byte of addresses: a binary tree of eight levels, whose
+// 256 leaves are records or empty.
 func mmdb(records map[byte]any) []byte {
 	const nodes = 255
 	var data bytes.Buffer

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzAnswer: the register says yes only in an answer that holds a yes.
+// FuzzAnswer checks that the client returns yes only for an answer that contains a yes.
 func FuzzAnswer(f *testing.F) {
 	for _, verdict := range []string{"true", "false", "1", " 0 ", "TRUE", ""} {
 		f.Add([]byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>` +

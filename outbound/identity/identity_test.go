@@ -78,7 +78,7 @@ func (r *register) says(status int, text string) {
 var person = identity.Person{Number: "10000000146", Name: "İlker ışıl", SecondName: "Çiğdem", Surname: "Şık-ıi",
 	BirthDate: "1990-05-01"}
 
-// ask is the verdict, or the reason that is told to the log.
+// ask returns the verdict, or the reason for the log.
 func ask(t *testing.T, c outbound.Config) (known bool, why string) {
 	t.Helper()
 	c.Failed = func(err error) { why = err.Error() }
@@ -100,7 +100,7 @@ func ask(t *testing.T, c outbound.Config) (known bool, why string) {
 	return known, why
 }
 
-// What is asked, and a verdict of either kind.
+// The request, and a verdict of either kind.
 func TestVerdict(t *testing.T) {
 	r, c := start(t)
 	for text, want := range map[string]bool{"true": true, "1": true, " false\n": false, "0": false} {
@@ -123,7 +123,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Whatever is no verdict is "nobody knows".
+// Every answer without a verdict is unknown, not a no.
 func TestNoVerdict(t *testing.T) {
 	r, c := start(t)
 	soapFault := open + `<soap:Fault><faultcode>soap:Server</faultcode><faultstring>x</faultstring></soap:Fault>` + shut
@@ -165,7 +165,7 @@ func TestNoVerdict(t *testing.T) {
 	}
 }
 
-// After three failures in a row the service is left alone for 15 s; then one question finds out.
+// After three failures in a row the service is not called for 15 s. Then one call tests it.
 func TestBreaker(t *testing.T) {
 	r, c := start(t)
 	now := time.Unix(1_800_000_000, 0)

@@ -13,7 +13,7 @@ import (
 	"castellan/domain/delivery/message"
 )
 
-// A file goes with the mail whole, under its name and type, beside the text.
+// A file is attached to the mail unchanged, with its name and type, beside the text.
 func TestAttachment(t *testing.T) {
 	r, ca := secured(t)
 	file := bytes.Repeat([]byte("%PDF-1.4 \x00\xff\r\n.\r\n"), 20_000)

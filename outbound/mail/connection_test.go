@@ -81,7 +81,7 @@ func TestConnectionIsChangedBeforeTheServerTires(t *testing.T) {
 	}
 }
 
-// A kept connection that the server gave up costs a new one, not the message.
+// A kept connection that the server closed costs a new one, not the message.
 func TestStaleConnection(t *testing.T) {
 	for name, onMail := range map[string]func(c *smtp.Conn, nth int) error{
 		"421": func(_ *smtp.Conn, nth int) error {
@@ -130,7 +130,7 @@ func TestConnectionLostAfterContent(t *testing.T) {
 	if err := s.Send(t.Context(), "same", rendered("en")); err != nil {
 		t.Fatal(err)
 	}
-	// The server may have kept the first: the repeat shows by its id.
+	// The server may have kept the first; the repeat has the same id.
 	inbox := r.messages()
 	if len(inbox) != 2 || !strings.Contains(inbox[0].data, "<same@id.example.com>") ||
 		!strings.Contains(inbox[1].data, "<same@id.example.com>") {
@@ -150,7 +150,7 @@ func TestCancelledCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-reached
-		// The only connection is in use: others wait no longer than they may.
+		// The only connection is in use: other callers wait no longer than their context allows.
 		short, stop := context.WithTimeout(ctx, 10*time.Millisecond)
 		defer stop()
 		if err := s.Send(short, "2", rendered("en")); !errors.Is(err, context.DeadlineExceeded) || message.IsPermanent(err) {

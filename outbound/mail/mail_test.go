@@ -59,7 +59,7 @@ func secured(t *testing.T) (*relay, *authority) {
 	return newRelay(t, ca.issue(t, "127.0.0.1"), false), ca
 }
 
-// checkFailure demands a DeliveryError of a class that gives nothing away.
+// checkFailure requires a DeliveryError of a class that reveals no secret.
 func checkFailure(t *testing.T, err error, permanent bool, part string) {
 	t.Helper()
 	var d *message.DeliveryError

@@ -10,7 +10,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// An unused connection goes after keepIdle, one that was used meanwhile stays.
+// A connection is closed after keepIdle without use; one that was used meanwhile stays.
 func TestIdleConnectionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()

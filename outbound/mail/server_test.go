@@ -83,7 +83,7 @@ func (a *authority) issue(t *testing.T, host string) *tls.Config {
 // received is one message as the server saw it.
 type received struct {
 	from, to string
-	user     string // who authenticated
+	user     string // the authenticated user
 	utf8     bool
 	secure   bool
 	data     string
@@ -106,8 +106,8 @@ type relay struct {
 
 type relayOption func(*smtp.Server)
 
-// newRelay starts a server on 127.0.0.1. With secure it offers STARTTLS; with
-// implicit it speaks TLS from the first byte.
+// newRelay starts a server on 127.0.0.1. With secure it offers STARTTLS; with implicit it uses TLS from the
+// first byte.
 func newRelay(t *testing.T, secure *tls.Config, implicit bool, options ...relayOption) *relay {
 	t.Helper()
 	r := &relay{mechanisms: []string{"PLAIN"}, left: make(chan struct{}, 100)}
@@ -116,7 +116,7 @@ func newRelay(t *testing.T, secure *tls.Config, implicit bool, options ...relayO
 	}))
 	server.Domain = "relay.test"
 	server.ErrorLog = log.New(io.Discard, "", 0)
-	server.AllowInsecureAuth = true // so that the client alone keeps the password in
+	server.AllowInsecureAuth = true // so that only the client protects the password
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func (s *relaySession) Reset() { s.open = false }
 
 func (s *relaySession) Logout() error { return nil }
 
-// countingListener tells how many connections came and when one ended.
+// countingListener counts the connections and records when one ended.
 type countingListener struct {
 	net.Listener
 	relay *relay

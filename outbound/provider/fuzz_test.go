@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzAccount: of whatever an exchange tells, only balances that are not below zero are kept; the others are counted.
+// FuzzAccount checks that only balances of at least zero are kept from an exchange's answer; the others are
+// counted.
 func FuzzAccount(f *testing.F) {
 	f.Add([]byte(`[{"asset":"BTC","free":"1.5","locked":0}]`))
 	f.Add([]byte(`[{"asset":"btc","free":"-1","locked":1e400},{"asset":"","free":null},{}]`))

@@ -74,7 +74,7 @@ func (x *exchange) verify(r *http.Request) error {
 	return nil
 }
 
-// fetch is what a source tells, in the order of names.
+// fetch returns the balances of a source, in the order of names.
 func fetch(t *testing.T, s provider.Source) string {
 	t.Helper()
 	accounts, err := s.Fetch(t.Context())
@@ -97,7 +97,7 @@ func source(t *testing.T, c outbound.Config) provider.Source {
 	return s
 }
 
-// Amounts come through digit by digit; what is no balance is counted.
+// Amounts are read exactly, and invalid balances are counted.
 func TestExchange(t *testing.T) {
 	x, c := start(t)
 	x.answer = `{"makerCommission":15,"canTrade":true,"balances":[{"asset":"BTC","free":"4723846.898500000000000001",` +

@@ -18,7 +18,7 @@ import (
 	"castellan/outbound/dispatch"
 )
 
-// place is an outbox whose rows are due once, and what became of them.
+// place is an outbox whose rows are due once, with their results.
 type place struct {
 	outbox.Store
 	settled chan outbox.Settle
@@ -48,7 +48,7 @@ func (p *place) Commit(_ context.Context, ws ...commit.Write) error {
 
 func (p *place) InTx(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
 
-// row is what the start of a push writes: the message sealed like any other.
+// row is the row that the start of a push writes: the message sealed like any other.
 func row(t *testing.T, ring *keyring.Ring, id, target string) outbox.Message {
 	t.Helper()
 	plain, err := to(target).AppendBinary(nil)
@@ -69,8 +69,8 @@ func row(t *testing.T, ring *keyring.Ring, id, target string) outbox.Message {
 	}
 }
 
-// A row of the outbox wakes a device; what a push service answers decides
-// whether it is sent again, when, and whether the target is no more.
+// A row of the outbox wakes a device. The answer of the push service decides whether and when it is retried,
+// and whether the target is removed.
 func TestRowsOfTheOutbox(t *testing.T) {
 	s := newService(t, true)
 	s.answers(func(w http.ResponseWriter, r *http.Request) {

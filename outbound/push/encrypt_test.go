@@ -58,7 +58,7 @@ func TestVectorOfTheRFC(t *testing.T) {
 	}
 }
 
-// opened is what a device reads, by its own private key (RFC 8291, section 3.4).
+// opened decrypts a message as a device does, by its own private key (RFC 8291, section 3.4).
 func opened(t *testing.T, own *ecdh.PrivateKey, auth, body []byte) string {
 	t.Helper()
 	if len(body) < 21+65 || binary.BigEndian.Uint32(body[16:]) < uint32(len(body)-86) || body[20] != 65 {
@@ -102,7 +102,7 @@ func opened(t *testing.T, own *ecdh.PrivateKey, auth, body []byte) string {
 
 // Every message has its own key and salt, and all have one length.
 func TestMessagesAreUnlinkable(t *testing.T) {
-	device, err := Keys{P256dh: rfcPublic + "=", Auth: rfcAuth + "=="}.receiver() // padding is forgiven
+	device, err := Keys{P256dh: rfcPublic + "=", Auth: rfcAuth + "=="}.receiver() // padding is accepted
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,8 @@ package push
 
 import "testing"
 
-// FuzzAddress: an address that is called is http or https with a host, without a user and a fragment. Which networks
-// may be reached is judged when it connects (SEC-37).
+// FuzzAddress checks that a called address is http or https with a host, without a user and a fragment. The
+// permitted networks are checked on connecting (SEC-37).
 func FuzzAddress(f *testing.F) {
 	for _, seed := range []string{"https://example.com/a", "https://a@b/", "https:///a", "https://[::1%25x]/",
 		"gopher://a", "https://a#", "HTTPS://A:0/"} {

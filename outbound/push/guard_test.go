@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Nothing that is not on the Internet is dialled, in whatever spelling
-// (SEC-37).
+// Addresses outside the Internet are never dialled, in any spelling (SEC-37).
 func TestGuardOfAddresses(t *testing.T) {
 	public := `8.8.8.8:443 93.184.216.34:443 172.15.255.255:443 172.32.0.0:443 100.63.255.255:443 100.128.0.0:443
 		192.167.255.255:443 [2606:4700::1111]:443 [2a00:1450::1]:443
@@ -65,7 +64,7 @@ func TestListOfHosts(t *testing.T) {
 	}
 }
 
-// One host is one host, however a target spells it and whatever its port.
+// All spellings of a host count as one, whatever the port.
 func TestHost(t *testing.T) {
 	for target, want := range map[string]string{
 		hook("https://a.example/x"):                                        "a.example",

@@ -19,9 +19,8 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 )
 
-// A device is told of its challenge by a push service that learns nothing: the
-// message opens with the device's key alone, and the request says by whose leave
-// it comes (RFC 8030, 8291, 8292).
+// A push service wakes a device without learning any content. Only the device's key opens the message, and the
+// request identifies its sender (RFC 8030, 8291, 8292).
 func TestWebPush(t *testing.T) {
 	s := newService(t, true)
 	var key *ecdsa.PrivateKey
@@ -103,7 +102,7 @@ func TestWithoutContactThereIsNoSubject(t *testing.T) {
 	}
 }
 
-// Only what a device may be told leaves, whatever a message holds.
+// Only the permitted fields are sent, whatever a message holds.
 func TestNothingElseLeaves(t *testing.T) {
 	s := newService(t, true)
 	sender, d := s.sender(t, nil), newDevice(t, s.URL)
@@ -193,7 +192,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A redirect is not followed: it would lead past the list of hosts.
+// A redirect is not followed: it would bypass the list of hosts.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	s, other := newService(t, true), newService(t, false)
 	s.answers(func(w http.ResponseWriter, r *http.Request) {
@@ -205,7 +204,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// Neither an answer without end nor one that never comes holds a worker.
+// Neither an endless answer nor a missing one blocks a worker.
 func TestAnswersAreBounded(t *testing.T) {
 	s := newService(t, true)
 	ended := make(chan struct{})
@@ -220,7 +219,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	if err := send(t, s.sender(t, nil), to(hook(s.URL))); err != nil {
 		t.Errorf("a long answer: %v", err)
 	}
-	<-ended // the connection was given up
+	<-ended // the client closed the connection
 
 	s.answers(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", maxHeaderBytes)) })
 	if d := failure(t, send(t, s.sender(t, nil), to(hook(s.URL))), false, "the connection failed"); d.Timeout {
@@ -253,8 +252,8 @@ func TestUnreachableTargets(t *testing.T) {
 	failure(t, send(t, s.sender(t, nil), to(hook(s.URL))), false, "the connection failed")
 }
 
-// A user names the target; this machine and its networks are out of a user's reach,
-// by address and by name, and no connection is even opened (SEC-37).
+// Users choose targets, but cannot reach this machine and its networks, by address or by name. No connection
+// is even opened (SEC-37).
 func TestGuardedTargets(t *testing.T) {
 	s, plain := newService(t, true), newService(t, false)
 	strict := s.sender(t, func(c *Config) { c.AllowPrivate = false })
@@ -353,8 +352,8 @@ func TestNewReportsEveryFault(t *testing.T) {
 	}
 }
 
-// A subscription that was made for a key that has been replaced is served under it
-// while that lives; one for the new key is not asked twice.
+// A subscription for a replaced key is served with that key while it is valid. One for the new key is not
+// tried twice.
 func TestWebPushUnderAReplacedKey(t *testing.T) {
 	s := newService(t, true)
 	fresh, old := keyringtest.Ring(t, nil).VAPIDs()[0], keyringtest.Ring(t, nil).VAPIDs()[0]

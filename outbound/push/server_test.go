@@ -34,7 +34,7 @@ const (
 	capability = "n0b0dy-else-kn0ws"
 )
 
-// call is one request as the other side saw it.
+// seen is one request as the other side received it.
 type seen struct {
 	method, path string
 	header       http.Header
@@ -107,7 +107,7 @@ func (s *service) connections() int {
 	return s.opened
 }
 
-// sender is one that trusts the service and may call it.
+// sender returns one that trusts the service and may call it.
 func (s *service) sender(t *testing.T, change func(*Config)) *Sender {
 	t.Helper()
 	cfg := Config{
@@ -166,7 +166,7 @@ func send(t *testing.T, s *Sender, m message.Rendered) error {
 	return s.Send(context.Background(), messageID, m)
 }
 
-// failure demands a DeliveryError of a class that gives nothing away.
+// failure requires a DeliveryError of a class that reveals no secret.
 func failure(t *testing.T, err error, permanent bool, part string) *message.DeliveryError {
 	t.Helper()
 	var d *message.DeliveryError

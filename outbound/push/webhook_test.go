@@ -27,8 +27,8 @@ func TestVectorOfStandardWebhooks(t *testing.T) {
 	}
 }
 
-// A receiver can tell who sent, when, and whether it has seen the message
-// before; a repeat has the same id and a time and a signature of its own.
+// A receiver can verify the sender and the time, and whether the message is a repeat. A repeat has the same
+// id, and its own time and signature.
 func TestWebhook(t *testing.T) {
 	s := newService(t, true)
 	now := clock
@@ -76,7 +76,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// Without a secret nothing unsigned is sent.
+// Without a secret no unsigned request is sent.
 func TestWebhooksNeedASecret(t *testing.T) {
 	s := newService(t, true)
 	failure(t, send(t, s.sender(t, func(c *Config) { c.WebhookSecret = "" }), to(hook(s.URL))), true, "webhooks are off")

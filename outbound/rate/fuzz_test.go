@@ -2,7 +2,7 @@ package rate
 
 import "testing"
 
-// FuzzAnswer: of whatever a provider answers, only rates of two different currencies are kept.
+// FuzzAnswer checks that only rates of two different currencies are kept from a provider's answer.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"base":"USD","rates":{"TRY":41.5,"BTC":1e-5,"x":"1"}}`))
 	f.Add([]byte(`{"base":"usd","rates":{"USD":1,"EUR":-1,"TRY":null}}`))

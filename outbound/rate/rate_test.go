@@ -56,7 +56,7 @@ func provider(t *testing.T, c outbound.Config) *outbound.Provider {
 	return p
 }
 
-// fetch is the rates in order, and how many were left out.
+// fetch returns the rates in order, and the number of skipped ones.
 func fetch(t *testing.T, p *outbound.Provider) string {
 	t.Helper()
 	quotes, leftOut, err := p.Fetch(t.Context())
@@ -76,7 +76,7 @@ func fetch(t *testing.T, p *outbound.Provider) string {
 	return fmt.Sprint(strings.Join(all, " "), ", ", leftOut, " left out")
 }
 
-// Numbers come through digit by digit, over a real connection with the key in its header.
+// Numbers are read exactly, over a real connection with the key in its header.
 func TestFetch(t *testing.T) {
 	s, c := start(t)
 	p := provider(t, c)
@@ -127,7 +127,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// After three failures in a row nothing is asked for a minute, then twice as long after each failure.
+// After three failures in a row there is no request for a minute, then twice as long after each failure.
 func TestPauses(t *testing.T) {
 	s, c := start(t)
 	now := time.Unix(1_800_000_000, 0)
@@ -157,7 +157,7 @@ func TestPauses(t *testing.T) {
 	s.status, s.answer = 200, `{"base":"USD","rates":{"TRY":1}}`
 	asks(1, true)
 	s.status = 503
-	for range 3 { // counted anew
+	for range 3 { // the count starts again
 		asks(0, true)
 	}
 	asks(0, false)

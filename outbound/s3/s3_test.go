@@ -34,7 +34,8 @@ const (
 	region    = "eu-central-1"
 )
 
-// gate admits requests whose signature another implementation than the client's makes too (SigV4, with AWS's signer).
+// gate admits requests whose signature equals that of an independent implementation (SigV4, with AWS's
+// signer).
 type gate struct {
 	next http.Handler
 	seen func(r *http.Request)
@@ -123,7 +124,7 @@ func TestStore(t *testing.T) {
 	blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, serve(t, nil)) })
 }
 
-// A server that refuses, that is not there or that nobody vouches for is UNAVAILABLE, and no secret is in the error.
+// A server that refuses, is down or has no trusted certificate is UNAVAILABLE, and no secret is in the error.
 func TestRefusals(t *testing.T) {
 	good := serve(t, nil)
 	for name, spoil := range map[string]func(c *Config){
@@ -157,7 +158,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A file is put by one request, whose body the server can check.
+// A file is stored by one request, whose body the server can check.
 func TestOneRequest(t *testing.T) {
 	var seen []string
 	s := open(t, serve(t, func(r *http.Request) { seen = append(seen, r.Method+" "+r.URL.Path) }))

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A name that passes for this machine may resolve to another one: the address
-// decides.
+// A local name may resolve to another machine, so the address decides.
 func TestUnencryptedStaysOnThisMachine(t *testing.T) {
 	s, err := New(Config{URL: "http://localhost/", Fields: map[string]string{"to": "{{to}}", "text": "{{text}}"}})
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 var clock = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
 
-// call is one request as the gateway saw it.
+// call is one request as the gateway received it.
 type call struct {
 	method, uri, body string
 	header            http.Header
@@ -116,7 +116,7 @@ func text(s string) message.Rendered {
 
 const key = "01J9.SMS.1"
 
-// checkFailure demands a DeliveryError of a class that gives nothing away.
+// checkFailure requires a DeliveryError of a class that reveals no secret.
 func checkFailure(t *testing.T, err error, permanent bool, part string) *message.DeliveryError {
 	t.Helper()
 	var d *message.DeliveryError

@@ -19,7 +19,7 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// place collects what a tracer sends.
+// place collects the spans of a tracer.
 type place struct {
 	mu     sync.Mutex
 	spans  map[string]*otlp.Span // by name
@@ -68,8 +68,7 @@ func start(t *testing.T, ratio float64, status int) (*Tracer, *place, *strings.B
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
 
-// A stranger's word that a request is to be recorded counts for nothing; a
-// trusted proxy's decides, either way.
+// The sampling flag of a stranger is ignored; a trusted proxy's decides, either way.
 func TestWhoDecides(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -113,8 +112,7 @@ func (g gathering) CommitGathered(context.Context, ...commit.Write) (int, error)
 
 func (g gathering) InTx(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
 
-// The spans of a request hang together, across a call too, and say what failed
-// without the words of the error.
+// The spans of a request are linked, across a call too, and name the failure without the text of the error.
 func TestSpansAreLinked(t *testing.T) {
 	tr, p, _ := start(t, 1, 200)
 	ctx, ended := tr.Request(t.Context(), "POST /x", time.Now(), "", "", false)
@@ -160,7 +158,7 @@ func TestSpansAreLinked(t *testing.T) {
 	}
 }
 
-// A collector that refuses is said once, however often it does.
+// A collector's refusals are logged once, however many there are.
 func TestRefusalIsSaidOnce(t *testing.T) {
 	tr, _, log := start(t, 1, 500)
 	for range 3 {

@@ -11,14 +11,14 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// A call that waits for a silent database is broken off, a new one does not even
-// begin, and the first answer ends both.
+// A call that waits for a silent database is cancelled, a new one is refused at once, and the first answer
+// ends both.
 func TestCircuitBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newCircuitBreaker()
 		waits, cancel := p.until(t.Context())
 		defer cancel()
-		for range 10 { // reads that are answered late, but are
+		for range 10 { // late reads that do get an answer
 			done := p.watch()
 			time.Sleep((breakerBeats - 1) * breakerBeat)
 			done(true)
@@ -38,7 +38,7 @@ func TestCircuitBreaker(t *testing.T) {
 			t.Error("it was begun")
 		}
 		cancel()
-		done(false) // the read was given up
+		done(false) // the read was cancelled
 		again := p.watch()
 		if later, cancel = p.until(t.Context()); later.Err() == nil {
 			t.Error("begun while nothing was answered")
@@ -62,8 +62,8 @@ func TestCircuitBreaker(t *testing.T) {
 	})
 }
 
-// A read that alone is slow breaks nothing off: the database answers others. When it
-// answers nobody, the beats count from its last answer.
+// A slow read alone does not trip the breaker, because the database answers others. If it answers no call, the
+// beats count from its last answer.
 func TestSlowReadBreaksNothingOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &DB{timeout: time.Second, breaker: newCircuitBreaker()}
@@ -78,7 +78,7 @@ func TestSlowReadBreaksNothingOff(t *testing.T) {
 		if waits.Err() != nil {
 			t.Fatal("broken off although others are answered")
 		}
-		// Who is given up says nothing of the database.
+		// A call that its caller cancelled says nothing about the database.
 		gone, leave := context.WithCancel(t.Context())
 		_, given := db.Bound(gone)
 		leave()
@@ -93,8 +93,7 @@ func TestSlowReadBreaksNothingOff(t *testing.T) {
 	})
 }
 
-// A process that is stopped within a transaction does not keep its rows locked, and
-// the error that it gets says that it may try again.
+// A process that is stopped within a transaction does not keep its rows locked, and its error is retryable.
 func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {
 	db := open(t, pgtest.DSN(t))
 	conn, err := db.executor.(*postgresExecutor).ready(t.Context())

@@ -97,7 +97,7 @@ func openWith(t *testing.T, dsn string, o Options) *DB {
 	return db
 }
 
-// note reads a note; it must be there.
+// note reads a note, which must exist.
 func note(t *testing.T, db *DB, id string) (row noteRow) {
 	t.Helper()
 	storetest.Must(t, db.Find(t.Context(), &row, "id = $1", "", id))

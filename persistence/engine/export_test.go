@@ -9,8 +9,7 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// ExplainWrite is how PostgreSQL plans each text of a write, on the connection of
-// the writer.
+// ExplainWrite returns PostgreSQL's plan for each text of a write, on the connection of the writer.
 func (db *DB) ExplainWrite(ctx context.Context, w commit.Write) (plans []string, err error) {
 	conn, err := db.executor.(*postgresExecutor).ready(ctx)
 	if err != nil {

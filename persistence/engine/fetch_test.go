@@ -15,8 +15,8 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// Values of every type come back as they were written, and NULL as the zero value,
-// with a transaction and without, of one row and of many.
+// Values of every type are read as they were written, and NULL as the zero value, with and without a
+// transaction, for one row and many.
 func TestFetch(t *testing.T) {
 	type kindsRow struct {
 		bun.BaseModel `bun:"table:kinds,alias:t"`
@@ -77,7 +77,7 @@ func TestFetch(t *testing.T) {
 		}))
 
 		var wg sync.WaitGroup
-		for range 32 { // more than there are connections
+		for range 32 { // more than the number of connections
 			wg.Go(func() {
 				for range 50 {
 					var many []kindsRow
@@ -92,8 +92,8 @@ func TestFetch(t *testing.T) {
 	})
 }
 
-// A connection of SQLite whose reading was interrupted is dropped, with the statements
-// that it had prepared: closing the database does not close them again.
+// A connection of SQLite whose reading was interrupted is dropped, with its prepared statements: closing the
+// database does not close them again.
 func TestCloseAfterAnInterruptedRead(t *testing.T) {
 	db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{MaxConns: 1})
 	storetest.Must(t, err)
@@ -114,8 +114,8 @@ func TestCloseAfterAnInterruptedRead(t *testing.T) {
 	storetest.Must(t, db.Close())
 }
 
-// Pages of a snapshot are found by an index even before the first ANALYZE, when the
-// planner takes every table for small. Other readers keep their plans.
+// Pages of a snapshot are found by an index even before the first ANALYZE, when the planner assumes that every
+// table is small. Other readers keep their plans.
 func TestSnapshotPlansByIndex(t *testing.T) {
 	db := open(t, pgtest.DSN(t))
 	settings := Query{From: "(SELECT 1) AS one", Columns: "current_setting('enable_sort') || ' ' || " +

@@ -38,8 +38,8 @@ var functionKinds = []Kind{
 	}),
 }
 
-// A unit that runs a function gets a transaction of its own; the units that were
-// gathered with it stay in the executor.
+// A unit that runs a function gets a transaction of its own; the units that were gathered with it stay in the
+// executor.
 func TestFunctionsLeaveTheExecutorAlone(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		storetest.Must(t, db.Commit(t.Context(), addNote{ID: "a"}, addNote{ID: "b"}, addNote{ID: "c"}))

@@ -36,7 +36,7 @@ func TestOpenSideBySide(t *testing.T) {
 	}
 }
 
-// What the database keeps is its owner's alone, also in a folder that others may enter.
+// Only the owner can read the files of the database, even in a folder that others may enter.
 func TestOwnerAlone(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Must(t, os.Chmod(dir, 0o755))

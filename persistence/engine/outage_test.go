@@ -11,8 +11,8 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// Callers that wait for a turn while the database does not answer are refused
-// together and not one time limit after another.
+// Callers that wait for a turn while the database does not answer are refused together, not one time limit
+// after another.
 func TestWaitersShareAnOutage(t *testing.T) {
 	const limit, callers = 500 * time.Millisecond, 24
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {

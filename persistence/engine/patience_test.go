@@ -14,8 +14,8 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// hold locks the table of notes on a connection of its own until the test
-// releases it: every statement that writes a note is slow meanwhile.
+// hold locks the table of notes on a connection of its own until the test releases it: every statement that
+// writes a note is slow meanwhile.
 func hold(t *testing.T, dsn string) (release func()) {
 	t.Helper()
 	db := open(t, dsn)
@@ -34,8 +34,8 @@ func hold(t *testing.T, dsn string) (release func()) {
 	return sync.OnceFunc(func() { close(over); storetest.Must(t, <-ended) })
 }
 
-// A statement of two seconds succeeds while the database is patient, and the log
-// says that it waits. The same statement of a request fails within its limit.
+// A statement of two seconds succeeds while the database is patient, and the log reports the wait. The same
+// statement of a request fails within its limit.
 func TestPatience(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,7 @@ import (
 	"castellan/persistence"
 )
 
-// A plan made while a table was small is kept while it grows, so the planner
-// must not join by reading tables whole.
+// A plan made while a table was small is kept while it grows, so the planner must not join by full scans.
 func TestTheWriterFindsRowsByKey(t *testing.T) {
 	db, err := persistence.Open(t.Context(), pgtest.DSN(t), persistence.Options{})
 	if err != nil {

@@ -82,9 +82,8 @@ func TestStatementText(t *testing.T) {
 	statementOf[row]("UPDATE t SET state = v.status")
 }
 
-// Of many units in one batch the refused ones are those whose guard or fence
-// failed, and each row holds what was given for it: values of every type, an
-// absent one, and texts that look like syntax.
+// In a batch of many units, exactly the units with a failed guard or fence are refused. Each row has the given
+// values: values of every type, an absent one, and texts that look like syntax.
 func TestStatementsOfManyUnits(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		const text = `'",{}\$1 NULL ü`
@@ -124,14 +123,14 @@ func TestStatementsOfManyUnits(t *testing.T) {
 	})
 }
 
-// keptState is what a test's transaction slot keeps.
+// keptState is the state of a test's transaction slot.
 type keptState struct{ seq, forgotten int }
 
 func (s *keptState) Remember() (undo func()) { was := s.seq; return func() { s.seq = was } }
 func (s *keptState) Forget()                 { s.forgotten++ }
 
-// The state of a slot goes back with its transaction, and is told when nobody
-// knows the fate of a commit.
+// The state of a slot is rolled back with its transaction, and the slot is notified if the fate of a commit is
+// unknown.
 func TestSlotState(t *testing.T) {
 	kept := &keptState{seq: 9}
 	s := &slot{state: kept}
@@ -151,8 +150,7 @@ func TestSlotState(t *testing.T) {
 	}
 }
 
-// One row that is there already refuses its own unit alone, wherever it stands
-// among the rows of one statement.
+// An existing row refuses only its own unit, at any position among the rows of one statement.
 func TestOneOfManyRowsIsThere(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		for _, there := range []int{0, 7, 15, 18, 20} {
@@ -177,8 +175,7 @@ func TestOneOfManyRowsIsThere(t *testing.T) {
 	})
 }
 
-// A write that no kind makes, and a guard of a table that nobody named, are
-// refused: neither may pass as done.
+// A write of an unknown kind, and a guard of an unnamed table, are refused: neither may pass as done.
 func TestUnknownWrites(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		for _, w := range []commit.Write{unknownWrite{}, commit.Guard{On: 99, Key: "a"}} {

@@ -9,7 +9,7 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// The trace gets the writes of an interactive transaction as it gets those of the writer.
+// The trace gets the writes of an interactive transaction like those of the writer.
 func TestTraceOfInteractiveTransaction(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
 		t.Run(name, func(t *testing.T) {

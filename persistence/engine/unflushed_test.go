@@ -13,7 +13,7 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// watched notes which transactions had to be on the disk.
+// watched records which transactions had to be on the disk.
 type watched struct {
 	executor
 	flushed []bool
@@ -24,8 +24,8 @@ func (w *watched) transact(ctx context.Context, steps []step, flush bool) (map[i
 	return w.executor.transact(ctx, steps, flush)
 }
 
-// A unit that need not be on the disk is committed like any other, but one unit of
-// a transaction that has to be there is enough to flush it.
+// A unit that need not be on the disk is committed like any other. One unit that must be there flushes its
+// whole transaction.
 func TestUnflushed(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		ctx := t.Context()
@@ -51,7 +51,7 @@ func TestUnflushed(t *testing.T) {
 	})
 }
 
-// SQLite's connection waits for the disk, except in a transaction that need not.
+// SQLite's connection waits for the disk, except in a transaction that need not be flushed.
 func TestUnflushedOnSQLite(t *testing.T) {
 	db := open(t, sqliteFile(t))
 	level := statementOf[guardedRow]("SELECT v.n {FROM v} WHERE (SELECT synchronous FROM pragma_synchronous) = " +
@@ -74,8 +74,8 @@ func TestUnflushedOnSQLite(t *testing.T) {
 	}
 }
 
-// PostgreSQL answers before its log is flushed, and only then. The server is
-// this test's own: the log is everybody's.
+// PostgreSQL answers before its log is flushed, only for such a transaction. The test has its own server,
+// because all databases share the log.
 func TestUnflushedOnPostgres(t *testing.T) {
 	pgtest.Need(t)
 	server, err := pgtest.Start()
@@ -97,7 +97,7 @@ func TestUnflushedOnPostgres(t *testing.T) {
 	if n := ahead(commit.Unflushed{}); n == 0 {
 		t.Error("twenty asynchronous commits waited for the log")
 	}
-	if n := ahead(); n > 10 { // the log has more than ours in it
+	if n := ahead(); n > 10 { // the log also contains records of others
 		t.Errorf("%d of twenty commits did not wait for the log", n)
 	}
 }

@@ -54,7 +54,7 @@ func TestPipelineArrays(t *testing.T) {
 	}
 }
 
-// The buffer of a pipeline is used again, and given up when one batch was huge.
+// The buffer of a pipeline is reused, and released after a huge batch.
 func TestPipelineKeepsItsBuffer(t *testing.T) {
 	rows := make([]wireRow, 64)
 	b := bindRows(statementOf[wireRow]("UPDATE t SET n = v.n {FROM v} WHERE t.id = v.id"), rows, nil, nil)
