@@ -14,8 +14,8 @@ import (
 var orders = flag.Int("orders", 24, "how many orders of events TestAnyOrder tries")
 var order = flag.Uint64("order", 0, "the only order that TestAnyOrder tries")
 
-// Whatever happens to one member at a time, and in whatever order the others learn of it, a limit of 200
-// admits 200.
+// A limit of 200 admits 200, whatever happens to one member at a time and in whatever order the others learn
+// of it.
 func TestAnyOrder(t *testing.T) {
 	for i := range *orders {
 		seed := uint64(i + 1)

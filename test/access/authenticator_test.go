@@ -10,7 +10,7 @@ import (
 
 // Section 3.2 of the interface from outside: set up an authenticator, log in with it, recover access, and
 // remove it.
-func TestAuthenticator(t *testing.T) {
+func TestAuthenticatorSetupLoginAndRemoval(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")

@@ -10,7 +10,7 @@ import (
 )
 
 // A renewal is refused in the order of its checks (D-2FA-21, D-2FA-24).
-func TestRenewalRefusals(t *testing.T) {
+func TestRenewalRefusalOrder(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_MAX_RENEWALS=2")
 		n := s.Start()
@@ -76,7 +76,7 @@ func TestRenewalRefusals(t *testing.T) {
 
 // A renewal makes a new code and extends methods that would expire before it. The answer has the shape of a
 // start (D-2FA-22, D-2FA-23).
-func TestRenewal(t *testing.T) {
+func TestRenewalMakesNewCode(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
@@ -129,7 +129,7 @@ func TestRenewal(t *testing.T) {
 }
 
 // An extended method accepts the code that it had.
-func TestStretchedMethodKeepsItsCode(t *testing.T) {
+func TestExtendedMethodKeepsItsCode(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
@@ -146,7 +146,7 @@ func TestStretchedMethodKeepsItsCode(t *testing.T) {
 }
 
 // Methods and challenges expire on time, even without a request (D-2FA-05, D-2FA-15, D-SOCK-06).
-func TestExpiry(t *testing.T) {
+func TestChallengesExpireWithoutRequests(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_CHALLENGE_TTL=1s", "MFA_P_AUTH_GRACE=2s")
 		n := s.Start()
@@ -203,7 +203,7 @@ func TestExpiry(t *testing.T) {
 }
 
 // A value, a method and a token of different challenges change nothing (SEC-10, D-2FA-07, D-2FA-30, D-2FA-33).
-func TestWhatDoesNotBelongTogether(t *testing.T) {
+func TestMismatchedTokenMethodAndCodeAreRefused(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -262,7 +262,7 @@ func TestWhatDoesNotBelongTogether(t *testing.T) {
 }
 
 // A start beyond the limit of open challenges closes the oldest one (D-2FA-32).
-func TestOldestChallengeMakesRoom(t *testing.T) {
+func TestOldestChallengeIsClosedAtLimit(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_MAX_OPEN=3")
 		n := s.Start()

@@ -9,7 +9,7 @@ import (
 
 // Actions without an endpoint of their own (D-2FA-27, REQ-2FA-12). A code that is sent to the account's
 // address marks the address verified. A video call requires the methods of its policy.
-func TestChallengeStart(t *testing.T) {
+func TestActionsWithoutEndpoint(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, me := harness.Admin(t, s, n), s.AddUser("user")
@@ -101,7 +101,7 @@ func TestChallengeStart(t *testing.T) {
 
 // DURING_VIDEO_KYC may also guard an endpoint (D-2FA-28). Each challenge is started in its own way and has its
 // own effect.
-func TestVideoCheckBeforeAnEndpoint(t *testing.T) {
+func TestVideoCheckGuardsEndpoint(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=DURING_VIDEO_KYC")
 		n := s.Start()
@@ -129,7 +129,7 @@ func TestVideoCheckBeforeAnEndpoint(t *testing.T) {
 
 // The profile of the caller (REQ-USR-02, REQ-USR-07, REQ-TOTP-14): its two fields are current at every
 // request.
-func TestUserProfile(t *testing.T) {
+func TestUserProfileIsCurrent(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		me, other := s.AddUser("user"), s.AddUser("user")

@@ -25,7 +25,7 @@ const parallel = 200
 
 // Two hundred copies of the last correct value cause one execution and one outcome, which all of them receive
 // (D-2FA-14, SEC-02).
-func TestParallelRightCodes(t *testing.T) {
+func TestParallelRightCodesExecuteOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		all := startAll(s)
 		n, demo := all[0], s.Seeded("user")
@@ -53,7 +53,7 @@ func TestParallelRightCodes(t *testing.T) {
 }
 
 // One copy succeeds for a method that is not the last.
-func TestParallelRightCodesOfFirstMethod(t *testing.T) {
+func TestParallelRightCodesOfFirstMethodSucceedOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		all := startAll(s)
 		n, demo := all[0], s.Seeded("user")
@@ -83,7 +83,7 @@ func TestParallelRightCodesOfFirstMethod(t *testing.T) {
 }
 
 // Of two hundred wrong values, however they arrive, five are checked (D-2FA-13, SEC-01, SEC-02).
-func TestParallelWrongCodes(t *testing.T) {
+func TestParallelWrongCodesAreLimited(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		all := startAll(s)
 		n, demo := all[0], s.Seeded("user")
@@ -114,7 +114,7 @@ func TestParallelWrongCodes(t *testing.T) {
 }
 
 // One correct value among wrong ones wins at most once, and at most five are checked.
-func TestParallelMixedCodes(t *testing.T) {
+func TestParallelMixedCodesWinAtMostOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		all := startAll(s)
 		n, demo := all[0], s.Seeded("user")
@@ -142,7 +142,7 @@ func TestParallelMixedCodes(t *testing.T) {
 }
 
 // The counter of wrong values does not live in the process: a kill resets nothing (SEC-01).
-func TestAttemptsSurviveKill(t *testing.T) {
+func TestAttemptCountSurvivesKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -162,7 +162,7 @@ func TestAttemptsSurviveKill(t *testing.T) {
 
 // The tenth wrong value closes the challenge for every method. The field attemptsLeft is the smaller of what
 // method and challenge have left. A renewal unlocks a locked method, but does not reset the challenge's count.
-func TestTenWrongValuesCloseTheChallenge(t *testing.T) {
+func TestTenWrongValuesCloseChallenge(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")

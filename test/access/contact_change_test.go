@@ -12,7 +12,7 @@ import (
 
 // A new phone number or address ends the sessions and the unfinished logins of the old one, also after a kill.
 // Both the old and the new contact are notified (REQ-USR-11…13, D-USR-06, D-AUTH-11, D-EXT-07, SEC-22).
-func TestContactChanges(t *testing.T) {
+func TestContactChangeEndsSessions(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, me, other := harness.Admin(t, s, n), s.AddUser("user"), s.AddUser("user")
@@ -85,7 +85,7 @@ func TestContactChanges(t *testing.T) {
 }
 
 // A login whose last step coincides with the change has no session afterwards, in either order.
-func TestContactChangeMeetsALogin(t *testing.T) {
+func TestContactChangeDuringLogin(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false")
 		n := s.Start()

@@ -16,7 +16,7 @@ import (
 
 // Devices are registered, listed and removed (D-EXT-01). No part of a push target is stored in plain text, and
 // the message contains no details (D-2FA-29).
-func TestDevices(t *testing.T) {
+func TestDeviceRegistrationListAndRemoval(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
@@ -96,7 +96,7 @@ func TestDevices(t *testing.T) {
 }
 
 // The demo device, from its enrolment to an approval and a denial.
-func TestDemoDevice(t *testing.T) {
+func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")

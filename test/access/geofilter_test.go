@@ -12,7 +12,7 @@ import (
 
 // Section 4.21 from outside: the shape of a filter, its changes, and the error of each invalid request
 // (REQ-GEO-01, 03…08, D-GEO-03…06).
-func TestGeofilter(t *testing.T) {
+func TestGeofilterChanges(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		demo, other := s.Seeded("user"), s.AddUser("user")

@@ -12,7 +12,7 @@ import (
 // With mfa.guard_administration every sensitive write of an administrator requires a challenge, besides its
 // other requirements. Without the setting no write does, which lets an operator recover when no administrator
 // can complete a challenge.
-func TestGuardedAdministration(t *testing.T) {
+func TestAdministrationRequiresChallenge(t *testing.T) {
 	bodies := map[string]string{
 		"POST /admin/system/mfa/methods":          `{"methodCode":"X","expireMs":1000,"renewStartMs":0}`,
 		"PATCH /admin/system/mfa/methods":         `{"methodCode":"SMS","expireMs":110000}`,

@@ -14,7 +14,7 @@ import (
 
 // Configuration alone guards an endpoint that has no code for second factors (D-2FA-28). It has no effect
 // before the challenge is completed, then it runs once. Its own answer is the data of the outcome.
-func TestGuardedByConfiguration(t *testing.T) {
+func TestConfigurationGuardsEndpoint(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
 		n := s.Start()
@@ -95,7 +95,7 @@ func TestGuardedByConfiguration(t *testing.T) {
 
 // The outcome is the same before and after a kill. A challenge that was not completed before can be completed
 // afterwards.
-func TestGuardedSurvivesKill(t *testing.T) {
+func TestGuardedRequestSurvivesKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
 		n := s.Start()
@@ -118,7 +118,7 @@ func TestGuardedSurvivesKill(t *testing.T) {
 }
 
 // A request is authorized again when it runs: by the session that sent it, and by the current roles.
-func TestGuardedIsJudgedAgain(t *testing.T) {
+func TestGuardedRequestIsAuthorizedAgain(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
 		n := s.Start()
@@ -163,7 +163,7 @@ func TestGuardedIsJudgedAgain(t *testing.T) {
 }
 
 // An endpoint that cannot be guarded stops the start, and the message names it.
-func TestGuardedMustExist(t *testing.T) {
+func TestInvalidGuardStopsStart(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"POST /no/such=ADD_IT":                       "POST /no/such",
@@ -204,7 +204,7 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 
 // After a kill during an execution, its effect is complete or absent. Repeating the completion executes it
 // once.
-func TestGuardedKilledWhileItRuns(t *testing.T) {
+func TestGuardedRequestKilledDuringExecution(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED="+harness.GuardedKey+"="+harness.GuardedCode, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
 		n := s.Start()

@@ -14,7 +14,7 @@ import (
 
 // The outcome of a login is available in three ways (REQ-GEN-05, D-SOCK-07): the last completion, the socket
 // and the result. All carry the same token.
-func TestLoginOverThreeDoors(t *testing.T) {
+func TestLoginOutcomeByCompletionSocketAndResult(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -60,7 +60,7 @@ func TestLoginOverThreeDoors(t *testing.T) {
 
 // An acknowledged outcome survives the process. Killed between completion and reading, the service returns the
 // same outcome, with the same token, by the socket and the result.
-func TestOutcomeSurvivesKill(t *testing.T) {
+func TestLoginOutcomeSurvivesKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")

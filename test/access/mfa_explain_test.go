@@ -10,7 +10,7 @@ import (
 
 // An administrator sees which policy would guard an action and which methods it would offer. A later start
 // does the same (D-EXT-01, D-2FA-12).
-func TestExplainPolicies(t *testing.T) {
+func TestExplainedPolicyIsTheOneApplied(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, plain := harness.Admin(t, s, n), s.AddUser("user")

@@ -11,7 +11,7 @@ import (
 
 // A policy decides which methods are offered, their order, and how many are required. The first completion of
 // two does not complete the challenge (REQ-2FA-16, 17, 20).
-func TestPolicyOfTwo(t *testing.T) {
+func TestPolicyOfTwoMethods(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
@@ -101,7 +101,7 @@ func TestPolicyOfTwo(t *testing.T) {
 }
 
 // Challenges follow the methods that the administration configures (REQ-MFA).
-func TestMethodsAreConfiguration(t *testing.T) {
+func TestConfiguredMethodsApplyToChallenges(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")

@@ -16,7 +16,7 @@ import (
 )
 
 // The list of challenges that wait for a device (REQ-2FA-25…27, 29, D-2FA-25, SEC-17).
-func TestOngoing(t *testing.T) {
+func TestDeviceListsPendingChallenges(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Set("LANGUAGE_TIME_ZONE=Europe/Istanbul").Start()
 		demo, boss := s.Seeded("user"), s.Seeded("admin")

@@ -11,7 +11,7 @@ import (
 // Five hundred password changes arrive at once, at the full cost of a hash. As many as fit into the slots and
 // the queue are served; the others get a Retry-After. The memory of the node grows with its slots, not with
 // its callers (SEC-13, D-PWD-05). 500 concurrent hashes would take nine gigabytes.
-func TestMemoryOfManyPasswordChanges(t *testing.T) {
+func TestConcurrentPasswordChangesUseBoundedMemory(t *testing.T) {
 	const (
 		callers, slots = 500, 2
 		memoryKiB      = 19456

@@ -9,7 +9,7 @@ import (
 
 // A forgotten password, from the reset to the next login. The outcome is the same by completion, socket and
 // result, and after a kill (REQ-PWD-01…05, D-AUTH-10, D-AUTH-11).
-func TestForgottenPassword(t *testing.T) {
+func TestPasswordReset(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -82,7 +82,7 @@ func TestForgottenPassword(t *testing.T) {
 
 // The start of a reset gets the same answer for an unknown phone, and its messages settle like those that were
 // sent.
-func TestResetOfAnUnknownPhone(t *testing.T) {
+func TestPasswordResetOfUnknownPhone(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		nobody := blackbox.NewAccount(7)

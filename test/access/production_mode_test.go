@@ -17,7 +17,7 @@ import (
 // Without development mode there are no seeded accounts, no pages that show codes and no default secret. An
 // operator makes the first administrator, and the running service accepts the login. Passwords are hashed at
 // the full cost.
-func TestProduction(t *testing.T) {
+func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=")
 		gateway := s.Gateway()
@@ -103,7 +103,7 @@ func TestProduction(t *testing.T) {
 
 // Accounts that development mode seeded cannot be used without it, whatever their password. They work again
 // when it is on (D-EXT-04, issue text 1).
-func TestSeededAccountsStayInDevelopment(t *testing.T) {
+func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := s.Seeded("admin"), s.Seeded("user")
@@ -158,7 +158,7 @@ func TestSeededAccountsStayInDevelopment(t *testing.T) {
 }
 
 // Ten wrong passwords lock an account for the place they came from only. An operator unlocks it (D-GEN-14).
-func TestWrongPasswords(t *testing.T) {
+func TestWrongPasswordsLockAccountByPlace(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
 		n := s.Start()
@@ -234,7 +234,7 @@ func TestWrongPasswords(t *testing.T) {
 }
 
 // A hundred wrong passwords from many places lock the account for strangers, but not for its owner's places.
-func TestHundredWrongPasswords(t *testing.T) {
+func TestHundredWrongPasswordsLockAccountForStrangers(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_WRONG_PASSWORDS_DAY=20")
 		n := s.Start()
@@ -265,7 +265,7 @@ func TestHundredWrongPasswords(t *testing.T) {
 
 // Only their owner can read the files of an embedded database, also in an existing folder that is open to
 // others. A start warns of open files.
-func TestOpenFilesAreWarnedOf(t *testing.T) {
+func TestStartWarnsOfReadableDatabaseFiles(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Production()
 	file := filepath.Join(s.Dir, "castellan.db")

@@ -15,7 +15,7 @@ import (
 
 // The answers to a push and the device's response (REQ-2FA-10, 13, 14, 15, 18, D-2FA-06, 07, 09, 18,
 // D-AUTH-06).
-func TestPushIsAnswered(t *testing.T) {
+func TestPushApprovalAndDenial(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
@@ -138,7 +138,7 @@ func twoOf(t *testing.T, n *blackbox.Node, who blackbox.Headers, methods string)
 }
 
 // Answers that do not approve (SEC-15). The one refusal does not reveal the error.
-func TestPushIsRefused(t *testing.T) {
+func TestInvalidPushAnswersAreRefused(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo, boss := s.Seeded("user"), s.Seeded("admin")

@@ -14,7 +14,7 @@ import (
 )
 
 // A fourth push is not sent to a user who has not answered three, and three denials stop pushes (SEC-16).
-func TestPushFatigue(t *testing.T) {
+func TestUnansweredPushesAreLimited(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -66,7 +66,7 @@ func TestPushFatigue(t *testing.T) {
 
 // A caller with the password who starts repeatedly causes three pushes, although each start closes an older
 // challenge (D-EXT-06). The owner is notified once. An approval is never refused.
-func TestPushesSentAreBounded(t *testing.T) {
+func TestPushesSentAreLimited(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set(harness.Unlimited...).Start()
 		demo := s.Seeded("user")
@@ -105,7 +105,7 @@ func TestPushesSentAreBounded(t *testing.T) {
 }
 
 // The bound holds while nodes join and leave and requests go to every node.
-func TestPushesOfAClusterAreBounded(t *testing.T) {
+func TestPushLimitHoldsInCluster(t *testing.T) {
 	t.Parallel()
 	c := harness.ThreeNodes(t, harness.Unlimited...)
 	demo := c.AddUser("user")
@@ -144,7 +144,7 @@ func TestPushesOfAClusterAreBounded(t *testing.T) {
 }
 
 // Number matching if the policy requires it, and the other code of the method (SEC-16, D-2FA-08).
-func TestNumberMatching(t *testing.T) {
+func TestNumberMatchingIsRequiredByPolicy(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")

@@ -11,7 +11,7 @@ import (
 
 // A login that completes during a password change either opens no session, or its session ends with the others
 // (D-AUTH-11).
-func TestNoSessionSurvivesAChangeOfPassword(t *testing.T) {
+func TestNoSessionSurvivesPasswordChange(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")

@@ -14,7 +14,7 @@ import (
 
 // Sessions are listed, and ended one by one or all together. An ended session is refused at once (D-AUTH-01,
 // D-EXT-01).
-func TestSessions(t *testing.T) {
+func TestSessionListAndLogout(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo, other := s.Seeded("user"), s.Seeded("admin")
@@ -140,7 +140,7 @@ func TestSessions(t *testing.T) {
 }
 
 // A request that begins after the end of its session was acknowledged is refused (SEC-22).
-func TestRevocationIsImmediate(t *testing.T) {
+func TestSessionRevocationIsImmediate(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -165,7 +165,7 @@ func TestRevocationIsImmediate(t *testing.T) {
 }
 
 // A second process on the same database learns of an ended session within a second.
-func TestRevocationReachesOtherProcesses(t *testing.T) {
+func TestSessionRevocationReachesOtherProcesses(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")
 	here := s.Start()
@@ -249,7 +249,7 @@ func (h *hammer) stop(t *testing.T) (last time.Time, accepted, refused int) {
 }
 
 // The header tenant-id is checked only where the interface marks it (D-AUTH-02).
-func TestTenantHeader(t *testing.T) {
+func TestTenantHeaderIsCheckedWhereMarked(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("TENANT_ID=acme")
 		n := s.Start()

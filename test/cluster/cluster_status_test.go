@@ -11,7 +11,7 @@ import (
 
 // Operators see the members, the shares that they own, the active actors by kind, and the moves when a node
 // joined or left.
-func TestClusterStatus(t *testing.T) {
+func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 	t.Parallel()
 	c := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false").Cluster()
 	first := c.Join()

@@ -59,7 +59,7 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 }
 
 // A socket that was opened before its challenge moved receives later events at once.
-func TestClusterSocketsFollow(t *testing.T) {
+func TestClusterSocketsFollowMovedChallenge(t *testing.T) {
 	t.Parallel()
 	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false")
 	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
@@ -95,7 +95,7 @@ func TestClusterSocketsFollow(t *testing.T) {
 }
 
 // The command makes the keys of a cluster and overwrites nothing.
-func TestClusterCommands(t *testing.T) {
+func TestClusterKeyCommand(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")
 	dir := t.TempDir()

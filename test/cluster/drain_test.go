@@ -14,7 +14,7 @@ import (
 
 // SIGTERM drains a node: it is no longer ready, takes no new work, asks sockets to reconnect elsewhere,
 // finishes open requests and exits with 0. The next start has the complete state.
-func TestDrain(t *testing.T) {
+func TestDrainFinishesOpenRequests(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -56,7 +56,7 @@ func TestDrain(t *testing.T) {
 }
 
 // Every answer of a draining node is true: an accepted change is present afterwards, and no answer is cut off.
-func TestDrainUnderLoad(t *testing.T) {
+func TestDrainUnderLoadLosesNoChange(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false", "LOG_LEVEL=info", "MFA_MAX_OPEN=100")
 		n := s.Start()
@@ -100,7 +100,7 @@ func TestDrainUnderLoad(t *testing.T) {
 }
 
 // Two processes that start at once on one empty database both come up, with one set of keys and seeds.
-func TestTwoStartAtOnce(t *testing.T) {
+func TestTwoProcessesStartOnEmptyDatabase(t *testing.T) {
 	t.Parallel()
 	for round := range 3 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 // Two processes share a database without a cluster. A challenge that was completed at one is complete at the
 // other, even if the other read it before.
-func TestTwoProcessesWithoutACluster(t *testing.T) {
+func TestTwoProcessesWithoutClusterShareChallenges(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")
 	a, b := s.Start(), s.Start()

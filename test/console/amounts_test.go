@@ -31,7 +31,7 @@ const theAmount = `[data-testid="field-amount"]`
 // The amount field accepts a comma and a point, groups, and Arabic digits, typed and pasted. It keeps every
 // character and offers a choice if a text may mean two amounts. The service books the amount that the field
 // showed.
-func TestConsoleAmounts(t *testing.T) {
+func TestConsoleAmountField(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	s.Start().Stop()

@@ -12,7 +12,7 @@ import (
 
 // A newcomer walks through the demonstration and the API viewer of the real service, in a browser. Pictures of
 // every step are kept as artifacts.
-func TestBrowser(t *testing.T) {
+func TestDemonstrationPages(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()
@@ -37,7 +37,7 @@ func TestBrowser(t *testing.T) {
 
 // An account holder uses the security pages in the browser. The pages cover a forgotten password, an
 // authenticator, a device with its own key, a new password, the sessions, the address book and the countries.
-func TestBrowserAccount(t *testing.T) {
+func TestAccountPages(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := harness.Patient(s).Start()

@@ -21,7 +21,7 @@ type hands struct {
 // A user without a mouse logs in, decides on an identity, credits a deposit with the code of the
 // authenticator, adjusts a balance, and adds a firewall rule; a second user approves the adjustment. After
 // each key a visible element has the focus, even if the row, dialog or challenge that had it has disappeared.
-func TestConsoleKeys(t *testing.T) {
+func TestConsoleByKeyboard(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+harness.AdjustKey)
 	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {

@@ -325,7 +325,7 @@ func (c *cases) leftNothing(tab *webtest.Tab) {
 }
 
 // Sixty cases leave no blobs, buffers or elements in memory.
-func TestConsoleKYCForgets(t *testing.T) {
+func TestConsoleKYCReleasesMemory(t *testing.T) {
 	const people, walked = 60, 60
 	c := newCases(t, blackbox.NewSite(t, "sqlite"), people+2, 1)
 	tab := webtest.Browser(t)

@@ -16,7 +16,7 @@ import (
 // picture, which is decoded, and the authenticator is removed. Two sessions are ended at once. The address
 // book and the list of countries require a challenge. The jobs and the cluster show the true state, and the
 // audit contains all of it.
-func TestConsoleOwn(t *testing.T) {
+func TestConsoleOwnAccount(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("MFA_GUARDED=POST " + harness.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
 		boss := s.Seeded("admin")

@@ -15,7 +15,7 @@ import (
 // The treasury sees whose withdrawals wait, the amount and since when. It resumes one, cancels another, which
 // releases its hold, and sees that a third is decided. Then the administrator adds, rotates and removes the
 // key of a service, changes the limits of a level, and sets the fee of a currency.
-func TestConsoleQueue(t *testing.T) {
+func TestConsoleWithdrawalQueue(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {

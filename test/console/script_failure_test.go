@@ -18,7 +18,7 @@ const consoleScripts = "*/console/files/*.js*"
 
 // A script that fails to load never reloads the page: an error with a retry button replaces the missing part.
 // The session, which only this tab has, and the typed text stay.
-func TestConsoleScripts(t *testing.T) {
+func TestConsoleSurvivesScriptFailure(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_GUARDED=POST /admin/roles=ADD_ROLE")
 	n := s.Start()

@@ -12,7 +12,7 @@ import (
 // The token is only in the memory of the tabs, which share it. A login, a logout, the lock after a quarter of
 // an hour and the end of a session apply to all of them. Typed text stays below the login, for the same user
 // only. Screens without permission leave the menu. The pages are the same on both databases.
-func TestConsoleTabs(t *testing.T) {
+func TestConsoleTabsShareSession(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()

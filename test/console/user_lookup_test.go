@@ -13,7 +13,7 @@ import (
 // An operator logs in to the console with a code, finds an account by its mail address, opens its file, and
 // sees the login in the audit. A violation of the page's content security policy is an error of the page,
 // which fails the test.
-func TestConsole(t *testing.T) {
+func TestConsoleFindsUserAndAudit(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := s.Seeded("admin"), s.Seeded("user")

@@ -12,7 +12,7 @@ import (
 
 // In production mode codes are sent by SMTP and by an SMS gateway. No readable code or token remains anywhere
 // afterwards (SEC-43, SEC-45, D-2FA-29, D-EXT-04).
-func TestDelivery(t *testing.T) {
+func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production()
 		gateway, relay := s.Gateway(), s.Relay()
@@ -152,7 +152,7 @@ func TestDeliverySurvivesKill(t *testing.T) {
 }
 
 // In production mode a channel without a sender is not available to any user.
-func TestChannelWithoutSender(t *testing.T) {
+func TestChannelWithoutSenderIsUnavailable(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production()
 		n := s.Start()

@@ -12,7 +12,7 @@ import (
 // Messages cost money, so they are capped (D-EXT-05). A user who has proved the password or a session gets an
 // error. A user who also has an authenticator needs no message. Messages are counted in rows, so a restart
 // resets nothing.
-func TestMessageCaps(t *testing.T) {
+func TestMessageCapsSurviveRestart(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_DESTINATION_PER_HOUR=4", "LIMITS_DESTINATION_PER_DAY=4",
 			"MFA_GUARDED="+harness.GuardedKey+"="+harness.GuardedCode)
@@ -52,7 +52,7 @@ func TestMessageCaps(t *testing.T) {
 
 // A hundred logins of one account do not use up the codes of other accounts behind the same address. Starts
 // without any proof have a cap of their own.
-func TestMessagesOfOnePlace(t *testing.T) {
+func TestLoginsOfOneAccountLeaveOthersTheirCodes(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_IP_PER_HOUR=6", "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_DESTINATION_PER_HOUR=300",
 			"LIMITS_DESTINATION_PER_DAY=300", "LIMITS_USER_PER_DAY=300")

@@ -15,7 +15,7 @@ import (
 
 // A webhook of one user that accepts and never answers does not delay other users' wake-ups (D-EXT-06). It is
 // called one at a time, and suspended after three timeouts.
-func TestSlowWebhookDelaysNobody(t *testing.T) {
+func TestSlowWebhookDelaysNoOtherUser(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := harness.Patient(s).Start("PUSH_WEBHOOK_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")

@@ -21,7 +21,7 @@ var broadcastKills = map[string]int{"sqlite": 10, "postgres": 3}
 // The service is killed repeatedly while it sends an SMS and a notification to five hundred users. No user
 // gets it twice, and every user is counted. At most one window of items for each kill has an unknown result
 // (D-ADM-04, D-ADM-05).
-func TestFaultsBroadcast(t *testing.T) {
+func TestFaultsBroadcastSendsOnce(t *testing.T) {
 	var ids []string
 	for i := range broadcastMany {
 		ids = append(ids, fmt.Sprint("BULK", 1_000_001+i))

@@ -27,7 +27,7 @@ type outage struct {
 
 // During a database outage every request that needs it is refused with 503 and Retry-After within two seconds.
 // Within three seconds after its return all requests are served again, and no acknowledged change is lost.
-func TestDatabaseOutage(t *testing.T) {
+func TestDatabaseOutageRefusesAndRecovers(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{1, 3} {
 		for _, network := range []blackbox.Network{blackbox.Resets, blackbox.Stalls, blackbox.Loses} {
@@ -44,7 +44,7 @@ func TestDatabaseOutage(t *testing.T) {
 }
 
 // The same promises hold with a server that is stopped, killed or frozen.
-func TestDatabaseStops(t *testing.T) {
+func TestDatabaseServerStopRefusesAndRecovers(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{1, 3} {
 		for _, how := range []string{"killed", "frozen"} {

@@ -56,7 +56,7 @@ func overBy(all []admission) int {
 
 // A limit of N admits exactly N while nodes join, leave, freeze and are all replaced. When an owner is killed,
 // it admits at most the requests in flight beyond N.
-func TestFaultsLimits(t *testing.T) {
+func TestFaultsLimitsHoldWhileNodesChange(t *testing.T) {
 	for _, nodes := range []int{3, 5} {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
 			c := blackbox.NewSite(t, "postgres").

@@ -12,7 +12,7 @@ import (
 
 // Killed at any moment of its first start, the service comes up at the next one, with one set of keys and
 // seeds and with working logins.
-func TestKilledAtFirstStart(t *testing.T) {
+func TestKillDuringFirstStart(t *testing.T) {
 	t.Parallel()
 	for _, kind := range blackbox.Databases {
 		for round := range 6 {

@@ -19,7 +19,7 @@ import (
 
 // Harmful files are sent thirty-two at a time to every endpoint that stores files. Each is refused, no part of
 // them is stored, and the process grows by at most 100 MiB. A client that gets "busy" tries again.
-func TestFaultsHostile(t *testing.T) {
+func TestFaultsHostileFilesAreRefused(t *testing.T) {
 	const (
 		senders = 32
 		most    = 100 << 20

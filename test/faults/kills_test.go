@@ -26,7 +26,7 @@ const (
 // Killed at any moment under load, the service knows every acknowledged step. It knows the started challenges,
 // the count of wrong values, the valid code, the completed methods, the outcome and the ended sessions. A step
 // that was under way happened once or not at all.
-func TestKillLosesNothing(t *testing.T) {
+func TestKillLosesNoAcknowledgedStep(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -15,13 +15,13 @@ import (
 // everyFault makes other tests run all their faults, too.
 const everyFault = true
 
-// The faults of TestClusterFaults on a cluster of five.
-func TestFaultsProcesses(t *testing.T) { everything(t, 5, 8) }
+// The faults of TestClusterKeepsAcknowledgedSteps on a cluster of five.
+func TestFaultsProcessesOnFiveNodes(t *testing.T) { everything(t, 5, 8) }
 
 // A node is cut off from the others while clients still reach it. It serves no request for keys that the
 // others may own by then, and rejoins the cluster after the network recovers. The cut causes no errors:
 // connections stay open, and packets are lost.
-func TestFaultsPartition(t *testing.T) {
+func TestFaultsNetworkSplit(t *testing.T) {
 	for _, nodes := range []int{3, 5} {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
 			net := blackbox.NewNet(t)
@@ -51,7 +51,7 @@ func TestFaultsPartition(t *testing.T) {
 
 // The owner of a mailing to ten thousand users is killed 25 times, and other nodes are drained, while new
 // nodes join.
-func TestFaultsMailing(t *testing.T) {
+func TestFaultsMailingSurvivesKills(t *testing.T) {
 	const recipients, kills = 10_000, 25
 	t.Parallel()
 	c, m := harness.ClusterMails(t, recipients, 5*time.Millisecond)

@@ -134,7 +134,7 @@ func (c *caravan) turned() (n int, worst time.Duration) {
 // Nodes join, leave, are killed and freeze while clients work. Every node knows every acknowledged step. No
 // step counts twice and no login makes two sessions. Every client finds a node that serves it, and two
 // activations of one identity never act at the same time.
-func TestClusterFaults(t *testing.T) {
+func TestClusterKeepsAcknowledgedSteps(t *testing.T) {
 	t.Parallel()
 	everything(t, 3, 6)
 }
@@ -270,7 +270,7 @@ func everything(t *testing.T, nodes, travellers int) {
 // A session, or a key with its tokens, that ended while a node was frozen is refused by that node from its
 // first answer on. The same holds for requests that arrived during the freeze. The other nodes refuse it
 // within a second.
-func TestClusterFrozenNodeKnows(t *testing.T) {
+func TestClusterFrozenNodeRefusesEndedSession(t *testing.T) {
 	t.Parallel()
 	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false")
 	frozen, other, third := c.Nodes[0], c.Nodes[1], c.Nodes[2]

@@ -62,7 +62,7 @@ func stumble(nodes []*blackbox.Node) (end func()) {
 
 // While every node freezes for a part of every second, a limit is never exceeded, and admits at most one
 // request in a hundred too few. A client that gets no answer for a second, or a 503, tries the next node.
-func TestFaultsLimitsOfNodesThatStandStill(t *testing.T) {
+func TestFaultsLimitsHoldWhileNodesFreeze(t *testing.T) {
 	for name, begin := range map[string]func(t *testing.T, nodes []*blackbox.Node) (end func()){
 		"stopped": func(_ *testing.T, nodes []*blackbox.Node) func() { return stumble(nodes) },
 		"throttled": func(t *testing.T, nodes []*blackbox.Node) func() {
@@ -112,7 +112,7 @@ func TestFaultsLimitsOfNodesThatStandStill(t *testing.T) {
 // On a machine with half a processor for three nodes under load, every answer is correct, or is 503 with a
 // Retry-After. No member is removed for being slow, and within a second after the processors are back every
 // node serves as before.
-func TestFaultsStarvedMachine(t *testing.T) {
+func TestFaultsStarvedMachineKeepsMembers(t *testing.T) {
 	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	var tokens []blackbox.Headers
 	for range 6 {

@@ -46,7 +46,7 @@ type archive struct {
 // Four clients upload documents and public pictures while the service is killed repeatedly. After every
 // restart each row has its bytes, and every acknowledged file is present. In the end the sweeper leaves no
 // bytes without a row. Pictures have no row: each stored picture is complete.
-func TestFaultsUploads(t *testing.T) {
+func TestFaultsUploadsKeepAcknowledgedFiles(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -15,7 +15,7 @@ import (
 
 // A limit of N admits exactly N, also for concurrent requests, and reports when to retry. A retry at that time
 // is admitted (REQ-WAF-12, 19, D-WAF-04, 10).
-func TestFirewallLimit(t *testing.T) {
+func TestFirewallLimitIsExact(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		boss := harness.Admin(t, s, n)
@@ -72,7 +72,7 @@ func TestFirewallLimit(t *testing.T) {
 }
 
 // Precedence, resources, status and a restart of the node, from outside (REQ-WAF-09…11, 16, D-WAF-08, 12).
-func TestFirewallRules(t *testing.T) {
+func TestFirewallRulePrecedence(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		boss := harness.Admin(t, s, n)
@@ -165,7 +165,7 @@ func TestFirewallRules(t *testing.T) {
 
 // Rules that one node or the command line writes apply on another node within a second (REQ-WAF-16). With
 // explain and disable, operators can recover from a rule that blocks them.
-func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
+func TestFirewallRulesReachOtherNodes(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		boss := harness.Admin(t, s, n)

@@ -12,7 +12,7 @@ import (
 )
 
 // Every answer carries the required headers and does not reveal the software behind it.
-func TestAnswersCarryTheirHeaders(t *testing.T) {
+func TestAnswersCarrySecurityHeaders(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		for name, a := range map[string]blackbox.Answer{
@@ -65,7 +65,7 @@ func TestAnswersCarryTheirHeaders(t *testing.T) {
 
 // JSON is parsed strictly (SEC-40): a body that two parsers might read differently is refused, and no text
 // causes a database error.
-func TestStrictBodies(t *testing.T) {
+func TestAmbiguousJSONIsRefused(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -144,7 +144,7 @@ func TestStrictBodies(t *testing.T) {
 
 // A login of an unknown user, with a wrong password or of an inactive user gets the same answer (D-AUTH-01,
 // D-GEN-14).
-func TestOneAnswerToWrongLogins(t *testing.T) {
+func TestFailedLoginsGetTheSameAnswer(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		active, passive := s.AddUser("user"), s.AddUser("user")
@@ -171,7 +171,7 @@ func TestOneAnswerToWrongLogins(t *testing.T) {
 
 // The pages of development mode answer only this machine, and no page of another origin can read them through
 // its browser.
-func TestDevelopmentPages(t *testing.T) {
+func TestDevelopmentPagesAnswerOnlyThisMachine(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()
@@ -220,7 +220,7 @@ func TestDevelopmentPages(t *testing.T) {
 }
 
 // Messages are sent in the requested language (D-GEN-16).
-func TestLettersInThreeLanguages(t *testing.T) {
+func TestMessagesInRequestedLanguage(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -244,7 +244,7 @@ func TestLettersInThreeLanguages(t *testing.T) {
 }
 
 // Browsers on listed origins may use the service; others may not (D-GEN-20).
-func TestCORS(t *testing.T) {
+func TestCORSAllowsListedOrigins(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("HTTP_CORS_ORIGINS=https://app.example.test")
 	n := s.Start()

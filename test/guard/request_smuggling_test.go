@@ -14,7 +14,7 @@ import (
 
 // Messages that a proxy might read differently are refused, and a request that is hidden behind one is not
 // served (SEC-31, SEC-34).
-func TestFraming(t *testing.T) {
+func TestAmbiguousFramingIsRefused(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start()
 	const hidden = "GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -92,7 +92,7 @@ func TestFraming(t *testing.T) {
 }
 
 // Clients that send a byte now and then are disconnected, and other clients do not notice them.
-func TestSlowClients(t *testing.T) {
+func TestSlowClientsAreDisconnected(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=1s")
 	var conns []net.Conn
@@ -141,7 +141,7 @@ func TestSlowClients(t *testing.T) {
 
 // The service closes a connection without a word if nothing was sent. It answers with a problem to half a
 // request, to a body that is too large and complete, and to one connection too many.
-func TestEndsOfConnections(t *testing.T) {
+func TestConnectionCloseResponses(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=2s", "HTTP_MAX_CONNECTIONS=16")
 	open := func() net.Conn {
@@ -214,7 +214,7 @@ func TestEndsOfConnections(t *testing.T) {
 }
 
 // One address has at most the configured number of connections; other addresses are not affected.
-func TestConnectionsOfOneAddress(t *testing.T) {
+func TestConnectionsPerAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_MAX_CONNECTIONS_PER_IP=2")
 	ask := func(ip string) string {

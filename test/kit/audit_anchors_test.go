@@ -15,7 +15,7 @@ import (
 
 // Checkpoints of the audit trail leave the database: in the log, and signed to an address. A kept checkpoint
 // reveals rows that were deleted together with their checkpoints (D-EXT-03).
-func TestAuditAnchors(t *testing.T) {
+func TestAuditAnchorsRevealDeletedRows(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		type anchor struct {
 			Counter int64

@@ -47,7 +47,7 @@ func TestRefusalsAreAudited(t *testing.T) {
 
 // An administrator reads the audit by filters and in pages, newest first (D-EXT-01, D-EXT-03, D-GEN-11). A row
 // names the actor, the target, the client's address and the result.
-func TestAuditList(t *testing.T) {
+func TestAuditListFiltersAndPages(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		began := time.Now().Add(-time.Second)
 		n := s.Start()

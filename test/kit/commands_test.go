@@ -14,7 +14,7 @@ import (
 )
 
 // Every command prints its help without any settings.
-func TestHelp(t *testing.T) {
+func TestHelpNeedsNoSettings(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestHelp(t *testing.T) {
 
 // An invalid command line or invalid settings exit with 2. All errors are listed at once, before anything
 // opens.
-func TestFaultsOfSettings(t *testing.T) {
+func TestInvalidSettingsAreAllListed(t *testing.T) {
 	t.Parallel()
 	yaml := filepath.Join(t.TempDir(), "castellan.yaml")
 	if err := os.WriteFile(yaml, []byte("http:\n  adr: 127.0.0.1:1\nmfa:\n  max_open: many\n"), 0o600); err != nil {
@@ -133,7 +133,7 @@ func TestFaultsOfSettings(t *testing.T) {
 
 // The effective settings are listed completely, with explanation and source, and without a secret. The layers
 // apply in order.
-func TestConfigCommand(t *testing.T) {
+func TestConfigCommandShowsSourcesAndNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	file := filepath.Join(t.TempDir(), "castellan.yaml")
@@ -179,7 +179,7 @@ func TestConfigCommand(t *testing.T) {
 }
 
 // Migrations are applied once, by the first process.
-func TestMigrateSideBySide(t *testing.T) {
+func TestConcurrentMigrationsApplyOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Empty()
 		got := make([]blackbox.Output, 4)
@@ -208,7 +208,7 @@ func TestMigrateSideBySide(t *testing.T) {
 }
 
 // A used address stops the start with a message, and leaves nothing half open.
-func TestAddressInUse(t *testing.T) {
+func TestAddressInUseStopsStart(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -228,7 +228,7 @@ func TestAddressInUse(t *testing.T) {
 }
 
 // Audit verify names the first row that was tampered with (D-EXT-03).
-func TestAuditVerify(t *testing.T) {
+func TestAuditVerifyNamesTamperedRow(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss := harness.Admin(t, s, n)
@@ -259,7 +259,7 @@ func TestAuditVerify(t *testing.T) {
 
 // A start waits for a database that does not answer yet, because both may be started together. A missing
 // database stops it.
-func TestDatabaseThatComesLater(t *testing.T) {
+func TestDatabaseIsAwaitedAtStart(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")
 	proxy := s.Behind()

@@ -91,7 +91,7 @@ type panel struct {
 }
 
 // The dashboard can be imported unchanged, and uses existing metrics only.
-func TestDashboard(t *testing.T) {
+func TestDashboardUsesExportedMetrics(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/grafana/castellan.json")
 	if err != nil {
@@ -166,7 +166,7 @@ func TestDashboard(t *testing.T) {
 }
 
 // The alerting rules are complete, and use existing metrics only.
-func TestAlerts(t *testing.T) {
+func TestAlertsUseExportedMetrics(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../deploy/prometheus/alerts.yaml")
 	if err != nil {

@@ -133,7 +133,7 @@ var stayEmpty = map[string]string{
 
 // Every state occurs, the ledger verifies, every list of the back office shows rows, the printed accounts can
 // log in, and a second run is refused.
-func TestDemo(t *testing.T) {
+func TestDemoFillsEveryList(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		run := []string{"demo", "--users", "300", "--now", "2026-10-31", "--password", harness.DemoPassword}
 		got := s.Command("", run...)
@@ -275,7 +275,7 @@ func digest(t *testing.T, s *blackbox.Site) (of map[string]string) {
 // A killed run continues when the command is repeated, and produces the rows of an uninterrupted run. On
 // PostgreSQL its transactions are also ended twice, as happens to a long computation. A run with other options
 // is refused meanwhile.
-func TestDemoGoesOn(t *testing.T) {
+func TestDemoContinuesAfterKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		whole := blackbox.NewSite(t, s.Kind)
 		if got := whole.Command("", "demo", "--users", "1100", "--now", "2026-10-31"); got.Code != 0 {
@@ -324,7 +324,7 @@ func endTwice(t *testing.T, s *blackbox.Site, run *blackbox.Node) {
 }
 
 // The command changes nothing in a database with users, or with contradictory options.
-func TestDemoRefuses(t *testing.T) {
+func TestDemoRefusesUsedDatabase(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.AddUser("user")
 		for _, c := range []struct {

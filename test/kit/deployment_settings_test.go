@@ -16,7 +16,7 @@ import (
 )
 
 // The settings in the files for operators exist, and are valid together.
-func TestDeployedSettings(t *testing.T) {
+func TestDeploymentSettingsAreValid(t *testing.T) {
 	place := strings.NewReplacer("$(POD_IP)", "10.0.0.1", "${POSTGRES_PASSWORD:?set it in .env}", "secret")
 	fallback := regexp.MustCompile(`\$\{[A-Z_]+:-([^}]*)\}`)
 	value := func(s string) string { return fallback.ReplaceAllString(place.Replace(s), "$1") }
@@ -72,7 +72,7 @@ func TestDeployedSettings(t *testing.T) {
 }
 
 // References between the objects of the Kubernetes manifests resolve.
-func TestManifestsFitTogether(t *testing.T) {
+func TestManifestReferencesResolve(t *testing.T) {
 	kinds := map[string]map[string]any{}
 	for _, doc := range documents(t, "../../deploy/kubernetes/castellan.yaml") {
 		name := doc["kind"].(string) + "/" + doc["metadata"].(map[string]any)["name"].(string)

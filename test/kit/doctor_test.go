@@ -29,7 +29,7 @@ func (o doctorOutput) keys(severity string) (keys []string) {
 
 // The command checks a missing, a migrated and a serving database, writes nothing, and fails in production
 // mode only. The endpoint and the start's log show the same findings.
-func TestDoctor(t *testing.T) {
+func TestDoctorReportsFindings(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Empty()
 		development := s.Command("", "doctor")
@@ -94,7 +94,7 @@ func logged(text string) string {
 }
 
 // Administrators see the findings of the node, and live checks on request.
-func TestSetupEndpoint(t *testing.T) {
+func TestSetupEndpointReportsFindings(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()

@@ -92,9 +92,9 @@ func (s described) beyond() (out []any) {
 // noRecord is the id of a record that does not exist.
 const noRecord = "01JD3X4Q7V0S8D4T2M6B9N1ZKA"
 
-// TestBoundsOfTheDocument checks that the service refuses values that the document forbids, and names the
+// TestDocumentBoundsAreEnforced checks that the service refuses values that the document forbids, and names the
 // field. The bounds of a field are those that the domain checks.
-func TestBoundsOfTheDocument(t *testing.T) {
+func TestDocumentBoundsAreEnforced(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "openapi.json"))
 	if err != nil {

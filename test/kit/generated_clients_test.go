@@ -10,8 +10,7 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// TestGeneratedClients checks that clients generated from the published document compile, and that a program
-// of an integrator logs in and out with each.
+// Clients generated from the published document compile, and a program of an integrator logs in and out with each.
 func TestGeneratedClients(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")

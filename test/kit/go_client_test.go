@@ -32,7 +32,7 @@ func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Package client logs in by each factor, with and without the socket, and repeats only requests that are safe
 // to repeat.
-func TestGoClient(t *testing.T) {
+func TestGoClientLogsInByEveryFactor(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		ctx, n, link := t.Context(), s.Start(), &losing{}
 		demo := s.Seeded("user")

@@ -13,7 +13,7 @@ import (
 // A leaked hashing key is replaced under a running service. The key of Web Push and identity numbers use the
 // new one. Codes and client keys that were made before stay valid, and the command prints until when
 // (D-EXT-04).
-func TestReplaceHashingKey(t *testing.T) {
+func TestHashingKeyReplacementKeepsCodesValid(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")

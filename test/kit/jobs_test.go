@@ -11,7 +11,7 @@ import (
 
 // A mailing continues on another node when its owner is killed (15 s) or drains (1 s), and sends no mail
 // twice.
-func TestJobMoves(t *testing.T) {
+func TestMailingMovesToAnotherNode(t *testing.T) {
 	t.Parallel()
 	c, m := harness.ClusterMails(t, 250, 40*time.Millisecond)
 	m.Moves(harness.Within(5), "the first mail")
@@ -30,7 +30,7 @@ func TestJobMoves(t *testing.T) {
 
 // The job commands, for a job that is cancelled while it sends, and for one that fails because the mail server
 // is down.
-func TestJobCommands(t *testing.T) {
+func TestJobCommandsCancelAndRetry(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		box := s.Relay()
 		n := s.Start()

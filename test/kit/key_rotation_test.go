@@ -38,7 +38,7 @@ func kids(t *testing.T, n *blackbox.Node) (all []string) {
 
 // The signing key is rotated under a running service. The new key is published at once and signs ten seconds
 // later. Tokens of the old one stay valid (D-AUTH-01).
-func TestRotateSigningKey(t *testing.T) {
+func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -100,7 +100,7 @@ func TestRotateSigningKey(t *testing.T) {
 }
 
 // Sealing, hashing and master keys are rotated while challenges are open, without an effect on them.
-func TestRotateOtherKeys(t *testing.T) {
+func TestKeyRotationKeepsOpenChallenges(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -134,7 +134,7 @@ func TestRotateOtherKeys(t *testing.T) {
 }
 
 // If keys exist, a missing or wrong master file stops the start, and the file is never overwritten (D-EXT-04).
-func TestMasterFile(t *testing.T) {
+func TestMissingMasterFileStopsStart(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Start().Stop()
 		file := filepath.Join(s.Dir, "master.key")

@@ -12,7 +12,7 @@ import (
 
 // The program prints the licences of every linked module, each in the linked version, and the image contains
 // the same file.
-func TestLicenses(t *testing.T) {
+func TestLicensesCoverEveryLinkedModule(t *testing.T) {
 	t.Parallel()
 	const format = "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}"
 	list := exec.Command("go", "list", "-deps", "-f", format, "../../cmd/castellan")

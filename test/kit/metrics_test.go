@@ -17,7 +17,7 @@ import (
 )
 
 // All metrics follow the conventions of Prometheus, and count events correctly.
-func TestMetrics(t *testing.T) {
+func TestMetricsFollowConventionsAndCount(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		addr := porttest.Free(t)
 		n := s.Start("METRICS_ADDR="+addr, "MFA_CHALLENGE_ATTEMPTS=3")
@@ -82,7 +82,7 @@ func TestMetrics(t *testing.T) {
 }
 
 // Values that clients invent create no series: paths, methods, queries, ids in a path, headers.
-func TestHostilePathsMakeNoSeries(t *testing.T) {
+func TestClientValuesCreateNoMetricSeries(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	addr := porttest.Free(t)

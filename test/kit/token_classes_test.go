@@ -108,7 +108,7 @@ func jwks(t *testing.T, n *blackbox.Node) []jwk {
 
 // Every class of token at every endpoint of the table (SEC-19, SEC-20, SEC-24, D-AUTH-01). The required class
 // passes, a user without the role gets 403, and any other token gets 401.
-func TestTokenMatrix(t *testing.T) {
+func TestEveryEndpointAcceptsOnlyItsTokenClass(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		// Tokens that were once valid: of another tenant and issuer with the same keys, and with a short
 		// lifetime.
@@ -229,7 +229,7 @@ func TestTokenMatrix(t *testing.T) {
 }
 
 // The socket is refused before the upgrade, with the usual problem document (D-SOCK-01, REQ-SOCK-01).
-func TestSocketRefusals(t *testing.T) {
+func TestSocketIsRefusedBeforeUpgrade(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_CORS_ORIGINS=https://app.example.test")
 		n := s.Start()

@@ -118,7 +118,7 @@ func traceparent(n int) (header, id string) {
 
 // A login is one trace: the request, the calls of its actors on any node, and the commits (W3C trace context,
 // OTLP over HTTP). The trace contains no personal data.
-func TestTraces(t *testing.T) {
+func TestLoginIsOneTrace(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
 	s := blackbox.NewSite(t, "postgres").
@@ -216,7 +216,7 @@ func TestTraces(t *testing.T) {
 }
 
 // A collector that is down, or never answers, neither fails nor delays a request, and is reported once.
-func TestCollectorIsAway(t *testing.T) {
+func TestMissingCollectorDelaysNoRequest(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
 	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))

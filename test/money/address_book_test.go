@@ -27,7 +27,7 @@ type addressOutcome struct {
 
 // Configuration alone adds a second factor before an addition, and a waiting time after it (D-2FA-28). The
 // address is in the book once the challenge is complete, and the rules are checked at that moment.
-func TestAddressBookBehindAChallenge(t *testing.T) {
+func TestAddressBookAdditionRequiresChallenge(t *testing.T) {
 	const btc = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("MFA_GUARDED=POST "+harness.AddressesPath+"=WITHDRAWAL_ADDRESS_ADD", "ADDRESSBOOK_WAITING_TIME=24h")
@@ -89,7 +89,7 @@ func TestAddressBookBehindAChallenge(t *testing.T) {
 
 // A snapshot that follows the change feed decides which currencies may be withdrawn. An address that was saved
 // before stays listed, and may be renamed.
-func TestAddressBookFollowsTheCurrencies(t *testing.T) {
+func TestAddressBookFollowsCurrencyChanges(t *testing.T) {
 	const trx, next = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7"
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("ADDRESSBOOK_ADDRESS_RULES=SOL=^S[a-z]+$")

@@ -17,7 +17,7 @@ const adjusters = 64
 // Of sixty-four concurrent equal adjustments one is booked, and all get its answer. Of sixty-four different
 // ones with the same uniqueId one is booked, and the others are refused with code 1. A kill and a repetition
 // of all requests do not change this.
-func TestFaultsAdjustOnce(t *testing.T) {
+func TestFaultsAdjustmentIsBookedOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		b := newBank(t, s)
 		before := b.Count("transfer")

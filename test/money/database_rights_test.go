@@ -14,7 +14,7 @@ import (
 
 // The service runs with the database rights that docs/ledger.md grants. With those, a transfer, an account or
 // an audit row can be neither changed nor removed.
-func TestTheServiceNeedsFewRights(t *testing.T) {
+func TestServiceRunsWithMinimalDatabaseRights(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/ledger.md")
 	block := regexp.MustCompile("(?s)```sql\n(.*?)```").FindSubmatch(text)

@@ -65,7 +65,7 @@ func (b *books) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 // Sixty-four concurrent requests to three nodes for one period create one job. Its CSV and its JSON exist
 // once, with unchanged bytes, whenever a node is killed: during the requests, when the job starts, and while
 // it delivers (D-ADM-01).
-func TestFaultsJournal(t *testing.T) {
+func TestFaultsJournalIsCreatedOnce(t *testing.T) {
 	s := blackbox.NewSite(t, "postgres")
 	b := &books{t: t, folder: t.TempDir(), posted: map[string][][]byte{}, asked: make(chan string, 1)}
 	other := httptest.NewServer(b)

@@ -18,7 +18,7 @@ import (
 // Thirty-two clients move money of three users and one treasury, by the service and by a second process, which
 // are killed repeatedly. The ledger verifies after every restart. Every acknowledged operation is booked once,
 // no unrequested one is booked, and no balance is ever negative.
-func TestFaultsMoney(t *testing.T) {
+func TestFaultsMoneyIsNeverLostOrCreated(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))

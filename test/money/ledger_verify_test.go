@@ -8,7 +8,7 @@ import (
 )
 
 // Ledger verify names the first fault that was inserted directly into the database.
-func TestLedgerVerify(t *testing.T) {
+func TestLedgerVerifyNamesFirstFault(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Start().Stop()
 		verify := func() blackbox.Output { t.Helper(); return s.Command("", "ledger", "verify") }

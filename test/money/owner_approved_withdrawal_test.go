@@ -118,7 +118,7 @@ func TestOwnerApprovesWithdrawal(t *testing.T) {
 
 // An administrator's request to resume or cancel a withdrawal takes effect once, when a second person approves
 // it.
-func TestSecondPersonMovesWithdrawal(t *testing.T) {
+func TestWithdrawalResumeAndCancelNeedSecondPerson(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := newVault(t, s)
 		path := func(id, way string) string { return "/admin/withdrawals/" + id + "/" + way }

@@ -19,7 +19,7 @@ import (
 
 // Nodes read each slot once, from an exchange that verifies signatures and from a file. A failing account does
 // not affect the others, and no key is stored.
-func TestBalancesArrive(t *testing.T) {
+func TestProviderBalancesAreReadOncePerSlot(t *testing.T) {
 	t.Parallel()
 	for kind, start := range map[string]func(*blackbox.Site, []string) []*blackbox.Node{
 		"sqlite": func(s *blackbox.Site, settings []string) []*blackbox.Node {

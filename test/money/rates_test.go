@@ -16,7 +16,7 @@ import (
 
 // castellan rates import (D-CUR-07): all or nothing, with the number of an invalid line; the same file can be
 // repeated.
-func TestRatesImport(t *testing.T) {
+func TestRatesImportIsAllOrNothing(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		file := filepath.Join(t.TempDir(), "rates.csv")
 		run := func(code int, text string, want ...string) {
@@ -52,7 +52,7 @@ func TestRatesImport(t *testing.T) {
 }
 
 // Several nodes fetch the rates of a slot once, store them, and serve them to a scheduled client.
-func TestRatesArrive(t *testing.T) {
+func TestRatesAreFetchedOncePerSlot(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")
 	var asked atomic.Int64

@@ -15,7 +15,7 @@ import (
 
 // The whole business of a platform on an empty database in production mode, without SQL, demo data or
 // development pages. On PostgreSQL three nodes serve, and requests alternate between them.
-func TestStory(t *testing.T) {
+func TestPlatformFromFirstStartToWithdrawal(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, site *blackbox.Site) {
 		s := newStory(t, site)
 		if site.Kind == "postgres" {

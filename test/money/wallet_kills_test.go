@@ -25,7 +25,7 @@ import (
 // The service and the wallet are killed at random during deposits and withdrawals. Answers are lost, the hot
 // wallet is sometimes empty, and the wallet refuses some withdrawals. In the end the chain, the ledger and the
 // queue agree: no amount is lost, doubled or still on hold.
-func TestFaultsWallet(t *testing.T) {
+func TestFaultsWalletAndLedgerAgreeAfterKills(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		x := newExchange(t, s)
 		var clients, killer sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 
 // The user that a pending request names is checked for the approver as for the requester, and for both with
 // the current permissions (D-AUTH-03, D-EXT-08).
-func TestFourEyesJudgeTheNamedUser(t *testing.T) {
+func TestFourEyesCheckTheNamedUser(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		const rolesPath = "/admin/user-roles"
 		d := harness.NewCounter(t, s)

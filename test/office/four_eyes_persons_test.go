@@ -12,7 +12,7 @@ import (
 
 // An account with one of the requester's devices does not count as another person. An account without the
 // permission for the endpoint cannot decide. A device of the approver's own approves by its signature.
-func TestFourEyesAnotherPerson(t *testing.T) {
+func TestFourEyesNeedAnotherPerson(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		own := harness.Enroll(t, d.Node, d.Asker, d.Boss["x-auth"], "ES256", "")
@@ -60,7 +60,7 @@ func TestFourEyesAnotherPerson(t *testing.T) {
 }
 
 // An approval fails if the requester has lost the permission, or if the change is no longer possible.
-func TestFourEyesFail(t *testing.T) {
+func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		clerk := s.AddUser("user")
@@ -112,7 +112,7 @@ func TestFourEyesFail(t *testing.T) {
 }
 
 // A request that is not approved in time expires, even if an approval was started before.
-func TestFourEyesExpire(t *testing.T) {
+func TestFourEyesRequestExpires(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s, "MFA_FOUR_EYES_TTL=8s")
 		id := d.Adjust(t, d.Boss)
@@ -139,7 +139,7 @@ func TestFourEyesExpire(t *testing.T) {
 
 // Every change of permissions can require a second person, in addition to its own challenge. The request
 // describes the change in words.
-func TestFourEyesOfAdministration(t *testing.T) {
+func TestFourEyesGuardPermissionChanges(t *testing.T) {
 	bodies := [][3]string{
 		{"POST /admin/roles", `{"code":"clerk","name":"Clerk"}`, "ROLE_ADD clerk: name Clerk"},
 		{"POST /admin/user-roles", `{"userId":"$USER","roleCode":"admin"}`, "of $USER: role admin"},

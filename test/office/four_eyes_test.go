@@ -16,7 +16,7 @@ import (
 )
 
 // An adjustment waits for a second person, whose approval executes it once and exactly as requested.
-func TestFourEyes(t *testing.T) {
+func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		body := d.Adjustment("C", "0.25")
@@ -123,7 +123,7 @@ func sortedKeys(t *testing.T, object []byte) (names []string) {
 
 // Two hundred approvals arrive at once, from ten people and on two nodes if the database supports two. One
 // executes the request, and only its approver gets the success.
-func TestFourEyesOnce(t *testing.T) {
+func TestFourEyesExecuteOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		const people = 10
 		d := harness.NewCounter(t, s)

@@ -31,7 +31,7 @@ func TestCorporateApplications(t *testing.T) {
 
 // An account for a company's user cannot be used until an administrator enters its owner's contact data and
 // the owner resets the password. No message goes to its placeholder (D-COR-02, D-COR-03).
-func TestAccountForACompany(t *testing.T) {
+func TestCompanyAccountWaitsForOwner(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		ctx, n := t.Context(), s.Start("CORPORATE_DEFAULT_PASSWORD=the first password")
 		c, err := client.New(n.URL)
