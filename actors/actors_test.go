@@ -106,7 +106,7 @@ func TestTwoHundredRightAnswers(t *testing.T) {
 	}
 	wg.Wait()
 	if told != 200 || w.effects != 1 {
-		t.Errorf("%d were told, %d effects", told, w.effects)
+		t.Errorf("%d got the outcome, %d effects", told, w.effects)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestExpiryPublishesTheEnd(t *testing.T) {
 		_, err := w.engine.Result(t.Context(), c.ID, 30*time.Second)
 		expect(t, err, fault.ChallengeExpired)
 		if waited := time.Since(start); waited != 20*time.Second {
-			t.Errorf("the waiter was told after %v, want 20 s", waited)
+			t.Errorf("the waiter got the answer after %v, want 20 s", waited)
 		}
 		synctest.Wait()
 		if len(w.news) != 1 || !w.news[0].Gone {

@@ -63,7 +63,7 @@ func TestOneStepTwoHundredChallenges(t *testing.T) {
 		b, err := persistence.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		// Every reported wrong value is counted. On a slow machine a caller may have left before the report.
 		if err != nil || len(b.TOTP) < codes[fault.OTPInvalid] || len(b.TOTP) > 10 {
-			t.Errorf("%d wrong values are counted and %d were told, %v", len(b.TOTP), codes[fault.OTPInvalid], err)
+			t.Errorf("%d wrong values are counted and %d were reported, %v", len(b.TOTP), codes[fault.OTPInvalid], err)
 		}
 	})
 }

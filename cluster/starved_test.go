@@ -50,7 +50,7 @@ func TestEvictedAndBackMovesNothing(t *testing.T) {
 	for range 5 {
 		(*events)(a.membership).NotifyLeave(said)
 		seen := a.membership.rebuilds.Load()
-		until(t, "the ring is made anew", func() bool { return a.membership.rebuilds.Load() > seen+1 })
+		until(t, "the ring is rebuilt", func() bool { return a.membership.rebuilds.Load() > seen+1 })
 		(*events)(a.membership).NotifyJoin(said)
 		for _, id := range ids {
 			if got, err := tell(t.Context(), a, id, ""); err != nil || got != b.Address() {

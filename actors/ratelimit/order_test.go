@@ -196,7 +196,7 @@ func (h *history) freeze() {
 		h.say(other, "sees", view)
 		h.w.see(view, other)
 		if h.rng.IntN(2) == 0 {
-			h.say(other, "drops what stands in rows")
+			h.say(other, "drops state in rows")
 			h.w.see(view, other) // it learns of that, too
 		}
 	}

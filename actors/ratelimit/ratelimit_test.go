@@ -211,7 +211,7 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 				t.Fatal(err)
 			}
 			if stands[0].Used != 40 || stands[1].Used != 4 {
-				t.Errorf("%s: what was refused counts: %+v", id, stands)
+				t.Errorf("%s: a refused request counts: %+v", id, stands)
 			}
 		}
 	})

@@ -168,7 +168,7 @@ func TestUserProfileIsCurrent(t *testing.T) {
 		n.Complete(t, f, f.Method(t, "TOTP"), harness.NewAuthenticator(t, set.ExecResult.Data.Base32).Next(t)).Is(t, 200, "")
 		shows(token, false, false)
 		if got := s.Command("", "user", "withdrawals", "nobody@example.test", "allow"); got.Code != 1 {
-			t.Errorf("nobody's: exit %d", got.Code)
+			t.Errorf("unknown user: exit %d", got.Code)
 		}
 		blackbox.Until(t, harness.Within(5), "two audit rows", func() bool {
 			return s.Count("audit WHERE action = 'USER_WITHDRAWALS' AND user_id = $1", me.ID) == 2

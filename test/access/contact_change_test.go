@@ -21,7 +21,7 @@ func TestContactChangeEndsSessions(t *testing.T) {
 		}
 		toldAll := func(want map[string]int) {
 			t.Helper()
-			blackbox.Until(t, harness.Within(10), "old and new are told", func() bool {
+			blackbox.Until(t, harness.Within(10), "old and new are notified", func() bool {
 				for to, count := range want {
 					if told(to) != count {
 						return false

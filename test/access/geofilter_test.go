@@ -254,7 +254,7 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		}
 		if got := s.Command("", "user", "clear-geofilter", "nobody"); got.Code != 1 ||
 			!strings.Contains(got.ErrOut, "no account") {
-			t.Errorf("nobody: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+			t.Errorf("unknown user: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}
 		n.Stop() // flushes the audit
 		if s.Count("audit WHERE action = 'DENIED' AND detail LIKE 'GEO_BLOCKED%'") == 0 ||

@@ -65,7 +65,7 @@ func TestConcurrentPasswordChangesUseBoundedMemory(t *testing.T) {
 		}
 		wg.Wait()
 		rise, most := n.PeakMemory()-before, slots*memoryKiB<<10+callers*besides+heap
-		t.Logf("%d served, %d told to come back; %d MiB more", served, refused, rise>>20)
+		t.Logf("%d served, %d asked to retry; %d MiB more", served, refused, rise>>20)
 		if rise > most {
 			t.Errorf("the node took %d bytes, want at most %d", rise, most)
 		}

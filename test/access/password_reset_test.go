@@ -53,7 +53,7 @@ func TestPasswordReset(t *testing.T) {
 		update("yet-another-lantern").Is(t, 401, "TOKEN_REVOKED")
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 401, "INVALID_CREDENTIALS")
 		demo.Password = "another-lantern-orchard"
-		blackbox.Until(t, harness.Within(10), "told by mail", func() bool {
+		blackbox.Until(t, harness.Within(10), "notified by mail", func() bool {
 			for _, l := range n.Letters(t, demo.Mail) {
 				if l.Subject == "Your Castellan password was changed" {
 					return true

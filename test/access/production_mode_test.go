@@ -34,7 +34,7 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 			}
 		}
 		if got := s.Count("users"); got != 0 {
-			t.Errorf("%d accounts that nobody made", got)
+			t.Errorf("%d unexpected accounts", got)
 		}
 		if _, err := os.Stat(filepath.Join(s.Dir, "dev-login.txt")); err == nil {
 			t.Error("there are logins of development mode")
@@ -220,7 +220,7 @@ func TestWrongPasswordsLockAccountByPlace(t *testing.T) {
 		from(user, "203.0.113.7").Is(t, 200, "")
 		if got := s.Command("", "user", "unlock", "nobody@example.test"); got.Code != 1 ||
 			!strings.Contains(got.ErrOut, "no account") {
-			t.Errorf("user unlock of nobody: exit %d, %s", got.Code, got.ErrOut)
+			t.Errorf("unlock of an unknown user: exit %d, %s", got.Code, got.ErrOut)
 		}
 
 		// A peer that is no trusted proxy counts by its own address.
@@ -251,7 +251,7 @@ func TestHundredWrongPasswordsLockAccountForStrangers(t *testing.T) {
 		}
 		from(user.Password, "198.51.100.99").Is(t, 429, "RATE_LIMITED")
 		from(user.Password, "203.0.113.1").Is(t, 200, "")
-		blackbox.Until(t, harness.Within(10), "told by mail", func() bool {
+		blackbox.Until(t, harness.Within(10), "notified by mail", func() bool {
 			return slices.ContainsFunc(n.Letters(t, user.Mail), func(l blackbox.Letter) bool {
 				return l.Subject == "Your Castellan account is under attack"
 			})

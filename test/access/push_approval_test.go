@@ -32,7 +32,7 @@ func TestPushApprovalAndDenial(t *testing.T) {
 		if text := string(got.Body); !strings.Contains(text, `"execResult":{"success":true}`) ||
 			strings.Contains(text, "sessionKey") ||
 			got.Header.Get("x-auth")+got.Header.Get("ot-auth") != "" {
-			t.Errorf("the device is told %s, headers %v", got, got.Header)
+			t.Errorf("the device gets %s, headers %v", got, got.Header)
 		}
 		var done struct{ MethodID, Method string }
 		if err := json.Unmarshal(socket.Expect(f, "LOGIN", "METHOD_COMPLETE"), &done); err != nil || done.Method != "PUSH" ||
@@ -274,7 +274,7 @@ func TestInvalidPushAnswersAreRefused(t *testing.T) {
 		p.Ongoing(t).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		for _, m := range n.Login(t, demo).MethodList {
 			if m.Name == "PUSH" {
-				t.Error("a push is offered to nobody's device")
+				t.Error("a push is offered without a device")
 			}
 		}
 

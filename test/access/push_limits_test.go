@@ -90,7 +90,7 @@ func TestPushesSentAreLimited(t *testing.T) {
 			t.Errorf("%d of 50 starts sent a push", sent)
 		}
 		if told := notices() - before; told != 1 {
-			t.Errorf("the owner was told %d times", told)
+			t.Errorf("the owner was notified %d times", told)
 		}
 		if l := n.Letters(t, demo.Mail); !slices.ContainsFunc(l, func(l blackbox.Letter) bool {
 			return l.Code == "" && strings.Contains(l.Body, "127.0.0.1")

@@ -68,7 +68,7 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 				t.Errorf("%s: cut off: %v", step, cut)
 			}
 			if missing := webtest.Value[[]string](tab, missing); len(missing) > 0 {
-				t.Errorf("%s: texts that nobody wrote: %v", step, missing)
+				t.Errorf("%s: missing texts: %v", step, missing)
 			}
 			if problems := webtest.Value[[]string](tab, complaints); len(problems) > 0 {
 				t.Errorf("%s: refused: %v", step, problems)

@@ -42,7 +42,7 @@ func TestConsoleSecurity(t *testing.T) {
 		for _, want := range []string{`"considered":2,"changed":2,"stopped":2,"users":2,"truncated":false`,
 			`"action":"LOGIN"`} {
 			if !strings.Contains(string(tried.Body), want) {
-				t.Errorf("a policy of devices, which nobody has: %s; want %s", tried.Body, want)
+				t.Errorf("a policy of devices without any device: %s; want %s", tried.Body, want)
 			}
 		}
 		policy["required"] = 2

@@ -113,7 +113,7 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 					continue
 				}
 				if told.Action != "LOGIN" || told.Expire <= 0 || !strings.HasPrefix(c.header.Get("webhook-id"), f.ChallengeID) {
-					t.Errorf("told %s as %s", c.body, c.header.Get("webhook-id"))
+					t.Errorf("sent %s as %s", c.body, c.header.Get("webhook-id"))
 				}
 			case "/push":
 				var shown struct{ PublicKey string }

@@ -112,7 +112,7 @@ func TestFaultsLimitsHoldWhileNodesChange(t *testing.T) {
 				c.Nodes[0].Thaw()
 			})
 			harness.Whole(t, c)
-			phase("every node anew", func(road *caravan) {
+			phase("replace every node", func(road *caravan) {
 				for _, old := range slices.Clone(c.Nodes) {
 					c.Join()
 					c.Forget(old)

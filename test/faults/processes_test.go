@@ -256,7 +256,7 @@ func everything(t *testing.T, nodes, travellers int) {
 		s.progress(t, 60)
 	})
 	harness.Whole(t, c)
-	s.phase(t, "every node anew", func() {
+	s.phase(t, "replace every node", func() {
 		for _, old := range slices.Clone(c.Nodes) {
 			c.Join()
 			c.Forget(old)

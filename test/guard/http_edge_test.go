@@ -215,7 +215,7 @@ func TestDevelopmentPagesAnswerOnlyThisMachine(t *testing.T) {
 		t.Errorf("%d letters in all, want SMS and MAIL", len(all))
 	}
 	if none := n.Do(t, "GET", "/dev/outbox?to=nobody@example.test", nil, nil); string(none.Body) != "[]" {
-		t.Errorf("nobody's letters: %s", none)
+		t.Errorf("letters of an unknown address: %s", none)
 	}
 }
 

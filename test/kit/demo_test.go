@@ -126,7 +126,7 @@ var asked = map[string]string{
 // stayEmpty are the lists that the demo leaves empty, with the reason.
 var stayEmpty = map[string]string{
 	"/admin/system/mfa/policies":             "which methods a login asks for is left as a new installation has it",
-	"/user/last-month-user-count-day-by-day": "the demo stands at a fixed day here",
+	"/user/last-month-user-count-day-by-day": "the demo has a fixed day here",
 	"/admin/approvals":                       "nothing needs a second person until it is set",
 	"/admin/service-keys":                    "no other service is connected",
 }

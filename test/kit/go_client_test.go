@@ -105,7 +105,7 @@ func TestGoClientLogsInByEveryFactor(t *testing.T) {
 			t.Fatalf("waiting %+v", waiting)
 		}
 		if o, err := second.Answer(ctx, phone, waiting[0], client.Approved); err != nil || !o.Success || o.XAuth != "" {
-			t.Errorf("the device is told %+v, %v", o, err)
+			t.Errorf("the device gets %+v, %v", o, err)
 		}
 		for _, want := range []string{client.MethodComplete, client.ActionComplete} {
 			e, err := socket.Next(ctx)

@@ -220,7 +220,7 @@ func (b *books) ask(period map[string]string, do func()) (id string) {
 	do()
 	all.Wait()
 	if len(ids) != 1 || ids[id] != journalAsks || id == "" {
-		b.t.Fatalf("%d asked for one period, and were told of %v", journalAsks, ids)
+		b.t.Fatalf("%d requests for one period got the jobs %v", journalAsks, ids)
 	}
 	return id
 }

@@ -162,7 +162,7 @@ func (b *bank) balances() error {
 		}
 		d := transfers[id]
 		if d == nil {
-			return fmt.Errorf("nobody asked for the transfer %s, %s", id, ref)
+			return fmt.Errorf("the transfer %s, %s was not requested", id, ref)
 		}
 		if ref != d.Ref && ref != d.Of || debit != b.account(d.from) || credit != b.account(d.to) ||
 			hi*harness.MoneyUnit+lo/1e10 != d.n {

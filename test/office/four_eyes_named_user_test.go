@@ -26,7 +26,7 @@ func TestFourEyesCheckTheNamedUser(t *testing.T) {
 			var told harness.ApprovalRecord
 			if d.Ok(t, "GET", harness.ApprovalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil ||
 				told.Changes != nil {
-				t.Errorf("it tells what was asked for: %+v", told)
+				t.Errorf("it shows the request: %+v", told)
 			}
 		}
 

@@ -37,7 +37,7 @@ func TestFourEyesNeedAnotherPerson(t *testing.T) {
 		d.Do(t, "GET", harness.ApprovalsPath, nil, who).Is(t, 403, "FORBIDDEN")
 		var told harness.ApprovalRecord
 		if d.Ok(t, "GET", harness.ApprovalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil || told.Changes != nil {
-			t.Errorf("it tells what was asked for: %+v", told)
+			t.Errorf("it shows the request: %+v", told)
 		}
 
 		phone := harness.Enroll(t, d.Node, d.Chief, d.Other["x-auth"], "ES256", "")

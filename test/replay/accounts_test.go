@@ -36,7 +36,7 @@ var replaysOfAccounts = []replay{
 			for _, method := range []string{"PATCH", "DELETE"} {
 				unknown := change(method, theirs, "987654321").Is(t, 404, "RECORD_NOT_FOUND")
 				if got := change(method, theirs, added.Data.ID); harness.Alike(got) != harness.Alike(unknown) {
-					t.Errorf("%s of another's: %s, of nobody's: %s", method, got, unknown)
+					t.Errorf("%s of another's: %s, of a missing one: %s", method, got, unknown)
 				}
 			}
 			if got := string(s.Ask("GET", harness.AddressesPath, nil, mine).Body); !strings.Contains(got, `"Mine"`) {
@@ -53,7 +53,7 @@ var replaysOfAccounts = []replay{
 				unknown := s.Ask("GET", path+"?userId=01JNOBODY00000000000000000", nil, theirs)
 				got := s.Ask("GET", path+"?userId="+a.ID, nil, theirs)
 				if got.Status != 403 || harness.Alike(got) != harness.Alike(unknown) {
-					t.Errorf("%s of another: %s, of nobody: %s", path, got, unknown)
+					t.Errorf("%s of another: %s, of a missing one: %s", path, got, unknown)
 				}
 			}
 			s.Ask("POST", "/document/upload-document", map[string]any{"base64Data": onePixel, "fileName": "a.png",
@@ -76,7 +76,7 @@ var replaysOfAccounts = []replay{
 				}
 				want := s.Ask("DELETE", path, unknown, theirs).Is(t, 404, "RECORD_NOT_FOUND")
 				if got := s.Ask("DELETE", path, body, theirs); harness.Alike(got) != harness.Alike(want) {
-					t.Errorf("another's at %s: %s, nobody's: %s", path, got, want)
+					t.Errorf("another's at %s: %s, a missing one: %s", path, got, want)
 				}
 			}
 			f := s.begin(a)

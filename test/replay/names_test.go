@@ -35,7 +35,7 @@ var replaysOfNames = []replay{
 				}
 			}
 			if len(s.Letters(t, nobody.Number())) != 0 || s.Code(t, a, "SMS") == "" {
-				t.Error("letters to nobody, or none to the account")
+				t.Error("letters to the unknown phone, or none to the account")
 			}
 		}, nil},
 	{"CVE-2026-4633", "Keycloak: a later step of the login had another error for names that do not exist",

@@ -59,7 +59,7 @@ var replaysOfProxies = []replay{
 		harness.Rule(t, s.Node, s.boss, "peer", "blacklist",
 			map[string]any{"targetEntities": []string{"127.0.0.2"}, "targetResources": []string{"GET " + harness.KeysPath}})
 		if got := s.untrusted(harness.KeysPath, "X-Forwarded-For: "+s.IP); got != "403" {
-			t.Errorf("a peer that says it is somebody else: %s", got)
+			t.Errorf("a peer with a foreign address: %s", got)
 		}
 		if got := s.untrusted("/health/live", "X-Forwarded-For: "+p.IP); got != "200" {
 			t.Errorf("another path: %s", got)

@@ -236,7 +236,7 @@ func TestReplaysAreDocumented(t *testing.T) {
 	listed := map[string]string{}
 	for _, row := range replayRow.FindAllStringSubmatch(string(text), -1) {
 		if listed[row[1]] != "" || row[1] != row[3] {
-			t.Errorf("a row of %s stands twice or names the test %s", row[1], row[3])
+			t.Errorf("a row of %s exists twice or names the test %s", row[1], row[3])
 		}
 		listed[row[1]] = row[2]
 	}

@@ -26,7 +26,7 @@ var replaysOfSessions = []replay{
 				t.Errorf("the session %v of %v", got["sid"], got["sub"])
 			}
 			if rows := s.s.Count("session WHERE id = $1 AND user_id = $2", sid, attacker.ID); rows != 1 {
-				t.Errorf("the attacker's session is somebody else's: %d", rows)
+				t.Errorf("the attacker's session is another user's: %d", rows)
 			}
 			s.sessions(blackbox.Headers{"Cookie": "x-auth=" + done.Header.Get("x-auth")}).Is(t, 401, "UNAUTHENTICATED")
 		}, nil},
@@ -145,9 +145,9 @@ var replaysOfSessions = []replay{
 			bad := s.Ask("GET", job, nil, blackbox.Headers{"cron-auth": "replay.x"}).Is(t, 401, "UNAUTHENTICATED")
 			h := blackbox.Headers{"cron-auth": key("add", "replay")}
 			knows := func() bool { return s.Ask("GET", job, nil, h).Status != bad.Status }
-			blackbox.Until(t, harness.Within(5), "the key known", knows)
+			blackbox.Until(t, harness.Within(5), "the key is accepted", knows)
 			key("remove", "replay")
-			blackbox.Until(t, harness.Within(5), "the key refused", func() bool { return !knows() })
+			blackbox.Until(t, harness.Within(5), "the key is refused", func() bool { return !knows() })
 		}, nil},
 	{"CVE-2024-45042", "Kratos: settings that ask for the second factor were changed by a session without it",
 		func(t *testing.T, s stage) {

@@ -152,7 +152,7 @@ var replaysOfBodies = []replay{
 		got := s.Raw(t, "POST /document/upload-document HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
 			"Content-Length: 8000000\r\n\r\n"+strings.Repeat(" ", 128<<10)) // the rest has not arrived
 		if !strings.HasPrefix(got, "HTTP/1.1 401") {
-			t.Errorf("a large body of nobody: %.60q", got)
+			t.Errorf("a large body without a session: %.60q", got)
 		}
 		a := s.user()
 		s.begin(a)
