@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/id"
 )
 
-func TestLoginThroughThreeDoors(t *testing.T) {
+func TestLoginOutcomeByEveryCall(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
 	if len(c.Methods) != 2 || c.Methods[0].Name != challenge.SMS || c.Methods[0].Hint != "+90*******01" &&
@@ -55,7 +55,7 @@ func TestLoginThroughThreeDoors(t *testing.T) {
 }
 
 // The user of a new challenge is known without activating an actor, and stays known.
-func TestHolder(t *testing.T) {
+func TestHolderIsKnownWithoutActivation(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
 	awake := w.node.Live()
@@ -86,7 +86,7 @@ func TestHolder(t *testing.T) {
 	expect(t, err, fault.ChallengeNotFound)
 }
 
-func TestTwoHundredRightAnswers(t *testing.T) {
+func TestTwoHundredRightAnswersExecuteOnce(t *testing.T) {
 	w := open(t)
 	c := w.begin("VERIFY_EMAIL", "go")
 	var wg sync.WaitGroup
@@ -111,7 +111,7 @@ func TestTwoHundredRightAnswers(t *testing.T) {
 }
 
 // Of parallel wrong answers five are evaluated.
-func TestTwoHundredWrongAnswers(t *testing.T) {
+func TestTwoHundredWrongAnswersAreLimited(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
 	wrong := wrongOf(w.code(w.method(c, challenge.SMS).ID))
@@ -213,7 +213,7 @@ func TestRenewalInVirtualTime(t *testing.T) {
 	})
 }
 
-func TestExpiryTellsTheWaiter(t *testing.T) {
+func TestExpiryAnswersTheWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t)
 		c := w.begin("LOGIN", "")

@@ -7,7 +7,7 @@ import (
 )
 
 // Two operators see each other in the room of a record, and in no other (D-KYC-10).
-func TestPresence(t *testing.T) {
+func TestPresenceIsPerRecord(t *testing.T) {
 	w := open(t)
 	say := func(subject, who string, leaves bool, want ...string) {
 		t.Helper()

@@ -132,7 +132,7 @@ func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
 }
 
 // Twenty pushes in a day are the limit, however far apart.
-func TestPushesOfADay(t *testing.T) {
+func TestTwentyPushesADay(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
 		sent := 0
@@ -174,7 +174,7 @@ func TestApprovedPushesFreeTheirPlace(t *testing.T) {
 
 // Three pushes are sent, however many starts arrive at once and however many nodes consider themselves the
 // user's owner. The next number is issued once.
-func TestPushesUnderRace(t *testing.T) {
+func TestThreePushesUnderRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
 		starters := []*stepup.Starter{w.engine.Starter}
@@ -202,7 +202,7 @@ func TestPushesUnderRace(t *testing.T) {
 
 // Another owner's later push may be stored before an earlier one. The missing row counts for as long as it may
 // come.
-func TestPushesOfAnotherOwner(t *testing.T) {
+func TestMissingPushesOfAnotherOwnerCount(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
 		later := challenge.Push{ChallengeID: id.New(time.Now()), UserID: w.user.ID, Number: 2, SentAt: time.Now().UnixMilli()}
@@ -216,7 +216,7 @@ func TestPushesOfAnotherOwner(t *testing.T) {
 }
 
 // At the first refusal of a day the owner gets one mail, even if the push is mandatory.
-func TestOwnerIsToldOfPushes(t *testing.T) {
+func TestOwnerIsNotifiedOfPushes(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
 		told := func() int {

@@ -63,7 +63,7 @@ func (s *oneRow) apply(writes []commit.Write) {
 
 // The actor shows a step only once it is in the rows. It does not show it while the commit is under way, nor
 // after a commit that failed or whose fate is unknown.
-func TestSaveThenSwap(t *testing.T) {
+func TestStepShowsAfterCommit(t *testing.T) {
 	sum := []byte("sum")
 	refused := fault.New(fault.Unavailable, "no database")
 	for name, c := range map[string]struct {

@@ -90,7 +90,7 @@ func names(c challenge.Challenge) (ns []challenge.Name) {
 }
 
 // Section 3.2 from setup to removal.
-func TestAuthenticatorLife(t *testing.T) {
+func TestAuthenticatorFromSetupToRemoval(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		expect(t, w.totps.Removable(ctx, w.user.ID), fault.TOTPNotDefined)
@@ -208,7 +208,7 @@ func (a *asking) User(ctx context.Context, id string) (string, error) {
 }
 
 // An answer looks up the user of a challenge at its owner only if the caller does not know the user.
-func TestUserIsAskedForOnce(t *testing.T) {
+func TestUserIsLookedUpOnce(t *testing.T) {
 	w := open(t)
 	app := w.setUp()
 	owner := &asking{Challenges: w.client}
@@ -225,7 +225,7 @@ func TestUserIsAskedForOnce(t *testing.T) {
 }
 
 // Two tabs cannot both define an authenticator.
-func TestTwoSetups(t *testing.T) {
+func TestTwoSetupsDefineOneAuthenticator(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		one, two := w.begin(totp.ActionSetup, ""), w.begin(totp.ActionSetup, "")
 		var wg sync.WaitGroup
@@ -257,7 +257,7 @@ func TestTwoSetups(t *testing.T) {
 }
 
 // The conditions are checked again when the action runs (D-TOTP-03).
-func TestConditionsAtExecution(t *testing.T) {
+func TestConditionsAreCheckedAtExecution(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		setup, off := w.begin(totp.ActionSetup, ""), w.begin(totp.ActionDeactivate, "")
 		done, err := w.right(off, challenge.SMS)

@@ -20,7 +20,7 @@ import (
 )
 
 // One code in two hundred challenges completes one (SEC-06).
-func TestOneStepTwoHundredChallenges(t *testing.T) {
+func TestOneCodeCompletesOneChallenge(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
 		w.engine.Starter.Config.MaxOpen = 0
@@ -77,7 +77,7 @@ func ids(cs []challenge.Challenge) (out []string) {
 
 // Two hundred copies of the right answer to one challenge cause one execution and one outcome, which every
 // copy gets (D-2FA-14).
-func TestTwoHundredCopiesOfACode(t *testing.T) {
+func TestTwoHundredCopiesOfACodeExecuteOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
 		// The default of VERIFY_EMAIL requires the mail; the test takes any action with a countable effect.
@@ -101,7 +101,7 @@ func TestTwoHundredCopiesOfACode(t *testing.T) {
 }
 
 // Five wrong codes lock the method. Ten, over challenges and restarts, lock the flow, and only that.
-func TestWrongCodes(t *testing.T) {
+func TestWrongCodesLockMethodAndFlow(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
 		var c challenge.Challenge
@@ -210,7 +210,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 }
 
 // A challenge without a user, and a missing challenge, reveal nothing.
-func TestCodesForNobody(t *testing.T) {
+func TestCodesWithoutUserRevealNothing(t *testing.T) {
 	w := open(t)
 	if v, use, err := w.totps.Judge(t.Context(), "", "123456"); err != nil || v != challenge.Wrong || use != nil {
 		t.Errorf("%v, %v, %v", v, use, err)
@@ -229,7 +229,7 @@ func TestCodesForNobody(t *testing.T) {
 
 // The database contains no readable secret or recovery code, and a sealed secret opens in its own row only
 // (SEC-45, D-TOTP-09).
-func TestSecretsAtRest(t *testing.T) {
+func TestSecretsAreSealedAtRest(t *testing.T) {
 	dir := t.TempDir()
 	w := openOn(t, "sqlite:"+filepath.Join(dir, "test.db"))
 	a := w.setUp()

@@ -127,7 +127,7 @@ func TestOnlyNamedMembersConnect(t *testing.T) {
 
 // A folder whose certificate has no name, as in earlier versions, is refused with an instruction, which adds a
 // name.
-func TestCertificatesGetNames(t *testing.T) {
+func TestCertificateWithoutNameIsRenewed(t *testing.T) {
 	dirs := folders(t, "node-1", "node-2")
 	old := certificate(t, dirs[0])
 	private, err := keyText(old.PrivateKey.(*ecdsa.PrivateKey))

@@ -15,7 +15,7 @@ import (
 
 // A member that one node cannot reach and another has met is a member for both. Their rings are the same, as
 // in a network split between two of three.
-func TestMembersVouch(t *testing.T) {
+func TestMemberOfOneIsMemberOfAll(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
 	b := member(t, c, nil, a)
@@ -65,7 +65,7 @@ func vouchedFor(t *testing.T, n *Node) Member {
 
 // A starting node that meets none of the gossip's members does not know whether it is alone. It asks, without
 // weight, and serves if no member exists.
-func TestNewcomerThatMeetsNobody(t *testing.T) {
+func TestNewcomerWithoutContactWaits(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	silent := listen(t)
 	seed := forge(t, keys, Member{ID: silent.Addr().String() + "~1~keys", Address: silent.Addr().String()})

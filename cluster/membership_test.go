@@ -164,7 +164,7 @@ func TestWaitersFollowTheirActivation(t *testing.T) {
 
 // A member that dies silently is removed as soon as its address refuses connections. Its actors are activated
 // elsewhere.
-func TestDeathIsNoticed(t *testing.T) {
+func TestDeadMemberIsRemoved(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
 	b := member(t, c, nil, a)
@@ -264,7 +264,7 @@ func TestMembershipLease(t *testing.T) {
 }
 
 // Callers do not wait long for a member that does not answer.
-func TestNobodyWaitsForTheUnreachable(t *testing.T) {
+func TestCallToUnreachableMemberEndsSoon(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
 	vouchedFor(t, a)

@@ -147,7 +147,7 @@ func TestComponentsOutrank(t *testing.T) {
 
 // When a lost member returns, actors that are stored in rows are activated again, since it may have acted.
 // Others keep the state that only they have.
-func TestMembersThatAreBack(t *testing.T) {
+func TestReturnedMemberReactivatesActors(t *testing.T) {
 	rows, memory := newCast(), newCast()
 	a, err := New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()})
 	if err != nil {

@@ -88,7 +88,7 @@ func TestEvictedAndBackMovesNothing(t *testing.T) {
 
 // A member that refuses calls, because its mailboxes are full or it holds no lease, stays a member: its pings
 // are answered beside the queues.
-func TestRefusalsEvictNobody(t *testing.T) {
+func TestRefusalsEvictNoMember(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
 	b := member(t, c, nil, a)

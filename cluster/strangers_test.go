@@ -30,7 +30,7 @@ func idle(t *testing.T, from, to string) {
 
 // Silent connections exclude no member, however many they are: neither those of one address, which may be the
 // member's own, nor those of many.
-func TestStrangersKeepNoMemberOut(t *testing.T) {
+func TestStrangersExcludeNoMember(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
 	b := member(t, c, keys, a)
@@ -185,7 +185,7 @@ func (forged) MergeRemoteState([]byte, bool)   {}
 
 // The gossip key alone cannot add a member that owns anything: the ring stays, calls continue, and no call is
 // sent to the forged member.
-func TestGossipAloneMakesNoMember(t *testing.T) {
+func TestGossipKeyAloneMakesNoMember(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
 	alone := member(t, newCast(), keys)

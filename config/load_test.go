@@ -293,7 +293,7 @@ func TestSlogLevel(t *testing.T) {
 
 // Findings of other packages are reported with the rest and with their source, unless the value is already
 // invalid.
-func TestChecksOfOthers(t *testing.T) {
+func TestFindingsOfOtherPackages(t *testing.T) {
 	asked := 0
 	check := func(c Config) Faults {
 		asked++

@@ -7,7 +7,7 @@ import (
 )
 
 // The settings that a cluster requires, also to be closed to strangers.
-func TestClusterFaults(t *testing.T) {
+func TestClusterSettingsAreRequired(t *testing.T) {
 	const keys = "CASTELLAN_CLUSTER_TLS_DIR=/tls"
 	for _, tc := range []struct {
 		name string

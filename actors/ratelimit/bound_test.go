@@ -32,7 +32,7 @@ func address(a uint32) ratelimit.Key {
 }
 
 // Strangers fill the bound on every node, whichever they ask, and the limit is never exceeded on any node.
-func TestBoundOfKeys(t *testing.T) {
+func TestKeysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, limit = 40, 3
 		w, nodes := boundedNodes(t, most)
@@ -88,7 +88,7 @@ func TestBoundOfKeys(t *testing.T) {
 }
 
 // The replica that replaces a lost owner knows which keys are counted together with a wider one.
-func TestReplicaKnowsWhatIsShared(t *testing.T) {
+func TestReplicaKnowsSharedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, nodes := boundedNodes(t, 1)
 		defer w.close()
@@ -129,7 +129,7 @@ func TestReplicaKnowsWhatIsShared(t *testing.T) {
 }
 
 // If no node answers, a node keeps no more keys than the bound either.
-func TestSharesHaveABound(t *testing.T) {
+func TestKeysOfSharesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, nodes := boundedNodes(t, 10)
 		defer w.close()

@@ -31,7 +31,7 @@ func used(t *testing.T, n *node, d ratelimit.Demand) int64 {
 }
 
 // A request counts once if its client timed out at the owner and asked another node.
-func TestAskedAgainCountsOnce(t *testing.T) {
+func TestRetryAtAnotherNodeCountsOnce(t *testing.T) {
 	for asker, when := range map[string]time.Duration{"c": 25 * time.Millisecond, "b": 15 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			w := together(t)
@@ -60,7 +60,7 @@ func TestAskedAgainCountsOnce(t *testing.T) {
 }
 
 // A request counts once if it is repeated while its owner waits for the replica.
-func TestLateOwnerCountsOnce(t *testing.T) {
+func TestRetryAtLateOwnerCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
@@ -91,7 +91,7 @@ func TestLateOwnerCountsOnce(t *testing.T) {
 
 // A request whose client was told that it cannot be counted is not counted, even if the owner counted it
 // before its standstill.
-func TestUndecidedIsTakenBack(t *testing.T) {
+func TestUndecidedRequestIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
@@ -147,7 +147,7 @@ func TestCopiedTwiceCountsOnce(t *testing.T) {
 }
 
 // Every admission that no client waits for any more is taken back, wherever it was counted.
-func TestNobodyWaits(t *testing.T) {
+func TestAbandonedRequestIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
@@ -171,7 +171,7 @@ func TestNobodyWaits(t *testing.T) {
 
 // An admission that two states know by its name counts once when they are merged. An admission that only one
 // of them knows counts, too.
-func TestMergeDropsTwins(t *testing.T) {
+func TestMergeDropsDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
@@ -214,7 +214,7 @@ func TestMergeDropsTwins(t *testing.T) {
 }
 
 // Names are forgotten in the order of their admissions, and bounded.
-func TestRecent(t *testing.T) {
+func TestRecentNamesAreBounded(t *testing.T) {
 	var r recent
 	for i := range int64(3 * maxRecent) {
 		r.note(named{id: uint64(i + 1), instant: i, count: 1}, i)
@@ -236,7 +236,7 @@ func TestRecent(t *testing.T) {
 
 // The patience follows measured times. A member that freezes for a part of each second is given that long,
 // even if it is quick otherwise, and soon no longer.
-func TestPatience(t *testing.T) {
+func TestPatienceFollowsMeasuredTimes(t *testing.T) {
 	var l latency
 	now := int64(0)
 	run := func(seconds int, still time.Duration) {
@@ -267,7 +267,7 @@ func TestPatience(t *testing.T) {
 }
 
 // A node that stood still rejects no request, and does not decide as a replica before it has caught up.
-func TestStoodStill(t *testing.T) {
+func TestFrozenNodeCatchesUpFirst(t *testing.T) {
 	var s standstill
 	for at := int64(0); at < int64(time.Second); at += int64(beatInterval) {
 		if s.beat(at) {

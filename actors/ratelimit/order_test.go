@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-var orders = flag.Int("orders", 24, "how many orders of events TestAnyOrder tries")
-var order = flag.Uint64("order", 0, "the only order that TestAnyOrder tries")
+var orders = flag.Int("orders", 24, "how many orders of events TestLimitIsExactInAnyOrder tries")
+var order = flag.Uint64("order", 0, "the only order that TestLimitIsExactInAnyOrder tries")
 
 // A limit of 200 admits 200, whatever happens to one member at a time and in whatever order the others learn
 // of it.
-func TestAnyOrder(t *testing.T) {
+func TestLimitIsExactInAnyOrder(t *testing.T) {
 	for i := range *orders {
 		seed := uint64(i + 1)
 		if *order != 0 {

@@ -24,7 +24,7 @@ func together(t *testing.T) *world {
 }
 
 // A limit of 200 admits 200 over all nodes, while members come and go.
-func TestExact(t *testing.T) {
+func TestLimitIsExact(t *testing.T) {
 	const limit, keys = 200, 60
 	four := []string{"a", "b", "c", "d"}
 	for name, what := range map[string]struct {
@@ -218,7 +218,7 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 }
 
 // If no other node answers, a node admits its share, less its own earlier admissions.
-func TestShare(t *testing.T) {
+func TestLoneNodeAdmitsItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()

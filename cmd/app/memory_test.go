@@ -85,7 +85,7 @@ func TestMemoryOfTheStart(t *testing.T) {
 }
 
 // If the operator set GOGC, the setting is not changed.
-func TestMemoryAsTheOperatorSaid(t *testing.T) {
+func TestOperatorsGOGCIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer debug.SetGCPercent(debug.SetGCPercent(150))
 		ctx, stop := context.WithCancel(t.Context())

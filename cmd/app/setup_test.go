@@ -21,7 +21,7 @@ import (
 var harmless string
 
 // Every setting and every parameter is checked, or is listed as harmless with a reason. A new one fails here.
-func TestEveryKeyIsJudged(t *testing.T) {
+func TestEveryKeyIsChecked(t *testing.T) {
 	reasons := map[string]string{}
 	for line := range strings.Lines(harmless) {
 		key, reason, _ := strings.Cut(strings.TrimSpace(line), "\t")
@@ -100,7 +100,7 @@ func TestEmptyDefaults(t *testing.T) {
 }
 
 // Each setting is checked on both sides of its bound.
-func TestSettingsAreJudged(t *testing.T) {
+func TestSettingsAreCheckedAtTheirBounds(t *testing.T) {
 	const proxied = "HTTP_PUBLIC_URL=https://id.example.com"
 	clustered := []string{"DATABASE_URL=postgres://a/b", "CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
 		"CLUSTER_ACTOR_ADDR=127.0.0.1:2", "CLUSTER_TLS_DIR=/t"}
@@ -177,7 +177,7 @@ func TestSettingsAreJudged(t *testing.T) {
 }
 
 // A policy is named if its methods have no channel, even if its action can still be completed.
-func TestPoliciesAreJudged(t *testing.T) {
+func TestPoliciesWithoutChannelAreFound(t *testing.T) {
 	mailed := []string{"MAIL_HOST=localhost", "MAIL_FROM=a@example.com"}
 	policy := func(required int, codes ...string) mfa.Policy {
 		p := mfa.Policy{ID: 7, ActionCode: "LOGIN", EntityType: mfa.General, Type: "COMMON", Required: required}

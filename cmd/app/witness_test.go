@@ -41,7 +41,7 @@ func (b *board) Commit(ctx context.Context, ws ...commit.Write) error {
 
 // Of two nodes without contact exactly one is told to serve. An only node serves, and one that cannot decide
 // does not.
-func TestRoll(t *testing.T) {
+func TestWitnessLetsOneNodeServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &board{}
 		node := func(port string) *witness {

@@ -70,7 +70,7 @@ var ownWays = map[string]string{
 
 // A record that an endpoint can create is made by the service behind the endpoint, so that the demonstration
 // cannot hide a missing endpoint. A new store or write needs an entry in one of the tables.
-func TestRecordsComeInThroughDoors(t *testing.T) {
+func TestRecordsAreMadeByTheirServices(t *testing.T) {
 	used := map[string]string{} // by name: where
 	files, err := os.ReadDir(".")
 	if err != nil {

@@ -51,7 +51,7 @@ func hangs(hosts ...string) func(string) time.Duration {
 
 // Forty wake-ups of one user to a host that never answers delay no other user (D-EXT-06). After three timeouts
 // the host is suspended for five minutes.
-func TestHangingHostDelaysNobody(t *testing.T) {
+func TestHangingHostDelaysNoOtherUser(t *testing.T) {
 	lanes(t, wakeups, hangs("a"), func(t *testing.T, d *Dispatcher, o *outside) {
 		for i := range 40 {
 			wake(d, fmt.Sprint("a", i), "A", "a")
@@ -91,7 +91,7 @@ func TestHangingHostDelaysNobody(t *testing.T) {
 
 // The suspension ends on time to the millisecond. One more timeout continues the series, and an answer ends
 // it.
-func TestRest(t *testing.T) {
+func TestSuspensionEndsOnTime(t *testing.T) {
 	var up atomic.Bool
 	lanes(t, wakeups, func(string) time.Duration {
 		if !up.Load() {
@@ -250,7 +250,7 @@ func TestSlowDomain(t *testing.T) {
 
 // A message that waited for half of its lease is released to the next claim, so that no two nodes send it. It
 // takes no place meanwhile.
-func TestWhatWaitsTooLongIsLeft(t *testing.T) {
+func TestLongWaitingMessagesAreReleased(t *testing.T) {
 	lanes(t, Rule{Slots: 1}, func(string) time.Duration { return 4 * time.Second },
 		func(t *testing.T, d *Dispatcher, o *outside) {
 			for i := range 10 {
@@ -292,7 +292,7 @@ func TestNoRetryAfterHalfOfTheLife(t *testing.T) {
 }
 
 // Idle hosts and users are removed; suspended ones are not.
-func TestLaneForgets(t *testing.T) {
+func TestIdleLanesAreRemoved(t *testing.T) {
 	lanes(t, wakeups, hangs("a"), func(t *testing.T, d *Dispatcher, o *outside) {
 		wake(d, "a", "A", "a")
 		for i := range 100 {

@@ -10,7 +10,7 @@ import (
 )
 
 // Many callers may open a new file at once: they take turns.
-func TestOpenSideBySide(t *testing.T) {
+func TestConcurrentOpensTakeTurns(t *testing.T) {
 	for range 20 {
 		dsn := "sqlite:" + filepath.Join(t.TempDir(), "castellan.db")
 		var ready, all sync.WaitGroup
@@ -37,7 +37,7 @@ func TestOpenSideBySide(t *testing.T) {
 }
 
 // Only the owner can read the files of the database, even in a folder that others may enter.
-func TestOwnerAlone(t *testing.T) {
+func TestOnlyOwnerReadsDatabaseFiles(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Must(t, os.Chmod(dir, 0o755))
 	db, err := Open(t.Context(), "sqlite:"+filepath.Join(dir, "castellan.db"), noteKinds, Options{})
