@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/id"
 )
 
-func TestLoginThroughThreeDoors(t *testing.T) {
+func TestLoginOutcomeByEveryCall(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
 	if len(c.Methods) != 2 || c.Methods[0].Name != challenge.SMS || c.Methods[0].Hint != "+90*******01" &&
@@ -87,7 +87,7 @@ func TestHolder(t *testing.T) {
 	expect(t, err, fault.ChallengeNotFound)
 }
 
-func TestTwoHundredRightAnswers(t *testing.T) {
+func TestTwoHundredRightAnswersExecuteOnce(t *testing.T) {
 	w := open(t)
 	c := w.begin("VERIFY_EMAIL", "go")
 	var wg sync.WaitGroup
@@ -107,7 +107,7 @@ func TestTwoHundredRightAnswers(t *testing.T) {
 	}
 	wg.Wait()
 	if told != 200 || w.effects != 1 {
-		t.Errorf("%d were told, %d effects", told, w.effects)
+		t.Errorf("%d got the outcome, %d effects", told, w.effects)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestRenewalInVirtualTime(t *testing.T) {
 	})
 }
 
-func TestExpiryTellsTheWaiter(t *testing.T) {
+func TestExpiryAnswersTheWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t)
 		c := w.begin("LOGIN", "")
@@ -250,7 +250,7 @@ func TestExpiryPublishesTheEnd(t *testing.T) {
 		_, err := w.engine.Result(t.Context(), c.ID, 30*time.Second)
 		expect(t, err, fault.ChallengeExpired)
 		if waited := time.Since(start); waited != 20*time.Second {
-			t.Errorf("the waiter was told after %v, want 20 s", waited)
+			t.Errorf("the waiter got the answer after %v, want 20 s", waited)
 		}
 		synctest.Wait()
 		if len(w.news) != 1 || !w.news[0].Gone {

@@ -55,7 +55,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 			t.Errorf("a row of %d, %d counted; off %b", b.OTPRow, len(b.OTP), w.user.FactorsOff)
 		}
 		if told := w.told(); told["factor-guessed"] != 1 || told["factor-off"] != 1 {
-			t.Errorf("told %v", told)
+			t.Errorf("notices %v", told)
 		}
 		_, err = w.answer(open[0], challenge.SMS, code)
 		expect(t, err, fault.OTPInvalid) // although it is the right code

@@ -138,7 +138,7 @@ func TestForeignDevice(t *testing.T) {
 	}
 	s.owner["d3"] = ""
 	if _, err := w.decide(c, "d3", "APPROVED"); fault.CodeOf(err) != fault.DeviceSignatureInvalid {
-		t.Errorf("nobody's device: %v", err)
+		t.Errorf("device without a user: %v", err)
 	}
 	if _, err := w.decide(c, "", "APPROVED"); fault.CodeOf(err) != fault.DeviceSignatureRequired {
 		t.Errorf("no signature: %v", err)

@@ -71,12 +71,12 @@ func TestSaveThenSwap(t *testing.T) {
 		saved bool  // whether the rows hold the step
 		told  fault.Code
 	}{
-		"success":              {nil, true, ""},
-		"failure":              {refused, false, fault.Unavailable},
-		"unknown, not saved":   {commit.ErrUnknown, false, fault.Internal},
-		"unknown, but saved":   {commit.ErrUnknown, true, fault.Internal},
-		"fenced, by nobody":    {commit.ErrFenced, false, fault.Unavailable},
-		"fenced, by the other": {commit.ErrFenced, true, ""},
+		"success":               {nil, true, ""},
+		"failure":               {refused, false, fault.Unavailable},
+		"unknown, not saved":    {commit.ErrUnknown, false, fault.Internal},
+		"unknown, but saved":    {commit.ErrUnknown, true, fault.Internal},
+		"fenced, row unchanged": {commit.ErrFenced, false, fault.Unavailable},
+		"fenced, by the other":  {commit.ErrFenced, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var a *challengeActor
@@ -128,7 +128,7 @@ func TestSaveThenSwap(t *testing.T) {
 				t.Errorf("afterwards: %+v, %v", got, err)
 			}
 			if outcomes > 1 || outcomes == 1 && !c.saved {
-				t.Errorf("sockets were told of %d outcomes", outcomes)
+				t.Errorf("sockets got %d outcomes", outcomes)
 			}
 		})
 	}

@@ -248,15 +248,15 @@ func TestTwoSetups(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		// Which of the two conditions meets the second one first is theirs to race for.
+		// Either condition may be the first that the second tab meets.
 		if defined != 1 || codes[fault.ChallengeClosed]+codes[fault.TOTPAlreadyDefined] != 1 {
 			t.Errorf("%d setups; refusals %v", defined, codes)
 		}
 	})
 }
 
-// The conditions are judged again when the action runs (D-TOTP-03).
-func TestConditionsAtExecution(t *testing.T) {
+// The conditions are checked again when the action runs (D-TOTP-03).
+func TestConditionsAreCheckedAtExecution(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		setup, off := w.begin(totp.ActionSetup, ""), w.begin(totp.ActionDeactivate, "")
 		done, err := w.right(off, challenge.SMS)

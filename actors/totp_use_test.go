@@ -19,8 +19,8 @@ import (
 	"castellan/persistence/access"
 )
 
-// SEC-06: one code over two hundred challenges opens one.
-func TestOneStepTwoHundredChallenges(t *testing.T) {
+// One code in two hundred challenges completes one (SEC-06).
+func TestOneCodeCompletesOneChallenge(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
 		w.engine.Starter.Config.MaxOpen = 0
@@ -63,7 +63,7 @@ func TestOneStepTwoHundredChallenges(t *testing.T) {
 		b, err := access.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		// Every reported value is counted; on a slow machine a caller may have gone before its answer.
 		if err != nil || len(b.TOTP) < codes[fault.OTPInvalid] || len(b.TOTP) > 10 {
-			t.Errorf("%d wrong values are counted and %d were told, %v", len(b.TOTP), codes[fault.OTPInvalid], err)
+			t.Errorf("%d wrong values are counted and %d were reported, %v", len(b.TOTP), codes[fault.OTPInvalid], err)
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestStepIsUsedForEveryPurpose(t *testing.T) {
 		for _, steps := range []int64{-1, 0, 1} {
 			expect(t, w.totps.Verify(ctx, who, a.code(steps)), fault.OTPInvalid)
 		}
-		// One race for both: a challenge and the guard, ten at a time.
+		// A challenge and the guard race for one step, ten at a time.
 		w.clock.Add(60)
 		w.engine.Starter.Config.MaxOpen = 0
 		var wg sync.WaitGroup

@@ -72,7 +72,7 @@ func TestFramesSkipFieldsOfLaterVersions(t *testing.T) {
 	}
 	unknown := frame{typ: "castellan.later.Message"}
 	if _, err := unknown.message(); err == nil {
-		t.Error("a type that nobody knows was read")
+		t.Error("an unknown type was read")
 	}
 }
 

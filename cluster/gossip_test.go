@@ -51,7 +51,7 @@ func FuzzMeta(f *testing.F) {
 				t.Errorf("%+v has another's place", m)
 			}
 			if r.owner(identity{"challenge", "c-1"}) == nil {
-				t.Error("nobody owns anything")
+				t.Error("an identity has no owner")
 			}
 			if _, err := json.Marshal(m); err != nil {
 				t.Error(err)

@@ -89,7 +89,7 @@ func TestNewcomerThatMeetsNobody(t *testing.T) {
 	t.Cleanup(func() { n.Stop(context.Background()) })
 	until(t, "it asks", func() bool { return asked.Load() > 1 })
 	if _, err := n.membership.slot(identity{"player", "x"}); n.Belongs() || !errors.Is(err, errElsewhere) {
-		t.Errorf("it serves and knows nothing: %v", err)
+		t.Errorf("it serves without knowing the members: %v", err)
 	}
 	nobody.Store(true)
 	until(t, "it serves alone", n.Belongs)

@@ -69,7 +69,7 @@ func TestMembersShareTheWork(t *testing.T) {
 	if m := <-heard; m.(*wrapperspb.StringValue).Value != "hello" {
 		t.Errorf("%v", m)
 	}
-	a.Send(NodeReceiver("127.0.0.1:1~0", "ear"), wrapperspb.String("nobody is there"))
+	a.Send(NodeReceiver("127.0.0.1:1~0", "ear"), wrapperspb.String("no such node"))
 }
 
 // Members come and go under load: every call is answered, and never by an activation that has been replaced.
@@ -136,7 +136,7 @@ func TestWaitersFollowTheirActivation(t *testing.T) {
 			}()
 		}
 	}
-	until(t, "everybody waits", func() bool { return b.Live() == int64(len(ids)) })
+	until(t, "all calls wait", func() bool { return b.Live() == int64(len(ids)) })
 	slow := make(chan error, 1)
 	go func() { _, err := tell(t.Context(), a, ids[0], "slow"); slow <- err }()
 	time.Sleep(10 * time.Millisecond)
@@ -144,7 +144,7 @@ func TestWaitersFollowTheirActivation(t *testing.T) {
 	if err := <-slow; err != nil {
 		t.Errorf("what was being handled: %v", err)
 	}
-	until(t, "everybody waits at the next owner", func() bool { return a.Live() == int64(len(ids)) })
+	until(t, "all calls wait at the next owner", func() bool { return a.Live() == int64(len(ids)) })
 	for range 2 { // twice: one call may still be under way
 		time.Sleep(20 * time.Millisecond)
 		for _, id := range ids {
@@ -260,7 +260,7 @@ func TestMembershipLease(t *testing.T) {
 }
 
 // Callers do not wait long for a member that does not answer.
-func TestNobodyWaitsForTheUnreachable(t *testing.T) {
+func TestCallToUnreachableMemberEndsSoon(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
 	vouchedFor(t, a)

@@ -96,7 +96,7 @@ func TestNetworkSplitDetector(t *testing.T) {
 	gossip(a, false, other)
 	until(t, "it asks", func() bool { return asked.Load() > 0 })
 	if serves() || a.Belongs() {
-		t.Error("it serves and knows nothing")
+		t.Error("it serves without knowing the members")
 	}
 	truth.Store(there)
 	seen := asked.Load()
@@ -118,7 +118,7 @@ func TestNetworkSplitDetector(t *testing.T) {
 	gossip(a, true, other)
 	until(t, "it is not apart", func() bool { return !a.membership.split.Load() })
 	if a.Belongs() {
-		t.Error("it belongs, and nobody said so")
+		t.Error("it is a member without a confirmation")
 	}
 	// A member that is refused at its address is dead: the witness is not called.
 	a.membership.linkTo(other.ID).dead.Store(true)
@@ -180,7 +180,7 @@ func TestMembersThatAreBack(t *testing.T) {
 		return len(a.membership.ring.Load().seats) == 2 && a.membership.epoch.Load() > epoch
 	})
 	left := map[string]int{}
-	until(t, "what moved, and what stands in rows, has gone", func() bool {
+	until(t, "moved actors, and actors in rows, are gone", func() bool {
 		clear(left)
 		moved := 0
 		a.membership.each(func(c *activationSlot) {

@@ -67,7 +67,7 @@ func TestRingDoesNotDependOnOrder(t *testing.T) {
 		t.Error("one set of members, two rings")
 	}
 	if newRing(nil).owner(identity{"a", "b"}) != nil {
-		t.Error("nobody owns something")
+		t.Error("an empty ring has an owner")
 	}
 }
 
@@ -84,6 +84,6 @@ func TestRingKnowsRestarts(t *testing.T) {
 	later.Epoch++
 	a, b := newRing([]Member{second}), newRing([]Member{later})
 	if a.same(b) || !a.moved(b, identity{"a", "b"}) {
-		t.Error("an epoch that nobody sees")
+		t.Error("an epoch without effect")
 	}
 }

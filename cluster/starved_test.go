@@ -50,7 +50,7 @@ func TestEvictedAndBackMovesNothing(t *testing.T) {
 	for range 5 {
 		(*events)(a.membership).NotifyLeave(said)
 		seen := a.membership.rebuilds.Load()
-		until(t, "the ring is made anew", func() bool { return a.membership.rebuilds.Load() > seen+1 })
+		until(t, "the ring is rebuilt", func() bool { return a.membership.rebuilds.Load() > seen+1 })
 		(*events)(a.membership).NotifyJoin(said)
 		for _, id := range ids {
 			if got, err := tell(t.Context(), a, id, ""); err != nil || got != b.Address() {
@@ -98,7 +98,7 @@ func TestRefusalsEvictNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	slot := b.membership.n.find(identity{"player", id})
-	slot.state.Add(maxWaiting) // as many as may wait
+	slot.state.Add(maxWaiting) // the maximum of waiting calls
 	var moves, busy atomic.Int64
 	a.OnMove(func(func(kind, id string) bool) { moves.Add(1) })
 	lapses := b.membership.drops.Load()

@@ -202,7 +202,7 @@ func TestGossipAloneMakesNoMember(t *testing.T) {
 	} {
 		forge(t, keys, m, a)
 	}
-	until(t, "everybody has heard of them", func() bool {
+	until(t, "every node has heard of them", func() bool {
 		return a.Unmet() == 4 && b.Unmet() == 4 && alone.Unmet() == 1
 	})
 	before := a.membership.ring.Load()
@@ -221,6 +221,6 @@ func TestGossipAloneMakesNoMember(t *testing.T) {
 		}
 	}
 	if a.membership.ring.Load() != before || c.broken.Load() > 0 {
-		t.Errorf("the ring was made anew, or %d messages were handled twice", c.broken.Load())
+		t.Errorf("the ring was rebuilt, or %d messages were handled twice", c.broken.Load())
 	}
 }

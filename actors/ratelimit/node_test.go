@@ -21,7 +21,7 @@ type member struct {
 	node *cluster.Node
 }
 
-// join starts a member of the cluster that seed belongs to.
+// join starts a member of the seeds' cluster.
 func join(t testing.TB, seeds ...string) (m member, gossip string) {
 	t.Helper()
 	gossip = porttest.Free(t)

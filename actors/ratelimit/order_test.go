@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-var orders = flag.Int("orders", 24, "how many orders of events TestAnyOrder tries")
-var order = flag.Uint64("order", 0, "the only order that TestAnyOrder tries")
+var orders = flag.Int("orders", 24, "how many orders of events TestLimitIsExactInAnyOrder tries")
+var order = flag.Uint64("order", 0, "the only order that TestLimitIsExactInAnyOrder tries")
 
 // A limit of 200 admits 200 when any one member at a time fails, and in whatever order the other members learn of it.
 func TestAnyOrder(t *testing.T) {

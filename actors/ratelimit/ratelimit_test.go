@@ -24,7 +24,7 @@ func together(t *testing.T) *world {
 }
 
 // A limit of 200 admits 200 over all nodes, while members come and go.
-func TestExact(t *testing.T) {
+func TestLimitIsExact(t *testing.T) {
 	const limit, keys = 200, 60
 	four := []string{"a", "b", "c", "d"}
 	for name, what := range map[string]struct {
@@ -211,7 +211,7 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 				t.Fatal(err)
 			}
 			if stands[0].Used != 40 || stands[1].Used != 4 {
-				t.Errorf("%s: what was refused counts: %+v", id, stands)
+				t.Errorf("%s: a refused request counts: %+v", id, stands)
 			}
 		}
 	})

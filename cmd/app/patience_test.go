@@ -15,7 +15,7 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// log is a text that several goroutines write.
+// logText is a text that several goroutines write.
 type logText struct {
 	mu   sync.Mutex
 	text bytes.Buffer

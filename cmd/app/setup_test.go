@@ -20,8 +20,8 @@ import (
 //go:embed testdata/setup_harmless.tsv
 var harmless string
 
-// Every setting and every parameter is judged, or is listed as harmless with a reason. A new one fails here.
-func TestEveryKeyIsJudged(t *testing.T) {
+// Every setting and every parameter is checked, or is listed as harmless with a reason. A new one fails here.
+func TestEveryKeyIsChecked(t *testing.T) {
 	reasons := map[string]string{}
 	for line := range strings.Lines(harmless) {
 		key, reason, _ := strings.Cut(strings.TrimSpace(line), "\t")
@@ -62,7 +62,8 @@ func production(t *testing.T, settings ...string) config.Config {
 	return c
 }
 
-// An empty production configuration on a new machine: each empty default that switches a control or a feature off.
+// An empty production configuration on a new machine reports each empty default that switches a control or a
+// feature off.
 func TestEmptyDefaults(t *testing.T) {
 	c, err := config.Load("", []string{"CASTELLAN_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}, Check)
 	storetest.Must(t, err)
@@ -98,8 +99,8 @@ func TestEmptyDefaults(t *testing.T) {
 	}
 }
 
-// Each setting is judged on both sides of its bound.
-func TestSettingsAreJudged(t *testing.T) {
+// Each setting is checked on both sides of its bound.
+func TestSettingsAreCheckedAtTheirBounds(t *testing.T) {
 	const proxied = "HTTP_PUBLIC_URL=https://id.example.com"
 	clustered := []string{"DATABASE_URL=postgres://a/b", "CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
 		"CLUSTER_ACTOR_ADDR=127.0.0.1:2", "CLUSTER_TLS_DIR=/t"}

@@ -13,8 +13,8 @@ import (
 	"castellan/persistence/money"
 )
 
-// The currencies in memory are loaded before the node serves, follow the change feed, and are reloaded after a gap of
-// the feed.
+// The currencies in memory are loaded before the node serves, follow the change feed, and are reloaded after a
+// gap of the feed.
 func TestCurrenciesAreReloaded(t *testing.T) {
 	s := assembled(t)
 	known := func(code string) bool {

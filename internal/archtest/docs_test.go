@@ -150,7 +150,8 @@ func testDefined(t *testing.T, place string, least int, inPlace func(file string
 	}
 }
 
-// The indexes name every document: docs/README.md those of docs, docs/decisions/README.md those of docs/decisions.
+// The indexes name every document: docs/README.md those of docs, docs/decisions/README.md those of
+// docs/decisions.
 func TestIndexesAreComplete(t *testing.T) {
 	all := texts(t)
 	for _, folder := range []string{"docs", "docs/decisions"} {

@@ -68,7 +68,7 @@ func TestMoneyIsExact(t *testing.T) {
 	}
 }
 
-// The search finds a float in each of its hiding places.
+// The search finds a float in each possible place.
 func TestFloatsAreFound(t *testing.T) {
 	for text, want := range map[string]int{
 		"type R struct{ A float64 }":                         1,

@@ -34,8 +34,7 @@ type change struct {
 	old, new []any // nil for an insert, a delete
 }
 
-// newSQLiteTally begins to count. It is called before the database is opened, once in a
-// process.
+// newSQLiteTally begins to count. It is called before the database is opened, once in a process.
 func newSQLiteTally(file string) *sqliteTally {
 	s := &sqliteTally{file: file}
 	sqlite.RegisterConnectionHook(func(c sqlite.ExecQuerierContext, _ string) error {
@@ -84,7 +83,7 @@ func (s *sqliteTally) commit() int32 {
 		s.commits++
 	}
 	s.done, s.pending = append(s.done, s.pending...), nil
-	return 0 // go on
+	return 0 // continue
 }
 
 func (s *sqliteTally) rollback() {

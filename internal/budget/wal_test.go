@@ -86,7 +86,7 @@ func (l *postgresLog) end(c *counts) {
 	if end == l.position {
 		return
 	}
-	l.exec("SELECT pg_logical_emit_message(true, 'budget', '')") // its commit brings the log to the disk
+	l.exec("SELECT pg_logical_emit_message(true, 'budget', '')") // its commit flushes the log to the disk
 	rows, err := l.conn.Query(context.Background(), `SELECT resource_manager || '/' || replace(record_type, '+INIT', ''),
 		record_length - fpi_length, coalesce(description, ''), coalesce(block_ref, '')
 		FROM pg_get_wal_records_info($1::text::pg_lsn, $2::text::pg_lsn) WHERE xid::text <> '0'`, l.position, end)

@@ -75,7 +75,7 @@ func TestDSN(t *testing.T) {
 		if n := query[int](t, s.DSN(), exists, name); n != 1 {
 			t.Errorf("%s is not on the server named by %s", name, EnvServer)
 		}
-		// A test that forgets to close its pool must not keep the database.
+		// A test that does not close its pool must not keep the database.
 		left, err := pgx.Connect(t.Context(), one)
 		if err != nil {
 			t.Fatal(err)

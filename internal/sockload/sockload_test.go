@@ -12,7 +12,7 @@ import (
 	"castellan/internal/sockload"
 )
 
-// expect reads the next frame and checks its event, or how the socket ends.
+// expect reads the next frame and checks its event, or the end of the socket.
 func expect(t *testing.T, c net.Conn, want string) {
 	t.Helper()
 	c.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -108,9 +108,9 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.challenges(0, 1, 5) // the first makes room
+	s.challenges(0, 1, 5) // the first is closed for them
 	expect(t, own, "closed with 4410")
-	time.Sleep(200 * time.Millisecond) // the other process hears it too, unseen
+	time.Sleep(200 * time.Millisecond) // the other process receives it too, unseen
 	if err := stop(); err == nil || !strings.Contains(err.Error(), "2 of 3 sockets had ended") {
 		t.Errorf("sockets that were closed: %v", err)
 	}

@@ -94,7 +94,7 @@ func ask(t *testing.T, c outbound.Config) (known bool, why string) {
 	}
 	for _, secret := range []string{"10000000146", "lker", "LKER", "127.0.0.1", "1990"} {
 		if strings.Contains(why+fmt.Sprint(err), secret) {
-			t.Errorf("%s is told: %s, %v", secret, why, err)
+			t.Errorf("%s is shown: %s, %v", secret, why, err)
 		}
 	}
 	return known, why

@@ -83,7 +83,7 @@ func (a *authority) issue(t *testing.T, host string) *tls.Config {
 // received is one message as the server saw it.
 type received struct {
 	from, to string
-	user     string // who authenticated
+	user     string // the authenticated user
 	utf8     bool
 	secure   bool
 	data     string

@@ -219,7 +219,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	if err := send(t, s.sender(t, nil), to(hook(s.URL))); err != nil {
 		t.Errorf("a long answer: %v", err)
 	}
-	<-ended // the connection was given up
+	<-ended // the client closed the connection
 
 	s.answers(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", maxHeaderBytes)) })
 	if d := failure(t, send(t, s.sender(t, nil), to(hook(s.URL))), false, "the connection failed"); d.Timeout {

@@ -76,7 +76,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// Without a secret nothing unsigned is sent.
+// Without a secret no unsigned request is sent.
 func TestWebhooksNeedASecret(t *testing.T) {
 	s := newService(t, true)
 	failure(t, send(t, s.sender(t, func(c *Config) { c.WebhookSecret = "" }), to(hook(s.URL))), true, "webhooks are off")

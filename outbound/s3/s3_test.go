@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A file is put by one request, whose body the server can check.
+// A file is stored by one request, whose body the server can check.
 func TestOneRequest(t *testing.T) {
 	var seen []string
 	s := open(t, serve(t, func(r *http.Request) { seen = append(seen, r.Method+" "+r.URL.Path) }))

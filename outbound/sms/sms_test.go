@@ -23,7 +23,7 @@ import (
 
 var clock = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
 
-// call is one request as the gateway saw it.
+// call is one request as the gateway received it.
 type call struct {
 	method, uri, body string
 	header            http.Header

@@ -18,7 +18,7 @@ func TestCircuitBreaker(t *testing.T) {
 		p := newCircuitBreaker()
 		waits, cancel := p.until(t.Context())
 		defer cancel()
-		for range 10 { // reads that are answered late, but are
+		for range 10 { // late reads that do get an answer
 			done := p.watch()
 			time.Sleep((breakerBeats - 1) * breakerBeat)
 			done(true)
@@ -38,7 +38,7 @@ func TestCircuitBreaker(t *testing.T) {
 			t.Error("it was begun")
 		}
 		cancel()
-		done(false) // the read was given up
+		done(false) // the read was cancelled
 		again := p.watch()
 		if later, cancel = p.until(t.Context()); later.Err() == nil {
 			t.Error("begun while nothing was answered")

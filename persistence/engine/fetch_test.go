@@ -77,7 +77,7 @@ func TestFetch(t *testing.T) {
 		}))
 
 		var wg sync.WaitGroup
-		for range 32 { // more than there are connections
+		for range 32 { // more than the number of connections
 			wg.Go(func() {
 				for range 50 {
 					var many []kindsRow

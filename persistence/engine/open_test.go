@@ -10,7 +10,7 @@ import (
 )
 
 // Many callers may open a new file at once: they take turns.
-func TestOpenSideBySide(t *testing.T) {
+func TestConcurrentOpensTakeTurns(t *testing.T) {
 	for range 20 {
 		dsn := "sqlite:" + filepath.Join(t.TempDir(), "castellan.db")
 		var ready, all sync.WaitGroup

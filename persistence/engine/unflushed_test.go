@@ -97,7 +97,7 @@ func TestUnflushedOnPostgres(t *testing.T) {
 	if n := ahead(commit.Unflushed{}); n == 0 {
 		t.Error("twenty asynchronous commits waited for the log")
 	}
-	if n := ahead(); n > 10 { // the log has more than ours in it
+	if n := ahead(); n > 10 { // the log also contains records of others
 		t.Errorf("%d of twenty commits did not wait for the log", n)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"castellan/test/harness"
 )
 
-// A support role that may change contact data cannot take over an account that holds more
-// permissions, and cannot bypass its own second factor (D-AUTH-03).
-func TestContactChangeIsNoTakeover(t *testing.T) {
+// A support role that may change contact data cannot take over an account that holds more permissions, and
+// cannot bypass its own second factor (D-AUTH-03).
+func TestSupportCannotTakeOverAdministrator(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := &harness.Counter{Node: s.Start("LIMITS_ENABLED=false"), Site: s}
 		const closePath = "/admin/user/close-user-authentication"
@@ -43,7 +43,7 @@ func TestContactChangeIsNoTakeover(t *testing.T) {
 		mail(support, taken.Mail).Is(t, 403, "FORBIDDEN")
 		d.Do(t, "POST", closePath, map[string]string{"status": "active"}, who).Is(t, 403, "FORBIDDEN")
 
-		// An administrator is bound for the own account only; customers are served as before.
+		// The restriction applies to an administrator's own account only; customers are served as before.
 		own := d.Login(t, chief)
 		d.Do(t, "POST", harness.PhonePath, map[string]string{"userId": chief.ID, "phoneNum": taken.Phone,
 			"countryCode": "90"}, own).

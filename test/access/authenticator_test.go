@@ -8,8 +8,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Section 3.2 from outside: set up, log in with it, recover, and out again.
-func TestAuthenticator(t *testing.T) {
+// Section 3.2 of the interface from outside: set up an authenticator, log in with it, recover access, and
+// remove it.
+func TestAuthenticatorSetupLoginAndRemoval(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -33,8 +34,7 @@ func TestAuthenticator(t *testing.T) {
 		n.Do(t, "POST", "/auth/totp/setup", nil, me).Is(t, 409, "TOTP_ALREADY_DEFINED")
 		phone := harness.NewAuthenticator(t, d.Base32)
 
-		// One code at once over as many logins as may be open opens one; the
-		// method lives as long as its challenge.
+		// The same code in all open logins at once completes one login. The method expires with its challenge.
 		var flows []blackbox.Flow
 		for range 5 {
 			flows = append(flows, n.Login(t, demo))
@@ -71,7 +71,7 @@ func TestAuthenticator(t *testing.T) {
 			t.Fatalf("none was opened: %v", answers)
 		}
 		harness.SameOutcome(t, answers[opened], n.Complete(t, flows[opened], flows[opened].Method(t, "TOTP"), code))
-		n.Kill() // what was used stays used
+		n.Kill() // a used code stays used
 
 		n = s.Start()
 		f = n.Login(t, demo)

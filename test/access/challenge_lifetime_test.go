@@ -9,8 +9,8 @@ import (
 	"castellan/test/harness"
 )
 
-// What a renewal refuses, in the order of its checks (D-2FA-21, D-2FA-24).
-func TestRenewalRefusals(t *testing.T) {
+// A renewal is refused in the order of its checks (D-2FA-21, D-2FA-24).
+func TestRenewalRefusalOrder(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_MAX_RENEWALS=2")
 		n := s.Start()
@@ -52,7 +52,7 @@ func TestRenewalRefusals(t *testing.T) {
 
 		harness.Tune(t, n, boss, "SMS", 120_000, 1)
 		harness.Tune(t, n, boss, "MAIL", 120_000, 0)
-		renew(f, sms.ID, "SMS").Is(t, 429, "RENEW_TOO_EARLY") // its own times are frozen
+		renew(f, sms.ID, "SMS").Is(t, 429, "RENEW_TOO_EARLY") // its own times are fixed
 		f = n.Login(t, demo)
 		sms, mail = f.Method(t, "SMS"), f.Method(t, "MAIL")
 		renew(f, mail.ID, "MAIL").Is(t, 409, "RENEW_NOT_SUPPORTED")
@@ -61,8 +61,8 @@ func TestRenewalRefusals(t *testing.T) {
 		}
 		renew(f, sms.ID, "SMS").Is(t, 409, "RENEW_CLOSED") // more than mfa.max_renewals
 
-		// A challenge of two minutes has never 120 s left but at its creation:
-		// the cut-off is reported, and before the gate.
+		// A challenge of two minutes has 120 s left only at its creation. The cut-off is reported, and before
+		// the gate.
 		n.Stop()
 		n = s.Start("MFA_CHALLENGE_TTL=1s")
 		harness.Tune(t, n, boss, "SMS", 120_000, 60_000)
@@ -74,9 +74,9 @@ func TestRenewalRefusals(t *testing.T) {
 	})
 }
 
-// A renewal makes a new code and stretches what would end before it; the
-// answer has the shape of a start (D-2FA-22, D-2FA-23).
-func TestRenewal(t *testing.T) {
+// A renewal makes a new code and extends methods that would expire before it. The answer has the shape of a
+// start (D-2FA-22, D-2FA-23).
+func TestRenewalMakesNewCode(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
@@ -113,7 +113,7 @@ func TestRenewal(t *testing.T) {
 			n.Complete(t, f, sms, fresh).Is(t, 200, "").Keys(t, "action")
 		}
 
-		// The stretched method keeps its code past its own two seconds.
+		// The extended method keeps its code after its own two seconds.
 		time.Sleep(time.Until(time.UnixMilli(f.TS + 2_100)))
 		got = n.Renew(t, f, mail).Is(t, 200, "")
 		got.Read(t, &body)
@@ -128,8 +128,8 @@ func TestRenewal(t *testing.T) {
 	})
 }
 
-// A stretched method is answered with the code that it had.
-func TestStretchedMethodKeepsItsCode(t *testing.T) {
+// An extended method accepts the code that it had.
+func TestExtendedMethodKeepsItsCode(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
@@ -141,13 +141,12 @@ func TestStretchedMethodKeepsItsCode(t *testing.T) {
 		time.Sleep(time.Until(time.UnixMilli(f.TS + 1_020)))
 		n.Complete(t, f, mail, code).Is(t, 410, "METHOD_EXPIRED")
 		n.Renew(t, f, sms).Is(t, 200, "")
-		n.Complete(t, f, mail, code).Is(t, 200, "") // revived, and right (D-2FA-22)
+		n.Complete(t, f, mail, code).Is(t, 200, "") // extended, and correct (D-2FA-22)
 	})
 }
 
-// Methods and challenges end when their time is over, also while nobody asks
-// (D-2FA-05, D-2FA-15, D-SOCK-06).
-func TestExpiry(t *testing.T) {
+// Methods and challenges expire on time, even without a request (D-2FA-05, D-2FA-15, D-SOCK-06).
+func TestChallengesExpireWithoutRequests(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_CHALLENGE_TTL=1s", "MFA_P_AUTH_GRACE=2s")
 		n := s.Start()
@@ -187,7 +186,7 @@ func TestExpiry(t *testing.T) {
 		n.Result(t, f).Is(t, 410, "CHALLENGE_EXPIRED")
 		n.Socket(t, f).ExpectClose(4410, harness.Within(5))
 
-		// What was completed can be read until p-auth ends; then nothing can.
+		// The outcome of a completed challenge can be read until p-auth expires.
 		harness.SameOutcome(t, final, n.Result(t, done))
 		expires := time.Unix(int64(harness.ClaimsOf(t, done.PAuth)["exp"].(float64)), 0)
 		stays.ExpectClose(4401, harness.Within(10))
@@ -203,9 +202,8 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// A value, a method and a token that do not belong together change nothing
-// (SEC-10, D-2FA-07, D-2FA-30, D-2FA-33).
-func TestWhatDoesNotBelongTogether(t *testing.T) {
+// A value, a method and a token of different challenges change nothing (SEC-10, D-2FA-07, D-2FA-30, D-2FA-33).
+func TestMismatchedTokenMethodAndCodeAreRefused(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -247,7 +245,7 @@ func TestWhatDoesNotBelongTogether(t *testing.T) {
 			blackbox.Headers{"device-signature": "x.y.z"}).
 			Is(t, 401, "UNAUTHENTICATED")
 
-		// A code of one challenge, or of one method, is wrong at another.
+		// A code of one challenge or method is wrong for another.
 		codeOfB, mailOfB := n.Code(t, demo, "SMS"), n.Code(t, demo, "MAIL")
 		if codeOfA != codeOfB && codeOfB != mailOfB {
 			harness.AttemptsLeft(t, n.Complete(t, b, b.Method(t, "SMS"), codeOfA))
@@ -263,8 +261,8 @@ func TestWhatDoesNotBelongTogether(t *testing.T) {
 	})
 }
 
-// Of more open challenges than allowed the oldest is closed (D-2FA-32).
-func TestOldestChallengeMakesRoom(t *testing.T) {
+// A start beyond the limit of open challenges closes the oldest one (D-2FA-32).
+func TestOldestChallengeIsClosedAtLimit(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_MAX_OPEN=3")
 		n := s.Start()

@@ -7,10 +7,9 @@ import (
 	"castellan/test/harness"
 )
 
-// The actions without an endpoint of their own (D-2FA-27, REQ-2FA-12): a code
-// sent to the account's address marks it verified, and a video call asks for
-// whichever methods the policy names.
-func TestChallengeStart(t *testing.T) {
+// Actions without an endpoint of their own (D-2FA-27, REQ-2FA-12). A code that is sent to the account's
+// address marks the address verified. A video call requires the methods of its policy.
+func TestActionsWithoutEndpoint(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, me := harness.Admin(t, s, n), s.AddUser("user")
@@ -52,9 +51,9 @@ func TestChallengeStart(t *testing.T) {
 		if !verified() || s.Count("users WHERE email_verified") != 3 { // and the two of development mode
 			t.Error("the address, and that alone, is not verified")
 		}
-		start("VERIFY_EMAIL") // again is no fault
+		start("VERIFY_EMAIL") // a second time is no error
 
-		// An address that changed meanwhile is not the one that was shown.
+		// The address changed after the start, so the code does not verify the new one.
 		s.Exec("UPDATE users SET email_verified = FALSE WHERE id = $1", me.ID)
 		f = start("VERIFY_EMAIL")
 		code = n.Code(t, me, "MAIL")
@@ -100,9 +99,9 @@ func TestChallengeStart(t *testing.T) {
 	})
 }
 
-// DURING_VIDEO_KYC may also stand before an endpoint (D-2FA-28); each is started
-// by its own way and does its own thing.
-func TestVideoCheckBeforeAnEndpoint(t *testing.T) {
+// DURING_VIDEO_KYC may also guard an endpoint (D-2FA-28). Each challenge is started in its own way and has its
+// own effect.
+func TestVideoCheckGuardsEndpoint(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=DURING_VIDEO_KYC")
 		n := s.Start()
@@ -128,9 +127,9 @@ func TestVideoCheckBeforeAnEndpoint(t *testing.T) {
 	})
 }
 
-// The profile of the caller (REQ-USR-02, REQ-USR-07, REQ-TOTP-14): its two
-// fields, true to the account at every request.
-func TestUserProfile(t *testing.T) {
+// The profile of the caller (REQ-USR-02, REQ-USR-07, REQ-TOTP-14): its two fields are current at every
+// request.
+func TestUserProfileIsCurrent(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		me, other := s.AddUser("user"), s.AddUser("user")
@@ -169,7 +168,7 @@ func TestUserProfile(t *testing.T) {
 		n.Complete(t, f, f.Method(t, "TOTP"), harness.NewAuthenticator(t, set.ExecResult.Data.Base32).Next(t)).Is(t, 200, "")
 		shows(token, false, false)
 		if got := s.Command("", "user", "withdrawals", "nobody@example.test", "allow"); got.Code != 1 {
-			t.Errorf("nobody's: exit %d", got.Code)
+			t.Errorf("unknown user: exit %d", got.Code)
 		}
 		blackbox.Until(t, harness.Within(5), "two audit rows", func() bool {
 			return s.Count("audit WHERE action = 'USER_WITHDRAWALS' AND user_id = $1", me.ID) == 2

@@ -11,8 +11,8 @@ import (
 	"castellan/test/harness"
 )
 
-// nodes of a site: one on SQLite, and two that share the database on
-// PostgreSQL, where a challenge may have two owners at once.
+// startAll starts the nodes of a site: one on SQLite, and two that share the database on PostgreSQL, where a
+// challenge may have two owners at once.
 func startAll(s *blackbox.Site) []*blackbox.Node {
 	all := []*blackbox.Node{s.Start()}
 	if s.Kind == "postgres" {
@@ -23,9 +23,9 @@ func startAll(s *blackbox.Site) []*blackbox.Node {
 
 const parallel = 200
 
-// Two hundred copies of the right last value are one execution and one
-// outcome, which all of them are told (D-2FA-14, SEC-02).
-func TestParallelRightCodes(t *testing.T) {
+// Two hundred copies of the last correct value cause one execution and one outcome, which all of them receive
+// (D-2FA-14, SEC-02).
+func TestParallelRightCodesExecuteOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		all := startAll(s)
 		n, demo := all[0], s.Seeded("user")
@@ -52,8 +52,8 @@ func TestParallelRightCodes(t *testing.T) {
 	})
 }
 
-// Of a method that is not the last, one copy succeeds.
-func TestParallelRightCodesOfFirstMethod(t *testing.T) {
+// One copy succeeds for a method that is not the last.
+func TestParallelRightCodesOfFirstMethodSucceedOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		all := startAll(s)
 		n, demo := all[0], s.Seeded("user")
@@ -82,9 +82,8 @@ func TestParallelRightCodesOfFirstMethod(t *testing.T) {
 	})
 }
 
-// Of two hundred wrong values five are looked at, however they come
-// (D-2FA-13, SEC-01, SEC-02).
-func TestParallelWrongCodes(t *testing.T) {
+// Of two hundred wrong values, however they arrive, five are checked (D-2FA-13, SEC-01, SEC-02).
+func TestParallelWrongCodesAreLimited(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		all := startAll(s)
 		n, demo := all[0], s.Seeded("user")
@@ -95,7 +94,7 @@ func TestParallelWrongCodes(t *testing.T) {
 			return all[i%len(all)].TryComplete(f, sms, fmt.Sprintf("%06d", (wrong+1+i)%1_000_000))
 		})
 		got := harness.CountByCode(answers)
-		busy := len(all) > 1 // two owners that know nothing of each other may give a busy row up, unread
+		busy := len(all) > 1 // two owners without a connection may both give up a busy row, unread
 		if got["422OTP_INVALID"] != 5 || got["423METHOD_LOCKED"]+got["503UNAVAILABLE"] != parallel-5 ||
 			!busy && got["503UNAVAILABLE"] > 0 {
 			t.Errorf("got %v, want 5 evaluated and the rest refused", got)
@@ -109,14 +108,13 @@ func TestParallelWrongCodes(t *testing.T) {
 		if slices.Sort(left); !slices.Equal(left, []int{0, 1, 2, 3, 4}) {
 			t.Errorf("attemptsLeft %v, want each of 0 to 4 once", left)
 		}
-		n.Complete(t, f, sms, code).Is(t, 423, "METHOD_LOCKED") // the right one is too late
+		n.Complete(t, f, sms, code).Is(t, 423, "METHOD_LOCKED") // the correct one is too late
 		n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).Is(t, 200, "")
 	})
 }
 
-// One right value among wrong ones wins at most once, and no more than five
-// are looked at.
-func TestParallelMixedCodes(t *testing.T) {
+// One correct value among wrong ones wins at most once, and at most five are checked.
+func TestParallelMixedCodesWinAtMostOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		all := startAll(s)
 		n, demo := all[0], s.Seeded("user")
@@ -143,9 +141,8 @@ func TestParallelMixedCodes(t *testing.T) {
 	})
 }
 
-// A counter of wrong values is no memory of the process: killing it resets
-// nothing (SEC-01).
-func TestAttemptsSurviveKill(t *testing.T) {
+// The counter of wrong values does not live in the process: a kill resets nothing (SEC-01).
+func TestAttemptCountSurvivesKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -163,10 +160,9 @@ func TestAttemptsSurviveKill(t *testing.T) {
 	})
 }
 
-// The tenth wrong value closes the challenge for every method; attemptsLeft is
-// the smaller of what method and challenge have left. A renewal opens a locked
-// method again, and not the challenge's count.
-func TestTenWrongValuesCloseTheChallenge(t *testing.T) {
+// The tenth wrong value closes the challenge for every method. The field attemptsLeft is the smaller of what
+// method and challenge have left. A renewal unlocks a locked method, but does not reset the challenge's count.
+func TestTenWrongValuesCloseChallenge(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -200,13 +196,11 @@ func TestTenWrongValuesCloseTheChallenge(t *testing.T) {
 	})
 }
 
-// Wrong values also count per user and flow, over challenges, processes and
-// spellings of the phone number (SEC-03); other users and other flows are left
-// alone (SEC-05).
+// Wrong values also count per user and flow, across challenges, processes and spellings of the phone number
+// (SEC-03). Other users and other flows are not affected (SEC-05).
 func TestWrongValuesCountPerUser(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		// Without message caps, which twenty challenges would meet; no setting
-		// takes this count away.
+		// Message caps are off, because twenty challenges would reach them. No setting disables this count.
 		s.Set("MFA_GUARDED=POST /admin/system/mfa/actions=ADD_ACTION_GUARDED", "LIMITS_ENABLED=false")
 		n := s.Start()
 		boss := s.Seeded("admin")
@@ -233,7 +227,7 @@ func TestWrongValuesCountPerUser(t *testing.T) {
 				t.Errorf("Retry-After %q, want about an hour", got.Header.Get("Retry-After"))
 			}
 		}
-		n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED") // right values did not close it either
+		n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED") // correct values did not close it either
 
 		n.Session(t, s.Seeded("user"))
 		guarded := blackbox.FlowOf(

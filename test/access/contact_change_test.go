@@ -10,10 +10,9 @@ import (
 	"castellan/test/harness"
 )
 
-// A new phone number or address ends what the old one let in: sessions, a login that
-// has begun, also after a kill. Old and new are told (REQ-USR-11…13, D-USR-06,
-// D-AUTH-11, D-EXT-07, SEC-22).
-func TestContactChanges(t *testing.T) {
+// A new phone number or address ends the sessions and the unfinished logins of the old one, also after a kill.
+// Both the old and the new contact are notified (REQ-USR-11…13, D-USR-06, D-AUTH-11, D-EXT-07, SEC-22).
+func TestContactChangeEndsSessions(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, me, other := harness.Admin(t, s, n), s.AddUser("user"), s.AddUser("user")
@@ -22,7 +21,7 @@ func TestContactChanges(t *testing.T) {
 		}
 		toldAll := func(want map[string]int) {
 			t.Helper()
-			blackbox.Until(t, harness.Within(10), "old and new are told", func() bool {
+			blackbox.Until(t, harness.Within(10), "old and new are notified", func() bool {
 				for to, count := range want {
 					if told(to) != count {
 						return false
@@ -85,9 +84,8 @@ func TestContactChanges(t *testing.T) {
 	})
 }
 
-// A login whose last step meets the change has no session afterwards, whichever of
-// the two was first.
-func TestContactChangeMeetsALogin(t *testing.T) {
+// A login whose last step coincides with the change has no session afterwards, in either order.
+func TestContactChangeDuringLogin(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false")
 		n := s.Start()

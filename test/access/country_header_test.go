@@ -9,10 +9,10 @@ import (
 	"castellan/test/harness"
 )
 
-// The header of a trusted proxy says where a client is, the table where it says
-// nothing; outside of development mode an unknown private address is kept out
-// (D-GEO-01, D-WAF-11). countryName of a session is the country's name.
-func TestCountryOfAProxy(t *testing.T) {
+// The header of a trusted proxy gives the country of a client, and the table gives it if the header is absent.
+// Outside of development mode an unknown private address is blocked (D-GEO-01, D-WAF-11). The field
+// countryName of a session is the country's name.
+func TestCountryHeaderOfTrustedProxy(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "HTTP_COUNTRY_HEADER=cf-ipcountry", "LIMITS_ENABLED=false",
 			"GEO_ALLOW_PRIVATE=false").
@@ -45,14 +45,14 @@ func TestCountryOfAProxy(t *testing.T) {
 		}
 		n.Stop()
 
-		// Who is no proxy says nothing.
+		// The header of a peer that is no proxy is ignored.
 		n = s.Start("HTTP_TRUSTED_PROXIES=192.0.2.1")
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo),
 			blackbox.Headers{"CF-IPCountry": "TR", "X-Forwarded-For": harness.Turkey}).
 			Is(t, 401, "INVALID_CREDENTIALS")
 		n.Stop()
 
-		// A file that was asked for and is not there is not passed over.
+		// A configured file that does not exist stops the start.
 		n = s.Begin("GEO_MMDB_FILE=" + filepath.Join(t.TempDir(), "none.mmdb"))
 		if code := n.Wait(); code != 2 || !strings.Contains(n.Log(), "geo.mmdb_file") {
 			t.Errorf("exit %d:\n%s", code, n.Log())
@@ -60,7 +60,7 @@ func TestCountryOfAProxy(t *testing.T) {
 	})
 }
 
-// A list is added to, taken from and emptied, in one spelling of each network.
+// Networks are added to and removed from a list, and the list is cleared. Each network has one spelling.
 func TestAllowIPCommand(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()

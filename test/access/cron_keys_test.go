@@ -7,9 +7,9 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Keys of scheduled clients by the command line (D-AUTH-07): shown once, kept
-// as a hash, audited, and told to the nodes that run.
-func TestCronKeys(t *testing.T) {
+// Keys of scheduled clients are managed by the command line (D-AUTH-07). A key is shown once, stored as a hash
+// and audited, and running nodes receive it.
+func TestCronKeyCommand(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		run := func(code int, args ...string) blackbox.Output {
 			t.Helper()

@@ -14,9 +14,9 @@ import (
 	"castellan/test/harness"
 )
 
-// D-EXT-01: registering, listing and removing devices; D-2FA-29: nothing
-// of a push target is kept in the clear, and the message says nothing.
-func TestDevices(t *testing.T) {
+// Devices are registered, listed and removed (D-EXT-01). No part of a push target is stored in plain text, and
+// the message contains no details (D-2FA-29).
+func TestDeviceRegistrationListAndRemoval(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
@@ -69,7 +69,7 @@ func TestDevices(t *testing.T) {
 			t.Error("the use of the device was not noted")
 		}
 
-		// Only the device with a target is woken, once, with nothing to tell.
+		// Only the device with a target is woken, once, by a message without details.
 		f := n.Login(t, demo)
 		var woken []blackbox.Letter
 		for _, l := range n.Letters(t, "") {
@@ -96,7 +96,7 @@ func TestDevices(t *testing.T) {
 }
 
 // The demo device, from its enrolment to an approval and a denial.
-func TestDemoDevice(t *testing.T) {
+func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
@@ -126,7 +126,8 @@ func TestDemoDevice(t *testing.T) {
 		if _, err := os.Stat(file); err == nil {
 			t.Error("an enrolment that failed left a device")
 		}
-		// The token by the environment, the code by a flag; then by standard input.
+		// First the token comes from the environment and the code from a flag; then both come from standard
+		// input.
 		for i, alg := range []string{"ES256", "EdDSA"} {
 			var got blackbox.Output
 			if i == 0 {

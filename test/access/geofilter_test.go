@@ -10,9 +10,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Section 4.21 from outside: what a filter looks like, how it changes, and what
-// each wrong wish is answered (REQ-GEO-01, 03…08, D-GEO-03…06).
-func TestGeofilter(t *testing.T) {
+// Section 4.21 from outside: the shape of a filter, its changes, and the error of each invalid request
+// (REQ-GEO-01, 03…08, D-GEO-03…06).
+func TestGeofilterChanges(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		demo, other := s.Seeded("user"), s.AddUser("user")
@@ -127,8 +127,7 @@ func TestGeofilter(t *testing.T) {
 	})
 }
 
-// Every request of D-GEO-02 from where the account may not be used, and the one
-// exception.
+// Every request of D-GEO-02 is blocked from a country where the account may not be used, with one exception.
 func TestGeofilterIsEnforced(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
@@ -137,7 +136,7 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		tr, us, nl := harness.From(t, n, harness.Turkey), harness.From(t, n, harness.States), harness.From(t, n,
 			harness.Dutch)
 
-		// A user shuts the own country out, and can still read the result (D-GEO-05).
+		// A user blocks the current country and can still read the result (D-GEO-05).
 		f := us.Changed("POST", "TR", demo, us.Session(demo))
 		us.Result(f).Is(t, 200, "")
 		socket := n.SocketWith(t, f, us.With(nil))
@@ -165,7 +164,7 @@ func TestGeofilterIsEnforced(t *testing.T) {
 				Is(t, 403, "GEO_BLOCKED")
 			at.Ask("POST", "/auth/logout", nil, me).Is(t, 403, "GEO_BLOCKED")
 		}
-		// A country is nothing that a client says.
+		// Headers of a client do not set the country.
 		for _, header := range []string{"CF-IPCountry", "X-Country", "X-Real-IP", "True-Client-IP", "Forwarded",
 			"X_Forwarded_For"} {
 			value := map[bool]string{true: "TR", false: harness.Turkey}[strings.Contains(header, "ountry")]
@@ -177,7 +176,7 @@ func TestGeofilterIsEnforced(t *testing.T) {
 			"" + harness.States}).
 			Is(t, 403, "GEO_BLOCKED")
 
-		// A challenge's token is worth nothing there, and no worse for it.
+		// The token of a challenge is refused there, and stays valid elsewhere.
 		f = blackbox.FlowOf(t, tr.Login(demo))
 		sms := f.Method(t, "SMS")
 		pauth := blackbox.Headers{"p-auth": f.PAuth}
@@ -191,7 +190,7 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		us.Result(f).Is(t, 403, "GEO_BLOCKED")
 		tr.Result(f).Is(t, 200, "")
 
-		// A reset begins as ever and leads nowhere: nothing is sent.
+		// A password reset starts as usual from there, but no message is sent.
 		reset := map[string]string{"countryCode": demo.Country, "phoneNumber": demo.Phone}
 		letters := len(n.Letters(t, demo.Number()))
 		f = blackbox.FlowOf(t, us.Ask("POST", "/auth/password/reset", reset, nil))
@@ -201,7 +200,7 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		us.Complete(f, f.Method(t, "SMS"), "123456").Is(t, 422, "OTP_INVALID")
 		f = blackbox.FlowOf(t, tr.Ask("POST", "/auth/password/reset", reset, nil))
 		tr.Complete(f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
-		// Whose account is filtered shows only when the token is redeemed (D-PWD-01).
+		// The filter of an account becomes visible only when the token is redeemed (D-PWD-01).
 		once := blackbox.Headers{
 			"ot-auth": us.Complete(f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).Is(t, 200, "").Header.Get("ot-auth"),
 		}
@@ -210,8 +209,8 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		tr.Ask("POST", "/auth/password/update", next, once).Is(t, 200, "")
 		demo.Password = next["password"]
 
-		// More countries, and fewer: a change is judged by the filter before it, and
-		// everything else by the one after.
+		// Countries are added and removed. The filter before a change applies to the change, and the new
+		// filter to everything else.
 		f = blackbox.FlowOf(t, tr.Login(demo))
 		done := tr.Complete(f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
 		tr.Changed("POST", "NL", demo, blackbox.Headers{"x-auth": done.Header.Get("x-auth")})
@@ -221,12 +220,12 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		nl.Result(removal).Is(t, 200, "")
 		us.Result(removal).Is(t, 403, "GEO_BLOCKED")
 		us.Handshake(removal).Is(t, 403, "GEO_BLOCKED")
-		tr.Result(f).Is(t, 403, "GEO_BLOCKED") // of a login, long done
+		tr.Result(f).Is(t, 403, "GEO_BLOCKED") // of a login that completed long ago
 		tr.Login(demo).Is(t, 401, "INVALID_CREDENTIALS")
 		me = nl.Session(demo)
 		n.Kill()
 
-		// All of it is there after a start.
+		// The filter survives a restart.
 		n = s.Start()
 		tr, us, nl = harness.From(t, n, harness.Turkey), harness.From(t, n, harness.States), harness.From(t, n, harness.Dutch)
 		nl.Ask("GET", harness.CountriesPath, nil, me).Is(t, 200, "")
@@ -234,7 +233,7 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		tr.Result(removal).Is(t, 200, "")
 		us.Result(removal).Is(t, 403, "GEO_BLOCKED")
 
-		// An operator lets the user in again, and the running service knows.
+		// An operator clears the filter, and the running service applies it.
 		cleared := s.Command("", "user", "clear-geofilter", demo.Number())
 		if cleared.Code != 0 || cleared.Out != "cleared NL\n" {
 			t.Fatalf("exit %d: %s%s", cleared.Code, cleared.Out, cleared.ErrOut)
@@ -255,9 +254,9 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		}
 		if got := s.Command("", "user", "clear-geofilter", "nobody"); got.Code != 1 ||
 			!strings.Contains(got.ErrOut, "no account") {
-			t.Errorf("nobody: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+			t.Errorf("unknown user: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}
-		n.Stop() // writes what is left of the audit
+		n.Stop() // flushes the audit
 		if s.Count("audit WHERE action = 'DENIED' AND detail LIKE 'GEO_BLOCKED%'") == 0 ||
 			s.Count("audit WHERE action = 'GEOFILTER_CLEAR' AND actor_id = 'operator'") != 1 {
 			t.Error("the audit does not tell")
@@ -268,7 +267,7 @@ func TestGeofilterIsEnforced(t *testing.T) {
 	})
 }
 
-// What may differ between two refusals of the same thing.
+// perRequest is the part in which two equal refusals may differ.
 var perRequest = regexp.MustCompile(`"requestId":"[^"]*"`)
 
 func anonymous(body string) string { return perRequest.ReplaceAllString(body, "") }

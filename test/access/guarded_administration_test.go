@@ -9,10 +9,10 @@ import (
 	"castellan/test/harness"
 )
 
-// With mfa.guard_administration every sensitive write of an administrator waits for a
-// challenge, whatever else it asks for; without the setting none does, which is the way
-// back of an operator when nobody can pass.
-func TestGuardedAdministration(t *testing.T) {
+// With mfa.guard_administration every sensitive write of an administrator requires a challenge, besides its
+// other requirements. Without the setting no write does, which lets an operator recover when no administrator
+// can complete a challenge.
+func TestAdministrationRequiresChallenge(t *testing.T) {
 	bodies := map[string]string{
 		"POST /admin/system/mfa/methods":          `{"methodCode":"X","expireMs":1000,"renewStartMs":0}`,
 		"PATCH /admin/system/mfa/methods":         `{"methodCode":"SMS","expireMs":110000}`,
@@ -78,7 +78,7 @@ func TestGuardedAdministration(t *testing.T) {
 		}
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/admin/roles", bodies["POST /admin/roles"], who))
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, "")
-		// Nobody can pass any more: the methods that the policy asks for are nobody's.
+		// No administrator can complete a challenge: none has the methods that the policy requires.
 		f = blackbox.FlowOf(t, n.Do(t, "POST", "/admin/system/mfa/policies/common",
 			`{"actionCode":"ADMINISTRATION","name":"too much","expireAt":0,"required":4,`+
 				`"methods":[["TOTP"],["PUSH"],["SMS"],["MAIL"]]}`, who))

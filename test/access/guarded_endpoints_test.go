@@ -12,17 +12,16 @@ import (
 	"castellan/test/harness"
 )
 
-// An endpoint that knows nothing of second factors is put behind one by
-// configuration alone (D-2FA-28): nothing happens before the challenge is
-// completed, then it happens once, with the endpoint's own answer as data.
-func TestGuardedByConfiguration(t *testing.T) {
+// Configuration alone guards an endpoint that has no code for second factors (D-2FA-28). It has no effect
+// before the challenge is completed, then it runs once. Its own answer is the data of the outcome.
+func TestConfigurationGuardsEndpoint(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
 		n := s.Start()
 		boss := s.Seeded("admin")
 		who := harness.Admin(t, s, n)
 
-		// A code that guards is an action, and may have a policy (D-2FA-28).
+		// The code of a guard is an action, and may have a policy (D-2FA-28).
 		n.Ok(
 			t,
 			"POST",
@@ -45,7 +44,7 @@ func TestGuardedByConfiguration(t *testing.T) {
 			"One more",
 			strings.Repeat("x", 1<<20-len(harness.NewAction("A_B"))),
 			1,
-		) // no larger than a body may be
+		) // at most as large as a body may be
 		n.Do(t, "POST", harness.ActionsPath, big, who).Is(t, 413, "PAYLOAD_TOO_LARGE")
 
 		got := n.Do(t, "POST", harness.ActionsPath, harness.NewAction("ONE_MORE"), who).Is(t, 200, "").Keys(t, "challenge")
@@ -79,7 +78,7 @@ func TestGuardedByConfiguration(t *testing.T) {
 			t.Errorf("ACTION_COMPLETE of %s", data)
 		}
 
-		// The endpoint's own refusal is the outcome, with 200 (D-2FA-16).
+		// The endpoint's own refusal is the outcome, with status 200 (D-2FA-16).
 		f = blackbox.FlowOf(t, n.Do(t, "POST", harness.ActionsPath, harness.NewAction("ONE_MORE"), who))
 		refused := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, ""))
 		if refused.ExecResult.Success || refused.ExecResult.Code != "RECORD_ALREADY_EXIST" ||
@@ -94,9 +93,9 @@ func TestGuardedByConfiguration(t *testing.T) {
 	})
 }
 
-// The outcome is told after a kill as before it, and a challenge that nobody
-// had completed can be completed then.
-func TestGuardedSurvivesKill(t *testing.T) {
+// The outcome is the same before and after a kill. A challenge that was not completed before can be completed
+// afterwards.
+func TestGuardedRequestSurvivesKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
 		n := s.Start()
@@ -118,9 +117,8 @@ func TestGuardedSurvivesKill(t *testing.T) {
 	})
 }
 
-// A request is judged again when it runs: by the session it came from, and by
-// the roles of that moment.
-func TestGuardedIsJudgedAgain(t *testing.T) {
+// A request is authorized again when it runs: by the session that sent it, and by the current roles.
+func TestGuardedRequestIsAuthorizedAgain(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
 		n := s.Start()
@@ -133,7 +131,7 @@ func TestGuardedIsJudgedAgain(t *testing.T) {
 		who := harness.Admin(t, s, n)
 		f, code := start(who, "AFTER_LOGOUT")
 		n.Ok(t, "POST", "/auth/logout", nil, who)
-		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED") // also for the first who asks
+		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED") // even for the first request of the result
 		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
@@ -164,8 +162,8 @@ func TestGuardedIsJudgedAgain(t *testing.T) {
 	})
 }
 
-// What cannot be guarded stops the start, and the line says which.
-func TestGuardedMustExist(t *testing.T) {
+// An endpoint that cannot be guarded stops the start, and the message names it.
+func TestInvalidGuardStopsStart(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"POST /no/such=ADD_IT":                       "POST /no/such",
@@ -204,9 +202,9 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return string(p) == string(q)
 }
 
-// Killed in the middle of an execution, the service has done it whole or not
-// at all; the same completion again has it done, once.
-func TestGuardedKilledWhileItRuns(t *testing.T) {
+// After a kill during an execution, its effect is complete or absent. Repeating the completion executes it
+// once.
+func TestGuardedRequestKilledDuringExecution(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED="+harness.GuardedKey+"="+harness.GuardedCode, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
 		n := s.Start()

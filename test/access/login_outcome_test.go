@@ -12,9 +12,9 @@ import (
 	"castellan/test/harness"
 )
 
-// The outcome of a login is told at three doors (REQ-GEN-05, D-SOCK-07): the
-// last completion, the socket, the result. All tell the same token.
-func TestLoginOverThreeDoors(t *testing.T) {
+// The outcome of a login is available in three ways (REQ-GEN-05, D-SOCK-07): the last completion, the socket
+// and the result. All carry the same token.
+func TestLoginOutcomeByCompletionSocketAndResult(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -47,7 +47,7 @@ func TestLoginOverThreeDoors(t *testing.T) {
 		}
 		frames(t, n.Socket(t, f), f, token, sms) // replayed to a late socket
 
-		// The exact repeat is told the same; anything else is not (D-2FA-14).
+		// The exact repeat gets the same answer; any other request does not (D-2FA-14).
 		code := n.Code(t, demo, "SMS")
 		harness.SameOutcome(t, final, n.Complete(t, f, sms, " "+code[:3]+" "+code[3:]+" "))
 		n.Complete(t, f, sms, blackbox.WrongFor(code)).Is(t, 409, "METHOD_ALREADY_COMPLETED")
@@ -58,10 +58,9 @@ func TestLoginOverThreeDoors(t *testing.T) {
 	})
 }
 
-// What was acknowledged survives the process: killed between completion and
-// reading, the service tells the same outcome at the other doors, to the last
-// bit of its token.
-func TestOutcomeSurvivesKill(t *testing.T) {
+// An acknowledged outcome survives the process. Killed between completion and reading, the service returns the
+// same outcome, with the same token, by the socket and the result.
+func TestLoginOutcomeSurvivesKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -82,8 +81,7 @@ func TestOutcomeSurvivesKill(t *testing.T) {
 	})
 }
 
-// startOfLogin logs in and checks everything that the start of a challenge
-// shows.
+// startOfLogin logs in and checks every field of a challenge's start.
 func startOfLogin(t *testing.T, n *blackbox.Node, a blackbox.Account) blackbox.Flow {
 	t.Helper()
 	before := time.Now().UnixMilli()
@@ -124,7 +122,7 @@ func startOfLogin(t *testing.T, n *blackbox.Node, a blackbox.Account) blackbox.F
 	return f
 }
 
-// frames reads the two messages of a login that was completed by one method.
+// frames reads the two messages of a login that one method completed.
 func frames(t *testing.T, socket *blackbox.Socket, f blackbox.Flow, token string, m blackbox.Method) {
 	t.Helper()
 	done := socket.Expect(f, "LOGIN", "METHOD_COMPLETE")

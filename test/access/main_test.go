@@ -1,5 +1,5 @@
-// Package access tests a started service from outside, as package blackbox does:
-// the accounts' access: logins, second factors, devices, sessions, roles and keys of clients.
+// Package access tests a started service from outside, like package blackbox: logins, second factors, devices,
+// sessions, roles and client keys.
 package access
 
 import (

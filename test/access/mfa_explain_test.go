@@ -8,9 +8,9 @@ import (
 	"castellan/test/harness"
 )
 
-// An administrator asks which policy would guard an action and what it would
-// offer; what is told is what a start then does (D-EXT-01, D-2FA-12).
-func TestExplainPolicies(t *testing.T) {
+// An administrator sees which policy would guard an action and which methods it would offer. A later start
+// does the same (D-EXT-01, D-2FA-12).
+func TestExplainedPolicyIsTheOneApplied(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, plain := harness.Admin(t, s, n), s.AddUser("user")
@@ -79,7 +79,7 @@ func TestExplainPolicies(t *testing.T) {
 		if x.Required != 1 || !slices.Equal(x.Offered, []string{"MAIL"}) || len(x.Missing) != 0 {
 			t.Errorf("for a user with a policy: %+v", x)
 		}
-		other := s.AddUser("user") // whom the general policy guards
+		other := s.AddUser("user") // the general policy guards this user
 		for _, a := range []blackbox.Account{plain, other} {
 			x := ask(map[string]any{"actionCode": "LOGIN", "userId": a.ID})
 			var listed []string

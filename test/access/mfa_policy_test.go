@@ -9,9 +9,9 @@ import (
 	"castellan/test/harness"
 )
 
-// A policy decides which methods are offered, in its order, and how many are
-// needed; the first completion of two is no end (REQ-2FA-16, 17, 20).
-func TestPolicyOfTwo(t *testing.T) {
+// A policy decides which methods are offered, their order, and how many are required. The first completion of
+// two does not complete the challenge (REQ-2FA-16, 17, 20).
+func TestPolicyOfTwoMethods(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
@@ -51,7 +51,7 @@ func TestPolicyOfTwo(t *testing.T) {
 		late := n.Socket(t, f)
 		late.Expect(f, "LOGIN", "METHOD_COMPLETE")
 
-		// The policy is changed meanwhile; what was started keeps its own.
+		// The policy changes meanwhile; a started challenge keeps its own.
 		n.Ok(
 			t,
 			"PATCH",
@@ -100,8 +100,8 @@ func TestPolicyOfTwo(t *testing.T) {
 	})
 }
 
-// What the administration shows and refuses reaches the challenges (REQ-MFA).
-func TestMethodsAreConfiguration(t *testing.T) {
+// Challenges follow the methods that the administration configures (REQ-MFA).
+func TestConfiguredMethodsApplyToChallenges(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")

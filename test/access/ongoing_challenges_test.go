@@ -15,8 +15,8 @@ import (
 	"castellan/test/harness"
 )
 
-// REQ-2FA-25…27, 29, D-2FA-25, SEC-17: what waits for a device.
-func TestOngoing(t *testing.T) {
+// The list of challenges that wait for a device (REQ-2FA-25…27, 29, D-2FA-25, SEC-17).
+func TestDeviceListsPendingChallenges(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Set("LANGUAGE_TIME_ZONE=Europe/Istanbul").Start()
 		demo, boss := s.Seeded("user"), s.Seeded("admin")
@@ -82,7 +82,7 @@ func TestOngoing(t *testing.T) {
 			{{"Device", "Acme Browser"}, {"IP address", "127.0.0.1"}},
 		} {
 			table := all[i].Data.Params.InfoTable
-			kept := slices.DeleteFunc(table.Data, func(r []string) bool { return i == 0 && r[0] == "Device" }) // of Go's client
+			kept := slices.DeleteFunc(table.Data, func(r []string) bool { return i == 0 && r[0] == "Device" }) // Go's client
 			if fmt.Sprint(kept) != fmt.Sprint(rows) || table.Metadata.Type != "table" || table.Metadata.Cols != 2 ||
 				table.Metadata.Rows < len(rows) {
 				t.Errorf("table %+v, want %v", table, rows)
@@ -100,7 +100,7 @@ func TestOngoing(t *testing.T) {
 			t.Errorf("another user's device sees %+v", others)
 		}
 
-		// Every fault is one refusal; only age has a way out.
+		// Every error gets the same refusal, except that an old timestamp can be corrected.
 		unknown, impostor := p, foreign
 		unknown.ID, impostor.ID = "01JD0000000000000000000000", p.ID
 		other := harness.OngoingPath + "?deviceId=" + foreign.ID
@@ -134,7 +134,7 @@ func TestOngoing(t *testing.T) {
 		once := func(c *device.Claims) { c.ID = "once" }
 		p.Ongoing(t, once).Is(t, 200, "")
 		p.Ongoing(t, once).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
-		if s.Kind == "postgres" { // another node remembers too
+		if s.Kind == "postgres" { // another node rejects the replay too
 			second := s.Start("HTTP_PUBLIC_URL=" + n.URL)
 			path := harness.OngoingPath + "?deviceId=" + p.ID
 			second.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{}, once)).
@@ -142,7 +142,7 @@ func TestOngoing(t *testing.T) {
 			second.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{})).Is(t, 200, "")
 		}
 
-		// What was answered is gone, and what expired.
+		// Answered and expired challenges are not listed.
 		p.Answer(t, f, "APPROVED").Is(t, 200, "")
 		if all := p.List(t); len(all) != 1 || all[0].Data.ChallengeID != add.ChallengeID {
 			t.Errorf("after the approval: %+v", all)
@@ -150,7 +150,7 @@ func TestOngoing(t *testing.T) {
 		p.Answer(t, add, "DENIED").Is(t, 200, "")
 		harness.Tune(t, n, harness.Admin(t, s, n), "PUSH", 1000, 0)
 		f = n.Login(t, demo)
-		for len(p.List(t)) > 0 { // it waits for a second of real time
+		for len(p.List(t)) > 0 { // the challenge expires in one second of real time
 			time.Sleep(50 * time.Millisecond)
 		}
 		p.Answer(t, f, "APPROVED").Is(t, 410, "METHOD_EXPIRED")

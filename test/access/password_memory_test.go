@@ -8,15 +8,14 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Five hundred changes of a password at once, at the full price of a hash: as
-// many as slots and queue hold are served, the others are told to come back, and
-// the node grows by its slots and not by its callers (SEC-13, D-PWD-05). The 500
-// hashes side by side would take nine gigabytes.
-func TestMemoryOfManyPasswordChanges(t *testing.T) {
+// Five hundred password changes arrive at once, at the full cost of a hash. As many as fit into the slots and
+// the queue are served; the others get a Retry-After. The memory of the node grows with its slots, not with
+// its callers (SEC-13, D-PWD-05). 500 concurrent hashes would take nine gigabytes.
+func TestConcurrentPasswordChangesUseBoundedMemory(t *testing.T) {
 	const (
 		callers, slots = 500, 2
 		memoryKiB      = 19456
-		besides        = 64 << 10 // of a request, its connection and its buffers
+		besides        = 64 << 10 // one request with its connection and buffers
 		heap           = 16 << 20 // garbage that is not collected yet
 	)
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
@@ -66,7 +65,7 @@ func TestMemoryOfManyPasswordChanges(t *testing.T) {
 		}
 		wg.Wait()
 		rise, most := n.PeakMemory()-before, slots*memoryKiB<<10+callers*besides+heap
-		t.Logf("%d served, %d told to come back; %d MiB more", served, refused, rise>>20)
+		t.Logf("%d served, %d asked to retry; %d MiB more", served, refused, rise>>20)
 		if rise > most {
 			t.Errorf("the node took %d bytes, want at most %d", rise, most)
 		}

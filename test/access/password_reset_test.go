@@ -7,9 +7,9 @@ import (
 	"castellan/test/harness"
 )
 
-// A forgotten password, from the reset to the next login, told at three doors
-// and after a kill (REQ-PWD-01…05, D-AUTH-10, D-AUTH-11).
-func TestForgottenPassword(t *testing.T) {
+// A forgotten password, from the reset to the next login. The outcome is the same by completion, socket and
+// result, and after a kill (REQ-PWD-01…05, D-AUTH-10, D-AUTH-11).
+func TestPasswordReset(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -53,7 +53,7 @@ func TestForgottenPassword(t *testing.T) {
 		update("yet-another-lantern").Is(t, 401, "TOKEN_REVOKED")
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 401, "INVALID_CREDENTIALS")
 		demo.Password = "another-lantern-orchard"
-		blackbox.Until(t, harness.Within(10), "told by mail", func() bool {
+		blackbox.Until(t, harness.Within(10), "notified by mail", func() bool {
 			for _, l := range n.Letters(t, demo.Mail) {
 				if l.Subject == "Your Castellan password was changed" {
 					return true
@@ -62,7 +62,7 @@ func TestForgottenPassword(t *testing.T) {
 			return false
 		})
 
-		// A change by a user who is logged in ends the user's other sessions at once.
+		// A password change by a logged-in user ends the user's other sessions at once.
 		mine, _ := n.Session(t, demo)
 		other, _ := n.Session(t, demo)
 		body := map[string]string{
@@ -80,9 +80,9 @@ func TestForgottenPassword(t *testing.T) {
 	})
 }
 
-// The start of a reset says the same of a phone that nobody has, and its
-// messages come to rest like those that were sent.
-func TestResetOfAnUnknownPhone(t *testing.T) {
+// The start of a reset gets the same answer for an unknown phone, and its messages settle like those that were
+// sent.
+func TestPasswordResetOfUnknownPhone(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		nobody := blackbox.NewAccount(7)

@@ -14,11 +14,10 @@ import (
 	"castellan/test/harness"
 )
 
-// Without development mode there are no accounts, no pages that show codes and
-// no secret that everybody knows; the first administrator is made by an
-// operator and is let in by the service that runs. The passwords cost what
-// they cost.
-func TestProduction(t *testing.T) {
+// Without development mode there are no seeded accounts, no pages that show codes and no default secret. An
+// operator makes the first administrator, and the running service accepts the login. Passwords are hashed at
+// the full cost.
+func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=")
 		gateway := s.Gateway()
@@ -35,7 +34,7 @@ func TestProduction(t *testing.T) {
 			}
 		}
 		if got := s.Count("users"); got != 0 {
-			t.Errorf("%d accounts that nobody made", got)
+			t.Errorf("%d unexpected accounts", got)
 		}
 		if _, err := os.Stat(filepath.Join(s.Dir, "dev-login.txt")); err == nil {
 			t.Error("there are logins of development mode")
@@ -92,8 +91,7 @@ func TestProduction(t *testing.T) {
 			func() bool { return n.Do(t, "GET", harness.ActionsPath, nil, who).Status == 200 },
 		)
 
-		// A right password whose account was made by hand takes as long as a
-		// wrong one: one hash.
+		// A correct password of an account that was inserted by hand takes as long as a wrong one: one hash.
 		began := time.Now()
 		n.Do(t, "POST", "/auth/login", map[string]string{"email": "nobody@example.test", "password": "tall-lantern-0"}, nil).
 			Is(t, 401, "INVALID_CREDENTIALS")
@@ -103,9 +101,9 @@ func TestProduction(t *testing.T) {
 	})
 }
 
-// Accounts that development mode seeded are of no use without it, whatever
-// their password; with it they are again (D-EXT-04, issue text 1).
-func TestSeededAccountsStayInDevelopment(t *testing.T) {
+// Accounts that development mode seeded cannot be used without it, whatever their password. They work again
+// when it is on (D-EXT-04, issue text 1).
+func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := s.Seeded("admin"), s.Seeded("user")
@@ -150,7 +148,7 @@ func TestSeededAccountsStayInDevelopment(t *testing.T) {
 			}
 		}
 		n.Login(t, made)
-		// Nor do they go on with what they had begun.
+		// Their sessions and challenges are refused, too.
 		n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Is(t, 401, "TOKEN_REVOKED")
 		n.Complete(t, begun, begun.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Stop()
@@ -159,9 +157,8 @@ func TestSeededAccountsStayInDevelopment(t *testing.T) {
 	})
 }
 
-// Ten wrong passwords close an account to the place they came from, and to no
-// other; an operator opens it again (D-GEN-14).
-func TestWrongPasswords(t *testing.T) {
+// Ten wrong passwords lock an account for the place they came from only. An operator unlocks it (D-GEN-14).
+func TestWrongPasswordsLockAccountByPlace(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
 		n := s.Start()
@@ -174,10 +171,10 @@ func TestWrongPasswords(t *testing.T) {
 		wrong.Password = "not-the-password"
 		for i := range 10 {
 			if i == 5 {
-				n.Kill() // what was counted stays counted
+				n.Kill() // the count survives
 				n = s.Start()
 			}
-			// Whatever a client writes in front, the proxy's entry counts.
+			// The entry of the proxy counts, whatever a client writes before it.
 			from(wrong, fmt.Sprintf("198.51.100.%d, 203.0.113.7", i)).Is(t, 401, "INVALID_CREDENTIALS")
 		}
 		limited := func(a blackbox.Account, forwarded string) {
@@ -196,19 +193,19 @@ func TestWrongPasswords(t *testing.T) {
 			map[string]string{"email": strings.ToUpper(user.Mail), "password": user.Password},
 			blackbox.Headers{"X-Forwarded-For": "203.0.113.7"},
 		)
-		byMail.Is(t, 429, "RATE_LIMITED") // one account under every name
+		byMail.Is(t, 429, "RATE_LIMITED") // all names of one account share the count
 		from(user, "203.0.113.8").Is(t, 200, "")
 		from(user, "203.0.113.7, 203.0.113.8").Is(t, 200, "")
-		from(boss, "203.0.113.7").Is(t, 200, "") // and the place is not closed to others
+		from(boss, "203.0.113.7").Is(t, 200, "") // other accounts of the same place are not locked
 
-		// An IPv6 network is one place.
+		// An IPv6 network counts as one place.
 		for i := range 10 {
 			from(wrong, fmt.Sprintf("2001:db8:0:1::%d", i+1)).Is(t, 401, "INVALID_CREDENTIALS")
 		}
 		limited(user, "2001:db8:0:1:ffff::1")
 		from(user, "2001:db8:0:2::1").Is(t, 200, "")
 
-		// Nobody's account is treated the same.
+		// An account that does not exist is treated the same.
 		nobody := blackbox.Account{Country: "90", Phone: "5329999999", Password: "whatever-it-is"}
 		for range 10 {
 			from(nobody, "203.0.113.9").Is(t, 401, "INVALID_CREDENTIALS")
@@ -223,10 +220,10 @@ func TestWrongPasswords(t *testing.T) {
 		from(user, "203.0.113.7").Is(t, 200, "")
 		if got := s.Command("", "user", "unlock", "nobody@example.test"); got.Code != 1 ||
 			!strings.Contains(got.ErrOut, "no account") {
-			t.Errorf("user unlock of nobody: exit %d, %s", got.Code, got.ErrOut)
+			t.Errorf("unlock of an unknown user: exit %d, %s", got.Code, got.ErrOut)
 		}
 
-		// Who is no trusted proxy speaks for himself alone.
+		// A peer that is no trusted proxy counts by its own address.
 		n.Stop()
 		n = s.Start("HTTP_TRUSTED_PROXIES=10.0.0.1")
 		for i := range 10 {
@@ -236,9 +233,8 @@ func TestWrongPasswords(t *testing.T) {
 	})
 }
 
-// A hundred wrong passwords from everywhere close the account to strangers,
-// not to its owner's places.
-func TestHundredWrongPasswords(t *testing.T) {
+// A hundred wrong passwords from many places lock the account for strangers, but not for its owner's places.
+func TestHundredWrongPasswordsLockAccountForStrangers(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_WRONG_PASSWORDS_DAY=20")
 		n := s.Start()
@@ -249,13 +245,13 @@ func TestHundredWrongPasswords(t *testing.T) {
 			a.Password = password
 			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), blackbox.Headers{"X-Forwarded-For": forwarded})
 		}
-		from(user.Password, "203.0.113.1").Is(t, 200, "") // known from now on
+		from(user.Password, "203.0.113.1").Is(t, 200, "") // a known place from now on
 		for i := range 20 {
 			from("wrong-password", fmt.Sprintf("198.51.100.%d", i)).Is(t, 401, "INVALID_CREDENTIALS")
 		}
 		from(user.Password, "198.51.100.99").Is(t, 429, "RATE_LIMITED")
 		from(user.Password, "203.0.113.1").Is(t, 200, "")
-		blackbox.Until(t, harness.Within(10), "told by mail", func() bool {
+		blackbox.Until(t, harness.Within(10), "notified by mail", func() bool {
 			return slices.ContainsFunc(n.Letters(t, user.Mail), func(l blackbox.Letter) bool {
 				return l.Subject == "Your Castellan account is under attack"
 			})
@@ -267,9 +263,9 @@ func TestHundredWrongPasswords(t *testing.T) {
 	})
 }
 
-// The files of an embedded database are their owner's alone, also in a folder that
-// was there and is open to others; a start warns of what is open.
-func TestOpenFilesAreWarnedOf(t *testing.T) {
+// Only their owner can read the files of an embedded database, also in an existing folder that is open to
+// others. A start warns of open files.
+func TestStartWarnsOfReadableDatabaseFiles(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Production()
 	file := filepath.Join(s.Dir, "castellan.db")

@@ -13,16 +13,16 @@ import (
 	"castellan/test/harness"
 )
 
-// REQ-2FA-10, 13, 14, 15, 18, D-2FA-06, 07, 09, 18, D-AUTH-06: how a push is
-// answered, and what the device is told.
-func TestPushIsAnswered(t *testing.T) {
+// The answers to a push and the device's response (REQ-2FA-10, 13, 14, 15, 18, D-2FA-06, 07, 09, 18,
+// D-AUTH-06).
+func TestPushApprovalAndDenial(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
 		p, q := harness.Enroll(t, n, demo, x, device.ES256, ""), harness.Enroll(t, n, demo, x, device.EdDSA, "")
 
-		// A device approves without a token: it is told the success and nothing else.
+		// A device approves without a token. Its answer contains the success and nothing else.
 		f := n.Login(t, demo)
 		socket := n.Socket(t, f)
 		if m := f.Method(t, "PUSH"); m.Hint != "" || m.RenewStart != 0 || m.Expire != 120 {
@@ -32,7 +32,7 @@ func TestPushIsAnswered(t *testing.T) {
 		if text := string(got.Body); !strings.Contains(text, `"execResult":{"success":true}`) ||
 			strings.Contains(text, "sessionKey") ||
 			got.Header.Get("x-auth")+got.Header.Get("ot-auth") != "" {
-			t.Errorf("the device is told %s, headers %v", got, got.Header)
+			t.Errorf("the device gets %s, headers %v", got, got.Header)
 		}
 		var done struct{ MethodID, Method string }
 		if err := json.Unmarshal(socket.Expect(f, "LOGIN", "METHOD_COMPLETE"), &done); err != nil || done.Method != "PUSH" ||
@@ -43,7 +43,7 @@ func TestPushIsAnswered(t *testing.T) {
 		if blackbox.ReadFinal(t, result).ExecResult.Data["sessionKey"] == "" || result.Header.Get("x-auth") == "" {
 			t.Errorf("the starter gets %s", result)
 		}
-		// Its repeat, and the other device's, get the stored answer; another value does not.
+		// A repeat and the other device's answer get the stored answer; another value does not.
 		for _, again := range []blackbox.Answer{p.Answer(t, f, "APPROVED"), q.Answer(t, f, "APPROVED")} {
 			if again.Is(t, 200, ""); string(again.Body) != string(got.Body) {
 				t.Errorf("the repeat answers %s, not %s", again, got)
@@ -51,7 +51,7 @@ func TestPushIsAnswered(t *testing.T) {
 		}
 		q.Answer(t, f, "DENIED").Is(t, 409, "METHOD_ALREADY_COMPLETED")
 
-		// With the starter's token besides, the starter is who is answered.
+		// A request that also carries the starter's token gets the starter's answer.
 		f = n.Login(t, demo)
 		body, h := q.Decision(t, f, "APPROVED")
 		h["p-auth"] = f.PAuth
@@ -60,7 +60,7 @@ func TestPushIsAnswered(t *testing.T) {
 			t.Errorf("the starter gets %s", with)
 		}
 
-		// The literal header of the interface serves as well.
+		// The literal header of the interface works as well.
 		f = n.Login(t, demo)
 		body, h = p.Decision(t, f, "APPROVED")
 		if resp := n.Raw(t, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: "+
@@ -72,7 +72,7 @@ func TestPushIsAnswered(t *testing.T) {
 			t.Errorf("device_signature: %s", resp)
 		}
 
-		// A denial ends it: nothing is done, nobody gets a token.
+		// A denial ends the challenge: the action is not executed and no token is issued.
 		f = n.Login(t, demo)
 		socket = n.Socket(t, f)
 		sessions := s.Count("session")
@@ -94,7 +94,7 @@ func TestPushIsAnswered(t *testing.T) {
 			t.Error("the denial is not in the audit")
 		}
 
-		// Hundred copies at once have one effect.
+		// One hundred copies at once have one effect.
 		f = n.Login(t, demo)
 		sessions = s.Count("session")
 		body, h = p.Decision(t, f, "APPROVED")
@@ -112,7 +112,7 @@ func TestPushIsAnswered(t *testing.T) {
 			t.Errorf("%d sessions", made)
 		}
 
-		// Of two required methods the push is one.
+		// The push counts as one of two required methods.
 		who := harness.Admin(t, s, n)
 		twoOf(t, n, who, `["PUSH"],["SMS"]`)
 		f = n.Login(t, demo)
@@ -125,7 +125,7 @@ func TestPushIsAnswered(t *testing.T) {
 	})
 }
 
-// twoOf makes LOGIN ask for two methods.
+// twoOf makes LOGIN require two methods.
 func twoOf(t *testing.T, n *blackbox.Node, who blackbox.Headers, methods string) {
 	t.Helper()
 	n.Ok(
@@ -137,8 +137,8 @@ func twoOf(t *testing.T, n *blackbox.Node, who blackbox.Headers, methods string)
 	)
 }
 
-// SEC-15: what does not approve. The one refusal says nothing of the fault.
-func TestPushIsRefused(t *testing.T) {
+// Answers that do not approve (SEC-15). The one refusal does not reveal the error.
+func TestInvalidPushAnswersAreRefused(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo, boss := s.Seeded("user"), s.Seeded("admin")
@@ -148,7 +148,7 @@ func TestPushIsRefused(t *testing.T) {
 		f, other := n.Login(t, demo), n.Login(t, demo)
 		m := f.Method(t, "PUSH")
 
-		// p-auth alone, nothing at all, and methods that are not a push.
+		// Requests with p-auth alone, without any proof, and with methods that are not a push.
 		n.Complete(t, f, m, "APPROVED").Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
 		body, h := p.Decision(t, f, "APPROVED")
 		n.Do(t, "POST", blackbox.CompletePath, body, nil).Is(t, 401, "UNAUTHENTICATED")
@@ -168,7 +168,7 @@ func TestPushIsRefused(t *testing.T) {
 			delete(fields, without)
 			n.Do(t, "POST", blackbox.CompletePath, fields, h).Is(t, 400, "INVALID_FIELD")
 		}
-		// A value that is no decision comes before any proof.
+		// An invalid decision is refused before any proof is checked.
 		for _, value := range []string{"approved", "Denied", " APPROVED", "APPROVED ", "yes", "APPROVED:42", "APPROVED:4",
 			"DENIED:42"} {
 			wrong, _ := p.Decision(t, f, value)
@@ -226,13 +226,13 @@ func TestPushIsRefused(t *testing.T) {
 				t.Errorf("%s tells: %s", name, got)
 			}
 		}
-		// A challenge that nobody has is no more to a stranger than one that somebody has.
+		// For a stranger, a challenge that does not exist looks like one that does.
 		none := f
 		none.ChallengeID = "01JD0000000000000000000000"
 		impostor.Answer(t, none, "APPROVED").Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		p.Answer(t, none, "APPROVED").Is(t, 404, "CHALLENGE_NOT_FOUND")
 
-		// A signature beside a code is not needed, but it must not be false.
+		// A signature beside a code is optional, but must be valid.
 		withCode := func(signer harness.Pocket, deviceID string) blackbox.Answer {
 			sms := f.Method(t, "SMS")
 			body := fmt.Sprintf(
@@ -255,11 +255,10 @@ func TestPushIsRefused(t *testing.T) {
 		withCode(foreign, "").Is(t, 422, "OTP_INVALID")
 		withCode(p, `,"deviceId":"`+p.ID+`"`).Is(t, 422, "OTP_INVALID")
 
-		// After all this the challenge is as it was, also for a clock that is years off.
+		// The challenge is unchanged after all this. It accepts an approval from a clock that is years off.
 		p.Answer(t, f, "APPROVED", func(c *device.Claims) { c.IssuedAt = 1 }).Is(t, 200, "")
 
-		// Devices are changed: open challenges are closed, and a removed device
-		// signs nothing (D-AUTH-11).
+		// A change of devices closes open challenges, and a removed device cannot sign (D-AUTH-11).
 		f = n.Login(t, demo)
 		me := blackbox.Headers{"x-auth": x}
 		n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": foreign.ID}, me).Is(t, 404, "RECORD_NOT_FOUND")
@@ -267,7 +266,7 @@ func TestPushIsRefused(t *testing.T) {
 		if done := p.Answer(t, removal, "APPROVED").Is(t, 200, ""); !strings.Contains(
 			string(done.Body),
 			`"success":true`,
-		) { // its own removal
+		) { // the device removes itself
 			t.Errorf("removal: %s", done)
 		}
 		p.Answer(t, f, "APPROVED").Is(t, 401, "DEVICE_SIGNATURE_INVALID")
@@ -275,11 +274,11 @@ func TestPushIsRefused(t *testing.T) {
 		p.Ongoing(t).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		for _, m := range n.Login(t, demo).MethodList {
 			if m.Name == "PUSH" {
-				t.Error("a push is offered to nobody's device")
+				t.Error("a push is offered without a device")
 			}
 		}
 
-		// SEC-04: who was locked after the start approves nothing.
+		// A user who is locked after the start cannot approve (SEC-04).
 		f = n.Login(t, boss)
 		s.Exec(
 			"UPDATE users SET status = 'blocked', cv = cv + 1 WHERE id = (SELECT user_id FROM device WHERE id = $1)",

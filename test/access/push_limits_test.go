@@ -13,9 +13,8 @@ import (
 	"castellan/test/harness"
 )
 
-// SEC-16: a fourth push does not reach somebody who has not answered three, and
-// three denials are understood.
-func TestPushFatigue(t *testing.T) {
+// A fourth push is not sent to a user who has not answered three, and three denials stop pushes (SEC-16).
+func TestUnansweredPushesAreLimited(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -31,12 +30,12 @@ func TestPushFatigue(t *testing.T) {
 		}
 		n.Complete(t, flows[3], flows[3].Method(t, "SMS"), n.Code(t, demo, "SMS")).
 			Is(t, 200, "")
-			// without the push it is as good
+			// the challenge works without the push
 		if all := p.List(t); len(all) != 3 {
 			t.Errorf("%d wait", len(all))
 		}
 		n.Kill()
-		n = s.Start("HTTP_PUBLIC_URL=" + p.N.URL) // the bound is in the rows
+		n = s.Start("HTTP_PUBLIC_URL=" + p.N.URL) // the bound is stored in rows
 		if f := n.Login(t, demo); harness.Offered(f) {
 			t.Error("after a restart a fourth push is offered")
 		}
@@ -50,7 +49,7 @@ func TestPushFatigue(t *testing.T) {
 		if f := n.Login(t, demo); harness.Offered(f) {
 			t.Error("a push is offered after three denials")
 		}
-		// Where the push cannot be left out nothing is lowered: the start has to wait.
+		// If the policy requires a push, the requirement stays: the start has to wait.
 		who := harness.Admin(t, s, n)
 		twoOf(t, n, who, `["PUSH"],["SMS"]`)
 		if got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 429, "RATE_LIMITED"); got.Header.Get(
@@ -65,10 +64,9 @@ func TestPushFatigue(t *testing.T) {
 	})
 }
 
-// D-EXT-06: who knows the password and starts again and again sends three pushes,
-// though each start makes an older challenge end. The owner is told once. Who
-// approves is never refused.
-func TestPushesSentAreBounded(t *testing.T) {
+// A caller with the password who starts repeatedly causes three pushes, although each start closes an older
+// challenge (D-EXT-06). The owner is notified once. An approval is never refused.
+func TestPushesSentAreLimited(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set(harness.Unlimited...).Start()
 		demo := s.Seeded("user")
@@ -92,7 +90,7 @@ func TestPushesSentAreBounded(t *testing.T) {
 			t.Errorf("%d of 50 starts sent a push", sent)
 		}
 		if told := notices() - before; told != 1 {
-			t.Errorf("the owner was told %d times", told)
+			t.Errorf("the owner was notified %d times", told)
 		}
 		if l := n.Letters(t, demo.Mail); !slices.ContainsFunc(l, func(l blackbox.Letter) bool {
 			return l.Code == "" && strings.Contains(l.Body, "127.0.0.1")
@@ -106,8 +104,8 @@ func TestPushesSentAreBounded(t *testing.T) {
 	})
 }
 
-// The bound holds while nodes come and go and every one of them is asked.
-func TestPushesOfAClusterAreBounded(t *testing.T) {
+// The bound holds while nodes join and leave and requests go to every node.
+func TestPushLimitHoldsInCluster(t *testing.T) {
 	t.Parallel()
 	c := harness.ThreeNodes(t, harness.Unlimited...)
 	demo := c.AddUser("user")
@@ -122,7 +120,7 @@ func TestPushesOfAClusterAreBounded(t *testing.T) {
 				nodes[2].Kill()
 			}
 			f, err := nodes[i%3].TryLogin(demo)
-			if err != nil { // of a node that is gone, or that waits for the owner's successor
+			if err != nil { // from a node that has left, or that waits for the owner's successor
 				return
 			}
 			begun.Add(1)
@@ -145,9 +143,8 @@ func TestPushesOfAClusterAreBounded(t *testing.T) {
 	}
 }
 
-// SEC-16, D-2FA-08: number matching where the policy asks for it, and the other
-// code of the method.
-func TestNumberMatching(t *testing.T) {
+// Number matching if the policy requires it, and the other code of the method (SEC-16, D-2FA-08).
+func TestNumberMatchingIsRequiredByPolicy(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
@@ -193,7 +190,7 @@ func TestNumberMatching(t *testing.T) {
 		harness.SameOutcome(t, done, p.Answer(t, f, right))
 		p.Answer(t, f, wrong).Is(t, 409, "METHOD_ALREADY_COMPLETED")
 
-		// Guessing is locked; refusing is not.
+		// Approving by guessed numbers is locked; denying is not.
 		f = n.Login(t, demo)
 		wrong = "APPROVED:" + blackbox.WrongFor(f.Method(t, "PUSH").MatchNumber)
 		for range 5 {
@@ -202,7 +199,7 @@ func TestNumberMatching(t *testing.T) {
 		p.Answer(t, f, "APPROVED:"+f.Method(t, "PUSH").MatchNumber).Is(t, 423, "METHOD_LOCKED")
 		p.Answer(t, f, "DENIED").Is(t, 200, "")
 
-		// PUSH_OTP is another name of PUSH in requests.
+		// PUSH_OTP is a synonym of PUSH in requests.
 		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"id":%d,"numberMatching":false}`, made.ID), who)
 		if text := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body); strings.Contains(
 			text,

@@ -9,10 +9,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Roles and grants from outside (D-AUTH-03, REQ-RES-05, 11): an account has no
-// administrative right, a grant gives it at the next request on this node and
-// within a second on another, AUDIT leaves a row for each call, and an
-// administrator made by the command line works within that second.
+// Roles and grants from outside (D-AUTH-03, REQ-RES-05, 11). An account has no administrative right by
+// default. A grant takes effect at the next request on this node, and within a second on another. AUDIT writes
+// a row for each call. An administrator made by the command line works within that second.
 func TestRolesAndGrants(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
@@ -88,14 +87,14 @@ func TestRolesAndGrants(t *testing.T) {
 			t.Errorf("log %+v", log)
 		}
 
-		// A new administrator, made beside the running service.
+		// The command line makes a new administrator beside the running service.
 		second := s.AddUser("admin")
 		chief, _ := n.Session(t, second)
 		if !blackbox.Within(harness.Within(1), func() bool { return n.Do(t, "GET", methods, nil, as(chief)).Status == 200 }) {
 			t.Error("an administrator of the command line is not known a second later")
 		}
 
-		// What was written survives a start, which adds nothing to it.
+		// Roles and grants survive a restart, which adds no rows.
 		rows := s.Count("resource")
 		n.Kill()
 		n = s.Start()

@@ -8,8 +8,8 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Keys of service clients by the command line (D-INT-01): shown once, kept as a hash,
-// audited, and accepted, rotated and refused by a running node within a second.
+// Keys of service clients are managed by the command line (D-INT-01). A key is shown once, stored as a hash
+// and audited. A running node accepts, rotates or refuses it within a second.
 func TestServiceKeyCommand(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()

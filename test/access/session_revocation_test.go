@@ -9,9 +9,9 @@ import (
 	"castellan/test/harness"
 )
 
-// A login that completes in the instant of a change of the password is not begun, or
-// its session ends with the others (D-AUTH-11).
-func TestNoSessionSurvivesAChangeOfPassword(t *testing.T) {
+// A login that completes during a password change either opens no session, or its session ends with the others
+// (D-AUTH-11).
+func TestNoSessionSurvivesPasswordChange(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")

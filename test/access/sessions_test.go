@@ -12,9 +12,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Sessions are listed, ended one by one and all together; an ended session is
-// refused at once (D-AUTH-01, D-EXT-01).
-func TestSessions(t *testing.T) {
+// Sessions are listed, and ended one by one or all together. An ended session is refused at once (D-AUTH-01,
+// D-EXT-01).
+func TestSessionListAndLogout(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo, other := s.Seeded("user"), s.Seeded("admin")
@@ -79,7 +79,7 @@ func TestSessions(t *testing.T) {
 			t.Helper()
 			return n.Do(t, "DELETE", blackbox.SessionsPath, body, blackbox.Headers{"x-auth": token})
 		}
-		// Somebody else's is like one that does not exist.
+		// Another user's session gets the same answer as one that does not exist.
 		unknown := end(map[string]string{"sessionId": "01JD0000000000000000000000"}, tokens[0]).Is(t, 404, "RECORD_NOT_FOUND")
 		if foreign := end(map[string]string{"sessionId": strangersID},
 			tokens[0]); harness.Alike(foreign) != harness.Alike(unknown) {
@@ -103,7 +103,7 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%d sessions are listed, want 2", len(all))
 		}
 
-		// The outcome of a login whose session has ended is told no more.
+		// The outcome of a login is not returned after its session has ended.
 		if got := n.Ok(t, "POST", "/auth/logout", nil, blackbox.Headers{"x-auth": tokens[0]}); string(got.Body) != "{}" {
 			t.Errorf("logout: %s", got)
 		}
@@ -111,7 +111,7 @@ func TestSessions(t *testing.T) {
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).
 			Is(t, 409, "METHOD_ALREADY_COMPLETED")
-			// it is the code of a later login
+			// the code belongs to a later login
 		socket := n.Socket(t, f)
 		socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
 		socket.ExpectClose(4410, harness.Within(5))
@@ -139,9 +139,8 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// Not one request is let in that begins after the end of its session was
-// acknowledged (SEC-22).
-func TestRevocationIsImmediate(t *testing.T) {
+// A request that begins after the end of its session was acknowledged is refused (SEC-22).
+func TestSessionRevocationIsImmediate(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -165,8 +164,8 @@ func TestRevocationIsImmediate(t *testing.T) {
 	})
 }
 
-// A second process on the same database learns of an end within a second.
-func TestRevocationReachesOtherProcesses(t *testing.T) {
+// A second process on the same database learns of an ended session within a second.
+func TestSessionRevocationReachesOtherProcesses(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")
 	here := s.Start()
@@ -180,7 +179,7 @@ func TestRevocationReachesOtherProcesses(t *testing.T) {
 		{"all", "DELETE", blackbox.SessionsPath, `{"all":true}`},
 	} {
 		token, _ := here.Session(t, demo)
-		there.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}) // a token of the other process
+		there.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}) // issued by the other process
 		hammer := newHammer(there.Client, []string{token})
 		here.Ok(t, how.method, how.path, how.body, blackbox.Headers{"x-auth": token})
 		acknowledged := time.Now()
@@ -195,13 +194,13 @@ func TestRevocationReachesOtherProcesses(t *testing.T) {
 	}
 }
 
-// hammer uses tokens all the time and notes when one was last accepted.
+// hammer uses tokens continuously and records when one was last accepted.
 type hammer struct {
 	end  chan struct{}
 	done sync.WaitGroup
 
 	mu                sync.Mutex
-	last              time.Time // begin of the last request that was accepted
+	last              time.Time // start of the last accepted request
 	accepted, refused int
 	err               error
 }
@@ -249,9 +248,8 @@ func (h *hammer) stop(t *testing.T) (last time.Time, accepted, refused int) {
 	return h.last, h.accepted, h.refused
 }
 
-// The header tenant-id is judged where the interface marks it, and nowhere
-// else (D-AUTH-02).
-func TestTenantHeader(t *testing.T) {
+// The header tenant-id is checked only where the interface marks it (D-AUTH-02).
+func TestTenantHeaderIsCheckedWhereMarked(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("TENANT_ID=acme")
 		n := s.Start()

@@ -8,9 +8,9 @@ import (
 	"castellan/test/harness"
 )
 
-// A user signs up, is logged in at once, survives a kill, and logs in again with the password
-// (D-INT-07). The same details then get no code.
-func TestSignUp(t *testing.T) {
+// A user signs up, is logged in at once, and can log in with the password after a kill (D-INT-07). A second
+// sign-up with the same details gets no code.
+func TestSignUpLogsInAtOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		var listed struct{ Data []struct{ ID int64 } }
@@ -52,9 +52,9 @@ func TestSignUp(t *testing.T) {
 	})
 }
 
-// A service client brings users in, follows the job, and reads an account; the user's first
-// login is a reset (D-INT-07).
-func TestUsersOfAServiceClient(t *testing.T) {
+// A service client imports users, follows the job and reads an account. The first login of such a user is a
+// password reset (D-INT-07).
+func TestServiceClientImportsUsers(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		got := s.Command("", "service-key", "add", "--name", "crm", "--role", "admin")

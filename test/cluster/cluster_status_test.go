@@ -9,9 +9,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Operators see who belongs and owns how much, what is active by kind, and what
-// moved when a node came and went.
-func TestClusterStatus(t *testing.T) {
+// Operators see the members, the shares that they own, the active actors by kind, and the moves when a node
+// joined or left.
+func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 	t.Parallel()
 	c := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false").Cluster()
 	first := c.Join()
@@ -33,7 +33,7 @@ func TestClusterStatus(t *testing.T) {
 	var open []blackbox.Flow
 	for range 5 {
 		f := first.Login(t, demo)
-		first.Complete(t, f, f.Method(t, "SMS"), blackbox.WrongFor(first.Code(t, demo, "SMS"))) // its owner is awake now
+		first.Complete(t, f, f.Method(t, "SMS"), blackbox.WrongFor(first.Code(t, demo, "SMS"))) // its owner is active
 		open = append(open, f)
 	}
 	if s := look(first); s.Data.Activations["challenge"] < 5 || s.Data.Activations["user"] < 1 || s.Data.Node == "" ||
@@ -49,7 +49,7 @@ func TestClusterStatus(t *testing.T) {
 		"both see each other",
 		func() bool { return len(look(first).Data.Members) == 2 && len(look(second).Data.Members) == 2 },
 	)
-	for _, f := range open { // half of them live on the second one now, in the mean
+	for _, f := range open { // by now half of them live on the second node
 		second.Complete(t, f, f.Method(t, "SMS"), "000000")
 	}
 	for range 20 {

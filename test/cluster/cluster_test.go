@@ -11,8 +11,7 @@ import (
 	"castellan/test/harness"
 )
 
-// A client reaches its challenge, its socket events and its sessions from any
-// node, whichever owns them.
+// A client reaches its challenge, its socket events and its sessions from any node, whichever node owns them.
 func TestClusterServesFromAnyNode(t *testing.T) {
 	t.Parallel()
 	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false")
@@ -59,9 +58,8 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 	}
 }
 
-// A socket that was opened before its challenge moved hears what happens
-// after, at once.
-func TestClusterSocketsFollow(t *testing.T) {
+// A socket that was opened before its challenge moved receives later events at once.
+func TestClusterSocketsFollowMovedChallenge(t *testing.T) {
 	t.Parallel()
 	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false")
 	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
@@ -85,7 +83,7 @@ func TestClusterSocketsFollow(t *testing.T) {
 			b.Stop()
 			c.Forget(b)
 		}
-		var answer blackbox.Answer // a client repeats what a node without its owner refuses
+		var answer blackbox.Answer // a client repeats a request that a node refused without the owner
 		blackbox.Until(t, harness.Within(5), "the others have taken over", func() bool {
 			answer = c.Nodes[i%len(c.Nodes)].Complete(t, k.f, k.f.Method(t, "SMS"), k.code)
 			return answer.Status != 503
@@ -96,8 +94,8 @@ func TestClusterSocketsFollow(t *testing.T) {
 	}
 }
 
-// The keys of a cluster are made by a command, and nothing is overwritten.
-func TestClusterCommands(t *testing.T) {
+// The command makes the keys of a cluster and overwrites nothing.
+func TestClusterKeyCommand(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")
 	dir := t.TempDir()
@@ -129,7 +127,7 @@ func TestClusterCommands(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(second, "ca.key")); err == nil {
 		t.Error("a node got the authority's key")
 	}
-	// A folder without keys stops the start, with its name in the message.
+	// A folder without keys stops the start, and the message names it.
 	s.Set("CLUSTER_GOSSIP_ADDR=127.0.0.1:7946", "CLUSTER_ACTOR_ADDR=127.0.0.1:7947", "CLUSTER_TLS_DIR="+dir)
 	if got := s.Command("", "serve"); got.Code != 1 || !strings.Contains(got.ErrOut, "cluster keys") {
 		t.Errorf("a folder without keys: exit %d: %s", got.Code, got.ErrOut)

@@ -12,10 +12,9 @@ import (
 	"castellan/test/harness"
 )
 
-// SIGTERM ends a node in good order: it is no longer ready, takes no new
-// work, tells sockets to connect elsewhere, answers what is under way and
-// exits with 0; the next start knows everything.
-func TestDrain(t *testing.T) {
+// SIGTERM drains a node: it is no longer ready, takes no new work, asks sockets to reconnect elsewhere,
+// finishes open requests and exits with 0. The next start has the complete state.
+func TestDrainFinishesOpenRequests(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -56,9 +55,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// Every answer of a node that drains is true: an accepted change is there
-// afterwards, and no answer is cut off.
-func TestDrainUnderLoad(t *testing.T) {
+// Every answer of a draining node is true: an accepted change is present afterwards, and no answer is cut off.
+func TestDrainUnderLoadLosesNoChange(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false", "LOG_LEVEL=info", "MFA_MAX_OPEN=100")
 		n := s.Start()
@@ -78,7 +76,7 @@ func TestDrainUnderLoad(t *testing.T) {
 					switch {
 					case err != nil || a.Code() == "DRAINING":
 						mu.Unlock()
-						return // refused at the door
+						return // refused on connection
 					case a.Status == 200:
 						started = append(started, blackbox.FlowOf(t, a))
 					default:
@@ -101,9 +99,8 @@ func TestDrainUnderLoad(t *testing.T) {
 	})
 }
 
-// Two processes that start at once on one empty database both come up, over
-// one set of keys and seeds.
-func TestTwoStartAtOnce(t *testing.T) {
+// Two processes that start at once on one empty database both come up, with one set of keys and seeds.
+func TestTwoProcessesStartOnEmptyDatabase(t *testing.T) {
 	t.Parallel()
 	for round := range 3 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
@@ -129,7 +126,7 @@ func TestTwoStartAtOnce(t *testing.T) {
 			}
 			token, _ := a.Session(t, s.Seeded("user"))
 			b.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
-			// A challenge that began here is completed there, once.
+			// A challenge that one process started is completed at the other, once.
 			demo := s.Seeded("user")
 			f := a.Login(t, demo)
 			sms, code := f.Method(t, "SMS"), a.Code(t, demo, "SMS")

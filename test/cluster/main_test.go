@@ -1,5 +1,5 @@
-// Package cluster tests a started service from outside, as package blackbox does:
-// several nodes that act as one, and several that do not.
+// Package cluster tests a started service from outside, like package blackbox: several nodes of one cluster,
+// and processes without a cluster.
 package cluster
 
 import (

@@ -7,10 +7,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Two processes on one database that form no cluster: what is completed at one
-// is told at the other when it is asked, although that had read the challenge
-// before.
-func TestTwoProcessesWithoutACluster(t *testing.T) {
+// Two processes share a database without a cluster. A challenge that was completed at one is complete at the
+// other, even if the other read it before.
+func TestTwoProcessesWithoutClusterShareChallenges(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")
 	a, b := s.Start(), s.Start()

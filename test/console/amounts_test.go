@@ -22,15 +22,16 @@ type clerk struct {
 type entry struct {
 	text   string
 	pasted bool
-	means  []string // more than one: the field asks which
-	sent   string   // what is chosen and booked; "": nothing is sent
+	means  []string // if more than one, the field offers a choice
+	sent   string   // the chosen and booked value; "": nothing is sent
 }
 
 const theAmount = `[data-testid="field-amount"]`
 
-// The amount field reads a comma and a point, groups, and Arabic digits, typed and pasted. It keeps every character,
-// asks where a text may mean two amounts, and the service books what the field showed.
-func TestConsoleAmounts(t *testing.T) {
+// The amount field accepts a comma and a point, groups, and Arabic digits, typed and pasted. It keeps every
+// character and offers a choice if a text may mean two amounts. The service books the amount that the field
+// showed.
+func TestConsoleAmountField(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	s.Start().Stop()
@@ -85,7 +86,7 @@ func TestConsoleAmounts(t *testing.T) {
 	c.looks()
 }
 
-// enters puts a text into the field, sees what the field says of it, and books it.
+// enters puts a text into the field, reads the field's interpretation, and books it.
 func (c clerk) enters(e entry, reason string) {
 	t := c.t
 	t.Helper()
@@ -132,7 +133,7 @@ func (c clerk) enters(e entry, reason string) {
 	c.Click(mark("again"))
 }
 
-// unsent: the form cannot be sent as it is.
+// unsent checks that the form cannot be sent.
 func (c clerk) unsent(reason string) {
 	c.t.Helper()
 	if !webtest.Value[bool](c.Tab, `document.querySelector('[data-testid="send"]').disabled`) {

@@ -8,8 +8,9 @@ import (
 	"castellan/web/webtest"
 )
 
-// A second person sees what an adjustment would change and who asked, approves it with a code, and it is booked. What
-// one books oneself waits: the console says so, and that somebody else has to approve it; it can be taken back.
+// A second person sees the effect of an adjustment and its requester, approves it with a code, and it is
+// booked. A requester's own adjustment waits: the console explains that another person must approve it, and
+// the requester can withdraw it.
 func TestConsoleApprovals(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
@@ -26,7 +27,7 @@ func TestConsoleApprovals(t *testing.T) {
 		m.tab.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.Chief, "MAIL"))
 		m.tab.Until(`!document.querySelector('[data-testid="challenge"]')`)
 		m.tab.See(`[role="dialog"] [data-state="APPROVED"]`)
-		// The instant beside the status is that of the decision, not the expiry ahead.
+		// The time beside the status is that of the decision, not the future expiry.
 		m.tab.Until(`Date.parse(document.querySelector('[role="dialog"] time').dateTime) < Date.now()`)
 		if got := s.Count("transfer"); got != 1 {
 			t.Errorf("%d transfers, want that of the request", got)

@@ -13,17 +13,17 @@ import (
 	"castellan/web/webtest"
 )
 
-// editor is who writes what the platform says and sets, in the console.
+// editor is a user who maintains the platform's contents and settings in the console.
 type editor struct {
 	*webtest.Tab
 	t    *testing.T
 	auth *harness.Authenticator
 }
 
-// An editor makes a section of a contract, moves it by a key and by drag, and writes many at once. He publishes an
-// announcement, changes a parameter whose difference he sees first, sends a mailing and sees its job end, uploads a
-// picture, adds a currency and changes it, begins the accounting of a period, publishes an agreement, and decides on a
-// deployment and on VPN access. The audit has all of it.
+// An editor adds a section of a contract, moves it by a key and by drag, and adds many at once. The editor
+// publishes an announcement, changes a parameter after seeing the difference, sends a mailing and follows its
+// job. A picture is uploaded, a currency is added and changed, the accounting of a period is started, and an
+// agreement is published. A deployment and a VPN access request are decided. The audit contains all of it.
 func TestConsoleContent(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
@@ -64,10 +64,10 @@ func (e editor) to(path string) {
 	before := e.Text("h1")
 	e.Click(marked("nav-" + path))
 	e.Until(fmt.Sprintf("location.pathname === '/console%s' && document.querySelector('h1') && "+
-		"document.querySelector('h1').textContent.trim() !== %q", path, before)) // the screen before stays until it is loaded
+		"document.querySelector('h1').textContent.trim() !== %q", path, before)) // the previous screen stays for a while
 }
 
-// look keeps a picture of the screen, which must keep nobody out.
+// look takes a picture of the screen, which must have no accessibility barrier.
 func (e editor) look(name string) {
 	e.t.Helper()
 	e.Screenshot(e.t, filepath.Join(e.t.ArtifactDir(), "console", name+".png"))
@@ -80,7 +80,7 @@ func (e editor) says(text string) {
 	e.Until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
-// gone waits until an element is there no more.
+// gone waits until an element has disappeared.
 func (e editor) gone(selector string) {
 	e.t.Helper()
 	e.Until(fmt.Sprintf("!document.querySelector(%q)", selector))
@@ -111,21 +111,21 @@ func (e editor) file(field, name, kind string, content []byte) {
 	})()`, base64.StdEncoding.EncodeToString(content), name, kind, field))
 }
 
-// choose takes an option of a field.
+// choose selects an option of a field.
 func (e editor) choose(field, option string) {
 	e.t.Helper()
 	e.Click(field)
 	e.Click(fmt.Sprintf(`[role="option"][value=%q]`, option))
 }
 
-// send presses the button of a form and waits until the form is gone.
+// send presses the button of a form and waits until the form is closed.
 func (e editor) send() {
 	e.t.Helper()
 	e.Click(marked("send"))
 	e.gone(marked("send"))
 }
 
-// confirmed sends a form for which the service wants the code of an authenticator.
+// confirmed sends a form that requires the code of an authenticator.
 func (e editor) confirmed() {
 	e.t.Helper()
 	e.Click(marked("send"))
@@ -211,7 +211,7 @@ func (e editor) parameter() {
 	e.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
 	e.Click(marked("row"))
 	e.Type(marked("field-folderTypes"), "badge")
-	e.PressOn(marked("send"), "\t") // who leaves the field has written its last value
+	e.PressOn(marked("send"), "\t") // leaving the field writes its last value
 	e.Until(`document.querySelector('[data-testid="diff"] ins')?.textContent.includes('badge')`)
 	e.look("parameter")
 	e.confirmed()
@@ -291,7 +291,7 @@ func (e editor) currency() {
 	e.look("currencies-published")
 	e.to("/rates")
 	e.Click(marked("rate-ask"))
-	e.See(marked("problem")) // no rate of this pair is known
+	e.See(marked("problem")) // this pair has no rate
 	e.look("rates")
 }
 

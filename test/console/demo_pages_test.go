@@ -10,9 +10,9 @@ import (
 	"castellan/web/webtest"
 )
 
-// A newcomer walks through the demonstration and the interface viewer of the
-// real service, in a browser; pictures of every step are kept as artifacts.
-func TestBrowser(t *testing.T) {
+// A newcomer walks through the demonstration and the API viewer of the real service, in a browser. Pictures of
+// every step are kept as artifacts.
+func TestDemonstrationPages(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()
@@ -35,10 +35,9 @@ func TestBrowser(t *testing.T) {
 	})
 }
 
-// An account holder guards the account in the browser: a forgotten password, an
-// authenticator, a device with a key of its own, a new password, the sessions, the
-// address book, the countries.
-func TestBrowserAccount(t *testing.T) {
+// An account holder uses the security pages in the browser. The pages cover a forgotten password, an
+// authenticator, a device with its own key, a new password, the sessions, the address book and the countries.
+func TestAccountPages(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := harness.Patient(s).Start()

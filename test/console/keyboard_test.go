@@ -9,7 +9,7 @@ import (
 	"castellan/web/webtest"
 )
 
-// hands are those of somebody who has no mouse.
+// hands are a user without a mouse.
 type hands struct {
 	webtest.Keyboard
 	tab *webtest.Tab
@@ -18,10 +18,10 @@ type hands struct {
 	n   *blackbox.Node
 }
 
-// Somebody without a mouse logs in, decides on an identity, credits a deposit with the code of the authenticator,
-// adjusts a balance, and makes a rule of the firewall; somebody else approves the adjustment. After each key
-// something that can be seen has the focus, also when what had it has gone: a row, a dialog, a challenge.
-func TestConsoleKeys(t *testing.T) {
+// A user without a mouse logs in, decides on an identity, credits a deposit with the code of the
+// authenticator, adjusts a balance, and adds a firewall rule; a second user approves the adjustment. After
+// each key a visible element has the focus, even if the row, dialog or challenge that had it has disappeared.
+func TestConsoleByKeyboard(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+harness.AdjustKey)
 	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
@@ -41,7 +41,7 @@ func TestConsoleKeys(t *testing.T) {
 	k.credits(app)
 	k.adjusts()
 	k.guards()
-	tab.Open(n.URL + "/console") // with the page its session is forgotten, and the service keeps it
+	tab.Open(n.URL + "/console") // the page forgets its session, and the service keeps it
 	k.login(chief, false)
 	k.approves(chief)
 	k.Back(mark("logout"))
@@ -50,7 +50,7 @@ func TestConsoleKeys(t *testing.T) {
 	k.Holds("after the logout")
 }
 
-// login fills the form, and gives one wrong code first where that is asked for.
+// login fills the form, and first enters one wrong code if wrong is set.
 func (k *hands) login(who blackbox.Account, wrong bool) {
 	k.t.Helper()
 	k.Fill(mark("email"), who.Mail)
@@ -68,7 +68,7 @@ func (k *hands) login(who blackbox.Account, wrong bool) {
 	k.Holds("after the login")
 }
 
-// code types a code where the challenge has put the focus, or goes to the method's field.
+// code types a code in the field that the challenge focused, or moves to the method's field.
 func (k *hands) code(method, code string) {
 	k.t.Helper()
 	field := mark("code-"+method) + " input"
@@ -77,19 +77,19 @@ func (k *hands) code(method, code string) {
 	k.Press(code)
 }
 
-// open goes to a screen by the menu.
+// open opens a screen by the menu.
 func (k *hands) open(path string) {
 	k.t.Helper()
 	k.Back(mark("nav-" + path))
 	webtest.Value[bool](k.tab, `(() => { window.headingBefore = document.querySelector('h1'); return true; })()`)
 	k.Press(webtest.Enter)
 	k.tab.Until(fmt.Sprintf(`location.pathname === '/console%s' &&
-		![null, window.headingBefore].includes(document.querySelector('h1'))`, path)) // the screen before may stay a while
+		![null, window.headingBefore].includes(document.querySelector('h1'))`, path)) // the previous screen may stay a while
 	k.tab.Until(drawn)
 	k.Holds("at " + path)
 }
 
-// find types into the first filter of a list, which the key / leads to.
+// find types into the first filter of a list, which the key / focuses.
 func (k *hands) find(filter, value string) {
 	k.t.Helper()
 	k.tab.See(aRow)
@@ -100,7 +100,7 @@ func (k *hands) find(filter, value string) {
 	k.Holds("after a filter")
 }
 
-// decides approves an identity in the cockpit, takes that back and goes home to the queue.
+// decides approves an identity in the cockpit, undoes that and returns to the queue.
 func (k *hands) decides() {
 	k.t.Helper()
 	k.open("/kyc")
@@ -124,7 +124,7 @@ func (k *hands) decides() {
 	k.Holds("at the queue")
 }
 
-// credits finalizes a deposit that waits; the service asks for the code of the authenticator.
+// credits finalizes a pending deposit; the service requires the code of the authenticator.
 func (k *hands) credits(app *harness.Authenticator) {
 	k.t.Helper()
 	k.open("/transactions")
@@ -140,7 +140,7 @@ func (k *hands) credits(app *harness.Authenticator) {
 	k.To(theSend)
 	k.Press(webtest.Space)
 	k.tab.See(mark("otp"))
-	k.Press(app.Next(k.t)) // the dialog has given the focus to the first digit
+	k.Press(app.Next(k.t)) // the dialog has focused the first digit
 	k.tab.See(mark("close"))
 	k.Holds("after the code")
 	k.To(mark("close"))
@@ -149,7 +149,7 @@ func (k *hands) credits(app *harness.Authenticator) {
 	k.Holds("after the row was acted on")
 }
 
-// adjusts asks for an adjustment, which waits for somebody else.
+// adjusts requests an adjustment, which waits for another user.
 func (k *hands) adjusts() {
 	k.t.Helper()
 	k.open("/adjust")
@@ -166,7 +166,7 @@ func (k *hands) adjusts() {
 	k.Holds("after the request")
 }
 
-// guards makes a rule of the firewall, after its rehearsal, and asks for an explanation.
+// guards adds a firewall rule after a trial of it, and opens an explanation.
 func (k *hands) guards() {
 	k.t.Helper()
 	k.open("/firewall")
@@ -195,7 +195,7 @@ func (k *hands) guards() {
 	k.Holds("after the explanation")
 }
 
-// approves carries out what the other one asked for.
+// approves executes the other user's request.
 func (k *hands) approves(chief blackbox.Account) {
 	k.t.Helper()
 	k.open("/approvals")

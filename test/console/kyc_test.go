@@ -18,7 +18,7 @@ import (
 	"castellan/web/webtest"
 )
 
-// cases are people whose documents wait for a reviewer who may do this and nothing else.
+// cases are people whose documents wait for a reviewer without any other permission.
 type cases struct {
 	*blackbox.Node
 	t        *testing.T
@@ -34,7 +34,7 @@ var reviewerMay = []string{"GET /admin/list-users", "GET /user/get-documents", "
 	"POST /admin/user/update-user-aml-confirmed", "POST /level/update-level", "GET /admin/kyc-case",
 	"POST /admin/presence"}
 
-// newCases starts a service with a reviewer and n people, each with a front and, where wanted, a selfie.
+// newCases starts a service with a reviewer and n people, each with a front and, if wanted, a selfie.
 func newCases(t *testing.T, s *blackbox.Site, n int, kinds ...int) *cases {
 	t.Helper()
 	node := s.Start()
@@ -67,7 +67,7 @@ func newCases(t *testing.T, s *blackbox.Site, n int, kinds ...int) *cases {
 	return c
 }
 
-// person makes an account as a copy of the reviewer's, which costs no password.
+// person makes an account as a copy of the reviewer's, which saves hashing a password.
 func (c *cases) person(i int) string {
 	c.t.Helper()
 	id := fmt.Sprintf("01JD3X4Q7V0S8D4T2M6B9Q%04d", i)
@@ -92,7 +92,7 @@ func (c *cases) person(i int) string {
 	return id
 }
 
-// noise is a picture that does not compress, so that what is kept of it weighs.
+// noise is a picture that does not compress, so that kept copies show in the memory.
 func noise(seed int) string {
 	random := rand.New(rand.NewPCG(uint64(seed), 1))
 	m := image.NewGray(image.Rect(0, 0, 320, 240))
@@ -108,7 +108,7 @@ func noise(seed int) string {
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
-// state is what is decided of a person.
+// state returns the decision on a person.
 func (c *cases) state(id string) string {
 	c.t.Helper()
 	var got struct{ KycConfirm string }
@@ -120,14 +120,14 @@ func caseIs(id string) string {
 	return fmt.Sprintf(`document.querySelector('[data-testid="case"][data-ready]')?.dataset.case === %q`, id)
 }
 
-// A reviewer opens the queue and decides by keys alone: what is undone is not sent, what is sent is in the audit with
-// its reason, and what the service refuses comes back. Two accounts that the AML control found are confirmed at once,
-// and a document is looked at.
+// A reviewer opens the queue and decides by keys alone. An undone decision is not sent, a sent one is in the
+// audit with its reason, and a refused one returns to the queue. Two accounts that the AML check found are
+// confirmed at once, and a document is opened.
 func TestConsoleKYC(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		c := newCases(t, s, 4, 1, 3)
 		s.Exec("UPDATE users SET aml_status = 'risky' WHERE email IN ('case0@example.test', 'case1@example.test')")
-		first, second, third, fourth := c.ids[0], c.ids[1], c.ids[2], c.ids[3] // who waits longest comes first
+		first, second, third, fourth := c.ids[0], c.ids[1], c.ids[2], c.ids[3] // the longest waiting comes first
 		decided := c.site.AddUser("user")
 		c.Ok(t, "POST", "/admin/save-document", map[string]any{"userId": decided.ID, "type": 4, // the address alone waits
 			"documentName": "bill.png", "base64String": noise(99)}, c.admin)
@@ -177,7 +177,7 @@ func TestConsoleKYC(t *testing.T) {
 		tab.Until(caseIs(third))
 		tab.See(`[data-testid="others"]`)
 		shot("others")
-		tab.Press("1\r") // somebody was there before: nothing happens
+		tab.Press("1\r") // another reviewer came first: nothing happens
 		tab.Click(`[data-testid="anyway"]`)
 		tab.Press("3\r")
 		tab.Until(caseIs(fourth))
@@ -209,7 +209,7 @@ func TestConsoleKYC(t *testing.T) {
 	})
 }
 
-// nextIsThere presses the keys of a decision: the case that follows was read before, so that it shows at once.
+// nextIsThere presses the keys of a decision. The next case was loaded before, so it is shown at once.
 func (c *cases) nextIsThere(tab *webtest.Tab, next, keys string) {
 	c.t.Helper()
 	tab.Until(fmt.Sprintf(`performance.getEntriesByType('resource').some((e) => e.name.includes('get-kyc-images?userId=%s')
@@ -224,13 +224,13 @@ func (c *cases) nextIsThere(tab *webtest.Tab, next, keys string) {
 	took := webtest.Value[float64](tab, "window.shown - window.pressed")
 	late := webtest.Value[int](tab, fmt.Sprintf(`performance.getEntriesByType('resource')
 		.filter((e) => e.name.includes('get-kyc-images?userId=%s') && e.responseEnd > window.pressed).length`, next))
-	c.t.Logf("the next case is shown after %.0f ms", took) // 200 ms at most, on a calm machine
+	c.t.Logf("the next case is shown after %.0f ms", took) // 200 ms at most, on an idle machine
 	if late != 0 {
 		c.t.Errorf("the pictures of the next case were read %d times after the decision", late)
 	}
 }
 
-// papers are the ids of a person's documents.
+// papers returns the ids of a person's documents.
 func (c *cases) papers(userID string) (ids []string) {
 	c.t.Helper()
 	var all []struct{ ID string }
@@ -241,7 +241,7 @@ func (c *cases) papers(userID string) (ids []string) {
 	return ids
 }
 
-// audited wants one decision of the reviewer on each of these.
+// audited expects one decision of the reviewer on each of these.
 func (c *cases) audited(ids ...string) {
 	c.t.Helper()
 	var entries []struct{ UserID, ActorID, Action, Detail string }
@@ -260,13 +260,13 @@ func (c *cases) audited(ids ...string) {
 			c.t.Errorf("the audit has %d decisions on %s: %+v", found, id, entries)
 		}
 	}
-	// The account reads the reason in its own language.
+	// The account owner reads the reason in their own language.
 	if n := c.site.Count("account_decision WHERE user_id = '" + ids[0] + "' AND reasons LIKE '%eksik%'"); n != 1 {
 		c.t.Errorf("the reason is kept %d times in Turkish", n)
 	}
 }
 
-// documents finds the documents of one account, looks at one and changes it.
+// documents finds the documents of one account, opens one and changes it.
 func (c *cases) documents(tab *webtest.Tab, shot func(string)) {
 	c.t.Helper()
 	tab.Click(`[data-testid="nav-/documents"]`)
@@ -285,7 +285,7 @@ func (c *cases) documents(tab *webtest.Tab, shot func(string)) {
 	tab.Until(`document.body.innerText.includes('looked at twice') && !document.querySelector('[data-testid="send"]')`)
 }
 
-// views looks at the cockpit in the dark, from right to left, and on a phone.
+// views shows the cockpit in the dark, from right to left, and on a phone.
 func (c *cases) views(tab *webtest.Tab, id string) {
 	c.t.Helper()
 	tab.Press("\x1b")
@@ -307,7 +307,7 @@ func (c *cases) views(tab *webtest.Tab, id string) {
 	tab.View(webtest.Desktop)
 }
 
-// leftNothing wants no picture of the cases in the files of the browser.
+// leftNothing expects no picture of the cases in the files of the browser.
 func (c *cases) leftNothing(tab *webtest.Tab) {
 	c.t.Helper()
 	for _, id := range c.ids[:2] {
@@ -324,8 +324,8 @@ func (c *cases) leftNothing(tab *webtest.Tab) {
 	}
 }
 
-// Sixty cases leave memory as they go: neither blobs nor buffers nor elements stay.
-func TestConsoleKYCForgets(t *testing.T) {
+// Sixty cases leave no blobs, buffers or elements in memory.
+func TestConsoleKYCReleasesMemory(t *testing.T) {
 	const people, walked = 60, 60
 	c := newCases(t, blackbox.NewSite(t, "sqlite"), people+2, 1)
 	tab := webtest.Browser(t)

@@ -13,10 +13,10 @@ import (
 	"castellan/web/webtest"
 )
 
-// Administrators log in by each method of a challenge: on a device with the number that the
-// page shows, with an authenticator, with a code that was sent anew. What does not work on
-// the way (a wrong code, a method that is locked, a no on the device, a connection that
-// breaks, a service that is killed, a challenge that expires) the page says, and goes on.
+// Administrators log in by each method of a challenge: on a device with the number that the page shows, with
+// an authenticator, and with a code that was sent again. The page reports every failure on the way and
+// continues. The failures are a wrong code, a locked method, a denial on the device, a broken connection, a
+// killed service and an expired challenge.
 func TestConsoleLogin(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		addr := porttest.Free(t)
@@ -49,7 +49,7 @@ type doorway struct {
 	*webtest.Tab
 	t           *testing.T
 	n           *blackbox.Node
-	at          string // what stands between the browser and the service
+	at          string // the proxy between the browser and the service
 	boss, chief blackbox.Account
 	app         *harness.Authenticator // of boss
 	phone       harness.Pocket         // of chief
@@ -61,7 +61,7 @@ func (d *doorway) shot(name string) {
 	d.Screenshot(d.t, filepath.Join(d.t.ArtifactDir(), "console-login", name+".png"))
 }
 
-// speaks chooses a language before anybody is known. What was typed stays while the direction of reading does.
+// speaks chooses a language before the login. Typed text stays while the reading direction changes.
 func (d *doorway) speaks() {
 	d.t.Helper()
 	d.Open(d.at + "/console")
@@ -85,7 +85,7 @@ func (d *doorway) begins(who blackbox.Account) {
 	d.See(mark("challenge"))
 }
 
-// asked is what the device is asked about.
+// asked returns the challenge that waits for the device.
 func (d *doorway) asked() blackbox.Flow {
 	d.t.Helper()
 	all := d.phone.List(d.t)
@@ -97,7 +97,7 @@ func (d *doorway) asked() blackbox.Flow {
 		MethodList: []blackbox.Method{{ID: one.MethodID, Name: "PUSH"}}}}
 }
 
-// approves says yes on the device, with the number of the page.
+// approves approves on the device, with the number of the page.
 func (d *doorway) approves() {
 	d.t.Helper()
 	d.phone.Answer(d.t, d.asked(), "APPROVED:"+d.Text(mark("match-number"))).Is(d.t, 200, "")
@@ -116,7 +116,8 @@ func (d *doorway) leaves() {
 	d.See(mark("login"))
 }
 
-// refused waits for a refusal, by its code or its words, above a form that still has the mail address and no password.
+// refused waits for a refusal, by its code or its words, above a form that still has the mail address and no
+// password.
 func (d *doorway) refused(who blackbox.Account, words string) {
 	d.t.Helper()
 	d.See(mark("login"))
@@ -177,7 +178,7 @@ func (d *doorway) byCode() {
 	d.leaves()
 }
 
-// throughCuts: every connection breaks while the device is asked; another one carries the answer.
+// throughCuts breaks every connection while the device is asked; another one carries the answer.
 func (d *doorway) throughCuts(between *blackbox.Proxy) {
 	d.t.Helper()
 	d.begins(d.chief)
@@ -190,7 +191,7 @@ func (d *doorway) throughCuts(between *blackbox.Proxy) {
 	d.begins(d.chief)
 }
 
-// restarts: the service was killed while the device is asked, and comes back.
+// restarts kills the service while the device is asked, and starts it again.
 func (d *doorway) restarts(s *blackbox.Site) {
 	d.t.Helper()
 	d.See(mark("away"))
@@ -202,7 +203,7 @@ func (d *doorway) restarts(s *blackbox.Site) {
 	d.leaves()
 }
 
-// expires: nobody answers in time.
+// expires lets the challenge expire.
 func (d *doorway) expires(s *blackbox.Site, head blackbox.Headers, policy int64) {
 	d.t.Helper()
 	d.n.Ok(d.t, "PATCH", "/admin/system/mfa/policies/common",

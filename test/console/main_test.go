@@ -1,5 +1,5 @@
-// Package console tests a started service from outside, as package blackbox does:
-// the operators' console and the pages of the service, in a browser.
+// Package console tests a started service from outside, like package blackbox: the operators' console and the
+// pages of the service, in a browser.
 package console
 
 import (

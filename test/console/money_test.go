@@ -19,8 +19,8 @@ type till struct {
 	tab *webtest.Tab
 }
 
-// The treasury looks at what there is, adjusts a balance with its reason, credits a deposit that waits with the
-// code of its authenticator, sends a withdrawal, blocks an amount and releases it. The audit has all of it.
+// The treasury views balances, adjusts one with a reason, and credits a pending deposit with the code of its
+// authenticator. It sends a withdrawal, and blocks and unblocks an amount. The audit contains all of it.
 func TestConsoleMoney(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
@@ -51,7 +51,7 @@ func (m *till) open(path string) {
 	m.t.Helper()
 	webtest.Value[bool](m.tab, `(() => { window.headingBefore = document.querySelector('h1'); return true; })()`)
 	m.tab.Click(fmt.Sprintf(`[data-testid="nav-%s"]`, path))
-	// The screen before may stay a while.
+	// The previous screen may stay a while.
 	m.tab.Until(`![null, window.headingBefore].includes(document.querySelector('h1'))`)
 }
 
@@ -83,10 +83,10 @@ const (
 	noDialog = `!document.querySelector('[role="dialog"]')`
 )
 
-// acted is an act in the list of the audit.
+// acted selects an action in the list of the audit.
 func acted(action string) string { return `[data-testid="row"] [data-action="` + action + `"]` }
 
-// look opens what is only read.
+// look opens the read-only screens.
 func (m *till) look() {
 	user := m.s.Text("SELECT id FROM users WHERE email = 'ayse@demo.example'")
 	m.tab.See(aRow)
@@ -109,7 +109,7 @@ func (m *till) look() {
 	m.seen("providers")
 }
 
-// adjust corrects a balance. The account is shown before, and what changed after.
+// adjust corrects a balance. The form shows the account before and the change afterwards.
 func (m *till) adjust() {
 	user := m.s.Text("SELECT owner FROM account WHERE id LIKE 'user/1/%' ORDER BY owner LIMIT 1") // 1: BTC
 	m.open("/adjust")
@@ -133,7 +133,7 @@ func (m *till) adjust() {
 	}
 }
 
-// credit finalizes a deposit that waits. The service wants the code of the authenticator.
+// credit finalizes a pending deposit. The service requires the code of the authenticator.
 func (m *till) credit(app *harness.Authenticator) {
 	m.open("/transactions")
 	m.filter("userId", m.s.Text("SELECT user_id FROM deposit WHERE status = -9 AND sender_info <> '' ORDER BY id LIMIT 1"))
@@ -151,7 +151,7 @@ func (m *till) credit(app *harness.Authenticator) {
 	m.tab.Until(noDialog)
 }
 
-// send says of a withdrawal that it has gone out.
+// send marks a withdrawal as sent.
 func (m *till) send() {
 	id := m.s.Text("SELECT id FROM withdrawal_queue WHERE status = 6 ORDER BY id LIMIT 1")
 	m.open("/withdrawals")
@@ -184,7 +184,7 @@ func (m *till) block() {
 	m.seen("block")
 	m.tab.Click(theSend)
 	m.tab.Until(noDialog)
-	// The list may grow under the pointer: the row of this blockage is chosen by its amount.
+	// The list may grow meanwhile, so the row of this blockage is selected by its amount.
 	const mine = `[...document.querySelectorAll('[data-testid="row"]')].find((r) => r.innerText.includes('0.0517'))`
 	m.tab.Until(mine + " !== undefined")
 	webtest.Value[bool](m.tab, "("+mine+".click(), true)")

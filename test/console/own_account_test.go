@@ -11,12 +11,12 @@ import (
 	"castellan/web/webtest"
 )
 
-// An administrator guards the own account in the console: a password, refused beside its
-// field and then changed, which ends the other sessions; an authenticator, whose secret is
-// shown as a text and as a picture, read again and switched off; two sessions ended at once;
-// an address book and a list of countries behind a challenge. Then the jobs and the cluster,
-// which say what is true, and the audit, which has it all.
-func TestConsoleOwn(t *testing.T) {
+// An administrator secures the administrator's own account in the console. A password is refused beside its
+// field, then changed, which ends the other sessions. The secret of an authenticator is shown as text and as a
+// picture, which is decoded, and the authenticator is removed. Two sessions are ended at once. The address
+// book and the list of countries require a challenge. The jobs and the cluster show the true state, and the
+// audit contains all of it.
+func TestConsoleOwnAccount(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("MFA_GUARDED=POST " + harness.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
 		boss := s.Seeded("admin")
@@ -36,7 +36,7 @@ func TestConsoleOwn(t *testing.T) {
 	})
 }
 
-// owner is somebody at the pages of the own account.
+// owner is a user at the pages of the own account.
 type owner struct {
 	*webtest.Tab
 	t   *testing.T
@@ -58,7 +58,7 @@ func (o *owner) confirms() {
 	o.Until(`!document.querySelector('[data-testid="challenge"]')`)
 }
 
-// row is a row of one of the lists of the page.
+// row selects the rows of one list of the page.
 func row(list string) string { return fmt.Sprintf(`[data-path=%q] [data-testid="row"]`, list) }
 
 // rows waits until a list has so many rows.
@@ -126,7 +126,7 @@ func (o *owner) hasAuthenticator() {
 	o.See(mark("totp-setup"))
 }
 
-// endsSessions ends two at once; each is an intention of its own, with a key of its own.
+// endsSessions ends two at once; each request has an idempotency key of its own.
 func (o *owner) endsSessions() {
 	t := o.t
 	t.Helper()
@@ -170,7 +170,7 @@ func (o *owner) keepsAddress() {
 	o.Type(mark("field-address"), "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa")
 	o.Click(mark("send"))
 	o.See(mark("challenge"))
-	o.Click(mark("challenge-cancel")) // a change of mind keeps what was typed
+	o.Click(mark("challenge-cancel")) // cancelling keeps the typed text
 	o.Type(mark("field-name"), "Colder wallet")
 	o.Click(mark("send"))
 	o.confirms()
@@ -182,7 +182,7 @@ func (o *owner) keepsAddress() {
 	o.shot("addresses")
 }
 
-// choosesCountry: a change of the countries ends every session, this one too.
+// choosesCountry changes the countries, which ends every session, this one too.
 func (o *owner) choosesCountry() {
 	t := o.t
 	t.Helper()

@@ -12,10 +12,10 @@ import (
 	"castellan/web/webtest"
 )
 
-// The treasury sees whose withdrawal waits, how much goes out and since when. It resumes one, cancels another, which
-// releases its hold, and sees that a third is decided. Then the administrator adds, rotates and removes the key of a
-// service, changes the limits of a level, and sets the fee of a currency.
-func TestConsoleQueue(t *testing.T) {
+// The treasury sees whose withdrawals wait, the amount and since when. It resumes one, cancels another, which
+// releases its hold, and sees that a third is decided. Then the administrator adds, rotates and removes the
+// key of a service, changes the limits of a level, and sets the fee of a currency.
+func TestConsoleWithdrawalQueue(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
@@ -37,7 +37,7 @@ func TestConsoleQueue(t *testing.T) {
 	m.named()
 }
 
-// customer is the name and the amount of the newest withdrawal in a status, as the row shows them.
+// customer returns the name and the amount of the newest withdrawal in a status, as the row shows them.
 func (m *till) customer(auth blackbox.Headers, status int) (id, name, amount string) {
 	m.t.Helper()
 	id = m.s.Text(fmt.Sprintf("SELECT id FROM withdrawal_queue WHERE status = %d ORDER BY id DESC LIMIT 1", status))
@@ -96,7 +96,7 @@ func (m *till) cancel(auth blackbox.Headers) {
 	}
 }
 
-// decided: nothing can be done with a cancelled withdrawal, and the screen says so.
+// decided checks that a cancelled withdrawal has no action left, and that the screen says so.
 func (m *till) decided() {
 	m.tab.Click(aChoice)
 	m.tab.See(`[data-testid="undecidable"]`)
@@ -179,7 +179,7 @@ func (m *till) fee(app *harness.Authenticator) {
 	}
 }
 
-// named: every action that was written has a name.
+// named checks that every audited action has a label.
 func (m *till) named() {
 	text, err := os.ReadFile("../../console/src/text/en/user.json")
 	if err != nil {

@@ -27,11 +27,10 @@ func TestConsoleScreens(t *testing.T) {
 	t.Run("roles", func(t *testing.T) { t.Parallel(); rolesOf(t, n.For(t), reader) })
 }
 
-// looks walks the screens of an administrator: light and dark, from left to right and
-// from right to left, wide and on a phone, and with texts forty percent longer. axe-core
-// finds nothing in any of the four, nothing is cut off, no text is missing, and the page
-// asks nobody but its own service. What the policies refuse is a complaint of the page,
-// which fails the test.
+// looks walks the screens of an administrator: light and dark, from left to right and from right to left, wide
+// and on a phone, and with texts forty percent longer. In each of the four, axe-core finds nothing, no text is
+// cut off or missing, and the page requests only its own service. A violation of the content security policy
+// is an error of the page, which fails the test.
 func looks(t *testing.T, n *blackbox.Node, token string) {
 	looks := []struct {
 		name     string
@@ -69,7 +68,7 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 				t.Errorf("%s: cut off: %v", step, cut)
 			}
 			if missing := webtest.Value[[]string](tab, missing); len(missing) > 0 {
-				t.Errorf("%s: texts that nobody wrote: %v", step, missing)
+				t.Errorf("%s: missing texts: %v", step, missing)
 			}
 			if problems := webtest.Value[[]string](tab, complaints); len(problems) > 0 {
 				t.Errorf("%s: refused: %v", step, problems)
@@ -88,7 +87,7 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 	}
 }
 
-// turns the page of the longest list: that is one request, and nothing is counted.
+// turns opens the next page of the longest list: one request, without a count.
 func turns(t *testing.T, tab *webtest.Tab) {
 	t.Helper()
 	menuTo(tab, "/users")
@@ -104,13 +103,13 @@ func turns(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
-// drawn: the heading is there, nothing is on its way, and each chart has its lines.
+// drawn is true when the heading is shown, no request is open, and each chart has its lines.
 const drawn = `document.querySelectorAll('main h1').length === 1 &&
 	!document.querySelector('main .mantine-Loader-root, main .mantine-Skeleton-root, main [aria-busy="true"]') &&
 	![...document.querySelectorAll('main [data-testid="chart"]')]
 		.some((e) => e.checkVisibility() && !e.querySelector('canvas'))`
 
-// cutOff are elements whose text does not fit, and the page when it is wider than the window.
+// cutOff finds elements whose text does not fit, and the page if it is wider than the window.
 const cutOff = `(() => {
 	const found = [];
 	const { scrollWidth: wide, clientWidth: room } = document.documentElement;
@@ -125,7 +124,8 @@ const cutOff = `(() => {
 	return found.slice(0, 5);
 })()`
 
-// missing are keys of texts on the page, as it shows what nobody translated. The names of settings look like them.
+// missing finds text keys on the page, which appear if a translation is missing. The names of settings look
+// like them.
 var missing = `[...document.querySelector('#console').innerText.matchAll(/(?<![\w.@/-])(?:` + areas +
 	`)\.[a-z][A-Za-z]+(?![\w.@/])/g)].map((m) => m[0])
 	.filter((key) => !` + fmt.Sprintf("%q", strings.Join(config.AllKeys(), " ")) + `.split(' ').includes(key)).slice(0, 5)`

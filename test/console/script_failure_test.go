@@ -16,15 +16,15 @@ type keeper struct {
 
 const consoleScripts = "*/console/files/*.js*"
 
-// A script that could not be loaded never reloads the page: the problem takes the place of the part that is missing,
-// with a button that tries again. The session, which is in this one tab only, and what was typed stay.
-func TestConsoleScripts(t *testing.T) {
+// A script that fails to load never reloads the page: an error with a retry button replaces the missing part.
+// The session, which only this tab has, and the typed text stay.
+func TestConsoleSurvivesScriptFailure(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_GUARDED=POST /admin/roles=ADD_ROLE")
 	n := s.Start()
 	k := keeper{webtest.Browser(t), t}
 	consoleLogin(t, k.Tab, n, s.Seeded("admin"), "/firewall")
-	k.Until(drawn) // nothing else is loaded any more
+	k.Until(drawn) // all loading is finished
 	webtest.Value[bool](k.Tab, `(window.samePage = true)`)
 	k.screens()
 	k.chart()
@@ -36,14 +36,14 @@ func TestConsoleScripts(t *testing.T) {
 	}
 }
 
-// open clicks a place of the menu without the pointer above it, which would load its script beforehand.
+// open clicks a menu entry without hovering over it, which would load its script beforehand.
 func (k keeper) open(path string) {
 	k.t.Helper()
 	k.See(mark("nav-" + path))
 	webtest.Value[bool](k.Tab, `(document.querySelector('[data-testid="nav-`+path+`"]').click(), true)`)
 }
 
-// fails waits for the problem in the place of what is missing, heals the network, and tries again.
+// fails waits for the error in the place of the missing part, heals the network, and retries.
 func (k keeper) fails(failed func() string, heal func()) {
 	k.t.Helper()
 	address := failed()
@@ -56,7 +56,7 @@ func (k keeper) fails(failed func() string, heal func()) {
 	k.Click("main " + mark("again"))
 }
 
-// still: it is the same page, and somebody is logged in.
+// still checks that the page was not reloaded and the user is logged in.
 func (k keeper) still() {
 	k.t.Helper()
 	if !webtest.Value[bool](k.Tab, `window.samePage === true && !!document.querySelector('[data-testid="logout"]')`) {
@@ -64,8 +64,8 @@ func (k keeper) still() {
 	}
 }
 
-// screens opens one whose own script fails, one for which a script fails that it imports, and one whose script the
-// browser fails to load after it was there.
+// screens opens one whose own script fails, one whose imported script fails, and one whose script fails to
+// load in the browser after it was there.
 func (k keeper) screens() {
 	k.t.Helper()
 	for _, one := range []struct {
@@ -86,7 +86,7 @@ func (k keeper) screens() {
 	}
 }
 
-// chart fails below a list, and leaves the list and its filters as they are.
+// chart fails below a list, and leaves the list and its filters unchanged.
 func (k keeper) chart() {
 	k.t.Helper()
 	k.open("/positions")
@@ -98,7 +98,7 @@ func (k keeper) chart() {
 	k.See(mark("filter-symbol"))
 }
 
-// form asks for a code in front of a write. A script of the challenge fails; the challenge and the form work.
+// form requires a code before a write. A script of the challenge fails; the challenge and the form work.
 func (k keeper) form() {
 	k.t.Helper()
 	k.open("/roles")
@@ -120,7 +120,7 @@ func (k keeper) form() {
 	k.Until(noDialog)
 }
 
-// language: its texts fail, and come when they are asked for again.
+// language fails to load its texts, and loads them on the next attempt.
 func (k keeper) language() {
 	k.t.Helper()
 	choose := func() {
@@ -137,7 +137,7 @@ func (k keeper) language() {
 	k.Until(`document.documentElement.lang === 'tr'`)
 }
 
-// newVersion: the service has no such file any more. The page says what to do, and waits for the operator to do it.
+// newVersion removes the file from the service. The page explains it and waits for the operator to reload.
 func (k keeper) newVersion() {
 	k.t.Helper()
 	webtest.Value[bool](k.Tab, `(() => {

@@ -11,9 +11,9 @@ import (
 	"castellan/web/webtest"
 )
 
-// A security officer makes a rule of the firewall on trial after seeing what it would
-// have done, explains a refusal by its link, grants a permission in the matrix and sees
-// it in the log, raises a policy, and finds all of it in the audit.
+// A security officer puts a firewall rule on trial after seeing its effect on past requests, and explains a
+// refusal by its link. The officer grants a permission in the matrix and sees it in the log, raises a policy,
+// and finds all of it in the audit.
 func TestConsoleSecurity(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("MFA_GUARDED=PATCH /admin/system/waf/rules=RULE_CHANGE")
@@ -42,7 +42,7 @@ func TestConsoleSecurity(t *testing.T) {
 		for _, want := range []string{`"considered":2,"changed":2,"stopped":2,"users":2,"truncated":false`,
 			`"action":"LOGIN"`} {
 			if !strings.Contains(string(tried.Body), want) {
-				t.Errorf("a policy of devices, which nobody has: %s; want %s", tried.Body, want)
+				t.Errorf("a policy of devices without any device: %s; want %s", tried.Body, want)
 			}
 		}
 		policy["required"] = 2
@@ -88,7 +88,7 @@ func (c *officer) makesRule() {
 	c.t.Helper()
 	c.See(`h1`)
 	c.Click(mark("write-/admin/system/waf/rules"))
-	c.Type(mark("field-targetEntities"), "127.0.0.1") // taken when the field is left
+	c.Type(mark("field-targetEntities"), "127.0.0.1") // taken when the field loses the focus
 	c.Type(mark("field-targetResources"), "POST /auth/login")
 	c.Type(mark("field-label"), "trial-login")
 	// The wrong password, and the logins of both.
@@ -102,7 +102,7 @@ func (c *officer) makesRule() {
 	c.See(mark("rule-trial"))
 	c.shows("curl")
 	c.shot("firewall-rule")
-	// The change is behind a challenge, which says why it is there, beside this page.
+	// The change requires a challenge, which shows its reason, beside this page.
 	had := len(c.n.Letters(c.t, c.boss.Mail))
 	c.Click(mark("rule-status"))
 	c.See(mark("method-MAIL"))
@@ -116,7 +116,7 @@ func (c *officer) makesRule() {
 	c.See(`[data-state="INACTIVE"]`)
 }
 
-// rows waits until so many rows are listed at an address that has the text.
+// rows waits until so many rows with the text are listed at an address.
 func (c *officer) rows(at string, want int) {
 	c.t.Helper()
 	c.Until(fmt.Sprintf(`location.href.includes(%q) && !document.querySelector('main [aria-busy="true"]') &&
@@ -149,7 +149,7 @@ func (c *officer) explainsRefusal() {
 	c.See(mark("elsewhere"))
 }
 
-// pastes has the palette take what is found elsewhere: each leads to its page.
+// pastes enters values in the palette; each opens its page.
 func (c *officer) pastes() {
 	c.t.Helper()
 	request := c.n.Do(c.t, "GET", "/admin/roles", nil, nil).Header.Get("X-Request-Id")
@@ -222,19 +222,19 @@ func (c *officer) findsAll() {
 	}
 	c.Until(`document.querySelector('[data-testid="chain"]')?.dataset.holds === 'true'`)
 	c.shot("audit")
-	// A failed login leads to the policies.
+	// A failed login links to the policies.
 	c.Type(mark("filter-action"), "LOGIN\r")
 	c.Until(`[...document.querySelectorAll('[data-testid="row"]')].every((r) => r.querySelector('[data-action="LOGIN"]'))`)
 	c.explains("mfa", "mfa")
 }
 
-// keepsPassive changes the name of a resource that is passive; it stays passive.
+// keepsPassive renames a passive resource, which stays passive.
 func (c *officer) keepsPassive(admin blackbox.Headers) {
 	c.t.Helper()
 	c.goes("/roles?tab=resources&resourceContext=UI")
 	c.rows("resourceContext=UI", 1)
 	c.See(`[data-state="INACTIVE"]`)
-	c.Click(mark("row") + " td:nth-child(2)") // the first has the box by which it is chosen
+	c.Click(mark("row") + " td:nth-child(2)") // the first has the checkbox
 	c.Click(mark("resource-change"))
 	c.Type(mark("field-name"), "Front desk")
 	c.Click(mark("send"))
@@ -246,13 +246,13 @@ func (c *officer) keepsPassive(admin blackbox.Headers) {
 	}
 }
 
-// goes to a page of the console as a link does.
+// goes opens a page of the console by a link.
 func (c *officer) goes(path string) {
 	c.t.Helper()
 	webtest.Value[bool](c.Tab, "(() => { history.pushState({}, '', '/console"+path+"'); return true; })()")
 }
 
-// looksAround sees each screen on a phone, in Arabic and in the dark.
+// looksAround shows each screen on a phone, in Arabic and in the dark.
 func (c *officer) looksAround() {
 	c.t.Helper()
 	c.Click(`[aria-label="Language"]`)

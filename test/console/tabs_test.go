@@ -9,11 +9,10 @@ import (
 	"castellan/web/webtest"
 )
 
-// The token is in the memory of the tabs only, which share it: a login, a logout, the lock
-// after a quarter of an hour and the end of a session are those of all of them. What was
-// typed stays below the login, for the person who typed it and for nobody else. What
-// somebody may not do any more leaves the menu. The pages are the same on both databases.
-func TestConsoleTabs(t *testing.T) {
+// The token is only in the memory of the tabs, which share it. A login, a logout, the lock after a quarter of
+// an hour and the end of a session apply to all of them. Typed text stays below the login, for the same user
+// only. Screens without permission leave the menu. The pages are the same on both databases.
+func TestConsoleTabsShareSession(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()
@@ -31,7 +30,7 @@ func TestConsoleTabs(t *testing.T) {
 	one.Until(drawn)
 	p.two = one.Another()
 	p.two.Open(n.URL + "/console/me")
-	p.two.See(mark("row")) // nobody asks who is there
+	p.two.See(mark("row")) // no login is required
 	p.types("Night shift")
 	p.locksTogether(boss)
 	p.survivesItsSession(boss, head)
@@ -53,7 +52,7 @@ type pair struct {
 	secrets  []string // tokens and keys of sessions that the first tab has seen
 }
 
-// listens writes down what the page sends and gets: the requests, their keys, and its secrets.
+// listens records the requests of the page, their keys, and its secrets.
 func listens(tab *webtest.Tab) {
 	webtest.Value[bool](tab, `(() => {
 		const real = window.fetch;
@@ -71,7 +70,7 @@ func listens(tab *webtest.Tab) {
 	})()`)
 }
 
-// logsIn answers the login that a tab shows, with two clicks where one is meant.
+// logsIn fills in the login that a tab shows, with a double click on its button.
 func (p *pair) logsIn(tab *webtest.Tab, who blackbox.Account) {
 	p.t.Helper()
 	tab.Type(mark("email"), who.Mail)
@@ -94,7 +93,7 @@ func (p *pair) types(name string) {
 	p.one.Type(theName, name)
 }
 
-// still: what was typed is there, and can be seen.
+// still checks that the typed text is visible.
 func (p *pair) still(name string) {
 	p.t.Helper()
 	p.one.Front().See(theName)
@@ -104,7 +103,7 @@ func (p *pair) still(name string) {
 	}
 }
 
-// later puts the clocks of both tabs on, so many minutes from the true time.
+// later advances the clocks of both tabs by so many minutes.
 func (p *pair) later(minutes int) {
 	p.t.Helper()
 	for _, tab := range []*webtest.Tab{p.one, p.two} {
@@ -113,7 +112,7 @@ func (p *pair) later(minutes int) {
 	}
 }
 
-// looked waits until both tabs have had the time to look at their clocks.
+// looked waits until both tabs have had the time to check their clocks.
 func (p *pair) looked() {
 	p.t.Helper()
 	webtest.Value[bool](p.one, `new Promise((done) => setTimeout(() => done(true), 2500))`)
@@ -125,7 +124,7 @@ func (p *pair) locksTogether(boss blackbox.Account) {
 	p.two.Front().Press("x")
 	p.later(28)
 	p.looked()
-	p.still("Night shift") // somebody is at the other tab
+	p.still("Night shift") // the user is active in the other tab
 	p.later(44)
 	p.one.See(mark("lock"))
 	p.two.Front().See(mark("lock"))
@@ -144,7 +143,7 @@ func (p *pair) locksTogether(boss blackbox.Account) {
 	p.two.Front().Until(`!document.querySelector('[data-testid="lock"]')`)
 }
 
-// survivesItsSession: somebody ended it from elsewhere, which the next write finds out.
+// survivesItsSession ends the session from elsewhere, which the next write discovers.
 func (p *pair) survivesItsSession(boss blackbox.Account, head blackbox.Headers) {
 	p.t.Helper()
 	p.n.Ok(p.t, "DELETE", "/auth/sessions", `{"all":true}`, head)
@@ -156,8 +155,8 @@ func (p *pair) survivesItsSession(boss blackbox.Account, head blackbox.Headers) 
 	head["x-auth"] = auth
 }
 
-// survivesTheNetwork: without it a write fails and says so; again, by two clicks, it is the same one. A screen whose
-// script could not be read is there once the network is.
+// survivesTheNetwork checks that a write without network fails with an error, and that a retry by two clicks
+// is the same request. A screen whose script failed to load opens once the network is back.
 func (p *pair) survivesTheNetwork() {
 	t := p.t
 	t.Helper()
@@ -187,7 +186,8 @@ func (p *pair) survivesTheNetwork() {
 	p.one.See(mark("list"))
 }
 
-// keepsNothing: no secret of any login is anywhere but in the memory, and a page that is read anew asks the other tab.
+// keepsNothing checks that the secrets of all logins are only in memory, and that a reloaded page gets the
+// session from the other tab.
 func (p *pair) keepsNothing() {
 	t := p.t
 	t.Helper()
@@ -216,10 +216,10 @@ func (p *pair) keepsNothing() {
 	p.one.See(mark("list"))
 	p.two.Shut()
 	p.one.Reload()
-	p.one.See(mark("email")) // nobody was left to ask
+	p.one.See(mark("email")) // no tab was left to share the session
 }
 
-// losesAGrant: a refusal takes what cannot be asked for any more from the menu and from the screen.
+// losesAGrant checks that a refusal removes the forbidden action from the menu and from the screen.
 func (p *pair) losesAGrant(agent blackbox.Account, head blackbox.Headers) {
 	t := p.t
 	t.Helper()
@@ -240,7 +240,7 @@ func (p *pair) losesAGrant(agent blackbox.Account, head blackbox.Headers) {
 	p.one.See(mark("email"))
 }
 
-// changesHands: what one has typed and read is nothing for the next one, in no tab.
+// changesHands checks that the next user sees nothing that the previous one typed or read, in any tab.
 func (p *pair) changesHands(boss, demo blackbox.Account) {
 	t := p.t
 	t.Helper()
@@ -261,13 +261,14 @@ func (p *pair) changesHands(boss, demo blackbox.Account) {
 	}
 }
 
-// other is one more session of an account.
+// other opens one more session of an account.
 func (p *pair) other(who blackbox.Account) string {
 	auth, _ := p.n.Session(p.t, who)
 	return auth
 }
 
-// leavesTogether: a logout leaves nothing, in any tab, and a login that was begun meanwhile is one for all.
+// leavesTogether checks that a logout clears every tab, and that a login that was started meanwhile applies to
+// all.
 func (p *pair) leavesTogether(demo blackbox.Account) {
 	p.t.Helper()
 	p.two.Click(mark("logout"))

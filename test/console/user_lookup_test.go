@@ -10,10 +10,10 @@ import (
 	"castellan/web/webtest"
 )
 
-// An operator logs in to the console with a code, finds an account by its mail address,
-// opens its file, and sees the login in the audit. The policies of the page let nothing
-// else through: what they refuse is a complaint of the page, which fails the test.
-func TestConsole(t *testing.T) {
+// An operator logs in to the console with a code, finds an account by its mail address, opens its file, and
+// sees the login in the audit. A violation of the page's content security policy is an error of the page,
+// which fails the test.
+func TestConsoleFindsUserAndAudit(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := s.Seeded("admin"), s.Seeded("user")
@@ -52,8 +52,8 @@ func consoleLogin(t *testing.T, tab *webtest.Tab, n *blackbox.Node, who blackbox
 	tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
 }
 
-// barriers has axe-core look at a page, on SQLite only: the pages are the same on both
-// databases, and looking takes longer than what the story does there.
+// barriers runs axe-core on a page, on SQLite only: the pages are the same on both databases, and the check
+// takes longer than the story.
 func barriers(t *testing.T, tab *webtest.Tab, name string) {
 	t.Helper()
 	if !strings.HasSuffix(t.Name(), "/postgres") {

@@ -12,15 +12,15 @@ import (
 	"castellan/web/webtest"
 )
 
-// supportCalls are what somebody of the support may call.
+// supportCalls are the endpoints that the support may call.
 var supportCalls = []string{"GET /admin/list-users", "GET /admin/login-history", "GET /admin/login-history-v2",
 	"GET /admin/get-email-change-history", "GET /admin/audit", "POST /admin/user/update-fullname"}
 
-// Somebody of the support finds a user by a name that is written with the other letters i, corrects the name after a
-// challenge, and sees it in the user's story and in the audit. What the role does not let is not on the screen, and a
-// list of the story that cannot be read is named in it while the others go on. Then an administrator walks
-// through home, the other lists of accounts and the companies, and adds a user of a company.
-func TestConsoleUser(t *testing.T) {
+// A support agent finds a user by a name with the other letters i, and corrects the name after a challenge.
+// The user's timeline and the audit show the change. Forbidden actions are not on the screen. A list of the
+// timeline that cannot be read is named in it while the others are shown. Then an administrator walks through
+// home, the other lists of accounts and the companies, and adds a user of a company.
+func TestConsoleUserFile(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		got := s.Command("", "corporate", "add", "Işık Ticaret A.Ş.", "1234567890", "--status", "PENDING")
 		if got.Code != 0 {
@@ -36,7 +36,7 @@ func TestConsoleUser(t *testing.T) {
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/admin/user/update-fullname",
 			`{"userId":"`+who.ID+`","name":"Işıl","surname":"Yilmaz"}`, head))
 		n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, boss, "MAIL")).Is(t, 200, "")
-		for i := range 30 { // more than a page of the story, with a login in the midst
+		for i := range 30 { // more than a page of the story, with a login in the middle
 			for _, method := range []string{"POST", "DELETE"} {
 				n.Ok(t, method, "/admin/user-roles", `{"userId":"`+who.ID+`","roleCode":"support"}`, head)
 			}
@@ -56,7 +56,7 @@ func TestConsoleUser(t *testing.T) {
 		d.corrects(agent, who, s.Count("audit WHERE user_id = $1 AND action <> 'LOGIN'", who.ID), func(to string) {
 			harness.Status(t, n, "wall", to, head)
 		})
-		// What was taken away leaves the menu once it is refused.
+		// A revoked permission leaves the menu once a request is refused.
 		n.Ok(t, "DELETE", "/admin/user-roles", `{"userId":"`+agent.ID+`","roleCode":"support"}`, head)
 		tab.Click(`[data-testid="nav-/audit"]`)
 		tab.Until(`document.querySelector('[data-testid="nav-/me"]') &&
@@ -71,7 +71,7 @@ func TestConsoleUser(t *testing.T) {
 	})
 }
 
-// giveRole makes a role that may make the calls, and gives it to an account.
+// giveRole makes a role that may call the endpoints, and gives it to an account.
 func giveRole(t *testing.T, n *blackbox.Node, head blackbox.Headers, to blackbox.Account, code string, calls []string) {
 	t.Helper()
 	var role struct{ Data struct{ ID int64 } }
@@ -107,15 +107,15 @@ func (d desk) rows(least int, text string) {
 		return rows.length >= %d && rows.some((row) => row.innerText.includes(%q)); })()`, least, text))
 }
 
-// looked is what every screen gets: nobody is kept out, and a picture.
+// looked checks a screen for accessibility barriers and takes a picture.
 func (d desk) looked(name string) {
 	d.t.Helper()
 	barriers(d.t, d.tab, name)
 	d.shot(name)
 }
 
-// corrects is the work of the support; the story has so many entries of the audit, a login and a refused one. The wall
-// keeps the list of logins away while it is ACTIVE.
+// corrects is the work of the support. The timeline has so many entries of the audit, a login and a refused
+// one. The wall blocks the list of logins while it is ACTIVE.
 func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(status string)) {
 	t, tab := d.t, d.tab
 	t.Helper()
@@ -178,7 +178,7 @@ func (d desk) walks(boss blackbox.Account) {
 	tab.Until(`document.querySelector('thead input').checked && !document.querySelector('thead input').indeterminate`)
 	tab.Click(`[data-testid="bulk-/admin/user/close-user-authentication"]`)
 	tab.See(`[data-testid="bulk-status"]`)
-	tab.Until(`document.querySelector('[data-testid="bulk-send"]').disabled`) // until somebody says what it shall be
+	tab.Until(`document.querySelector('[data-testid="bulk-send"]').disabled`) // until a value is chosen
 	d.looked("bulk")
 	tab.Press("\x1b")
 	tab.Until(`!document.querySelector('[role="dialog"]')`)
@@ -229,8 +229,8 @@ func (d desk) walks(boss blackbox.Account) {
 	d.rows(1, "CORPORATE_USER_ADD")
 }
 
-// looksInArabic looks at a user's file on a telephone, in the dark, from right to left. The story tells why the account
-// was closed, in one long word.
+// looksInArabic shows a user's file on a phone, in the dark, from right to left. The timeline shows the reason
+// for closing the account, one long word.
 func (d desk) looksInArabic(who blackbox.Account, reason string) {
 	tab := d.tab
 	d.t.Helper()

@@ -10,10 +10,9 @@ import (
 	"castellan/test/harness"
 )
 
-// In production codes go out by SMTP and by an SMS gateway, and nothing that
-// was readable on its way is found anywhere afterwards (SEC-43, SEC-45,
-// D-2FA-29, D-EXT-04).
-func TestDelivery(t *testing.T) {
+// In production mode codes are sent by SMTP and by an SMS gateway. No readable code or token remains anywhere
+// afterwards (SEC-43, SEC-45, D-2FA-29, D-EXT-04).
+func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production()
 		gateway, relay := s.Gateway(), s.Relay()
@@ -54,7 +53,7 @@ func TestDelivery(t *testing.T) {
 		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 200, "")
 		smsCode = blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 3).Text)
 		n.Complete(t, f, f.Method(t, "SMS"), smsCode).Is(t, 200, "").Keys(t, "action")
-		socket, err := n.TrySocket(f, blackbox.InQuery) // the one place where a token stands in an address
+		socket, err := n.TrySocket(f, blackbox.InQuery) // the only case with a token in an address
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,12 +65,12 @@ func TestDelivery(t *testing.T) {
 		n.Do(t, "POST", "/auth/login", `{"email":"`+boss.Mail+`","password":"half-a-body-551`, nil).
 			Is(t, 400, "INVALID_FIELD")
 		secrets = append(secrets, "wrong-orchid-551", "half-a-body-551", blackbox.GatewaySecret, blackbox.RelaySecret)
-		for _, token := range []string{f.PAuth, token} { // nor a part that could be put together again
+		for _, token := range []string{f.PAuth, token} { // nor a part that could be reassembled
 			parts := strings.Split(token, ".")
 			secrets = append(secrets, parts[1], parts[2])
 		}
 
-		// Not one delivery is left to be repeated.
+		// No delivery is left to retry.
 		blackbox.Until(t, harness.Within(5), "settled",
 			func() bool { return s.Count("outbox WHERE payload IS NOT NULL") == 0 })
 		numbers := blackbox.NewClient("http://"+metrics).Do(t, "GET", "/metrics", nil, nil)
@@ -99,8 +98,7 @@ func TestDelivery(t *testing.T) {
 	})
 }
 
-// A message whose receiver is away is sent again, under the same key, until it
-// is delivered.
+// A message whose receiver is down is sent again, under the same key, until it is delivered.
 func TestDeliveryIsRetried(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production().Set("OUTBOX_RETRY_MIN=100ms", "OUTBOX_RETRY_MAX=200ms")
@@ -131,8 +129,7 @@ func TestDeliveryIsRetried(t *testing.T) {
 	})
 }
 
-// A message that was not delivered when the process was killed is delivered by
-// the next one, once its lease has lapsed.
+// A message that was not delivered before a kill is delivered by the next process after its lease expires.
 func TestDeliverySurvivesKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production().
@@ -154,8 +151,8 @@ func TestDeliverySurvivesKill(t *testing.T) {
 	})
 }
 
-// A channel without a sender does not exist for anyone in production.
-func TestChannelWithoutSender(t *testing.T) {
+// In production mode a channel without a sender is not available to any user.
+func TestChannelWithoutSenderIsUnavailable(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production()
 		n := s.Start()

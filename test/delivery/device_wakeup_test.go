@@ -18,7 +18,7 @@ import (
 	"castellan/test/harness"
 )
 
-// enroller answers the question for a code as a person does.
+// enroller answers the prompt for a code like a user.
 type enroller struct {
 	answer func() string
 	in     *io.PipeWriter
@@ -34,9 +34,9 @@ func (e enroller) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A device that was enrolled with a target is woken when a challenge waits for
-// it: by a signed webhook, and by Web Push under the key that clients are shown.
-func TestDevicesAreWoken(t *testing.T) {
+// A device that was enrolled with a target is woken when a challenge waits for it: by a signed webhook, and by
+// Web Push under the key that clients get.
+func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		type call struct {
 			path   string
@@ -44,7 +44,7 @@ func TestDevicesAreWoken(t *testing.T) {
 			body   []byte
 		}
 		calls := make(chan call, 16)
-		var gone atomic.Bool // every address of the outside
+		var gone atomic.Bool // every outside address is gone
 		outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
@@ -113,7 +113,7 @@ func TestDevicesAreWoken(t *testing.T) {
 					continue
 				}
 				if told.Action != "LOGIN" || told.Expire <= 0 || !strings.HasPrefix(c.header.Get("webhook-id"), f.ChallengeID) {
-					t.Errorf("told %s as %s", c.body, c.header.Get("webhook-id"))
+					t.Errorf("sent %s as %s", c.body, c.header.Get("webhook-id"))
 				}
 			case "/push":
 				var shown struct{ PublicKey string }
@@ -127,7 +127,7 @@ func TestDevicesAreWoken(t *testing.T) {
 			}
 			seen[c.path] = true
 		}
-		// Who is gone is told once more, and then not again.
+		// A target that is gone gets one more message, and then none.
 		gone.Store(true)
 		n.Login(t, demo)
 		for deadline := time.Now().Add(harness.Within(10)); s.Count("device WHERE target IS NOT "+

@@ -1,5 +1,5 @@
-// Package delivery tests a started service from outside, as package blackbox does:
-// messages and wake-ups on their way out: caps, retries, webhooks and Web Push.
+// Package delivery tests a started service from outside, like package blackbox: outgoing messages and
+// wake-ups, with caps, retries, webhooks and Web Push.
 package delivery
 
 import (

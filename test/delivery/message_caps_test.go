@@ -9,10 +9,10 @@ import (
 	"castellan/test/harness"
 )
 
-// Messages cost money, so they are capped (D-EXT-05). Who knows the password or is
-// logged in is told; who has an authenticator too needs no message. What was sent is
-// counted from rows, so no restart resets it.
-func TestMessageCaps(t *testing.T) {
+// Messages cost money, so they are capped (D-EXT-05). A user who has proved the password or a session gets an
+// error. A user who also has an authenticator needs no message. Messages are counted in rows, so a restart
+// resets nothing.
+func TestMessageCapsSurviveRestart(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_DESTINATION_PER_HOUR=4", "LIMITS_DESTINATION_PER_DAY=4",
 			"MFA_GUARDED="+harness.GuardedKey+"="+harness.GuardedCode)
@@ -23,7 +23,7 @@ func TestMessageCaps(t *testing.T) {
 			n.Login(t, boss)
 		}
 		sent := len(n.Letters(t, ""))
-		within := n.Login(t, s.Seeded("user")) // somebody else's messages are counted apart
+		within := n.Login(t, s.Seeded("user")) // other users' messages are counted separately
 		n.Complete(t, within, within.Method(t, "SMS"), n.Code(t, s.Seeded("user"), "SMS")).Is(t, 200, "")
 		if got := len(n.Letters(t, "")); sent != 8 || got != 10 {
 			t.Fatalf("%d letters and then %d, want 8 and 10", sent, got)
@@ -50,9 +50,9 @@ func TestMessageCaps(t *testing.T) {
 	})
 }
 
-// A hundred logins of one account take the codes of nobody else behind its address,
-// and starts that prove nothing are capped for themselves.
-func TestMessagesOfOnePlace(t *testing.T) {
+// A hundred logins of one account do not use up the codes of other accounts behind the same address. Starts
+// without any proof have a cap of their own.
+func TestLoginsOfOneAccountLeaveOthersTheirCodes(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_IP_PER_HOUR=6", "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_DESTINATION_PER_HOUR=300",
 			"LIMITS_DESTINATION_PER_DAY=300", "LIMITS_USER_PER_DAY=300")

@@ -8,9 +8,9 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Devices subscribe with a key that stays what it is: on every process, after a
-// restart and after keys were rotated.
-func TestSubscriptionKey(t *testing.T) {
+// Devices subscribe with a key that never changes: it is the same on every process, after a restart and after
+// a rotation of keys.
+func TestSubscriptionKeyNeverChanges(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		key := func(n *blackbox.Node) string {
 			var in struct{ PublicKey string }

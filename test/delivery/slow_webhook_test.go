@@ -13,9 +13,9 @@ import (
 	"castellan/test/harness"
 )
 
-// D-EXT-06: a webhook of one user that accepts and never answers delays nobody else's
-// wake-up, is called once at a time, and is left alone after three timeouts.
-func TestSlowWebhookDelaysNobody(t *testing.T) {
+// A webhook of one user that accepts and never answers does not delay other users' wake-ups (D-EXT-06). It is
+// called one at a time, and suspended after three timeouts.
+func TestSlowWebhookDelaysNoOtherUser(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := harness.Patient(s).Start("PUSH_WEBHOOK_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
@@ -50,7 +50,7 @@ func TestSlowWebhookDelaysNobody(t *testing.T) {
 	x, _ := n.Session(t, a)
 	harness.Enroll(t, n, a, x, device.ES256, `,"pushTarget":{"type":"webhook","url":"http://`+silent.Addr().String()+`/"}`)
 	x, _ = n.Session(t, b)
-	// The host is another one by its name.
+	// The same host under another name counts as another host.
 	harness.Enroll(t, n, b, x, device.ES256, `,"pushTarget":{"type":"webhook","url":"`+
 		strings.Replace(prompt.URL, "127.0.0.1", "localhost", 1)+`/"}`)
 	for range 40 {
@@ -74,7 +74,7 @@ func TestSlowWebhookDelaysNobody(t *testing.T) {
 	if len(calls) != 3 {
 		t.Fatalf("%d calls", len(calls))
 	}
-	for before := <-calls; len(calls) > 0; { // each begins when the one before has timed out
+	for before := <-calls; len(calls) > 0; { // each call begins after the timeout of the one before
 		at := <-calls
 		if apart := at.Sub(before); apart < 2*time.Second {
 			t.Errorf("called again after %v", apart)

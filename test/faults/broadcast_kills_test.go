@@ -14,14 +14,14 @@ import (
 
 const broadcastMany = 500
 
-// broadcastKills is how often the service is killed during one job. On PostgreSQL each
-// kill takes 15 s: another process might run the job.
+// broadcastKills is how often the service is killed during one job. On PostgreSQL each kill takes 15 s,
+// because another process might run the job.
 var broadcastKills = map[string]int{"sqlite": 10, "postgres": 3}
 
-// The service is killed again and again while it sends an SMS and a notification to
-// five hundred. Nobody gets it twice, everybody is accounted for, and of at most one
-// window for each kill it is not known whether it was sent (D-ADM-04, D-ADM-05).
-func TestFaultsBroadcast(t *testing.T) {
+// The service is killed repeatedly while it sends an SMS and a notification to five hundred users. No user
+// gets it twice, and every user is counted. At most one window of items for each kill has an unknown result
+// (D-ADM-04, D-ADM-05).
+func TestFaultsBroadcastSendsOnce(t *testing.T) {
 	var ids []string
 	for i := range broadcastMany {
 		ids = append(ids, fmt.Sprint("BULK", 1_000_001+i))

@@ -13,22 +13,21 @@ import (
 	"castellan/test/harness"
 )
 
-// What the service promises while its database is out.
+// The promises of the service during a database outage.
 var (
 	refusedWithin = harness.Within(2)
 	backWithin    = harness.Within(3)
 )
 
-// outage is a deployment, and how its database goes away and comes back.
+// outage is a deployment, with the ways in which its database fails and returns.
 type outage struct {
 	begin func()
 	end   func()
 }
 
-// While the database is out every request that needs it is refused with 503 and
-// Retry-After within two seconds; within three after its return everything is
-// served again, and nothing that was acknowledged is lost.
-func TestDatabaseOutage(t *testing.T) {
+// During a database outage every request that needs it is refused with 503 and Retry-After within two seconds.
+// Within three seconds after its return all requests are served again, and no acknowledged change is lost.
+func TestDatabaseOutageRefusesAndRecovers(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{1, 3} {
 		for _, network := range []blackbox.Network{blackbox.Resets, blackbox.Stalls, blackbox.Loses} {
@@ -44,8 +43,8 @@ func TestDatabaseOutage(t *testing.T) {
 	}
 }
 
-// The same with a server that is stopped, killed, or frozen.
-func TestDatabaseStops(t *testing.T) {
+// The same promises hold with a server that is stopped, killed or frozen.
+func TestDatabaseServerStopRefusesAndRecovers(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{1, 3} {
 		for _, how := range []string{"killed", "frozen"} {
@@ -183,7 +182,7 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 	close(out)
 	asked.Wait()
 	for _, q := range questions {
-		if refused[q.name] == 0 && q.path != blackbox.ResultPath { // which an owner may know by heart
+		if refused[q.name] == 0 && q.path != blackbox.ResultPath { // the owner may have the result in memory
 			t.Errorf("%s was never refused", q.name)
 		}
 	}

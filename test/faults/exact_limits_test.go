@@ -23,10 +23,10 @@ const (
 	exactAskers = 16
 )
 
-// admission is one request that was let in, somewhere between its two instants.
+// admission is one request that was admitted, at some time between its two instants.
 type admission struct{ sent, answered time.Time }
 
-// answers is what clients were answered under each key.
+// answers counts the answers to the clients by key.
 type answers struct {
 	mu       sync.Mutex
 	admitted [exactKeys][]admission
@@ -36,13 +36,13 @@ type answers struct {
 	turns    int
 }
 
-// overBy is by how many the admissions of a key exceed the limit in the period in
-// which they do the most. Only those count that lie within it for sure.
+// overBy returns how far the admissions of a key exceed the limit in their busiest period. Only admissions
+// that certainly lie within it count.
 func overBy(all []admission) int {
 	slices.SortFunc(all, func(a, b admission) int { return a.answered.Compare(b.answered) })
 	worst := 0
 	for i := range all {
-		// What was answered by then and sent less than a period before it.
+		// The admissions that were answered by then and sent less than a period before.
 		within := 0
 		for _, a := range all[:i+1] {
 			if all[i].answered.Sub(a.sent) < exactPeriod {
@@ -54,9 +54,9 @@ func overBy(all []admission) int {
 	return worst
 }
 
-// Through join, leave, a freeze and the replacement of every node a limit of N
-// admits N; when an owner is killed, N and the requests in flight inside of it.
-func TestFaultsLimits(t *testing.T) {
+// A limit of N admits exactly N while nodes join, leave, freeze and are all replaced. When an owner is killed,
+// it admits at most the requests in flight beyond N.
+func TestFaultsLimitsHoldWhileNodesChange(t *testing.T) {
 	for _, nodes := range []int{3, 5} {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
 			c := blackbox.NewSite(t, "postgres").
@@ -68,7 +68,7 @@ func TestFaultsLimits(t *testing.T) {
 			boss := harness.Admin(t, c.Site, c.Nodes[0])
 			harness.Rule(t, c.Nodes[0], boss, "exact", "rate_limit", map[string]any{"period": exactPeriod.Milliseconds(),
 				"limit": exactLimit, "targetResources": []string{"GET " + harness.KeysPath}})
-			time.Sleep(time.Second) // within which every node has it
+			time.Sleep(time.Second) // by then every node has it
 			starved := blackbox.WatchStarved(t)
 			phases := 0
 			phase := func(name string, do func(road *caravan)) {
@@ -112,7 +112,7 @@ func TestFaultsLimits(t *testing.T) {
 				c.Nodes[0].Thaw()
 			})
 			harness.Whole(t, c)
-			phase("every node anew", func(road *caravan) {
+			phase("replace every node", func(road *caravan) {
 				for _, old := range slices.Clone(c.Nodes) {
 					c.Join()
 					c.Forget(old)
@@ -130,8 +130,8 @@ func TestFaultsLimits(t *testing.T) {
 	}
 }
 
-// exactly asks under fresh keys over all nodes while do is done, and until every
-// key was refused often afterwards.
+// exactly sends requests with fresh keys to all nodes while do runs, and until every key was refused often
+// afterwards.
 func exactly(t *testing.T, road *caravan, phase int, do func(underway func() [exactKeys]int)) *answers {
 	t.Helper()
 	got := &answers{}

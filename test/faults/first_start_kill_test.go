@@ -10,9 +10,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Killed at any moment of its very first start, the service comes up at the
-// next one, with one set of keys and seeds and with logins that work.
-func TestKilledAtFirstStart(t *testing.T) {
+// Killed at any moment of its first start, the service comes up at the next one, with one set of keys and
+// seeds and with working logins.
+func TestKillDuringFirstStart(t *testing.T) {
 	t.Parallel()
 	for _, kind := range blackbox.Databases {
 		for round := range 6 {

@@ -17,10 +17,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Files that are made to harm are sent thirty-two at a time to every endpoint that
-// keeps a file: each is refused, nothing of them is kept, and the process grows by
-// 100 MiB at most. One that is told that the service is busy comes again.
-func TestFaultsHostile(t *testing.T) {
+// Harmful files are sent thirty-two at a time to every endpoint that stores files. Each is refused, no part of
+// them is stored, and the process grows by at most 100 MiB. A client that gets "busy" tries again.
+func TestFaultsHostileFilesAreRefused(t *testing.T) {
 	const (
 		senders = 32
 		most    = 100 << 20
@@ -41,7 +40,7 @@ func TestFaultsHostile(t *testing.T) {
 		all = append(all, attack{name, "/admin/cdn/upload",
 			map[string]any{"imageData": f, "imageName": "logo", "folderType": "logo"}, boss})
 		if strings.HasPrefix(name, "pdf") {
-			continue // which a document may be
+			continue // a valid document
 		}
 		all = append(all,
 			attack{name, "/document/upload-document",

@@ -19,15 +19,14 @@ const (
 	kills      = 15
 	visitors   = 4
 	mayBeWrong = 10 // values per method, so that a visit has room for many
-	// challengeTries are the wrong values that close a challenge.
+	// challengeTries is the number of wrong values that close a challenge.
 	challengeTries = 30
 )
 
-// Killed at any moment under load, the service knows every step that it
-// acknowledged: what was started, how often somebody was wrong, which code is
-// the valid one, which methods are completed, what the outcome was and which
-// sessions have ended. A step that was under way happened once or not at all.
-func TestKillLosesNothing(t *testing.T) {
+// Killed at any moment under load, the service knows every acknowledged step. It knows the started challenges,
+// the count of wrong values, the valid code, the completed methods, the outcome and the ended sessions. A step
+// that was under way happened once or not at all.
+func TestKillLosesNoAcknowledgedStep(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -63,7 +62,7 @@ func TestKillLosesNothing(t *testing.T) {
 			time.Sleep(time.Duration(rng.IntN(5_000)) * time.Microsecond) // in the middle of a step
 			n.Kill()
 			at.Wait()
-			if rng.IntN(4) == 0 { // once more, while it starts
+			if rng.IntN(4) == 0 { // once more, during the start
 				n = s.Begin()
 				time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
 				n.Kill()
@@ -100,7 +99,7 @@ func TestKillLosesNothing(t *testing.T) {
 	})
 }
 
-// visitor is a client that writes down every step that was acknowledged.
+// visitor is a client that records every acknowledged step.
 type visitor struct {
 	a     blackbox.Account
 	rng   *rand.Rand
@@ -108,25 +107,24 @@ type visitor struct {
 	past  []*visit
 	steps int
 	err   error
-	// lost is when the last login or renewal went without an answer: it may have
-	// its effect a moment later, and then the newest code is another one.
+	// lost is when the last login or renewal got no answer. Its effect may follow a moment later, and then the
+	// newest code is another one.
 	lost time.Time
-	// strays are the wrong values that went without an answer, the last one at
-	// strayed: each may be counted a moment later.
+	// strays is the number of wrong values without an answer, the last one at strayed. Each may be counted a
+	// moment later.
 	strays  int
 	strayed time.Time
 	trail   []string // of the latest requests
 }
 
-// note keeps what is to be told when a promise was broken.
+// note records a line for the report of a broken promise.
 func (v *visitor) note(line string) {
 	if v.trail = append(v.trail, line); len(v.trail) > 80 {
 		v.trail = slices.Delete(v.trail, 0, 40)
 	}
 }
 
-// stray notes so many more wrong values without an answer, and tells how many may
-// be counted yet.
+// stray records more wrong values without an answer, and returns how many may still be counted.
 func (v *visitor) stray(more int) int {
 	if time.Since(v.strayed) > lateTime {
 		v.strays = 0
@@ -137,7 +135,7 @@ func (v *visitor) stray(more int) int {
 	return v.strays
 }
 
-// lateTime is how long after a client gave up what it asked for may happen.
+// lateTime is how long after a client gave up its request may still take effect.
 const lateTime = 2 * time.Second
 
 // visit is one login, from the password to, sometimes, the logout.
@@ -161,11 +159,10 @@ const (
 	over
 )
 
-// span is what a count may be: a step without an answer counted, or not.
+// span is the range of a count: a step without an answer was counted or not.
 type span struct{ lo, hi int }
 
-// live visits until the connection is lost. Any other error is a promise that
-// was broken.
+// live makes visits until the connection is lost. Any other error is a broken promise.
 func (v *visitor) live(c blackbox.Client, acknowledged *atomic.Int64) error {
 	for {
 		if err := v.step(c); errors.Is(err, harness.ErrLost) {
@@ -178,7 +175,7 @@ func (v *visitor) live(c blackbox.Client, acknowledged *atomic.Int64) error {
 	}
 }
 
-// finish brings the visit under way to its end.
+// finish completes the current visit.
 func (v *visitor) finish(c blackbox.Client) error {
 	for v.now != nil {
 		if err := v.step(c); err != nil {
@@ -209,7 +206,7 @@ func (v *visitor) step(c blackbox.Client) error {
 			return lost(err)
 		}
 		switch dice := v.rng.IntN(10); {
-		case w.doubt, // what was sent before the kill is sent again
+		case w.doubt, // an unanswered request from before the kill is repeated
 			w.tries >= challengeTries-5: // one more wrong value might close the challenge
 			return v.complete(c, w, m, code)
 		case dice < 3 && w.wrong[name].hi < mayBeWrong-2:
@@ -246,7 +243,7 @@ func (v *visitor) leave(stage int) {
 	v.past, v.now = append(v.past, v.now), nil
 }
 
-// mistype gives a wrong value; how many are left tells how many were counted.
+// mistype sends a wrong value. The remaining attempts show how many values were counted.
 func (v *visitor) mistype(c blackbox.Client, w *visit, m blackbox.Method, code string) error {
 	w.tries++
 	got, err := c.TryComplete(w.f, m, blackbox.WrongFor(code))
@@ -263,7 +260,7 @@ func (v *visitor) mistype(c blackbox.Client, w *visit, m blackbox.Method, code s
 		return fmt.Errorf("a wrong value: %s", got)
 	}
 	counted := mayBeWrong - *p.AttemptsLeft
-	renewed := counted == 1 && time.Since(v.lost) < lateTime // by what was lost, just now
+	renewed := counted == 1 && time.Since(v.lost) < lateTime // by the lost renewal, just now
 	if !renewed && (counted < s.lo || counted > s.hi) {
 		return fmt.Errorf("%d wrong values counted, want %d to %d", counted, s.lo, s.hi)
 	}
@@ -271,7 +268,7 @@ func (v *visitor) mistype(c blackbox.Client, w *visit, m blackbox.Method, code s
 	return nil
 }
 
-// renew asks for a new code; the old one is wrong from then on.
+// renew requests a new code; the old one is wrong from then on.
 func (v *visitor) renew(c blackbox.Client, w *visit, m blackbox.Method, old string) error {
 	got, err := c.Try(
 		"POST",
@@ -340,9 +337,8 @@ func (v *visitor) complete(c blackbox.Client, w *visit, m blackbox.Method, code 
 	return nil
 }
 
-// check asks for what is known of the visit under way and of the latest ones.
-// errLost says that it was not answered; any other error is a promise that was
-// broken.
+// check verifies the state of the current visit and of the latest ones. It returns errLost if it got no
+// answer; any other error is a broken promise.
 func (v *visitor) check(c blackbox.Client, latest int) error {
 	if w := v.now; w != nil {
 		got, err := c.Try("GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": w.f.PAuth})
@@ -384,7 +380,7 @@ func (v *visitor) check(c blackbox.Client, latest int) error {
 	return nil
 }
 
-// lost tells a lost connection from an answer that should not be.
+// lost distinguishes a lost connection from a wrong answer.
 func lost(err error) error {
 	if errors.As(err, new(blackbox.Unexpected)) {
 		return err

@@ -12,16 +12,16 @@ import (
 	"castellan/test/harness"
 )
 
-// everyFault has other tests meet all faults that they know, too.
+// everyFault makes other tests run all their faults, too.
 const everyFault = true
 
-// The faults of TestClusterFaults on a cluster of five.
-func TestFaultsProcesses(t *testing.T) { everything(t, 5, 8) }
+// The faults of TestClusterKeepsAcknowledgedSteps on a cluster of five.
+func TestFaultsProcessesOnFiveNodes(t *testing.T) { everything(t, 5, 8) }
 
-// A node is cut off from the others while clients still reach it. It serves nothing
-// that the others may own by then, and belongs to the cluster again when it is healed.
-// No error tells of the cut: connections stay open, and packets are lost.
-func TestFaultsPartition(t *testing.T) {
+// A node is cut off from the others while clients still reach it. It serves no request for keys that the
+// others may own by then, and rejoins the cluster after the network recovers. The cut causes no errors:
+// connections stay open, and packets are lost.
+func TestFaultsNetworkSplit(t *testing.T) {
 	for _, nodes := range []int{3, 5} {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
 			net := blackbox.NewNet(t)
@@ -49,9 +49,9 @@ func TestFaultsPartition(t *testing.T) {
 	}
 }
 
-// The owner of a mailing to ten thousand is killed 25 times, and other nodes are
-// drained, while new nodes come.
-func TestFaultsMailing(t *testing.T) {
+// The owner of a mailing to ten thousand users is killed 25 times, and other nodes are drained, while new
+// nodes join.
+func TestFaultsMailingSurvivesKills(t *testing.T) {
 	const recipients, kills = 10_000, 25
 	t.Parallel()
 	c, m := harness.ClusterMails(t, recipients, 5*time.Millisecond)
@@ -67,7 +67,7 @@ func TestFaultsMailing(t *testing.T) {
 		m.Moves(harness.Within(15), fmt.Sprint("mail after kill ", i))
 		c.Join()
 		if i%5 == 4 {
-			// A member takes back after two seconds what it gave away.
+			// A member takes its actors back after two seconds.
 			time.Sleep(3 * time.Second)
 			leaving := m.Found(c.Nodes)
 			leaving.Terminate()

@@ -1,6 +1,6 @@
-// Package faults tests a started service from outside, as package blackbox does:
-// what remains after processes, nodes, networks and databases fail. With the tag faults the scenarios are
-// longer and the service is held to the times that it promises (make faults).
+// Package faults tests a started service from outside, like package blackbox, through failures of processes,
+// nodes, networks and databases. With the tag faults the scenarios are longer and the service must meet its
+// promised times (make faults).
 package faults
 
 import (

@@ -15,23 +15,22 @@ import (
 	"castellan/test/harness"
 )
 
-// What a client of a cluster does: it turns to another node after a refused or
-// reset connection, after 503, and after this long a silence; and it gives up when
-// no node has served it for so long.
+// The behaviour of a cluster's client. It tries another node after a refused or reset connection, after 503,
+// and after this long a silence. It gives up if no node has served it for so long.
 const (
 	impatience = time.Second
 	givesUp    = 10 * time.Second * harness.Slack
 )
 
-// traveller is a visitor that goes on at another node when one does not answer.
+// traveller is a visitor that continues on another node if one does not answer.
 type traveller struct {
 	*visitor
 	at    int
 	turns int
-	worst time.Duration // between a step that was not served and the next that was
+	worst time.Duration // between a step that was not served and the next served one
 }
 
-// caravan keeps travellers going over the nodes of a cluster.
+// caravan keeps travellers moving over the nodes of a cluster.
 type caravan struct {
 	starved *blackbox.Starved
 	mu      sync.Mutex
@@ -60,7 +59,7 @@ func (c *caravan) start(t *testing.T) {
 	c.stop.Store(false)
 	for _, v := range c.all {
 		c.ends.Go(func() {
-			var since time.Time // when what is being tried was tried first
+			var since time.Time // when the current step was first tried
 			for !c.stop.Load() {
 				began := time.Now()
 				err := v.step(c.pick(v.at))
@@ -73,7 +72,7 @@ func (c *caravan) start(t *testing.T) {
 						since = time.Time{}
 					}
 					if v.steps%5 == 0 {
-						v.at++ // from time to time it goes elsewhere by itself
+						v.at++ // from time to time it changes the node by itself
 					}
 					continue
 				case errors.Is(err, harness.ErrLost):
@@ -96,15 +95,15 @@ func (c *caravan) start(t *testing.T) {
 	}
 }
 
-// check stops the travellers and holds the cluster to what it promised them.
+// check stops the travellers and verifies the cluster's promises to them.
 func (c *caravan) check(t *testing.T, when string) {
 	t.Helper()
 	c.stop.Store(true)
 	c.ends.Wait()
-	time.Sleep(time.Second) // within which every node knows of every logout
+	time.Sleep(time.Second) // by then every node knows of every logout
 	for i, v := range c.all {
 		if v.err == nil {
-			for end := time.Now().Add(harness.Within(20)); time.Now().Before(end); i++ { // who gets no answer asks another one
+			for end := time.Now().Add(harness.Within(20)); time.Now().Before(end); i++ { // tries another node after an error
 				if v.err = v.check(c.pick(i), 30); !errors.Is(v.err, harness.ErrLost) {
 					break
 				}
@@ -132,16 +131,15 @@ func (c *caravan) turned() (n int, worst time.Duration) {
 	return n, worst
 }
 
-// Nodes join, leave, are killed and freeze while clients work. Every step that
-// was acknowledged is known wherever a client asks, no step counts twice, no login
-// makes two sessions, every client finds a node that serves it, and no two
-// activations of one identity act at one time.
-func TestClusterFaults(t *testing.T) {
+// Nodes join, leave, are killed and freeze while clients work. Every node knows every acknowledged step. No
+// step counts twice and no login makes two sessions. Every client finds a node that serves it, and two
+// activations of one identity never act at the same time.
+func TestClusterKeepsAcknowledgedSteps(t *testing.T) {
 	t.Parallel()
 	everything(t, 3, 6)
 }
 
-// storm is a cluster, and the travellers on it.
+// storm is a cluster with travellers on it.
 type storm struct {
 	*blackbox.Cluster
 	*caravan
@@ -173,7 +171,7 @@ func newStorm(t *testing.T, c *blackbox.Cluster, nodes, travellers int, join fun
 	return s
 }
 
-// phase lets do happen while the travellers are on their way.
+// phase runs do while the travellers work.
 func (s *storm) phase(t *testing.T, name string, do func()) {
 	t.Helper()
 	began, steps := time.Now(), s.steps.Load()
@@ -190,7 +188,7 @@ func (s *storm) phase(t *testing.T, name string, do func()) {
 		s.starved.Since(began).Round(time.Millisecond))
 }
 
-// finish brings every visit to its end and counts what came of them all.
+// finish completes every visit and counts the results of all.
 func (s *storm) finish(t *testing.T) {
 	t.Helper()
 	visits := 0
@@ -225,7 +223,7 @@ func (s *storm) finish(t *testing.T) {
 	t.Logf("%d logins, %d steps, %d activations", visits, s.steps.Load(), len(lives))
 }
 
-// everything is every fault that a process may meet.
+// everything runs every fault of a process.
 func everything(t *testing.T, nodes, travellers int) {
 	c := blackbox.NewSite(t, "postgres").Cluster()
 	s := newStorm(t, c, nodes, travellers, func() { c.Join() })
@@ -233,11 +231,11 @@ func everything(t *testing.T, nodes, travellers int) {
 		c.Join()
 		s.route(c.Nodes...)
 	})
-	if everyFault { // otherwise those leave that are replaced
+	if everyFault { // otherwise the replaced nodes leave
 		s.phase(t, "leave", func() {
 			n := c.Nodes[0]
 			c.Forget(n)
-			n.Stop() // while clients still turn to it
+			n.Stop() // while clients still use it
 			s.route(c.Nodes...)
 		})
 	}
@@ -250,7 +248,7 @@ func everything(t *testing.T, nodes, travellers int) {
 	})
 	c.Join()
 	s.route(c.Nodes...)
-	s.phase(t, "freeze", func() { // clients turn to the frozen node as to any other
+	s.phase(t, "freeze", func() { // clients use the frozen node like any other
 		n := c.Nodes[0]
 		n.Freeze()
 		time.Sleep(6 * time.Second)
@@ -258,7 +256,7 @@ func everything(t *testing.T, nodes, travellers int) {
 		s.progress(t, 60)
 	})
 	harness.Whole(t, c)
-	s.phase(t, "every node anew", func() {
+	s.phase(t, "replace every node", func() {
 		for _, old := range slices.Clone(c.Nodes) {
 			c.Join()
 			c.Forget(old)
@@ -269,11 +267,10 @@ func everything(t *testing.T, nodes, travellers int) {
 	s.finish(t)
 }
 
-// What ended while a node was frozen has ended there from its first answer on: a
-// session, and every token of a key that was given up. Whatever was sent to it
-// meanwhile, by clients who wait, is answered so, too. The other nodes know within
-// a second.
-func TestClusterFrozenNodeKnows(t *testing.T) {
+// A session, or a key with its tokens, that ended while a node was frozen is refused by that node from its
+// first answer on. The same holds for requests that arrived during the freeze. The other nodes refuse it
+// within a second.
+func TestClusterFrozenNodeRefusesEndedSession(t *testing.T) {
 	t.Parallel()
 	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false")
 	frozen, other, third := c.Nodes[0], c.Nodes[1], c.Nodes[2]
@@ -298,7 +295,7 @@ func TestClusterFrozenNodeKnows(t *testing.T) {
 			}
 			raw, _ := other.Session(t, c.AddUser("user"))
 			token := blackbox.Headers{"x-auth": raw}
-			for _, n := range c.Nodes { // everywhere the token is remembered as a good one
+			for _, n := range c.Nodes { // every node has cached the token as valid
 				n.Ok(t, "GET", blackbox.SessionsPath, nil, token)
 			}
 			frozen.Freeze()
@@ -306,7 +303,7 @@ func TestClusterFrozenNodeKnows(t *testing.T) {
 			ends.do(token)
 			ended := time.Now()
 			var all sync.WaitGroup
-			for range 20 { // some on connections that are open, some on new ones
+			for range 20 { // some on open connections, some on new ones
 				all.Go(func() {
 					got, err := frozen.Try("GET", blackbox.SessionsPath, nil, token)
 					if err == nil && got.Status == 200 {

@@ -2,5 +2,5 @@
 
 package faults
 
-// everyFault is for make faults.
+// everyFault is true in make faults.
 const everyFault = false

@@ -15,8 +15,8 @@ import (
 	"castellan/test/harness"
 )
 
-// underBy is by how many a refusal came too early: how many fewer than the limit can
-// have been admitted in the period before it.
+// underBy returns by how many a limit was missed: at a refusal, the limit minus the admissions that can lie in
+// the period before it.
 func underBy(admitted, refused []admission) int {
 	worst := 0
 	for i, r := range refused {
@@ -34,7 +34,7 @@ func underBy(admitted, refused []admission) int {
 	return worst
 }
 
-// stumble has nodes stand still once in every second, each for 100 to 500 ms.
+// stumble freezes the nodes once in every second, each for 100 to 500 ms.
 func stumble(nodes []*blackbox.Node) (end func()) {
 	stop := make(chan struct{})
 	var all sync.WaitGroup
@@ -60,10 +60,9 @@ func stumble(nodes []*blackbox.Node) (end func()) {
 	}
 }
 
-// While every node stands still for a part of every second, a limit admits as many as
-// it says: none more, and at most one in a hundred fewer. A client is served by the
-// next node when one says nothing for a second or answers 503.
-func TestFaultsLimitsOfNodesThatStandStill(t *testing.T) {
+// While every node freezes for a part of every second, a limit is never exceeded, and admits at most one
+// request in a hundred too few. A client that gets no answer for a second, or a 503, tries the next node.
+func TestFaultsLimitsHoldWhileNodesFreeze(t *testing.T) {
 	for name, begin := range map[string]func(t *testing.T, nodes []*blackbox.Node) (end func()){
 		"stopped": func(_ *testing.T, nodes []*blackbox.Node) func() { return stumble(nodes) },
 		"throttled": func(t *testing.T, nodes []*blackbox.Node) func() {
@@ -89,7 +88,7 @@ func TestFaultsLimitsOfNodesThatStandStill(t *testing.T) {
 			boss := harness.Admin(t, c.Site, c.Nodes[0])
 			harness.Rule(t, c.Nodes[0], boss, "exact", "rate_limit", map[string]any{"period": exactPeriod.Milliseconds(),
 				"limit": exactLimit, "targetResources": []string{"GET " + harness.KeysPath}})
-			time.Sleep(time.Second) // within which every node has it
+			time.Sleep(time.Second) // by then every node has it
 			road := &caravan{starved: blackbox.WatchStarved(t)}
 			road.route(c.Nodes...)
 			end := begin(t, c.Nodes)
@@ -110,10 +109,10 @@ func TestFaultsLimitsOfNodesThatStandStill(t *testing.T) {
 	}
 }
 
-// A machine with half a processor for three nodes under load: what is answered is right,
-// or 503 with the time after which to try again. No member is given up for being slow,
-// and within a second after the processors are back every node serves as before.
-func TestFaultsStarvedMachine(t *testing.T) {
+// On a machine with half a processor for three nodes under load, every answer is correct, or is 503 with a
+// Retry-After. No member is removed for being slow, and within a second after the processors are back every
+// node serves as before.
+func TestFaultsStarvedMachineKeepsMembers(t *testing.T) {
 	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	var tokens []blackbox.Headers
 	for range 6 {

@@ -27,11 +27,11 @@ var uploadKills = map[string]int{"sqlite": 100, "postgres": 30}
 
 const (
 	uploadClients = 4
-	uploadLatest  = 20 // documents that are fetched once more after a kill, besides the new ones
+	uploadLatest  = 20 // documents that are fetched again after a kill, besides the new ones
 	cdnFolder     = "logo"
 )
 
-// archive is a service that keeps files while it is killed, and what it acknowledged.
+// archive is a service that stores files while it is killed, and the files that it acknowledged.
 type archive struct {
 	*blackbox.Site
 	boss  blackbox.Headers
@@ -43,11 +43,10 @@ type archive struct {
 	made      int
 }
 
-// Four clients upload documents and public pictures while the service is killed again
-// and again. After every restart each row has its bytes, and what was acknowledged is
-// there; in the end the sweeper leaves no bytes without a row. Pictures have no row:
-// each that is there is a whole one.
-func TestFaultsUploads(t *testing.T) {
+// Four clients upload documents and public pictures while the service is killed repeatedly. After every
+// restart each row has its bytes, and every acknowledged file is present. In the end the sweeper leaves no
+// bytes without a row. Pictures have no row: each stored picture is complete.
+func TestFaultsUploadsKeepAcknowledgedFiles(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -146,8 +145,8 @@ func (a *archive) upload(c blackbox.Client, user blackbox.Headers, rng *rand.Ran
 	}
 }
 
-// check fetches the file of every row that was not seen before, and every picture. It
-// looks for what was acknowledged among them.
+// check fetches the file of every new row, and every picture, and verifies that the acknowledged files are
+// among them.
 func (a *archive) check(c blackbox.Client, seen map[string]bool) error {
 	db := a.Open()
 	defer db.Close()
@@ -194,7 +193,7 @@ func (a *archive) check(c blackbox.Client, seen map[string]bool) error {
 	return a.checkPictures(c, seen)
 }
 
-// checkPictures fetches public pictures: those that are there, acknowledged or not.
+// checkPictures fetches the stored public pictures, acknowledged or not.
 func (a *archive) checkPictures(c blackbox.Client, seen map[string]bool) error {
 	there := map[string]bool{}
 	root := filepath.Join(a.files, "public")
@@ -223,7 +222,7 @@ func (a *archive) checkPictures(c blackbox.Client, seen map[string]bool) error {
 	return err
 }
 
-// kept is how many files an area has.
+// kept returns the number of files in an area.
 func (a *archive) kept(area string) (n int) {
 	err := filepath.WalkDir(filepath.Join(a.files, area), func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
@@ -237,8 +236,8 @@ func (a *archive) kept(area string) (n int) {
 	return n
 }
 
-// sweep has the service sweep once, with files that are two hours old: the sweeper
-// asks the file system for the age, and no setting shortens it.
+// sweep lets the service sweep once, with files that are two hours old: the sweeper takes the age from the
+// file system, and no setting shortens it.
 func (a *archive) sweep(t *testing.T) {
 	t.Helper()
 	old := time.Now().Add(-2 * time.Hour)

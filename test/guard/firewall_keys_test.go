@@ -8,9 +8,8 @@ import (
 	"castellan/test/harness"
 )
 
-// Clients for whom a rate limit has no more keys share one with their neighbours, and the
-// operator sees so.
-func TestKeysOfARule(t *testing.T) {
+// If a rate limit has no free keys, further clients share one with their neighbours, and the operator sees it.
+func TestRateLimitKeysAreBounded(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		addr := porttest.Free(t)
 		n := s.Start("HTTP_TRUSTED_PROXIES=127.0.0.1", "FIREWALL_KEYS_PER_RULE=1", "METRICS_ADDR="+addr)
@@ -20,7 +19,7 @@ func TestKeysOfARule(t *testing.T) {
 			t.Helper()
 			harness.From(t, n, ip).Ask("GET", harness.KeysPath, nil, nil).Is(t, status, code)
 		}
-		ask("203.0.113.7", 200, "") // it has the only key
+		ask("203.0.113.7", 200, "") // this client has the only key
 		ask("198.51.100.1", 200, "")
 		ask("198.51.100.2", 200, "")
 		ask("198.51.100.3", 429, "RATE_LIMITED")

@@ -13,9 +13,9 @@ import (
 	"castellan/test/harness"
 )
 
-// A limit of N admits exactly N, also when many ask at one moment, and says
-// when the next may come; then it may (REQ-WAF-12, 19, D-WAF-04, 10).
-func TestFirewallLimit(t *testing.T) {
+// A limit of N admits exactly N, also for concurrent requests, and reports when to retry. A retry at that time
+// is admitted (REQ-WAF-12, 19, D-WAF-04, 10).
+func TestFirewallLimitIsExact(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		boss := harness.Admin(t, s, n)
@@ -71,9 +71,8 @@ func TestFirewallLimit(t *testing.T) {
 	})
 }
 
-// Precedence, resources, status and the node's own restart, from outside
-// (REQ-WAF-09…11, 16, D-WAF-08, 12).
-func TestFirewallRules(t *testing.T) {
+// Precedence, resources, status and a restart of the node, from outside (REQ-WAF-09…11, 16, D-WAF-08, 12).
+func TestFirewallRulePrecedence(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		boss := harness.Admin(t, s, n)
@@ -107,7 +106,7 @@ func TestFirewallRules(t *testing.T) {
 		ask(dutchman, 403, nil)
 		ask(harness.From(t, n, harness.Nowhere), 403, nil)
 
-		// A session decides where a rule targets users; one that ended does not.
+		// A rule that targets users identifies them by their session; an ended session does not count.
 		plain := s.AddUser("user")
 		token, _ := n.Session(t, plain)
 		me := blackbox.Headers{"x-auth": token}
@@ -139,7 +138,7 @@ func TestFirewallRules(t *testing.T) {
 			n.Do(t, "GET", path, nil, nil).Is(t, 200, "")
 		}
 
-		// Restarted, the rules hold; what stops one is written down.
+		// The rules survive a restart, and a refusal by a rule is audited.
 		n.Stop()
 		if got := s.Count("audit WHERE action = 'DENIED' AND detail LIKE 'ACCESS_DENIED%' AND target = 'GET " +
 			"" + harness.KeysPath + "'"); got != 1 {
@@ -164,14 +163,14 @@ func TestFirewallRules(t *testing.T) {
 	})
 }
 
-// Rules written on one node, or by the command line, hold on another within a
-// second (REQ-WAF-16); explaining and disabling are the operator's way out.
-func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
+// Rules that one node or the command line writes apply on another node within a second (REQ-WAF-16). With
+// explain and disable, operators can recover from a rule that blocks them.
+func TestFirewallRulesReachOtherNodes(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		boss := harness.Admin(t, s, n)
 		other := n
-		if s.Kind == "postgres" { // SQLite's file belongs to one process
+		if s.Kind == "postgres" { // one process owns SQLite's file
 			other = s.Start()
 		}
 		allows := func(p harness.Place) bool {
@@ -227,7 +226,7 @@ func TestFirewallOnTwoNodesAndByCommand(t *testing.T) {
 			t.Errorf("%d rows of the operator in the audit", got)
 		}
 
-		// The endpoint tells the same as the command, and what this node's counters hold.
+		// The endpoint returns the same as the command, and the values of this node's counters.
 		harness.Rule(
 			t,
 			n,

@@ -11,8 +11,8 @@ import (
 	"castellan/test/harness"
 )
 
-// Every answer carries what it must, and tells nothing of what made it.
-func TestAnswersCarryTheirHeaders(t *testing.T) {
+// Every answer carries the required headers and does not reveal the software behind it.
+func TestAnswersCarrySecurityHeaders(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		for name, a := range map[string]blackbox.Answer{
@@ -23,7 +23,7 @@ func TestAnswersCarryTheirHeaders(t *testing.T) {
 			"page":      n.Do(t, "GET", "/docs", nil, nil),
 		} {
 			cache := "no-store"
-			if name == "page" { // a file of the program: its ETag is asked for each time
+			if name == "page" { // a file of the program, which is revalidated by its ETag
 				cache = "no-cache"
 			}
 			for header, want := range map[string]string{"Api-Version": "1", "X-Content-Type-Options": "nosniff",
@@ -63,9 +63,9 @@ func TestAnswersCarryTheirHeaders(t *testing.T) {
 	})
 }
 
-// JSON is read strictly (SEC-40): what two readers might read differently is
-// refused, and no text makes the database stumble.
-func TestStrictBodies(t *testing.T) {
+// JSON is parsed strictly (SEC-40): a body that two parsers might read differently is refused, and no text
+// causes a database error.
+func TestAmbiguousJSONIsRefused(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -128,7 +128,7 @@ func TestStrictBodies(t *testing.T) {
 			t,
 			fmt.Sprintf(
 				"POST /auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-				16<<10+1, // more than an endpoint takes that says nothing of it (D-GEN-12)
+				16<<10+1, // more than the default limit of an endpoint (D-GEN-12)
 			),
 		)
 		if !strings.HasPrefix(tooLong, "HTTP/1.1 413 ") || !strings.Contains(tooLong, "PAYLOAD_TOO_LARGE") {
@@ -142,9 +142,9 @@ func TestStrictBodies(t *testing.T) {
 	})
 }
 
-// Who does not exist, who has another password, who is not active: one answer
-// (D-AUTH-01, D-GEN-14).
-func TestOneAnswerToWrongLogins(t *testing.T) {
+// A login of an unknown user, with a wrong password or of an inactive user gets the same answer (D-AUTH-01,
+// D-GEN-14).
+func TestFailedLoginsGetTheSameAnswer(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		active, passive := s.AddUser("user"), s.AddUser("user")
@@ -169,9 +169,9 @@ func TestOneAnswerToWrongLogins(t *testing.T) {
 	})
 }
 
-// The pages of development mode answer this machine alone, and no page of
-// another origin reads them through its browser.
-func TestDevelopmentPages(t *testing.T) {
+// The pages of development mode answer only this machine, and no page of another origin can read them through
+// its browser.
+func TestDevelopmentPagesAnswerOnlyThisMachine(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()
@@ -215,12 +215,12 @@ func TestDevelopmentPages(t *testing.T) {
 		t.Errorf("%d letters in all, want SMS and MAIL", len(all))
 	}
 	if none := n.Do(t, "GET", "/dev/outbox?to=nobody@example.test", nil, nil); string(none.Body) != "[]" {
-		t.Errorf("nobody's letters: %s", none)
+		t.Errorf("letters of an unknown address: %s", none)
 	}
 }
 
-// Messages come in the language that was asked for (D-GEN-16).
-func TestLettersInThreeLanguages(t *testing.T) {
+// Messages are sent in the requested language (D-GEN-16).
+func TestMessagesInRequestedLanguage(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -243,8 +243,8 @@ func TestLettersInThreeLanguages(t *testing.T) {
 	})
 }
 
-// Browsers of listed origins may use the service; others may not (D-GEN-20).
-func TestCORS(t *testing.T) {
+// Browsers on listed origins may use the service; others may not (D-GEN-20).
+func TestCORSAllowsListedOrigins(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("HTTP_CORS_ORIGINS=https://app.example.test")
 	n := s.Start()

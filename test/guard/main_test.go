@@ -1,5 +1,5 @@
-// Package guard tests a started service from outside, as package blackbox does:
-// the firewall and the edge of HTTP.
+// Package guard tests a started service from outside, like package blackbox: the firewall and the edge of
+// HTTP.
 package guard
 
 import (

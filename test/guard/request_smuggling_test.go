@@ -12,9 +12,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Messages that a proxy might read differently are refused, and what hides
-// behind one is not served (SEC-31, SEC-34).
-func TestFraming(t *testing.T) {
+// Messages that a proxy might read differently are refused, and a request that is hidden behind one is not
+// served (SEC-31, SEC-34).
+func TestAmbiguousFramingIsRefused(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start()
 	const hidden = "GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -91,9 +91,8 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-// Clients that send a byte now and then are shown out; others do not notice
-// them.
-func TestSlowClients(t *testing.T) {
+// Clients that send a byte now and then are disconnected, and other clients do not notice them.
+func TestSlowClientsAreDisconnected(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=1s")
 	var conns []net.Conn
@@ -140,10 +139,9 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// How connections end from outside: nothing for who said nothing, a problem for
-// half a request, for a body that is too large and was sent whole, and for the
-// connection that is one too many.
-func TestEndsOfConnections(t *testing.T) {
+// The service closes a connection without a word if nothing was sent. It answers with a problem to half a
+// request, to a body that is too large and complete, and to one connection too many.
+func TestConnectionCloseResponses(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=2s", "HTTP_MAX_CONNECTIONS=16")
 	open := func() net.Conn {
@@ -184,7 +182,7 @@ func TestEndsOfConnections(t *testing.T) {
 	ends("half a body", half, "408", "REQUEST_TIMEOUT")
 	ends("half a header", header, "408", "REQUEST_TIMEOUT")
 
-	full := func() bool { // a connection that has begun a request is not idle; the test's own client holds some too
+	full := func() bool { // a connection with a started request is not idle; the test's own client holds some too
 		c := open()
 		fmt.Fprint(c, "GET /.well-known/jwks.json HTTP/1.1\r\nHost: localhost\r\n\r\nGET")
 		line := make([]byte, len("HTTP/1.1 200"))
@@ -215,8 +213,8 @@ func TestEndsOfConnections(t *testing.T) {
 	}
 }
 
-// One address has as many connections as the operator allows it, others theirs.
-func TestConnectionsOfOneAddress(t *testing.T) {
+// One address has at most the configured number of connections; other addresses are not affected.
+func TestConnectionsPerAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_MAX_CONNECTIONS_PER_IP=2")
 	ask := func(ip string) string {

@@ -30,8 +30,8 @@ func Admin(t *testing.T, s *blackbox.Site, n *blackbox.Node) blackbox.Headers {
 	return blackbox.Headers{"x-auth": token}
 }
 
-// TwoMethods makes LOGIN ask for SMS and MAIL both. It returns when the other
-// nodes have the policy too, and with it what was configured before.
+// TwoMethods makes LOGIN require both SMS and MAIL. It returns when the other nodes have the policy too, and
+// with it all earlier configuration.
 func TwoMethods(t *testing.T, n *blackbox.Node, who blackbox.Headers, others ...*blackbox.Node) {
 	t.Helper()
 	n.Ok(t, "POST", "/admin/system/mfa/policies/common",
@@ -57,7 +57,7 @@ func Tune(t *testing.T, n *blackbox.Node, who blackbox.Headers, code string, exp
 	)
 }
 
-// Keys lists the keys of a JSON object.
+// Keys returns the fields of a JSON object by name.
 func Keys(t *testing.T, object []byte) map[string]json.RawMessage {
 	t.Helper()
 	var m map[string]json.RawMessage
@@ -67,9 +67,9 @@ func Keys(t *testing.T, object []byte) map[string]json.RawMessage {
 	return m
 }
 
-// Within is how long something may take that the service promises within so many
-// seconds. Only make faults holds it to that; elsewhere the machine may be slow,
-// and a test waits for the state, slack times as long.
+// Within returns how long a test waits for an event that the service promises within so many seconds. Only
+// make faults uses the promised time. Elsewhere the machine may be slow, and the test waits Slack times as
+// long.
 func Within(seconds float64) time.Duration {
 	return time.Duration(seconds * Slack * float64(time.Second))
 }

@@ -10,11 +10,10 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// ErrLost says that no answer came.
+// ErrLost means that no answer arrived.
 var ErrLost = errors.New("the connection was lost")
 
-// Crowd sends n requests at once, the i-th to what target gives for it, and
-// returns the answers.
+// Crowd calls send n times concurrently, with the indices 0 to n-1, and returns the answers.
 func Crowd(t *testing.T, n int, send func(i int) (blackbox.Answer, error)) []blackbox.Answer {
 	t.Helper()
 	answers, errs := make([]blackbox.Answer, n), make([]error, n)
@@ -70,7 +69,7 @@ func Sessions(t *testing.T, n *blackbox.Node, token string) (all []listed) {
 	return all
 }
 
-// Alike is an answer without what differs between two equal ones.
+// Alike returns an answer without the parts that differ between two equal ones.
 func Alike(a blackbox.Answer) string {
 	h := a.Header.Clone()
 	for _, name := range []string{"Date", "X-Request-Id"} {

@@ -52,7 +52,7 @@ type ApprovalRecord struct {
 	Refusal *string
 }
 
-// Counter is a service where adjustments wait for a second person.
+// Counter is a service where adjustments require a second person.
 type Counter struct {
 	*blackbox.Node
 	*blackbox.Site
@@ -92,7 +92,7 @@ func (d *Counter) Ask(t *testing.T, method, path, body string, who blackbox.Head
 	return Standing(t, d.Do(t, method, path, body, who).Is(t, 202, "").Body)
 }
 
-// Adjust asks for a credit.
+// Adjust requests a credit.
 func (d *Counter) Adjust(t *testing.T, who blackbox.Headers) string {
 	t.Helper()
 	return d.Ask(t, "POST", AdjustPath, d.Adjustment("C", "0.25"), who)

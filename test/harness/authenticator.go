@@ -27,7 +27,7 @@ type TOTPOutcome struct {
 	}
 }
 
-// Authenticator is the app: the codes of a secret from now on, each once.
+// Authenticator is the app: it returns the codes of a secret from now on, each once.
 type Authenticator struct {
 	Secret []byte
 	last   int64
@@ -54,12 +54,11 @@ func Enrolled(t *testing.T, n *blackbox.Node, who blackbox.Account, session blac
 	return NewAuthenticator(t, set.ExecResult.Data.Base32)
 }
 
-// Next is a code that is right now and was not used; it waits for one only when
-// all three of the window are used up.
+// Next returns a valid, unused code. It waits only if all three of the window are used up.
 func (a *Authenticator) Next(t *testing.T) string {
 	t.Helper()
 	if a.last == 0 {
-		a.last = totp.StepAt(time.Now()) - 1 // the present one comes first
+		a.last = totp.StepAt(time.Now()) - 1 // the current one comes first
 	}
 	a.last++
 	for totp.StepAt(time.Now())+1 < a.last {

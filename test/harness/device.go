@@ -28,7 +28,7 @@ type Pocket struct {
 	ID  string
 }
 
-// Sign makes the headers of a signed request; edit may change the claims before.
+// Sign makes the headers of a signed request; edit may change the claims first.
 func (p Pocket) Sign(
 	t *testing.T,
 	method, path string,
@@ -48,7 +48,7 @@ func (p Pocket) Sign(
 	return blackbox.Headers{"device-signature": proof}
 }
 
-// Enroll registers a device with the account behind an x-auth token.
+// Enroll registers a device for the account of an x-auth token.
 func Enroll(t *testing.T, n *blackbox.Node, a blackbox.Account, x, alg, target string) Pocket {
 	t.Helper()
 	p := Pocket{N: n, Aud: n.URL}
@@ -104,7 +104,7 @@ func (p Pocket) Decision(
 		edit...)
 }
 
-// Ongoing asks what waits for the device.
+// Ongoing lists the challenges that wait for the device.
 func (p Pocket) Ongoing(t *testing.T, edit ...func(*device.Claims)) blackbox.Answer {
 	t.Helper()
 	path := OngoingPath + "?deviceId=" + p.ID
@@ -138,7 +138,7 @@ func (p Pocket) List(t *testing.T) (all []waiting) {
 	return all
 }
 
-// Patient lifts the bounds on pushes, for tests of something else.
+// Patient lifts the bounds on pushes and messages, for tests of other features.
 func Patient(s *blackbox.Site) *blackbox.Site {
 	return s.Set(
 		"LIMITS_PUSH_PENDING=100",
@@ -161,7 +161,7 @@ var Unlimited = []string{"LIMITS_IP_PER_HOUR=100000", "LIMITS_USER_PER_DAY=10000
 
 var issued = regexp.MustCompile(`,"iat":[0-9]+`)
 
-// Undated is a proof with another time in it, well signed.
+// Undated returns a proof with another time, correctly signed.
 func (p Pocket) Undated(t *testing.T, h blackbox.Headers, iat string) blackbox.Headers {
 	t.Helper()
 	parts := strings.Split(h["device-signature"], ".")

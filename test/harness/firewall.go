@@ -8,7 +8,7 @@ import (
 
 const (
 	RulesPath = "/admin/system/waf/rules"
-	KeysPath  = "/.well-known/jwks.json" // public, and costs nothing
+	KeysPath  = "/.well-known/jwks.json" // public, and cheap
 )
 
 // Rule adds an active rule that never expires.

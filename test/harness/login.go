@@ -52,7 +52,7 @@ func CheckFinal(t *testing.T, f blackbox.Flow, a blackbox.Answer) string {
 	return token
 }
 
-// SameOutcome compares two answers with the outcome, whichever door gave them.
+// SameOutcome compares two answers with the outcome, from whichever endpoint.
 func SameOutcome(t *testing.T, want, got blackbox.Answer) {
 	t.Helper()
 	var a, b map[string]any
@@ -71,7 +71,7 @@ type polled struct {
 	At  time.Time
 }
 
-// LongPoll asks for the outcome and waits for it (D-2FA-19).
+// LongPoll requests the outcome and waits for it (D-2FA-19).
 func LongPoll(n *blackbox.Node, f blackbox.Flow) <-chan polled {
 	got := make(chan polled, 1)
 	c := n.Client

@@ -9,7 +9,7 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// AJob is what the interface shows of a job.
+// AJob is a job as the interface shows it.
 type AJob struct {
 	ID, Type, Status                      string
 	Done, Total, Failed, Unknown, Skipped int
@@ -20,7 +20,7 @@ func (j AJob) Over() bool {
 	return j.Status == "done" || j.Status == "failed" || j.Status == "cancelled"
 }
 
-// Mailing is the job that mails an agreement to many, and the server that gets the mail.
+// Mailing is a job that mails an agreement to many, and the mail server that receives it.
 type Mailing struct {
 	*blackbox.Site
 	T    testing.TB
@@ -48,7 +48,7 @@ func Bulk(t *testing.T, s *blackbox.Site, n int) {
 		strings.Join(names, ", "), n, strings.Join(values, ", "), s.Seeded("user").Mail))
 }
 
-// StartMailing has a node mail an agreement to n accounts and those that are seeded.
+// StartMailing makes a node mail an agreement to n new accounts and the seeded ones.
 func StartMailing(t *testing.T, s *blackbox.Site, box *blackbox.Postbox, n *blackbox.Node, many int) *Mailing {
 	t.Helper()
 	Bulk(t, s, many)
@@ -65,7 +65,7 @@ func StartMailing(t *testing.T, s *blackbox.Site, box *blackbox.Postbox, n *blac
 	return m
 }
 
-// At asks a node for the job; false where it does not answer.
+// At reads the job at a node; ok is false if the node does not answer.
 func (m *Mailing) At(n *blackbox.Node) (j AJob, ok bool) {
 	a, err := n.Try("GET", "/admin/jobs/"+m.ID, nil, m.Who)
 	if err != nil || a.Status != 200 {
@@ -75,15 +75,15 @@ func (m *Mailing) At(n *blackbox.Node) (j AJob, ok bool) {
 	return j, true
 }
 
-// Moves waits until more mail arrives than has so far.
+// Moves waits until more mail arrives.
 func (m *Mailing) Moves(within time.Duration, what string) {
 	m.T.Helper()
 	before := m.Box.Taken()
 	blackbox.Until(m.T, within, what, func() bool { return m.Box.Taken() > before })
 }
 
-// Ends waits for the end and holds the job to its accounts: nobody is mailed twice,
-// and everybody is accounted for.
+// Ends waits for the end of the job and checks its accounts: no account gets two mails, and every account is
+// counted.
 func (m *Mailing) Ends(n *blackbox.Node, within time.Duration, kills int) {
 	t := m.T
 	t.Helper()
@@ -114,7 +114,7 @@ func (m *Mailing) Ends(n *blackbox.Node, within time.Duration, kills int) {
 	t.Logf("%d kills: %d done, %d unknown of %d", kills, j.Done, j.Unknown, j.Total)
 }
 
-// Owner is the node at which the job lives; nil while it is not known.
+// Owner returns the node that runs the job; nil while it is unknown.
 func (m *Mailing) Owner(nodes []*blackbox.Node) *blackbox.Node {
 	for _, n := range nodes {
 		var status struct {
@@ -135,11 +135,11 @@ func (m *Mailing) Found(nodes []*blackbox.Node) (owner *blackbox.Node) {
 	return owner
 }
 
-// ClusterMails is a cluster of three whose mailing is on its way, a mail taking some time.
+// ClusterMails starts a cluster of three whose mailing is under way, with a slow mail server.
 func ClusterMails(t *testing.T, many int, slow time.Duration) (*blackbox.Cluster, *Mailing) {
 	t.Helper()
 	s := blackbox.NewSite(t, "postgres")
-	s.Set("FILES_FOLDER=" + t.TempDir()) // all nodes see one folder
+	s.Set("FILES_FOLDER=" + t.TempDir()) // all nodes share one folder
 	box := s.Relay()
 	c := s.Cluster()
 	for range 3 {

@@ -21,7 +21,7 @@ func Exported(t *testing.T, addr string) []byte {
 	return a.Body
 }
 
-// Scrape reads what a node exports, by name.
+// Scrape reads the metrics of a node, by name.
 func Scrape(t *testing.T, addr string) map[string]*dto.MetricFamily {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -32,8 +32,7 @@ func Scrape(t *testing.T, addr string) map[string]*dto.MetricFamily {
 	return families
 }
 
-// Value is a counter or gauge with these labels (name=value); series that have
-// others besides are added up.
+// Value returns a counter or gauge with these labels (name=value). Series with further labels are added up.
 func Value(families map[string]*dto.MetricFamily, name string, labels ...string) (sum float64) {
 	for _, m := range families[name].GetMetric() {
 		has := func(label string) bool {

@@ -13,7 +13,7 @@ const (
 	MailPath  = "/admin/user/update-email"
 )
 
-// The asset that is moved: BTC on its own network, the first one that is seeded.
+// The asset that is moved: BTC on its own network, the first seeded asset.
 const (
 	MoneyAsset    = 1
 	MoneyDecimals = 8

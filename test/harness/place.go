@@ -8,18 +8,18 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Addresses of countries, and one that no table can know.
+// Addresses of countries, and one that no table contains.
 const (
 	Turkey  = "78.160.0.1"
 	States  = "8.8.8.8"
 	Dutch   = "193.0.6.139"
 	Nowhere = "203.0.113.7"
-	Here    = "" // loopback: nothing stands in front
+	Here    = "" // loopback, without a proxy in front
 )
 
 const CountriesPath = "/user/geofilter/countries"
 
-// Place is a client somewhere, behind a proxy that says where.
+// Place is a client at an address, behind a proxy that reports the address.
 type Place struct {
 	*blackbox.Node
 	T  *testing.T
@@ -57,7 +57,7 @@ func (p Place) Login(a blackbox.Account) blackbox.Answer {
 	return p.Ask("POST", "/auth/login", blackbox.LoginBody(a), nil)
 }
 
-// Session logs in all the way.
+// Session completes a login.
 func (p Place) Session(a blackbox.Account) blackbox.Headers {
 	p.T.Helper()
 	f := blackbox.FlowOf(p.T, p.Login(a))
@@ -71,7 +71,7 @@ func (p Place) Change(method, code string, me blackbox.Headers) blackbox.Flow {
 	return blackbox.FlowOf(p.T, p.Ask(method, CountriesPath, map[string]string{"countryCode": code}, me))
 }
 
-// Changed is a change all the way.
+// Changed completes a change of the filter.
 func (p Place) Changed(method, code string, a blackbox.Account, me blackbox.Headers) blackbox.Flow {
 	p.T.Helper()
 	f := p.Change(method, code, me)
@@ -85,7 +85,7 @@ func (p Place) Changed(method, code string, a blackbox.Account, me blackbox.Head
 	return f
 }
 
-// Handshake is what asks for the socket as a plain request, for its refusal.
+// Handshake sends the socket's handshake as a plain request, to read its refusal.
 func (p Place) Handshake(f blackbox.Flow) blackbox.Answer {
 	p.T.Helper()
 	return p.Ask(
@@ -112,7 +112,7 @@ func (p Place) Countries(me blackbox.Headers) (all []country) {
 	return all
 }
 
-// RawStatus sends a request line as it stands, from the place, and returns the status.
+// RawStatus sends a request line unchanged, from the place, and returns the status.
 func (p Place) RawStatus(target string, headers ...string) string {
 	p.T.Helper()
 	text := "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Forwarded-For: " + p.IP + "\r\n"

@@ -2,5 +2,5 @@
 
 package harness
 
-// Slack is 1: the service is held to the times that it promises.
+// Slack is 1: the service must meet its promised times.
 const Slack = 1

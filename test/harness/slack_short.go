@@ -2,5 +2,5 @@
 
 package harness
 
-// Slack is how many times longer than promised something may take here.
+// Slack is the factor by which promised times are extended here.
 const Slack = 30

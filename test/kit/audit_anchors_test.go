@@ -13,10 +13,9 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Checkpoints of the audit trail leave the database, in the log and signed to an
-// address: rows that go together with the checkpoints that name them are missed
-// against one that was kept (D-EXT-03).
-func TestAuditAnchors(t *testing.T) {
+// Checkpoints of the audit trail leave the database: in the log, and signed to an address. A kept checkpoint
+// reveals rows that were deleted together with their checkpoints (D-EXT-03).
+func TestAuditAnchorsRevealDeletedRows(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		type anchor struct {
 			Counter int64
@@ -34,7 +33,7 @@ func TestAuditAnchors(t *testing.T) {
 		}))
 		defer receiver.Close()
 		s.Set("AUDIT_ANCHOR_URL="+receiver.URL, "AUDIT_ANCHOR_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-		// A process publishes at its end where the trail stands.
+		// A process publishes the current end of the trail when it stops.
 		run := func() anchor {
 			t.Helper()
 			n := s.Start()

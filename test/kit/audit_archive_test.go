@@ -18,7 +18,7 @@ import (
 	"castellan/test/harness"
 )
 
-// backdate adds rows to the audit that are sixty days old, as a process of that time did.
+// backdate adds audit rows that are sixty days old, as a process of that time did.
 func backdate(t *testing.T, s *blackbox.Site, rows int) {
 	t.Helper()
 	db, err := persistence.Open(t.Context(), s.DSN, persistence.Options{})
@@ -33,8 +33,7 @@ func backdate(t *testing.T, s *blackbox.Site, rows int) {
 	}
 }
 
-// Old rows of the audit leave by command as files that prove themselves, and nothing
-// leaves unseen (D-EXT-03).
+// The command moves old audit rows to files that prove their integrity, and audits each move (D-EXT-03).
 func TestAuditArchiveCommand(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
@@ -75,7 +74,7 @@ func TestAuditArchiveCommand(t *testing.T) {
 		contains(run(0, "verify"), "they follow from archive 1, "+filepath.Base(files[0]))
 		contains(run(0, "verify", "--archive", files[0]), "25 rows in 1 files, from archive 1 on, unbroken")
 
-		// What is old now leaves by itself, in the place of files.
+		// The service archives old rows by itself, to the folder of files.
 		backdate(t, s, 5)
 		n = s.Start()
 		blackbox.Until(t, harness.Within(20), "the archive of the night", func() bool {

@@ -17,9 +17,8 @@ type auditEntry struct {
 	ID, At, ActorID, UserID, Action, Target, Outcome, IP, RequestID, Detail, Hash string
 }
 
-// A refusal of who is known is in the audit when it is answered, and says from where it was asked for (D-EXT-01,
-// D-EXT-03). It
-// outlives a process that is killed.
+// The refusal of a known user is in the audit when it is answered, with the client's address (D-EXT-01,
+// D-EXT-03). It survives a kill.
 func TestRefusalsAreAudited(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
@@ -46,9 +45,9 @@ func TestRefusalsAreAudited(t *testing.T) {
 	})
 }
 
-// An administrator reads the audit (D-EXT-01, D-EXT-03, D-GEN-11): filters, the
-// newest first, in pages; and a row names who, whom, from where and how it ended.
-func TestAuditList(t *testing.T) {
+// An administrator reads the audit by filters and in pages, newest first (D-EXT-01, D-EXT-03, D-GEN-11). A row
+// names the actor, the target, the client's address and the result.
+func TestAuditListFiltersAndPages(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		began := time.Now().Add(-time.Second)
 		n := s.Start()
@@ -79,7 +78,7 @@ func TestAuditList(t *testing.T) {
 		}
 		newestFirst := func(a, b auditEntry) int { return strings.Compare(b.At, a.At) }
 		rows, a := ask("?action=ROLE_ADD")
-		want := requests(rows) // several may be of one millisecond
+		want := requests(rows) // several may have the same millisecond
 		if !slices.Equal(slices.Sorted(slices.Values(want)), made) || !slices.IsSortedFunc(rows, newestFirst) ||
 			a.Header.Get("Link") != "" ||
 			a.Header.Get("X-Total-Count") != "" {
@@ -105,7 +104,7 @@ func TestAuditList(t *testing.T) {
 			t.Errorf("the record has the keys %v", raw[0])
 		}
 
-		// In pages, each with the way to the next; counted where it is asked for.
+		// In pages, each with the cursor of the next, and with a count if requested.
 		var paged []string
 		for next := "?action=ROLE_ADD&limit=3&count=true"; next != ""; {
 			rows, a := ask(next)
@@ -126,7 +125,7 @@ func TestAuditList(t *testing.T) {
 			t.Errorf("in pages %v, want %v", paged, want)
 		}
 
-		// Filters alone and together; GET parameters as a body too (D-GEN-01).
+		// Filters alone and together; GET parameters also as a body (D-GEN-01).
 		stamp := func(t time.Time) string { return url.QueryEscape(t.UTC().Format(time.RFC3339Nano)) }
 		for query, want := range map[string]int{
 			"?action=ROLE_ADD&actorId=" + r.ActorID:                         7,

@@ -7,9 +7,8 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// The documents below a base path, or at a public URL, lead to every endpoint and to
-// the socket (D-GEN-15).
-func TestDocumentsBelowABasePath(t *testing.T) {
+// The documents below a base path, or at a public URL, lead to every endpoint and to the socket (D-GEN-15).
+func TestDocumentsLinkEndpointsBelowBasePath(t *testing.T) {
 	const base = "/auth-service/v1"
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_BASE_PATH=" + base)

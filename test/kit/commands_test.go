@@ -13,8 +13,8 @@ import (
 	"castellan/test/harness"
 )
 
-// Every command explains itself, and no explanation needs settings.
-func TestHelp(t *testing.T) {
+// Every command prints its help without any settings.
+func TestHelpNeedsNoSettings(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	for _, c := range []struct {
@@ -73,9 +73,9 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// A command line or settings that cannot be used end with 2, and all faults
-// are named at once, before anything opens.
-func TestFaultsOfSettings(t *testing.T) {
+// An invalid command line or invalid settings exit with 2. All errors are listed at once, before anything
+// opens.
+func TestInvalidSettingsAreAllListed(t *testing.T) {
 	t.Parallel()
 	yaml := filepath.Join(t.TempDir(), "castellan.yaml")
 	if err := os.WriteFile(yaml, []byte("http:\n  adr: 127.0.0.1:1\nmfa:\n  max_open: many\n"), 0o600); err != nil {
@@ -131,9 +131,9 @@ func TestFaultsOfSettings(t *testing.T) {
 	}
 }
 
-// The effective settings are shown whole, explained, with their source, and
-// without a secret; the layers apply in order.
-func TestConfigCommand(t *testing.T) {
+// The effective settings are listed completely, with explanation and source, and without a secret. The layers
+// apply in order.
+func TestConfigCommandShowsSourcesAndNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	file := filepath.Join(t.TempDir(), "castellan.yaml")
@@ -178,8 +178,8 @@ func TestConfigCommand(t *testing.T) {
 	}
 }
 
-// Migrations are applied once, by whichever process comes first.
-func TestMigrateSideBySide(t *testing.T) {
+// Migrations are applied once, by the first process.
+func TestConcurrentMigrationsApplyOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Empty()
 		got := make([]blackbox.Output, 4)
@@ -207,9 +207,8 @@ func TestMigrateSideBySide(t *testing.T) {
 	})
 }
 
-// An address in use ends the start with a word about it, and leaves nothing
-// half open.
-func TestAddressInUse(t *testing.T) {
+// A used address stops the start with a message, and leaves nothing half open.
+func TestAddressInUseStopsStart(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -228,8 +227,8 @@ func TestAddressInUse(t *testing.T) {
 	s.Start().Stop()
 }
 
-// The audit names the first row that was tampered with (D-EXT-03).
-func TestAuditVerify(t *testing.T) {
+// Audit verify names the first row that was tampered with (D-EXT-03).
+func TestAuditVerifyNamesTamperedRow(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss := harness.Admin(t, s, n)
@@ -258,9 +257,9 @@ func TestAuditVerify(t *testing.T) {
 	})
 }
 
-// A database that does not answer yet is waited for, as it is where both are
-// started together; one that says no is not.
-func TestDatabaseThatComesLater(t *testing.T) {
+// A start waits for a database that does not answer yet, because both may be started together. A missing
+// database stops it.
+func TestDatabaseIsAwaitedAtStart(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")
 	proxy := s.Behind()

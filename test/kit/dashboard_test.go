@@ -23,8 +23,8 @@ var (
 	matcher    = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"`)
 )
 
-// known fails the test when an expression is malformed, or asks for a metric or
-// a label that a running node does not export. Labels of a scrape are Prometheus' own.
+// known fails the test if an expression is malformed, or uses a metric or a label that a running node does not
+// export. Labels of a scrape are Prometheus' own.
 func known(t *testing.T, where, expr string, families map[string]*dto.MetricFamily) {
 	t.Helper()
 	if bare := quoted.ReplaceAllString(expr, ""); strings.Count(bare, "(") != strings.Count(bare, ")") ||
@@ -45,7 +45,7 @@ func known(t *testing.T, where, expr string, families map[string]*dto.MetricFami
 	names := metricName.FindAllString(quoted.ReplaceAllString(expr, ""), -1)
 	for _, name := range names {
 		if family(name) == nil {
-			t.Errorf("%s: nobody exports %s", where, name)
+			t.Errorf("%s: no node exports %s", where, name)
 		}
 	}
 	for _, use := range labelUse.FindAllStringSubmatch(expr, -1) {
@@ -65,7 +65,7 @@ func known(t *testing.T, where, expr string, families map[string]*dto.MetricFami
 	}
 }
 
-// running is what a node exports that somebody has used.
+// running returns the metrics of a node that has served requests.
 func running(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	s := blackbox.NewSite(t, "sqlite")
@@ -90,8 +90,8 @@ type panel struct {
 	}
 }
 
-// The dashboard can be imported as it is, and shows what is there.
-func TestDashboard(t *testing.T) {
+// The dashboard can be imported unchanged, and uses existing metrics only.
+func TestDashboardUsesExportedMetrics(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/grafana/castellan.json")
 	if err != nil {
@@ -165,8 +165,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// The alerting rules are complete, and watch what is there.
-func TestAlerts(t *testing.T) {
+// The alerting rules are complete, and use existing metrics only.
+func TestAlertsUseExportedMetrics(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../deploy/prometheus/alerts.yaml")
 	if err != nil {
@@ -184,7 +184,7 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	d := yaml.NewDecoder(file)
-	d.KnownFields(true) // as Prometheus reads it
+	d.KnownFields(true) // as strict as Prometheus
 	if err := d.Decode(&rules); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"castellan/test/harness"
 )
 
-// everyState are what must be there among 300 accounts, by table and condition.
+// everyState lists the states that 300 accounts must contain, by table and condition.
 var everyState = []string{
 	"users WHERE kyc_confirm = 'waitingApproval'", "users WHERE kyc_confirm = 'manuelApproved'",
 	"users WHERE kyc_confirm = 'ocrOrNfcApproved'", "users WHERE kyc_confirm = 'rejected'",
@@ -66,8 +66,8 @@ var everyState = []string{
 	"email_change WHERE old_email <> ''", "provider_snapshot WHERE provider = 'spot'", "users WHERE NOT campaign_sms",
 }
 
-// cameIn holds for every record that could come in through an endpoint: it has the traces that
-// only the service behind the endpoint leaves. Each counts the records without them.
+// cameIn checks every record that an endpoint could have made: it has the traces that only the service behind
+// the endpoint leaves. Each query counts the records without them.
 var cameIn = map[string]string{
 	"POST /integration/users": `users u WHERE email NOT LIKE '%@demo.castellan.test' AND NOT EXISTS (SELECT 1 FROM
 		integration_claim c WHERE c.kind = 'user' AND c.record_id = u.id AND c.external_id LIKE 'demo-%')`,
@@ -97,8 +97,7 @@ var cameIn = map[string]string{
 		a.action = 'WITHDRAWAL_ADDRESS_ADD' AND a.actor_id = w.user_id AND a.target = CAST(w.id AS TEXT))`,
 }
 
-// asked is what a list is asked for, where it needs or bears more than nothing; the
-// id of a user of the demo stands for ${user}.
+// asked has the parameters of lists that need or accept some. ${user} is replaced by the id of a demo user.
 var asked = map[string]string{
 	"/admin/login-history":                      "userId=${user}",
 	"/admin/login-history-v2":                   "ipaddress=${ip}",
@@ -127,14 +126,14 @@ var asked = map[string]string{
 // stayEmpty are the lists that the demo leaves empty, with the reason.
 var stayEmpty = map[string]string{
 	"/admin/system/mfa/policies":             "which methods a login asks for is left as a new installation has it",
-	"/user/last-month-user-count-day-by-day": "the demo stands at a fixed day here",
+	"/user/last-month-user-count-day-by-day": "the demo has a fixed day here",
 	"/admin/approvals":                       "nothing needs a second person until it is set",
 	"/admin/service-keys":                    "no other service is connected",
 }
 
-// Every state occurs, the ledger is whole, every list of the back office shows
-// something, those who were printed log in, and a second run is refused.
-func TestDemo(t *testing.T) {
+// Every state occurs, the ledger verifies, every list of the back office shows rows, the printed accounts can
+// log in, and a second run is refused.
+func TestDemoFillsEveryList(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		run := []string{"demo", "--users", "300", "--now", "2026-10-31", "--password", harness.DemoPassword}
 		got := s.Command("", run...)
@@ -176,7 +175,7 @@ func TestDemo(t *testing.T) {
 		}
 		for _, e := range httpapi.Endpoints() {
 			if e.Path == "/admin/approvals/{id}" || strings.HasPrefix(e.Path, "/integration/") {
-				continue // none is there, and no other service is connected
+				continue // no file exists, and no other service is connected
 			}
 			if e.Method == "GET" && (e.Audience == rest.Admin || e.Audience == rest.SelfOrAdmin) {
 				list(t, n, who, e.Path, fill)
@@ -189,7 +188,7 @@ func TestDemo(t *testing.T) {
 	})
 }
 
-// list asks for a list, which must show something.
+// list requests a list, which must have rows.
 func list(t *testing.T, n *blackbox.Node, who blackbox.Headers, path string, fill map[string]string) {
 	t.Helper()
 	query := asked[path]
@@ -214,9 +213,9 @@ func list(t *testing.T, n *blackbox.Node, who blackbox.Headers, path string, fil
 	}
 }
 
-// What is not the same in two databases: keys and what is made with them, the audit
-// with its chain, notes, the seeds of every installation, and the logins of
-// development mode. After a transaction that was cut off PostgreSQL leaves numbers out.
+// The tables and columns that differ between two databases. These are keys and values derived from them, the
+// audit with its chain, notes, the seeds of every installation, and the logins of development mode. PostgreSQL
+// skips numbers after an aborted transaction.
 var (
 	unequalTables = []string{"keys", "audit", "audit_checkpoint", "change", "seed", "schema_migrations", "idempotency",
 		"outbox", "session", "password_guard", "mfa_method", "mfa_action", "mfa_policy", "resource", "resource_type",
@@ -230,7 +229,7 @@ var (
 		"integration_claim": {"digest"}} // it covers the number of an address
 )
 
-// digest is that of all rows of a database which the demo made.
+// digest hashes all rows that the demo made, by table.
 func digest(t *testing.T, s *blackbox.Site) (of map[string]string) {
 	t.Helper()
 	of = map[string]string{}
@@ -273,10 +272,10 @@ func digest(t *testing.T, s *blackbox.Site) (of map[string]string) {
 	return of
 }
 
-// A run that is killed goes on when it is given again, and comes to the rows of one
-// that was not, although PostgreSQL ends its transactions twice, as it does with one
-// that computes for long. Another run does not take its place.
-func TestDemoGoesOn(t *testing.T) {
+// A killed run continues when the command is repeated, and produces the rows of an uninterrupted run. On
+// PostgreSQL its transactions are also ended twice, as happens to a long computation. A run with other options
+// is refused meanwhile.
+func TestDemoContinuesAfterKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		whole := blackbox.NewSite(t, s.Kind)
 		if got := whole.Command("", "demo", "--users", "1100", "--now", "2026-10-31"); got.Code != 0 {
@@ -294,7 +293,7 @@ func TestDemoGoesOn(t *testing.T) {
 		if s.Kind == "postgres" {
 			endTwice(t, s, rest)
 		}
-		blackbox.Until(t, 4*time.Minute, "the end of the run", rest.Ended) // beside other tests it is slow
+		blackbox.Until(t, 4*time.Minute, "the end of the run", rest.Ended) // slow beside other tests
 		if code := rest.Wait(); code != 0 {
 			t.Fatalf("exit %d: %s%s", code, rest.Out(), rest.Log())
 		}
@@ -310,7 +309,7 @@ func TestDemoGoesOn(t *testing.T) {
 	})
 }
 
-// endTwice ends what has written in a transaction, twice.
+// endTwice ends the connection of a transaction that has written, twice.
 func endTwice(t *testing.T, s *blackbox.Site, run *blackbox.Node) {
 	t.Helper()
 	for cut := range 2 {
@@ -324,8 +323,8 @@ func endTwice(t *testing.T, s *blackbox.Site, run *blackbox.Node) {
 	}
 }
 
-// A database with people is left as it is, and so is one whose options make no sense.
-func TestDemoRefuses(t *testing.T) {
+// The command changes nothing in a database with users, or with contradictory options.
+func TestDemoRefusesUsedDatabase(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.AddUser("user")
 		for _, c := range []struct {

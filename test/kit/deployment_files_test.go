@@ -16,8 +16,8 @@ func deployed(t *testing.T, file string) string {
 	return string(text)
 }
 
-// The token of a socket stands in its query: no log of the front has one.
-func TestFrontLogsNoQuery(t *testing.T) {
+// The token of a socket is in its query, so no log of the front contains a query.
+func TestFrontProxyLogsNoQuery(t *testing.T) {
 	conf := regexp.MustCompile(`(?m)^\s*#.*$`).ReplaceAllString(deployed(t, "deploy/nginx.conf"), "")
 	format := regexp.MustCompile(`log_format (\w+) '([^;]*)';`).FindStringSubmatch(conf)
 	logs := regexp.MustCompile(`access_log [^;]*;`).FindAllString(conf, -1)
@@ -39,7 +39,7 @@ func TestFrontLogsNoQuery(t *testing.T) {
 }
 
 // Each node gets its own keys and no others; the authority's key is on none of them.
-func TestNodesGetTheirOwnKeys(t *testing.T) {
+func TestEachNodeGetsOnlyItsOwnKeys(t *testing.T) {
 	mounted := map[string]string{} // folder of keys → service
 	nodes := 0
 	for _, doc := range documents(t, "../../deploy/compose.yaml") {

@@ -15,9 +15,8 @@ import (
 	"castellan/config"
 )
 
-// The settings in the files for operators are settings that exist, and
-// together they can be used.
-func TestDeployedSettings(t *testing.T) {
+// The settings in the files for operators exist, and are valid together.
+func TestDeploymentSettingsAreValid(t *testing.T) {
 	place := strings.NewReplacer("$(POD_IP)", "10.0.0.1", "${POSTGRES_PASSWORD:?set it in .env}", "secret")
 	fallback := regexp.MustCompile(`\$\{[A-Z_]+:-([^}]*)\}`)
 	value := func(s string) string { return fallback.ReplaceAllString(place.Replace(s), "$1") }
@@ -72,9 +71,8 @@ func TestDeployedSettings(t *testing.T) {
 	}
 }
 
-// What Kubernetes is told fits together: the names that refer to each other
-// are there.
-func TestManifestsFitTogether(t *testing.T) {
+// References between the objects of the Kubernetes manifests resolve.
+func TestManifestReferencesResolve(t *testing.T) {
 	kinds := map[string]map[string]any{}
 	for _, doc := range documents(t, "../../deploy/kubernetes/castellan.yaml") {
 		name := doc["kind"].(string) + "/" + doc["metadata"].(map[string]any)["name"].(string)
@@ -125,7 +123,7 @@ func documents(t *testing.T, file string) (docs []map[string]any) {
 	}
 }
 
-// walk visits everything in a document with the key that it is under.
+// walk visits every value in a document with its key.
 func walk(v any, visit func(key string, v any)) {
 	switch v := v.(type) {
 	case map[string]any:

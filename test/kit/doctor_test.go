@@ -11,7 +11,7 @@ import (
 	"castellan/test/harness"
 )
 
-// doctorOutput is what castellan doctor --json prints, and what data of GET /admin/setup holds.
+// doctorOutput is the output of castellan doctor --json, and the data of GET /admin/setup.
 type doctorOutput struct {
 	Mode      string
 	CheckedAt *string
@@ -27,9 +27,9 @@ func (o doctorOutput) keys(severity string) (keys []string) {
 	return keys
 }
 
-// The command judges a database that is not there, one that is migrated and one that serves, writes nothing, and fails
-// in production mode alone. The endpoint and the log of a start show the same findings.
-func TestDoctor(t *testing.T) {
+// The command checks a missing, a migrated and a serving database, writes nothing, and fails in production
+// mode only. The endpoint and the start's log show the same findings.
+func TestDoctorReportsFindings(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Empty()
 		development := s.Command("", "doctor")
@@ -75,7 +75,7 @@ func TestDoctor(t *testing.T) {
 		log := n.Log()
 		for _, f := range running.Findings {
 			level := map[string]string{"control": "WARN", "feature": "INFO"}[f.Severity]
-			if level == "" || strings.HasPrefix(f.Key, "database ") { // live checks are not made at a start
+			if level == "" || strings.HasPrefix(f.Key, "database ") { // a start makes no live checks
 				continue
 			}
 			if strings.Count(log, "level="+level+" msg=setup key="+logged(f.Key)+" severity="+f.Severity) < 1 {
@@ -93,8 +93,8 @@ func logged(text string) string {
 	return text
 }
 
-// Administrators see the findings of the node, and live checks where they ask for them.
-func TestSetupEndpoint(t *testing.T) {
+// Administrators see the findings of the node, and live checks on request.
+func TestSetupEndpointReportsFindings(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()

@@ -12,7 +12,7 @@ import (
 	"castellan/test/harness"
 )
 
-// described is a schema of the published document, as far as this test reads it.
+// described is a schema of the published document, with the fields that this test reads.
 type described struct {
 	Ref                  string               `json:"$ref"`
 	Type                 any                  `json:"type"`
@@ -26,7 +26,7 @@ type described struct {
 	Deprecated           bool                 `json:"deprecated"` // another spelling
 }
 
-// of is the schema itself or what it refers to.
+// of returns the schema itself or the one it refers to.
 func (s described) of(all map[string]described) described {
 	if s.Ref != "" {
 		return all[filepath.Base(s.Ref)].of(all)
@@ -34,7 +34,7 @@ func (s described) of(all map[string]described) described {
 	return s
 }
 
-// value is one that the schema allows.
+// value returns a value that the schema allows.
 func (s described) value(all map[string]described) any {
 	if len(s.Examples) > 0 { // of a field that refers to a schema
 		return s.Examples[0]
@@ -63,7 +63,7 @@ func (s described) value(all map[string]described) any {
 	return "x"
 }
 
-// beyond are values that the schema forbids, each just outside of a bound.
+// beyond returns values that the schema forbids, each just outside a bound.
 func (s described) beyond() (out []any) {
 	if s.Minimum != nil {
 		out = append(out, *s.Minimum-1)
@@ -89,12 +89,12 @@ func (s described) beyond() (out []any) {
 	return out
 }
 
-// nobody is an id in the path of a record that is not there.
-const nobody = "01JD3X4Q7V0S8D4T2M6B9N1ZKA"
+// noRecord is the id of a record that does not exist.
+const noRecord = "01JD3X4Q7V0S8D4T2M6B9N1ZKA"
 
-// TestBoundsOfTheDocument: the service refuses what the document forbids, and
-// names the field; the bounds of a field are those that the domain checks.
-func TestBoundsOfTheDocument(t *testing.T) {
+// TestDocumentBoundsAreEnforced checks that the service refuses values that the document forbids, and names the
+// field. The bounds of a field are those that the domain checks.
+func TestDocumentBoundsAreEnforced(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "openapi.json"))
 	if err != nil {
@@ -147,9 +147,9 @@ func TestBoundsOfTheDocument(t *testing.T) {
 						sent["id"] = id
 					}
 					sent[field] = bad
-					a := n.Do(t, strings.ToUpper(method), strings.ReplaceAll(path, "{id}", nobody), sent, admin)
+					a := n.Do(t, strings.ToUpper(method), strings.ReplaceAll(path, "{id}", noRecord), sent, admin)
 					named := strings.Contains(string(a.Body), `{"field":"`+field+`"`) ||
-						strings.Contains(string(a.Body), `"message":"`+field+`: `) // an endpoint with a refusal of its own
+						strings.Contains(string(a.Body), `"message":"`+field+`: `) // has a refusal of its own
 					if a.Status != 400 || !named {
 						t.Errorf("%s %s takes %s %.40v: %s", method, path, field, bad, a)
 					}

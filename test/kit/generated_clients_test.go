@@ -10,8 +10,7 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// TestGeneratedClients: what generators make of the published document compiles,
-// and a program that an integrator wrote with it logs in and out again.
+// Clients generated from the published document compile, and a program of an integrator logs in and out with each.
 func TestGeneratedClients(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
@@ -38,8 +37,8 @@ func TestGeneratedClients(t *testing.T) {
 	}
 }
 
-// thirdParty is a client to be built: tools is the folder of its sources, dir an
-// empty one for what is generated.
+// thirdParty is a client to be built: tools is the folder of its sources, dir an empty one for the generated
+// files.
 type thirdParty struct {
 	t          *testing.T
 	tools, dir string
@@ -54,8 +53,7 @@ func (c thirdParty) run(in string, command ...string) {
 	}
 }
 
-// goClient generates into its own folder and lays the file over the source tree,
-// which stays as it is.
+// goClient generates into its own folder and overlays the file on the unchanged source tree.
 func goClient(t *testing.T, c thirdParty) []string {
 	made, program := filepath.Join(c.dir, "api.gen.go"), filepath.Join(c.dir, "goclient")
 	c.run(c.tools, "go", "tool", "oapi-codegen", "-config", "goclient/oapi-codegen.yaml", "-o", made,
@@ -92,7 +90,7 @@ func typeScriptClient(t *testing.T, c thirdParty) []string {
 		}
 	}
 	bin := filepath.Join(modules, ".bin")
-	node := filepath.Join(bin, "node") // the pinned one, where npm has it for this system
+	node := filepath.Join(bin, "node") // the pinned one, if npm has it for this system
 	if _, err := os.Stat(node); err != nil {
 		node = "node"
 	}

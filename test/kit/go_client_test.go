@@ -16,7 +16,8 @@ import (
 	"castellan/test/harness"
 )
 
-// losing loses the next answers: the service has done what was asked, and nobody hears of it.
+// losing drops the next answers: the service has executed the request, but the client does not learn the
+// result.
 type losing struct{ lost atomic.Int32 }
 
 func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -29,8 +30,9 @@ func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a, err
 }
 
-// Package client logs in by each factor, over the socket and without, and repeats what it may.
-func TestGoClient(t *testing.T) {
+// Package client logs in by each factor, with and without the socket, and repeats only requests that are safe
+// to repeat.
+func TestGoClientLogsInByEveryFactor(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		ctx, n, link := t.Context(), s.Start(), &losing{}
 		demo := s.Seeded("user")
@@ -77,7 +79,7 @@ func TestGoClient(t *testing.T) {
 		if err := f.Renew(ctx, sms); client.CodeOf(err) != fault.RenewTooEarly {
 			t.Errorf("an early renewal: %v", err)
 		}
-		link.lost.Store(1) // the completion is told again
+		link.lost.Store(1) // the completion is repeated
 		if o := complete(f, "SMS", n.Code(t, demo, "SMS")); o.Action != "LOGIN" || o.XAuth != c.Token || c.Token == "" {
 			t.Errorf("the login came to %+v, token %q", o, c.Token)
 		}
@@ -103,7 +105,7 @@ func TestGoClient(t *testing.T) {
 			t.Fatalf("waiting %+v", waiting)
 		}
 		if o, err := second.Answer(ctx, phone, waiting[0], client.Approved); err != nil || !o.Success || o.XAuth != "" {
-			t.Errorf("the device is told %+v, %v", o, err)
+			t.Errorf("the device gets %+v, %v", o, err)
 		}
 		for _, want := range []string{client.MethodComplete, client.ActionComplete} {
 			e, err := socket.Next(ctx)
@@ -124,7 +126,7 @@ func TestGoClient(t *testing.T) {
 		_, f = login(demo)
 		complete(f, "TOTP", harness.NewAuthenticator(t, set.Base32).Next(t))
 
-		// One key is one job, however many answers are lost; without a key the loss is told.
+		// One key is one job, however many answers are lost. Without a key the loss is reported.
 		boss, f := login(s.Seeded("admin"))
 		complete(f, "SMS", n.Code(t, s.Seeded("admin"), "SMS"))
 		var job struct{ Data struct{ ID string } }

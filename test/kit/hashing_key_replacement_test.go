@@ -10,10 +10,10 @@ import (
 	"castellan/test/harness"
 )
 
-// A hashing key that became known is replaced under a running service: the key of
-// Web Push and identity numbers come from the new one, codes and keys of clients
-// that were made before go on, and the command says until when (D-EXT-04).
-func TestReplaceHashingKey(t *testing.T) {
+// A leaked hashing key is replaced under a running service. The key of Web Push and identity numbers use the
+// new one. Codes and client keys that were made before stay valid, and the command prints until when
+// (D-EXT-04).
+func TestHashingKeyReplacementKeepsCodesValid(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")

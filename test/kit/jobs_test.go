@@ -9,9 +9,9 @@ import (
 	"castellan/test/harness"
 )
 
-// A mailing goes on at another node when its owner is killed (15 s) or drains (1 s),
-// and mails nobody twice.
-func TestJobMoves(t *testing.T) {
+// A mailing continues on another node when its owner is killed (15 s) or drains (1 s), and sends no mail
+// twice.
+func TestMailingMovesToAnotherNode(t *testing.T) {
 	t.Parallel()
 	c, m := harness.ClusterMails(t, 250, 40*time.Millisecond)
 	m.Moves(harness.Within(5), "the first mail")
@@ -21,16 +21,16 @@ func TestJobMoves(t *testing.T) {
 	m.Moves(harness.Within(15), "mail after the kill")
 	leaving := m.Found(c.Nodes)
 	leaving.Terminate()
-	time.Sleep(100 * time.Millisecond) // what was being sent has arrived
+	time.Sleep(100 * time.Millisecond) // the mails under way have arrived
 	m.Moves(harness.Within(0.9), "mail after the drain")
 	c.Forget(leaving)
 	m.Box.Slow(0)
 	m.Ends(c.Nodes[0], harness.Within(20), 1)
 }
 
-// The commands, on a job that is cancelled while it sends, and on one that fails
-// because the mail server is away.
-func TestJobCommands(t *testing.T) {
+// The job commands, for a job that is cancelled while it sends, and for one that fails because the mail server
+// is down.
+func TestJobCommandsCancelAndRetry(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		box := s.Relay()
 		n := s.Start()
@@ -72,7 +72,7 @@ func TestJobCommands(t *testing.T) {
 				t.Errorf("%s: %q", command, out)
 			}
 		}
-		// A crash leaves items of which nobody knows; a person has them sent again.
+		// A crash leaves items with an unknown result; an operator sends them again.
 		s.Exec("UPDATE job SET state = 'done', unknown = 3, skipped = skipped - 3 WHERE id = $1", m.ID)
 		s.Exec("UPDATE job_item SET state = 4 WHERE job_id = $1 AND n > 147 AND n <= 150", m.ID)
 		s.Exec("UPDATE job_item SET state = 5 WHERE job_id = $1 AND state = 0", m.ID)

@@ -36,10 +36,9 @@ func kids(t *testing.T, n *blackbox.Node) (all []string) {
 	return all
 }
 
-// The signing key is rotated under a running service: the new one is published
-// at once and signs ten seconds later, and the old one's tokens go on
-// (D-AUTH-01).
-func TestRotateSigningKey(t *testing.T) {
+// The signing key is rotated under a running service. The new key is published at once and signs ten seconds
+// later. Tokens of the old one stay valid (D-AUTH-01).
+func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -71,7 +70,7 @@ func TestRotateSigningKey(t *testing.T) {
 		var after string
 		blackbox.Until(t, harness.Within(1), "signed by the new key", func() bool {
 			if after, _ = n.Session(t, demo); kidOf(t, after) != fresh {
-				time.Sleep(time.Second) // a burst of logins would close the one that is open
+				time.Sleep(time.Second) // a burst of logins would close the open one
 			}
 			return kidOf(t, after) == fresh
 		})
@@ -85,7 +84,7 @@ func TestRotateSigningKey(t *testing.T) {
 		n = s.Start()
 		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": before})
 
-		// By force the older key ends with its tokens.
+		// With --force, the older key and its tokens end at once.
 		if got := s.Command("", "keys", "rotate", "--force"); got.Code != 0 ||
 			!strings.Contains(got.Out, old+" and its tokens have ended") {
 			t.Fatalf("keys rotate --force: exit %d, %s %s", got.Code, got.Out, got.ErrOut)
@@ -100,9 +99,8 @@ func TestRotateSigningKey(t *testing.T) {
 	})
 }
 
-// Sealing, hashing and master keys are rotated under open challenges, which
-// nobody notices.
-func TestRotateOtherKeys(t *testing.T) {
+// Sealing, hashing and master keys are rotated while challenges are open, without an effect on them.
+func TestKeyRotationKeepsOpenChallenges(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
@@ -135,9 +133,8 @@ func TestRotateOtherKeys(t *testing.T) {
 	})
 }
 
-// Beside existing keys a missing or wrong master file stops the start, and a
-// new one is never made over it (D-EXT-04).
-func TestMasterFile(t *testing.T) {
+// If keys exist, a missing or wrong master file stops the start, and the file is never overwritten (D-EXT-04).
+func TestMissingMasterFileStopsStart(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Start().Stop()
 		file := filepath.Join(s.Dir, "master.key")

@@ -10,9 +10,9 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// The program prints the licences of every module that is linked into it, each in the version that is linked, and the
-// image holds the same file.
-func TestLicenses(t *testing.T) {
+// The program prints the licences of every linked module, each in the linked version, and the image contains
+// the same file.
+func TestLicensesCoverEveryLinkedModule(t *testing.T) {
 	t.Parallel()
 	const format = "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}"
 	list := exec.Command("go", "list", "-deps", "-f", format, "../../cmd/castellan")

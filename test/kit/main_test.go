@@ -1,6 +1,6 @@
-// Package kit tests a started service from outside, as package blackbox does:
-// what every area uses: the audit, jobs, keys, tokens, metrics, the published documents, commands, upgrades and
-// the files for operators.
+// Package kit tests a started service from outside, like package blackbox, in what every area uses. That is
+// the audit, jobs, keys, tokens, metrics, the published documents, commands, upgrades and the files for
+// operators.
 package kit
 
 import (

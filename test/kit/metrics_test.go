@@ -16,8 +16,8 @@ import (
 	"castellan/test/harness"
 )
 
-// All metrics keep to the conventions of Prometheus, and count what happened.
-func TestMetrics(t *testing.T) {
+// All metrics follow the conventions of Prometheus, and count events correctly.
+func TestMetricsFollowConventionsAndCount(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		addr := porttest.Free(t)
 		n := s.Start("METRICS_ADDR="+addr, "MFA_CHALLENGE_ATTEMPTS=3")
@@ -38,7 +38,7 @@ func TestMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range problems {
-			if strings.HasPrefix(p.Metric, "castellan_") { // those of the runtime and the pools are the library's own
+			if strings.HasPrefix(p.Metric, "castellan_") { // the others belong to the runtime and the pools
 				t.Errorf("%s: %s", p.Metric, p.Text)
 			}
 		}
@@ -81,9 +81,8 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// What clients make up makes no series: neither paths, nor methods, nor
-// queries, nor ids in a path, nor headers.
-func TestHostilePathsMakeNoSeries(t *testing.T) {
+// Values that clients invent create no series: paths, methods, queries, ids in a path, headers.
+func TestClientValuesCreateNoMetricSeries(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	addr := porttest.Free(t)

@@ -6,9 +6,8 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// TestDocumentsAreSmall: documents, pages and their parts are sent compressed,
-// and not at all to a client that has them.
-func TestDocumentsAreSmall(t *testing.T) {
+// Documents, pages and their parts are sent compressed, and not at all to a client that has them.
+func TestDocumentsAreCompressedAndCached(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start()
 	for path, most := range map[string]int{

@@ -17,8 +17,7 @@ import (
 	"castellan/test/harness"
 )
 
-// impostors are tokens that look like one and were not signed by the service
-// as they stand.
+// impostors are tokens that look genuine, but were not signed by the service in this form.
 func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string {
 	t.Helper()
 	parts := strings.Split(genuine, ".")
@@ -94,7 +93,7 @@ type jwk struct{ Kty, Crv, Kid, X, Alg, Use, D string }
 func jwks(t *testing.T, n *blackbox.Node) []jwk {
 	t.Helper()
 	var set struct{ Keys []jwk }
-	// Nobody keeps them for longer than a new key is there before it signs.
+	// Clients keep the keys for less time than a new key is published before it signs.
 	n.Ok(t, "GET", "/.well-known/jwks.json", nil, nil).
 		With(t, "Content-Type", "application/jwk-set+json").
 		With(t, "Cache-Control", "public, max-age=10").
@@ -107,13 +106,12 @@ func jwks(t *testing.T, n *blackbox.Node) []jwk {
 	return set.Keys
 }
 
-// Every class of token at every endpoint of the table: what an endpoint asks
-// for passes, a user without the role gets 403, and anything else 401 (SEC-19,
-// SEC-20, SEC-24, D-AUTH-01).
-func TestTokenMatrix(t *testing.T) {
+// Every class of token at every endpoint of the table (SEC-19, SEC-20, SEC-24, D-AUTH-01). The required class
+// passes, a user without the role gets 403, and any other token gets 401.
+func TestEveryEndpointAcceptsOnlyItsTokenClass(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		// Tokens that were good once: of another tenant and issuer of the same
-		// keys, and of a short life.
+		// Tokens that were once valid: of another tenant and issuer with the same keys, and with a short
+		// lifetime.
 		n := s.Start("TENANT_ID=other")
 		otherTenant := harness.Admin(t, s, n)["x-auth"]
 		n.Stop()
@@ -193,9 +191,9 @@ func TestTokenMatrix(t *testing.T) {
 					continue
 				case rest.PAuth, rest.PAuthOrDevice:
 					want = try.pCode
-				case rest.OTAuth: // no token of its class is among these
+				case rest.OTAuth: // none of these tokens has its class
 					want = no
-				case rest.Device: // nor is any token a signature
+				case rest.Device: // a token is no signature
 					want = "DEVICE_SIGNATURE_REQUIRED"
 				case rest.User, rest.Tenant, rest.TenantOrCron, rest.TenantOrService:
 				default:
@@ -226,13 +224,12 @@ func TestTokenMatrix(t *testing.T) {
 		n.Do(t, "GET", blackbox.SessionsPath+"?x-auth="+user, nil, nil).Is(t, 401, "UNAUTHENTICATED")
 		n.Do(t, "GET", blackbox.ResultPath+"?p-auth="+open.PAuth, nil, nil).
 			Is(t, 401, "UNAUTHENTICATED")
-		// the query is for the socket alone
+		// a token in the query is for the socket only
 	})
 }
 
-// The socket is refused before the upgrade, as a problem like any other
-// (D-SOCK-01, REQ-SOCK-01).
-func TestSocketRefusals(t *testing.T) {
+// The socket is refused before the upgrade, with the usual problem document (D-SOCK-01, REQ-SOCK-01).
+func TestSocketIsRefusedBeforeUpgrade(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_CORS_ORIGINS=https://app.example.test")
 		n := s.Start()
@@ -270,7 +267,7 @@ func TestSocketRefusals(t *testing.T) {
 		}
 		n.Do(t, "POST", "/2fa", "{}", blackbox.Headers{"p-auth": f.PAuth}).Is(t, 405, "METHOD_NOT_ALLOWED")
 
-		// Five sockets watch a challenge; of six one is too many.
+		// Five sockets may watch a challenge; the sixth is refused.
 		var sockets []*blackbox.Socket
 		for range 6 {
 			sockets = append(sockets, n.Socket(t, f))

@@ -22,7 +22,7 @@ import (
 	"castellan/test/harness"
 )
 
-// sent is a span as the collector got it, with the node that made it.
+// sent is a span as the collector received it, with the node that made it.
 type sent struct {
 	*spans.Span
 	node string
@@ -42,12 +42,12 @@ func (s sent) attr(name string) string {
 	return ""
 }
 
-// collector takes spans by OTLP over HTTP.
+// collector receives spans by OTLP over HTTP.
 type collector struct {
 	*httptest.Server
 	mu    sync.Mutex
 	spans []sent
-	text  strings.Builder // all of it, for what must not be there
+	text  strings.Builder // the whole text, to search for personal data
 	auth  string
 }
 
@@ -89,7 +89,7 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-// trace is what has arrived of one trace, by the ids of the spans.
+// trace returns the received spans of one trace, by their ids.
 func (c *collector) trace(id string) map[string]sent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *collector) trace(id string) map[string]sent {
 	return found
 }
 
-// lineage is the names from the span to the outermost of its parents.
+// lineage lists the names from the span to its outermost parent.
 func lineage(all map[string]sent, s sent) string {
 	names := s.Name
 	for parent, ok := all[string(s.ParentSpanId)]; ok; parent, ok = all[string(parent.ParentSpanId)] {
@@ -116,10 +116,9 @@ func traceparent(n int) (header, id string) {
 	return "00-" + id + "-b7ad6b7169203331-01", id
 }
 
-// A login is one trace: the request, the calls of its actors on whichever node
-// they are, and the commits (W3C trace context, OTLP over HTTP). Nothing of
-// whom it was is in it.
-func TestTraces(t *testing.T) {
+// A login is one trace: the request, the calls of its actors on any node, and the commits (W3C trace context,
+// OTLP over HTTP). The trace contains no personal data.
+func TestLoginIsOneTrace(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
 	s := blackbox.NewSite(t, "postgres").
@@ -216,9 +215,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// A collector that is not there, or never answers, neither fails nor slows
-// anybody, and is said once.
-func TestCollectorIsAway(t *testing.T) {
+// A collector that is down, or never answers, neither fails nor delays a request, and is reported once.
+func TestMissingCollectorDelaysNoRequest(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
 	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))

@@ -20,11 +20,11 @@ import (
 // masterFile is the master key of a site, in its data folder.
 const masterFile = "master.key"
 
-// makeUpgradeFixture writes a database as another version of the program leaves it. The program must allow tokens of
-// any lifetime: scripts/upgrade-fixture.sh builds one that does.
+// makeUpgradeFixture writes a database as another version of the program leaves it. The program must allow
+// tokens of any lifetime: scripts/upgrade-fixture.sh builds one that does.
 func makeUpgradeFixture(t *testing.T, kind string) {
 	t.Helper()
-	const century = "876000h" // the test accepts the tokens for as long as the fixture is kept
+	const century = "876000h" // the tokens are valid for as long as the fixture is kept
 	s := blackbox.NewSite(t, kind).Empty().Set("LOG_LEVEL=info", "TOKENS_X_AUTH_TTL="+century,
 		"TOKENS_SESSION_TTL="+century)
 	s.Program = *upgradeProgram
@@ -62,7 +62,7 @@ func makeUpgradeFixture(t *testing.T, kind string) {
 	app := harness.Enrolled(t, n, made.Other, blackbox.Headers{"x-auth": token})
 	made.OtherSecret = base32.StdEncoding.EncodeToString(app.Secret)
 	made.PAuth = n.Login(t, made.User).PAuth
-	made.Device = harness.Enroll(t, n, made.User, made.Token, device.ES256, "").ID // logins may ask for it from now on
+	made.Device = harness.Enroll(t, n, made.User, made.Token, device.ES256, "").ID // logins may require it from now on
 	n.Stop()
 
 	key, err := os.ReadFile(filepath.Join(s.Dir, masterFile))
@@ -103,7 +103,7 @@ func makeUpgradeFixture(t *testing.T, kind string) {
 // forPsql are lines of a dump that only psql reads, or only the PostgreSQL that wrote it.
 var forPsql = regexp.MustCompile(`(?m)^(\\.*|SET transaction_timeout.*|--.*|)\n`)
 
-// content is a database that nobody uses: the file of SQLite, or the statements that make it anew on PostgreSQL.
+// content returns an idle database: the file of SQLite, or the statements that recreate it on PostgreSQL.
 func content(t *testing.T, s *blackbox.Site) []byte {
 	t.Helper()
 	if path, ok := strings.CutPrefix(s.DSN, "sqlite:"); ok {

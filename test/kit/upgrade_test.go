@@ -23,26 +23,26 @@ var (
 	upgradeVersion = flag.String("upgrade.version", "", "the name of that version")
 )
 
-// upgradeDir holds the databases of the published versions. Its README.md says how they are made.
+// upgradeDir holds the databases of the published versions. Its README.md describes how they are made.
 const upgradeDir = "testdata/upgrade"
 
-// left is what a version left in a database, beside the database itself.
+// left is the state that a version left in a database, recorded beside it.
 type left struct {
 	MasterKey   string
 	Admin       string // token
 	User        blackbox.Account
 	Token       string   // of the user
-	Sessions    []string // of the user that live, oldest first
-	PAuth       string   // of a challenge of the user that is open
+	Sessions    []string // open ones of the user, oldest first
+	PAuth       string   // of an open challenge of the user
 	Device      string   // of the user
-	Address     string   // in the user's book
+	Address     string   // in the user's address book
 	Rule        string   // of the firewall
 	Other       blackbox.Account
-	OtherSecret string // of the authenticator with which the other user logs in
+	OtherSecret string // of the other user's authenticator
 	Balance     string // of the user; "" for a version without money
 }
 
-// A database of each published version opens under today's program, and nothing in it is lost: its sessions live on,
+// A database of each published version opens under the current program without loss. Its sessions stay valid,
 // its users log in, and its audit and its ledger verify.
 func TestUpgrade(t *testing.T) {
 	if *upgradeProgram != "" {
@@ -87,7 +87,8 @@ func testUpgrade(t *testing.T, fixture, kind string) {
 		if !slices.Equal(live, old.Sessions) {
 			t.Errorf("%s: the sessions %q live, want %q", start, live, old.Sessions)
 		}
-		// The challenge is known, but the fixture is older than it could live. When the fixture is made, it is still open.
+		// The challenge is found, but has expired, because the fixture is older. When the fixture is made, it
+		// is still open.
 		got := n.Do(t, "GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": old.PAuth})
 		if code := got.Code(); code != "TOKEN_EXPIRED" && code != "CHALLENGE_NOT_COMPLETED" {
 			t.Errorf("%s: the challenge answers %s", start, got)

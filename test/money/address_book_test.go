@@ -10,7 +10,7 @@ import (
 	"castellan/test/harness"
 )
 
-// addressOutcome is the outcome of an addition that stood behind a challenge.
+// addressOutcome is the outcome of an addition that required a challenge.
 type addressOutcome struct {
 	Action     string
 	ExecResult struct {
@@ -25,10 +25,9 @@ type addressOutcome struct {
 	}
 }
 
-// A second factor in front of an addition, and a waiting time after it, are
-// configuration and nothing else (D-2FA-28): the address is in the book once
-// the challenge is complete, and the rules are judged at that moment.
-func TestAddressBookBehindAChallenge(t *testing.T) {
+// Configuration alone adds a second factor before an addition, and a waiting time after it (D-2FA-28). The
+// address is in the book once the challenge is complete, and the rules are checked at that moment.
+func TestAddressBookAdditionRequiresChallenge(t *testing.T) {
 	const btc = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("MFA_GUARDED=POST "+harness.AddressesPath+"=WITHDRAWAL_ADDRESS_ADD", "ADDRESSBOOK_WAITING_TIME=24h")
@@ -73,7 +72,7 @@ func TestAddressBookBehindAChallenge(t *testing.T) {
 		}
 		n.Do(t, "POST", harness.AddressesPath, map[string]string{"name": "x"}, who).
 			Is(t, 400, "INVALID_FIELD")
-			// no challenge for what cannot be
+			// an impossible addition starts no challenge
 
 		var list []map[string]any
 		n.Ok(t, "GET", harness.AddressesPath, nil, who).Read(t, &list)
@@ -88,9 +87,9 @@ func TestAddressBookBehindAChallenge(t *testing.T) {
 	})
 }
 
-// What may be withdrawn is judged by a snapshot that follows the change feed;
-// an address that was saved before stays listed, and may be renamed.
-func TestAddressBookFollowsTheCurrencies(t *testing.T) {
+// A snapshot that follows the change feed decides which currencies may be withdrawn. An address that was saved
+// before stays listed, and may be renamed.
+func TestAddressBookFollowsCurrencyChanges(t *testing.T) {
 	const trx, next = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7"
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("ADDRESSBOOK_ADDRESS_RULES=SOL=^S[a-z]+$")
@@ -114,7 +113,7 @@ func TestAddressBookFollowsTheCurrencies(t *testing.T) {
 		)
 		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "Two"), who).
 			Is(t, 409, "RECORD_ALREADY_EXIST")
-			// nobody was told
+			// no node was notified
 		s.Exec("INSERT INTO change (topic, key, at) VALUES ('currency', '', $1)", time.Now().UnixMilli())
 		blackbox.Until(t, harness.Within(5), "refused once the node heard of it", func() bool {
 			a, err := n.Try("POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "Two"), who)
@@ -130,7 +129,7 @@ func TestAddressBookFollowsTheCurrencies(t *testing.T) {
 			t.Errorf("the book %v", list)
 		}
 
-		// The seed is made once: what an operator took away stays away.
+		// The seed runs once: rows that an operator removed do not return.
 		n.Stop()
 		n = s.Start()
 		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "ETH",

@@ -14,11 +14,10 @@ import (
 
 const adjusters = 64
 
-// Of sixty-four equal adjustments at the same moment one is booked, and all get its
-// answer; of sixty-four different ones with one uniqueId one is booked, and the
-// others are refused by code 1. It stays so when the service is killed in between
-// and all are sent again.
-func TestFaultsAdjustOnce(t *testing.T) {
+// Of sixty-four concurrent equal adjustments one is booked, and all get its answer. Of sixty-four different
+// ones with the same uniqueId one is booked, and the others are refused with code 1. A kill and a repetition
+// of all requests do not change this.
+func TestFaultsAdjustmentIsBookedOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		b := newBank(t, s)
 		before := b.Count("transfer")
@@ -36,8 +35,8 @@ func TestFaultsAdjustOnce(t *testing.T) {
 	})
 }
 
-// adjustOnce sends adjustments under one unique id, kills the service while they
-// are under way, and sends them again until all are answered.
+// adjustOnce sends adjustments under one unique id, kills the service while they are under way, and repeats
+// them until all are answered.
 func (b *bank) adjustOnce(t *testing.T, uniqueID string, same bool) {
 	t.Helper()
 	var answers [adjusters]blackbox.Answer
@@ -64,7 +63,7 @@ func (b *bank) adjustOnce(t *testing.T, uniqueID string, same bool) {
 	}()
 	send()
 	<-killed
-	first := answers // those of them that came
+	first := answers // the answers that arrived
 	came := 0
 	b.serve(false)
 	blackbox.Until(t, harness.Within(10), "all are answered", func() bool {

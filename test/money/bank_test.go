@@ -15,24 +15,24 @@ import (
 	"castellan/test/harness"
 )
 
-// coins is an amount of whole 10⁻⁸.
+// coins is an amount of n × 10⁻⁸.
 func coins(n int64) amount.Amount {
 	return amount.Must(fmt.Sprintf("%d.%08d", n/harness.MoneyUnit, n%harness.MoneyUnit))
 }
 
-// deed is one thing that a client asks for: credit and debit (adjust-balance), block
-// and unblock (blockages) of the service, anything else of the mover.
+// deed is one operation of a client. The service executes credit and debit (adjust-balance), and block and
+// unblock (blockages). The mover executes all others.
 type deed struct {
 	order
 	n        int64 // the amount, in 10⁻⁸
 	from, to int   // users; -1: the treasury
-	doubted  bool  // sent, not answered, and not asked again before the end
+	doubted  bool  // sent, not answered, and not repeated before the end
 	done     bool
 	refused  bool
 	id       string // of the transfer or the hold
 }
 
-// bank is a site whose money moves while its processes are killed.
+// bank is a site whose processes are killed during transfers.
 type bank struct {
 	*blackbox.Site
 	users  [3]blackbox.Account
@@ -46,12 +46,11 @@ type bank struct {
 
 	mu    sync.Mutex
 	deeds []*deed
-	fresh []*deed // acknowledged since they were last looked for
-	wrong error   // the first promise that was broken
+	fresh []*deed // acknowledged since the last check
+	wrong error   // the first broken promise
 }
 
-// newBank is a service that serves three users, with an address of the treasury,
-// and the mover beside it.
+// newBank starts a service with three users and an address of the treasury, and the mover beside it.
 func newBank(t *testing.T, s *blackbox.Site) *bank {
 	t.Helper()
 	b := &bank{Site: s}
@@ -76,7 +75,7 @@ func newBank(t *testing.T, s *blackbox.Site) *bank {
 	return b
 }
 
-// serve starts the service anew, and the mover where it was killed too.
+// serve restarts the service, and the mover if it was killed too.
 func (b *bank) serve(mover bool) {
 	n := b.Begin()
 	if mover {
@@ -103,7 +102,7 @@ func (b *bank) fault() error {
 	return b.wrong
 }
 
-// ask sends a deed once. errLost: nobody knows whether it happened.
+// ask sends a deed once. After errLost its result is unknown.
 func (b *bank) ask(d *deed) error {
 	id, refused, err := b.send(d)
 	switch {
@@ -195,8 +194,7 @@ func (b *bank) block(d *deed) (id string, refused bool, err error) {
 	return is.Data.ID, false, nil
 }
 
-// teller is a client: it asks for one deed after the other, repeats what was not
-// answered, and sometimes what was.
+// teller is a client: it sends one deed after the other, and repeats unanswered and sometimes answered ones.
 type teller struct {
 	*bank
 	name  int
@@ -206,7 +204,7 @@ type teller struct {
 	past  []*deed // transfers of its own that are not reversed
 }
 
-// next makes up a deed.
+// next returns a random deed.
 func (c *teller) next() *deed {
 	c.made++
 	user := c.rng.IntN(3)
@@ -219,12 +217,12 @@ func (c *teller) next() *deed {
 	case dice < 60:
 		d.Do, d.to = "send", (user+1)%3
 	case dice < 78 && len(c.holds) < 3 || len(c.holds) == 0 && dice < 90:
-		// The third user's may exceed what is there.
+		// The third user's hold may exceed the balance.
 		d.Do, d.Beyond = "hold", user == 2 && c.rng.IntN(20) == 0
 		if d.Beyond {
 			d.n *= 1000
 		}
-		if user == 2 && c.rng.IntN(3) == 0 { // so may blockages
+		if user == 2 && c.rng.IntN(3) == 0 { // and so may blockages
 			d.Do = "block"
 		}
 	case dice < 90:
@@ -266,8 +264,8 @@ func (c *teller) live() {
 	}
 }
 
-// insist sends a deed until it is answered, and sometimes once more; sometimes it
-// gives up, and nobody knows before the end.
+// insist sends a deed until it is answered, and sometimes once more. Sometimes it gives up, and the result is
+// unknown until the end.
 func (c *teller) insist(d *deed) error {
 	for !c.stop.Load() {
 		err := c.ask(d)
@@ -290,8 +288,8 @@ func (c *teller) insist(d *deed) error {
 	return nil
 }
 
-// look reads, until the end, what users have as they see it themselves, and in the
-// database: never less than nothing, and never less than what is locked.
+// look reads a user's balance until the end, by the API and in the database. It is never negative, and never
+// less than the locked amount.
 func (b *bank) look(user int) {
 	db := b.Open()
 	defer db.Close()

@@ -12,9 +12,9 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// The service runs with the rights that docs/ledger.md gives it, and with those nobody
-// changes or removes a transfer, an account or a row of the audit.
-func TestTheServiceNeedsFewRights(t *testing.T) {
+// The service runs with the database rights that docs/ledger.md grants. With those, a transfer, an account or
+// an audit row can be neither changed nor removed.
+func TestServiceRunsWithMinimalDatabaseRights(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/ledger.md")
 	block := regexp.MustCompile("(?s)```sql\n(.*?)```").FindSubmatch(text)
@@ -78,7 +78,7 @@ func TestTheServiceNeedsFewRights(t *testing.T) {
 	refused(t, service, "ALTER TABLE % DISABLE TRIGGER ALL", "transfer", "balance")
 }
 
-// refused runs statements, each of which the database must not allow to this role.
+// refused runs statements, which the database must refuse to this role.
 func refused(t *testing.T, db *sql.DB, text string, of ...string) {
 	t.Helper()
 	for _, what := range of {

@@ -54,7 +54,7 @@ func newWallet(t *testing.T, s *blackbox.Site, url, role string) *walletProcess 
 	return w
 }
 
-// start starts the wallet, which does not run.
+// start starts the wallet, which must not be running.
 func (w *walletProcess) start(flags ...string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,14 +70,14 @@ func (w *walletProcess) start(flags ...string) error {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // a kill is no fault
+			_ = cmd.Wait() // a kill is expected
 		}
 		close(end)
 	}(w.cmd, w.end)
 	return <-started
 }
 
-// kill ends the wallet as kill -9 does and returns when it is gone.
+// kill ends the wallet like kill -9 and returns when it is gone.
 func (w *walletProcess) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +89,7 @@ func (w *walletProcess) kill() {
 	}
 }
 
-// run carries out another command of the wallet and returns what it prints.
+// run executes another command of the wallet and returns its output.
 func (w *walletProcess) run(args ...string) (string, error) {
 	cmd := exec.Command(w.program, append([]string{args[0], "--dir", w.dir}, args[1:]...)...)
 	out, err := cmd.CombinedOutput()

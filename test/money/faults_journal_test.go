@@ -29,7 +29,7 @@ const (
 	journalKills = 12
 )
 
-// books is a cluster that makes journals, and the bookkeeping that gets them.
+// books is a cluster that makes journals, and the accounting server that receives them.
 type books struct {
 	*blackbox.Cluster
 	t      *testing.T
@@ -38,15 +38,15 @@ type books struct {
 
 	mu     sync.Mutex
 	posted map[string][][]byte // by the id of the message
-	hold   chan struct{}       // answers wait for it; nil: for nothing
-	asked  chan string         // gets the id of a message that waits
+	hold   chan struct{}       // answers wait for it; nil: no wait
+	asked  chan string         // receives the id of a waiting message
 }
 
-// ServeHTTP takes a file.
+// ServeHTTP receives a file.
 func (b *books) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // who sent it was killed
+		return // the sending node was killed
 	}
 	id := r.Header.Get("webhook-id")
 	b.mu.Lock()
@@ -62,11 +62,10 @@ func (b *books) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Sixty-four who ask three nodes for one period at the same moment get one job. Its
-// CSV and its JSON are there once, and their bytes are those of the first time,
-// whenever a node is killed: while clients ask, as the owner of the job begins, and
-// while it delivers (D-ADM-01).
-func TestFaultsJournal(t *testing.T) {
+// Sixty-four concurrent requests to three nodes for one period create one job. Its CSV and its JSON exist
+// once, with unchanged bytes, whenever a node is killed: during the requests, when the job starts, and while
+// it delivers (D-ADM-01).
+func TestFaultsJournalIsCreatedOnce(t *testing.T) {
 	s := blackbox.NewSite(t, "postgres")
 	b := &books{t: t, folder: t.TempDir(), posted: map[string][][]byte{}, asked: make(chan string, 1)}
 	other := httptest.NewServer(b)
@@ -93,7 +92,7 @@ func TestFaultsJournal(t *testing.T) {
 	}
 	killed := map[string]int{}
 	for round := range journalKills {
-		// The same period for another job.
+		// The new key of the old job frees the period for another job.
 		s.Exec("UPDATE job SET key = $1 WHERE id = $2", fmt.Sprint("round ", round), id)
 		kill := func(n *blackbox.Node) {
 			n.Kill()
@@ -153,7 +152,7 @@ func TestFaultsJournal(t *testing.T) {
 		journalKills+1, posts, len(b.posted), len(asJSON), len(asCSV))
 }
 
-// sides is how many sides of movements a journal counts.
+// sides returns the number of postings in a journal.
 func sides(t *testing.T, table []byte) (sum int) {
 	t.Helper()
 	rows, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
@@ -189,8 +188,8 @@ func (b *books) moveMoney() {
 	}
 }
 
-// ask asks all nodes for one period at once while do is done. Who gets no answer asks
-// another node. All must be told of one job.
+// ask requests one period from all nodes at once while do runs. A client without an answer tries another node.
+// All must get the same job.
 func (b *books) ask(period map[string]string, do func()) (id string) {
 	b.t.Helper()
 	nodes := append([]*blackbox.Node(nil), b.Nodes...)
@@ -221,12 +220,12 @@ func (b *books) ask(period map[string]string, do func()) (id string) {
 	do()
 	all.Wait()
 	if len(ids) != 1 || ids[id] != journalAsks || id == "" {
-		b.t.Fatalf("%d asked for one period, and were told of %v", journalAsks, ids)
+		b.t.Fatalf("%d requests for one period got the jobs %v", journalAsks, ids)
 	}
 	return id
 }
 
-// ownerOf is the node that runs a job.
+// ownerOf returns the node that runs a job.
 func (b *books) ownerOf(id string) (owner *blackbox.Node) {
 	b.t.Helper()
 	blackbox.Until(b.t, harness.Within(15), "the owner of the job", func() bool {
@@ -241,8 +240,7 @@ func (b *books) ownerOf(id string) (owner *blackbox.Node) {
 	return owner
 }
 
-// files waits for the end of a job and returns what it made: what was kept is what
-// was posted, however often.
+// files waits for the end of a job and returns its files. Every repeated delivery must equal the stored file.
 func (b *books) files(id string) (asJSON, asCSV []byte) {
 	b.t.Helper()
 	blackbox.Until(b.t, harness.Within(60), "the journal made", func() bool {

@@ -15,11 +15,10 @@ import (
 	"castellan/test/harness"
 )
 
-// Thirty-two clients move money of three users and one treasury, by the service
-// and by a second process, which are killed again and again. The ledger verifies
-// after every restart; what was acknowledged is there, once; nothing is there that
-// nobody asked for; nobody ever has less than nothing.
-func TestFaultsMoney(t *testing.T) {
+// Thirty-two clients move money of three users and one treasury, by the service and by a second process, which
+// are killed repeatedly. The ledger verifies after every restart. Every acknowledged operation is booked once,
+// no unrequested one is booked, and no balance is ever negative.
+func TestFaultsMoneyIsNeverLostOrCreated(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -70,8 +69,8 @@ func TestFaultsMoney(t *testing.T) {
 	})
 }
 
-// verifies runs castellan ledger verify, while the service goes on, and looks for
-// what was acknowledged since the last time.
+// verifies runs castellan ledger verify beside the running service, and looks for the operations acknowledged
+// since the last call.
 func (b *bank) verifies() error {
 	if got := b.Command("", "ledger", "verify"); got.Code != 0 {
 		return fmt.Errorf("ledger verify: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
@@ -99,7 +98,7 @@ func (b *bank) verifies() error {
 	return nil
 }
 
-// settleDoubts asks again for what nobody knows about.
+// settleDoubts repeats operations with an unknown result.
 func (b *bank) settleDoubts(t *testing.T) {
 	t.Helper()
 	for _, d := range b.deeds {
@@ -114,7 +113,7 @@ func (b *bank) settleDoubts(t *testing.T) {
 	}
 }
 
-// balances compares everything that stands with everything that was acknowledged.
+// balances compares all balances with the acknowledged operations.
 func (b *bank) balances() error {
 	var posted, locked [3]int64
 	transfers, holds := map[string]*deed{}, map[string]*deed{}
@@ -163,7 +162,7 @@ func (b *bank) balances() error {
 		}
 		d := transfers[id]
 		if d == nil {
-			return fmt.Errorf("nobody asked for the transfer %s, %s", id, ref)
+			return fmt.Errorf("the transfer %s, %s was not requested", id, ref)
 		}
 		if ref != d.Ref && ref != d.Of || debit != b.account(d.from) || credit != b.account(d.to) ||
 			hi*harness.MoneyUnit+lo/1e10 != d.n {

@@ -4,8 +4,8 @@ package money
 
 import "time"
 
-// How often the processes of TestFaultsMoney are killed, after how long at least, and
-// how much is moved; how often TestFaultsAdjustOnce kills.
+// How often the processes of TestFaultsMoneyIsNeverLostOrCreated are killed, the least time before each kill, how
+// much is moved, and how often TestFaultsAdjustmentIsBookedOnce kills.
 const (
 	moneyKills   = 4
 	moneyMoves   = 500
@@ -13,8 +13,8 @@ const (
 	moneyPause   = 300 * time.Millisecond
 )
 
-// How often TestFaultsWallet kills the service and the wallet each, how long they run at most
-// in between, and how many withdrawals there are at least.
+// How often TestFaultsWalletAndLedgerAgreeAfterKills kills the service and the wallet each, how long they run at
+// most in between, and the minimum number of withdrawals.
 const (
 	walletKills  = 6
 	walletPause  = 1200 * time.Millisecond

@@ -7,8 +7,8 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// The command names the first fault that was planted below the service.
-func TestLedgerVerify(t *testing.T) {
+// Ledger verify names the first fault that was inserted directly into the database.
+func TestLedgerVerifyNamesFirstFault(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Start().Stop()
 		verify := func() blackbox.Output { t.Helper(); return s.Command("", "ledger", "verify") }

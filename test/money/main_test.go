@@ -1,6 +1,5 @@
-// Package money tests a started service from outside, as package blackbox does:
-// money: the ledger, the address book, rates, balances of providers, and money that moves while processes are
-// killed.
+// Package money tests a started service from outside, like package blackbox: the ledger, the address book,
+// rates, balances of providers, and transfers while processes are killed.
 package money
 
 import (

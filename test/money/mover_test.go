@@ -21,21 +21,21 @@ import (
 	"castellan/test/harness"
 )
 
-// moverRole has the test binary be a second process that moves money beside the
-// service: what no endpoint does, through domain/money/ledger, asked over HTTP.
+// moverRole makes the test binary a second process that transfers money beside the service. It serves
+// operations without an endpoint, through domain/money/ledger, over HTTP.
 const moverRole = "mover"
 
 // kindMoved is the kind of the mover's transfers, and the source of its holds.
 const kindMoved = "moved"
 
-// order is what the mover is asked for; Ref counts it once.
+// order is a request to the mover; a Ref is executed once.
 type order struct {
 	Do       string // send, hold, settle, release or reverse
 	Ref      string
 	From, To string // users; To "" is the treasury
 	Asset    int64
 	Amount   amount.Amount
-	Of       string // the hold that is settled or released, the transfer that is reversed
+	Of       string // the hold to settle or release, the transfer to reverse
 	Beyond   bool   // of a hold
 }
 

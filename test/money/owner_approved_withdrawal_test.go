@@ -16,8 +16,8 @@ const (
 	cancelKey       = "POST /admin/withdrawals/{id}/cancel"
 )
 
-// vault is a service with a wallet, and a customer who has 1 BTC and may send it. Resuming
-// and cancelling a withdrawal wait for a second person.
+// vault is a service with a wallet, and a customer with 1 BTC who may withdraw it. Resuming and cancelling a
+// withdrawal require a second person.
 type vault struct {
 	*harness.Counter
 	wallet, owner blackbox.Headers
@@ -40,20 +40,20 @@ func newVault(t *testing.T, s *blackbox.Site) *vault {
 	return d
 }
 
-// request is a request of the customer, who approves it.
+// request is the body of a withdrawal request, which the customer approves.
 func (d *vault) request(externalID string) map[string]any {
 	return map[string]any{"externalId": externalID, "userToken": d.owner["x-auth"], "currencyCode": "BTC",
 		"network": "BTC", "amount": 0.1, "address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}
 }
 
-// made is the id of a withdrawal that the customer has approved.
+// made returns the id of a withdrawal that the customer has approved.
 func (d *vault) made(t *testing.T, externalID string) string {
 	t.Helper()
 	f := blackbox.FlowOf(t, d.Do(t, "POST", withdrawalsPath, d.request(externalID), d.wallet))
 	return withdrawn(t, d.Complete(t, f, f.Method(t, "SMS"), d.Code(t, d.Customer, "SMS")))
 }
 
-// withdrawn is the id of the withdrawal in the outcome of a challenge.
+// withdrawn returns the id of the withdrawal in the outcome of a challenge.
 func withdrawn(t *testing.T, a blackbox.Answer) string {
 	t.Helper()
 	var final struct {
@@ -65,7 +65,7 @@ func withdrawn(t *testing.T, a blackbox.Answer) string {
 	return final.ExecResult.Data.ID
 }
 
-// status is the status of a withdrawal.
+// status returns the status of a withdrawal.
 func (d *vault) status(t *testing.T, id string) string {
 	t.Helper()
 	var a struct{ Data struct{ Status string } }
@@ -80,7 +80,7 @@ func (d *vault) move(t *testing.T, id, to string) {
 
 func (d *vault) holds() int { return d.Count("hold WHERE state = 'active'") }
 
-// An owner approves a withdrawal with the token of the own session, over a kill of the service.
+// An owner approves a withdrawal with the token of the owner's session, also after a kill of the service.
 func TestOwnerApprovesWithdrawal(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := newVault(t, s)
@@ -116,9 +116,9 @@ func TestOwnerApprovesWithdrawal(t *testing.T) {
 	})
 }
 
-// A withdrawal that an administrator resumes or cancels moves when a second person has
-// approved, and once.
-func TestSecondPersonMovesWithdrawal(t *testing.T) {
+// An administrator's request to resume or cancel a withdrawal takes effect once, when a second person approves
+// it.
+func TestWithdrawalResumeAndCancelNeedSecondPerson(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := newVault(t, s)
 		path := func(id, way string) string { return "/admin/withdrawals/" + id + "/" + way }
@@ -138,7 +138,7 @@ func TestSecondPersonMovesWithdrawal(t *testing.T) {
 		if got := d.status(t, id); got != "queued" || events("withdrawal.resumed") != 1 {
 			t.Errorf("after the approval: %s", got)
 		}
-		d.move(t, id, "timeOut") // where a second resume would be possible
+		d.move(t, id, "timeOut") // a second resume would be possible
 		got := harness.Outcome(t, d.Complete(t, late, late.Method(t, "SMS"), lateCode))
 		if got.Success || got.Code != "INVALID_STATE" || d.status(t, id) != "timeOut" || events("withdrawal.resumed") != 1 {
 			t.Errorf("approved again: %+v", got)
@@ -156,11 +156,11 @@ func TestSecondPersonMovesWithdrawal(t *testing.T) {
 			events("withdrawal.cancelled") != 1 {
 			t.Errorf("%+v, %s", got, d.status(t, id))
 		}
-		for _, way := range []string{"resume", "cancel"} { // what cannot be done does not wait
+		for _, way := range []string{"resume", "cancel"} { // an impossible request does not wait for approval
 			d.Do(t, "POST", path(id, way), `{}`, d.Boss).Is(t, 409, "INVALID_STATE")
 		}
 
-		// A claim of the wallet meanwhile wins.
+		// A claim by the wallet in the meantime wins.
 		id = d.made(t, "claimed")
 		waits = d.Ask(t, "POST", path(id, "cancel"), `{}`, d.Boss)
 		d.move(t, id, "processing")
@@ -170,7 +170,7 @@ func TestSecondPersonMovesWithdrawal(t *testing.T) {
 			t.Errorf("cancelled what the wallet has claimed: %+v, %s", got, d.status(t, id))
 		}
 
-		// A refusal changes nothing.
+		// A rejection changes nothing.
 		id = d.made(t, "refused")
 		waits = d.Ask(t, "POST", path(id, "cancel"), `{}`, d.Boss)
 		d.Ok(t, "POST", harness.ApprovalsPath+"/"+waits+"/refuse", `{"reason":"Who asked?"}`, d.Other)

@@ -17,9 +17,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Nodes read each slot once, from an exchange that verifies signatures and from a file; an account that fails stops
-// no other one, and no key is kept.
-func TestBalancesArrive(t *testing.T) {
+// Nodes read each slot once, from an exchange that verifies signatures and from a file. A failing account does
+// not affect the others, and no key is stored.
+func TestProviderBalancesAreReadOncePerSlot(t *testing.T) {
 	t.Parallel()
 	for kind, start := range map[string]func(*blackbox.Site, []string) []*blackbox.Node{
 		"sqlite": func(s *blackbox.Site, settings []string) []*blackbox.Node {
@@ -74,7 +74,7 @@ func balancesArrive(t *testing.T, s *blackbox.Site, start func(*blackbox.Site, [
 			})
 		}
 	}
-	slots := s.Count("job WHERE kind = 'fetch-balances'") // two, when five minutes pass meanwhile
+	slots := s.Count("job WHERE kind = 'fetch-balances'") // two, if five minutes pass meanwhile
 	if n := asked.Load(); n != int64(slots) || s.Count("provider_snapshot") != 2*slots || refused.Load() == 0 {
 		t.Errorf("asked %d times in %d slots, %d refused", n, slots, refused.Load())
 	}

@@ -14,8 +14,9 @@ import (
 	"castellan/test/harness"
 )
 
-// castellan rates import (D-CUR-07): all or nothing, a faulty line by its number, the same file again.
-func TestRatesImport(t *testing.T) {
+// castellan rates import (D-CUR-07): all or nothing, with the number of an invalid line; the same file can be
+// repeated.
+func TestRatesImportIsAllOrNothing(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		file := filepath.Join(t.TempDir(), "rates.csv")
 		run := func(code int, text string, want ...string) {
@@ -50,8 +51,8 @@ func TestRatesImport(t *testing.T) {
 	})
 }
 
-// Several nodes fetch the rates of a slot once, store them, and tell them to a scheduled client.
-func TestRatesArrive(t *testing.T) {
+// Several nodes fetch the rates of a slot once, store them, and serve them to a scheduled client.
+func TestRatesAreFetchedOncePerSlot(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "postgres")
 	var asked atomic.Int64
@@ -85,7 +86,7 @@ func TestRatesArrive(t *testing.T) {
 			}
 		}
 	}
-	slots := s.Count("job WHERE kind = 'fetch-rates'") // two, when midnight passes meanwhile
+	slots := s.Count("job WHERE kind = 'fetch-rates'") // two, if midnight passes meanwhile
 	if n := asked.Load(); n != int64(slots) || s.Count("exchange_rate") != 2*slots {
 		t.Errorf("asked %d times in %d slots, %d rates", n, slots, s.Count("exchange_rate"))
 	}

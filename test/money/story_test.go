@@ -13,10 +13,9 @@ import (
 	"castellan/test/harness"
 )
 
-// The whole business of a platform on an empty database in production mode: no statement
-// of SQL, no demo and no development page. On PostgreSQL three nodes serve, and each request
-// goes to another one.
-func TestStory(t *testing.T) {
+// The whole business of a platform on an empty database in production mode, without SQL, demo data or
+// development pages. On PostgreSQL three nodes serve, and requests alternate between them.
+func TestPlatformFromFirstStartToWithdrawal(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, site *blackbox.Site) {
 		s := newStory(t, site)
 		if site.Kind == "postgres" {
@@ -54,7 +53,7 @@ func TestStory(t *testing.T) {
 
 const (
 	coldWallet = "0x52908400098527886e0f7030069857d2e4169ee7"
-	// storyRates are what limits in TRY are counted with.
+	// storyRates are the rates for limits in TRY.
 	storyRates = "base,quote,rate,date\nUSD,TRY,40,2026-01-01T00:00:00Z\nETH,USD,100,2026-01-01T00:00:00Z\n"
 )
 
@@ -72,8 +71,7 @@ type story struct {
 	account   blackbox.Account
 }
 
-// actor is a person, or a service, with a credential. Its requests go to one node after
-// the other.
+// actor is a person or a service with a credential. Its requests alternate between the nodes.
 type actor struct {
 	s    *story
 	with blackbox.Headers
@@ -172,8 +170,7 @@ func (s *story) role(code string, endpoints ...string) {
 	}
 }
 
-// service makes a service client that may call POST on a path, and returns when every node
-// knows it.
+// service makes a service client that may call POST on a path, and returns when every node accepts it.
 func (s *story) service(name, path string) actor {
 	s.Helper()
 	s.role(name, "POST "+path)
@@ -196,8 +193,8 @@ func (s *story) service(name, path string) actor {
 
 var sixDigits = regexp.MustCompile(`\b\d{6}\b`)
 
-// code is the newest code that was delivered to somebody. Each challenge of the story sends
-// its codes to another place than the one before, or later.
+// code returns the newest code that was delivered to an account. Each challenge of the story sends its codes
+// to another contact than the one before, or later.
 func (s *story) code(a blackbox.Account, method string, after int) string {
 	s.Helper()
 	box, to := s.sms, a.Number()
@@ -220,7 +217,7 @@ func (s *story) code(a blackbox.Account, method string, after int) string {
 func (s *story) complete(f blackbox.Flow, a blackbox.Account, method string) blackbox.Answer {
 	s.Helper()
 	var got blackbox.Answer
-	blackbox.Until(s.T, harness.Within(20), "the code of this challenge", func() bool { // an older one may come first
+	blackbox.Until(s.T, harness.Within(20), "the code of this challenge", func() bool { // an older one may arrive first
 		got = s.node().Complete(s.T, f, f.Method(s.T, method), s.code(a, method, 0))
 		return got.Code() != "OTP_INVALID"
 	})
@@ -233,7 +230,7 @@ func (s *story) login(a blackbox.Account) actor {
 	return actor{s, blackbox.Headers{"x-auth": s.complete(f, a, "SMS").Header.Get("x-auth")}}
 }
 
-// signUp has the customer sign up.
+// signUp registers the customer.
 func (s *story) signUp() {
 	s.Helper()
 	s.account = blackbox.NewAccount(501)
@@ -253,7 +250,7 @@ func (s *story) signUp() {
 	s.customer = actor{s, blackbox.Headers{"x-auth": final.Header.Get("x-auth")}}
 }
 
-// bringIn has the registration page bring the customer in. The first login is a reset.
+// bringIn registers the customer through the registration page's service client. The first login is a reset.
 func (s *story) bringIn() {
 	s.Helper()
 	s.account = blackbox.NewAccount(502)
@@ -277,7 +274,7 @@ func (s *story) bringIn() {
 	s.customer = s.login(s.account)
 }
 
-// identify has the customer upload documents, and the administrator decide on them.
+// identify uploads the customer's documents, and the administrator approves them.
 func (s *story) identify() {
 	s.Helper()
 	for kind, name := range []string{1: "passport.png", 4: "bill.png"} {
@@ -301,8 +298,7 @@ func (s *story) identify() {
 	s.boss.Ok(s.T, "POST", "/level/update-level", map[string]any{"userId": s.account.ID, "levelId": 1})
 }
 
-// deposit pays to the customer, whose deposit waits for its sender, then for the treasury,
-// which credits it.
+// deposit pays to the customer. The deposit waits for its sender, then for the treasury, which credits it.
 func (s *story) deposit(amount string) {
 	s.Helper()
 	to := s.wallet.must(s.T, "address", "--user", s.account.ID)
@@ -327,7 +323,7 @@ func (s *story) deposit(amount string) {
 	s.has(1.5, 0)
 }
 
-// address puts the cold wallet into the customer's address book.
+// address adds the cold wallet to the customer's address book.
 func (s *story) address() (id string) {
 	s.Helper()
 	var made struct{ Data struct{ ID string } }
@@ -366,7 +362,7 @@ func (s *story) becomes(id string, statuses ...string) {
 	})
 }
 
-// has checks what the customer has.
+// has checks the customer's balance.
 func (s *story) has(balance, locked float64) {
 	s.Helper()
 	var assets []struct{ Balance, Locked float64 }

@@ -22,11 +22,10 @@ import (
 	"castellan/test/harness"
 )
 
-// The service and the wallet are killed at random instants while deposits come in and
-// withdrawals go out, answers are lost, the hot wallet is empty now and then, and the wallet
-// refuses some. At the end the chain, the ledger and the queue agree: nothing is lost,
-// nothing is doubled, and nothing is on hold.
-func TestFaultsWallet(t *testing.T) {
+// The service and the wallet are killed at random during deposits and withdrawals. Answers are lost, the hot
+// wallet is sometimes empty, and the wallet refuses some withdrawals. In the end the chain, the ledger and the
+// queue agree: no amount is lost, doubled or still on hold.
+func TestFaultsWalletAndLedgerAgreeAfterKills(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		x := newExchange(t, s)
 		var clients, killer sync.WaitGroup
@@ -126,7 +125,7 @@ func newExchange(t *testing.T, s *blackbox.Site) *exchange {
 	return x
 }
 
-// flags are those of the wallet.
+// flags returns the command line flags of the wallet.
 func (x *exchange) flags(trouble bool) []string {
 	all := []string{"--finalize", "--poll", "20ms", "--mine", "50ms"}
 	if trouble {
@@ -162,7 +161,7 @@ func (x *exchange) killWallet() {
 
 func thousandths(n int64) string { return fmt.Sprintf("%d.%03d", n/1000, n%1000) }
 
-// pay pays to users from outside and tells the wallet who paid.
+// pay sends deposits to users and identifies their sender in the wallet.
 func (x *exchange) pay() {
 	for !x.stop.Load() {
 		user, n := rand.IntN(traders), 1+rand.Int64N(200)
@@ -209,7 +208,7 @@ func (x *exchange) request(name int) {
 	}
 }
 
-// administer resumes or cancels what is stuck.
+// administer resumes or cancels stuck withdrawals.
 func (x *exchange) administer() {
 	for !x.stop.Load() {
 		time.Sleep(100 * time.Millisecond)
@@ -219,7 +218,7 @@ func (x *exchange) administer() {
 	}
 }
 
-// decide resumes what the hot wallet could not pay, or cancels it with a probability.
+// decide resumes withdrawals that the hot wallet could not pay, or cancels them with a probability.
 func (x *exchange) decide(cancel float64) error {
 	const stuck = "/admin/get-withdrawal-crypto-queue?limit=100&statusCode=6"
 	got, err := x.caller.Try("GET", stuck, nil, x.boss)
@@ -243,7 +242,7 @@ func (x *exchange) decide(cancel float64) error {
 	return nil
 }
 
-// settle lets everything come to its end without further faults.
+// settle finishes all open work without further faults.
 func (x *exchange) settle(t *testing.T) {
 	t.Helper()
 	if x.wrong != nil {

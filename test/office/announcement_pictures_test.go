@@ -12,9 +12,9 @@ import (
 	"castellan/test/harness"
 )
 
-// The pictures of a slider are fetched by everybody at the addresses that the list shows, also after the process was
-// killed, and no longer when the announcement is gone (D-ANN-03, REQ-ANN-05).
-func TestSliderPictures(t *testing.T) {
+// The pictures of a slider are public at the addresses in the list, also after a kill. They are removed with
+// the announcement (D-ANN-03, REQ-ANN-05).
+func TestSliderPicturesArePublic(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss := harness.Admin(t, s, n)

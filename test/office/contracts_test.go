@@ -6,8 +6,8 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// A new installation has two contracts, and the command line adds others, once each and audited (D-CON-01).
-func TestContracts(t *testing.T) {
+// A new installation has two contracts. The command line adds others, once each and audited (D-CON-01).
+func TestContractCommand(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		for _, c := range []struct {
 			args []string

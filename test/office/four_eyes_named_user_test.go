@@ -8,9 +8,9 @@ import (
 	"castellan/test/harness"
 )
 
-// The user that a waiting request names is judged for the approver as for the requester,
-// and for both with the permissions of the moment (D-AUTH-03, D-EXT-08).
-func TestFourEyesJudgeTheNamedUser(t *testing.T) {
+// The user that a pending request names is checked for the approver as for the requester, and for both with
+// the current permissions (D-AUTH-03, D-EXT-08).
+func TestFourEyesCheckTheNamedUser(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		const rolesPath = "/admin/user-roles"
 		d := harness.NewCounter(t, s)
@@ -26,11 +26,12 @@ func TestFourEyesJudgeTheNamedUser(t *testing.T) {
 			var told harness.ApprovalRecord
 			if d.Ok(t, "GET", harness.ApprovalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil ||
 				told.Changes != nil {
-				t.Errorf("it tells what was asked for: %+v", told)
+				t.Errorf("it shows the request: %+v", told)
 			}
 		}
 
-		// Neither the user whose money it is decides on it, nor a clerk on that of an administrator.
+		// The user whose money it is may not decide, and neither may a clerk decide on an administrator's
+		// money.
 		ofChief := strings.Replace(d.Adjustment("C", "0.25"), d.Customer.ID, d.Chief.ID, 1)
 		id := d.Ask(t, "POST", harness.AdjustPath, ofChief, d.Boss)
 		forbidden(id, d.Other)
@@ -40,7 +41,7 @@ func TestFourEyesJudgeTheNamedUser(t *testing.T) {
 		}
 		d.Do(t, "POST", harness.AdjustPath, ofChief, d.Other).Is(t, 403, "FORBIDDEN")
 
-		// The requester has less than the user by the time it is approved.
+		// The requester has fewer permissions than the user by the time of the approval.
 		id = d.Adjust(t, who)
 		d.Ok(t, "POST", rolesPath, map[string]string{"userId": d.Customer.ID, "roleCode": "admin"}, d.Boss)
 		got := d.Approve(t, id, d.Chief, d.Other)
@@ -48,7 +49,7 @@ func TestFourEyesJudgeTheNamedUser(t *testing.T) {
 			t.Errorf("%+v, %+v, %d transfers", got, r, d.Transfers())
 		}
 
-		// A request does not give the permission by which it is approved.
+		// Making a request does not grant the permission to approve it.
 		d.Stop()
 		d.Node = s.Start("MFA_FOUR_EYES=POST " + rolesPath)
 		id = d.Ask(t, "POST", rolesPath, `{"userId":"`+clerk.ID+`","roleCode":"admin"}`, d.Boss)

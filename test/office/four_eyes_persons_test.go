@@ -10,10 +10,9 @@ import (
 	"castellan/test/harness"
 )
 
-// An account with a device of the requester's is no other person, and an account
-// without the permission for the endpoint decides nothing. A device of one's own
-// approves by its signature.
-func TestFourEyesAnotherPerson(t *testing.T) {
+// An account with one of the requester's devices does not count as another person. An account without the
+// permission for the endpoint cannot decide. A device of the approver's own approves by its signature.
+func TestFourEyesNeedAnotherPerson(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		own := harness.Enroll(t, d.Node, d.Asker, d.Boss["x-auth"], "ES256", "")
@@ -28,7 +27,7 @@ func TestFourEyesAnotherPerson(t *testing.T) {
 		again := d.Login(t, twin)
 		d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/approve", nil, again).Is(t, 403, "FORBIDDEN")
 
-		// One who may approve requests, and may not ask for this endpoint.
+		// This account may approve requests, but may not call this endpoint.
 		clerk := s.AddUser("user")
 		d.Grants(t, clerk, "POST "+harness.ApprovalsPath+"/{id}/approve", "POST "+harness.ApprovalsPath+"/{id}/refuse",
 			"GET "+harness.ApprovalsPath+"/{id}")
@@ -38,7 +37,7 @@ func TestFourEyesAnotherPerson(t *testing.T) {
 		d.Do(t, "GET", harness.ApprovalsPath, nil, who).Is(t, 403, "FORBIDDEN")
 		var told harness.ApprovalRecord
 		if d.Ok(t, "GET", harness.ApprovalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil || told.Changes != nil {
-			t.Errorf("it tells what was asked for: %+v", told)
+			t.Errorf("it shows the request: %+v", told)
 		}
 
 		phone := harness.Enroll(t, d.Node, d.Chief, d.Other["x-auth"], "ES256", "")
@@ -60,9 +59,8 @@ func TestFourEyesAnotherPerson(t *testing.T) {
 	})
 }
 
-// What the requester may no longer do when it is approved is not done, and neither is
-// what cannot be done any more.
-func TestFourEyesFail(t *testing.T) {
+// An approval fails if the requester has lost the permission, or if the change is no longer possible.
+func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		clerk := s.AddUser("user")
@@ -82,7 +80,7 @@ func TestFourEyesFail(t *testing.T) {
 			d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/approve", nil, d.Other).Is(t, 409, "INVALID_STATE")
 		}
 		id := d.Adjust(t, who)
-		f := d.Approving(t, id, d.Other) // begun before, complete after
+		f := d.Approving(t, id, d.Other) // begun before the change, completed after it
 		code := d.Code(t, d.Chief, "SMS")
 		d.Ok(t, "DELETE", "/admin/user-roles", map[string]any{"userId": clerk.ID, "roleCode": fmt.Sprint("role-", d.N-1)},
 			harness.Admin(t, s, d.Node))
@@ -113,9 +111,8 @@ func TestFourEyesFail(t *testing.T) {
 	})
 }
 
-// A request that nobody has approved in time is expired, also for an approval that had
-// begun before.
-func TestFourEyesExpire(t *testing.T) {
+// A request that is not approved in time expires, even if an approval was started before.
+func TestFourEyesRequestExpires(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s, "MFA_FOUR_EYES_TTL=8s")
 		id := d.Adjust(t, d.Boss)
@@ -140,9 +137,9 @@ func TestFourEyesExpire(t *testing.T) {
 	})
 }
 
-// Whatever decides what others may do can wait for a second person, behind its own
-// challenge too, and says in words what it would change.
-func TestFourEyesOfAdministration(t *testing.T) {
+// Every change of permissions can require a second person, in addition to its own challenge. The request
+// describes the change in words.
+func TestFourEyesGuardPermissionChanges(t *testing.T) {
 	bodies := [][3]string{
 		{"POST /admin/roles", `{"code":"clerk","name":"Clerk"}`, "ROLE_ADD clerk: name Clerk"},
 		{"POST /admin/user-roles", `{"userId":"$USER","roleCode":"admin"}`, "of $USER: role admin"},

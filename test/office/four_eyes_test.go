@@ -15,9 +15,8 @@ import (
 	"castellan/test/harness"
 )
 
-// An adjustment waits for a second person, who carries it out as the first one asked
-// for it, once.
-func TestFourEyes(t *testing.T) {
+// An adjustment waits for a second person, whose approval executes it once and exactly as requested.
+func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		body := d.Adjustment("C", "0.25")
@@ -42,7 +41,7 @@ func TestFourEyes(t *testing.T) {
 			t.Errorf("what was asked for lies open in %v", hits)
 		}
 
-		// What would be refused, or would change nothing, is answered at once.
+		// A request that would be refused, or would change nothing, is answered at once.
 		d.Do(t, "POST", harness.AdjustPath, d.Adjustment("C", "-1"), d.Boss).Is(t, 400, "")
 		for _, refused := range []string{strings.Replace(d.Adjustment("C", "1"), d.Customer.ID, "nobody", 1),
 			d.Adjustment("D", "1")} {
@@ -69,7 +68,7 @@ func TestFourEyes(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 
-		// What waits shows what was asked for, and both accounts before and after.
+		// A pending request shows its body, and both accounts before and after.
 		if len(r.Changes) != 2 || r.Changes[0].Of != "user" || r.Changes[0].ID != d.Customer.ID || r.Refusal != nil ||
 			fmt.Sprint(r.Changes[0].Before, r.Changes[0].After) != "map[available:0 balance:0 locked:0] "+
 				"map[available:0.25 balance:0.25 locked:0]" || r.Changes[1].Of != "treasury" ||
@@ -122,9 +121,9 @@ func sortedKeys(t *testing.T, object []byte) (names []string) {
 	return names
 }
 
-// Of two hundred approvals at the same moment, by ten people and on two nodes where the
-// database can serve two, one carries the request out, and its person alone is told so.
-func TestFourEyesOnce(t *testing.T) {
+// Two hundred approvals arrive at once, from ten people and on two nodes if the database supports two. One
+// executes the request, and only its approver gets the success.
+func TestFourEyesExecuteOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		const people = 10
 		d := harness.NewCounter(t, s)
@@ -163,8 +162,7 @@ func TestFourEyesOnce(t *testing.T) {
 	})
 }
 
-// A kill loses no request, and none is carried out twice by an approval that is
-// repeated after it.
+// A kill loses no request, and an approval that is repeated afterwards does not execute it twice.
 func TestFourEyesSurviveKills(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)

@@ -1,5 +1,5 @@
-// Package office tests a started service from outside, as package blackbox does:
-// the back office: announcements, contracts and approvals by a second person.
+// Package office tests a started service from outside, like package blackbox: announcements, contracts and
+// approvals by a second person.
 package office
 
 import (

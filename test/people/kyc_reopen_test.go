@@ -8,7 +8,8 @@ import (
 	"castellan/test/harness"
 )
 
-// A rejected identity waits again after another document of its user, or at the operator's word (D-KYC-01).
+// A rejected identity returns to the queue after its user uploads another document or an operator reopens it
+// (D-KYC-01).
 func TestReopenKYC(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()

@@ -1,5 +1,5 @@
-// Package people tests a started service from outside, as package blackbox does:
-// who the accounts belong to: identities and companies.
+// Package people tests a started service from outside, like package blackbox: the owners of accounts, with
+// identities and companies.
 package people
 
 import (

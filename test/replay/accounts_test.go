@@ -10,7 +10,7 @@ import (
 
 // Records of accounts.
 var replaysOfAccounts = []replay{
-	{"CVE-2025-67717", "ZITADEL: any user was told how many users there are", func(t *testing.T, s stage) {
+	{"CVE-2025-67717", "ZITADEL: any user could read the number of users", func(t *testing.T, s stage) {
 		_, me := s.known()
 		for _, path := range []string{"/admin/list-users", "/user/total-count-by-status", "/admin/get-active-users",
 			"/admin/get-user-counts-by-register-date", "/admin/get-count-of-users-by-level",
@@ -22,7 +22,7 @@ var replaysOfAccounts = []replay{
 		}
 		s.Ask("GET", "/user/total-count-by-status", nil, s.boss).Is(t, 200, "")
 	}, nil},
-	{"CVE-2025-27507", "ZITADEL: settings of others could be changed by who knew their number",
+	{"CVE-2025-27507", "ZITADEL: a caller who knew their number could change settings of others",
 		func(t *testing.T, s stage) {
 			const trx = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
 			_, mine := s.known()
@@ -36,7 +36,7 @@ var replaysOfAccounts = []replay{
 			for _, method := range []string{"PATCH", "DELETE"} {
 				unknown := change(method, theirs, "987654321").Is(t, 404, "RECORD_NOT_FOUND")
 				if got := change(method, theirs, added.Data.ID); harness.Alike(got) != harness.Alike(unknown) {
-					t.Errorf("%s of another's: %s, of nobody's: %s", method, got, unknown)
+					t.Errorf("%s of another's: %s, of a missing one: %s", method, got, unknown)
 				}
 			}
 			if got := string(s.Ask("GET", harness.AddressesPath, nil, mine).Body); !strings.Contains(got, `"Mine"`) {
@@ -44,7 +44,7 @@ var replaysOfAccounts = []replay{
 			}
 			change("PATCH", mine, added.Data.ID).Is(t, 200, "")
 		}, nil},
-	{"CVE-2025-64431", "ZITADEL: with another owner's id in it, a request read and wrote the other's data",
+	{"CVE-2025-64431", "ZITADEL: a request with another owner's id read and wrote that owner's data",
 		func(t *testing.T, s stage) {
 			a, mine := s.known()
 			b, theirs := s.known()
@@ -53,7 +53,7 @@ var replaysOfAccounts = []replay{
 				unknown := s.Ask("GET", path+"?userId=01JNOBODY00000000000000000", nil, theirs)
 				got := s.Ask("GET", path+"?userId="+a.ID, nil, theirs)
 				if got.Status != 403 || harness.Alike(got) != harness.Alike(unknown) {
-					t.Errorf("%s of another: %s, of nobody: %s", path, got, unknown)
+					t.Errorf("%s of another: %s, of a missing one: %s", path, got, unknown)
 				}
 			}
 			s.Ask("POST", "/document/upload-document", map[string]any{"base64Data": onePixel, "fileName": "a.png",
@@ -62,7 +62,7 @@ var replaysOfAccounts = []replay{
 				t.Error("the document is another's")
 			}
 		}, nil},
-	{"CVE-2026-4630", "Keycloak: who knew the id of another's resource could read, change and delete it",
+	{"CVE-2026-4630", "Keycloak: a caller who knew the id of another's resource could read, change and delete it",
 		func(t *testing.T, s stage) {
 			a, mine := s.known()
 			_, theirs := s.known()
@@ -76,7 +76,7 @@ var replaysOfAccounts = []replay{
 				}
 				want := s.Ask("DELETE", path, unknown, theirs).Is(t, 404, "RECORD_NOT_FOUND")
 				if got := s.Ask("DELETE", path, body, theirs); harness.Alike(got) != harness.Alike(want) {
-					t.Errorf("another's at %s: %s, nobody's: %s", path, got, want)
+					t.Errorf("another's at %s: %s, a missing one: %s", path, got, want)
 				}
 			}
 			f := s.begin(a)
@@ -84,7 +84,7 @@ var replaysOfAccounts = []replay{
 			s.Ask("DELETE", blackbox.SessionsPath, map[string]string{"sessionId": sid}, mine).Is(t, 200, "")
 			s.ended(mine)
 		}, nil},
-	{"CVE-2026-27946", "ZITADEL: users could say themselves that their address was verified", func(t *testing.T, s stage) {
+	{"CVE-2026-27946", "ZITADEL: users could mark their own address as verified", func(t *testing.T, s stage) {
 		a, me := s.known()
 		verified := func() bool { return s.s.Count("users WHERE id = $1 AND email_verified", a.ID) == 1 }
 		fresh := map[string]any{"userId": a.ID, "mailAddress": "new-" + a.Mail, "emailVerified": true, "isVerified": true,
@@ -120,7 +120,7 @@ var replaysOfAccounts = []replay{
 			t.Error("its own code does not verify it")
 		}
 	}, nil},
-	{"CVE-2026-40574", "oauth2-proxy: of an address with two @ the last part was looked at, by others the first",
+	{"CVE-2026-40574", "oauth2-proxy: of an address with two @ one reader used the last part, another the first",
 		func(t *testing.T, s stage) {
 			a := s.user()
 			for _, mail := range []string{"me@evil.test@demo.test", "me@evil.test@" + strings.SplitN(a.Mail, "@", 2)[1],

@@ -10,7 +10,7 @@ import (
 	"castellan/test/harness"
 )
 
-// Codes that are good once.
+// Codes are valid once.
 var replaysOfCodes = []replay{
 	{"CVE-2025-6014", "Vault: a TOTP code was accepted again while it was valid", func(t *testing.T, s stage) {
 		a, _, app := s.withApp()
@@ -18,7 +18,7 @@ var replaysOfCodes = []replay{
 		s.Complete(first, first.Method(t, "TOTP"), code).Is(t, 200, "")
 		s.refusesUsed(second, app, code)
 	}, nil},
-	{"CVE-2025-6015", "Vault: with spaces in it, a used code was another one to the checks of reuse and rate",
+	{"CVE-2025-6015", "Vault: a used code with added spaces passed the checks of reuse and rate",
 		func(t *testing.T, s stage) {
 			a, _, app := s.withApp()
 			first, second, code := s.begin(a), s.begin(a), app.Next(t)
@@ -32,15 +32,16 @@ var replaysOfCodes = []replay{
 			}
 			s.Complete(second, m, app.Next(t)).Is(t, 423, "METHOD_LOCKED")
 		}, nil},
-	{"CVE-2025-43798", "Liferay: who saw a TOTP code could log in with it after its owner", func(t *testing.T, s stage) {
-		a, _, app := s.withApp()
-		f, code := s.begin(a), app.Next(t)
-		x := s.Complete(f, f.Method(t, "TOTP"), code).Is(t, 200, "").Header.Get("x-auth")
-		s.Ask("POST", "/auth/logout", nil, blackbox.Headers{"x-auth": x}).Is(t, 200, "")
-		f = s.at(t).begin(a) // from elsewhere
-		s.refusesUsed(f, app, code)
-	}, nil},
-	{"CVE-2026-27855", "Dovecot: an answer to an OTP was cached and good again under another name of the user",
+	{"CVE-2025-43798", "Liferay: an observer of a TOTP code could log in with it after its owner",
+		func(t *testing.T, s stage) {
+			a, _, app := s.withApp()
+			f, code := s.begin(a), app.Next(t)
+			x := s.Complete(f, f.Method(t, "TOTP"), code).Is(t, 200, "").Header.Get("x-auth")
+			s.Ask("POST", "/auth/logout", nil, blackbox.Headers{"x-auth": x}).Is(t, 200, "")
+			f = s.at(t).begin(a) // from elsewhere
+			s.refusesUsed(f, app, code)
+		}, nil},
+	{"CVE-2026-27855", "Dovecot: an answer to an OTP was cached and accepted again under another name of the user",
 		func(t *testing.T, s stage) {
 			a, _, app := s.withApp()
 			f, code := s.begin(a), app.Next(t)
@@ -49,21 +50,21 @@ var replaysOfCodes = []replay{
 				"password": a.Password}, nil))
 			s.refusesUsed(byMail, app, code)
 		}, nil},
-	{"keycloak#13607", "Keycloak: a code that had logged in was good for another action too", func(t *testing.T, s stage) {
+	{"keycloak#13607", "Keycloak: a code used for a login was accepted for another action", func(t *testing.T, s stage) {
 		a, me, app := s.withApp()
 		f, code := s.begin(a), app.Next(t)
 		s.Complete(f, f.Method(t, "TOTP"), code).Is(t, 200, "")
 		out := blackbox.FlowOf(t, s.Ask("POST", "/auth/totp/deactivate", nil, me))
 		s.refusesUsed(out, app, code)
 	}, nil},
-	{"better-auth#10387", "better-auth: a code was good again for each further check of one session",
+	{"better-auth#10387", "better-auth: a code was accepted again for each further check of one session",
 		func(t *testing.T, s stage) {
 			_, me, app := s.withApp()
 			first, second, code := s.start("DURING_VIDEO_KYC", me), s.start("DURING_VIDEO_KYC", me), app.Next(t)
 			s.Complete(first, first.Method(t, "TOTP"), code).Is(t, 200, "")
 			s.refusesUsed(second, app, code)
 		}, nil},
-	{"better-auth#11259", "better-auth: sent many times at one moment, a code opened many sessions",
+	{"better-auth#11259", "better-auth: a code sent many times concurrently opened many sessions",
 		func(t *testing.T, s stage) {
 			a, _, app := s.withApp()
 			flows := []blackbox.Flow{s.begin(a), s.begin(a), s.begin(a), s.begin(a)}
@@ -75,7 +76,7 @@ var replaysOfCodes = []replay{
 				t.Errorf("got %v, want %v", got, want)
 			}
 		}, nil},
-	{"better-auth#10561", "better-auth: two setups at one moment left two authenticators", func(t *testing.T, s stage) {
+	{"better-auth#10561", "better-auth: two concurrent setups left two authenticators", func(t *testing.T, s stage) {
 		a, me := s.known()
 		var flows [2]blackbox.Flow
 		var codes [2]string
@@ -104,11 +105,11 @@ var replaysOfCodes = []replay{
 		f := s.begin(a)
 		s.Complete(f, f.Method(t, "TOTP"), harness.NewAuthenticator(t, secrets[true]).Next(t)).Is(t, 200, "")
 	}, nil},
-	{"CVE-2026-28513", "Pocket ID: a code was refused only if it was of another client and late too",
+	{"CVE-2026-28513", "Pocket ID: a code was refused only if it was both of another client and expired",
 		func(t *testing.T, s stage) {
 			a := s.user()
 			mine, other := s.begin(a), s.begin(a)
-			code := s.Code(t, a, "SMS") // of other; each of its ties is checked by itself
+			code := s.Code(t, a, "SMS") // of other; each of its bindings is checked separately
 			s.Complete(mine, mine.Method(t, "SMS"), code).Is(t, 422, "OTP_INVALID")
 			s.Complete(other, other.Method(t, "MAIL"), code).Is(t, 422, "OTP_INVALID")
 			if got := s.Complete(mine, other.Method(t, "SMS"), code); got.Status < 400 || got.Status > 499 {
@@ -116,13 +117,13 @@ var replaysOfCodes = []replay{
 			}
 			s.Complete(other, other.Method(t, "SMS"), code).Is(t, 200, "")
 		}, nil},
-	{"CVE-2025-46815", "ZITADEL: what an identity provider had answered could be redeemed again",
+	{"CVE-2025-46815", "ZITADEL: the answer of an identity provider could be redeemed again",
 		func(t *testing.T, s stage) {
 			a := s.user()
 			f := s.begin(a)
 			code := s.Code(t, a, "SMS")
 			done := s.Complete(f, f.Method(t, "SMS"), code).Is(t, 200, "")
-			// A repeat is the same session, not a second one.
+			// A repeat returns the same session, not a second one.
 			harness.SameOutcome(t, done, s.Complete(f, f.Method(t, "SMS"), code))
 			me := blackbox.Headers{"x-auth": done.Header.Get("x-auth")}
 			if rows := s.s.Count("session WHERE user_id = $1", a.ID); rows != 1 {
@@ -135,7 +136,7 @@ var replaysOfCodes = []replay{
 				}
 			}
 		}, nil},
-	{"keycloak#46732", "Keycloak: a token that is good once was good for each of many requests at one moment",
+	{"keycloak#46732", "Keycloak: a single-use token was accepted for each of many concurrent requests",
 		func(t *testing.T, s stage) {
 			a := s.user()
 			once, passwords := s.onceFor(a), []string{}

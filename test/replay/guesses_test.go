@@ -9,16 +9,16 @@ import (
 	"castellan/test/harness"
 )
 
-// Guesses that are counted.
+// Guesses are counted.
 var replaysOfGuesses = []replay{
-	{"CVE-2024-32868", "ZITADEL: codes of the second factor could be guessed without end", func(t *testing.T, s stage) {
+	{"CVE-2024-32868", "ZITADEL: second-factor codes could be guessed without limit", func(t *testing.T, s stage) {
 		a := s.user()
 		f := s.begin(a)
 		s.wrong(a, f, "SMS", 5)
 		s.answer(a, f, "SMS").Is(t, 423, "METHOD_LOCKED")
-		s.answer(a, f, "MAIL").Is(t, 200, "") // its owner is not shut out
+		s.answer(a, f, "MAIL").Is(t, 200, "") // its owner is not locked out
 	}, nil},
-	{"CVE-2025-64102", "ZITADEL: a new attempt at the API began with a count of zero", func(t *testing.T, s stage) {
+	{"CVE-2025-64102", "ZITADEL: a new attempt at the API started with a count of zero", func(t *testing.T, s stage) {
 		a := s.user()
 		for range 2 {
 			f := s.begin(a)
@@ -29,7 +29,7 @@ var replaysOfGuesses = []replay{
 		s.answer(a, f, "SMS").Is(t, 429, "RATE_LIMITED")
 		s.Session(s.user())
 	}, nil},
-	{"CVE-2026-56450", "AIL: codes of an authenticator could be guessed without end", func(t *testing.T, s stage) {
+	{"CVE-2026-56450", "AIL: authenticator codes could be guessed without limit", func(t *testing.T, s stage) {
 		a, me := s.known()
 		app := s.app(a, me)
 		f, code := s.begin(a), app.Next(t)
@@ -40,7 +40,7 @@ var replaysOfGuesses = []replay{
 		f = s.begin(a)
 		s.Complete(f, f.Method(t, "TOTP"), code).Is(t, 200, "") // it was not used
 	}, nil},
-	{"CVE-2026-27801", "vaultwarden: the count of wrong codes for a protected action was made and not saved",
+	{"CVE-2026-27801", "vaultwarden: wrong codes for a protected action were counted but not saved",
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			verified := func() int { return s.s.Count("totp WHERE user_id = $1", a.ID) }
@@ -56,7 +56,7 @@ var replaysOfGuesses = []replay{
 				t.Error("the action did not run")
 			}
 		}, nil},
-	{"GHSA-c55g-q6f4-5qxr", "RubyGems: codes were counted per address, and addresses are many",
+	{"GHSA-c55g-q6f4-5qxr", "RubyGems: codes were counted only per address",
 		func(t *testing.T, s stage) {
 			a := s.user()
 			for i := range 4 {
@@ -71,7 +71,7 @@ var replaysOfGuesses = []replay{
 			there.answer(a, f, "SMS").Is(t, 429, "RATE_LIMITED")
 			there.Session(s.user())
 		}, nil},
-	{"keycloak#31726", "Keycloak: guesses at one moment were all judged before one was counted",
+	{"keycloak#31726", "Keycloak: concurrent guesses were all verified before one was counted",
 		func(t *testing.T, s stage) {
 			a := s.user()
 			f := s.begin(a)
@@ -85,7 +85,7 @@ var replaysOfGuesses = []replay{
 			s.Complete(f, sms, code).Is(t, 423, "METHOD_LOCKED")
 			s.answer(a, f, "MAIL").Is(t, 200, "")
 		}, nil},
-	{"CVE-2025-6004", "Vault: a user whose name was written in another case was not locked out",
+	{"CVE-2025-6004", "Vault: a user name in another letter case was not locked out",
 		func(t *testing.T, s stage) {
 			a, other := s.user(), s.user()
 			tries := func(mail, password string) blackbox.Answer {
@@ -101,7 +101,7 @@ var replaysOfGuesses = []replay{
 			s.begin(other)
 			s.at(t).begin(a)
 		}, nil},
-	{"CVE-2025-24806", "Authelia: a user had as many attempts by name, and as many again by mail address",
+	{"CVE-2025-24806", "Authelia: attempts by name and by mail address were counted separately",
 		func(t *testing.T, s stage) {
 			a := s.user()
 			for i := range 10 {
@@ -116,7 +116,7 @@ var replaysOfGuesses = []replay{
 				Is(t, 429, "RATE_LIMITED")
 			s.at(t).begin(a)
 		}, nil},
-	{"CVE-2026-47203", "Authelia: at a second door each spelling of a name had a count of its own",
+	{"CVE-2026-47203", "Authelia: at a second endpoint each spelling of a name had its own count",
 		func(t *testing.T, s stage) {
 			a, other := s.user(), s.user()
 			start := func(country, phone string) blackbox.Answer {
@@ -131,7 +131,7 @@ var replaysOfGuesses = []replay{
 			}
 			start("90", other.Phone).Is(t, 200, "")
 		}, nil},
-	{"CVE-2026-43914", "vaultwarden: beside the login, another endpoint told right from wrong passwords without a count",
+	{"CVE-2026-43914", "vaultwarden: another endpoint verified passwords without counting",
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			change := func(old string) blackbox.Answer {
@@ -145,7 +145,7 @@ var replaysOfGuesses = []replay{
 			change(a.Password).Is(t, 429, "RATE_LIMITED")
 			f := s.begin(a)
 			s.Ask("POST", blackbox.RenewPath, map[string]string{"methodId": f.Method(t, "SMS").ID, "method": "SMS"}, nil).
-				Is(t, 401, "UNAUTHENTICATED") // nobody has a code sent without having proved the password
+				Is(t, 401, "UNAUTHENTICATED") // a code is sent only after the password was proved
 		}, nil},
 	{"GHSA-cq42-vhv7-xr7p", "Keycloak: a stranger could lock any user out", func(t *testing.T, s stage) {
 		a, me := s.known()
@@ -158,8 +158,8 @@ var replaysOfGuesses = []replay{
 			stranger.Login(blackbox.Account{Country: a.Country, Phone: a.Phone, Password: "not-the-password"}).
 				Is(t, 401, "INVALID_CREDENTIALS")
 		}
-		stranger.Login(a).Is(t, 429, "RATE_LIMITED") // there
-		s.Session(a)                                 // not here
+		stranger.Login(a).Is(t, 429, "RATE_LIMITED") // from elsewhere
+		s.Session(a)                                 // not from here
 		s.answer(a, s.start("VERIFY_EMAIL", me), "MAIL").Is(t, 200, "")
 	}, nil},
 }

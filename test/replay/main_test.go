@@ -1,5 +1,5 @@
-// Package replay tests a started service from outside, as package blackbox does:
-// attacks on other services, replayed. docs/replayed.md lists them.
+// Package replay tests a started service from outside, like package blackbox: attacks on other services,
+// replayed. docs/replayed.md lists them.
 package replay
 
 import (

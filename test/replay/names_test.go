@@ -8,9 +8,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Who has an account is told to nobody.
+// No answer reveals which accounts exist.
 var replaysOfNames = []replay{
-	{"CVE-2026-23511", "ZITADEL: the login told names that exist from others", func(t *testing.T, s stage) {
+	{"CVE-2026-23511", "ZITADEL: the login revealed which names exist", func(t *testing.T, s stage) {
 		a, nobody := s.user(), blackbox.NewAccount(90_001)
 		wrong := a
 		wrong.Password, nobody.Password = "not-the-password", "not-the-password"
@@ -20,7 +20,7 @@ var replaysOfNames = []replay{
 		}
 		s.begin(a)
 	}, nil},
-	{"CVE-2024-41952", "ZITADEL: told to hide which names exist, it showed it one step later",
+	{"CVE-2024-41952", "ZITADEL: with hiding of names enabled, a later step still revealed which names exist",
 		func(t *testing.T, s stage) {
 			a, nobody := s.user(), blackbox.NewAccount(90_002)
 			known, unknown := s.reset(a), s.reset(nobody)
@@ -35,10 +35,10 @@ var replaysOfNames = []replay{
 				}
 			}
 			if len(s.Letters(t, nobody.Number())) != 0 || s.Code(t, a, "SMS") == "" {
-				t.Error("letters to nobody, or none to the account")
+				t.Error("letters to the unknown phone, or none to the account")
 			}
 		}, nil},
-	{"CVE-2026-4633", "Keycloak: a later step of the login had another error for names that do not exist",
+	{"CVE-2026-4633", "Keycloak: a later step of the login had a different error for names that do not exist",
 		func(t *testing.T, s stage) {
 			a, nobody := s.user(), blackbox.NewAccount(90_003)
 			known, unknown := s.reset(a), s.reset(nobody)
@@ -77,7 +77,7 @@ var replaysOfNames = []replay{
 		}
 		s.at(t).begin(a)
 	}, nil},
-	{"CVE-2020-35177", "Vault: the text of an error told why a name was refused", func(t *testing.T, s stage) {
+	{"CVE-2020-35177", "Vault: the text of an error revealed why a name was refused", func(t *testing.T, s stage) {
 		a, nobody := s.user(), blackbox.NewAccount(90_005)
 		nobody.Password = a.Password
 		s.begin(a)
@@ -87,7 +87,7 @@ var replaysOfNames = []replay{
 			t.Errorf("closed: %s, unknown: %s", closed, unknown)
 		}
 	}, nil},
-	{"CVE-2025-64101", "ZITADEL: the host that the client named stood in the mail of a password reset",
+	{"CVE-2025-64101", "ZITADEL: the mail of a password reset contained a host chosen by the client",
 		func(t *testing.T, s stage) {
 			a := s.user()
 			const evil = "evil.example.test"
@@ -106,7 +106,7 @@ var replaysOfNames = []replay{
 				t.Errorf("%d letters", len(letters))
 			}
 		}, nil},
-	{"GHSA-3529-5m8x-rpv3", "supabase/auth: links began with the host and the scheme that the client named",
+	{"GHSA-3529-5m8x-rpv3", "supabase/auth: links used the host and the scheme chosen by the client",
 		func(t *testing.T, s stage) {
 			const evil = "evil.example.test"
 			h := blackbox.Headers{"x-auth": s.boss["x-auth"], "Host": evil, "X-Forwarded-Host": evil,

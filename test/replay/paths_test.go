@@ -9,7 +9,7 @@ import (
 	"castellan/test/harness"
 )
 
-// unserved fails the test when a target of a banned place is answered as if no rule spoke.
+// unserved fails the test if a target gets past the rule that blocks the place.
 func unserved(t *testing.T, p harness.Place, targets []string, headers ...string) {
 	t.Helper()
 	for _, target := range targets {
@@ -21,7 +21,7 @@ func unserved(t *testing.T, p harness.Place, targets []string, headers ...string
 
 // Paths with two readings.
 var replaysOfPaths = []replay{
-	{"CVE-2021-32637", "Authelia: a path that could not be read passed the check of its rule",
+	{"CVE-2021-32637", "Authelia: an unparsable path passed the check of its rule",
 		func(t *testing.T, s stage) {
 			unserved(t, s.banned(), []string{harness.KeysPath + "%", harness.KeysPath + "%2", harness.KeysPath + "%zz",
 				"/.well-known/%6awks.json",
@@ -30,7 +30,7 @@ var replaysOfPaths = []replay{
 				t.Errorf("the path itself, from elsewhere: %s", got)
 			}
 		}, nil},
-	{"CVE-2026-48794", "Authelia: a host with a capital letter passed by the rule for it", func(t *testing.T, s stage) {
+	{"CVE-2026-48794", "Authelia: a host with a capital letter bypassed its rule", func(t *testing.T, s stage) {
 		p := s.banned()
 		for _, host := range []string{"LOCALHOST", "LocalHost", "localhost.", "other.test", "LOCALHOST:80"} {
 			p.Ask("GET", harness.KeysPath, nil, blackbox.Headers{"Host": host}).Is(t, 403, "ACCESS_DENIED")
@@ -38,19 +38,19 @@ var replaysOfPaths = []replay{
 		}
 		unserved(t, p, []string{"http://LOCALHOST" + harness.KeysPath, "HTTP://localhost" + harness.KeysPath})
 	}, nil},
-	{"CVE-2026-15573", "Keycloak: a slash at the end, or ;x=1, made a path that no rule knew",
+	{"CVE-2026-15573", "Keycloak: a trailing slash, or ;x=1, bypassed the rules of a path",
 		func(t *testing.T, s stage) {
 			targets := []string{harness.KeysPath + "/", harness.KeysPath + "//", harness.KeysPath + ";x=1", harness.KeysPath +
 				";", harness.KeysPath + "/.",
 				harness.KeysPath + "/./",
 				harness.KeysPath + "/;", strings.ToUpper(harness.KeysPath)}
 			unserved(t, s.banned(), targets)
-			unserved(t, s.Place, targets) // nor is it served to anybody else
+			unserved(t, s.Place, targets) // nor is it served to other clients
 			if got := s.RawStatus(harness.KeysPath); got != "200" {
 				t.Errorf("the path itself: %s", got)
 			}
 		}, nil},
-	{"CVE-2026-0976", "Keycloak: a parameter within a path hid from the proxy what it led to",
+	{"CVE-2026-0976", "Keycloak: a parameter within a path hid its target from the proxy",
 		func(t *testing.T, s stage) {
 			token := "x-auth: " + s.boss["x-auth"]
 			unserved(t, s.Place, []string{"/admin;x/system/waf/rules", "/admin;x=1/system/waf/rules", "/admin/system;/waf/rules",
@@ -60,7 +60,7 @@ var replaysOfPaths = []replay{
 				t.Errorf("the path itself: %s", got)
 			}
 		}, nil},
-	{"CVE-2025-29914", "Coraza: of a path that begins with // the first part was taken for a host",
+	{"CVE-2025-29914", "Coraza: the first part of a path beginning with // was parsed as a host",
 		func(t *testing.T, s stage) {
 			unserved(t, s.banned(), []string{"//localhost" + harness.KeysPath, "//x" + harness.KeysPath, "/" + harness.KeysPath,
 				"///x/../" + harness.KeysPath,
@@ -78,7 +78,7 @@ var replaysOfPaths = []replay{
 			s.Ask("GET", harness.KeysPath+query, nil, nil).Is(t, 200, "")
 		}
 	}, nil},
-	{"CVE-2026-41059", "oauth2-proxy: a # with a public path behind it made any path public", func(t *testing.T, s stage) {
+	{"CVE-2026-41059", "oauth2-proxy: a # followed by a public path made any path public", func(t *testing.T, s stage) {
 		unserved(t, s.banned(), []string{harness.KeysPath + "#/health/live", harness.KeysPath + "%23/health/live",
 			harness.KeysPath + "#",
 			"/health/live#" + harness.KeysPath})
@@ -91,7 +91,7 @@ var replaysOfPaths = []replay{
 			t.Errorf("the path itself, from elsewhere: %s", got)
 		}
 	}, nil},
-	{"GO-2026-4762", "gRPC: a path without its first slash was served and met no rule", func(t *testing.T, s stage) {
+	{"GO-2026-4762", "gRPC: a path without its leading slash was served without a rule", func(t *testing.T, s stage) {
 		unserved(t, s.banned(), []string{harness.KeysPath[1:], "*" + harness.KeysPath, "." + harness.KeysPath, "x" +
 			harness.KeysPath, "*"})
 		if got := s.RawStatus(harness.RulesPath[1:], "x-auth: "+s.boss["x-auth"]); got != "400" {
@@ -101,7 +101,7 @@ var replaysOfPaths = []replay{
 			t.Errorf("the path itself: %s", got)
 		}
 	}, nil},
-	{"GO-2026-4950", "fasthttp: a path that was encoded twice led out of the folder of files",
+	{"GO-2026-4950", "fasthttp: a doubly encoded path escaped the folder of files",
 		func(t *testing.T, s stage) {
 			for _, folder := range []string{"/static/", "/cdn/", "/cdn/upload/", "/flags/"} {
 				for _, up := range []string{"../", "..%2f", "%2e%2e/", "..%252f", "%252e%252e%252f", "..%5c", "..\\", "....//"} {
@@ -118,7 +118,7 @@ var replaysOfPaths = []replay{
 				}
 			}
 		}, nil},
-	{"CVE-2026-25882", "Fiber: a path of more parameters than a fixed list holds ended the process",
+	{"CVE-2026-25882", "Fiber: a path with more parameters than a fixed list crashed the process",
 		func(t *testing.T, s stage) {
 			for _, parts := range []int{31, 64, 300} {
 				path := "/cdn" + strings.Repeat("/a", parts)
@@ -131,7 +131,7 @@ var replaysOfPaths = []replay{
 			}
 			s.alive()
 		}, nil},
-	{"CVE-2026-42554", "Fiber: what a client sent came back as HTML where the client asked for HTML",
+	{"CVE-2026-42554", "Fiber: input of a client was returned as HTML if the client requested HTML",
 		func(t *testing.T, s stage) {
 			const script = "<script>alert(1)</script>"
 			for _, accept := range []string{"text/html", "text/html;q=1, */*;q=0.1", "application/xml", "text/xhtml"} {

@@ -36,9 +36,9 @@ func (st stage) untrusted(target string, headers ...string) string {
 	return strings.Fields(string(got) + " none none")[1]
 }
 
-// Headers that say where a request comes from.
+// Headers that give the origin of a request.
 var replaysOfProxies = []replay{
-	{"CVE-2023-41338", "Fiber: a header made a client of anywhere one of this machine", func(t *testing.T, s stage) {
+	{"CVE-2023-41338", "Fiber: a header made any client appear local", func(t *testing.T, s stage) {
 		for _, h := range []blackbox.Headers{{"X-Forwarded-For": s.IP}, {"X-Forwarded-For": "127.0.0.1, " + s.IP},
 			{"X-Forwarded-For": s.IP + ", 127.0.0.1"}, {"X-Forwarded-For": "::1, " + s.IP}, {"Forwarded": "for=" + s.IP}} {
 			for _, path := range []string{"/dev/outbox", "/dev/outbox/page", "/dev/service", "/"} {
@@ -48,18 +48,18 @@ var replaysOfProxies = []replay{
 		s.Do(t, "GET", "/dev/outbox", nil, nil).Is(t, 200, "")
 		s.Do(t, "GET", "/dev/outbox", nil, blackbox.Headers{"X-Forwarded-For": "127.0.0.1"}).Is(t, 200, "")
 	}, nil},
-	{"CVE-2026-45045", "Fiber: X-Real-IP was believed whoever sent it", func(t *testing.T, s stage) {
+	{"CVE-2026-45045", "Fiber: X-Real-IP was trusted from any sender", func(t *testing.T, s stage) {
 		p := s.banned()
 		for _, name := range []string{"X-Real-IP", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "X-Cluster-Client-IP",
 			"Fastly-Client-IP", "Forwarded"} {
 			p.Ask("GET", harness.KeysPath, nil, blackbox.Headers{name: s.IP}).Is(t, 403, "ACCESS_DENIED")
 			s.Ask("GET", harness.KeysPath, nil, blackbox.Headers{name: p.IP}).Is(t, 200, "")
 		}
-		// And where nobody is trusted, the header that is believed elsewhere is not.
+		// Without a trusted proxy, the usual header is ignored.
 		harness.Rule(t, s.Node, s.boss, "peer", "blacklist",
 			map[string]any{"targetEntities": []string{"127.0.0.2"}, "targetResources": []string{"GET " + harness.KeysPath}})
 		if got := s.untrusted(harness.KeysPath, "X-Forwarded-For: "+s.IP); got != "403" {
-			t.Errorf("a peer that says it is somebody else: %s", got)
+			t.Errorf("a peer with a foreign address: %s", got)
 		}
 		if got := s.untrusted("/health/live", "X-Forwarded-For: "+p.IP); got != "200" {
 			t.Errorf("another path: %s", got)
@@ -82,7 +82,7 @@ var replaysOfProxies = []replay{
 				t.Errorf("the header itself: %s", got)
 			}
 		}, nil},
-	{"CVE-2026-40575", "oauth2-proxy: X-Forwarded-Uri named the path that was checked, not the one that ran",
+	{"CVE-2026-40575", "oauth2-proxy: the path in X-Forwarded-Uri was checked instead of the executed one",
 		func(t *testing.T, s stage) {
 			p := s.banned()
 			for _, name := range []string{"X-Forwarded-Uri", "X-Original-Url", "X-Rewrite-Url", "X-Forwarded-Path",

@@ -13,7 +13,7 @@ import (
 
 // Approvals on a device.
 var replaysOfPushes = []replay{
-	{"CVE-2026-9798", "Keycloak: who was locked out could still log in by approving on a device",
+	{"CVE-2026-9798", "Keycloak: a locked user could still log in by approving on a device",
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			p := s.phone(a, me)
@@ -31,7 +31,7 @@ var replaysOfPushes = []replay{
 			}
 			s.Login(a).Is(t, 401, "INVALID_CREDENTIALS")
 		}, nil},
-	{"CVE-2026-16103", "Keycloak: an approval of before the lock was redeemed after it", func(t *testing.T, s stage) {
+	{"CVE-2026-16103", "Keycloak: an approval from before the lock was redeemed after it", func(t *testing.T, s stage) {
 		a, me := s.known()
 		p := s.phone(a, me)
 		f, other := s.begin(a), s.begin(a)
@@ -45,7 +45,7 @@ var replaysOfPushes = []replay{
 		}
 		s.ended(blackbox.Headers{"x-auth": x})
 	}, nil},
-	{"AA23-320A", "Push bombing: approvals were asked for until their owner gave in", func(t *testing.T, s stage) {
+	{"AA23-320A", "Push bombing: approvals were requested until their owner gave in", func(t *testing.T, s stage) {
 		a, me := s.known()
 		p := s.phone(a, me)
 		flows := []blackbox.Flow{s.begin(a), s.begin(a), s.begin(a)}
@@ -65,9 +65,9 @@ var replaysOfPushes = []replay{
 		if harness.Offered(f) {
 			t.Error("a push is offered after three denials")
 		}
-		s.answer(a, f, "SMS").Is(t, 200, "") // there is another way in
+		s.answer(a, f, "SMS").Is(t, 200, "") // another method remains
 	}, nil},
-	{"AA22-074A", "Duo: with no more than the password of a sleeping account a device was enrolled for it",
+	{"AA22-074A", "Duo: the password alone was enough to enrol a device for a dormant account",
 		func(t *testing.T, s stage) {
 			a := s.user()
 			f := s.begin(a)
@@ -77,7 +77,7 @@ var replaysOfPushes = []replay{
 			p.Register(t, f.PAuth, "").Is(t, 401, "UNAUTHENTICATED")
 			p.Register(t, "", "").Is(t, 401, "UNAUTHENTICATED")
 			me := s.Session(a)
-			blackbox.FlowOf(t, p.Register(t, me["x-auth"], "")) // and a session alone makes no device either
+			blackbox.FlowOf(t, p.Register(t, me["x-auth"], "")) // and a session alone cannot add a device either
 			if f := s.begin(a); harness.Offered(f) || s.s.Count("device WHERE user_id = $1", a.ID) != 0 {
 				t.Error("a device without its challenge")
 			}
@@ -86,7 +86,7 @@ var replaysOfPushes = []replay{
 				t.Error("no push for a device that was enrolled")
 			}
 		}, nil},
-	{"CVE-2024-5798", "Vault: a JWT for another audience was taken", func(t *testing.T, s stage) {
+	{"CVE-2024-5798", "Vault: a JWT for another audience was accepted", func(t *testing.T, s stage) {
 		a, me := s.known()
 		p := s.phone(a, me)
 		f := s.begin(a)
@@ -95,11 +95,11 @@ var replaysOfPushes = []replay{
 		}
 		p.Answer(t, f, "APPROVED").Is(t, 200, "")
 	}, nil},
-	{"GHSA-wxg7-w2v3-w38g", "ZITADEL: a JWT that did not say when it was made was fresh for ever",
+	{"GHSA-wxg7-w2v3-w38g", "ZITADEL: a JWT without an issue time never expired",
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			p := harness.Enroll(t, s.Node, a, me["x-auth"], device.EdDSA, "")
-			path := harness.OngoingPath + "?deviceId=" + p.ID // an answer is bound to its challenge, a list to its time alone
+			path := harness.OngoingPath + "?deviceId=" + p.ID // a list is bound to its time only
 			for _, iat := range []string{"", `,"iat":null`, `,"iat":"now"`, `,"iat":0`, `,"iat":1e400`, `,"iat":99999999999`} {
 				h := p.Undated(t, p.Sign(t, "GET", path, nil, device.Claims{}), iat)
 				s.Ask("GET", path, nil, h).Is(t, 401, "DEVICE_SIGNATURE_INVALID")

@@ -12,7 +12,7 @@ import (
 
 // Records and lists.
 var replaysOfRecords = []replay{
-	{"CVE-2026-33503", "Kratos: a forged page token went into ORDER BY", func(t *testing.T, s stage) {
+	{"CVE-2026-33503", "Kratos: a forged page token was inserted into ORDER BY", func(t *testing.T, s stage) {
 		users := s.s.Count("users")
 		for _, odd := range []string{"'", "' OR 1=1 --", "1); DROP TABLE users; --", "id DESC; SELECT pg_sleep(9)",
 			"-1", "0x1",
@@ -38,7 +38,7 @@ var replaysOfRecords = []replay{
 		}
 		s.Ask("GET", u.Path+"?"+u.RawQuery, nil, s.boss).Is(t, 200, "") // a genuine one
 	}, nil},
-	{"CVE-2024-44906", "bun: a negative number behind a minus became a comment in the statement",
+	{"CVE-2024-44906", "bun: a negative number after a minus became a comment in the statement",
 		func(t *testing.T, s stage) {
 			for i, text := range []string{"x'); DELETE FROM users;--", `\'; --`, "-1", "$1 ? ?0 :name %s",
 				"/* */ -- \n;", "'||'"} {
@@ -71,7 +71,7 @@ var replaysOfRecords = []replay{
 			}
 			s.alive()
 		}, nil},
-	{"CVE-2025-54801", "Fiber: a large number in the name of a field set aside as much memory",
+	{"CVE-2025-54801", "Fiber: a large number in the name of a field allocated as much memory",
 		func(t *testing.T, s stage) {
 			before := s.PeakMemory()
 			for _, n := range []string{"99999999", "999999999", "2147483647"} {

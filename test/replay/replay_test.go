@@ -14,16 +14,17 @@ import (
 	"castellan/test/harness"
 )
 
-// replay is a published vulnerability of others, tried here: its number, what it was, and the attack with the
-// safe outcome. Each shows also that the right request passes, so that refusing everything is no way out.
+// replay is a published vulnerability of another product, tried here: its number, its description, and the
+// attack with the safe outcome. Each also shows that the legitimate request passes, so that refusing every
+// request fails the test.
 type replay struct {
 	id  string
 	was string
 	run func(t *testing.T, s stage)
-	own []string // settings of a service of its own; nil: the one of all
+	own []string // settings of a service of its own; nil: the shared one
 }
 
-// replays are all of them; docs/replayed.md has the same list in words.
+// replays returns all of them; docs/replayed.md describes the same list.
 func replays() []replay {
 	var all []replay
 	for _, some := range [][]replay{
@@ -35,12 +36,12 @@ func replays() []replay {
 	return all
 }
 
-// stage is where an attack is played: a service, an address of its own and an administrator's session.
+// stage is the place of an attack: a service, an address of its own and an administrator's session.
 type stage struct {
 	harness.Place
 	s     *blackbox.Site
 	boss  blackbox.Headers
-	model blackbox.Account // the account that others are copies of
+	model blackbox.Account // other accounts are copies of this one
 	shape []string         // its columns
 	last  *atomic.Int64
 }
@@ -56,7 +57,7 @@ func newStage(t *testing.T, kind string, settings ...string) stage {
 		shape: s.Columns("users"), last: &atomic.Int64{}}
 }
 
-// at is the stage for a test, seen from an address that nobody else has.
+// at returns the stage for a test, from an address of its own.
 func (st stage) at(t *testing.T) stage {
 	n := st.last.Add(1)
 	st.s = st.s.For(t)
@@ -64,7 +65,7 @@ func (st stage) at(t *testing.T) stage {
 	return st
 }
 
-// user is a new account, with the password of the model.
+// user returns a new account, with the password of the model.
 func (st stage) user() blackbox.Account {
 	st.T.Helper()
 	n := int(st.last.Add(1))
@@ -87,7 +88,7 @@ func (st stage) user() blackbox.Account {
 	return a
 }
 
-// known is a new account with a session.
+// known returns a new account with a session.
 func (st stage) known() (blackbox.Account, blackbox.Headers) {
 	st.T.Helper()
 	a := st.user()
@@ -100,7 +101,7 @@ func (st stage) begin(a blackbox.Account) blackbox.Flow {
 	return blackbox.FlowOf(st.T, st.Login(a))
 }
 
-// start starts an action that has no endpoint of its own.
+// start starts an action without an endpoint of its own.
 func (st stage) start(action string, me blackbox.Headers) blackbox.Flow {
 	st.T.Helper()
 	return blackbox.FlowOf(st.T, st.Ask("POST", harness.StartPath, map[string]string{"actionCode": action}, me))
@@ -127,13 +128,13 @@ func (st stage) wrong(a blackbox.Account, f blackbox.Flow, method string, n int)
 	}
 }
 
-// update sets the password with what a reset gave.
+// update sets the password with the token of a reset.
 func (st stage) update(password string, h blackbox.Headers) blackbox.Answer {
 	st.T.Helper()
 	return st.Ask("POST", "/auth/password/update", map[string]string{"password": password, "passwordVerify": password}, h)
 }
 
-// onceFor is the ot-auth of a completed reset.
+// onceFor returns the ot-auth of a completed reset.
 func (st stage) onceFor(a blackbox.Account) blackbox.Headers {
 	st.T.Helper()
 	f := st.reset(a)
@@ -148,7 +149,7 @@ func (st stage) standing(a blackbox.Account, status string) {
 		map[string]string{"userId": a.ID, "status": status, "description": "replayed"}, st.boss).Is(st.T, 200, "")
 }
 
-// open fails the test unless the session is open, or, with ended, that it has ended.
+// open fails the test unless the session is open; ended fails it unless the session has ended.
 func (st stage) open(me blackbox.Headers) { st.T.Helper(); st.sessions(me).Is(st.T, 200, "") }
 func (st stage) ended(me blackbox.Headers) {
 	st.T.Helper()
@@ -172,35 +173,35 @@ func (st stage) app(a blackbox.Account, me blackbox.Headers) *harness.Authentica
 	return harness.Enrolled(st.T, st.Node, a, me)
 }
 
-// withApp is an account that is logged in and has an authenticator.
+// withApp returns an account that is logged in and has an authenticator.
 func (st stage) withApp() (blackbox.Account, blackbox.Headers, *harness.Authenticator) {
 	st.T.Helper()
 	a, me := st.known()
 	return a, me, st.app(a, me)
 }
 
-// refusesUsed fails the test unless a challenge refuses a code that was used, and takes the next.
+// refusesUsed fails the test unless a challenge refuses a used code, and accepts the next.
 func (st stage) refusesUsed(f blackbox.Flow, app *harness.Authenticator, used string) {
 	st.T.Helper()
 	st.Complete(f, f.Method(st.T, "TOTP"), used).Is(st.T, 422, "OTP_INVALID")
 	st.Complete(f, f.Method(st.T, "TOTP"), app.Next(st.T)).Is(st.T, 200, "")
 }
 
-// alive fails the test unless the service answers as ever.
+// alive fails the test unless the service answers as usual.
 func (st stage) alive() { st.T.Helper(); st.Ask("GET", harness.KeysPath, nil, nil).Is(st.T, 200, "") }
 
-// banned keeps one address from one public path, and returns a place there.
+// banned blocks one address from one public path, and returns a place there.
 func (st stage) banned() harness.Place {
 	st.T.Helper()
 	other := st.at(st.T)
 	harness.Rule(st.T, st.Node, st.boss, "replay "+other.IP, "blacklist",
 		map[string]any{"targetEntities": []string{other.IP}, "targetResources": []string{"GET " + harness.KeysPath}})
 	other.Ask("GET", harness.KeysPath, nil, nil).Is(st.T, 403, "ACCESS_DENIED")
-	st.alive() // from where no rule speaks
+	st.alive() // from an address without a rule
 	return other.Place
 }
 
-// What others suffered does not happen here: every attack on both databases.
+// Published attacks on other products have no effect here, on both databases.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	stages := map[string]stage{}
@@ -225,7 +226,7 @@ func TestReplay(t *testing.T) {
 
 var replayRow = regexp.MustCompile("(?m)^\\| ([^ |]+) \\| ([^|]+) \\| `TestReplay/([^`|]+)` \\|$")
 
-// The document and the tests have the same entries in the same words, none twice.
+// The document and the tests have the same entries in the same words, without duplicates.
 func TestReplaysAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "replayed.md"))
@@ -235,7 +236,7 @@ func TestReplaysAreDocumented(t *testing.T) {
 	listed := map[string]string{}
 	for _, row := range replayRow.FindAllStringSubmatch(string(text), -1) {
 		if listed[row[1]] != "" || row[1] != row[3] {
-			t.Errorf("a row of %s stands twice or names the test %s", row[1], row[3])
+			t.Errorf("a row of %s exists twice or names the test %s", row[1], row[3])
 		}
 		listed[row[1]] = row[2]
 	}

@@ -9,9 +9,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Sessions that begin and end.
+// Sessions start and end.
 var replaysOfSessions = []replay{
-	{"CVE-2024-28197", "ZITADEL: a session that an attacker had begun became the session of the victim",
+	{"CVE-2024-28197", "ZITADEL: a session started by an attacker became the session of the victim",
 		func(t *testing.T, s stage) {
 			attacker, theirs := s.known()
 			a := s.user()
@@ -26,11 +26,11 @@ var replaysOfSessions = []replay{
 				t.Errorf("the session %v of %v", got["sid"], got["sub"])
 			}
 			if rows := s.s.Count("session WHERE id = $1 AND user_id = $2", sid, attacker.ID); rows != 1 {
-				t.Errorf("the attacker's session is somebody else's: %d", rows)
+				t.Errorf("the attacker's session is another user's: %d", rows)
 			}
 			s.sessions(blackbox.Headers{"Cookie": "x-auth=" + done.Header.Get("x-auth")}).Is(t, 401, "UNAUTHENTICATED")
 		}, nil},
-	{"CVE-2024-38513", "Fiber: a session had the id that the client sent, known to whoever chose it",
+	{"CVE-2024-38513", "Fiber: a session used the id that the client sent",
 		func(t *testing.T, s stage) {
 			a := s.user()
 			const chosen = "01JCHOSEN00000000000000000"
@@ -44,7 +44,7 @@ var replaysOfSessions = []replay{
 			}
 			s.open(blackbox.Headers{"x-auth": x})
 		}, nil},
-	{"CVE-2026-9802", "Keycloak: a token that had been revoked was good again after a restart",
+	{"CVE-2026-9802", "Keycloak: a revoked token was accepted again after a restart",
 		func(t *testing.T, s stage) {
 			a, gone := s.known()
 			stays := s.Session(a)
@@ -58,14 +58,14 @@ var replaysOfSessions = []replay{
 			s.open(stays)
 			s.Complete(f, f.Method(t, "SMS"), code).Is(t, 423, "METHOD_LOCKED")
 		}, []string{}},
-	{"CVE-2025-64708", "authentik: what had expired was good until a clean-up came by", func(t *testing.T, s stage) {
+	{"CVE-2025-64708", "authentik: expired tokens were accepted until a clean-up", func(t *testing.T, s stage) {
 		a := s.user()
 		me := s.Session(a)
 		once := s.onceFor(a)
 		harness.Tune(t, s.Node, s.boss, "SMS", 1_000, 0)
 		f := s.begin(a)
 		rows := s.s.Count("challenge WHERE id = $1", f.ChallengeID) + s.s.Count("session WHERE user_id = $1", a.ID)
-		time.Sleep(1100 * time.Millisecond) // the time of the service is that of the machine
+		time.Sleep(1100 * time.Millisecond) // the service uses the clock of the machine
 		s.answer(a, f, "SMS").Is(t, 410, "METHOD_EXPIRED")
 		s.answer(a, f, "MAIL").Is(t, 200, "")
 		expired := func(what, want string, ask func() blackbox.Answer) {
@@ -77,18 +77,19 @@ var replaysOfSessions = []replay{
 			t.Error("the rows are gone: this shows nothing")
 		}
 	}, []string{"TOKENS_X_AUTH_TTL=6s", "TOKENS_OT_AUTH_TTL=6s"}},
-	{"CVE-2023-47798", "Liferay: the sessions of an account lived on after it was locked", func(t *testing.T, s stage) {
-		a, me := s.known()
-		second := s.Session(a)
-		s.open(me)
-		s.standing(a, "passive")
-		s.ended(me)
-		s.ended(second)
-		s.standing(a, "active")
-		s.ended(me) // and do not come back
-		s.Session(a)
-	}, nil},
-	{"CVE-2025-53942", "authentik: who was deactivated could log in by another way", func(t *testing.T, s stage) {
+	{"CVE-2023-47798", "Liferay: the sessions of an account stayed valid after it was locked",
+		func(t *testing.T, s stage) {
+			a, me := s.known()
+			second := s.Session(a)
+			s.open(me)
+			s.standing(a, "passive")
+			s.ended(me)
+			s.ended(second)
+			s.standing(a, "active")
+			s.ended(me) // and do not return
+			s.Session(a)
+		}, nil},
+	{"CVE-2025-53942", "authentik: a deactivated user could log in by another method", func(t *testing.T, s stage) {
 		a, me := s.known()
 		p, once := s.phone(a, me), s.onceFor(a)
 		f, g := s.begin(a), s.reset(a)
@@ -103,7 +104,7 @@ var replaysOfSessions = []replay{
 			t.Errorf("a reset of before: %s", got)
 		}
 		letters := len(s.Letters(t, a.Number()))
-		s.reset(a) // says nothing, sends nothing
+		s.reset(a) // gets the usual answer, sends nothing
 		if n := len(s.Letters(t, a.Number())); n != letters {
 			t.Errorf("%d letters to an account that is closed", n-letters)
 		}
@@ -120,7 +121,7 @@ var replaysOfSessions = []replay{
 		a.Password = "a-new-lantern"
 		s.Session(a)
 	}, nil},
-	{"CVE-2024-46999", "ZITADEL: a right that was taken away stood in tokens that were made afterwards",
+	{"CVE-2024-46999", "ZITADEL: a revoked permission was in tokens issued afterwards",
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			membership := map[string]string{"userId": a.ID, "roleCode": "admin"}
@@ -132,7 +133,7 @@ var replaysOfSessions = []replay{
 			s.Ask("GET", harness.RulesPath, nil, s.Session(a)).Is(t, 403, "FORBIDDEN")
 			s.open(me)
 		}, nil},
-	{"CVE-2024-47000", "ZITADEL: the keys of a service account that was deactivated stayed good",
+	{"CVE-2024-47000", "ZITADEL: the keys of a deactivated service account stayed valid",
 		func(t *testing.T, s stage) {
 			key := func(args ...string) string {
 				got := s.s.Command("", append([]string{"cron-key"}, args...)...)
@@ -145,11 +146,11 @@ var replaysOfSessions = []replay{
 			bad := s.Ask("GET", job, nil, blackbox.Headers{"cron-auth": "replay.x"}).Is(t, 401, "UNAUTHENTICATED")
 			h := blackbox.Headers{"cron-auth": key("add", "replay")}
 			knows := func() bool { return s.Ask("GET", job, nil, h).Status != bad.Status }
-			blackbox.Until(t, harness.Within(5), "the key known", knows)
+			blackbox.Until(t, harness.Within(5), "the key is accepted", knows)
 			key("remove", "replay")
-			blackbox.Until(t, harness.Within(5), "the key refused", func() bool { return !knows() })
+			blackbox.Until(t, harness.Within(5), "the key is refused", func() bool { return !knows() })
 		}, nil},
-	{"CVE-2024-45042", "Kratos: settings that ask for the second factor were changed by a session without it",
+	{"CVE-2024-45042", "Kratos: a session without a second factor changed settings that require one",
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			app := s.app(a, me)
@@ -170,7 +171,7 @@ var replaysOfSessions = []replay{
 				t.Error("the authenticator stayed")
 			}
 		}, nil},
-	{"CVE-2026-44460", "FileRise: with the password alone, the setup told the secret of the authenticator there was",
+	{"CVE-2026-44460", "FileRise: with the password alone, the setup revealed the secret of the existing authenticator",
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			s.app(a, me)

@@ -12,7 +12,7 @@ import (
 	"castellan/test/harness"
 )
 
-// packed is a text as gzip.
+// packed compresses a text with gzip.
 func packed(t *testing.T, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -26,7 +26,7 @@ func packed(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// announced is the HTML of an announcement as everybody reads it.
+// announced publishes an announcement and returns its HTML as readers get it.
 func (st stage) announced(title, html string) string {
 	st.T.Helper()
 	var kept struct {
@@ -49,7 +49,7 @@ func (st stage) announced(title, html string) string {
 	return ""
 }
 
-// harmless fails the test when the HTML holds what runs, or not what was harmless in it.
+// harmless fails the test if the HTML contains active content, or lacks the harmless parts.
 func harmless(t *testing.T, html string, keeps ...string) {
 	t.Helper()
 	for _, bad := range []string{"<script", "<style", "<select", "<svg", "<iframe", "onerror", "onload",
@@ -67,7 +67,7 @@ func harmless(t *testing.T, html string, keeps ...string) {
 
 // HTML and pictures.
 var replaysOfTexts = []replay{
-	{"CVE-2021-29272", "bluemonday: an element written with letters that become ASCII in lower case passed",
+	{"CVE-2021-29272", "bluemonday: an element spelled with letters that become ASCII in lower case passed",
 		func(t *testing.T, s stage) {
 			for _, name := range []string{"\u017fcript", "scr\u0130pt", "scr\u0131pt", "SCR\u0130PT", "\uff53cript"} {
 				harmless(t, s.announced("Letters", "<p>Hi <b>you</b></p><"+name+">alert(1)</"+name+">"), "<b>you</b>")
@@ -77,7 +77,7 @@ var replaysOfTexts = []replay{
 				}
 			}
 		}, nil},
-	{"CVE-2021-42576", "bluemonday: a style within a select, and its like, let a script through",
+	{"CVE-2021-42576", "bluemonday: a style within a select, and similar nestings, allowed a script",
 		func(t *testing.T, s stage) {
 			for _, html := range []string{"<select><option><style><script>alert(1)</script></style></option></select>",
 				"<math><style><img src=x onerror=alert(1)></style></math>",
@@ -111,9 +111,9 @@ var replaysOfTexts = []replay{
 	}, nil},
 }
 
-// Bodies that cost more than they are worth.
+// Bodies that cost more to read than to send.
 var replaysOfBodies = []replay{
-	{"CVE-2025-6203", "Vault: a small body of JSON in JSON took all the time and memory", func(t *testing.T, s stage) {
+	{"CVE-2025-6203", "Vault: a small body of nested JSON exhausted time and memory", func(t *testing.T, s stage) {
 		good := `{"email":"a@b.test","password":"x"`
 		before := s.PeakMemory()
 		for _, odd := range []string{strings.Repeat("[", 7000) + strings.Repeat("]", 7000), strings.Repeat(`{"a":`,
@@ -127,7 +127,7 @@ var replaysOfBodies = []replay{
 		s.Ask("POST", "/auth/login", good+`,"x":`+strings.Repeat("[", 20)+strings.Repeat("]", 20)+`}`, nil).
 			Is(t, 401, "INVALID_CREDENTIALS")
 	}, nil},
-	{"CVE-2025-12044", "Vault: JSON was read whole before anybody asked whether its sender may come",
+	{"CVE-2025-12044", "Vault: JSON was read completely before the sender was authorised",
 		func(t *testing.T, s stage) {
 			wide := `{"a":"` + strings.Repeat("x", 60<<10) + `"}`
 			p := s.at(t)
@@ -140,7 +140,7 @@ var replaysOfBodies = []replay{
 			s.Ask("POST", "/admin/cdn/upload", "{", nil).Is(t, 401, "UNAUTHENTICATED")
 			s.Ask("POST", "/auth/login", "{", nil).Is(t, 400, "INVALID_FIELD")
 		}, nil},
-	{"CVE-2023-6337", "Vault: requests of any size were taken into memory", func(t *testing.T, s stage) {
+	{"CVE-2023-6337", "Vault: requests of any size were read into memory", func(t *testing.T, s stage) {
 		for length, want := range map[string]string{"16385": "413", "1099511627776": "413", "9223372036854775807": "413",
 			"99999999999999999999": "400", "-1": "400"} {
 			got := s.Raw(t, "POST /auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "+
@@ -150,14 +150,14 @@ var replaysOfBodies = []replay{
 			}
 		}
 		got := s.Raw(t, "POST /document/upload-document HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
-			"Content-Length: 8000000\r\n\r\n"+strings.Repeat(" ", 128<<10)) // the rest has not come
+			"Content-Length: 8000000\r\n\r\n"+strings.Repeat(" ", 128<<10)) // the rest has not arrived
 		if !strings.HasPrefix(got, "HTTP/1.1 401") {
-			t.Errorf("a large body of nobody: %.60q", got)
+			t.Errorf("a large body without a session: %.60q", got)
 		}
 		a := s.user()
 		s.begin(a)
 	}, nil},
-	{"CVE-2023-40586", "Coraza: a body that its parser could not read ended the process", func(t *testing.T, s stage) {
+	{"CVE-2023-40586", "Coraza: an unparsable body crashed the process", func(t *testing.T, s stage) {
 		for _, kind := range []string{"multipart/form-data", "multipart/form-data; boundary=",
 			"multipart/form-data; boundary=\"",
 			"application/x-www-form-urlencoded;", ";", "/", "multipart/mixed; boundary=a; boundary=b",

@@ -11,9 +11,9 @@ import (
 	"castellan/test/harness"
 )
 
-// Tokens that are no token, or one of another kind.
+// Values that are no token, or a token of another kind.
 var replaysOfTokens = []replay{
-	{"CVE-2026-27840", "ZITADEL: an access token was valid although its end was cut off", func(t *testing.T, s stage) {
+	{"CVE-2026-27840", "ZITADEL: a truncated access token was accepted", func(t *testing.T, s stage) {
 		_, me := s.known()
 		whole := me["x-auth"]
 		for _, n := range []int{1, 2, 3, 4, 8, 16, 43, 86, 87, len(whole) / 2, len(whole) - 80} {
@@ -21,7 +21,7 @@ var replaysOfTokens = []replay{
 		}
 		s.open(me)
 	}, nil},
-	{"CVE-2026-55669", "ZITADEL: a JWT of the right issuer that was made for somebody else was taken",
+	{"CVE-2026-55669", "ZITADEL: a JWT of the correct issuer for another audience was accepted",
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			f, once := s.begin(a), s.onceFor(a)
@@ -38,7 +38,7 @@ var replaysOfTokens = []replay{
 			s.Result(f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
 			s.update("a-new-lantern", once).Is(t, 200, "")
 		}, nil},
-	{"CVE-2026-25748", "authentik: a credential that could not be read counted as a good one",
+	{"CVE-2026-25748", "authentik: an unreadable credential was accepted",
 		func(t *testing.T, s stage) {
 			_, me := s.known()
 			for _, odd := range []string{"null", "undefined", "{}", "[]", "true", "0", ".", "..", "...", "%", "%00", "é",
@@ -49,7 +49,7 @@ var replaysOfTokens = []replay{
 			}
 			s.open(me)
 		}, nil},
-	{"CVE-2026-9803", "Keycloak: half an Authorization header was answered 500", func(t *testing.T, s stage) {
+	{"CVE-2026-9803", "Keycloak: a partial Authorization header was answered with 500", func(t *testing.T, s stage) {
 		a := s.user()
 		for _, odd := range []string{"Bearer", "Bearer ", "Bearer  ", "bearer", "Basic", "Basic =", "Bearer a b",
 			" ", ",", "DPoP x"} {
@@ -59,7 +59,7 @@ var replaysOfTokens = []replay{
 		}
 		s.Ask("POST", "/auth/login", blackbox.LoginBody(a), blackbox.Headers{"Authorization": "Bearer"}).Is(t, 200, "")
 	}, nil},
-	{"CVE-2024-51744", "golang-jwt: a token that was late and forged was reported as late only",
+	{"CVE-2024-51744", "golang-jwt: an expired and forged token was reported only as expired",
 		func(t *testing.T, s stage) {
 			_, me := s.known()
 			parts := strings.Split(me["x-auth"], ".")
@@ -108,7 +108,7 @@ var replaysOfTokens = []replay{
 			}
 			s.Ask("POST", blackbox.CompletePath, body, h).Is(t, 200, "")
 		}, nil},
-	{"CVE-2024-28180", "go-jose: an encrypted token was unpacked to any size", func(t *testing.T, s stage) {
+	{"CVE-2024-28180", "go-jose: an encrypted token was decompressed to any size", func(t *testing.T, s stage) {
 		_, me := s.known()
 		zeros := packed(t, strings.Repeat("\x00", 4<<20))
 		head := harness.B64.EncodeToString([]byte(`{"alg":"dir","enc":"A256GCM","zip":"DEF","typ":"x-auth+jwt"}`))
@@ -122,7 +122,7 @@ var replaysOfTokens = []replay{
 		}
 		s.open(me)
 	}, nil},
-	{"CVE-2026-18963", "Keycloak: a password reset that nobody had proved ended in a new password",
+	{"CVE-2026-18963", "Keycloak: an unverified password reset set a new password",
 		func(t *testing.T, s stage) {
 			a, attacker := s.user(), s.user()
 			me := s.Session(attacker)
@@ -139,7 +139,7 @@ var replaysOfTokens = []replay{
 			s.update("a-new-lantern", s.onceFor(a)).Is(t, 200, "")
 			s.Login(a).Is(t, 401, "INVALID_CREDENTIALS")
 		}, nil},
-	{"CVE-2025-64103", "ZITADEL: one factor was enough where two were asked for", func(t *testing.T, s stage) {
+	{"CVE-2025-64103", "ZITADEL: one factor was enough although two were required", func(t *testing.T, s stage) {
 		a := s.user()
 		f := s.reset(a)
 		code := s.Code(t, a, "SMS")
