@@ -56,7 +56,7 @@ func TestLoginOutcomeByEveryCall(t *testing.T) {
 
 // Parallel right answers cause one execution and one outcome, which every copy receives. The owner of a new challenge
 // is found without activating its actor.
-func TestHolder(t *testing.T) {
+func TestHolderIsKnownWithoutActivation(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
 	awake := w.node.Live()
@@ -112,7 +112,7 @@ func TestTwoHundredRightAnswersExecuteOnce(t *testing.T) {
 }
 
 // Of parallel wrong answers, five are evaluated, however many arrive.
-func TestTwoHundredWrongAnswers(t *testing.T) {
+func TestTwoHundredWrongAnswersAreLimited(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
 	wrong := wrongOf(w.code(w.method(c, challenge.SMS).ID))

@@ -95,7 +95,7 @@ func TestCapsOfAUser(t *testing.T) {
 }
 
 // The time to wait is that of the longest cap.
-func TestCapsOfADay(t *testing.T) {
+func TestWaitIsThatOfTheLongestCap(t *testing.T) {
 	w := open(t)
 	w.engine.Starter.Config.Caps, w.engine.Starter.Config.MaxOpen = stepup.Caps{DestinationHour: 2, UserDay: 5}, 0
 	for range 2 {

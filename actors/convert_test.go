@@ -53,7 +53,7 @@ func TestPrimeKeepsEverything(t *testing.T) {
 }
 
 // One row reports an outcome: the result, the user and the actor.
-func TestReport(t *testing.T) {
+func TestReportInOneRow(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	a := &challengeActor{d: &Deps{Now: func() time.Time { return now }}}
 	c := challenge.Challenge{ID: "c1", UserID: "u1", Action: "LOGIN",

@@ -84,7 +84,7 @@ func TestEndedSessionClosesItsChallenges(t *testing.T) {
 }
 
 // Every call for a challenge reports that its session has ended.
-func TestEndedSessionShowsAtEveryDoor(t *testing.T) {
+func TestEndedSessionShowsInEveryCall(t *testing.T) {
 	for door, ask := range map[string]func(w *world, c challenge.Challenge) error{
 		"result": func(w *world, c challenge.Challenge) error {
 			_, err := w.engine.Result(w.t.Context(), c.ID, 0)
@@ -152,7 +152,7 @@ func TestActionsThatFail(t *testing.T) {
 
 // A process that crashes between completion and the action's end leaves an executing row. The next owner executes the
 // action, once.
-func TestResumeAfterDeath(t *testing.T) {
+func TestNextOwnerExecutesAfterDeath(t *testing.T) {
 	w := open(t)
 	c := w.begin("VERIFY_EMAIL", "go")
 	store := access.NewChallenges(w.db)

@@ -7,7 +7,7 @@ import (
 )
 
 // Two operators meet in the room of one record, and in no other room (D-KYC-10).
-func TestPresence(t *testing.T) {
+func TestPresenceIsPerRecord(t *testing.T) {
 	w := open(t)
 	say := func(subject, who string, leaves bool, want ...string) {
 		t.Helper()

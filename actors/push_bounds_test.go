@@ -133,7 +133,7 @@ func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
 }
 
 // At most twenty pushes are sent in a day, however far apart.
-func TestPushesOfADay(t *testing.T) {
+func TestTwentyPushesADay(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
 		sent := 0
@@ -175,7 +175,7 @@ func TestApprovedPushesFreeTheirPlace(t *testing.T) {
 
 // Three pushes are sent, regardless of the number of parallel starts and of nodes that consider themselves the owner.
 // Each number is assigned once.
-func TestPushesUnderRace(t *testing.T) {
+func TestThreePushesUnderRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
 		starters := []*stepup.Starter{w.engine.Starter}
@@ -203,7 +203,7 @@ func TestPushesUnderRace(t *testing.T) {
 
 // A later push of another owner may have its row before an earlier one. The earlier push counts until its row can no
 // longer arrive.
-func TestPushesOfAnotherOwner(t *testing.T) {
+func TestMissingPushesOfAnotherOwnerCount(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
 		later := challenge.Push{ChallengeID: id.New(time.Now()), UserID: w.user.ID, Number: 2, SentAt: time.Now().UnixMilli()}
@@ -217,7 +217,7 @@ func TestPushesOfAnotherOwner(t *testing.T) {
 }
 
 // The first refusal of a day sends the owner one mail, also if the push cannot be left out.
-func TestOwnerIsToldOfPushes(t *testing.T) {
+func TestOwnerIsNotifiedOfPushes(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
 		told := func() int {

@@ -106,7 +106,7 @@ func (w *world) count() int {
 
 // A device that is removed between the verdict and its commit decides nothing, whether or not the account's version
 // rose with it.
-func TestRemovedBeforeTheCommit(t *testing.T) {
+func TestDeviceRemovedBeforeCommitDecidesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		for _, value := range []string{"APPROVED", "DENIED"} {
 			s := w.carry("d-" + value)
@@ -128,7 +128,7 @@ func TestRemovedBeforeTheCommit(t *testing.T) {
 }
 
 // A device cannot answer a challenge of another user or a challenge without a user.
-func TestForeignDevice(t *testing.T) {
+func TestForeignDeviceCannotAnswer(t *testing.T) {
 	w := open(t)
 	s := w.carry("d1")
 	s.owner["d2"] = "another user"

@@ -63,7 +63,7 @@ func (s *oneRow) apply(writes []commit.Write) {
 
 // The actor shows nothing of a step before the step is in the rows. That includes the time of the commit, a failed
 // commit and a commit with an unknown result.
-func TestSaveThenSwap(t *testing.T) {
+func TestStepShowsAfterCommit(t *testing.T) {
 	sum := []byte("sum")
 	refused := fault.New(fault.Unavailable, "no database")
 	for name, c := range map[string]struct {

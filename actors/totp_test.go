@@ -90,7 +90,7 @@ func names(c challenge.Challenge) (ns []challenge.Name) {
 }
 
 // Section 3.2 from start to end.
-func TestAuthenticatorLife(t *testing.T) {
+func TestAuthenticatorFromSetupToRemoval(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		expect(t, w.totps.Removable(ctx, w.user.ID), fault.TOTPNotDefined)
@@ -207,7 +207,7 @@ func (a *asking) User(ctx context.Context, id string) (string, error) {
 }
 
 // An answer asks the owner of a challenge for its user only if the caller does not have the user already.
-func TestUserIsAskedForOnce(t *testing.T) {
+func TestUserIsLookedUpOnce(t *testing.T) {
 	w := open(t)
 	app := w.setUp()
 	owner := &asking{Challenges: w.client}
@@ -224,7 +224,7 @@ func TestUserIsAskedForOnce(t *testing.T) {
 }
 
 // Two tabs cannot both set up an authenticator.
-func TestTwoSetups(t *testing.T) {
+func TestTwoSetupsDefineOneAuthenticator(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		one, two := w.begin(totp.ActionSetup, ""), w.begin(totp.ActionSetup, "")
 		var wg sync.WaitGroup

@@ -77,7 +77,7 @@ func ids(cs []challenge.Challenge) (out []string) {
 
 // Two hundred copies of the right answer to one challenge cause one execution and one outcome, which every copy
 // receives (D-2FA-14).
-func TestTwoHundredCopiesOfACode(t *testing.T) {
+func TestTwoHundredCopiesOfACodeExecuteOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
 		// The default of VERIFY_EMAIL needs mail; use any action with a countable effect.
@@ -101,7 +101,7 @@ func TestTwoHundredCopiesOfACode(t *testing.T) {
 }
 
 // Five wrong codes lock the method, and ten over challenges and restarts lock the flow, and only that flow.
-func TestWrongCodes(t *testing.T) {
+func TestWrongCodesLockMethodAndFlow(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		a := w.setUp()
 		var c challenge.Challenge
@@ -209,7 +209,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 }
 
 // A challenge without a user and a missing challenge are indistinguishable.
-func TestCodesForNobody(t *testing.T) {
+func TestCodesWithoutUserRevealNothing(t *testing.T) {
 	w := open(t)
 	if v, use, err := w.totps.Judge(t.Context(), "", "123456"); err != nil || v != challenge.Wrong || use != nil {
 		t.Errorf("%v, %v, %v", v, use, err)
@@ -228,7 +228,7 @@ func TestCodesForNobody(t *testing.T) {
 
 // SEC-45 and D-TOTP-09: the database never contains the secret or a recovery code in plain text, and a sealed secret
 // opens in its own row only.
-func TestSecretsAtRest(t *testing.T) {
+func TestSecretsAreSealedAtRest(t *testing.T) {
 	dir := t.TempDir()
 	w := openOn(t, "sqlite:"+filepath.Join(dir, "test.db"))
 	a := w.setUp()

@@ -65,7 +65,7 @@ func FuzzMeta(f *testing.F) {
 }
 
 // A joining node owns nothing until it has the list of members.
-func TestJoining(t *testing.T) {
+func TestJoiningNodeOwnsNothing(t *testing.T) {
 	n, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "127.0.0.1:7947", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -127,7 +127,7 @@ func TestOnlyNamedMembersConnect(t *testing.T) {
 
 // A folder whose certificate has no name is refused with an instruction, which gives it a name. All certificates of the
 // first versions had none.
-func TestCertificatesGetNames(t *testing.T) {
+func TestCertificateWithoutNameIsRenewed(t *testing.T) {
 	dirs := folders(t, "node-1", "node-2")
 	old := certificate(t, dirs[0])
 	private, err := keyText(old.PrivateKey.(*ecdsa.PrivateKey))

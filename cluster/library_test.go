@@ -152,7 +152,7 @@ func silentOwner(t *testing.T, n *Node) string {
 }
 
 // A message that the library cannot send is refused at once.
-func TestTheLibraryRefuses(t *testing.T) {
+func TestUnsupportedMessageIsRefused(t *testing.T) {
 	n := solo(t, nil)
 	lib := n.Cluster()
 	if _, err := lib.Request("a", "counter", "text"); err == nil {
@@ -186,7 +186,7 @@ func TestTheLibraryRefuses(t *testing.T) {
 
 // The library's list has the members, and its event reports joins and leaves. A member that was disconnected and comes
 // back is seen again.
-func TestMembersAreTheLibrarys(t *testing.T) {
+func TestLibraryListsMembers(t *testing.T) {
 	c := newCast()
 	var mu sync.Mutex
 	var events []string
@@ -245,7 +245,7 @@ func TestMembersAreTheLibrarys(t *testing.T) {
 
 // The supervisor handles a panic: it logs the panic once with its stack, counts it and publishes it on the event
 // stream. The waiting callers get an error at once.
-func TestAPanicIsSupervised(t *testing.T) {
+func TestPanicIsSupervised(t *testing.T) {
 	var log bytes.Buffer
 	n := Solo(slog.New(slog.NewTextHandler(&log, nil)))
 	gate := make(chan struct{})
@@ -302,7 +302,7 @@ func TestAPanicIsSupervised(t *testing.T) {
 }
 
 // The next call replaces an activation that the library's own Stop ended.
-func TestAStoppedActivationIsMadeAnew(t *testing.T) {
+func TestStoppedActivationIsReplaced(t *testing.T) {
 	n := solo(t, nil)
 	call(t, n, "a", "")
 	pid := n.find(identity{"counter", "a"}).pid
@@ -315,7 +315,7 @@ func TestAStoppedActivationIsMadeAnew(t *testing.T) {
 }
 
 // The library links gRPC into the program. Nothing of it, and nothing of the stock remote and gossip, runs or listens.
-func TestTheStockRemoteSleeps(t *testing.T) {
+func TestStockRemoteDoesNotRun(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
 	b := member(t, c, nil, a)

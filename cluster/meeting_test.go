@@ -15,7 +15,7 @@ import (
 
 // If one node cannot reach a member and another node has met it, it is a member for both. Their rings are the same, as
 // when the connection between two of three nodes is broken.
-func TestMembersVouch(t *testing.T) {
+func TestMemberOfOneIsMemberOfAll(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
 	b := member(t, c, nil, a)
@@ -64,7 +64,7 @@ func vouchedFor(t *testing.T, n *Node) Member {
 
 // A starting node that meets no node of the gossip cannot be sure that it is alone. It calls the witness, without
 // weight, and serves if there is no other component.
-func TestNewcomerThatMeetsNobody(t *testing.T) {
+func TestNewcomerWithoutContactWaits(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	silent := listen(t)
 	seed := forge(t, keys, Member{ID: silent.Addr().String() + "~1~keys", Address: silent.Addr().String()})

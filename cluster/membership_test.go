@@ -161,7 +161,7 @@ func TestWaitersFollowTheirActivation(t *testing.T) {
 }
 
 // A crashed member is given up as soon as its address refuses connections; its identities are activated elsewhere.
-func TestDeathIsNoticed(t *testing.T) {
+func TestDeadMemberIsRemoved(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
 	b := member(t, c, nil, a)

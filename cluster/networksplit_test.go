@@ -146,7 +146,7 @@ func TestComponentsOutrank(t *testing.T) {
 
 // When a member comes back, persisted actors are activated again, since the member may have acted. Other actors keep
 // their state, which no row has.
-func TestMembersThatAreBack(t *testing.T) {
+func TestReturnedMemberReactivatesActors(t *testing.T) {
 	rows, memory := newCast(), newCast()
 	a, err := New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()})
 	if err != nil {

@@ -114,7 +114,7 @@ func TestPassivationLosesNothing(t *testing.T) {
 
 // A call that finds an ended activation in the table removes it: a crowd of retrying callers would starve its removal
 // of the shard lock.
-func TestAnEndedActivationIsPassed(t *testing.T) {
+func TestEndedActivationIsReplaced(t *testing.T) {
 	var births atomic.Int64
 	n := solo(t, &births)
 	call(t, n, "a", "")
@@ -164,7 +164,7 @@ func TestCallsEnd(t *testing.T) {
 }
 
 // A mailbox that is not emptied refuses messages instead of growing.
-func TestAdmission(t *testing.T) {
+func TestFullMailboxRefuses(t *testing.T) {
 	n := Solo(quietly())
 	gate := make(chan struct{})
 	n.Register(Kind{Name: "stuck", New: func() actor.Actor { return blocked{gate} }})

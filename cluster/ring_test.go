@@ -73,7 +73,7 @@ func TestRingDoesNotDependOnOrder(t *testing.T) {
 
 // A process that restarts on the address of a dead one takes its seat, in whatever order the members are learned. A new
 // epoch moves the identities of its member.
-func TestRingKnowsRestarts(t *testing.T) {
+func TestRestartTakesPlaceInRing(t *testing.T) {
 	first, second := Member{ID: "a:1~1", Address: "a:1"}, Member{ID: "a:1~2", Address: "a:1"}
 	for _, ms := range [][]Member{{first, second}, {second, first}} {
 		if r := newRing(ms); len(r.seats) != 1 || !r.has(second.ID) {

@@ -88,7 +88,7 @@ func TestEvictedAndBackMovesNothing(t *testing.T) {
 
 // A member that refuses, because its mailboxes are full or it has no lease, stays a member: its pings are answered
 // outside the queues.
-func TestRefusalsEvictNobody(t *testing.T) {
+func TestRefusalsEvictNoMember(t *testing.T) {
 	c := newCast()
 	a := member(t, c, nil)
 	b := member(t, c, nil, a)

@@ -30,7 +30,7 @@ func idle(t *testing.T, from, to string) {
 
 // Silent connections never block a member, however many there are. They may come from one address, which may be the
 // member's own, or from many.
-func TestStrangersKeepNoMemberOut(t *testing.T) {
+func TestStrangersExcludeNoMember(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
 	b := member(t, c, keys, a)
@@ -185,7 +185,7 @@ func (forged) MergeRemoteState([]byte, bool)   {}
 
 // A process with only the gossip key cannot add a member that owns anything: the ring stays, calls continue, and
 // nothing is sent to the forged member.
-func TestGossipAloneMakesNoMember(t *testing.T) {
+func TestGossipKeyAloneMakesNoMember(t *testing.T) {
 	c, keys := newCast(), testKeys(t)
 	a := member(t, c, keys)
 	alone := member(t, newCast(), keys)

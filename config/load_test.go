@@ -292,7 +292,7 @@ func TestSlogLevel(t *testing.T) {
 }
 
 // Faults of the checks are reported with the others and with their source, unless their key is already reported.
-func TestChecksOfOthers(t *testing.T) {
+func TestFindingsOfOtherPackages(t *testing.T) {
 	asked := 0
 	check := func(c Config) Faults {
 		asked++

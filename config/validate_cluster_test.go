@@ -7,7 +7,7 @@ import (
 )
 
 // The requirements of a cluster and of its protection against strangers.
-func TestClusterFaults(t *testing.T) {
+func TestClusterSettingsAreRequired(t *testing.T) {
 	const keys = "CASTELLAN_CLUSTER_TLS_DIR=/tls"
 	for _, tc := range []struct {
 		name string

@@ -12,9 +12,9 @@ import (
 
 const pg = "CASTELLAN_DATABASE_URL=postgres://u@db/c"
 
-// TestFaults gives each fault alone and expects exactly it: the key, the source and a part of the reason, and never the
+// TestEachFaultIsNamed gives each fault alone and expects exactly it: the key, the source and a part of the reason, and never the
 // canary of a secret.
-func TestFaults(t *testing.T) {
+func TestEachFaultIsNamed(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		file string
@@ -344,8 +344,8 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// TestAccepted holds values just inside the rules.
-func TestAccepted(t *testing.T) {
+// TestValuesInsideRulesAreAccepted holds values just inside the rules.
+func TestValuesInsideRulesAreAccepted(t *testing.T) {
 	for name, text := range map[string]string{
 		"dev on loopback":     "dev: true\nhttp: {addr: '127.9.9.9:0'}\nmetrics: {addr: '[::1]:9'}\nlimits: {enabled: false}",
 		"dev on localhost":    "dev: true\nhttp: {addr: 'localhost:80'}",

@@ -32,7 +32,7 @@ func address(a uint32) ratelimit.Key {
 }
 
 // Other keys fill the bound on every node. The limit is never exceeded, whichever node a client calls.
-func TestBoundOfKeys(t *testing.T) {
+func TestKeysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, limit = 40, 3
 		w, nodes := boundedNodes(t, most)
@@ -88,7 +88,7 @@ func TestBoundOfKeys(t *testing.T) {
 }
 
 // The replica of a lost owner has the information which keys are counted under a wider one.
-func TestReplicaKnowsWhatIsShared(t *testing.T) {
+func TestReplicaKnowsSharedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, nodes := boundedNodes(t, 1)
 		defer w.close()
@@ -129,7 +129,7 @@ func TestReplicaKnowsWhatIsShared(t *testing.T) {
 }
 
 // When no node answers, a node also keeps no more keys than the bound.
-func TestSharesHaveABound(t *testing.T) {
+func TestKeysOfSharesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, nodes := boundedNodes(t, 10)
 		defer w.close()

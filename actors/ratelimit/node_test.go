@@ -60,7 +60,7 @@ func settled(t testing.TB, ms ...member) {
 
 // Over real connections a limit holds while one member joins and another leaves. Requests that time out on a slow
 // machine are still counted, so some admissions may be missing.
-func TestMembersOfACluster(t *testing.T) {
+func TestLimitOverRealConnections(t *testing.T) {
 	const limit, keys = 100, 40
 	a, seed := join(t)
 	b, _ := join(t, seed)

@@ -31,7 +31,7 @@ func used(t *testing.T, n *node, d ratelimit.Demand) int64 {
 }
 
 // A request counts once if its requester gave up on the owner and asked another member.
-func TestAskedAgainCountsOnce(t *testing.T) {
+func TestRetryAtAnotherNodeCountsOnce(t *testing.T) {
 	for asker, when := range map[string]time.Duration{"c": 25 * time.Millisecond, "b": 15 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			w := together(t)
@@ -60,7 +60,7 @@ func TestAskedAgainCountsOnce(t *testing.T) {
 }
 
 // An owner that waits for its replica, and is asked again in the meantime, counts once.
-func TestLateOwnerCountsOnce(t *testing.T) {
+func TestRetryAtLateOwnerCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
@@ -90,7 +90,7 @@ func TestLateOwnerCountsOnce(t *testing.T) {
 }
 
 // A client whose request cannot be decided is not counted, even if the owner counted the request before it stalled.
-func TestUndecidedIsTakenBack(t *testing.T) {
+func TestUndecidedRequestIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
@@ -146,7 +146,7 @@ func TestCopiedTwiceCountsOnce(t *testing.T) {
 }
 
 // An admission of a client that has gone is taken back, wherever it was counted.
-func TestNobodyWaits(t *testing.T) {
+func TestAbandonedRequestIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
@@ -170,7 +170,7 @@ func TestNobodyWaits(t *testing.T) {
 
 // When two states are merged, an admission that both have under its name counts once. An admission that only one of
 // them has counts, too.
-func TestMergeDropsTwins(t *testing.T) {
+func TestMergeDropsDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
@@ -213,7 +213,7 @@ func TestMergeDropsTwins(t *testing.T) {
 }
 
 // Names are forgotten in the order of their admissions, and their number is bounded.
-func TestRecent(t *testing.T) {
+func TestRecentNamesAreBounded(t *testing.T) {
 	var r recent
 	for i := range int64(3 * maxRecent) {
 		r.note(named{id: uint64(i + 1), instant: i, count: 1}, i)
@@ -235,7 +235,7 @@ func TestRecent(t *testing.T) {
 
 // Patience follows the measurements. A member that stalls for a part of each second is waited for that long, however
 // quick it is otherwise, and soon after the stalls end no longer.
-func TestPatience(t *testing.T) {
+func TestPatienceFollowsMeasuredTimes(t *testing.T) {
 	var l latency
 	now := int64(0)
 	run := func(seconds int, still time.Duration) {
@@ -266,7 +266,7 @@ func TestPatience(t *testing.T) {
 }
 
 // A node that stalled judges no member. It does not decide as a replica before it has the updates that it missed.
-func TestStoodStill(t *testing.T) {
+func TestFrozenNodeCatchesUpFirst(t *testing.T) {
 	var s standstill
 	for at := int64(0); at < int64(time.Second); at += int64(beatInterval) {
 		if s.beat(at) {

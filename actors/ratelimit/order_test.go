@@ -15,7 +15,7 @@ var orders = flag.Int("orders", 24, "how many orders of events TestLimitIsExactI
 var order = flag.Uint64("order", 0, "the only order that TestLimitIsExactInAnyOrder tries")
 
 // A limit of 200 admits 200 when any one member at a time fails, and in whatever order the other members learn of it.
-func TestAnyOrder(t *testing.T) {
+func TestLimitIsExactInAnyOrder(t *testing.T) {
 	for i := range *orders {
 		seed := uint64(i + 1)
 		if *order != 0 {

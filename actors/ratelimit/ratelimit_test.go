@@ -218,7 +218,7 @@ func TestAllOrNothingAcrossOwners(t *testing.T) {
 }
 
 // When no other node answers, a node admits its share, less its earlier admissions.
-func TestShare(t *testing.T) {
+func TestLoneNodeAdmitsItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()

@@ -96,7 +96,7 @@ func FuzzPeer(f *testing.F) {
 }
 
 // The state of a partition is transferred in chunks and arrives unchanged.
-func TestChunks(t *testing.T) {
+func TestPartitionIsTransferredInPieces(t *testing.T) {
 	w := newWorld(t)
 	w.start("a", "b")
 	a, b := w.nodes["a"], w.nodes["b"]

@@ -9,7 +9,7 @@ import (
 )
 
 // Faults that only the parts can detect are found without opening anything.
-func TestCheck(t *testing.T) {
+func TestCheckFindsErrorsOfParts(t *testing.T) {
 	_, err := config.Load("", []string{
 		"CASTELLAN_MFA_GUARDED=POST /nope=FOO,POST /auth/login=BAR,POST /asset/withdrawal-addresses=LOGIN,PATCH " +
 			"/asset/withdrawal-addresses=DURING_VIDEO_KYC,DELETE /asset/withdrawal-addresses=MINE",

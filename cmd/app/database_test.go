@@ -11,7 +11,7 @@ import (
 )
 
 // A start reports the files of its database that other users of the machine may read.
-func TestExposed(t *testing.T) {
+func TestReadableDatabaseFilesAreNamed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	file := filepath.Join(dir, "castellan.db")
 	storetest.Must(t, os.Mkdir(dir, 0o700))

@@ -84,7 +84,7 @@ func TestMemoryOfTheStart(t *testing.T) {
 }
 
 // GOGC of an operator is not changed.
-func TestMemoryAsTheOperatorSaid(t *testing.T) {
+func TestOperatorsGOGCIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer debug.SetGCPercent(debug.SetGCPercent(150))
 		ctx, stop := context.WithCancel(t.Context())

@@ -228,7 +228,7 @@ func secretsAreSet(t *testing.T, c config.Config) {
 }
 
 // Local files are read: an invalid file of countries, certificates, the master key.
-func TestChecksOfFiles(t *testing.T) {
+func TestLiveChecksOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	geo := filepath.Join(dir, "countries.mmdb")
 	storetest.Must(t, os.WriteFile(geo, []byte("no database"), 0o600))

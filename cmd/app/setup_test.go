@@ -177,7 +177,7 @@ func TestSettingsAreCheckedAtTheirBounds(t *testing.T) {
 }
 
 // A policy is reported when its methods have no channel, also if its action can still be completed.
-func TestPoliciesAreJudged(t *testing.T) {
+func TestPoliciesWithoutChannelAreFound(t *testing.T) {
 	mailed := []string{"MAIL_HOST=localhost", "MAIL_FROM=a@example.com"}
 	policy := func(required int, codes ...string) mfa.Policy {
 		p := mfa.Policy{ID: 7, ActionCode: "LOGIN", EntityType: mfa.General, Type: "COMMON", Required: required}

@@ -41,7 +41,7 @@ func (b *board) Commit(ctx context.Context, ws ...commit.Write) error {
 
 // Of two nodes that do not hear each other exactly one serves; a single node serves; a node that cannot decide does
 // not.
-func TestRoll(t *testing.T) {
+func TestWitnessLetsOneNodeServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &board{}
 		node := func(port string) *witness {

@@ -70,7 +70,7 @@ var ownWays = map[string]string{
 
 // A record with an endpoint is created by the service behind it, so that the demonstration cannot hide a missing
 // endpoint. A new store or write must be added to one of the tables.
-func TestRecordsComeInThroughDoors(t *testing.T) {
+func TestRecordsAreMadeByTheirServices(t *testing.T) {
 	used := map[string]string{} // by name: location
 	files, err := os.ReadDir(".")
 	if err != nil {

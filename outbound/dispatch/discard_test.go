@@ -201,7 +201,7 @@ func TestGivesUp(t *testing.T) {
 }
 
 // An expired code is not sent.
-func TestExpiredCodesStay(t *testing.T) {
+func TestExpiredCodesAreNotSent(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
 		d := w.dispatcher(false)
 		w.add("late", 0, 5*time.Second)

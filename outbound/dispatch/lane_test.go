@@ -51,7 +51,7 @@ func hangs(hosts ...string) func(string) time.Duration {
 
 // D-EXT-06: forty wake-ups of one user to a host that never answers delay no other user, and after three timeouts the
 // host is paused for five minutes.
-func TestHangingHostDelaysNobody(t *testing.T) {
+func TestHangingHostDelaysNoOtherUser(t *testing.T) {
 	lanes(t, wakeups, hangs("a"), func(t *testing.T, d *Dispatcher, o *outside) {
 		for i := range 40 {
 			wake(d, fmt.Sprint("a", i), "A", "a")
@@ -90,7 +90,7 @@ func TestHangingHostDelaysNobody(t *testing.T) {
 }
 
 // The pause ends exactly after its time. One more timeout continues the sequence, and an answer ends it.
-func TestRest(t *testing.T) {
+func TestSuspensionEndsOnTime(t *testing.T) {
 	var up atomic.Bool
 	lanes(t, wakeups, func(string) time.Duration {
 		if !up.Load() {
@@ -248,7 +248,7 @@ func TestSlowDomain(t *testing.T) {
 
 // A message that waited for half of its lease is left to the next claim, so no two nodes send it; it takes no slot in
 // the meantime.
-func TestWhatWaitsTooLongIsLeft(t *testing.T) {
+func TestLongWaitingMessagesAreReleased(t *testing.T) {
 	lanes(t, Rule{Slots: 1}, func(string) time.Duration { return 4 * time.Second },
 		func(t *testing.T, d *Dispatcher, o *outside) {
 			for i := range 10 {
@@ -290,7 +290,7 @@ func TestNoRetryAfterHalfOfTheLife(t *testing.T) {
 }
 
 // Hosts and users that are not needed are forgotten; paused ones are not.
-func TestLaneForgets(t *testing.T) {
+func TestIdleLanesAreRemoved(t *testing.T) {
 	lanes(t, wakeups, hangs("a"), func(t *testing.T, d *Dispatcher, o *outside) {
 		wake(d, "a", "A", "a")
 		for i := range 100 {

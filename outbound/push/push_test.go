@@ -103,7 +103,7 @@ func TestWithoutContactThereIsNoSubject(t *testing.T) {
 }
 
 // Only the fields that a device may receive are sent, whatever a message contains.
-func TestNothingElseLeaves(t *testing.T) {
+func TestOnlyPermittedFieldsAreSent(t *testing.T) {
 	s := newService(t, true)
 	sender, d := s.sender(t, nil), newDevice(t, s.URL)
 	m := to(d.target)

@@ -128,7 +128,7 @@ func TestFaults(t *testing.T) {
 }
 
 // After three failures in a row no request is sent for a minute, then twice as long after each failure.
-func TestPauses(t *testing.T) {
+func TestPausesAfterFailures(t *testing.T) {
 	s, c := start(t)
 	now := time.Unix(1_800_000_000, 0)
 	c.Now = func() time.Time { return now }

@@ -69,7 +69,7 @@ func start(t *testing.T, ratio float64, status int) (*Tracer, *place, *strings.B
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
 
 // The sampling flag of an untrusted client is ignored; a trusted proxy's decides, either way.
-func TestWhoDecides(t *testing.T) {
+func TestTrustedProxyDecidesSampling(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		ratio   float64
@@ -159,7 +159,7 @@ func TestSpansAreLinked(t *testing.T) {
 }
 
 // A refusing collector is logged once, however often it refuses.
-func TestRefusalIsSaidOnce(t *testing.T) {
+func TestRefusalIsLoggedOnce(t *testing.T) {
 	tr, _, log := start(t, 1, 500)
 	for range 3 {
 		_, ended := tr.Request(t.Context(), "GET /x", time.Now(), "", "", false)

@@ -64,7 +64,7 @@ func TestCircuitBreaker(t *testing.T) {
 
 // A slow read alone does not trip the breaker, because the database answers others. When it answers nothing, the beats
 // count from its last answer.
-func TestSlowReadBreaksNothingOff(t *testing.T) {
+func TestSlowReadDoesNotTripBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &DB{timeout: time.Second, breaker: newCircuitBreaker()}
 		waits, cancel := db.breaker.until(t.Context())

@@ -37,7 +37,7 @@ func TestConcurrentOpensTakeTurns(t *testing.T) {
 }
 
 // The database files are accessible only to their owner, also in a folder that others may enter.
-func TestOwnerAlone(t *testing.T) {
+func TestOnlyOwnerReadsDatabaseFiles(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Must(t, os.Chmod(dir, 0o755))
 	db, err := Open(t.Context(), "sqlite:"+filepath.Join(dir, "castellan.db"), noteKinds, Options{})

@@ -36,7 +36,7 @@ func hold(t *testing.T, dsn string) (release func()) {
 
 // A statement of two seconds succeeds while the database is patient, and the wait is logged. The same statement of a
 // request fails within its limit.
-func TestPatience(t *testing.T) {
+func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer

@@ -150,7 +150,7 @@ func TestSlotState(t *testing.T) {
 }
 
 // One existing row refuses only its own unit, at any position among the rows of one statement.
-func TestOneOfManyRowsIsThere(t *testing.T) {
+func TestExistingRowRefusesOnlyItsUnit(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		for _, there := range []int{0, 7, 15, 18, 20} {
 			name := func(i int) string { return fmt.Sprintf("%d of %d", i, there) }
@@ -175,7 +175,7 @@ func TestOneOfManyRowsIsThere(t *testing.T) {
 }
 
 // A write without a kind, and a guard of an unnamed table, are refused: neither may pass as done.
-func TestUnknownWrites(t *testing.T) {
+func TestUnknownWritesAreRefused(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		for _, w := range []commit.Write{unknownWrite{}, commit.Guard{On: 99, Key: "a"}} {
 			if err := db.Commit(t.Context(), addNote{ID: "a"}, w); err == nil ||
