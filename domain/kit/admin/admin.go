@@ -1,8 +1,7 @@
-// Package admin owns how one change of a record happens: the change, its audit
-// row and the note to the other nodes commit together, and this node works with
-// the change before the call returns (decisions D-AUTH-01, D-EXT-03).
+// Package admin commits a record change together with its audit row and its note to the other nodes. The local copy
+// follows the change before the call returns (decisions D-AUTH-01, D-EXT-03).
 //
-// The one idea: a slice says what it did (Done), and never how that is kept.
+// The one idea: a slice says what it did (Done), and never how that is stored.
 //
 // Start reading at Changes.Do.
 package admin
@@ -21,36 +20,34 @@ import (
 
 // Done says what a change did.
 type Done struct {
-	Target string         // the record concerned; "" where nothing had to be changed
-	Key    string         // what the note says has changed; Target where it is ""
+	Target string         // the changed record; "" if nothing had to be changed
+	Key    string         // key of the note; "" means Target
 	Detail string         // short, human readable, without secrets and personal data
-	UserID string         // the account concerned; "" for none
-	Writes []commit.Write // that commit with the change, beside what its store wrote
+	UserID string         // the affected account; "" for none
+	Writes []commit.Write // commit with the change, in addition to the writes of its store
 }
 
 func (d Done) key() string { return cmp.Or(d.Key, d.Target) }
 
-// Changes carries out the changes of one slice. It is safe for concurrent use.
+// Changes applies the changes of one slice. It is safe for concurrent use.
 type Changes struct {
 	Commit commit.Committer
 	Now    func() time.Time
-	Topic  change.Topic                // tells the other nodes; "" where no node caches the records
-	Lock   func(context.Context) error // begins every transaction; nil where changes need not wait for each other
-	// Follow has this node read what changed under the key of the note; nil where
-	// it caches nothing.
+	Topic  change.Topic                // of the note to the other nodes; "" if no node caches the records
+	Lock   func(context.Context) error // begins every transaction; nil if changes need not wait for each other
+	// Follow updates this node's cache for the keys of the note; nil if the node caches nothing.
 	Follow func(ctx context.Context, keys ...string) error
 }
 
 // followTimeout bounds Changes.Follow.
 const followTimeout = 5 * time.Second
 
-// Do runs do in one transaction and commits its changes together with an audit
-// row of the action and a note to the other nodes. Then this node's copy follows
-// the change. Where do fails nothing is written; where it says
-// that nothing had to be changed, there is neither row nor note.
+// Do runs do in one transaction and commits its changes together with an audit row of the action and a note to the
+// other nodes. Then this node's copy is updated. If do fails, nothing is written; if it reports that nothing had to be
+// changed, neither row nor note is written.
 //
-// Errors: those of Lock, do, the commit and Follow, unchanged. After an error of
-// Follow the change is committed: this node learns of it by the note.
+// Errors: those of Lock, do, the commit and Follow, unchanged. After an error of Follow the change is committed: this
+// node learns of it from the note.
 func (c Changes) Do(ctx context.Context, by audit.By, action string,
 	do func(context.Context) (Done, error)) error {
 	var done Done
@@ -68,10 +65,9 @@ func (c Changes) Do(ctx context.Context, by audit.By, action string,
 	if err != nil || c.Follow == nil || done.Target == "" {
 		return err
 	}
-	// The context is a new one, for two reasons. A caller who has gone away must
-	// not keep this node from working with the change. And inside a wider
-	// transaction of the caller (D-2FA-28), which may yet be rolled back, only
-	// what is committed may be read; there the note brings the change.
+	// A new context is used for two reasons. A caller that has disconnected must not stop this node from applying the
+	// change. Inside a wider transaction of the caller (D-2FA-28), which may still be rolled back, only committed data
+	// may be read; in that case the note delivers the change.
 	fresh, cancel := context.WithTimeout(context.Background(), followTimeout)
 	defer cancel()
 	return c.Follow(fresh, done.key())
@@ -86,8 +82,8 @@ func (c Changes) writes(by audit.By, action string, d Done) []commit.Write {
 	return all
 }
 
-// Differ names the exported fields of two values of one struct type that differ:
-// what an audit row tells of a change without its texts.
+// Differ names the exported fields in which two values of one struct type differ: an audit row names the changed fields
+// and not their texts.
 func Differ[T any](before, after T) string {
 	var names []string
 	b, a := reflect.ValueOf(before), reflect.ValueOf(after)

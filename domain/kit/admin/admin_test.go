@@ -21,7 +21,7 @@ var (
 
 type extra struct{ commit.Unflushed }
 
-// steps is a Committer that remembers in which order things happen.
+// steps is a Committer that records the order of the steps.
 type steps struct {
 	seen   []string
 	writes []commit.Write
@@ -49,7 +49,7 @@ func (s *steps) step(name string, err error) func(context.Context) error {
 	}
 }
 
-// follow is the step that takes in the change of t1.
+// follow is the step that applies the change of t1.
 func (s *steps) follow(t *testing.T, err error) func(context.Context, ...string) error {
 	return func(ctx context.Context, keys ...string) error {
 		if len(keys) != 1 || keys[0] != "t1" {
@@ -97,8 +97,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// Records that no node caches need no note, and a caller who has gone away does
-// not keep the node from reading what is committed.
+// Records that no node caches need no note. A caller that has disconnected does not stop the node from reading the
+// committed data.
 func TestDoWithoutTopicAndWithoutCaller(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	s := &steps{}
@@ -110,7 +110,7 @@ func TestDoWithoutTopicAndWithoutCaller(t *testing.T) {
 	if err != nil || len(s.writes) != 1 {
 		t.Errorf("error %v, writes %+v", err, s.writes)
 	}
-	// What has changed need not be what the row names.
+	// The key of the note may differ from the target of the row.
 	changes.Topic, changes.Follow = change.Roles, nil
 	err = changes.Do(t.Context(), by, "A", func(context.Context) (admin.Done, error) {
 		return admin.Done{Target: "t1", Key: "k1"}, nil

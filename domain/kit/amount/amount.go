@@ -1,10 +1,9 @@
-// Package amount owns exact money: a number of units and of 10⁻¹⁸ parts of a
-// unit (D-GEN-08). It is the pair of columns that the ledger keeps, and it
-// computes nothing but sums, differences and comparisons. What multiplies or
-// divides is a rate (package rate).
+// Package amount implements exact money: a number of units and of 10⁻¹⁸ parts of a unit (D-GEN-08). It is the pair of
+// columns that the ledger keeps, and it supports only addition, subtraction and comparison. Package rate multiplies and
+// divides.
 //
-// The one idea: an operation is exact or an error; nothing rounds, and no value
-// is ever a floating point number. Start reading at Amount.
+// The one idea: an operation is exact or an error; no operation rounds, and no value is ever a floating-point number.
+// Start reading at Amount.
 package amount
 
 import (
@@ -14,15 +13,15 @@ import (
 	"strings"
 )
 
-// Decimals is how many digits an amount has behind the point, of every asset.
+// Decimals is the number of digits after the decimal point, for every asset.
 const Decimals = 18
 
 const (
-	one     = 1_000_000_000_000_000_000 // parts of a unit; units stay below it too
-	maxText = 64                        // bytes of a number, superfluous zeros included
+	one     = 1_000_000_000_000_000_000 // parts of a unit; units stay below this number too
+	maxText = 64                        // maximum bytes of a number, including superfluous zeros
 )
 
-// What can be wrong with an amount.
+// Errors of amounts.
 var (
 	ErrNumber    = errors.New("must be a decimal number")
 	ErrRange     = errors.New("is too large for an amount")
@@ -36,7 +35,7 @@ type Amount struct {
 	lo uint64
 }
 
-// Of returns the amount of two columns. ErrRange when they hold none.
+// Of returns the amount of two columns. ErrRange if they are not a valid amount.
 func Of(hi, lo int64) (Amount, error) {
 	if hi <= -one || hi >= one || lo < 0 || lo >= one {
 		return Amount{}, ErrRange
@@ -44,11 +43,11 @@ func Of(hi, lo int64) (Amount, error) {
 	return Amount{hi, uint64(lo)}, nil
 }
 
-// Parts are the two columns of the amount.
+// Parts returns the two columns of the amount.
 func (a Amount) Parts() (hi, lo int64) { return a.hi, int64(a.lo) }
 
-// Parse reads plain notation, such as -12.50. A text that is longer than any
-// amount is refused before it is looked at. ErrNumber, ErrRange, ErrPrecision.
+// Parse reads plain notation, such as -12.50. A text longer than any amount is rejected before it is parsed. Errors:
+// ErrNumber, ErrRange, ErrPrecision.
 func Parse(s string) (Amount, error) {
 	if len(s) > maxText {
 		return Amount{}, ErrRange
@@ -74,7 +73,7 @@ func Parse(s string) (Amount, error) {
 	return a, nil
 }
 
-// Must is Parse for a constant of the program; it panics on a wrong one.
+// Must is Parse for a constant of the program; it panics if the constant is invalid.
 func Must(s string) Amount {
 	a, err := Parse(s)
 	if err != nil {
@@ -85,7 +84,7 @@ func Must(s string) Amount {
 
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// String is the amount in plain notation, without superfluous zeros and "-0".
+// String returns the amount in plain notation, without superfluous zeros and "-0".
 func (a Amount) String() string {
 	sign, hi, lo := "", a.hi, a.lo
 	if hi < 0 {
@@ -112,8 +111,8 @@ func (a Amount) Add(b Amount) (Amount, error) {
 // Most is the largest amount.
 var Most = Amount{one - 1, one - 1}
 
-// Capped is a + b of amounts that are not negative, and Most where they come to more: for a
-// figure that people read, never for one that is booked.
+// Capped returns a + b for amounts that are not negative, capped at Most. It is for displayed figures, never for booked
+// ones.
 func (a Amount) Capped(b Amount) Amount {
 	if sum, err := a.Add(b); err == nil {
 		return sum
@@ -133,17 +132,17 @@ func (a Amount) Sub(b Amount) (Amount, error) {
 	return Of(hi, lo)
 }
 
-// Cmp is -1 for a < b, 0 for a = b and +1 for a > b.
+// Cmp returns -1 for a < b, 0 for a = b and +1 for a > b.
 func (a Amount) Cmp(b Amount) int { return cmp.Or(cmp.Compare(a.hi, b.hi), cmp.Compare(a.lo, b.lo)) }
 
-// Sign is -1, 0 or +1, as the amount is below, at or above zero.
+// Sign returns -1, 0 or +1 if the amount is below, equal to or above zero.
 func (a Amount) Sign() int { return a.Cmp(Amount{}) }
 
-// Fits reports whether the amount needs at most so many decimals, 0 to Decimals.
+// Fits reports whether the amount needs at most the given number of decimals, 0 to Decimals.
 func (a Amount) Fits(decimals int) bool { return a.lo%Unit(decimals) == 0 }
 
-// Unit is the number of parts in the smallest amount of an asset with so many
-// decimals, 0 to Decimals: 10^(18-decimals).
+// Unit returns the number of parts in the smallest amount of an asset with the given decimals, 0 to Decimals:
+// 10^(18-decimals).
 func Unit(decimals int) uint64 {
 	unit := uint64(1)
 	for range Decimals - decimals {
@@ -152,10 +151,10 @@ func Unit(decimals int) uint64 {
 	return unit
 }
 
-// MarshalJSON implements json.Marshaler: a number in plain notation.
+// MarshalJSON writes a number in plain notation.
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalJSON implements json.Unmarshaler: the text of a number or a string.
+// UnmarshalJSON reads a JSON number or string.
 func (a *Amount) UnmarshalJSON(b []byte) (err error) {
 	*a, err = Parse(strings.Trim(string(b), `"`))
 	return err

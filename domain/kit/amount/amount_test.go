@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What binary floating point gets wrong.
+// Cases that binary floating point gets wrong.
 func TestExact(t *testing.T) {
 	for _, c := range []struct{ a, b, sum string }{
 		{"0.1", "0.2", "0.3"},
@@ -121,7 +121,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// any amount, those at the ends and around zero as likely as others.
+// anyAmount draws any amount; the extremes and values around zero are as likely as others.
 var anyAmount = rapid.Custom(func(t *rapid.T) amount.Amount {
 	hi := rapid.OneOf(rapid.Int64Range(1-1e18, 1e18-1), rapid.Int64Range(-2, 2)).Draw(t, "hi")
 	lo := rapid.OneOf(rapid.Int64Range(0, 1e18-1), rapid.SampledFrom([]int64{0, 1, 5e17, 1e18 - 1})).Draw(t, "lo")
@@ -132,8 +132,7 @@ var anyAmount = rapid.Custom(func(t *rapid.T) amount.Amount {
 	return a
 })
 
-// Every operation is what shopspring/decimal makes of the same numbers, and is
-// refused exactly where the columns cannot hold it.
+// Every operation agrees with shopspring/decimal and is rejected exactly if the columns cannot hold the result.
 func TestAgainstDecimal(t *testing.T) {
 	bound := decimal.New(1, 18)
 	number := func(a amount.Amount) decimal.Decimal { return decimal.RequireFromString(a.String()) }
@@ -166,8 +165,8 @@ func TestAgainstDecimal(t *testing.T) {
 	})
 }
 
-// Parse never panics, takes nothing that shopspring/decimal reads as another
-// number, and what it takes is written in one way.
+// Parse never panics and accepts nothing that shopspring/decimal reads as another number. Accepted amounts have one
+// spelling.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"0", "-0.5", most, least, "1e400", "1e-7", "00.00", "-", ".", "NaN", "१"} {
 		f.Add(s)
@@ -187,7 +186,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Figures that people read stop at the largest amount.
+// Displayed figures stop at the largest amount.
 func TestCapped(t *testing.T) {
 	small, large := amount.Must("0.5"), amount.Must("999999999999999999.6")
 	if got := small.Capped(small); got != amount.Must("1") {

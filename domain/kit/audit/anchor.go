@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Anchor names a checkpoint of the audit trail (D-EXT-03). Who keeps one outside of
-// the database can prove later that nothing up to it is gone.
+// Anchor names a checkpoint of the audit trail (D-EXT-03). A copy kept outside of the database proves later that no row
+// up to it is missing.
 type Anchor struct {
 	Counter int64 // 1, 2, 3 …; 0: no checkpoint
 	MAC     []byte
 }
 
-// String is COUNTER:MAC, as ParseAnchor reads it.
+// String returns COUNTER:MAC, the format of ParseAnchor.
 func (a Anchor) String() string { return fmt.Sprintf("%d:%x", a.Counter, a.MAC) }
 
-// ParseAnchor reads what String wrote.
+// ParseAnchor parses the output of String.
 func ParseAnchor(s string) (Anchor, error) {
 	counter, mac, _ := strings.Cut(s, ":")
 	n, err := strconv.ParseInt(counter, 10, 64)
@@ -30,14 +30,14 @@ func ParseAnchor(s string) (Anchor, error) {
 	return Anchor{Counter: n, MAC: b}, nil
 }
 
-// State is how the trail stands by its last checkpoint.
+// State is the state of the trail as of its last checkpoint.
 type State struct {
 	Last   Anchor
 	At     time.Time // of the last checkpoint
-	Broken string    // what does not hold; "" where all holds
+	Broken string    // the failed check; "" if all checks pass
 }
 
-// Archive is a file of rows that left the database.
+// Archive is a file of rows that were moved out of the database.
 type Archive struct {
 	Counter int64 // 1, 2, 3 …; 0: none
 	Name    string

@@ -1,9 +1,8 @@
-// Package audit describes what the service remembers about who did what to
-// whom (decision D-EXT-03). A row is a Write like any other, so it commits
-// with the change it reports; the chain that makes tampering evident is added
-// by persistence, which alone knows the order of rows.
+// Package audit describes the audit trail: which actor did which action on which account (decision D-EXT-03). A row is
+// a Write like any other, so it commits with the change it reports. Persistence adds the chain that makes tampering
+// evident, because only persistence knows the order of rows.
 //
-// Start reading at Record; Store is how it is read back.
+// Start reading at Record; Store reads the trail.
 package audit
 
 import (
@@ -14,7 +13,7 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Outcome of an audited step.
+// Outcome is the outcome of an audited step.
 type Outcome string
 
 // The outcomes.
@@ -27,24 +26,23 @@ const (
 // token, password or key, and no contact detail in the clear.
 type Record struct {
 	At        time.Time
-	ActorID   string // who did it; "" for an unauthenticated caller
-	UserID    string // whose account it concerns; the concealed phone where there is none
+	ActorID   string // the actor; "" for an unauthenticated caller
+	UserID    string // the affected account; the concealed phone number if there is none
 	Action    string // e.g. LOGIN, MFA_METHOD_ADD
-	Target    string // the record concerned, e.g. a challenge id
+	Target    string // the affected record, e.g. a challenge id
 	Outcome   Outcome
 	IP        string
 	RequestID string
 	Detail    string // short, human readable
 }
 
-// By is who acts: an account, with the address and the request by which it does.
-// What is not known is empty.
+// By is the actor: an account, with the address and the request it acts from. Unknown parts are empty.
 type By struct{ UserID, IP, RequestID string }
 
 // Operator acts on the command line.
 var Operator = By{UserID: "operator"}
 
-// Did is r as an act of b, a success where r names no outcome.
+// Did returns r as an action of b. If r names no outcome, the outcome is success.
 func (b By) Did(r Record) Record {
 	r.ActorID, r.IP, r.RequestID, r.Outcome = b.UserID, b.IP, b.RequestID, cmp.Or(r.Outcome, Success)
 	return r
@@ -52,7 +50,7 @@ func (b By) Did(r Record) Record {
 
 func (Record) Table() string { return "audit" }
 
-// Stored is a chained row as it is read back.
+// Stored is a chained row as read from the store.
 type Stored struct {
 	Record
 	Chain string // start id and slot of the writer
@@ -60,8 +58,7 @@ type Stored struct {
 	Hash  []byte // HMAC-SHA256(audit key, previous hash ‖ row)
 }
 
-// Place is where a row stands among all, of which the newest come first: by
-// time, and within a millisecond by chain and number.
+// Place is the position of a row in the list, newest first: by time, and within a millisecond by chain and number.
 type Place struct {
 	At    time.Time
 	Chain string
@@ -70,7 +67,7 @@ type Place struct {
 
 func (s Stored) Mark() Place { return Place{At: s.At, Chain: s.Chain, Seq: s.Seq} }
 
-// Query selects rows. What is zero selects nothing out.
+// Query selects rows. A zero field does not filter.
 type Query struct {
 	UserID, ActorID, Action string
 	RequestID, IP, Target   string
@@ -80,6 +77,6 @@ type Query struct {
 // Store reads the audit. It is safe for concurrent use and passes
 // audittest.TestStore.
 type Store interface {
-	// List returns a page of the selected rows, newest first.
+	// List returns a page of the matching rows, newest first.
 	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Stored], error)
 }

@@ -1,23 +1,23 @@
-// Package blob owns how files are kept: bytes under a key, in a folder or in a bucket (docs/operations.md, "Files").
-// What a file means stands in a row of the slice that it belongs to.
+// Package blob stores files: bytes under a key, in a folder or in a bucket (docs/operations.md, "Files"). A row of the
+// owning slice records what a file means.
 //
 // The one idea: bytes come first and the row commits after them. A process that is killed in between leaves bytes that
-// nobody names; the sweeper (Sweep) removes them after an hour. So a row never names bytes that are not there.
+// no row names; the sweeper (Sweep) removes them after an hour. So a row never names bytes that are not there.
 //
-// How a slice keeps files:
+// How a slice stores files:
 //
 //	key := blob.NewKey("agreement", ".pdf", now) // agreement/7K/QX/01JD….pdf
 //	err := files.Put(ctx, key, content)          // before the transaction
 //	… commit the row that holds the key
 //
-// Its area (the first segment of its keys) gets an Owner, by which the sweeper asks which keys have rows; the part of
-// the slice declares it (cmd/app/part.go). To replace a file, put the new bytes under a new key and let the row name
-// that: nothing is ever overwritten under a reader, and the sweeper removes the old bytes.
+// Its area (the first segment of its keys) gets an Owner, which the sweeper asks for the keys that have rows; the part
+// of the slice declares it (cmd/app/part.go). To replace a file, put the new bytes under a new key and point the row to
+// it. A file is never overwritten while it is read, and the sweeper removes the old bytes.
 //
-// What everybody may fetch from {cdn_url}/<path> is kept below the area Public, at the key PublicKey(path), and only a
-// picture that picture.Decoder.Clean made belongs there.
+// Public files, served at {cdn_url}/<path>, are stored in the area Public under the key PublicKey(path). Only pictures
+// made by picture.Decoder.Clean may be stored there.
 //
-// Start reading at Store; blobtest holds its promises.
+// Start reading at Store; blobtest tests its contract.
 package blob
 
 import (
@@ -34,31 +34,31 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// ErrNotFound is returned for a key that holds nothing, and for what is no key.
+// ErrNotFound is returned for an invalid key and for a key without a file.
 var ErrNotFound = errors.New("there is no such file")
 
-// Store keeps files. It is safe for concurrent use and passes blobtest.Run. Besides the errors named at each method all
-// return UNAVAILABLE when the disk or the other side fails.
+// Store stores files. It is safe for concurrent use and passes blobtest.Run. Besides the errors listed at each method,
+// all methods return UNAVAILABLE if the disk or the remote side fails.
 type Store interface {
-	// Put keeps content under a key, in the place of what is there. When it returns, the bytes survive a crash; before
-	// that a reader sees the old bytes or the new ones, never a part. What is no key is an error of the program.
+	// Put stores content under a key and replaces an existing file. When it returns, the bytes survive a crash; before
+	// that a reader sees the old bytes or the new ones, never a part. An invalid key is a programming error.
 	Put(ctx context.Context, key string, content []byte) error
 	// Get opens a file; the caller closes it. ErrNotFound.
 	Get(ctx context.Context, key string) (File, error)
-	// Stat tells about a file without opening it. ErrNotFound.
+	// Stat describes a file without opening it. ErrNotFound.
 	Stat(ctx context.Context, key string) (Info, error)
-	// Delete removes a file; one that is not there is no error.
+	// Delete removes a file; a missing file is not an error.
 	Delete(ctx context.Context, key string) error
-	// List gives every file of an area, in no order. It ends with the first error.
+	// List yields every file of an area, in no order. It stops at the first error.
 	List(ctx context.Context, area string) iter.Seq2[Info, error]
 }
 
-// Info is what is known of a file without reading it.
+// Info describes a file without its content.
 type Info struct {
 	Key      string
 	Size     int64 // in bytes
 	Modified time.Time
-	// Version is another text whenever the bytes are others: the base of an ETag.
+	// Version changes whenever the bytes change: the base of an ETag.
 	Version string
 }
 
@@ -68,7 +68,7 @@ type File struct {
 	io.ReadSeekCloser
 }
 
-// Read returns the whole of a file of at most limit bytes. ErrNotFound.
+// Read returns the whole content of a file of at most limit bytes. ErrNotFound.
 func Read(ctx context.Context, s Store, key string, limit int64) ([]byte, error) {
 	f, err := s.Get(ctx, key)
 	if err != nil {
@@ -85,21 +85,21 @@ func Read(ctx context.Context, s Store, key string, limit int64) ([]byte, error)
 
 const (
 	maxKeyBytes = 512
-	// maxNameBytes is what file systems take for one segment.
+	// maxNameBytes is the longest segment that file systems accept.
 	maxNameBytes = 200
 )
 
-// Public is the area of the files that everybody may fetch.
+// Public is the area of the files that any client may fetch.
 const Public = "public"
 
-// PublicKey is the key of the file at {cdn_url}/<path>.
+// PublicKey returns the key of the file at {cdn_url}/<path>.
 func PublicKey(path string) string { return Public + "/" + path }
 
-// PublicPath is the path below {cdn_url} of a key of PublicKey.
+// PublicPath returns the path below {cdn_url} of a key made by PublicKey.
 func PublicPath(key string) string { return strings.TrimPrefix(key, Public+"/") }
 
-// NewKey makes a key that nobody had and nobody can guess: <area>/aa/bb/<id><ext>. The two folders between spread the
-// files evenly. Ext is "" or begins with a dot.
+// NewKey makes a unique key that cannot be guessed: <area>/aa/bb/<id><ext>. The two folders in between spread the files
+// evenly. Ext is "" or begins with a dot.
 func NewKey(area, ext string, now time.Time) string {
 	name := id.New(now)
 	return path.Join(area, name[id.Len-2:], name[id.Len-4:id.Len-2], name+ext)
@@ -113,7 +113,7 @@ func Generated(key string) bool {
 }
 
 // Valid reports whether key is a key: segments of letters, digits and . _ - that do not begin with a dot, joined by
-// single // slashes, and none of the names that stand for a device somewhere. Every Store refuses what is not valid.
+// single slashes, and no segment is a device name on any system. Every Store rejects an invalid key.
 func Valid(key string) bool {
 	if len(key) > maxKeyBytes {
 		return false
@@ -126,7 +126,7 @@ func Valid(key string) bool {
 	return true
 }
 
-// ValidName reports whether a key may have the segment.
+// ValidName reports whether a key may contain the segment.
 func ValidName(name string) bool {
 	if name == "" || name[0] == '.' || name[len(name)-1] == '.' || len(name) > maxNameBytes {
 		return false
@@ -140,7 +140,7 @@ func ValidName(name string) bool {
 	return !device(strings.ToUpper(stem))
 }
 
-// device reports whether a name stands for a device on some system, with any extension.
+// device reports whether a name is a device name on some system, with any extension.
 func device(stem string) bool {
 	switch stem {
 	case "CON", "PRN", "AUX", "NUL":
@@ -149,7 +149,7 @@ func device(stem string) bool {
 	return len(stem) == 4 && (stem[:3] == "COM" || stem[:3] == "LPT") && '0' <= stem[3] && stem[3] <= '9'
 }
 
-// Failed is the error of an adapter whose disk or other side fails: UNAVAILABLE, with the cause for the log.
+// Failed returns the error of an adapter whose disk or remote side fails: UNAVAILABLE, with the cause for the log.
 func Failed(doing string, err error) error {
 	return fmt.Errorf("%s a file: %w: %w", doing,
 		fault.New(fault.Unavailable, "files cannot be kept or read at the moment").After(time.Second), err)

@@ -10,25 +10,25 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// Temporary is the area of bytes on their way. Nobody owns them, so the sweeper removes what a crash left there.
+// Temporary is the area of incomplete uploads. It has no owner, so the sweeper removes what a crash left there.
 const Temporary = "tmp"
 
-// SweepAfter is how long bytes wait for their row, far beyond any request.
+// SweepAfter is how long bytes wait for their row. It is far longer than any request.
 const SweepAfter = time.Hour
 
 // Owner is a slice whose rows name files.
 type Owner struct {
-	// Area is what the keys begin with, such as document or public/announcement.
+	// Area is the prefix of the keys, such as document or public/announcement.
 	Area string
-	// Named returns those of the keys that a row names; nil: none has.
+	// Named returns those of the keys that a row names; nil means that no key has a row.
 	Named func(ctx context.Context, keys []string) ([]string, error)
 }
 
-// sweepBatch is how many keys an owner is asked about at once.
+// sweepBatch is the number of keys in one call of an owner.
 const sweepBatch = 200
 
 // Sweep removes the bytes of every owner's area that are older than SweepAfter and that no row names, and returns how
-// many files it removed. It may run on several nodes at once and be broken off at any moment. An owner that fails
+// many files it removed. It may run on several nodes at once and be interrupted at any moment. An owner that fails
 // keeps its files; the others are swept.
 func Sweep(ctx context.Context, s Store, owners []Owner, now time.Time) (removed int, err error) {
 	owners = append([]Owner{{Area: Temporary}}, owners...)
@@ -83,9 +83,8 @@ func sweep(ctx context.Context, s Store, o Owner, before time.Time) (removed int
 // replaceTime bounds Replaced.
 const replaceTime = 5 * time.Second
 
-// Replaced removes the old files that are not among the new ones, once the
-// transaction that ctx carries is durable; "" is no file. What cannot be removed
-// is left to the sweeper.
+// Replaced removes the old files that are not among the new ones, once the transaction that ctx carries is durable; ""
+// means no file. A file that cannot be removed is left to the sweeper.
 func Replaced(ctx context.Context, s Store, old, now []string) {
 	commit.After(ctx, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replaceTime)

@@ -1,8 +1,8 @@
-// Package cdn owns the pictures that administrators upload under a name of theirs, for pages and apps to show (section
+// Package cdn stores the pictures that administrators upload under a chosen name, for pages and apps to show (section
 // 4.10 of the interface, decision D-ADM-06).
 //
-// The one idea: only pixels are public. A picture is encoded again before it is kept (domain/kit/picture), and its
-// address is made of a folder of the parameter CDN and of what is harmless in the name that was sent.
+// The one idea: only pixels are public. A picture is encoded again before it is stored (domain/kit/picture). Its
+// address consists of a folder of the parameter CDN and the harmless characters of the sent name.
 //
 // Start reading at Service.Upload.
 package cdn
@@ -25,29 +25,29 @@ import (
 const ActionUpload = "CDN_UPLOAD"
 
 const (
-	// folder holds what is uploaded by name, so that no name meets a file that a slice made.
+	// folder holds files uploaded by name, so that no name collides with a file made by a slice.
 	folder       = "upload"
 	maxNameChars = 100
 )
 
-// Service carries out uploads.
+// Service stores uploads.
 type Service struct {
 	Files    blob.Store
 	Pictures *picture.Decoder
-	Changes  admin.Changes         // of no topic
-	Values   func() *parameter.Set // with the folders
-	URL      string                // in front of the path of a public file
+	Changes  admin.Changes         // without a topic
+	Values   func() *parameter.Set // contain the folders
+	URL      string                // prefix of the path of a public file
 }
 
-// Upload is what is asked of Service.Upload.
+// Upload is the input of Service.Upload.
 type Upload struct {
 	Content        []byte
 	Name, FolderOf string
-	Suffix         bool // the name gets _<epoch ms>
+	Suffix         bool // append _<epoch ms> to the name
 }
 
-// Upload keeps a picture and returns its address. Without Suffix it takes the place of the one that has the name.
-// Errors: INVALID_FIELD with every faulty field, OVERLOADED, UNAVAILABLE when the storage fails.
+// Upload stores a picture and returns its address. Without Suffix it replaces a picture of the same name. Errors:
+// INVALID_FIELD with every faulty field, OVERLOADED, UNAVAILABLE if the storage fails.
 func (s *Service) Upload(ctx context.Context, by audit.By, in Upload) (address string, err error) {
 	stem, ext := split(in.Name)
 	var problems []fault.Problem
@@ -85,12 +85,12 @@ func (s *Service) Upload(ctx context.Context, by audit.By, in Upload) (address s
 	return s.URL + "/" + path, err
 }
 
-// extensions are those that the name of a picture may have, by what it came as. What is kept is a PNG or a JPEG
-// whatever its name says; it is served by its bytes.
+// extensions are the allowed extensions of the name, by the format of the upload. The stored file is a PNG or a JPEG
+// whatever its name says, and is served by its bytes.
 var extensions = map[picture.Format][]string{picture.PNG: {"png"}, picture.JPEG: {"jpg", "jpeg"},
 	picture.WebP: {"webp"}, picture.GIF: {"gif"}}
 
-// split reduces a name to what an address may hold, and parts its extension.
+// split reduces a name to the characters that an address may contain, and separates its extension.
 func split(name string) (stem, ext string) {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {

@@ -1,7 +1,6 @@
-// Package change is the feed by which one node learns what another wrote
-// (decision D-AUTH-01): a note names a topic and a key, commits with the
-// change itself, and is read by every node a moment later. A node that cannot
-// read the feed knows that its caches may be stale.
+// Package change is the feed by which nodes learn of each other's writes (decision D-AUTH-01). A note names a topic and
+// a key, commits with the change itself, and is read by every node shortly afterwards. A node that cannot read the feed
+// knows that its caches may be stale.
 package change
 
 import (
@@ -9,7 +8,7 @@ import (
 	"time"
 )
 
-// Topic names what kind of thing changed.
+// Topic names the kind of record that changed.
 type Topic string
 
 // The topics.
@@ -18,10 +17,10 @@ const (
 	Keys     Topic = "keys"
 	MFA      Topic = "mfa"
 	Users    Topic = "user" // key: user id
-	// Roles: the roles of an account changed, key: "user/<user id>"; or what roles
-	// are granted, key: "grants"; any other key stands for both.
+	// Roles: the roles of an account changed, key: "user/<user id>"; or the grants of the roles changed, key: "grants";
+	// any other key means both.
 	Roles Topic = "roles"
-	// Geofilter: the geographic filter of an account changed; key: user id.
+	// Geofilter: the country filter of an account changed; key: user id.
 	Geofilter Topic = "geofilter"
 	// AllowedIPs: the addresses from which an account may be used changed; key: user id.
 	AllowedIPs Topic = "allowed_ip"
@@ -33,12 +32,12 @@ const (
 	// ServiceKeys: the key of a service client changed; key: its name.
 	ServiceKeys Topic = "service_key"
 	Firewall    Topic = "firewall" // rules of the firewall; key: label
-	// Cluster: nodes that do not hear each other ask who is there;
-	// key: "who/<question>/<node>" or "here/<question>/<members>/<least id>".
+	// Cluster: nodes that cannot reach each other look for members; key: "who/<question>/<node>" or
+	// "here/<question>/<members>/<least id>".
 	Cluster Topic = "cluster"
 )
 
-// Note tells the other nodes of a change.
+// Note notifies the other nodes of a change.
 type Note struct {
 	Topic Topic
 	Key   string
@@ -46,7 +45,7 @@ type Note struct {
 
 func (Note) Table() string { return "change" }
 
-// Entry is a note as it is read back.
+// Entry is a note as read from the feed.
 type Entry struct {
 	ID int64
 	Note
@@ -55,10 +54,9 @@ type Entry struct {
 
 // Store reads the feed.
 type Store interface {
-	// Since lists the notes written at or after from, oldest first. Notes may
-	// become visible out of the order of their ids, so a reader asks again for
-	// the recent past and ignores what it has seen.
+	// Since lists the notes written at or after from, oldest first. Notes may become visible out of the order of their
+	// ids, so a reader queries the recent past again and ignores the notes it has seen.
 	Since(ctx context.Context, from time.Time) ([]Entry, error)
-	// Purge removes notes older than before.
+	// Purge deletes notes older than before.
 	Purge(ctx context.Context, before time.Time) error
 }

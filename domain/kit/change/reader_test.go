@@ -12,8 +12,7 @@ import (
 	"castellan/domain/kit/change"
 )
 
-// feed is a Store in memory. A read takes as long as the test says, also when its
-// caller has stopped waiting.
+// feed is a Store in memory. A read takes as long as the test sets, even if its caller has stopped waiting.
 type feed struct {
 	mu      sync.Mutex
 	entries []change.Entry
@@ -60,7 +59,7 @@ func (f *feed) count() int {
 
 func (f *feed) Purge(context.Context, time.Time) error { return nil }
 
-// follower is a reader that remembers what it was told.
+// follower is a reader that counts its notifications.
 func follower(f *feed) (*change.Reader, map[string]int) {
 	told := map[string]int{}
 	r := change.NewReader(f, time.Now)
@@ -103,8 +102,7 @@ func TestFresh(t *testing.T) {
 	})
 }
 
-// A read counts from its beginning: it may miss a note that is written while it is
-// under way.
+// A read counts from its beginning: it may miss a note that is written while it runs.
 func TestSlowRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{takes: change.Bound}
@@ -124,16 +122,16 @@ func TestHoldsOfAMark(t *testing.T) {
 		r, _ := follower(f)
 		ok(t, r.Poll(t.Context()))
 		mark := r.Mark()
-		time.Sleep(6 * time.Second) // stopped in the middle of a request
-		ok(t, r.Poll(t.Context()))  // the poller was quicker
+		time.Sleep(6 * time.Second) // paused in the middle of a request
+		ok(t, r.Poll(t.Context()))  // the poller was faster
 		if r.Holds(mark) || !r.Fresh() {
 			t.Error("what was decided before the stop holds")
 		}
 	})
 }
 
-// Nothing is missed however long the feed could not be read, or the process was
-// stopped; after very long everything is read anew, for notes do not stay.
+// No note is missed however long the feed was unreadable or the process was stopped. After a very long time everything
+// is read again, because notes are purged.
 func TestNothingIsMissed(t *testing.T) {
 	for _, gap := range []time.Duration{3 * time.Second, 11 * time.Second, 25 * time.Second, 20 * time.Minute,
 		2 * time.Hour} {
@@ -167,8 +165,8 @@ func TestNothingIsMissed(t *testing.T) {
 	}
 }
 
-// Callers that come while the database is silent share one read and none of them
-// waits longer than that; one that answers again serves the next.
+// Callers that arrive while the database does not respond share one read, and none waits longer than its limit. When
+// the database responds again, the next caller is served.
 func TestCatchUpIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{takes: time.Hour}
@@ -195,8 +193,7 @@ func TestCatchUpIsBounded(t *testing.T) {
 	})
 }
 
-// What a handler could not apply is applied later, and the node knows that it
-// does not know until then.
+// Notes that a handler failed to apply are applied later, and the node is not fresh until then.
 func TestHandlerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
@@ -222,8 +219,7 @@ func TestHandlerFails(t *testing.T) {
 	})
 }
 
-// A cache that waits for a database which says nothing does not keep the feed from
-// being read, for that is how it is noticed.
+// A cache that waits for an unresponsive database does not block reads of the feed, which detect the outage.
 func TestStalledHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
@@ -244,7 +240,7 @@ func TestStalledHandler(t *testing.T) {
 	})
 }
 
-// Run keeps a node within the bound, and says once that it cannot.
+// Run keeps a node within the bound, and reports once if it cannot.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
@@ -273,7 +269,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// Notes of one topic in one read are one call.
+// Notes of one topic found in one read are delivered in one call.
 func TestNotesOfATopicAreOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
@@ -292,8 +288,8 @@ func TestNotesOfATopicAreOneCall(t *testing.T) {
 	})
 }
 
-// One slow read, of the feed or by a cache, refuses nobody: what is known serves
-// while it is younger than the bound, and then the callers wait.
+// One slow read, of the feed or by a cache, rejects no caller. Known data is served while it is younger than the bound;
+// then the callers wait.
 func TestSlowReadRefusesNobody(t *testing.T) {
 	for _, takes := range []time.Duration{change.Bound - time.Millisecond, change.Patience - time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -317,8 +313,8 @@ func TestSlowReadRefusesNobody(t *testing.T) {
 	}
 }
 
-// After a read that failed, as one does when the database is away for a moment,
-// the next request after a tenth of a second is served.
+// After a failed read, such as during a brief outage of the database, the next request after a tenth of a second is
+// served.
 func TestBackAfterAFailedRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
@@ -332,7 +328,7 @@ func TestBackAfterAFailedRead(t *testing.T) {
 			t.Error("caught up with a silent database")
 		}
 		f.set(true, 0)
-		time.Sleep(change.Patience) // for the read that is under way
+		time.Sleep(change.Patience) // for the running read
 		began := time.Now()
 		if r.CatchUp(t.Context()) == nil || time.Since(began) > 0 {
 			t.Errorf("told after %v that the feed cannot be read", time.Since(began))
@@ -361,7 +357,7 @@ func TestFirstReadIsPatient(t *testing.T) {
 	})
 }
 
-// A caller who goes away takes no read along.
+// A caller that disconnects does not cancel the read.
 func TestCallerGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{takes: time.Second / 2}

@@ -11,26 +11,23 @@ import (
 // which may take 30 s while the service starts.
 const ReadTime = time.Minute
 
-// Snapshot is what a node keeps in memory of rows that any node may change. It
-// is immutable and replaced whole: reading it takes no lock. Readings of the rows
-// take turns, so that an earlier one never replaces a later one, and callers that
-// wait share the next reading, so that a burst of changes costs few. It is safe
-// for concurrent use.
+// Snapshot is a node's copy in memory of rows that any node may change. It is immutable and replaced as a whole:
+// reading it takes no lock. The rows are read by one call at a time, so that an earlier read never replaces a later
+// one. Waiting callers share the next read, so that a burst of changes costs few reads. It is safe for concurrent use.
 type Snapshot[T any] struct {
 	current  atomic.Pointer[T]
 	readings turns[reading]
 }
 
-// reading is what callers want to be read: all rows, or those under keys.
+// reading holds the requested rows: all, or those under keys.
 type reading struct {
 	all  bool
 	keys []string
 }
 
-// NewSnapshot returns a snapshot that is first until it is read. load reads all
-// rows. apply reads the rows under keys, each of which is there once, and returns
-// the snapshot with them, or present where they change nothing; where it is nil,
-// load does. Neither changes what it is given.
+// NewSnapshot returns a snapshot with the value first until it is read. load reads all rows. apply reads the rows under
+// keys, which contain no duplicates, and returns the updated snapshot, or present if they change nothing. If apply is
+// nil, load is used. Neither function modifies its arguments.
 func NewSnapshot[T any](first *T, load func(context.Context) (*T, error),
 	apply func(ctx context.Context, present *T, keys []string) (*T, error)) *Snapshot[T] {
 	s := new(Snapshot[T])
@@ -52,18 +49,17 @@ func NewSnapshot[T any](first *T, load func(context.Context) (*T, error),
 	return s
 }
 
-// Current is the present snapshot. It must not be changed.
+// Current returns the present snapshot, which must not be modified.
 func (s *Snapshot[T]) Current() *T { return s.current.Load() }
 
-// Reload reads all rows. What was committed before the call is in the snapshot
-// when it returns nil; on an error the snapshot stays as it is. ctx bounds the
-// waiting and not the reading, which joins no transaction of the caller.
+// Reload reads all rows. When it returns nil, the snapshot holds everything committed before the call; on an error the
+// snapshot is unchanged. ctx limits the wait and not the read, which joins no transaction of the caller.
 func (s *Snapshot[T]) Reload(ctx context.Context) error {
 	return s.readings.do(ctx, func(r *reading) { r.all = true })
 }
 
-// Follow reads what changed under keys, with the promise of Reload for these. A
-// key "", of a note that does not say what changed, stands for all rows.
+// Follow reads the rows under keys, with the guarantee of Reload for these rows. A key "", of a note that names no key,
+// means all rows.
 func (s *Snapshot[T]) Follow(ctx context.Context, keys ...string) error {
 	return s.readings.do(ctx, func(r *reading) {
 		r.keys = append(r.keys, keys...)

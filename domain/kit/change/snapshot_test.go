@@ -15,8 +15,7 @@ import (
 	"castellan/domain/kit/change"
 )
 
-// table is rows that a snapshot is made of, and counts how they are read. A
-// reading takes as long as is said.
+// table holds the rows of a snapshot and counts the reads. A read takes as long as the test sets.
 type table struct {
 	mu      sync.Mutex
 	rows    map[string]int
@@ -75,7 +74,7 @@ func TestSnapshot(t *testing.T) {
 	if got := *s.Current(); !maps.Equal(got, map[string]int{"a": 2}) || len(first) != 0 {
 		t.Errorf("after a change of a: %v", got)
 	}
-	ok(t, s.Follow(t.Context(), "a", "")) // a note that does not say what changed
+	ok(t, s.Follow(t.Context(), "a", "")) // a note without a key
 	if got := *s.Current(); !maps.Equal(got, rows.rows) {
 		t.Errorf("after a note without a key: %v", got)
 	}
@@ -86,8 +85,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// What was committed before a call is in the snapshot when the call returns,
-// however many call at one time; and all that wait for a reading share it.
+// A snapshot holds everything committed before a call when the call returns, however many calls run at a time. Waiting
+// callers share a read.
 func TestWritersShareReadings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := &table{rows: map[string]int{}, takes: 10 * time.Millisecond}
@@ -107,7 +106,7 @@ func TestWritersShareReadings(t *testing.T) {
 			})
 		}
 		all.Wait()
-		// A writer that comes during a reading waits for the next: two take turns.
+		// A writer that arrives during a read waits for the next one: at most two reads.
 		if n := len(rows.applied); n > 2*writes+1 {
 			t.Errorf("%d readings for %d changes of %d writers", n, writers*writes, writers)
 		}
@@ -117,8 +116,8 @@ func TestWritersShareReadings(t *testing.T) {
 	})
 }
 
-// A reading that began before a call does not serve it, and one whose caller has
-// gone away serves those that wait.
+// A read that began before a call does not serve it. A read whose caller has disconnected still serves the waiting
+// callers.
 func TestReadingBeganBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := &table{rows: map[string]int{"a": 1}, takes: time.Second}

@@ -6,29 +6,27 @@ import (
 	"time"
 )
 
-// turns does one kind of work for many callers, one turn at a time. A turn that
-// begins after a call serves that call, so it sees what the caller committed;
-// callers that wait share the next turn. A turn belongs to no caller: it goes on
-// when a caller goes away.
+// turns does one kind of work for many callers, one turn at a time. A turn that begins after a call serves that call,
+// so it sees the caller's commits; waiting callers share the next turn. A turn belongs to no caller: it continues if a
+// caller disconnects.
 type turns[J any] struct {
 	work  func(ctx context.Context, job J) error
 	limit time.Duration // of one turn
 
 	mu      sync.Mutex
 	working bool
-	now     *turn[J] // under way
+	now     *turn[J] // running
 	next    *turn[J] // begins when now is over
 }
 
 type turn[J any] struct {
 	job  J
 	done chan struct{}
-	err  error // once done is closed
+	err  error // set when done is closed
 }
 
-// do adds to the job of the next turn and waits until that turn is over. ctx
-// bounds the waiting and not the turn, which has a context of its own: a
-// transaction of the caller is not joined.
+// do adds to the job of the next turn and waits until that turn is over. ctx limits the wait and not the turn, which
+// has its own context and joins no transaction of the caller.
 func (t *turns[J]) do(ctx context.Context, add func(*J)) error {
 	t.mu.Lock()
 	mine := t.queue()
@@ -39,7 +37,7 @@ func (t *turns[J]) do(ctx context.Context, add func(*J)) error {
 	return mine.wait(ctx)
 }
 
-// join waits for the turn under way, or for one that begins now.
+// join waits for the running turn, or for one that begins now.
 func (t *turns[J]) join(ctx context.Context) error {
 	t.mu.Lock()
 	mine := t.now
@@ -62,7 +60,7 @@ func (t *turns[J]) queue() *turn[J] {
 	return t.next
 }
 
-// run takes turns until nobody waits for one.
+// run takes turns until no caller waits.
 func (t *turns[J]) run() {
 	for {
 		t.mu.Lock()

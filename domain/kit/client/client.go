@@ -1,14 +1,11 @@
-// Package client holds what is said of a caller by its network address alone.
-// Everything that counts per address counts per Prefix, so that one customer
-// of a provider is one caller whatever address of its block it uses
-// (decision D-GEN-14).
+// Package client identifies callers by their network address alone. All limits per address apply per Prefix, so that a
+// customer of a provider is one caller whichever address of its block it uses (decision D-GEN-14).
 package client
 
 import "net/netip"
 
-// Prefix is the block that counts as one caller: an IPv4 address itself, or
-// the /64 of an IPv6 address. IPv4 in IPv6 is IPv4. The text is "" for the
-// zero address.
+// Prefix is the block that counts as one caller: an IPv4 address itself, or the /64 of an IPv6 address. IPv4 in IPv6
+// counts as IPv4. The zero address yields "".
 func Prefix(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	switch {

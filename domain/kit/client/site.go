@@ -2,12 +2,11 @@ package client
 
 import "net/netip"
 
-// siteBits is the shortest block of IPv6 that providers hand out to one customer.
+// siteBits is the smallest IPv6 block that providers assign to one customer.
 const siteBits = 56
 
-// Site is the block that counts as one where it is counted over all accounts
-// (D-GEN-14, D-PWD-05): an IPv4 address itself, or the /56 of an IPv6 address. The
-// text is "" for the zero address.
+// Site is the block that counts as one caller in limits over all accounts (D-GEN-14, D-PWD-05): an IPv4 address itself,
+// or the /56 of an IPv6 address. The zero address yields "".
 func Site(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	if !a.Is6() {
@@ -17,9 +16,8 @@ func Site(a netip.Addr) string {
 	return p.String()
 }
 
-// Region is the block in which addresses can be had cheaply, so that together they
-// count little: the /24 of an IPv4 prefix or the /48 of an IPv6 prefix, both in the
-// spelling of Prefix. What is no prefix is a region of its own.
+// Region is the block in which addresses are cheap to obtain, so that limits count them together. It is the /24 of an
+// IPv4 prefix or the /48 of an IPv6 prefix, both in the spelling of Prefix. Any other text is a region of its own.
 func Region(prefix string) string {
 	p, err := netip.ParsePrefix(prefix)
 	if err != nil {

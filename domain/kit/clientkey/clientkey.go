@@ -1,8 +1,8 @@
-// Package clientkey makes and verifies the keys by which machines authenticate: a name
-// and a secret of 256 random bits, sent in one header as "<name>.<secret>".
+// Package clientkey makes and verifies the keys with which machines authenticate: a name and a secret of 256 random
+// bits, sent in one header as "<name>.<secret>".
 //
-// The one idea: a secret is shown once, and only its keyed hash is kept. A reader of the
-// database can neither use a key nor make one.
+// The one idea: a secret is shown once, and only its keyed hash is stored. A reader of the database can neither use a
+// key nor make one.
 //
 // Start reading at New, then Matches.
 package clientkey
@@ -26,15 +26,15 @@ type Hasher interface {
 
 const (
 	secretBytes = 32
-	// maxHeaderBytes bounds what is hashed of a header.
+	// maxHeaderBytes limits the hashed length of a header.
 	maxHeaderBytes = 256
 )
 
-// nameShape has no dot, which ends the name in the header.
+// nameShape has no dot: a dot ends the name in the header.
 var nameShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// CheckName returns INVALID_FIELD (field name) for a name that is not 1 to 64 letters,
-// digits, _ and -, beginning with a letter or a digit.
+// CheckName returns INVALID_FIELD (field name) unless a name consists of 1 to 64 letters, digits, _ and -, and begins
+// with a letter or a digit.
 func CheckName(name string) error {
 	if !nameShape.MatchString(name) {
 		return fault.Invalid("name", "must be 1 to 64 letters, digits, _ or -, and begin with a letter or digit")
@@ -42,8 +42,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// New makes a key of a client. header is what the client sends; it cannot be derived from
-// hash. domain separates the hashes of different kinds of keys.
+// New makes a key for a client. The client sends header, which cannot be derived from hash. domain separates the hashes
+// of different kinds of keys.
 func New(h Hasher, domain, name string) (header string, hash keyring.Sum) {
 	var random [secretBytes]byte
 	rand.Read(random[:]) // crypto/rand.Read never fails
@@ -60,9 +60,8 @@ func Split(header string) (name, secret string, ok bool) {
 	return strings.Cut(header, ".")
 }
 
-// Matches reports whether a secret is one of those whose hashes are stored. It compares in
-// constant time. An unknown client has no stored hash and costs as much as a known one with
-// a wrong secret.
+// Matches reports whether the hash of a secret is among the stored ones. It compares in constant time. An unknown
+// client has no stored hash and costs as much as a known one with a wrong secret.
 func Matches(h Hasher, domain, name, secret string, stored ...keyring.Sum) bool {
 	if len(stored) == 0 {
 		none := h.Hash(domain)

@@ -15,9 +15,9 @@ var (
 	errInside    = errors.New("commit: a part of a transaction cannot be taken back")
 )
 
-// Rehearse runs fn in a transaction of its own, takes back all that fn did, and
-// returns the writes that fn would have committed. What fn gave to After never runs.
-// The errors are those of fn and of the database. Inside InTx there is no rehearsal.
+// Rehearse runs fn in its own transaction, rolls it back, and returns the writes that fn would have committed.
+// Functions that fn passed to After never run. The errors are those of fn and of the database. Rehearse does not work
+// inside InTx.
 func Rehearse(ctx context.Context, c Committer, fn func(ctx context.Context) error) ([]Write, error) {
 	if Inside(ctx) {
 		return nil, errInside
@@ -35,8 +35,8 @@ func Rehearse(ctx context.Context, c Committer, fn func(ctx context.Context) err
 	return nil, err
 }
 
-// Rehearsed is for implementations of Committer: it notes writes that have joined the
-// transaction of ctx, where that is a rehearsal.
+// Rehearsed is for implementations of Committer: it records writes that joined the transaction of ctx, if that is a
+// rehearsal.
 func Rehearsed(ctx context.Context, writes []Write) {
 	if seen, is := ctx.Value(rehearsedKey{}).(*rehearsed); is {
 		seen.writes = append(seen.writes, writes...)

@@ -1,8 +1,7 @@
-// Package fault is the one error type of the service: a stable code of the
-// interface (section 7 and decision D-GEN-09), the field at fault and a text
-// that is safe to show. Every layer returns it; only http/rest and
-// http/edge turn it into an answer. An error that is not an *Error is internal: it is logged and its
-// text never leaves the process.
+// Package fault is the only error type of the service: a stable error code (section 7 of the interface, decision
+// D-GEN-09), the invalid field and a text that is safe to show. Every layer returns it; only http/rest and http/edge
+// turn it into a response. An error that is not an *Error is internal: it is logged and its text never leaves the
+// process.
 package fault
 
 import (
@@ -22,7 +21,7 @@ const (
 	Unauthenticated         Code = "UNAUTHENTICATED"
 	TokenExpired            Code = "TOKEN_EXPIRED"
 	TokenRevoked            Code = "TOKEN_REVOKED"
-	InvalidCredentials      Code = "INVALID_CREDENTIALS" // #nosec G101: a code; no credential
+	InvalidCredentials      Code = "INVALID_CREDENTIALS" // #nosec G101: a code, not a credential
 	DeviceSignatureRequired Code = "DEVICE_SIGNATURE_REQUIRED"
 	DeviceSignatureInvalid  Code = "DEVICE_SIGNATURE_INVALID"
 
@@ -90,26 +89,24 @@ const (
 	Draining    Code = "DRAINING"
 )
 
-// Problem is one faulty field of a request.
+// Problem is one invalid field of a request.
 type Problem struct{ Field, Message string }
 
-// Error is a refusal that a caller may see. The zero value of every optional
-// part means "not stated".
+// Error is a refusal that a caller may see. The zero value of an optional field means "not stated".
 type Error struct {
 	Code    Code
 	Message string // English; shown as the problem's detail
-	Field   string // the first faulty field
+	Field   string // the first invalid field
 	Fields  []Problem
-	// RetryAfter is how long to wait before trying again; it becomes the
-	// Retry-After header, in whole seconds rounded up.
+	// RetryAfter is how long to wait before the next attempt; it becomes the Retry-After header, in whole seconds
+	// rounded up.
 	RetryAfter time.Duration
 	// AttemptsLeft accompanies OTPInvalid; nil elsewhere.
 	AttemptsLeft *int
-	// ResetAt accompanies LimitExceeded: when the limit that is exceeded starts again; zero
-	// elsewhere.
+	// ResetAt accompanies LimitExceeded: the instant at which the exceeded limit resets; zero elsewhere.
 	ResetAt time.Time
-	// Nonce accompanies DeviceSignatureInvalid where only the age of the signature
-	// is wrong: the client signs again with it.
+	// Nonce accompanies DeviceSignatureInvalid if only the age of the signature is wrong: the client signs again with
+	// the nonce.
 	Nonce string
 }
 
@@ -131,8 +128,7 @@ func Invalid(field, format string, args ...any) *Error {
 	return &Error{Code: InvalidField, Field: field, Message: field + ": " + m, Fields: []Problem{{field, m}}}
 }
 
-// All joins the problems of several fields into one INVALID_FIELD; nil when
-// there is none.
+// All joins the problems of several fields into one INVALID_FIELD; nil if there is none.
 func All(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil
@@ -141,15 +137,14 @@ func All(problems []Problem) error {
 	return &Error{Code: InvalidField, Field: p.Field, Message: p.Field + ": " + p.Message, Fields: problems}
 }
 
-// After returns a copy of e that asks the caller to wait d.
+// After returns a copy of e that tells the caller to wait d.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
 }
 
-// CodeOf is the code of err: Internal for an error of any other type and ""
-// for nil.
+// CodeOf returns the code of err: Internal for an error of any other type and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// Filter is the countries from which an account may be used: their codes,
-// sorted and separated by commas. An empty one names no country and accepts all
-// (section 4.21 of the interface). It is text because it is repeated in rows.
+// Filter is the set of countries from which an account may be used: their codes, sorted and separated by commas. An
+// empty filter accepts all countries (section 4.21 of the interface). It is a text because rows repeat it.
 type Filter string
 
-// NewFilter is the filter of some countries, in any order.
+// NewFilter returns the filter of the countries, in any order.
 func NewFilter(codes ...string) Filter {
 	codes = slices.Clone(codes)
 	slices.Sort(codes)
@@ -39,23 +38,22 @@ func (f Filter) Has(code string) bool {
 	return false
 }
 
-// With is the filter with one country more.
+// With returns the filter with one more country.
 func (f Filter) With(code string) Filter { return NewFilter(append(f.Codes(), code)...) }
 
-// Without is the filter without a country; without its last one it accepts all.
+// Without returns the filter without a country; without its last country it accepts all.
 func (f Filter) Without(code string) Filter {
 	return NewFilter(slices.DeleteFunc(f.Codes(), func(c string) bool { return c == code })...)
 }
 
-// Policy is what holds for addresses whose country is not known (D-GEO-01). The
-// zero value keeps them out.
+// Policy applies to addresses whose country is unknown (D-GEO-01). The zero value rejects them.
 type Policy struct {
-	AllowPrivate bool // lets loopback, private and link-local addresses in
-	AllowUnknown bool // lets all others in
+	AllowPrivate bool // accepts loopback, private and link-local addresses
+	AllowUnknown bool // accepts all other addresses
 }
 
-// Admits reports whether an account with the filter may be used from an address,
-// which lies in the country; "" when that is not known.
+// Admits reports whether an account with the filter may be used from an address. country is the country of the address;
+// "" if unknown.
 func (p Policy) Admits(f Filter, country string, from netip.Addr) bool {
 	switch {
 	case f == "":

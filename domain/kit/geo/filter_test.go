@@ -30,7 +30,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// D-GEO-01, and who is accepted (section 4.21 of the interface).
+// D-GEO-01 and the accepted countries (section 4.21 of the interface).
 func TestAdmits(t *testing.T) {
 	closed, open := Policy{}, Policy{AllowPrivate: true, AllowUnknown: true}
 	private := Policy{AllowPrivate: true}
@@ -47,7 +47,7 @@ func TestAdmits(t *testing.T) {
 		{closed, "TR", "TR", "8.8.8.8", true},
 		{closed, "DE,TR", "TR", "8.8.8.8", true},
 		{open, "TR", "US", "8.8.8.8", false},
-		{open, "TR", "US", "127.0.0.1", false}, // a trusted proxy says where the client is
+		{open, "TR", "US", "127.0.0.1", false}, // a trusted proxy reports the country of the client
 		{closed, "TR", "TR", "10.0.0.1", true},
 		{closed, "TR", "", "127.0.0.1", false},
 		{closed, "TR", "", "10.0.0.1", false},

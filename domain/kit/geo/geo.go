@@ -1,10 +1,9 @@
-// Package geo knows the countries of ISO 3166-1 and asks where an address is.
+// Package geo holds the countries of ISO 3166-1 and locates addresses.
 //
-// The one idea: where an address lies is the knowledge of others and changes
-// every month, which countries there are is ours. So the first is a port
-// (Locator) whose answers are never trusted to be countries, and the second is
-// a table (countries.tsv) of the 249 assigned codes with their names in the
-// languages of the service, as the Unicode CLDR spells them.
+// The one idea: the location of addresses is external data that changes every month, while the list of countries is
+// ours. Locations come from a port (Locator) whose answers are never trusted to be countries. The countries are a table
+// (countries.tsv) of the 249 assigned codes with their names in the languages of the service, as the Unicode CLDR
+// spells them.
 //
 // Start reading at Assigned and Locator.
 package geo
@@ -18,9 +17,8 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Locator tells in which country an address lies, as an ISO 3166-1 alpha-2
-// code; "" when that is not known. It answers from memory and is safe for
-// concurrent use. The address is not IPv4-mapped and has no zone.
+// Locator returns the country of an address as an ISO 3166-1 alpha-2 code; "" if unknown. It answers from memory and is
+// safe for concurrent use. The address is not IPv4-mapped and has no zone.
 type Locator interface {
 	Country(a netip.Addr) string
 }
@@ -36,17 +34,16 @@ var dialling string
 // languages are the columns of the table after the code.
 var languages = []string{"en", "tr", "ar"}
 
-// place is the row of a code in the two-letter square, counted from 1; 0: no
-// country has it. An array answers faster than a map, and it is asked once for
-// each request.
+// place maps a code, as a position in the two-letter square, to its row, counted from 1; 0 means no country. An array
+// is faster than a map, and each request needs one lookup.
 var place [26 * 26]uint8
 
-// names holds the columns of each row, codes[i] the code of row i+1.
+// names holds the columns of each row; codes[i] is the code of row i+1.
 var (
 	names [][]string
 	codes []string
 	dials []string
-	// dialCodes are dials without those that are equal, sorted.
+	// dialCodes are dials without duplicates, sorted.
 	dialCodes []string
 )
 
@@ -72,17 +69,16 @@ func row(code string) int {
 	return int(place[square(code)])
 }
 
-// Assigned reports whether a country has the code, which is in capital letters.
-// What databases and proxies use for "unknown", for proxies and for regions
-// (XX, ZZ, T1, EU, AP) is no country, and neither are codes that ISO leaves to
-// its users, XK among them.
+// Assigned reports whether code, in capital letters, is the code of a country. Codes that databases and proxies use for
+// unknown addresses, proxies and regions (XX, ZZ, T1, EU, AP) are not. Codes that ISO leaves to its users, such as XK,
+// are not either.
 func Assigned(code string) bool { return row(code) > 0 }
 
 // Codes lists the codes of all countries, sorted.
 func Codes() []string { return append([]string(nil), codes...) }
 
-// Name is what a country is called in a language (tr, en or ar; English in any
-// other). A code that is no country's is its own name.
+// Name returns the name of a country in a language (tr, en or ar; any other means English). An unassigned code is
+// returned unchanged.
 func Name(code, language string) string {
 	i := row(code)
 	if i == 0 {
@@ -96,10 +92,9 @@ func Name(code, language string) string {
 	return names[i-1][0]
 }
 
-// DialCode is the dialling code of a country, digits only, such as 90 (ITU-T E.164);
-// "" for a code that is no country's. Countries share codes: that of the United
-// States is also Canada's. A territory without numbers of its own has the code of
-// the country that runs it.
+// DialCode returns the dialling code of a country, digits only, such as 90 (ITU-T E.164); "" for an unassigned code.
+// Countries share codes: the United States and Canada have the same one. A territory without its own numbers has the
+// code of the country that governs it.
 func DialCode(code string) string {
 	if i := row(code); i > 0 {
 		return dials[i-1]
@@ -107,15 +102,14 @@ func DialCode(code string) string {
 	return ""
 }
 
-// DialCodes lists the dialling codes of all countries, each once, sorted.
+// DialCodes lists the dialling codes of all countries, without duplicates, sorted.
 func DialCodes() []string { return append([]string(nil), dialCodes...) }
 
-// Parse reads the code that is given for a country, in either case
-// (D-GEO-06).
+// Parse reads a country code in upper or lower case (D-GEO-06).
 //
 // Errors: INVALID_FIELD naming countryCode.
 func Parse(code string) (string, error) {
-	if len(code) == 2 { // and so two ASCII letters, or no code: nothing else becomes one in capitals
+	if len(code) == 2 { // two ASCII letters, or not a code: no other text becomes one in capitals
 		up := string([]byte{upper(code[0]), upper(code[1])})
 		if Assigned(up) {
 			return up, nil

@@ -28,7 +28,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Every country has a dialling code, in the row of its own.
+// Every country has a dialling code, in its own row.
 func TestDialCodes(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(dialling), "\n")
 	if len(lines) != len(codes) {
@@ -71,7 +71,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// D-GEO-06. What only becomes a letter by the rules of Unicode is no letter.
+// D-GEO-06. A character that only becomes a letter by the rules of Unicode is rejected.
 func TestParse(t *testing.T) {
 	for in, want := range map[string]string{"TR": "TR", "tr": "TR", "dE": "DE", "": "", "t": "", "tur": "", "XX": "",
 		"xk": "", "eu": "", " TR": "", "TR ": "", "ıt": "", "ſe": "", "90": "", "T\x00": "", "🇹🇷": ""} {
@@ -82,7 +82,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The list of dialling codes has each code once, and no empty one.
+// The list of dialling codes has no duplicate and no empty code.
 func TestDialCodesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, dial := range DialCodes() {

@@ -1,6 +1,5 @@
-// Package id makes the identifiers of records that clients see: 26 characters
-// of Crockford base 32, 48 bits of time in milliseconds and 80 random bits
-// (the ULID layout), so that they sort by creation and cannot be guessed.
+// Package id makes the identifiers of records that clients see: 26 characters of Crockford base 32. They hold 48 bits
+// of time in milliseconds and 80 random bits (the ULID layout), so that they sort by creation and cannot be guessed.
 package id
 
 import (
@@ -29,12 +28,12 @@ func New(now time.Time) string {
 	return Encode(b)
 }
 
-// repeated is what Repeat set; nil: identifiers cannot be guessed.
+// repeated is set by Repeat; nil: identifiers cannot be guessed.
 var repeated atomic.Pointer[func(b []byte)]
 
-// Repeat makes New take its random bits from read, until end is called or Repeat is called
-// again. Such identifiers can be guessed: it is for the demonstration data alone, which is the
-// same for the same seed, in a process that does nothing else.
+// Repeat makes New take its random bits from read, until end is called or Repeat is called again. Such identifiers can
+// be guessed. It is only for demonstration data, which is the same for the same seed, in a process that does nothing
+// else.
 func Repeat(read func(b []byte)) (end func()) {
 	var turn sync.Mutex
 	repeated.Store(new(func(b []byte) {
@@ -45,8 +44,7 @@ func Repeat(read func(b []byte)) (end func()) {
 	return func() { repeated.Store(nil) }
 }
 
-// Of is the identifier stamped with t that some texts always have: who makes it again
-// gets the same one. It can be guessed by whoever knows the texts.
+// Of returns the identifier stamped with t that the texts always yield. Anyone who knows the texts can guess it.
 func Of(t time.Time, texts ...string) string {
 	b, h := stamp(t), sha256.New()
 	for _, s := range texts {
@@ -56,7 +54,7 @@ func Of(t time.Time, texts ...string) string {
 	return Encode(b)
 }
 
-// stamp is an instant with no bits behind it.
+// stamp returns the bits of an instant, followed by zero bits.
 func stamp(t time.Time) (b [16]byte) {
 	ms := uint64(max(t.UnixMilli(), 0)) // no identifier is older than 1970
 	for i := 5; i >= 0; i-- {
@@ -66,15 +64,14 @@ func stamp(t time.Time) (b [16]byte) {
 	return b
 }
 
-// Before is less than every identifier made at or after t, and greater than
-// every one made in an earlier millisecond: rows of an age are a range of ids.
-// No identifier is older than 1970, so an earlier t stands before all of them.
+// Before returns a text less than every identifier made at or after t, and greater than every one made in an earlier
+// millisecond: rows of an age are a range of ids. No identifier is older than 1970, so an earlier t sorts before all of
+// them.
 func Before(t time.Time) string {
 	return Encode(stamp(t))
 }
 
-// Millis is the instant with which an identifier begins, in milliseconds since 1970;
-// 0 for a text that is none.
+// Millis returns the instant of an identifier, in milliseconds since 1970; 0 for any other text.
 func Millis(id string) (ms int64) {
 	const digits = 10 // they hold the 48 bits of time
 	if len(id) != Len {

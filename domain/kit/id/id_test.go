@@ -7,7 +7,7 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// What is asked for from a day before 1970 on is everything.
+// A range from a day before 1970 covers everything.
 func TestBefore(t *testing.T) {
 	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	made := id.New(now)
@@ -24,7 +24,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// The same random bits make the same identifiers, until the end; then they are random again.
+// The same random bits make the same identifiers until end is called; then they are random again.
 func TestRepeat(t *testing.T) {
 	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	draw := func() (ids [3]string, end func()) {

@@ -1,8 +1,6 @@
-// Package idempotency remembers the answers of operations that must not be
-// carried out twice (decision D-EXT-02, the header Idempotency-Key): which
-// request had which key, and what it was answered. The row commits with the
-// effect, so a crash leaves neither an effect without its answer nor a key
-// that is stuck.
+// Package idempotency stores the responses of operations that must not run twice (decision D-EXT-02, the header
+// Idempotency-Key): the key, its request and its response. The row commits with the effect, so a crash leaves neither
+// an effect without its response nor a stuck key.
 package idempotency
 
 import (
@@ -10,11 +8,11 @@ import (
 	"time"
 )
 
-// Retention is how long an answer is kept and replayed.
+// Retention is how long a response is stored and replayed.
 const Retention = 24 * time.Hour
 
-// Record is the stored answer of one key. Its id is the keyed hash of caller,
-// method, route template and key; the answer is sealed with Data(ID).
+// Record is the stored response of one key. Its id is the keyed hash of caller, method, route template and key; the
+// response is sealed with Data(ID).
 type Record struct {
 	ID       string
 	BodyHash [32]byte // SHA-256 of the raw body
@@ -22,20 +20,18 @@ type Record struct {
 	Sealed   []byte
 }
 
-// Data is the associated data under which an answer is sealed.
+// Data is the associated data under which a response is sealed.
 func Data(id string) []byte { return []byte("idempotency/" + id) }
 
-// Save inserts an answer. The unit is refused with RECORD_ALREADY_EXIST when
-// the key has one.
+// Save inserts a response. The unit is rejected with RECORD_ALREADY_EXIST if the key has one.
 type Save struct{ Record }
 
 func (Save) Table() string { return "idempotency" }
 
-// Store reads answers. It is safe for concurrent use.
+// Store reads responses. It is safe for concurrent use.
 type Store interface {
-	// Find reads the answer of a key that is not older than since;
-	// RECORD_NOT_FOUND when there is none.
+	// Find reads the response of a key that is not older than since; RECORD_NOT_FOUND if there is none.
 	Find(ctx context.Context, id string, since time.Time) (Record, error)
-	// Purge removes the answers older than before.
+	// Purge deletes the responses older than before.
 	Purge(ctx context.Context, before time.Time) error
 }

@@ -1,9 +1,8 @@
-// Package integration owns what ties the records of this service to those of the platform's
-// other services: external ids, by which a repeated request gets the same record, and the
-// feed of events that other services read (D-INT-02, D-INT-03).
+// Package integration links the records of this service to those of the platform's other services (D-INT-02, D-INT-03).
+// With an external id a repeated request gets the same record, and other services read a feed of events.
 //
-// The one idea: an external id commits with its record, and an event with its cause. A
-// service that lost an answer repeats its request; one that was down reads on where it was.
+// The one idea: an external id commits with its record, and an event with its cause. A service that lost a response
+// repeats its request; a service that was down resumes the feed at its last place.
 //
 // Start reading at Once and Publish.
 package integration
@@ -21,7 +20,7 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Kind names what an external id belongs to. Each kind has ids of its own.
+// Kind is the kind of record of an external id. Each kind has its own ids.
 type Kind string
 
 // The kinds.
@@ -33,25 +32,25 @@ const (
 	Applications Kind = "corporate-application"
 )
 
-// MaxExternalID bounds an external id, in bytes.
+// MaxExternalID is the longest external id, in bytes.
 const MaxExternalID = 128
 
 // Claim binds an external id to the record that was made under it.
 type Claim struct {
 	Kind       Kind
 	ExternalID string
-	Digest     []byte // of what the first request said (Digest)
+	Digest     []byte // of the first request (Digest)
 	RecordID   string
 	At         time.Time
 }
 
-// Add inserts a claim. The unit is refused with RECORD_ALREADY_EXIST when the external id has
-// one; then Once reads what it is bound to.
+// Add inserts a claim. The unit is rejected with RECORD_ALREADY_EXIST if the external id has one; then Once reads its
+// record.
 type Add struct{ Claim }
 
 func (Add) Table() string { return "integration_claim" }
 
-// Rebind binds an external id to another record, where it is bound to From. The digest stays.
+// Rebind binds an external id to another record, if it is bound to From. The digest is unchanged.
 type Rebind struct {
 	Kind       Kind
 	ExternalID string
@@ -61,7 +60,7 @@ type Rebind struct {
 // Table names the table of the row.
 func (Rebind) Table() string { return "integration_claim" }
 
-// Fence returns the external id with its kind. From is what is fenced, in place of a version.
+// Fence returns the external id with its kind. From is fenced in place of a version.
 func (w Rebind) Fence() (key string, version int64) { return string(w.Kind) + "/" + w.ExternalID, 0 }
 
 // Digest is the SHA-256 of a request's fields that a repetition must not change. v must be a
@@ -82,16 +81,16 @@ type Store interface {
 	Claim(ctx context.Context, kind Kind, externalID string) (Claim, error)
 	// ClaimOf reads the claim that is bound to a record. RECORD_NOT_FOUND.
 	ClaimOf(ctx context.Context, kind Kind, recordID string) (Claim, error)
-	// Events lists events in the order in which they were committed, beginning after a place.
-	// An event is listed only when no event before it can appear any more.
+	// Events lists events in commit order, beginning after a place. An event is listed only when no earlier event can
+	// still appear.
 	Events(ctx context.Context, q EventQuery, p page.Query[Place]) (page.Of[Event], error)
 }
 
-// ErrOtherBody is the refusal of an external id that was used with another body.
+// ErrOtherBody rejects an external id that was used with another body.
 var ErrOtherBody = fault.New(fault.InvalidState, "the externalId was used before with another body")
 
-// Find reads what the external id of c is bound to; an empty claim where it is free.
-// ErrOtherBody when it was used with another digest.
+// Find returns the claim of the external id of c; an empty claim if the id is free. ErrOtherBody if it was used with
+// another digest.
 func Find(ctx context.Context, s Store, c Claim) (Claim, error) {
 	first, err := s.Claim(ctx, c.Kind, c.ExternalID)
 	switch {
@@ -103,12 +102,10 @@ func Find(ctx context.Context, s Store, c Claim) (Claim, error) {
 	return first, err
 }
 
-// Once makes the record of an external id, or reads the one that was made before. make must
-// commit Add{c} with the record, whose id is c.RecordID; read returns the record of an id.
-// repeated reports that the record was there.
+// Once makes the record of an external id, or reads the existing one. make must commit Add{c} with the record, whose id
+// is c.RecordID; read returns the record of an id. repeated reports that the record existed.
 //
-// Errors: INVALID_STATE (ErrOtherBody) when the external id was used with another digest;
-// those of make and read.
+// Errors: INVALID_STATE (ErrOtherBody) if the external id was used with another digest; those of make and read.
 func Once[T any](ctx context.Context, s Store, c Claim, read func(ctx context.Context, recordID string) (T, error),
 	make func(context.Context) (T, error)) (record T, repeated bool, err error) {
 	find := func() (record T, found bool, err error) {
@@ -138,26 +135,25 @@ type Type string
 // The types of events.
 const (
 	WithdrawalQueued    Type = "withdrawal.queued"    // a withdrawal waits for the wallet
-	WithdrawalResumed   Type = "withdrawal.resumed"   // a withdrawal that was stuck waits again
+	WithdrawalResumed   Type = "withdrawal.resumed"   // a stuck withdrawal waits again
 	WithdrawalCancelled Type = "withdrawal.cancelled" // its hold was released; the wallet must not send it
 	DepositDecided      Type = "deposit.decided"      // the treasury decided on a deposit
 	AccountStatus       Type = "account.status"       // an account was closed or opened
 	KYCDecided          Type = "kyc.decided"          // the identity of an account was approved or rejected
 )
 
-// Event tells other services what has happened. Data holds ids, amounts and states, and no
-// contact data.
+// Event notifies other services. Data holds ids, amounts and states, and no contact data.
 type Event struct {
 	ID     string // begins with At
 	Type   Type
 	UserID string
 	Data   map[string]string
 	At     time.Time
-	// Tx is the place of the committing transaction among all; the store sets it.
+	// Tx is the position of the committing transaction; the store sets it.
 	Tx int64
 }
 
-// Place is where an event stands in the feed.
+// Place is the position of an event in the feed.
 type Place struct {
 	Tx int64
 	ID string

@@ -10,7 +10,7 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// The kind of docs/jobs.md.
+// The kind of job in docs/jobs.md.
 type prices interface {
 	Fetch(ctx context.Context) ([]commit.Write, error)
 }

@@ -9,20 +9,20 @@ import (
 // Failure counts the items of a job that failed for one reason.
 type Failure struct {
 	Reason string   `json:"reason"` // a code of package fault, or OtherReasons
-	Text   string   `json:"text"`   // what says it, in words that a client may see
+	Text   string   `json:"text"`   // the error, in words that a client may see
 	Count  int64    `json:"count"`
-	Refs   []string `json:"refs"` // the first of the items
+	Refs   []string `json:"refs"` // the first items
 }
 
-// A job tells MaxReasons reasons apart and counts the rest as OtherReasons. Of each it
-// keeps the refs of the first few items.
+// A job lists at most MaxReasons reasons and counts the rest as OtherReasons. For each reason it keeps the refs of the
+// first few items.
 const (
 	MaxReasons   = 20
 	OtherReasons = "OTHER"
 	firstRefs    = 5
 )
 
-// Fail is j when one more item has failed for good: it is counted, by its reason.
+// Fail returns j with one more permanently failed item, counted under its reason.
 func (j Job) Fail(ref string, err error) Job {
 	j.Failed++
 	code := fault.CodeOf(err)
@@ -30,7 +30,7 @@ func (j Job) Fail(ref string, err error) Job {
 	return j
 }
 
-// counted adds one failure. It leaves all as it is: another value of the job has it.
+// counted adds one failure and leaves all unchanged: another value of the job shares it.
 func counted(all []Failure, reason, text, ref string) []Failure {
 	all = slices.Clone(all)
 	of := func(reason, text string) int {

@@ -9,8 +9,8 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// A job tells twenty reasons apart, with the first of their items, and counts the rest
-// together. Another value of the job stays as it is.
+// A job lists twenty reasons with their first items and counts the rest together. Other values of the job are
+// unchanged.
 func TestFailures(t *testing.T) {
 	var j job.Job
 	for n := range 100 {

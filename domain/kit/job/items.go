@@ -13,16 +13,15 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// snapshotPage is how many recipients are noted in one commit: so few that no
-// request waits long for the writer.
+// snapshotPage is how many recipients are recorded in one commit: few enough that no request waits long for the writer.
 const snapshotPage = 500
 
-// While recipients are noted, the cursor is noting and the last ref. Afterwards it
-// is the number of the last item before which all are settled.
+// While recipients are recorded, the cursor is noting and the last ref. Afterwards it is the number of the last item up
+// to which all are settled.
 const noting = ">"
 
-// items takes a job with Items one step further: one page of recipients, or one
-// window of items. open is j with its parameters open.
+// items advances a job with Items by one step: one page of recipients, or one window of items. open is j with unsealed
+// parameters.
 func (r *Runner) items(ctx context.Context, k Items, j, open Job) (Job, error) {
 	after, sending := strings.CutPrefix(j.Cursor, noting)
 	if sending = !sending && j.Cursor != ""; !sending {
@@ -54,7 +53,7 @@ func (r *Runner) items(ctx context.Context, k Items, j, open Job) (Job, error) {
 	return r.window(ctx, k, j, open, window)
 }
 
-// note notes the next page of recipients.
+// note records the next page of recipients.
 func (r *Runner) note(ctx context.Context, k Items, j, open Job, after string) (Job, error) {
 	if j.Cancel {
 		return r.save(ctx, j, func(j Job) Job { return j.over(Cancelled, r.Now()) })
@@ -74,8 +73,7 @@ func (r *Runner) note(ctx context.Context, k Items, j, open Job, after string) (
 	return r.keep(ctx, j, next, writes, err)
 }
 
-// recover settles the window of an owner that is gone: nobody knows which of its
-// items were sent.
+// recover settles the window of a lost owner: it is unknown which of its items were sent.
 func (r *Runner) recover(ctx context.Context, j Job, lost []Item) (Job, error) {
 	writes := make([]commit.Write, len(lost))
 	for i, item := range lost {
@@ -90,12 +88,12 @@ func (r *Runner) recover(ctx context.Context, j Job, lost []Item) (Job, error) {
 	}, writes...)
 }
 
-// outcome is what became of one item of a window.
+// outcome is the outcome of one item of a window.
 type outcome struct {
 	state  ItemState
 	text   string
-	failed error // why the item has failed, for good
-	later  error // nothing was sent, and it is worth another attempt
+	failed error // why the item has failed permanently
+	later  error // nothing was sent, and a retry makes sense
 	writes []commit.Write
 }
 
@@ -124,7 +122,7 @@ func (r *Runner) window(ctx context.Context, k Items, j, open Job, window []Item
 			failure = o.later
 		}
 	}
-	// It is not the server that is away when others were sent, with these or before.
+	// The server is up if other items were sent, in this window or before.
 	alone := served > 0 || j.Done > 0 && len(window) < Window
 	if failure != nil {
 		r.Log.Warn("items of a job could not be sent yet", "job", j.ID, "kind", j.Kind, "attempt", j.Attempts+1,
@@ -169,7 +167,7 @@ func (r *Runner) window(ctx context.Context, k Items, j, open Job, window []Item
 	if refused(err) && k.Effect == Repeatable {
 		return r.stumble(ctx, j, err)
 	}
-	return saved, err // of AtMostOnce the window stays marked
+	return saved, err // with AtMostOnce the window stays marked
 }
 
 func endOf(cursor string) int64 {
@@ -177,7 +175,7 @@ func endOf(cursor string) int64 {
 	return n
 }
 
-// add counts an item; Job.Fail counts those that failed.
+// add counts an item; Job.Fail counts the failed ones.
 func (c *Counts) add(s ItemState) {
 	switch s {
 	case ItemDone:
@@ -189,9 +187,8 @@ func (c *Counts) add(s ItemState) {
 	}
 }
 
-// sendAll sends the items of a window, as many at a time as the kind allows. Those
-// that it does not come to, because its time is over or the job leaves this node,
-// stay new.
+// sendAll sends the items of a window, as many in parallel as the kind allows. Items that are not reached because time
+// is up or the job leaves this node stay new.
 func (r *Runner) sendAll(ctx context.Context, k Items, j Job, window []Item) []outcome {
 	out := make([]outcome, len(window))
 	began := time.Now()
@@ -211,7 +208,7 @@ func (r *Runner) sendAll(ctx context.Context, k Items, j Job, window []Item) []o
 	return out
 }
 
-// send serves one item. A cancel does not break it off.
+// send serves one item. A cancel does not interrupt it.
 func (r *Runner) send(ctx context.Context, k Items, j Job, ref string) outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
 	defer cancel()

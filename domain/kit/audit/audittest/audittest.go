@@ -14,7 +14,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// Run checks a store without rows and what commits to it.
+// Run checks an empty store and the rows committed to it.
 func Run(t *testing.T, open storetest.Open[audit.Store]) {
 	s, c := open(t)
 	ctx := t.Context()

@@ -59,7 +59,7 @@ func roundTrip(t *testing.T, s blob.Store) {
 	}
 	info, err := s.Stat(t.Context(), key)
 	storetest.Must(t, err)
-	// Another machine's clock, in whole seconds, may have stamped it.
+	// The clock of another machine may have stamped it, in whole seconds.
 	if info.Key != key || info.Size != 7 || info.Modified.Sub(began).Abs() > time.Minute || info.Version == "" {
 		t.Errorf("%+v", info)
 	}
@@ -72,8 +72,8 @@ func roundTrip(t *testing.T, s blob.Store) {
 	if _, err := blob.Read(t.Context(), s, key, 6); err == nil {
 		t.Error("a file beyond the limit was read")
 	}
-	gone(t, s, "document")           // a folder is no file
-	gone(t, s, key+"/further")       // and a file no folder
+	gone(t, s, "document")           // a folder is not a file
+	gone(t, s, key+"/further")       // and a file is not a folder
 	gone(t, s, key[:len(key)-1])     // a part of a name
 	gone(t, s, strings.ToLower(key)) // names are exact
 	for range 2 {
@@ -106,14 +106,14 @@ func list(t *testing.T, s blob.Store) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 	for range s.List(t.Context(), "document") {
-		break // the rest is not asked for
+		break // the remaining entries are not requested
 	}
 	for info, err := range s.List(t.Context(), "nothing") {
 		t.Errorf("%v %v", info, err)
 	}
 }
 
-// noKeys are refused everywhere, and nothing is reached by them.
+// noKeys are rejected everywhere, and reach no file.
 func noKeys(t *testing.T, s blob.Store) {
 	put(t, s, "document/x", "x")
 	for _, key := range Hostile {
@@ -134,7 +134,7 @@ func noKeys(t *testing.T, s blob.Store) {
 	}
 }
 
-// Hostile are texts that are no keys.
+// Hostile are texts that are not valid keys.
 var Hostile = []string{
 	"", "/", ".", "..", "../x", "../../etc/passwd", "/etc/passwd", "document/../document/x", "document//x", "document/",
 	"/document/x", "document/./x", "document/..", "document/.x", ".tmp/x", "document\\x", "document/x\x00", "\x00",
@@ -171,7 +171,7 @@ func overwrite(t *testing.T, s blob.Store) {
 	}
 }
 
-// race writes one key from eight places: readers see one whole text.
+// race writes one key from eight goroutines: readers always see one complete text.
 func race(t *testing.T, s blob.Store) {
 	text := func(i int) string { return strings.Repeat(fmt.Sprint(i), 10_000) }
 	put(t, s, "document/x", text(0))
@@ -199,7 +199,7 @@ func race(t *testing.T, s blob.Store) {
 	wg.Wait()
 }
 
-// sweep removes what no row names, and nothing else.
+// sweep removes the files that no row names, and nothing else.
 func sweep(t *testing.T, s blob.Store) {
 	keys := make([]string, 5)
 	for i := range keys {

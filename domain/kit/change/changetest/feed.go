@@ -1,4 +1,4 @@
-// Package changetest holds a change feed for tests of what relies on one.
+// Package changetest provides a change feed for tests.
 package changetest
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Feed is one that is always read, unless it is Stale.
+// Feed is always up to date, unless it is Stale.
 type Feed struct{ Stale bool }
 
 func (*Feed) Mark() time.Time { return time.Time{} }

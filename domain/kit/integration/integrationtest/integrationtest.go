@@ -60,8 +60,7 @@ func claims(t *testing.T, s integration.Store, c commit.Committer) {
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
-// Of concurrent requests under one external id one makes the record and all get it; another
-// body is refused.
+// Of concurrent requests with one external id, one makes the record and all get it; another body is rejected.
 func racingClaims(t *testing.T, s integration.Store, c commit.Committer) {
 	ctx := t.Context()
 	var made, again int
@@ -95,8 +94,8 @@ func racingClaims(t *testing.T, s integration.Store, c commit.Committer) {
 	storetest.Wants(t, err, fault.InvalidState)
 }
 
-// An external id is bound to another record where it is bound to the one that was seen, and
-// by one of several at the same time. Its digest and its kind stay.
+// An external id is rebound only if it is still bound to the expected record, and by only one of several concurrent
+// calls. Its digest and its kind are unchanged.
 func rebind(t *testing.T, s integration.Store, c commit.Committer) {
 	ctx, first := t.Context(), sample("a")
 	other := first
@@ -134,7 +133,7 @@ func rebind(t *testing.T, s integration.Store, c commit.Committer) {
 	got, err = s.Claim(ctx, other.Kind, "a")
 	storetest.Must(t, err)
 	storetest.Same(t, got, other)
-	// Two in one unit, and with a write that is refused none.
+	// Two events in one unit, and none with a rejected write.
 	storetest.Must(t, c.Commit(ctx, integration.Add{Claim: sample("b")}))
 	storetest.Must(t, c.Commit(ctx,
 		integration.Rebind{Kind: first.Kind, ExternalID: "b", From: sample("b").RecordID, To: "third"},
@@ -153,7 +152,7 @@ func event(n int) integration.Publish {
 		UserID: "u1", Data: map[string]string{"n": fmt.Sprint(n)}, At: start}}
 }
 
-// read reads the feed to its end, some events at a time.
+// read reads the feed to its end, in pages.
 func read(t *testing.T, s integration.Store, q integration.EventQuery, from *integration.Place,
 	limit int) (all []integration.Event) {
 	t.Helper()
@@ -168,8 +167,8 @@ func read(t *testing.T, s integration.Store, q integration.EventQuery, from *int
 	}
 }
 
-// settled waits until so many events are listed: on PostgreSQL those of a transaction appear
-// when no older one is under way, as the tests beside this one may have.
+// settled waits until n events are listed: on PostgreSQL the events of a transaction appear when no older transaction
+// is running, and parallel tests may have one.
 func settled(t *testing.T, s integration.Store, from *integration.Place, n int) []integration.Event {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -209,8 +208,8 @@ func feed(t *testing.T, s integration.Store, c commit.Committer) {
 	}
 }
 
-// A reader that follows the feed while many writers commit misses no event and reads none
-// twice, although transactions end in another order than they began.
+// A reader that follows the feed while many writers commit misses no event and reads none twice, although transactions
+// end in a different order than they began.
 func noneSkipped(t *testing.T, s integration.Store, c commit.Committer) {
 	const writers, each = 8, 25
 	var all sync.WaitGroup
