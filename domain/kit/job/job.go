@@ -94,8 +94,8 @@ type Job struct {
 	BeatAt   time.Time // time of its last step
 	Owner    string    // the runner that took the last step
 	Params   []byte    // JSON; sealed in the row, unsealed for a kind
-	Result   string    // for operators: ids and numbers, such as the key of a file
-	Error    string    // the error, in words that a client may see
+	Result   string    // when it is due; zero if it is over
+	Error    string    // time of its last step
 	ActorID  string    // who started it: a user id, operator, or schedule
 
 	CreatedAt, StartedAt, FinishedAt time.Time
@@ -104,7 +104,7 @@ type Job struct {
 	Rest time.Duration
 }
 
-// Counts are the outcomes of the items.
+// Rest is returned by a step and not stored: how long the job pauses before its next step.
 type Counts struct{ Done, Failed, Unknown, Skipped int64 }
 
 // Place is the position of a job in the list, newest first.
@@ -112,7 +112,7 @@ type Place struct{ ID string }
 
 func (j Job) Mark() Place { return Place{j.ID} }
 
-// Finish returns j as done.
+// Place is the position of a job in the list, newest first.
 func (j Job) Finish(result string) Job {
 	j.State, j.Result = Done, result
 	return j
