@@ -94,8 +94,8 @@ type Job struct {
 	BeatAt   time.Time // time of its last step
 	Owner    string    // the runner that took the last step
 	Params   []byte    // JSON; sealed in the row, unsealed for a kind
-	Result   string    // when it is due; zero if it is over
-	Error    string    // time of its last step
+	Result   string    // for operators: ids and numbers, such as the key of a file
+	Error    string    // the error, in words that a client may see
 	ActorID  string    // who started it: a user id, operator, or schedule
 
 	CreatedAt, StartedAt, FinishedAt time.Time
@@ -104,7 +104,7 @@ type Job struct {
 	Rest time.Duration
 }
 
-// Rest is returned by a step and not stored: how long the job pauses before its next step.
+// Counts are the outcomes of the items.
 type Counts struct{ Done, Failed, Unknown, Skipped int64 }
 
 // Place is the position of a job in the list, newest first.
@@ -112,7 +112,7 @@ type Place struct{ ID string }
 
 func (j Job) Mark() Place { return Place{j.ID} }
 
-// Place is the position of a job in the list, newest first.
+// Finish returns j as done.
 func (j Job) Finish(result string) Job {
 	j.State, j.Result = Done, result
 	return j

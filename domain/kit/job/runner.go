@@ -259,7 +259,7 @@ func same(stored, next Job) bool {
 		stored.Cursor == next.Cursor && stored.BeatAt.UnixMilli() == next.BeatAt.UnixMilli()
 }
 
-// same reports whether the stored job is the one that this runner saved.
+// pause returns false when ctx has ended before d has passed.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -31,7 +31,7 @@ type Service struct {
 type Request struct {
 	Kind   string
 	Key    string // "": a unique one, so that each call starts a job
-	Params any    // "": a unique one, so that each call starts a job
+	Params any    // encodable as JSON
 	At     time.Time
 }
 
@@ -108,8 +108,7 @@ func (s *Service) Await(ctx context.Context, id string, wait time.Duration, seen
 // a second.
 const changeTries = 32
 
-// changeTries limits how often a change is retried because the owner of the job was faster. The owner saves a few times
-// a second.
+// change saves the job that f returns, together with its audit row. If f changes nothing, nothing is saved.
 func (s *Service) change(ctx context.Context, by audit.By, action, id string,
 	f func(context.Context, Job) (next Job, detail string, err error)) (err error) {
 	for range changeTries {

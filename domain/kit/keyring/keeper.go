@@ -23,9 +23,9 @@ type Keeper struct {
 	master Master
 }
 
-// Open reads the keys of store with the master key in file and makes the missing keys: all on the first start, one if a
-// later program has a new purpose. The caller holds the lock for setting up a deployment. Without the lock nothing
-// breaks, since the store accepts only one set.
+// Open reads the keys of store with the master key in file and makes the missing keys. On the first start it makes all;
+// later it makes the keys of new purposes. The caller holds the lock for setting up a deployment. Without the lock
+// nothing breaks, since the store accepts only one set.
 //
 // The master key itself is made only if mayCreate is true, the store has no key and the file does not exist. So a new
 // master key never replaces one that keys depend on. If the file is missing, or its key does not wrap the keys, the
@@ -122,8 +122,8 @@ func (k *Keeper) load(ctx context.Context) ([]Record, error) {
 	}
 }
 
-// fit finds the master key that wraps a key, as it wraps all others: in the file, or in the prepared file if a rotation
-// was interrupted between rows and file.
+// fit finds the master key that wraps a key, as it wraps all others. It is in the file, or in the prepared file if a
+// rotation was interrupted between rows and file.
 func (k *Keeper) fit(want Record) error {
 	// The prepared file is read first: if another process moves it into place meanwhile, the next read finds it there.
 	next, errNext := ReadMaster(k.file + nextSuffix)

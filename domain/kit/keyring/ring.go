@@ -188,8 +188,8 @@ func (r *Ring) Matches(stored Sum, domain string, parts ...string) bool {
 // Audit returns the key of the audit chain.
 func (r *Ring) Audit() []byte { return bytes.Clone(r.view.Load().audit.secret) }
 
-// current returns the newest key that is in use at now and not yet retired. If no key has come into use, because this
-// clock is behind or the older keys were ended by force, it returns the oldest live one, which other nodes have known
+// current returns the newest key that is in use at now and not yet retired. No key may be in use if this clock is
+// behind or the older keys were ended by force. Then it returns the oldest live key, which other nodes have known
 // longest.
 func current(keys []*key, now time.Time) *key {
 	oldest := keys[0]

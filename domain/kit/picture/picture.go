@@ -2,7 +2,7 @@
 //
 // The one idea: an uploaded picture costs nothing before its size is known, and uploaded bytes are never shown to other
 // users. The order is fixed: magic bytes, the outline of the file (outline.go), width and height, the memory for
-// decoding, a share of the memory for all pictures of the process, then decoding under a time limit. Clean encodes the
+// decoding, a share of the process memory for pictures. Decoding comes last, under a time limit. Clean encodes the
 // pixels again, so that no metadata, no location and no embedded file survives.
 //
 // A slice that shows pictures to other users stores the result of Clean:
