@@ -13,7 +13,7 @@ import (
 	"castellan/domain/money/provider"
 )
 
-// source fails so many times before it tells its accounts.
+// source fails a number of times before it returns its accounts.
 type source struct {
 	accounts []provider.Account
 	fails    int
@@ -31,7 +31,7 @@ func balance(asset, free, locked string) provider.Balance {
 	return provider.Balance{Asset: asset, Free: amount.Must(free), Locked: amount.Must(locked)}
 }
 
-// A source that fails stops no other one, is asked twice more, and then left to the next slot.
+// A failed source stops no other source, is retried twice, and then left to the next slot.
 func TestFetching(t *testing.T) {
 	main := &source{accounts: []provider.Account{{Balances: []provider.Balance{balance("ETH", "1", "0"),
 		balance("BTC", "9", "9"), balance("XRP", "0", "0"), balance("BTC", "0.1", "0.2")}, LeftOut: 3}}}
