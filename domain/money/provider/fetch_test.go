@@ -78,7 +78,7 @@ func TestFetching(t *testing.T) {
 	}
 }
 
-// A node with other settings skips what it does not know; a cancelled step is forgotten.
+// A node with other settings skips unknown sources; a cancelled step is discarded.
 func TestFetchingElsewhere(t *testing.T) {
 	here := &source{accounts: []provider.Account{{}}}
 	kind, _ := provider.Fetching(provider.Sources{{Provider: "spot", Account: "main"}: here},
@@ -124,7 +124,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What several accounts have is added up exactly, and too much is an error.
+// Balances of several accounts are added up exactly, and an overflow is an error.
 func TestSum(t *testing.T) {
 	entry := func(b provider.Balance) provider.Entry { return provider.Entry{Balance: b} }
 	got, err := provider.Sum([]provider.Entry{entry(balance("ETH", "1", "0")), entry(balance("BTC", "0.1", "0")),

@@ -14,15 +14,15 @@ import (
 	"castellan/domain/kit/audit"
 )
 
-// maxLines bounds a file, because its rates are stored in one transaction.
+// maxLines is the maximum length of a file, because its rates are stored in one transaction.
 const maxLines = 100_000
 
-// columns are those that a file must have, in any order; others are ignored.
+// columns are the required columns of a file, in any order; others are ignored.
 var columns = []string{"base", "quote", "rate", "date"}
 
-// ReadCSV reads rates of a file (RFC 4180) whose first line names its columns:
-// base, quote, rate and date, which is RFC 3339 or a day. An error names the first
-// faulty line by its number. progress is told of the lines so far now and then.
+// ReadCSV reads rates from a file (RFC 4180) whose first line names its columns: base, quote, rate and date, which is
+// RFC 3339 or a day. An error names the first invalid line by its number. progress is called from time to time with the
+// number of lines read.
 func ReadCSV(r io.Reader, now time.Time, progress func(lines int)) ([]Quote, error) {
 	file := csv.NewReader(r)
 	file.ReuseRecord = true
@@ -91,8 +91,7 @@ func quoteOf(base, quote, value, date string, now time.Time) (q Quote, err error
 	return q, nil
 }
 
-// Import stores the rates of an operator, all or none, and returns how many of them
-// are new or changed.
+// Import stores the rates supplied by an operator, all or none, and returns how many of them are new or changed.
 func Import(ctx context.Context, s Store, changes admin.Changes, by audit.By, quotes []Quote) (changed int, err error) {
 	err = changes.Do(ctx, by, "RATES_IMPORT", func(ctx context.Context) (admin.Done, error) {
 		if changed, err = s.Add(ctx, "import", quotes); err != nil || changed == 0 {

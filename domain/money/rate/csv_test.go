@@ -55,7 +55,7 @@ func TestFaultyLines(t *testing.T) {
 	}
 }
 
-// A file is bounded, and tells how far it is read.
+// The length of a file is limited, and progress is reported.
 func TestLargeFile(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("base,quote,rate,date\n")
