@@ -1,4 +1,4 @@
-// Package announcementtest is the suite of the contract announcement.Store.
+// Package announcementtest is the test suite of the contract announcement.Store.
 package announcementtest
 
 import (
