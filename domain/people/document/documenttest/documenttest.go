@@ -1,4 +1,4 @@
-// Package documenttest is the contract of document.Store as tests.
+// Package documenttest tests the contract of document.Store.
 package documenttest
 
 import (
