@@ -1,5 +1,5 @@
-// Package accounting makes the journal for the operator's bookkeeping: the bookings of a period, by day and currency,
-// as double entries that sum to zero (section 4.10 of the interface, D-ADM-01).
+// Package accounting makes the journal for the operator's bookkeeping (section 4.10 of the interface, D-ADM-01). A
+// journal lists the bookings of a period, by day and currency, as double entries that sum to zero.
 //
 // The one idea: a journal depends on the ledger alone. The same period gives the same bytes, so a repeated step of the
 // job does no harm.

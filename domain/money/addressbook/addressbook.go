@@ -1,5 +1,5 @@
-// Package addressbook manages the withdrawal address book of a user (sections 2.10 and 4.18 of the interface): up to
-// twenty named addresses, each on a pair of currency and network that is enabled for withdrawals.
+// Package addressbook manages the withdrawal address book of a user (sections 2.10 and 4.18 of the interface). A book
+// has up to twenty named addresses, each on a pair of currency and network that is enabled for withdrawals.
 //
 // The one idea: a user's entries are read while the book is locked. So the rules over the whole book (unique names and
 // addresses, at most twenty entries) are pure functions of a Book, and hold under concurrent calls. Database

@@ -19,8 +19,8 @@ type Service struct {
 	Now  func() time.Time
 }
 
-// Position holds the incoming and outgoing amounts of the accounts of users in a currency on a day, over all its
-// networks, and their total at the end of the day.
+// Position is the position of all users in a currency on a day, over all its networks: the incoming and outgoing
+// amounts and the total at the end of the day.
 type Position struct {
 	Day                      int64
 	Symbol                   string

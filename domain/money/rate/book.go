@@ -39,8 +39,8 @@ func Needed(p Pair) []Pair {
 	return all
 }
 
-// Find returns the rate of p from the last rates of its needed pairs: the rate of the pair, the inverse of the reverse
-// pair, or the rate via USD, in this order (D-CUR-07). A computed rate has 18 significant digits.
+// Find returns the rate of p from the last rates of its needed pairs (D-CUR-07). It tries, in this order, the rate of
+// the pair, the inverse of the reverse pair, and the rate via USD. A computed rate has 18 significant digits.
 func Find(p Pair, last []Quote) (_ Rate, ok bool) {
 	known := map[Pair]Rate{}
 	for _, q := range last {

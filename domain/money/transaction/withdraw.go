@@ -36,7 +36,7 @@ var errNotQueued = fault.New(fault.InvalidState,
 func moved(err error) bool { return errors.Is(err, commit.ErrFenced) }
 
 // UpdateQueue moves an entry of the queue that is in HotWalletIsEmpty or TimeOut (D-TX-08). With QueueSuccess the
-// withdrawal counts as sent: transfers of the amount to the treasury and of the fee settle its hold, its status becomes
+// withdrawal counts as sent. Transfers of the amount to the treasury and of the fee settle its hold, its status becomes
 // Processing, and it gets a finalized process. All is one transaction, and happens once.
 //
 // Errors: RECORD_NOT_FOUND; INVALID_STATE for any other status, also after a concurrent change; INVALID_FIELD for

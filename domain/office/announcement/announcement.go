@@ -1,6 +1,5 @@
-// Package announcement manages the announcements of the platform to its users: texts in several languages with a time,
-// a position in the list and pictures for a slider (sections 2.11 and 4.19 of the interface; decisions D-ANN-01 to
-// D-ANN-06).
+// Package announcement manages the announcements to users (sections 2.11 and 4.19 of the interface; decisions D-ANN-01
+// to D-ANN-06): texts in several languages with a time, a position in the list and pictures for a slider.
 //
 // Start reading at Announcement, then Service.
 package announcement

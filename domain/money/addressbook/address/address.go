@@ -52,8 +52,8 @@ var builtIn = map[string]string{
 // Rules are the rules by network code. A network without a rule accepts every well-formed address.
 type Rules map[string]Rule
 
-// NewRules returns the built-in rules, changed and extended by the configuration: network code to the name of a
-// built-in rule, or to a regular expression that the whole address must match.
+// NewRules returns the built-in rules, changed and extended by the configuration. It maps a network code to the name of
+// a built-in rule, or to a regular expression that must match the whole address.
 func NewRules(configured map[string]string) (Rules, error) {
 	rules := Rules{}
 	for network, family := range builtIn {
