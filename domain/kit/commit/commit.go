@@ -69,7 +69,7 @@ func (Unflushed) Table() string { return "unflushed" }
 
 // ErrFenced reports that a fenced or guarded row has changed: nothing of the unit was written. The caller loads the
 // rows and decides again.
-var ErrFenced = errors.New("commit: a row has moved on")
+var ErrFenced = errors.New("commit: a row has changed")
 
 // ErrUnknown reports that the outcome of a COMMIT is unknown. The caller must read before it responds, and never
 // reports success because of this error.

@@ -47,7 +47,7 @@ const (
 )
 
 // errLeft interrupts a step because its job moves to another node or is cancelled.
-var errLeft = errors.New("job: the step was broken off")
+var errLeft = errors.New("job: the step was interrupted")
 
 // Step advances a job by one step. It returns when the next step is due, or over if there is none. After an error the
 // job is unchanged or has another owner: the caller tries again shortly.
@@ -192,7 +192,7 @@ func (r *Runner) call(ctx context.Context, step func(context.Context, Job) (Job,
 
 var (
 	errPanic = errors.New("job: the kind panicked")
-	errMoved = errors.New("job: a row that the kind writes has moved on")
+	errMoved = errors.New("job: a row that the kind writes has changed")
 )
 
 // caught turns a panic into an error. The stack is only logged.
@@ -215,7 +215,7 @@ func public(err error) string {
 	if errors.As(err, &f) && f.Code != fault.Internal {
 		return f.Message
 	}
-	return "internal error; the log of the service tells more"
+	return "internal error; see the log of the service"
 }
 
 // save commits the next version of a job, as returned by move, with writes. A concurrent cancel does not undo the step:

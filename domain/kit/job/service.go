@@ -75,11 +75,11 @@ func (s *Service) Cancel(ctx context.Context, by audit.By, id string) error {
 func (s *Service) Resend(ctx context.Context, by audit.By, id string) error {
 	return s.change(ctx, by, "JOB_RESEND", id, func(ctx context.Context, j Job) (Job, string, error) {
 		if j.State != Done && j.State != Failed {
-			return j, "", fault.New(fault.InvalidState, "a job that is %s is not sent again", j.State)
+			return j, "", fault.New(fault.InvalidState, "a job in the state %s cannot be resent", j.State)
 		}
 		n, err := s.Store.Renew(ctx, id)
 		if err == nil && n == 0 && j.State == Done {
-			err = fault.New(fault.InvalidState, "the job has no unknown item")
+			err = fault.New(fault.InvalidState, "the job has no unknown items")
 		}
 		return j.resent(n, s.Changes.Now()), fmt.Sprintf("%s, %d items", j.Kind, n), err
 	})

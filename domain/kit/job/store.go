@@ -110,7 +110,7 @@ type Store interface {
 var Skip = errors.New("job: not to be sent")
 
 var (
-	errUnsure = errors.New("job: not known whether it was sent")
+	errUnsure = errors.New("job: unknown whether it was sent")
 	errLater  = errors.New("job: nothing was sent")
 )
 

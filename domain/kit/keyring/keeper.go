@@ -143,7 +143,7 @@ func (k *Keeper) fit(want Record) error {
 	needs := fmt.Sprintf("key %s (%s) is wrapped by master key %s", want.ID, want.Purpose, want.MasterID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%s, and there is no file %s: put it back; no other opens the keys", needs, k.file)
+		err = fmt.Errorf("%s, and the file %s is missing: restore it; no other file opens the keys", needs, k.file)
 	case err != nil:
 		err = fmt.Errorf("%s: %w", needs, err)
 	default:

@@ -57,7 +57,7 @@ func ReadMaster(file string) (Master, error) {
 		return Master{}, fmt.Errorf("read master key: %s is not a file", file)
 	}
 	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return Master{}, fmt.Errorf("read master key: %s has mode %#o: others than its owner may use it; "+
+		return Master{}, fmt.Errorf("read master key: %s has mode %#o: users other than its owner may use it; "+
 			"set it to 0600 (chmod 600)", file, info.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
@@ -88,7 +88,7 @@ func parseMaster(text string) (Master, error) {
 	defer clear(secret)
 	m, err := newMaster(secret)
 	if err == nil && id != "" && id != m.id {
-		return Master{}, fmt.Errorf("damaged: it says that it is master key %s, but it holds another", id)
+		return Master{}, fmt.Errorf("damaged: it claims to be master key %s, but contains another key", id)
 	}
 	return m, err
 }

@@ -142,7 +142,7 @@ func (a Addresses) Check() string {
 	for currency, networks := range a {
 		for network, address := range networks {
 			if currency == "" || network == "" || !text(address, 256) {
-				return "must hold an address of 1 to 256 characters by currency code and network code"
+				return "must map currency and network codes to addresses of 1 to 256 characters"
 			}
 		}
 	}
@@ -156,7 +156,7 @@ type Fees map[string]amount.Amount
 func (f Fees) Check() string {
 	for currency, fee := range f {
 		if currency == "" || fee.Sign() < 0 {
-			return "must hold an amount of at least 0 by currency code"
+			return "must map currency codes to amounts of at least 0"
 		}
 	}
 	return ""
@@ -178,7 +178,7 @@ func (l Links) Check() string {
 		u, err := url.Parse(strings.ReplaceAll(link, "{txId}", "x"))
 		if network == "" || !text(link, 512) || !strings.Contains(link, "{txId}") || err != nil || u.Host == "" ||
 			u.Scheme != "https" && u.Scheme != "http" {
-			return "must hold an address on the web with {txId} by network code"
+			return "must map network codes to web addresses with {txId}"
 		}
 	}
 	return ""

@@ -202,7 +202,7 @@ func decode(ctx context.Context, f Format, data []byte, use func(image.Image) er
 
 var (
 	errDamaged  = errors.New("is damaged or incomplete")
-	errTrailing = errors.New("has bytes behind its end")
+	errTrailing = errors.New("has bytes after its end")
 	errLarge    = errors.New("has too many pixels")
 )
 

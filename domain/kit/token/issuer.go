@@ -62,7 +62,7 @@ func (i *Issuer) Sign(c Claims) (string, error) {
 	b = append(b, '.')
 	b = encoding.AppendEncode(b, sig)
 	if len(b) > MaxLen {
-		return "", fmt.Errorf("sign token: %d bytes are too many", len(b))
+		return "", fmt.Errorf("sign token: too long, %d bytes", len(b))
 	}
 	e := newEntry(kid, c)
 	e.sum = sha256.Sum256(b)

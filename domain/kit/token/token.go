@@ -78,7 +78,7 @@ type (
 	}
 )
 
-var errSpelling = errors.New("token: not the spelling of these claims")
+var errSpelling = errors.New("token: not the canonical form of these claims")
 
 // normal returns c as a token of its class carries it: in whole seconds, and without fields that the class does not
 // have.

@@ -76,7 +76,7 @@ func (p Period) Days() int {
 // Begin starts the job for a period, or returns the existing one: each period has one job (D-ADM-01). INVALID_FIELD.
 func (s *Service) Begin(ctx context.Context, by audit.By, p Period) (j job.Job, err error) {
 	if n := p.Days(); n < 1 || n > MaxDays {
-		return j, fault.Invalid("endDate", "must lie within 366 days of startDate")
+		return j, fault.Invalid("endDate", "must be within 366 days of startDate")
 	}
 	// JSON cannot represent a time after the year 9999, and a client may send one as a number.
 	for _, at := range []struct {
@@ -84,7 +84,7 @@ func (s *Service) Begin(ctx context.Context, by audit.By, p Period) (j job.Job, 
 		time.Time
 	}{{"endDate", p.To}, {"invoiceDate", p.Invoice}} {
 		if at.After(lastDay) {
-			return j, fault.Invalid(at.field, "must lie before 9999-12-31")
+			return j, fault.Invalid(at.field, "must be before 9999-12-31")
 		}
 	}
 	err = s.Changes.Do(ctx, by, "ACCOUNTING_BEGIN", func(ctx context.Context) (done admin.Done, err error) {
@@ -137,7 +137,7 @@ var mediaTypes = map[string]string{JSON: "application/json", CSV: "text/csv; cha
 
 var (
 	errNoJournal = fault.New(fault.RecordNotFound, "there is no such journal")
-	errNotMade   = fault.New(fault.InvalidState, "the journal is not made yet")
+	errNotMade   = fault.New(fault.InvalidState, "the journal is not ready yet")
 )
 
 // Journal returns the file of a job in a format, with its media type, even if the journal was not delivered.

@@ -19,7 +19,7 @@ type Service struct {
 	Now  func() time.Time
 }
 
-// Position is the position of all users in a currency on a day, over all its networks: the incoming and outgoing
+// Position is the position of all users in a currency on a day, over all networks: incoming and outgoing
 // amounts and the total at the end of the day.
 type Position struct {
 	Day                      int64

@@ -80,7 +80,7 @@ func (s *Service) Insert(ctx context.Context, by audit.By, r Request) (b Blockag
 	}
 	currencyID, known := s.Currency(r.CurrencyCode)
 	if !known {
-		return b, fault.New(fault.RecordNotFound, "there is no such currency on any network")
+		return b, fault.New(fault.RecordNotFound, "the currency does not exist on any network")
 	}
 	pairs := s.pairs(currencyID)
 	accounts, err := s.accounts(ctx, r.UserID, r.Amount, pairs)

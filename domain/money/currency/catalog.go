@@ -117,15 +117,15 @@ func (c *Catalog) Withdrawal(currencyCode, networkCode string) (Currency, Networ
 	cur, net := c.currencies[c.byCode[currencyCode]], c.networks[c.netByCode[networkCode]]
 	var ps []fault.Problem
 	if !cur.Active || !cur.Withdraw {
-		ps = append(ps, fault.Problem{Field: "currencyCode", Message: "is no currency that can be withdrawn"})
+		ps = append(ps, fault.Problem{Field: "currencyCode", Message: "is not a currency enabled for withdrawals"})
 	}
 	if !net.Active {
-		ps = append(ps, fault.Problem{Field: "networkCode", Message: "is no network to withdraw on"})
+		ps = append(ps, fault.Problem{Field: "networkCode", Message: "is not a network enabled for withdrawals"})
 	}
 	if len(ps) == 0 {
 		if p := c.pairs[[2]int64{cur.ID, net.ID}]; !p.Active || !p.Withdraw {
 			ps = append(ps, fault.Problem{Field: "networkCode",
-				Message: "is no network on which this currency can be withdrawn"})
+				Message: "is not a network on which this currency can be withdrawn"})
 		}
 	}
 	return cur, net, fault.All(ps)

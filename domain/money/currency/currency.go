@@ -118,7 +118,7 @@ func (f *faults) address(text, field string, path bool) {
 	if path && ok && u.Scheme == "" && u.Host == "" {
 		return
 	}
-	f.wants(ok && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "", field, "must be an address on the web")
+	f.wants(ok && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "", field, "must be a web address")
 }
 
 func (f *faults) positive(a amount.Amount, field string) {
@@ -155,7 +155,7 @@ func (p Pair) check() []fault.Problem {
 	f.text(p.MintAddress, "mintAddress")
 	d := p.Decimals()
 	f.wants(d <= amount.Decimals && len(p.FormatPrecision) <= maxFormat, "formatPrecision",
-		"must be 0 to 18, or a pattern with at most 18 digits behind the point")
+		"must be 0 to 18, or a pattern with at most 18 digits after the point")
 	return f.problems
 }
 

@@ -129,8 +129,8 @@ func (s *Service) link(ctx context.Context, in Section[Link]) (o Outcome, err er
 		return o, err
 	}
 	f := faults{section: "currencyOfNetwork"}
-	f.wants(p.CurrencyID != 0, "currencyCode", "is the code of no currency")
-	f.wants(p.NetworkID != 0, "networkCode", "is the code of no network")
+	f.wants(p.CurrencyID != 0, "currencyCode", "is not a known currency code")
+	f.wants(p.NetworkID != 0, "networkCode", "is not a known network code")
 	if err := fault.All(f.problems); err != nil {
 		return o, err
 	}

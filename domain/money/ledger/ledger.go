@@ -68,7 +68,7 @@ func (b Balance) Available() amount.Amount {
 // Refusals of a movement.
 var (
 	// ErrInsufficient: the movement takes more than is available.
-	ErrInsufficient = fault.New(fault.InvalidState, "the available balance does not suffice")
+	ErrInsufficient = fault.New(fault.InvalidState, "the available balance is insufficient")
 	// ErrConflict: the reference belongs to another movement.
 	ErrConflict = fault.New(fault.RecordAlreadyExist, "the reference belongs to another movement")
 	// ErrEnded: the hold was released or settled before.

@@ -74,7 +74,7 @@ func decide(m Movement, balances []Balance, holds []Hold, by audit.By) ([]commit
 	writes := make([]commit.Write, 0, 4*len(m.Transfers)+len(m.Take)+len(m.End)+len(m.With)+2)
 	for i, e := range m.End {
 		if !m.settles(e, holds[i]) {
-			return nil, fmt.Errorf("ledger: the hold %s is settled by no transfer of its account", e.Hold)
+			return nil, fmt.Errorf("ledger: no transfer of its account settles the hold %s", e.Hold)
 		}
 		h, err := holds[i].ended(e.Transfer)
 		if err == nil {

@@ -95,7 +95,7 @@ func (l *Ledger) again(ctx context.Context, accounts []Account, attempt func() (
 			return Result{}, err
 		case commit.Inside(ctx) && !errors.Is(err, errFiner):
 			// A part may already exist, and only the caller can roll that back.
-			return Result{}, fault.New(fault.Unavailable, "the account is moved by another; try again").After(time.Second)
+			return Result{}, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 		case !fenced:
 			exists++ // another node was first: the next try reads its result
 		}
@@ -103,7 +103,7 @@ func (l *Ledger) again(ctx context.Context, accounts []Account, attempt func() (
 			return Result{}, err
 		}
 	}
-	return Result{}, fault.New(fault.Overloaded, "the account is moved by too many at once").After(time.Second)
+	return Result{}, fault.New(fault.Overloaded, "the account is too busy").After(time.Second)
 }
 
 // errFiner requests another decision, because the ledger has just recorded more decimals for an asset. Nothing was

@@ -80,7 +80,7 @@ func Fetching(sources Sources, watch Watch) (job.Kind, job.Schedule) {
 			case at.Number < len(pauses):
 				at.Again = append(at.Again, text)
 			default:
-				j = j.Fail(text, fault.New(fault.Unavailable, "the provider did not tell its balances"))
+				j = j.Fail(text, fault.New(fault.Unavailable, "the provider did not return its balances"))
 			}
 		}
 		if len(at.Left) == 0 && len(at.Again) > 0 {

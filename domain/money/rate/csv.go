@@ -28,13 +28,13 @@ func ReadCSV(r io.Reader, now time.Time, progress func(lines int)) ([]Quote, err
 	file.ReuseRecord = true
 	head, err := file.Read()
 	if err != nil {
-		return nil, fmt.Errorf("the first line, which names the columns: %w", err)
+		return nil, fmt.Errorf("line 1, the column names: %w", err)
 	}
 	head[0] = strings.TrimPrefix(head[0], "\ufeff")
 	var at [4]int
 	for i, name := range columns {
 		if at[i] = slices.Index(head, name); at[i] < 0 {
-			return nil, fmt.Errorf("line 1 names no column %s; it must name %s", name, strings.Join(columns, ", "))
+			return nil, fmt.Errorf("line 1 lacks the column %s; it must have %s", name, strings.Join(columns, ", "))
 		}
 	}
 	type place struct {
@@ -58,7 +58,7 @@ func ReadCSV(r io.Reader, now time.Time, progress func(lines int)) ([]Quote, err
 		}
 		p := place{q.Pair, q.At.UnixMilli()}
 		if first, twice := seen[p]; twice {
-			return nil, fmt.Errorf("line %d: line %d has a rate of that pair and date already", line, first)
+			return nil, fmt.Errorf("line %d: line %d already has a rate of that pair and date", line, first)
 		}
 		if seen[p] = line; len(all) == maxLines {
 			return nil, fmt.Errorf("line %d: a file has at most %d rates; split it", line, maxLines)
@@ -86,7 +86,7 @@ func quoteOf(base, quote, value, date string, now time.Time) (q Quote, err error
 		return q, errors.New("date must be like 2026-01-31T10:00:00Z or 2026-01-31")
 	}
 	if q.At = q.At.UTC().Truncate(time.Millisecond); q.At.After(now) {
-		return q, errors.New("date lies in the future")
+		return q, errors.New("date is in the future")
 	}
 	return q, nil
 }

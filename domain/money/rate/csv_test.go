@@ -42,7 +42,7 @@ func TestFaultyLines(t *testing.T) {
 		good + "USD,TRY,\"1,5\",2026-01-30\n":   "line 3: rate must be",
 		good + "USD,TRY,1e400,2026-01-30\n":     "line 3: rate must be",
 		good + "USD,TRY,1,31.01.2026\n":         "line 3: date must be",
-		good + "USD,TRY,1,2026-02-02\n":         "line 3: date lies in the future",
+		good + "USD,TRY,1,2026-02-02\n":         "line 3: date is in the future",
 		good + "usd,try,2,2026-01-31T00:00:00Z": "line 3: line 2 has a rate of that pair and date",
 		good + "=cmd|' /C calc'!A0,TRY,1,x\n":   "line 3: base and quote",
 		good + "USD,TRY,1\x00,2026-01-30\n":     "line 3: rate must be",

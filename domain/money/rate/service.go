@@ -51,7 +51,7 @@ func (s *Service) Rate(ctx context.Context, base, quote string) (Quote, error) {
 	}
 	var ok bool
 	if q.Rate, ok = Find(q.Pair, last); !ok {
-		return q, fault.New(fault.RecordNotFound, "no rate of %s in %s is known", q.Base, q.Quote)
+		return q, fault.New(fault.RecordNotFound, "there is no rate of %s in %s", q.Base, q.Quote)
 	}
 	return q, nil
 }

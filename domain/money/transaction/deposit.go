@@ -67,10 +67,10 @@ var (
 	errReceived  = fault.New(fault.RecordAlreadyExist,
 		"the transaction to this address was reported under another externalId")
 	errDeciding = fault.New(fault.InvalidState, "the treasury is deciding on the deposit")
-	errDecided  = fault.New(fault.InvalidState, "the deposit is credited already")
+	errDecided  = fault.New(fault.InvalidState, "the deposit is already credited")
 	errSenderIs = &fault.Error{Code: fault.InvalidState, Field: "senderInfo",
 		Message: "the deposit does not wait for information about its sender",
-		Fields:  []fault.Problem{{Field: "senderInfo", Message: "is known already"}}}
+		Fields:  []fault.Problem{{Field: "senderInfo", Message: "is already known"}}}
 	errNoDeposit = fault.New(fault.RecordNotFound, "there is no such deposit")
 )
 

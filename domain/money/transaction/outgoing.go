@@ -21,8 +21,8 @@ type WalletMove struct {
 }
 
 var (
-	errMove   = fault.New(fault.InvalidState, "the withdrawal cannot move there from its status")
-	errBooked = fault.New(fault.InvalidState, "the withdrawal was booked before; nothing is held for it")
+	errMove   = fault.New(fault.InvalidState, "the withdrawal cannot change to this status")
+	errBooked = fault.New(fault.InvalidState, "the withdrawal is already booked and has no hold")
 )
 
 // Move executes a move of the wallet, once: repeating the last move of the withdrawal with the same fields returns the

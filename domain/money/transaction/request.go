@@ -126,7 +126,7 @@ func (s *Withdrawals) pair(ctx context.Context, r WithdrawalRequest) (currency.L
 	pair, known := s.Currencies.Catalog().Info(&r.CurrencyCode, &r.NetworkCode)
 	switch {
 	case !known:
-		return pair, fault.Invalid("currencyCode", "is no currency of this network")
+		return pair, fault.Invalid("currencyCode", "is not a currency of this network")
 	case !r.Amount.Fits(pair.Decimals()):
 		return pair, ledger.ErrPrecision
 	}
@@ -199,11 +199,11 @@ func (s *Withdrawals) judge(ctx context.Context, r WithdrawalRequest, pair curre
 	case !u.Active():
 		return "", fault.New(fault.AccountNotActive, "the account is not active")
 	case u.WithdrawProhibited:
-		return "", fault.New(fault.WithdrawalProhibited, "the account must not withdraw")
+		return "", fault.New(fault.WithdrawalProhibited, "withdrawals are prohibited for the account")
 	case u.AMLStatus != user.NotRisky && !slices.Contains(ignored, u.ID):
 		return "", fault.New(fault.AMLRisky, "the AML status of the account does not permit withdrawals")
 	case !pair.Active || !pair.Withdraw || !pair.Currency.Active || !pair.Currency.Withdraw || !pair.Network.Active:
-		return "", fault.New(fault.PairDisabled, "the currency cannot be withdrawn on this network now")
+		return "", fault.New(fault.PairDisabled, "withdrawals of the currency are disabled on this network")
 	case r.Amount.Cmp(minimum) < 0:
 		return "", fault.New(fault.BelowMinimum, "the smallest withdrawal is %s %s", minimum, pair.Currency.Code)
 	}
@@ -226,7 +226,7 @@ func (s *Withdrawals) judge(ctx context.Context, r WithdrawalRequest, pair curre
 	return to, nil
 }
 
-var errAddress = fault.New(fault.AddressNotAllowed, "the address must not be used for this withdrawal")
+var errAddress = fault.New(fault.AddressNotAllowed, "the address is not allowed for this withdrawal")
 
 // address returns the address of a request. An address of the book must be an entry of the user, on the same currency
 // and network, that has waited long enough; any address must be valid on its network.

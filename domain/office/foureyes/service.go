@@ -183,7 +183,7 @@ func (s *Service) carryOut(ctx context.Context, r Request) (json.RawMessage, err
 		return nil, err
 	}
 	if err != nil || account.CV != h.CV || account.SV != h.SV || !s.Live(r.RequestedBy, h.SessionID, h.SV) {
-		return nil, fault.New(fault.Forbidden, "the requester may not do this any more")
+		return nil, fault.New(fault.Forbidden, "the requester no longer has the permission")
 	}
 	return s.Run(ctx, h.Request)
 }

@@ -213,7 +213,7 @@ func TestRequesterIsJudgedAgain(t *testing.T) {
 		got := o.get(r.ID)
 		result, _ := o.Result(got)
 		if got.Status != foureyes.Failed || len(o.ran) != 0 || got.DecidedBy != "other" ||
-			string(result) != `{"code":"FORBIDDEN","message":"the requester may not do this any more"}` {
+			string(result) != `{"code":"FORBIDDEN","message":"the requester no longer has the permission"}` {
 			t.Errorf("%s: %+v, result %s, ran %v", name, got, result, o.ran)
 		}
 		storetest.Same(t, o.acts(r.ID)[1:], []string{"FOUR_EYES_FAIL other requester refused POST /x"})

@@ -107,7 +107,7 @@ func (s *Service) repeated(ctx context.Context, old, u User, taxNumber string) e
 			return err
 		}
 		if account.TaxNumber != taxNumber {
-			return fault.New(fault.RecordAlreadyExist, "the user is linked to this company already")
+			return fault.New(fault.RecordAlreadyExist, "the user is already linked to this company")
 		}
 	}
 	old.ID, u.Made = 0, old.Made
@@ -117,7 +117,7 @@ func (s *Service) repeated(ctx context.Context, old, u User, taxNumber string) e
 	if reflect.DeepEqual(old, u) {
 		return nil
 	}
-	return fault.New(fault.RecordAlreadyExist, "the user is linked to this company already")
+	return fault.New(fault.RecordAlreadyExist, "the user is already linked to this company")
 }
 
 // Change edits a link. The edit is first validated alone, so that an invalid request is reported before an unknown id

@@ -151,7 +151,7 @@ func (s *Service) judge(ctx context.Context, name string, content []byte, f Fiel
 		mimeType = string(format)
 	}
 	if !fits(name, mimeType) {
-		return "", fault.Invalid(f.Name, "has the extension of another sort of file")
+		return "", fault.Invalid(f.Name, "has the extension of another file type")
 	}
 	return mimeType, nil
 }
@@ -160,7 +160,7 @@ func (s *Service) checkType(kind int64) []fault.Problem {
 	if kind == Unclassified || s.values(parameter.DocumentType, strconv.FormatInt(kind, 10)) {
 		return nil
 	}
-	return []fault.Problem{{Field: "type", Message: "is no type of documents"}}
+	return []fault.Problem{{Field: "type", Message: "is not a document type"}}
 }
 
 func (s *Service) values(list parameter.Kind[parameter.List], value string) bool {
@@ -173,7 +173,7 @@ func (s *Service) values(list parameter.Kind[parameter.List], value string) bool
 func (s *Service) Change(ctx context.Context, by audit.By, asAdmin bool, c Change) (d Document, err error) {
 	problems := c.apply(Document{Name: "-"}).check("")
 	if c.Status != nil && !s.values(parameter.DocumentStatus, *c.Status) {
-		problems = append(problems, fault.Problem{Field: "status", Message: "is no status of documents"})
+		problems = append(problems, fault.Problem{Field: "status", Message: "is not a document status"})
 	}
 	if c.Type != nil {
 		problems = append(problems, s.checkType(*c.Type)...)
@@ -182,7 +182,7 @@ func (s *Service) Change(ctx context.Context, by audit.By, asAdmin bool, c Chang
 		return d, err
 	}
 	if !asAdmin && (c.decides() || c.UserID != nil && *c.UserID != by.UserID) {
-		return d, fault.New(fault.Forbidden, "an administrator alone may do this")
+		return d, fault.New(fault.Forbidden, "only an administrator may do this")
 	}
 	err = s.Changes.Do(ctx, by, ActionUpdate, func(ctx context.Context) (done admin.Done, err error) {
 		err = s.Store.Change(ctx, c.ID, func(old Document) (Document, error) {

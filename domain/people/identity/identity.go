@@ -78,7 +78,7 @@ func (p Person) read(now time.Time) (Person, []fault.Problem) {
 		}
 	}
 	p.Number = Number(strings.TrimSpace(string(p.Number)))
-	say(p.Number.wellFormed(), "userIdentityNumber", "is no identity number")
+	say(p.Number.wellFormed(), "userIdentityNumber", "is not a valid identity number")
 	for _, f := range []struct {
 		field string
 		name  *string

@@ -88,7 +88,7 @@ func (s *Service) Confirm(ctx context.Context, by audit.By, r Request) (c Confir
 		return c, err
 	}
 	if !p.Number.checks() {
-		return c, fault.Invalid("userIdentityNumber", "is no identity number")
+		return c, fault.Invalid("userIdentityNumber", "is not a valid identity number")
 	}
 	if known, err := s.known(ctx, by, p, r.Register); err != nil || !known {
 		return c, err
@@ -139,19 +139,19 @@ func sealedFor(userID string) []byte { return []byte("identity/" + userID) }
 func (s *Service) allowed(ctx context.Context, u user.User, p Person, hashes []string) error {
 	ignored := parameter.AMLControl.In(s.Values()).IgnoredUsers
 	if u.AMLStatus != user.NotRisky && !slices.Contains(ignored, u.ID) {
-		return fault.New(fault.Forbidden, "the account is being checked")
+		return fault.New(fault.Forbidden, "the account is under review")
 	}
 	n, err := s.Store.Others(ctx, u.ID, hashes...)
 	if err != nil {
 		return err
 	}
 	if n >= s.Accounts {
-		return fault.New(fault.RecordLimitReached, "the identity number has all the accounts that it may have")
+		return fault.New(fault.RecordLimitReached, "the identity number has the maximum number of accounts")
 	}
 	same := slices.Contains(hashes, u.IdentityHash) && u.BirthDate == p.BirthDate &&
 		user.FoldName(u.FullName()) == user.FoldName(p.GivenNames()+" "+p.Surname)
 	if u.KYCApproved() && u.IdentityHash != "" && !same {
-		return fault.New(fault.InvalidState, "the identity of the account was confirmed as another one")
+		return fault.New(fault.InvalidState, "the account was confirmed with another identity")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (s *Service) known(ctx context.Context, by audit.By, p Person, ask bool) (b
 		return true, nil
 	}
 	if s.Registry == nil {
-		return false, fault.New(fault.Unavailable, "there is no national register to ask")
+		return false, fault.New(fault.Unavailable, "no national register is configured")
 	}
 	try, err := s.Tries.Charge(ctx, "identity/"+by.UserID, "")
 	if err != nil {

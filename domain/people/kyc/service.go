@@ -71,7 +71,7 @@ func (s *Service) Decide(ctx context.Context, by audit.By, v Verdict) error {
 			return done, err
 		}
 		if u.KYCConfirm != user.WaitingApproval {
-			return done, fault.New(fault.InvalidState, "the identity of the user was decided on already")
+			return done, fault.New(fault.InvalidState, "the identity of the user is already decided")
 		}
 		d := Decision{UserID: u.ID, Kind: Identity, Value: v.KYCConfirm, DocumentID: v.DocumentID, DecidedBy: by.UserID,
 			At: s.Changes.Now()}
@@ -116,7 +116,7 @@ func (s *Service) owned(ctx context.Context, v Verdict) error {
 	return fault.All(problems)
 }
 
-const notOwned = "is no document of the user"
+const notOwned = "is not a document of the user"
 
 func (s *Service) tell(u user.User, template string, d Decision, by audit.By, on ...challenge.Name) []commit.Write {
 	language := u.Language

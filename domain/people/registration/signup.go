@@ -110,9 +110,9 @@ func (s *SignUps) read(ctx context.Context, r SignUp) (command, error) {
 	}
 	switch {
 	case slices.ContainsFunc(must, func(c contract.Contract) bool { return !slices.Contains(r.Contracts, c.ID) }):
-		problems = append(problems, fault.Problem{Field: "contracts", Message: "must have every active contract"})
+		problems = append(problems, fault.Problem{Field: "contracts", Message: "must contain every active contract"})
 	case slices.ContainsFunc(r.Contracts, func(id int64) bool { return !ids[id] }):
-		problems = append(problems, fault.Problem{Field: "contracts", Message: "has one that is not active"})
+		problems = append(problems, fault.Problem{Field: "contracts", Message: "contains a contract that is not active"})
 	}
 	return command{Newcomer: n, Contracts: terms}, fault.All(problems)
 }

@@ -66,7 +66,7 @@ func (s *Service) Find(ctx context.Context, by audit.By, f Finding) (Finding, er
 		ps = append(ps, fault.Problem{Field: "externalId", Message: "must be at most 128 bytes"})
 	}
 	if !slices.Contains(severities, f.Status) {
-		ps = append(ps, fault.Problem{Field: "status", Message: "is no AML status"})
+		ps = append(ps, fault.Problem{Field: "status", Message: "is not an AML status"})
 	}
 	if err := fault.All(ps); err != nil {
 		return f, err

@@ -95,7 +95,7 @@ type Service struct {
 // Errors: INVALID_FIELD status; RECORD_NOT_FOUND; INVALID_STATE for the last active administrator.
 func (s *Service) Set(ctx context.Context, by audit.By, next Standing) (u user.User, err error) {
 	if !parameter.UserStatus.In(s.Parameters.Set()).Allows(string(next.Status)) {
-		return u, fault.Invalid("status", "is no status of accounts")
+		return u, fault.Invalid("status", "is not an account status")
 	}
 	if u, err = s.Users.Get(ctx, next.UserID); err != nil {
 		return u, err

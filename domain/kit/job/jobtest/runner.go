@@ -107,8 +107,8 @@ func failsWithTheFifth(t *testing.T, s job.Store, c commit.Committer) {
 		fail func() error
 		want string
 	}{
-		"panic":   {func() error { panic(secret) }, "internal error; the log of the service tells more"},
-		"error":   {func() error { return errors.New(secret) }, "internal error; the log of the service tells more"},
+		"panic":   {func() error { panic(secret) }, "internal error; see the log of the service"},
+		"error":   {func() error { return errors.New(secret) }, "internal error; see the log of the service"},
 		"refusal": {func() error { return fault.New(fault.InvalidState, "the day is closed") }, "the day is closed"},
 	} {
 		called := 0
@@ -189,11 +189,11 @@ func itemsFailAlone(t *testing.T, s job.Store, c commit.Committer) {
 	}
 	w.wantsCounts(id, 550, job.Counts{Done: 545, Failed: 2, Unknown: 2, Skipped: 1})
 	storetest.Same(t, w.get(id).Failures, []job.Failure{
-		{Reason: "INTERNAL", Text: "internal error; the log of the service tells more", Count: 1, Refs: []string{"r00001"}},
+		{Reason: "INTERNAL", Text: "internal error; see the log of the service", Count: 1, Refs: []string{"r00001"}},
 		{Reason: "INVALID_STATE", Text: "no such inbox", Count: 1, Refs: []string{"r00002"}}})
 	items, err := s.Items(t.Context(), job.ItemQuery{JobID: id, After: 1, Limit: 2})
 	must(t, err)
-	if items[0].Error != "internal error; the log of the service tells more" || items[1].Error != "no such inbox" {
+	if items[0].Error != "internal error; see the log of the service" || items[1].Error != "no such inbox" {
 		t.Errorf("%+v", items)
 	}
 }
