@@ -116,7 +116,7 @@ func TestSlowRead(t *testing.T) {
 
 // A decision made before a pause of the process does not hold because of a read
 // that came after the pause.
-func TestHoldsOfAMark(t *testing.T) {
+func TestMarkExpiresDuringAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
 		r, _ := follower(f)
@@ -132,7 +132,7 @@ func TestHoldsOfAMark(t *testing.T) {
 
 // No note is missed however long the feed was unreadable or the process was stopped. After a very long time everything
 // is read again, because notes are purged.
-func TestNothingIsMissed(t *testing.T) {
+func TestNoNoteIsMissed(t *testing.T) {
 	for _, gap := range []time.Duration{3 * time.Second, 11 * time.Second, 25 * time.Second, 20 * time.Minute,
 		2 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -315,7 +315,7 @@ func TestSlowReadRefusesNobody(t *testing.T) {
 
 // After a failed read, such as during a brief outage of the database, the next request after a tenth of a second is
 // served.
-func TestBackAfterAFailedRead(t *testing.T) {
+func TestRecoversAfterAFailedRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
 		r, _ := follower(f)
@@ -358,7 +358,7 @@ func TestFirstReadIsPatient(t *testing.T) {
 }
 
 // A caller that disconnects does not cancel the read.
-func TestCallerGoesAway(t *testing.T) {
+func TestDisconnectedCallerDoesNotCancelTheRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{takes: time.Second / 2}
 		r, _ := follower(f)

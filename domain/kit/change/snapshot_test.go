@@ -87,7 +87,7 @@ func TestSnapshot(t *testing.T) {
 
 // A snapshot holds everything committed before a call when the call returns, however many calls run at a time. Waiting
 // callers share a read.
-func TestWritersShareReadings(t *testing.T) {
+func TestWritersShareReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := &table{rows: map[string]int{}, takes: 10 * time.Millisecond}
 		s := change.NewSnapshot(&map[string]int{}, rows.load, rows.apply)
@@ -118,7 +118,7 @@ func TestWritersShareReadings(t *testing.T) {
 
 // A read that began before a call does not serve it. A read whose caller has disconnected still serves the waiting
 // callers.
-func TestReadingBeganBefore(t *testing.T) {
+func TestReadBeganBeforeTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := &table{rows: map[string]int{"a": 1}, takes: time.Second}
 		s := change.NewSnapshot(&map[string]int{}, rows.load, rows.apply)

@@ -7,12 +7,12 @@
 // defines what happens to a step that a crash interrupts:
 //
 //   - Step is idempotent: it runs again. Its writes commit with the cursor, so they
-//     are made once. What it does beside them (a file, a request to another service)
-//     must come to the same when it is done twice.
-//   - Items go to recipients, which are noted once, in the order of their keys. With
-//     AtMostOnce (mail, SMS) a window of items is marked as sending before the first
-//     of them is sent. Those that a crash leaves behind are unknown: they are shown,
-//     counted, and sent again only when a person says so (Service.Resend).
+//     take effect once. Its other effects (a file, a request to another service)
+//     must have the same result when they are repeated.
+//   - Items go to recipients, which are recorded once, in the order of their keys.
+//     With AtMostOnce (mail, SMS) a window of items is marked as sending before the
+//     first of them is sent. Items interrupted by a crash are unknown: they are shown
+//     and counted, and sent again only when a user resends them (Service.Resend).
 //
 // # To start a job
 //

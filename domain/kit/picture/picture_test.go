@@ -179,7 +179,7 @@ func measure(t *testing.T, do func()) uint64 {
 }
 
 // A caller that waits too long for memory is asked to retry, and nothing is decoded after the caller has disconnected.
-func TestGivenUp(t *testing.T) {
+func TestWaitForMemoryEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := picture.NewDecoder().Clean(ctx, "f", picturetest.PNG(8, 8))

@@ -64,7 +64,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestMemoryLetsEndedTokensGo(t *testing.T) {
+func TestMemoryRemovesExpiredTokens(t *testing.T) {
 	m := newMemory(64 * 64)
 	now := noon
 	// Ten times the capacity over time, but only a tenth of it live at once.
@@ -103,7 +103,7 @@ func TestMemoryKeepsLongTokensInAFlood(t *testing.T) {
 	}
 }
 
-func TestMemoryKeepsNoFailuresAndNothingEnded(t *testing.T) {
+func TestMemoryStoresNeitherFailuresNorExpiredTokens(t *testing.T) {
 	now := noon
 	ring := keyringtest.Ring(t, func() time.Time { return now })
 	signer := NewIssuer(ring, "iss", "tid", func() time.Time { return now }, 0)

@@ -194,7 +194,7 @@ func shown(all []balance.Position) (out []string) {
 }
 
 // Positions of random movements equal the simplest calculation, whichever days are summed, page by page.
-func TestPositionsAgainstAPlainReading(t *testing.T) {
+func TestPositionsMatchASimpleCalculation(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		b, has := &books{}, map[int64]int64{}

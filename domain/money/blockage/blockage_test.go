@@ -283,7 +283,7 @@ func TestCloseAndReopen(t *testing.T) {
 }
 
 // A closure that an administrator activated again stays when the account is reopened.
-func TestAdoptedClosure(t *testing.T) {
+func TestReactivatedClosureStays(t *testing.T) {
 	d := newDesk(t)
 	d.close()
 	closures, err := d.Service.Store.Closures(t.Context(), "jane")

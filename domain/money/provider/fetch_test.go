@@ -79,7 +79,7 @@ func TestFetching(t *testing.T) {
 }
 
 // A node with other settings skips unknown sources; a cancelled step is discarded.
-func TestFetchingElsewhere(t *testing.T) {
+func TestFetchingWithOtherSettings(t *testing.T) {
 	here := &source{accounts: []provider.Account{{}}}
 	kind, _ := provider.Fetching(provider.Sources{{Provider: "spot", Account: "main"}: here},
 		func(provider.Name, time.Time, int, error) {})

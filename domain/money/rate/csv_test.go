@@ -25,7 +25,7 @@ func TestReadCSV(t *testing.T) {
 	}
 }
 
-func TestFaultyLines(t *testing.T) {
+func TestInvalidLines(t *testing.T) {
 	const head = "base,quote,rate,date\n"
 	const good = head + "USD,TRY,1,2026-01-31\n"
 	for text, want := range map[string]string{

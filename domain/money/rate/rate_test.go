@@ -132,7 +132,7 @@ func TestPercentage(t *testing.T) {
 
 // A part and its rest always add up to the amount, both with its decimals; the part is the nearest amount to the
 // percentage, the even one of two.
-func TestPartsAreTheWhole(t *testing.T) {
+func TestPartAndRestAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		decimals := rapid.IntRange(0, amount.Decimals).Draw(t, "decimals")
 		unit := int64(amount.Unit(decimals))

@@ -256,7 +256,7 @@ func TestAddAndChange(t *testing.T) {
 }
 
 // Cleaned HTML is checked again: it may be longer than the sent HTML.
-func TestCleanHTMLIsJudged(t *testing.T) {
+func TestCleanHTMLIsValidated(t *testing.T) {
 	d := newDesk(t)
 	a := sample()
 	a.HTML = new(strings.Repeat("&", 100_000))
@@ -303,7 +303,7 @@ func TestPictures(t *testing.T) {
 }
 
 // If a picture cannot be stored, nothing is added or changed.
-func TestPicturesCannotBeKept(t *testing.T) {
+func TestPictureStorageFails(t *testing.T) {
 	d := newDesk(t)
 	png := picturetest.PNG(3, 2)
 	a := d.add(func(*ann) {}, images{})

@@ -321,7 +321,7 @@ func TestOutcomesOfSenders(t *testing.T) {
 }
 
 // A sent message may be stored for the outbox of development mode.
-func TestSentMessagesAreKept(t *testing.T) {
+func TestSentMessagesAreStored(t *testing.T) {
 	w := newWorld(t)
 	var kept []string
 	w.Post.Keep = func(userID string, m message.Rendered) []commit.Write {

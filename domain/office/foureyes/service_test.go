@@ -194,7 +194,7 @@ func TestExpired(t *testing.T) {
 }
 
 // A request is executed only if its requester still has the permission; otherwise it fails with the reason.
-func TestRequesterIsJudgedAgain(t *testing.T) {
+func TestRequesterPermissionIsCheckedAgain(t *testing.T) {
 	for name, change := range map[string]func(o *office){
 		"credentials": func(o *office) { o.account.CV++ },
 		"sessions":    func(o *office) { o.account.SV++ },
@@ -284,7 +284,7 @@ func TestFailOnce(t *testing.T) {
 }
 
 // A sealed request that cannot be opened is not executed.
-func TestUnreadable(t *testing.T) {
+func TestUnreadableRequest(t *testing.T) {
 	o := newOffice(t)
 	r := o.stand()
 	o.Open = func([]byte, []byte) ([]byte, error) { return nil, errors.New("no key") }

@@ -103,7 +103,7 @@ func (d *desk) change(id, columns string, values ...any) {
 }
 
 // Each part of a request is validated on its own, and every invalid field is named.
-func TestRequestIsJudged(t *testing.T) {
+func TestRequestIsValidated(t *testing.T) {
 	d := newDesk(t)
 	for want, edits := range map[string][]func(*identity.Request){
 		"userIdentityNumber": {
@@ -182,7 +182,7 @@ func TestConfirm(t *testing.T) {
 }
 
 // The AML status, the number of accounts and a confirmed identity are checked before anything is written.
-func TestAccountIsJudged(t *testing.T) {
+func TestAccountIsChecked(t *testing.T) {
 	d := newDesk(t)
 	d.change("u0", "aml_status = 'risky'")
 	_, err := d.confirm("u0", as)

@@ -172,7 +172,7 @@ func TestReject(t *testing.T) {
 }
 
 // Each problem of a verdict is named, and documents must be the user's.
-func TestVerdictIsJudged(t *testing.T) {
+func TestVerdictIsValidated(t *testing.T) {
 	d := newDesk(t)
 	a, other := d.document("a", "u1", 1, "png"), d.document("o", "u2", 1, "png")
 	long := strings.Repeat("ü", 2000)

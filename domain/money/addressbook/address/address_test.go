@@ -163,7 +163,7 @@ func TestKnownAddresses(t *testing.T) {
 }
 
 // Any one changed character of an address with a checksum makes the address invalid.
-func TestEveryTypingErrorIsSeen(t *testing.T) {
+func TestTypingErrorsAreDetected(t *testing.T) {
 	r := rules(t, nil)
 	const letters = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	for _, v := range known {

@@ -26,7 +26,7 @@ func (s held) Decide(context.Context, foureyes.Request) error {
 
 // A permission granted by the request itself does not allow its approval: the approver is checked before the request
 // runs.
-func TestRightsGainedByTheRequestDoNotApproveIt(t *testing.T) {
+func TestPermissionGrantedByTheRequestDoesNotApproveIt(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	gained, ran := false, 0
 	s := foureyes.Service{

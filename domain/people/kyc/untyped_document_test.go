@@ -14,7 +14,7 @@ import (
 )
 
 // If no document has the type, the newest waiting picture without a type is shown, and each for one type only.
-func TestImagesOfNoType(t *testing.T) {
+func TestImagesWithoutType(t *testing.T) {
 	d := newDesk(t)
 	shows := func(want string) {
 		t.Helper()
@@ -45,7 +45,7 @@ func TestImagesOfNoType(t *testing.T) {
 }
 
 // A decision on an address without a proof uses the newest waiting picture, once.
-func TestAddressOfNoType(t *testing.T) {
+func TestAddressProofWithoutType(t *testing.T) {
 	d := newDesk(t)
 	confirm := func(value string) {
 		t.Helper()
