@@ -114,7 +114,7 @@ func (s Corporate) Users(ctx context.Context, q corporate.UserQuery,
 	return listPage(ctx, s.db, corporateUsers, p, corporateOrder, corporateFilters(q))
 }
 
-func (s Corporate) Like(ctx context.Context, u corporate.User) (corporate.User, error) {
+func (s Corporate) FindLink(ctx context.Context, u corporate.User) (corporate.User, error) {
 	if u.UserID == "" {
 		return corporateUsers.find(ctx, s.db, is("corporate_user_id", u.CorporateUserID), sent("email", u.Email),
 			where("made"))

@@ -72,10 +72,10 @@ type Store interface {
 	SetApplicationStatus(ctx context.Context, id int64, status string) (Application, error)
 	// Users lists the matching users, newest first.
 	Users(ctx context.Context, q UserQuery, p page.Query[Place]) (page.Of[User], error)
-	// Like finds the user of the same company with the same account; if u has no account, the user whose account was
+	// FindLink finds the user of the same company with the same account; if u has no account, the user whose account was
 	// made for the same mail address. RECORD_NOT_FOUND.
-	Like(ctx context.Context, u User) (User, error)
-	// AddUser inserts a user and returns its id; RECORD_ALREADY_EXIST if the link exists (Like).
+	FindLink(ctx context.Context, u User) (User, error)
+	// AddUser inserts a user and returns its id; RECORD_ALREADY_EXIST if the link exists (FindLink).
 	AddUser(ctx context.Context, u User) (int64, error)
 	// ChangeUser calls f with a user and saves the result, as one step; Made is unchanged. RECORD_NOT_FOUND,
 	// RECORD_ALREADY_EXIST.

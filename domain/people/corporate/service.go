@@ -66,7 +66,7 @@ func (s *Service) Insert(ctx context.Context, by audit.By, u User, taxNumber str
 		}
 	}
 	err = s.Changes.Do(ctx, by, "CORPORATE_USER_ADD", func(ctx context.Context) (done admin.Done, err error) {
-		old, err := s.Store.Like(ctx, u)
+		old, err := s.Store.FindLink(ctx, u)
 		if err == nil {
 			n = old.ID
 			return done, s.repeated(ctx, old, u, taxNumber)

@@ -121,19 +121,19 @@ func once(t *testing.T, s corporate.Store, _ commit.Committer) {
 		}
 	}
 	like := sample(1)
-	got, err := s.Like(t.Context(), like)
+	got, err := s.FindLink(t.Context(), like)
 	storetest.Must(t, err)
 	if got.Made || got.UserID != "u1" {
 		t.Errorf("like an account: %+v", got)
 	}
 	like.UserID = ""
-	made, err := s.Like(t.Context(), like)
+	made, err := s.FindLink(t.Context(), like)
 	storetest.Must(t, err)
 	if !made.Made || made.ID == got.ID {
 		t.Errorf("like an address: %+v", made)
 	}
 	like.CorporateUserID = "other"
-	_, err = s.Like(t.Context(), like)
+	_, err = s.FindLink(t.Context(), like)
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
