@@ -102,7 +102,7 @@ func (s Announcements) Remove(ctx context.Context, id int64) error {
 	return announcements.remove(ctx, s.db, is("id", id))
 }
 
-func (s Announcements) Named(ctx context.Context, keys []string) (named []string, err error) {
+func (s Announcements) ReferencedKeys(ctx context.Context, keys []string) (named []string, err error) {
 	in := bun.List(keys)
 	all, err := announcements.list(ctx, s.db, part{where: []filter{
 		where("android_picture IN (?) OR ios_picture IN (?) OR web_picture IN (?)", in, in, in)}})

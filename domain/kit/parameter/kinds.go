@@ -43,7 +43,7 @@ var (
 	Topics     = Kind[Channels]{"NOTIFICATION_TOPICS", "Channels of notifications by topic",
 		Channels{Topics: map[string][]string{"campaign": {InApp, Push}, "security": {InApp, Push, Mail}},
 			Other: []string{InApp, Push, Mail}}}
-	Explanation = Kind[Length]{"EXPLANATION", "Explanation of additional information", Length{3}}
+	Explanation = Kind[MinLength]{"EXPLANATION", "Explanation of additional information", MinLength{3}}
 	KYCLevel    = Kind[Reached]{"KYC_LEVEL", "Level of confirmed accounts", Reached{}}
 )
 
@@ -217,12 +217,12 @@ func (c Channels) Check() string {
 	return ""
 }
 
-// Length is the minimum length of a text in characters (D-INF-04).
-type Length struct {
+// MinLength is the minimum length of a text in characters (D-INF-04).
+type MinLength struct {
 	MinLength int `json:"minLength"`
 }
 
-func (l Length) Check() string {
+func (l MinLength) Check() string {
 	if l.MinLength < 0 || l.MinLength > 1000 {
 		return "minLength must be 0 to 1000"
 	}

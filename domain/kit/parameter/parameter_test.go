@@ -87,8 +87,8 @@ func TestShapes(t *testing.T) {
 		"reached": {[]parameter.Shape{parameter.Reached{}, parameter.Reached{LevelID: new(int64(0))},
 			parameter.Reached{LevelID: new(int64(1_000_000))}},
 			[]parameter.Shape{parameter.Reached{LevelID: new(int64(-1))}, parameter.Reached{LevelID: new(int64(1_000_001))}}},
-		"length": {[]parameter.Shape{parameter.Length{}, parameter.Length{MinLength: 1000}},
-			[]parameter.Shape{parameter.Length{MinLength: -1}, parameter.Length{MinLength: 1001}}},
+		"length": {[]parameter.Shape{parameter.MinLength{}, parameter.MinLength{MinLength: 1000}},
+			[]parameter.Shape{parameter.MinLength{MinLength: -1}, parameter.MinLength{MinLength: 1001}}},
 	} {
 		for _, s := range c.good {
 			if wrong := s.Check(); wrong != "" {

@@ -33,8 +33,8 @@ type Store interface {
 	Change(ctx context.Context, id int64, f func(Announcement) (Announcement, error)) error
 	// Remove deletes an announcement. RECORD_NOT_FOUND.
 	Remove(ctx context.Context, id int64) error
-	// Named returns those of the keys that are pictures of an announcement.
-	Named(ctx context.Context, keys []string) ([]string, error)
+	// ReferencedKeys returns those of the keys that are pictures of an announcement.
+	ReferencedKeys(ctx context.Context, keys []string) ([]string, error)
 }
 
 // Query selects announcements; a nil field does not filter.

@@ -52,8 +52,8 @@ type Service struct {
 	Post       Post
 	// Open opens the sealed push target of a device; it is Open of the keyring.
 	Open func(sealed, ad []byte) ([]byte, error)
-	// MayTell checks whether a caller may send to a user (D-AUTH-03). It is called for each recipient before sending.
-	MayTell func(caller, userID string) error
+	// MaySend checks whether a caller may send to a user (D-AUTH-03). It is called for each recipient before sending.
+	MaySend func(caller, userID string) error
 }
 
 // Started describes a started job.
@@ -243,7 +243,7 @@ func (s *Service) text(ctx context.Context, j job.Job, userID string) ([]commit.
 	if err := j.Into(&p); err != nil {
 		return nil, err
 	}
-	if err := s.MayTell(j.ActorID, userID); err != nil {
+	if err := s.MaySend(j.ActorID, userID); err != nil {
 		return nil, err
 	}
 	u, err := s.Users.Get(ctx, userID)

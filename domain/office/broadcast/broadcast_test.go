@@ -73,7 +73,7 @@ func newWorld(t *testing.T) *world {
 	changes := admin.Changes{Commit: db, Now: clock}
 	w.Service = &broadcast.Service{Users: persistence.NewUsers(db), Devices: persistence.NewDevices(db),
 		Jobs:    &job.Service{Store: jobs, Changes: changes, Seal: ring.Seal},
-		Changes: changes, Parameters: live, Open: ring.Open, MayTell: w.mayTell,
+		Changes: changes, Parameters: live, Open: ring.Open, MaySend: w.mayTell,
 		Post: broadcast.Post{Senders: map[message.Channel]message.Sender{message.MAIL: w, message.SMS: w, message.Push: w}}}
 	for _, k := range w.Kinds() {
 		kinds[k.Name] = k

@@ -26,7 +26,7 @@ func (s *Service) notify(ctx context.Context, j job.Job, userID string) ([]commi
 	if err := j.Into(&p); err != nil {
 		return nil, err
 	}
-	if err := s.MayTell(j.ActorID, userID); err != nil {
+	if err := s.MaySend(j.ActorID, userID); err != nil {
 		return nil, err
 	}
 	u, err := s.Users.Get(ctx, userID)

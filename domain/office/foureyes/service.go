@@ -79,8 +79,8 @@ const (
 	actFail    = "FOUR_EYES_FAIL"
 )
 
-// Stand stores a request until another person has decided on it, or it expires.
-func (s *Service) Stand(ctx context.Context, by audit.By, d Draft) (Request, error) {
+// Submit stores a request until another person has decided on it, or it expires.
+func (s *Service) Submit(ctx context.Context, by audit.By, d Draft) (Request, error) {
 	account, err := s.Account(ctx, by.UserID)
 	if err != nil {
 		return Request{}, err

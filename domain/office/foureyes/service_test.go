@@ -69,7 +69,7 @@ func newOffice(t *testing.T) *office {
 // stand stores a request of the requester.
 func (o *office) stand() foureyes.Request {
 	o.t.Helper()
-	r, err := o.Stand(o.t.Context(), audit.By{UserID: "requester"}, foureyes.Draft{Method: "POST", Path: "/x",
+	r, err := o.Submit(o.t.Context(), audit.By{UserID: "requester"}, foureyes.Draft{Method: "POST", Path: "/x",
 		Summary: "X of u1", Request: json.RawMessage(`{"n":1}`), SessionID: "s1"})
 	storetest.Must(o.t, err)
 	return r
@@ -219,7 +219,7 @@ func TestRequesterPermissionIsCheckedAgain(t *testing.T) {
 		storetest.Same(t, o.acts(r.ID)[1:], []string{"FOUR_EYES_FAIL other requester refused POST /x"})
 	}
 	o := newOffice(t)
-	_, err := o.Stand(t.Context(), audit.By{UserID: "nobody"}, foureyes.Draft{})
+	_, err := o.Submit(t.Context(), audit.By{UserID: "nobody"}, foureyes.Draft{})
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 

@@ -86,6 +86,6 @@ type Store interface {
 	// Accept records that a user accepted an agreement, once: a repeat changes nothing. RECORD_NOT_FOUND if the
 	// agreement does not exist.
 	Accept(ctx context.Context, id int64, userID string) error
-	// Named returns those of the keys that are files of agreements.
-	Named(ctx context.Context, keys []string) ([]string, error)
+	// ReferencedKeys returns those of the keys that are files of agreements.
+	ReferencedKeys(ctx context.Context, keys []string) ([]string, error)
 }

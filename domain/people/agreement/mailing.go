@@ -31,8 +31,8 @@ type mailing struct {
 	AgreementID int64 `json:"agreementId"`
 }
 
-// everybody is the audience of the mailing.
-var everybody = user.Audience{Statuses: []string{string(user.Active)}, Mail: true}
+// mailAudience is the audience of the mailing.
+var mailAudience = user.Audience{Statuses: []string{string(user.Active)}, Mail: true}
 
 // Mailing is the kind of job that mails an agreement.
 func (s *Service) Mailing(post broadcast.Post) job.Kind {
@@ -57,7 +57,7 @@ type letter struct {
 }
 
 func (m *mailer) recipients(ctx context.Context, _ job.Job, after string, limit int) ([]string, error) {
-	return m.service.Users.Audience(ctx, everybody, after, limit)
+	return m.service.Users.Audience(ctx, mailAudience, after, limit)
 }
 
 func (m *mailer) send(ctx context.Context, j job.Job, userID string) ([]commit.Write, error) {

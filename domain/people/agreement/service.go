@@ -88,7 +88,7 @@ func (s *Service) Publish(ctx context.Context, by audit.By, d Draft) (out Publis
 		return done, err
 	})
 	if err == nil && d.Mail {
-		out.Count, err = s.Users.CountAudience(ctx, everybody)
+		out.Count, err = s.Users.CountAudience(ctx, mailAudience)
 	}
 	return out, err
 }

@@ -58,8 +58,8 @@ type Store interface {
 	Owned(ctx context.Context, userID string, ids []string) ([]string, error)
 	// Decide sets the status and the reason of documents of one user, and returns the ids of those that changed.
 	Decide(ctx context.Context, d Decision) (changed []string, err error)
-	// Named returns those of the paths that belong to a row.
-	Named(ctx context.Context, paths []string) ([]string, error)
+	// ReferencedPaths returns those of the paths that belong to a row.
+	ReferencedPaths(ctx context.Context, paths []string) ([]string, error)
 }
 
 // Users reads accounts.
