@@ -148,7 +148,7 @@ func TestWrongMaster(t *testing.T) {
 	}
 	id := records(t, s)[0].ID
 	for name, test := range map[string]struct{ file, says string }{
-		"missing": {filepath.Join(dir, "none.key"), "there is no file"},
+		"missing": {filepath.Join(dir, "none.key"), "is missing: restore it"},
 		"wrong":   {other, "put the right one back"},
 	} {
 		before := records(t, s)
