@@ -24,6 +24,6 @@ func (s *service) content() error {
 		Changes: s.changes("", nil)}
 	told.Changes.Lock = announcements.Lock
 	s.join(part{groups: groups(httpannouncement.Group{Service: told, CDN: s.cdnURL}),
-		files: []blob.Owner{{Area: announcement.Area, Named: announcements.Named}}})
+		files: []blob.Owner{{Area: announcement.Area, ReferencedKeys: announcements.ReferencedKeys}}})
 	return nil
 }

@@ -59,7 +59,7 @@ func (s *service) documents() error {
 			}},
 			httpcdn.Group{Service: &cdn.Service{Files: s.files, Pictures: s.pictures, Changes: s.changes("", nil),
 				Values: s.parameters.Set, URL: s.cdnURL}}),
-		files: []blob.Owner{{Area: document.Area, Named: store.Named}},
+		files: []blob.Owner{{Area: document.Area, ReferencedKeys: store.ReferencedPaths}},
 	})
 	return nil
 }

@@ -39,7 +39,7 @@ func (s *service) operations() error {
 	s.join(part{
 		groups: groups(httpagreement.Group{Service: terms}),
 		kinds:  []job.Kind{terms.Mailing(post)},
-		files:  []blob.Owner{{Area: agreement.Area, Named: store.Named}},
+		files:  []blob.Owner{{Area: agreement.Area, ReferencedKeys: store.ReferencedKeys}},
 	})
 	return s.accounting()
 }

@@ -64,7 +64,7 @@ func names(c edge.Captured, target string) bool {
 }
 
 func (p SecondPerson) Stand(ctx context.Context, c edge.Captured, command []byte, summary string) (any, error) {
-	r, err := p.Service.Stand(ctx, c.Caller.By(), foureyes.Draft{Method: c.Method, Path: c.Path, Summary: summary,
+	r, err := p.Service.Submit(ctx, c.Caller.By(), foureyes.Draft{Method: c.Method, Path: c.Path, Summary: summary,
 		Request: command, SessionID: c.Caller.SessionID})
 	return rest.Data[standing]{Data: standing{r.ID, rest.Time{Time: r.ExpiresAt}}}, err
 }

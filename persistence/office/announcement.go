@@ -105,7 +105,7 @@ func (s Announcements) Remove(ctx context.Context, id int64) error {
 	return announcements.Remove(ctx, s.db, record.Is("id", id))
 }
 
-func (s Announcements) Named(ctx context.Context, keys []string) (named []string, err error) {
+func (s Announcements) ReferencedKeys(ctx context.Context, keys []string) (named []string, err error) {
 	in := bun.List(keys)
 	all, err := announcements.List(ctx, s.db, record.Part{Where: []record.Filter{
 		record.Where("android_picture IN (?) OR ios_picture IN (?) OR web_picture IN (?)", in, in, in)}})

@@ -81,7 +81,7 @@ func (s Agreements) Accept(ctx context.Context, id int64, userID string) error {
 	})
 }
 
-func (s Agreements) Named(ctx context.Context, keys []string) (named []string, err error) {
+func (s Agreements) ReferencedKeys(ctx context.Context, keys []string) (named []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	err = s.db.Conn(ctx).NewSelect().Table("agreement").Column("file_path").Where("file_path IN (?)", bun.List(keys)).

@@ -119,7 +119,7 @@ func (s Corporate) Users(ctx context.Context, q corporate.UserQuery,
 	return record.ListPage(ctx, s.db, corporateUsers, p, corporateOrder, corporateFilters(q))
 }
 
-func (s Corporate) Like(ctx context.Context, u corporate.User) (corporate.User, error) {
+func (s Corporate) FindLink(ctx context.Context, u corporate.User) (corporate.User, error) {
 	if u.UserID == "" {
 		return corporateUsers.Find(ctx, s.db, record.Is("corporate_user_id", u.CorporateUserID), record.Sent("email",
 			u.Email),

@@ -180,7 +180,7 @@ func (s Documents) Decide(ctx context.Context, d document.Decision) (changed []s
 	return changed, err
 }
 
-func (s Documents) Named(ctx context.Context, paths []string) (named []string, err error) {
+func (s Documents) ReferencedPaths(ctx context.Context, paths []string) (named []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	q := s.db.Conn(ctx).NewSelect().Model((*documentRow)(nil)).Column("path")

@@ -169,7 +169,7 @@ func (b *bank) adjust(d *deed) (id string, refused bool, err error) {
 	if a.Status != 200 || json.Unmarshal(a.Body, &body) != nil {
 		return "", false, fmt.Errorf("an adjustment: %s", a)
 	}
-	if body.Code != nil && body.Message != "the available balance does not suffice" {
+	if body.Code != nil && body.Message != "the available balance is insufficient" {
 		return "", false, fmt.Errorf("the adjustment %+v: %s", d, a)
 	}
 	return body.Data.TransactionID, body.Code != nil, nil

@@ -103,7 +103,7 @@ func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
 		if got := d.Approve(t, first, d.Chief, d.Other); !got.Success {
 			t.Fatalf("%+v", got)
 		}
-		if r := d.Read(t, second); r.Refusal == nil || *r.Refusal != "the available balance does not suffice" ||
+		if r := d.Read(t, second); r.Refusal == nil || *r.Refusal != "the available balance is insufficient" ||
 			r.Changes != nil || r.Request["type"] != "D" {
 			t.Errorf("without the balance it tells %+v", r)
 		}

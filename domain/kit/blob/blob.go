@@ -76,7 +76,7 @@ func Read(ctx context.Context, s Store, key string, limit int64) ([]byte, error)
 	}
 	defer f.Close()
 	if f.Size > limit {
-		return nil, errors.New("the file is larger than it may be")
+		return nil, errors.New("the file is too large")
 	}
 	content := make([]byte, f.Size)
 	_, err = io.ReadFull(f, content)
@@ -152,5 +152,5 @@ func device(stem string) bool {
 // Failed returns the error of an adapter whose disk or remote side fails: UNAVAILABLE, with the cause for the log.
 func Failed(doing string, err error) error {
 	return fmt.Errorf("%s a file: %w: %w", doing,
-		fault.New(fault.Unavailable, "files cannot be kept or read at the moment").After(time.Second), err)
+		fault.New(fault.Unavailable, "files cannot be stored or read at the moment").After(time.Second), err)
 }

@@ -20,7 +20,7 @@ const SweepAfter = time.Hour
 type Owner struct {
 	// Area is the prefix of the keys, such as document or public/announcement.
 	Area string
-	// Named returns those of the keys that a row names; nil means that no key has a row.
+	// ReferencedKeys returns those of the keys that a row names; nil means that no key has a row.
 	Named func(ctx context.Context, keys []string) ([]string, error)
 }
 
@@ -46,9 +46,9 @@ func sweep(ctx context.Context, s Store, o Owner, before time.Time) (removed int
 	var batch []string
 	flush := func() error {
 		var named []string
-		if o.Named != nil && len(batch) > 0 {
+		if o.ReferencedKeys != nil && len(batch) > 0 {
 			var err error
-			if named, err = o.Named(ctx, batch); err != nil {
+			if named, err = o.ReferencedKeys(ctx, batch); err != nil {
 				return err
 			}
 		}

@@ -53,14 +53,14 @@ func (s *Service) Upload(ctx context.Context, by audit.By, in Upload) (address s
 	var problems []fault.Problem
 	if stem == "" || len(stem) > maxNameChars || !blob.ValidName(stem) {
 		problems = append(problems, fault.Problem{Field: "imageName",
-			Message: "must hold 1 to 100 letters, digits, dots, dashes or underscores"})
+			Message: "must consist of 1 to 100 letters, digits, dots, dashes or underscores"})
 	}
 	if !slices.Contains(parameter.CDN.In(s.Values()).FolderTypes, in.FolderOf) {
-		problems = append(problems, fault.Problem{Field: "folderType", Message: "is no folder of the parameter CDN"})
+		problems = append(problems, fault.Problem{Field: "folderType", Message: "is not a folder of the parameter CDN"})
 	}
 	format := picture.Sniff(in.Content)
 	if ext != "" && format != "" && !slices.Contains(extensions[format], strings.ToLower(ext)) {
-		problems = append(problems, fault.Problem{Field: "imageName", Message: "has the extension of another sort of file"})
+		problems = append(problems, fault.Problem{Field: "imageName", Message: "has the extension of another file type"})
 	}
 	if err := fault.All(problems); err != nil {
 		return "", err

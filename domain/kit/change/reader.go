@@ -168,7 +168,7 @@ func (r *Reader) Mark() time.Time {
 }
 
 // Holds reports whether a decision made after mark still counts. The caller takes the mark, decides, and then calls
-// Holds: a process may be paused between any two steps, and the feed may be read before the process notices the pause.
+// Holds. A process may be paused between any two steps, and the feed may be read before the process notices the pause.
 func (r *Reader) Holds(mark time.Time) bool {
 	return !mark.IsZero() && age(r.now(), mark) < Bound
 }

@@ -116,7 +116,7 @@ func TestSlowRead(t *testing.T) {
 
 // A decision made before a pause of the process does not hold because of a read
 // that came after the pause.
-func TestHoldsOfAMark(t *testing.T) {
+func TestMarkExpiresDuringAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
 		r, _ := follower(f)

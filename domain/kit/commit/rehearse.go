@@ -12,7 +12,7 @@ type rehearsedKey struct{}
 
 var (
 	errRehearsed = errors.New("commit: the rehearsal is over")
-	errInside    = errors.New("commit: a part of a transaction cannot be taken back")
+	errInside    = errors.New("commit: a part of a transaction cannot be rolled back")
 )
 
 // Rehearse runs fn in its own transaction, rolls it back, and returns the writes that fn would have committed.

@@ -1,5 +1,5 @@
-// Package fault is the only error type of the service: a stable error code (section 7 of the interface, decision
-// D-GEN-09), the invalid field and a text that is safe to show. Every layer returns it; only http/rest and http/edge
+// Package fault is the only error type of the service (section 7 of the interface, decision D-GEN-09). An error has a
+// stable code, the invalid field and a text that is safe to show. Every layer returns it; only http/rest and http/edge
 // turn it into a response. An error that is not an *Error is internal: it is logged and its text never leaves the
 // process.
 package fault

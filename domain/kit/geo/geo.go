@@ -115,7 +115,7 @@ func Parse(code string) (string, error) {
 			return up, nil
 		}
 	}
-	return "", fault.Invalid("countryCode", "must be a country's code of two letters (ISO 3166-1 alpha-2), such as TR")
+	return "", fault.Invalid("countryCode", "must be a two-letter country code (ISO 3166-1 alpha-2), such as TR")
 }
 
 func upper(b byte) byte {

@@ -66,9 +66,9 @@ func stamp(t time.Time) (b [16]byte) {
 	return b
 }
 
-// Before returns a text less than every identifier made at or after t, and greater than every one made in an earlier
-// millisecond: rows of an age are a range of ids. No identifier is older than 1970, so an earlier t sorts before all of
-// them.
+// Before returns a text less than every identifier made at or after t, and greater than every earlier one. So rows of
+// an age are a range of ids. The resolution is a millisecond. No identifier is older than 1970, so an earlier t sorts
+// before all of them.
 func Before(t time.Time) string {
 	return Encode(stamp(t))
 }

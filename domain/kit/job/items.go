@@ -80,7 +80,7 @@ func (r *Runner) recover(ctx context.Context, j Job, lost []Item) (Job, error) {
 		item.State = ItemUnknown
 		writes[i] = SetItem{item}
 	}
-	r.Log.Warn("items of a job may have been sent or not", "job", j.ID, "kind", j.Kind, "items", len(lost))
+	r.Log.Warn("items of a job may have been sent", "job", j.ID, "kind", j.Kind, "items", len(lost))
 	return r.save(ctx, j, func(j Job) Job {
 		j.Unknown += int64(len(lost))
 		j.NextAt, j.BeatAt = r.Now(), r.Now()

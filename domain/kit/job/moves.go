@@ -2,8 +2,7 @@ package job
 
 import "time"
 
-// Moves return the next value of a job, which Save commits. They do not look at
-// the clock: now is an argument.
+// Moves return the next value of a job, which Save commits. They do not read the clock: now is an argument.
 
 // MaxAttempts is how often a step is tried before its job fails.
 const MaxAttempts = 5
@@ -12,7 +11,7 @@ const MaxAttempts = 5
 // and 64 s.
 func pauseAfter(n int) time.Duration { return time.Second << (2 * (n - 1)) }
 
-// begun is j while it is being worked on.
+// begun returns j as running.
 func (j Job) begun(now time.Time) Job {
 	if j.StartedAt.IsZero() {
 		j.StartedAt = now
@@ -21,7 +20,7 @@ func (j Job) begun(now time.Time) Job {
 	return j
 }
 
-// stepped is j after a step that made next of it.
+// stepped returns j after a step that returned next.
 func (j Job) stepped(next Job, now time.Time) Job {
 	j = j.begun(now)
 	j.Cursor, j.Total, j.Counts, j.Result = next.Cursor, next.Total, next.Counts, next.Result
@@ -38,7 +37,7 @@ func (j Job) stepped(next Job, now time.Time) Job {
 	return j
 }
 
-// stumbled is j after an attempt that failed for a reason.
+// stumbled returns j after a failed attempt.
 func (j Job) stumbled(why string, now time.Time) Job {
 	j = j.begun(now)
 	j.Attempts++
@@ -53,17 +52,17 @@ func (j Job) stumbled(why string, now time.Time) Job {
 	return j
 }
 
-// over is j in a state in which nothing is due any more.
+// over returns j in a final state, with nothing due.
 func (j Job) over(s State, now time.Time) Job {
 	j.State, j.NextAt, j.FinishedAt, j.Cancel = s, time.Time{}, now, false
-	if s == Cancelled { // what it did not come to is skipped
+	if s == Cancelled { // items that were not reached are skipped
 		j.Skipped = max(j.Skipped, j.Total-j.Done-j.Failed-j.Unknown)
 	}
 	return j
 }
 
-// cancelled is j when a person wants it to end. While a step may be under way its
-// owner ends it, so that the outcome of that step is counted.
+// cancelled returns j after a user cancelled it. If a step may be running, its owner ends the job, so that the outcome
+// of that step is counted.
 func (j Job) cancelled(now time.Time) Job {
 	switch j.State {
 	case Queued, Paused:
@@ -74,8 +73,7 @@ func (j Job) cancelled(now time.Time) Job {
 	return j
 }
 
-// resent is j, which is over, when n of its unknown items are new again. It begins
-// with the first item that is new.
+// resent returns j, which is over, after n of its unknown items became new again. It begins with the first new item.
 func (j Job) resent(n int64, now time.Time) Job {
 	j.State, j.NextAt, j.BeatAt, j.FinishedAt = Queued, now, now, time.Time{}
 	j.Attempts, j.Error = 0, ""

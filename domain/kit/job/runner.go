@@ -13,29 +13,27 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Runner takes jobs further, one step at a time. It decides nothing of where a job
-// runs: the owner of the job (package actors) calls Step. It is safe for concurrent
-// use; two runners at one job waste work and send nothing twice.
+// Runner advances jobs, one step at a time. It does not decide where a job runs: the owner of the job (package actors)
+// calls Step. It is safe for concurrent use; two runners of one job waste work and send nothing twice.
 type Runner struct {
 	Store  Store
 	Commit commit.Committer
 	// Kinds are all kinds by name; the map does not change.
 	Kinds map[string]Kind
-	// Open is that of the keyring.
+	// Open is Open of the keyring.
 	Open func(sealed, ad []byte) ([]byte, error)
 	Now  func() time.Time
 	Log  *slog.Logger
-	// Name tells this runner from those of other processes.
+	// Name distinguishes this runner from those of other processes.
 	Name string
-	// Unclustered says that other processes may run these jobs without this one
-	// knowing whether they live. Then a job is left alone for Lease after a step of
-	// another process.
+	// Unclustered is true if other processes may run these jobs and this process cannot see whether they are alive.
+	// Then a job is left alone for Lease after a step of another process.
 	Unclustered bool
-	// Leaving ends when this node has to give its jobs away.
+	// Leaving ends when this node must give up its jobs.
 	Leaving context.Context
 
 	mu   sync.Mutex
-	busy map[string]int // steps under way, by job
+	busy map[string]int // running steps, by job
 	idle sync.WaitGroup
 }
 
@@ -44,18 +42,17 @@ const (
 	Lease      = 15 * time.Second
 	stepTime   = time.Minute      // of Kind.Step
 	sendTime   = 10 * time.Second // of Items.Send
-	settleTime = 10 * time.Second // to save what was done
+	settleTime = 10 * time.Second // to save the outcome
 	lookEvery  = 500 * time.Millisecond
 )
 
-// errLeft ends a step because its job goes to another node, or is cancelled.
-var errLeft = errors.New("job: the step was broken off")
+// errLeft interrupts a step because its job moves to another node or is cancelled.
+var errLeft = errors.New("job: the step was interrupted")
 
-// Step takes a job one step further. It returns when the next step is due, or over
-// where there is none. After an error the job stands as it did, or is in other
-// hands: it is looked at again a little later.
+// Step advances a job by one step. It returns when the next step is due, or over if there is none. After an error the
+// job is unchanged or has another owner: the caller tries again shortly.
 func (r *Runner) Step(ctx context.Context, id string) (due time.Time, over bool, err error) {
-	if !r.enter(id) { // the next owner goes on
+	if !r.enter(id) { // the next owner continues
 		return r.Now().Add(Lease), false, nil
 	}
 	defer r.exit(id)
@@ -69,28 +66,27 @@ func (r *Runner) Step(ctx context.Context, id string) (due time.Time, over bool,
 		return due, true, nil
 	case j.NextAt.After(now):
 		return j.NextAt, false, nil
-	case !known: // of a newer version of the program
+	case !known: // a kind of a newer version of the program
 		return due, false, fmt.Errorf("job: no kind %q", j.Kind)
 	case r.Unclustered && j.State == Running && j.Owner != r.Name && now.Before(j.BeatAt.Add(Lease)):
 		return j.BeatAt.Add(Lease), false, nil
 	default:
 		j, err = r.step(ctx, kind, j)
 	}
-	if errors.Is(err, commit.ErrFenced) || errors.Is(err, errLeft) { // somebody else changed it: read it again
+	if errors.Is(err, commit.ErrFenced) || errors.Is(err, errLeft) { // changed concurrently: read it again
 		return now, false, nil
 	}
 	return j.NextAt, err == nil && j.State.Over(), err
 }
 
-// Busy reports whether a step of the job is under way here.
+// Busy reports whether a step of the job is running here.
 func (r *Runner) Busy(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.busy[id] > 0
 }
 
-// Wait returns when no step is under way any more, or when ctx ends. It is called
-// after Leaving has ended: no step begins then.
+// Wait returns when no step is running, or when ctx ends. It is called after Leaving has ended, when no step begins.
 func (r *Runner) Wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { r.idle.Wait(); close(done) }()
@@ -140,7 +136,7 @@ func (r *Runner) step(ctx context.Context, k Kind, j Job) (Job, error) {
 	return r.keep(ctx, j, next, writes, err)
 }
 
-// keep saves what a step came to.
+// keep saves the result of a step.
 func (r *Runner) keep(ctx context.Context, j, next Job, writes []commit.Write, err error) (Job, error) {
 	switch {
 	case errors.Is(err, errLeft):
@@ -155,13 +151,13 @@ func (r *Runner) keep(ctx context.Context, j, next Job, writes []commit.Write, e
 	return saved, err
 }
 
-// refused reports whether the database would not have the writes of a kind.
+// refused reports whether the database rejected the writes of a kind.
 func refused(err error) bool {
 	return err != nil && !errors.Is(err, commit.ErrFenced) && fault.CodeOf(err) != fault.Unavailable
 }
 
-// call runs a step of a kind. It is broken off, with errLeft, when the job is
-// cancelled or changed, and when it has to leave this node.
+// call runs a step of a kind. It interrupts the step, with errLeft, when the job is cancelled, changed, or must leave
+// this node.
 func (r *Runner) call(ctx context.Context, step func(context.Context, Job) (Job, []commit.Write, error),
 	j Job) (next Job, writes []commit.Write, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTime)
@@ -196,10 +192,10 @@ func (r *Runner) call(ctx context.Context, step func(context.Context, Job) (Job,
 
 var (
 	errPanic = errors.New("job: the kind panicked")
-	errMoved = errors.New("job: a row that the kind writes has moved on")
+	errMoved = errors.New("job: a row that the kind writes has changed")
 )
 
-// caught turns a panic into an error. The stack goes to the log and nowhere else.
+// caught turns a panic into an error. The stack is only logged.
 func (r *Runner) caught(j Job, err *error) {
 	if p := recover(); p != nil {
 		r.Log.Error("a job panicked", "job", j.ID, "kind", j.Kind, "panic", p, "stack", string(debug.Stack()))
@@ -213,20 +209,18 @@ func (r *Runner) stumble(ctx context.Context, j Job, err error) (Job, error) {
 	return r.save(ctx, j, func(j Job) Job { return j.stumbled(public(err), r.Now()) })
 }
 
-// public is what a client may see of an error.
+// public returns the text of an error that a client may see.
 func public(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) && f.Code != fault.Internal {
 		return f.Message
 	}
-	return "internal error; the log of the service tells more"
+	return "internal error; see the log of the service"
 }
 
-// save commits the next version of a job, as move makes it, with writes. A cancel
-// that came meanwhile does not undo what was done: move is asked again. Where the
-// fate of the commit is not known, or the database is away, it finds out and tries
-// again for settleTime. ErrFenced: the job has another owner; errMoved: a row that
-// the writes are fenced by has moved on.
+// save commits the next version of a job, as returned by move, with writes. A concurrent cancel does not undo the step:
+// move is called again. If the outcome of the commit is unknown, or the database is down, it reads the job and retries
+// for settleTime. ErrFenced: the job has another owner; errMoved: a row fenced by the writes has changed.
 func (r *Runner) save(ctx context.Context, j Job, move func(Job) Job, writes ...commit.Write) (Job, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
@@ -259,7 +253,7 @@ func (r *Runner) save(ctx context.Context, j Job, move func(Job) Job, writes ...
 	}
 }
 
-// same reports whether the stored job is what this runner saved.
+// same reports whether the stored job is the one that this runner saved.
 func same(stored, next Job) bool {
 	return stored.Version == next.Version && stored.Owner == next.Owner && stored.Counts == next.Counts &&
 		stored.Cursor == next.Cursor && stored.BeatAt.UnixMilli() == next.BeatAt.UnixMilli()

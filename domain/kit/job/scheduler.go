@@ -8,16 +8,16 @@ import (
 	"castellan/domain/kit/audit"
 )
 
-// Scheduler starts the jobs of schedules. Every node has one, and all of them try
-// every slot: the key of the job decides. One goroutine calls Tick.
+// Scheduler starts the jobs of schedules. Every node has one, and all try every slot: the unique key of the job
+// decides. One goroutine calls Tick.
 type Scheduler struct {
 	Service   *Service
 	Schedules []Schedule
-	tried     map[string]string // the newest slot that needs no look any more, by kind
+	tried     map[string]string // the newest slot that is settled, by kind
 }
 
-// Tick starts what is due now. It costs nothing while no slot begins, and a read
-// where another node was faster. What fails is tried again by the next call.
+// Tick starts the jobs that are due. It costs nothing unless a slot begins, and one read if another node was faster.
+// The next call retries failures.
 func (s *Scheduler) Tick(ctx context.Context) (err error) {
 	if s.tried == nil {
 		s.tried = map[string]string{}
@@ -31,7 +31,7 @@ func (s *Scheduler) Tick(ctx context.Context) (err error) {
 func (s *Scheduler) try(ctx context.Context, schedule Schedule) error {
 	slots := schedule.Slots(s.Service.Changes.Now())
 	newest := slots[len(slots)-1]
-	if s.tried[schedule.Kind] >= newest { // a clock that was set back tries nothing again
+	if s.tried[schedule.Kind] >= newest { // after the clock was set back nothing is retried
 		return nil
 	}
 	started, err := s.Service.Store.Started(ctx, schedule.Kind, slots)

@@ -15,31 +15,29 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// Service starts jobs, and carries out what people do to them. It is safe for
-// concurrent use.
+// Service starts jobs, and cancels and resends them for users. It is safe for concurrent use.
 type Service struct {
 	Store   Store
-	Changes admin.Changes // of no topic: no node caches jobs
-	// Seal is that of the keyring.
+	Changes admin.Changes // without a topic: no node caches jobs
+	// Seal is Seal of the keyring.
 	Seal func(plain, ad []byte) []byte
-	// Wake has the owner of a job look at it; nil: the owner looks twice a second.
+	// Wake notifies the owner of a job; nil: the owner polls twice a second.
 	Wake func(id string)
-	// Leaving ends when this node begins to drain; nil: never. Nobody waits any more.
+	// Leaving ends when this node begins to drain; nil: never. Waiting calls return then.
 	Leaving context.Context
 }
 
-// Request asks for a job.
+// Request is the input of Service.Start.
 type Request struct {
 	Kind   string
-	Key    string // "": one of its own, so that each call starts a job
-	Params any    // JSON can hold it
+	Key    string // "": a unique one, so that each call starts a job
+	Params any    // encodable as JSON
 	At     time.Time
 }
 
-// Start starts the job of a kind and key, or returns the one that is there; then
-// started is false, and its parameters are those of the first call. It joins the
-// transaction that ctx carries and is never lost once that is committed. Who
-// starts a job writes its audit row.
+// Start starts the job of a kind and key, or returns the existing one; then started is false, and its parameters are
+// those of the first call. It joins the transaction that ctx carries, and the job is never lost once that is committed.
+// The caller writes the audit row.
 func (s *Service) Start(ctx context.Context, by audit.By, r Request) (j Job, started bool, err error) {
 	now := s.Changes.Now()
 	params, err := json.Marshal(r.Params)
@@ -64,36 +62,34 @@ func (s *Service) wake(id string) {
 	}
 }
 
-// Cancel has a job end before its next step: at once where none is under way, else
-// as soon as its owner has seen it. A job that is over stays as it is.
-// RECORD_NOT_FOUND.
+// Cancel ends a job before its next step: at once if none is running, otherwise as soon as its owner has seen it. A job
+// that is over is unchanged. RECORD_NOT_FOUND.
 func (s *Service) Cancel(ctx context.Context, by audit.By, id string) error {
 	return s.change(ctx, by, "JOB_CANCEL", id, func(_ context.Context, j Job) (Job, string, error) {
 		return j.cancelled(s.Changes.Now()), j.Kind, nil
 	})
 }
 
-// Resend has the unknown items of a job sent again; a failed job goes on where it
-// stood. RECORD_NOT_FOUND; INVALID_STATE for a job that is not over, was cancelled,
-// or is done and has no unknown item.
+// Resend sends the unknown items of a job again; a failed job resumes where it stopped. RECORD_NOT_FOUND; INVALID_STATE
+// for a job that is not over, was cancelled, or is done without unknown items.
 func (s *Service) Resend(ctx context.Context, by audit.By, id string) error {
 	return s.change(ctx, by, "JOB_RESEND", id, func(ctx context.Context, j Job) (Job, string, error) {
 		if j.State != Done && j.State != Failed {
-			return j, "", fault.New(fault.InvalidState, "a job that is %s is not sent again", j.State)
+			return j, "", fault.New(fault.InvalidState, "a job in the state %s cannot be resent", j.State)
 		}
 		n, err := s.Store.Renew(ctx, id)
 		if err == nil && n == 0 && j.State == Done {
-			err = fault.New(fault.InvalidState, "the job has no unknown item")
+			err = fault.New(fault.InvalidState, "the job has no unknown items")
 		}
 		return j.resent(n, s.Changes.Now()), fmt.Sprintf("%s, %d items", j.Kind, n), err
 	})
 }
 
-// awaitEvery is how old what Await sees may be.
+// awaitEvery is the polling interval of Await.
 const awaitEvery = 250 * time.Millisecond
 
-// Await reads a job until seen holds for it, for as long as wait, and returns what it
-// read last. RECORD_NOT_FOUND.
+// Await reads a job until seen returns true for it, or until wait has passed, and returns the last read job.
+// RECORD_NOT_FOUND.
 func (s *Service) Await(ctx context.Context, id string, wait time.Duration, seen func(Job) bool) (Job, error) {
 	bound, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -108,12 +104,11 @@ func (s *Service) Await(ctx context.Context, id string, wait time.Duration, seen
 	}
 }
 
-// changeTries bounds how often a change is decided anew because the owner of the
-// job was faster. The owner saves a few times a second.
+// changeTries limits how often a change is retried because the owner of the job was faster. The owner saves a few times
+// a second.
 const changeTries = 32
 
-// change saves what f makes of a job, as one step with its audit row. A job that f
-// leaves as it is is not saved.
+// change saves the job that f returns, together with its audit row. If f changes nothing, nothing is saved.
 func (s *Service) change(ctx context.Context, by audit.By, action, id string,
 	f func(context.Context, Job) (next Job, detail string, err error)) (err error) {
 	for range changeTries {

@@ -19,20 +19,17 @@ type Keeper struct {
 	now   func() time.Time
 	ring  *Ring
 
-	mu     sync.Mutex // guards master, and orders reloads so that a view is never replaced by an older one
+	mu     sync.Mutex // guards master, and orders reloads so that an older view never replaces a newer one
 	master Master
 }
 
-// Open reads the keys of store with the master key in file and makes those
-// that are missing: all of them on the first start, one when a later program
-// knows a new purpose. The caller holds the lock under which a deployment is
-// set up; without it nothing breaks, since the store accepts one set only.
+// Open reads the keys of store with the master key in file and makes the missing keys. On the first start it makes all;
+// later it makes the keys of new purposes. The caller holds the lock for setting up a deployment. Without the lock
+// nothing breaks, since the store accepts only one set.
 //
-// The master key itself is made only if mayCreate is true, the store has no
-// key and there is no file: a new one never takes the place of one that keys
-// depend on. A file that is missing, or is not the one that wraps the keys,
-// is an error that names a key. A rotation of the master key that did not end
-// is ended here.
+// The master key itself is made only if mayCreate is true, the store has no key and the file does not exist. So a new
+// master key never replaces one that keys depend on. If the file is missing, or its key does not wrap the keys, the
+// error names a key. An interrupted rotation of the master key is completed here.
 func Open(ctx context.Context, store Store, file string, mayCreate bool, now func() time.Time) (*Keeper, error) {
 	k := &Keeper{store: store, file: file, now: now}
 	k.ring = &Ring{now: now, reload: k.Reload}
@@ -45,10 +42,9 @@ func Open(ctx context.Context, store Store, file string, mayCreate bool, now fun
 // Ring returns the ring, which follows every Reload.
 func (k *Keeper) Ring() *Ring { return k.ring }
 
-// Reload reads the keys again. Keys that the ring holds already are not
-// unwrapped again, so a node goes on through a rotation of the master key even
-// before it has got the new file; a new key needs it. On an error the ring
-// stays as it is.
+// Reload reads the keys again. Keys that the ring already holds are not unwrapped again, so a node works through a
+// rotation of the master key even before it has the new file; only a new key needs the file. On an error the ring is
+// unchanged.
 func (k *Keeper) Reload(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -79,7 +75,7 @@ func (k *Keeper) open(ctx context.Context, mayCreate bool) error {
 		return err
 	}
 	if missing := k.missing(records); len(missing) > 0 {
-		// Who lost the race to make them takes the winner's.
+		// The process that loses the race to make them uses the winner's keys.
 		if err := k.store.Add(ctx, missing...); err != nil && fault.CodeOf(err) != fault.RecordAlreadyExist &&
 			fault.CodeOf(err) != fault.InvalidState {
 			return err
@@ -91,7 +87,7 @@ func (k *Keeper) open(ctx context.Context, mayCreate bool) error {
 	return k.show(records)
 }
 
-// first finds the master key of a store without keys.
+// first finds or makes the master key for a store without keys.
 func (k *Keeper) first(mayCreate bool) (err error) {
 	k.master, err = ReadMaster(k.file)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -108,9 +104,8 @@ func (k *Keeper) first(mayCreate bool) (err error) {
 	return err
 }
 
-// load reads the keys and finds their master key. When none fits, the master
-// key may have been rotated between the two, so it looks again for as long as
-// the rows name another one.
+// load reads the keys and finds their master key. If none fits, the master key may have been rotated between the two
+// reads, so load retries as long as the rows name a different one.
 func (k *Keeper) load(ctx context.Context) ([]Record, error) {
 	for seen := ""; ; {
 		records, err := k.store.Keys(ctx)
@@ -127,15 +122,14 @@ func (k *Keeper) load(ctx context.Context) ([]Record, error) {
 	}
 }
 
-// fit finds the master key that wraps a key, as it wraps all others: in the
-// file, or beside it when a rotation was cut short between rows and file.
+// fit finds the master key that wraps a key, as it wraps all others. It is in the file, or in the prepared file if a
+// rotation was interrupted between rows and file.
 func (k *Keeper) fit(want Record) error {
-	// The file beside is read first: a process that moves it into place meanwhile
-	// leaves it where it is read next.
+	// The prepared file is read first: if another process moves it into place meanwhile, the next read finds it there.
 	next, errNext := ReadMaster(k.file + nextSuffix)
 	if errNext == nil && next.id == want.MasterID {
 		k.master = next
-		_ = promote(k.file, next) // if it fails, the next start finds it beside the file again
+		_ = promote(k.file, next) // if it fails, the next start finds the prepared file again
 		return nil
 	}
 	m, err := ReadMaster(k.file)
@@ -149,16 +143,16 @@ func (k *Keeper) fit(want Record) error {
 	needs := fmt.Sprintf("key %s (%s) is wrapped by master key %s", want.ID, want.Purpose, want.MasterID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%s, and there is no file %s: put it back; no other opens the keys", needs, k.file)
+		err = fmt.Errorf("%s, and the file %s is missing: restore it; no other file opens the keys", needs, k.file)
 	case err != nil:
 		err = fmt.Errorf("%s: %w", needs, err)
 	default:
 		err = fmt.Errorf("%s, but %s holds master key %s: put the right one back", needs, k.file, m.id)
 	}
-	return errors.Join(err, errNext) // what was prepared may be the right one, but unreadable
+	return errors.Join(err, errNext) // the prepared key may be the right one, but unreadable
 }
 
-// missing makes a first key for every purpose that has none.
+// missing makes a first key for every purpose without one.
 func (k *Keeper) missing(records []Record) (made []Record) {
 	have := map[Purpose]bool{}
 	for _, r := range records {
@@ -173,7 +167,7 @@ func (k *Keeper) missing(records []Record) (made []Record) {
 	return made
 }
 
-// show makes records what the ring sees.
+// show puts records into the ring.
 func (k *Keeper) show(records []Record) error {
 	old := k.ring.view.Load()
 	keys := make([]*key, len(records))

@@ -16,7 +16,7 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 )
 
-// clock is a time that only tests move.
+// clock is a time that only the test moves.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -114,7 +114,7 @@ func TestFirstStart(t *testing.T) {
 		strings.Count(string(text), "\n") != 1 {
 		t.Error("the file is not the one line that an operator can recognise")
 	}
-	// Again, with nothing to make.
+	// A second time, with nothing to make.
 	b, err := keyring.Open(t.Context(), s, file, false, time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
-// Production puts a file of its own making in place first.
+// In production an operator provides the file before the first start.
 func TestMasterMadeByHand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	if err := os.WriteFile(file, []byte("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n"), 0o600); err != nil {
@@ -148,7 +148,7 @@ func TestWrongMaster(t *testing.T) {
 	}
 	id := records(t, s)[0].ID
 	for name, test := range map[string]struct{ file, says string }{
-		"missing": {filepath.Join(dir, "none.key"), "there is no file"},
+		"missing": {filepath.Join(dir, "none.key"), "is missing: restore it"},
 		"wrong":   {other, "put the right one back"},
 	} {
 		before := records(t, s)
@@ -227,7 +227,7 @@ func TestMasterFile(t *testing.T) {
 	}
 }
 
-// Somebody who writes to the database cannot move or change a key.
+// An attacker with write access to the database cannot move or change a key.
 func TestChangedRow(t *testing.T) {
 	c := newClock()
 	for name, change := range map[string]func(rs []keyring.Record){
@@ -248,7 +248,7 @@ func TestChangedRow(t *testing.T) {
 	}
 }
 
-// fixed is a store whose rows somebody else decides.
+// fixed is a store with given rows.
 func fixed(rs []keyring.Record) keyring.Store { return &fixedStore{records: rs} }
 
 func TestReloadKeepsTheRingOnErrors(t *testing.T) {

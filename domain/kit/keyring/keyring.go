@@ -1,14 +1,11 @@
-// Package keyring owns every secret key of the service: the keys that sign
-// tokens, seal values at rest, hash what must only be recognised, and chain
-// the audit (decisions D-AUTH-01, D-EXT-03, D-EXT-04).
+// Package keyring manages every secret key of the service (decisions D-AUTH-01, D-EXT-03, D-EXT-04). The keys sign
+// tokens, seal values at rest, hash values that are only compared, and chain the audit trail.
 //
-// The one idea: keys are rows that all nodes share, each wrapped by one master
-// key that never enters the database, and a Ring is what a process sees of
-// them at one instant. Every value made with a key carries the key's id, so
-// keys can follow one another without an interruption.
+// The one idea: keys are rows that all nodes share, each wrapped by one master key that never enters the database. A
+// Ring is a process's view of the keys at one instant. Every value made with a key carries the key's id, so keys rotate
+// without an interruption.
 //
-// Start reading at Ring for the use of keys, at Open for where they come from,
-// and at Keeper.Rotate for how one follows another.
+// Start reading at Ring for the use of keys, at Open for their origin, and at Keeper.Rotate for their rotation.
 package keyring
 
 import (
@@ -25,49 +22,46 @@ import (
 	"time"
 )
 
-// Purpose says what a key is for. A key serves one purpose for all its life.
+// Purpose is the purpose of a key. A key serves one purpose for its whole life.
 type Purpose string
 
 // The purposes.
 const (
 	Signing  Purpose = "signing"  // Ed25519, for tokens
 	Sealing  Purpose = "sealing"  // AES-256-GCM, for values at rest
-	Hashing  Purpose = "hashing"  // HMAC-SHA256, for codes and other values that are only recognised
-	Auditing Purpose = "auditing" // HMAC-SHA256, for the audit chain; one key for ever
+	Hashing  Purpose = "hashing"  // HMAC-SHA256, for codes and other values that are only compared
+	Auditing Purpose = "auditing" // HMAC-SHA256, for the audit chain; one permanent key
 )
 
 var purposes = []Purpose{Signing, Sealing, Hashing, Auditing}
 
-// Record is a key as it is stored. It holds no secret in the clear.
+// Record is a stored key. It holds no secret in the clear.
 type Record struct {
 	ID      string
 	Purpose Purpose
-	// Seq counts the keys of a purpose from 1; the newest key is the one with
-	// the highest. It is unique with Purpose, which is what lets several
-	// processes make keys at once and end with one set.
+	// Seq counts the keys of a purpose from 1; the newest key has the highest. It is unique within Purpose, so several
+	// processes may make keys at once and end with one set.
 	Seq       int64
 	CreatedAt time.Time
-	// NotBefore is when the key comes into use. It is known to every node
-	// before that.
+	// NotBefore is when the key comes into use. Every node knows the key before that.
 	NotBefore time.Time
-	// RetiredAt is when the key stops to verify; zero means never.
+	// RetiredAt is when the key stops verifying; zero means never.
 	RetiredAt time.Time
 	Wrapped   []byte // the secret, sealed by the master key
 	MasterID  string
 }
 
 const (
-	secretLen = 32 // of every key: an Ed25519 seed, an AES-256 key, an HMAC-SHA256 key
+	secretLen = 32 // length of every key: an Ed25519 seed, an AES-256 key, an HMAC-SHA256 key
 	// IDLen is the length of a key's id in bytes.
 	IDLen = 16
 )
 
-// newID returns 80 random bits in lower-case base32: safe in a JSON string, a
-// file name and a URL, and nothing that a caller could use as a path.
+// newID returns 80 random bits in lower-case base32: safe in a JSON string, a file name and a URL, and not usable as a
+// path.
 func newID() string { return strings.ToLower(rand.Text()[:IDLen]) }
 
-// wellFormed reports whether an id could be one of ours. It keeps garbage from
-// causing a read of the store.
+// wellFormed reports whether an id has the form of newID. It keeps garbage from causing a read of the store.
 func wellFormed(id string) bool {
 	if len(id) != IDLen {
 		return false
@@ -80,8 +74,8 @@ func wellFormed(id string) bool {
 	return true
 }
 
-// newKey makes a key. Times are cut to milliseconds, the grain of the store,
-// so that what is decided here is what every node reads.
+// newKey makes a key. Times are truncated to milliseconds, the precision of the store, so that every node reads the
+// same values.
 func newKey(m Master, p Purpose, seq int64, now, notBefore time.Time) Record {
 	secret := make([]byte, secretLen)
 	rand.Read(secret) // crypto/rand.Read never fails
@@ -97,13 +91,13 @@ type key struct {
 	*material
 }
 
-// material is the part of a key that never changes and is kept from one view
-// to the next. Only the fields of the key's purpose are set.
+// material is the immutable part of a key, which is reused from one view to the next. Only the fields of the key's
+// purpose are set.
 type material struct {
 	private ed25519.PrivateKey // Signing
 	public  ed25519.PublicKey
 	aead    cipher.AEAD // Sealing
-	macs    *sync.Pool  // Hashing: of *macState
+	macs    *sync.Pool  // Hashing: holds *macState
 	secret  []byte      // Auditing
 }
 
@@ -128,8 +122,7 @@ func newMaterial(p Purpose, secret []byte) (*material, error) {
 	return nil, fmt.Errorf("unknown purpose %q", p)
 }
 
-// newAEAD returns AES-256-GCM that draws its nonce and puts it in front of the
-// ciphertext.
+// newAEAD returns AES-256-GCM that generates its nonce and puts it in front of the ciphertext.
 func newAEAD(secret []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(secret)
 	if err != nil {
@@ -138,18 +131,17 @@ func newAEAD(secret []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// macState is a keyed hash at work. An HMAC that was reset once remembers the
-// state after its key block, which halves the cost of a short message.
+// macState is the state of a keyed hash. An HMAC that was reset once caches the state after its key block, which halves
+// the cost of a short message.
 type macState struct {
 	mac hash.Hash
 	buf []byte
 }
 
-// maxScratch bounds the buffer that a macState keeps after a long message.
+// maxScratch limits the buffer that a macState keeps after a long message.
 const maxScratch = 1 << 10
 
-// sum hashes domain and parts. Each is preceded by its length, so that no two
-// lists of parts give the same bytes.
+// sum hashes domain and parts. A length precedes each, so that no two lists of parts give the same bytes.
 func (m *material) sum(domain string, parts []string) []byte {
 	s := m.macs.Get().(*macState)
 	b := appendPart(s.buf[:0], domain)

@@ -15,18 +15,16 @@ import (
 	"strings"
 )
 
-// masterLabel begins the line of a master key's file, so that a person who finds
-// the file knows what it is.
+// masterLabel begins the line of a master key's file, so that a reader recognises the file.
 const masterLabel = "castellan-master-key"
 
-// Master is the key that wraps all others. It prints as its id. The zero value
-// is no key.
+// Master is the key that wraps all others. It prints as its id. The zero value is not a key.
 type Master struct {
 	id   string
 	aead cipher.AEAD
 }
 
-// ID is derived from the key, so a file cannot claim to be another one.
+// ID is derived from the key, so a file cannot claim the id of another key.
 func (m Master) ID() string { return m.id }
 
 // String and GoString keep the key out of logs.
@@ -43,9 +41,8 @@ func newMaster(secret []byte) (Master, error) {
 //
 //	castellan-master-key <id> <32 bytes in base64>
 //
-// or the base64 alone, which is what `openssl rand -base64 32` writes. It
-// refuses a file that others than its owner may read. An absent file gives an
-// error that is fs.ErrNotExist.
+// or the base64 alone, as written by `openssl rand -base64 32`. It rejects a file that users other than its owner may
+// read. For a missing file the error is fs.ErrNotExist.
 func ReadMaster(file string) (Master, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -60,7 +57,7 @@ func ReadMaster(file string) (Master, error) {
 		return Master{}, fmt.Errorf("read master key: %s is not a file", file)
 	}
 	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return Master{}, fmt.Errorf("read master key: %s has mode %#o: others than its owner may use it; "+
+		return Master{}, fmt.Errorf("read master key: %s has mode %#o: users other than its owner may use it; "+
 			"set it to 0600 (chmod 600)", file, info.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
@@ -91,14 +88,13 @@ func parseMaster(text string) (Master, error) {
 	defer clear(secret)
 	m, err := newMaster(secret)
 	if err == nil && id != "" && id != m.id {
-		return Master{}, fmt.Errorf("damaged: it says that it is master key %s, but it holds another", id)
+		return Master{}, fmt.Errorf("damaged: it claims to be master key %s, but contains another key", id)
 	}
 	return m, err
 }
 
-// CreateMaster makes a master key and its file with mode 0600. The file
-// appears whole or not at all, is durable when CreateMaster returns, and never
-// replaces another: if there is one already the error is fs.ErrExist.
+// CreateMaster makes a master key and its file with mode 0600. The file is created completely or not at all, and is
+// durable when CreateMaster returns. It never replaces an existing file: then the error is fs.ErrExist.
 func CreateMaster(file string) (Master, error) {
 	secret := make([]byte, secretLen)
 	rand.Read(secret)
@@ -114,9 +110,8 @@ func CreateMaster(file string) (Master, error) {
 	return m, nil
 }
 
-// writeNew writes beside the file and then links: unlike O_EXCL on the file
-// itself, a process that starts at the same time never reads half a line, and
-// a crash leaves no half file behind.
+// writeNew writes a temporary file and links it to its name. With O_EXCL on the file itself, a concurrent process could
+// read half a line, and a crash could leave an incomplete file.
 func writeNew(file, text string) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -140,7 +135,7 @@ func writeNew(file, text string) error {
 	return syncDir(dir)
 }
 
-// syncDir makes the names in a folder durable.
+// syncDir makes the directory entries durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -149,16 +144,15 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// nextSuffix names the master key that a rotation prepares beside the file.
+// nextSuffix is the suffix of the file in which a rotation prepares the next master key.
 const nextSuffix = ".new"
 
-// promote puts the prepared master key in the place of the one in file. The
-// old one stays beside it under its id: backups of the database from before
-// the rotation open with no other. Several processes may promote at once.
+// promote replaces the master key in file by the prepared one. The old key stays beside it in a file named after its
+// id: backups of the database from before the rotation need it. Several processes may promote at once.
 func promote(file string, next Master) error {
 	old, err := ReadMaster(file)
 	switch {
-	case err == nil && old.id == next.id: // done by another; a copy would look like a prepared rotation
+	case err == nil && old.id == next.id: // done by another process; a copy would look like a prepared rotation
 		if left, err := ReadMaster(file + nextSuffix); err == nil && left.id == next.id {
 			return os.Remove(file + nextSuffix)
 		}
@@ -168,7 +162,7 @@ func promote(file string, next Master) error {
 			return err
 		}
 	case !errors.Is(err, fs.ErrNotExist):
-		return err // what cannot be read is not overwritten
+		return err // an unreadable file is not overwritten
 	}
 	if err := os.Rename(file+nextSuffix, file); err != nil {
 		if now, errNow := ReadMaster(file); errNow == nil && now.id == next.id {
@@ -179,10 +173,10 @@ func promote(file string, next Master) error {
 	return syncDir(filepath.Dir(file))
 }
 
-// wrap returns r with its secret sealed. The id and the purpose are bound to
-// it: the secret of one row does not open in another.
+// wrap returns r with its secret sealed. The sealing binds the id and the purpose: the secret of one row does not open
+// in another.
 func (m Master) wrap(r Record, secret []byte) Record {
-	// #nosec G407: the cipher (NewGCMWithRandomNonce) makes the nonce itself.
+	// #nosec G407: the cipher (NewGCMWithRandomNonce) generates the nonce itself.
 	r.Wrapped = m.aead.Seal(nil, nil, secret, wrapData(r))
 	r.MasterID = m.id
 	return r

@@ -14,20 +14,18 @@ import (
 	"time"
 )
 
-// ErrOpen reports that a sealed value does not open: it was changed, its
-// associated data are others, or no key fits.
+// ErrOpen reports that a sealed value cannot be opened: it was changed, its associated data differ, or no key fits.
 var ErrOpen = errors.New("keyring: the sealed value does not open")
 
 const (
-	// rereadGap is the least time between two reads of the store that unknown
-	// key ids cause. Ids come from outside; they must not drive the database.
+	// rereadGap is the minimum time between two reads of the store caused by unknown key ids. Ids come from clients,
+	// which must not control the load of the database.
 	rereadGap     = time.Second
 	rereadTimeout = 2 * time.Second
 )
 
-// Ring is what a process sees of the keys. Its methods work on one immutable
-// view, which a Keeper replaces as a whole; they are safe for concurrent use
-// and, but for an id they do not know, never wait.
+// Ring is a process's view of the keys. Its methods work on one immutable view, which a Keeper replaces as a whole.
+// They are safe for concurrent use and never wait, except for an unknown key id.
 type Ring struct {
 	now    func() time.Time
 	view   atomic.Pointer[view]
@@ -38,7 +36,7 @@ type Ring struct {
 	rereadAt time.Time
 }
 
-// view is all keys at one instant; of each purpose the newest comes first.
+// view holds all keys at one instant, for each purpose the newest first.
 type view struct {
 	byID                      map[string]*key
 	signing, sealing, hashing []*key
@@ -58,7 +56,7 @@ func newView(keys []*key) (*view, error) {
 		case Hashing:
 			v.hashing = append(v.hashing, k)
 		case Auditing:
-			v.audit = k // ends with the oldest: the chain has one key for ever
+			v.audit = k // ends with the oldest: the chain has one permanent key
 		}
 	}
 	if v.signing == nil || v.sealing == nil || v.hashing == nil || v.audit == nil {
@@ -67,7 +65,7 @@ func newView(keys []*key) (*view, error) {
 	return v, nil
 }
 
-// find returns the key with an id and a purpose.
+// find returns the key with the id and purpose.
 func (v *view) find(id string, p Purpose) *key {
 	if k := v.byID[id]; k != nil && k.Purpose == p {
 		return k
@@ -80,8 +78,7 @@ func (v *view) holds(records []Record) bool {
 	return !slices.ContainsFunc(records, func(r Record) bool { return v.find(r.ID, r.Purpose) == nil })
 }
 
-// find is view.find with one rate-limited reread when the id is unknown: the
-// key may be younger than the view.
+// find is view.find with one rate-limited reread if the id is unknown: the key may be newer than the view.
 func (r *Ring) find(id string, p Purpose) (*key, error) {
 	if k := r.view.Load().find(id, p); k != nil || !wellFormed(id) {
 		return k, nil
@@ -93,8 +90,8 @@ func (r *Ring) find(id string, p Purpose) (*key, error) {
 	return nil, err
 }
 
-// reread reads the keys again unless that was tried less than rereadGap ago.
-// Who comes during a read waits for it, for it may bring the key they lack.
+// reread reads the keys again, unless that was tried less than rereadGap ago. Callers that arrive during a read wait
+// for it, because it may bring the key they need.
 func (r *Ring) reread() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,22 +105,21 @@ func (r *Ring) reread() error {
 	return r.reload(ctx)
 }
 
-// Seal encrypts plain under the newest sealing key and binds it to ad, which
-// names the place of the value (its row, for one) and must be given to Open
-// again. The result is the id of the key, the nonce and the ciphertext.
+// Seal encrypts plain under the newest sealing key and binds it to ad. ad identifies the place of the value, such as
+// its row; Open needs the same ad. The result is the id of the key, the nonce and the ciphertext.
 //
-// Nonces are random, so a key should seal no more than 2^32 values; at a
-// hundred a second that is a rotation every sixteen months.
+// Nonces are random, so a key should seal at most 2^32 values. At a hundred a second that means a rotation every
+// sixteen months.
 func (r *Ring) Seal(plain, ad []byte) []byte {
 	k := r.view.Load().sealing[0]
 	out := make([]byte, IDLen, IDLen+len(plain)+k.aead.Overhead())
 	copy(out, k.ID)
-	// #nosec G407: the cipher (NewGCMWithRandomNonce) makes the nonce itself.
+	// #nosec G407: the cipher (NewGCMWithRandomNonce) generates the nonce itself.
 	return k.aead.Seal(out, nil, plain, ad)
 }
 
-// Open decrypts what Seal made with the same ad. Every error is ErrOpen; when
-// the store could not be asked for an unknown key it is the store's error too.
+// Open decrypts a value that Seal made with the same ad. Every error is ErrOpen; if the store could not be read for an
+// unknown key, the error also wraps the store's error.
 func (r *Ring) Open(sealed, ad []byte) ([]byte, error) {
 	if len(sealed) < IDLen {
 		return nil, ErrOpen
@@ -137,33 +133,32 @@ func (r *Ring) Open(sealed, ad []byte) ([]byte, error) {
 	}
 	plain, err := k.aead.Open(nil, nil, sealed[IDLen:], ad)
 	if err != nil {
-		return nil, ErrOpen // the library's error says no more
+		return nil, ErrOpen // the library's error adds nothing
 	}
 	return plain, nil
 }
 
-// Stale reports whether sealed was made under another key than Seal uses now,
-// so that it should be opened and sealed again.
+// Stale reports whether sealed was made under another key than Seal uses now, so that it should be sealed again.
 func (r *Ring) Stale(sealed []byte) bool {
 	return !bytes.HasPrefix(sealed, []byte(r.view.Load().sealing[0].ID))
 }
 
-// Sum is a keyed hash and the id of its key. It tells nothing about what was
-// hashed to a reader without the key, so it may be stored and sent.
+// Sum is a keyed hash and the id of its key. Without the key it reveals nothing about the hashed parts, so it may be
+// stored and sent.
 type Sum struct {
 	Key string
 	Sum []byte
 }
 
-// Hash hashes parts under the hashing key in use. The domain separates uses:
-// the same parts give other sums in another domain.
+// Hash hashes parts under the hashing key in use. The domain separates uses: the same parts give different sums in
+// different domains.
 func (r *Ring) Hash(domain string, parts ...string) Sum {
 	k := current(r.view.Load().hashing, r.now())
 	return Sum{k.ID, k.sum(domain, parts)}
 }
 
-// Hashes hashes parts under every hashing key that has not ended, newest first:
-// what a stored sum that is looked up by its value may be.
+// Hashes hashes parts under every hashing key that has not ended, newest first: the possible values of a stored sum
+// that is looked up.
 func (r *Ring) Hashes(domain string, parts ...string) []Sum {
 	keys, now := r.view.Load().hashing, r.now()
 	out := make([]Sum, 0, len(keys))
@@ -175,8 +170,7 @@ func (r *Ring) Hashes(domain string, parts ...string) []Sum {
 	return out
 }
 
-// HashWith hashes parts under the key of a stored sum; false when there is no
-// such key or it has ended.
+// HashWith hashes parts under the key of a stored sum; false if the key does not exist or has ended.
 func (r *Ring) HashWith(id, domain string, parts ...string) ([]byte, bool) {
 	k, _ := r.find(id, Hashing)
 	if k == nil || k.ended(r.now()) {
@@ -185,8 +179,7 @@ func (r *Ring) HashWith(id, domain string, parts ...string) ([]byte, bool) {
 	return k.sum(domain, parts), true
 }
 
-// Matches reports whether stored is the hash of parts, in a time that does not
-// depend on how much of it is equal.
+// Matches reports whether stored is the hash of parts. It compares in constant time.
 func (r *Ring) Matches(stored Sum, domain string, parts ...string) bool {
 	sum, ok := r.HashWith(stored.Key, domain, parts...)
 	return ok && len(stored.Sum) == sha256.Size && hmac.Equal(sum, stored.Sum)
@@ -195,9 +188,9 @@ func (r *Ring) Matches(stored Sum, domain string, parts ...string) bool {
 // Audit returns the key of the audit chain.
 func (r *Ring) Audit() []byte { return bytes.Clone(r.view.Load().audit.secret) }
 
-// current is the newest key that is in use at now and not yet retired. When
-// none has come into use, because this clock is behind or the older ones were
-// ended by force, it is the oldest live one: the one that others know longest.
+// current returns the newest key that is in use at now and not yet retired. No key may be in use if this clock is
+// behind or the older keys were ended by force. Then it returns the oldest live key, which other nodes have known
+// longest.
 func current(keys []*key, now time.Time) *key {
 	oldest := keys[0]
 	for _, k := range keys {

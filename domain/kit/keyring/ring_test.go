@@ -48,7 +48,7 @@ func TestSeal(t *testing.T) {
 			}
 		}
 	}
-	// A key serves one purpose: the id of the signing key opens nothing.
+	// A key serves one purpose: the id of the signing key cannot open a value.
 	kid, _ := r.Signer(time.Now())
 	if _, err := r.Open(append([]byte(kid), sealed[keyring.IDLen:]...), ad); !errors.Is(err, keyring.ErrOpen) {
 		t.Errorf("under the id of a signing key: %v", err)
@@ -64,7 +64,7 @@ func TestHash(t *testing.T) {
 	if !r.Matches(a, "otp", "challenge", "method", "123456") {
 		t.Error("a hash does not match what it was made of")
 	}
-	// Equal bytes in another cut, order or domain are other values.
+	// Equal bytes split, ordered or scoped differently are different values.
 	for _, other := range [][]string{
 		{"otp", "challenge", "method", "123457"}, {"otp", "challenge", "method123456"},
 		{"otp", "challengemethod", "", "123456"},
@@ -92,8 +92,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// The states of a key's hash are shared: what one caller hashes must never
-// reach another.
+// The hash states of a key are shared: the input of one caller must never reach another.
 func TestConcurrentUse(t *testing.T) {
 	k := keyringtest.Keeper(t, nil)
 	r := k.Ring()
@@ -184,7 +183,7 @@ func TestUnknownKeyRereadsOnceASecond(t *testing.T) {
 			t.Errorf("the id %q, which cannot be ours, caused a read", id)
 		}
 	}
-	// A store that fails says so where there is somebody to tell.
+	// An error of the store is returned if the method can return one.
 	s.Fail(errors.New("store is down"))
 	if _, err := r.Open([]byte(unknown+strings.Repeat("x", 40)), nil); !errors.Is(err, keyring.ErrOpen) ||
 		!strings.Contains(err.Error(), "store is down") {
@@ -195,7 +194,7 @@ func TestUnknownKeyRereadsOnceASecond(t *testing.T) {
 	}
 }
 
-// Another node's new key is found before its note arrives.
+// A new key of another node is found before its note arrives.
 func TestUnknownKeyIsFound(t *testing.T) {
 	c := newClock()
 	s, file := &keyringtest.Memory{}, t.TempDir()+"/master.key"

@@ -10,39 +10,35 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Notice is how long a new key is published before it comes into use, so that
-// every node and every cache of the key set knows it by then (D-AUTH-01).
+// Notice is how long a new key is published before it comes into use, so that every node and every cache of the key set
+// has it by then (D-AUTH-01).
 const Notice = 10 * time.Second
 
-// Rotation says what a rotation did.
+// Rotation is the result of a rotation.
 type Rotation struct {
 	ID   string    // the new key
 	From time.Time // when it comes into use
-	// Retiring is the signing key that it follows, and Until the instant at
-	// which the last token of that one has ended. Empty for other purposes.
+	// Retiring is the replaced signing key, and Until the instant at which its last token has ended. Empty for other
+	// purposes.
 	Retiring string
 	Until    time.Time
-	// Ended are signing keys whose tokens had not ended and that no longer
-	// verify: the price of force.
+	// Ended lists signing keys that stop verifying although their tokens have not ended: the price of force.
 	Ended []string
 }
 
-// Rotate makes a new key for a purpose and lets it follow the newest one.
+// Rotate makes a new key for a purpose, which replaces the newest one.
 //
-// A signing key is published at once and signs after Notice; the old one
-// verifies until its last token has ended, tokenLife later. Until then another
-// rotation is refused with INVALID_STATE, so that at most two keys are live;
-// with force it goes ahead and ends the older of the two, and its tokens, at
-// once. Twice with force therefore ends a key that became known.
+// A signing key is published at once and signs after Notice; the old one verifies until its last token has ended,
+// tokenLife later. Until then another rotation is rejected with INVALID_STATE, so that at most two keys are live. With
+// force the rotation proceeds and ends the older of the two keys, and its tokens, at once. Two forced rotations
+// therefore end a leaked key.
 //
-// A sealing key seals at once and the old one opens for ever: Stale tells
-// which values are still under it. A hashing key is used after Notice for what
-// is made from then on; the older ones go on to verify, and the steady key stays
-// what it is (Steady). The audit key is not rotated: INVALID_FIELD.
+// A sealing key seals at once, and the old one can open its values forever: Stale finds the values still sealed under
+// it. A hashing key is used for new values after Notice; the older ones still verify, and the steady key does not
+// change (Steady). The audit key is not rotated: INVALID_FIELD.
 //
-// INVALID_STATE also reports that another process rotated at the same time.
-// The ring of this process learns of the new key like that of any other: by
-// Reload.
+// INVALID_STATE also reports that another process rotated at the same time. The ring of this process gets the new key
+// like any other: through Reload.
 func (k *Keeper) Rotate(ctx context.Context, p Purpose, tokenLife time.Duration, force bool) (Rotation, error) {
 	if p != Signing && p != Sealing && p != Hashing {
 		return Rotation{}, fault.Invalid("purpose", "keys of this purpose are not rotated")
@@ -63,7 +59,7 @@ func (k *Keeper) Rotate(ctx context.Context, p Purpose, tokenLife time.Duration,
 		if r.Seq > newest.Seq {
 			newest = r
 		}
-		if r.RetiredAt.After(now) { // of a hashing key it is no bar
+		if r.RetiredAt.After(now) { // a hashing key does not block the rotation
 			live = append(live, r)
 		}
 	}
@@ -92,7 +88,7 @@ func (k *Keeper) Rotate(ctx context.Context, p Purpose, tokenLife time.Duration,
 	return done, k.follow(ctx, next, retired)
 }
 
-// follow stores a new key and what it retires.
+// follow stores a new key and the keys it retires.
 func (k *Keeper) follow(ctx context.Context, next Record, retired []Record) error {
 	err := k.store.Rotate(ctx, next, retired...)
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
@@ -104,18 +100,15 @@ func (k *Keeper) follow(ctx context.Context, next Record, retired []Record) erro
 	return nil
 }
 
-// RotateMaster wraps all keys by a new master key and returns its id. It must
-// not be called inside a transaction, since files do not roll back.
+// RotateMaster wraps all keys with a new master key and returns its id. It must not be called inside a transaction,
+// since files do not roll back.
 //
-// The new key is made in <file>.new, the rows are changed in one transaction,
-// and then the file takes its place; whenever that is cut short, Open finds
-// the file that fits the rows. The old key stays as <file>.<its id> for
-// backups of the database that are older; who rotates because it became known
-// removes it by hand.
+// The new key is written to <file>.new, the rows are changed in one transaction, and then the new file replaces the old
+// one. If that is interrupted at any point, Open finds the file that fits the rows. The old key stays as <file>.<its
+// id> for older backups of the database. If the rotation is due to a leaked key, remove that file by hand.
 //
-// A <file>.new that is there already becomes the new key. On several nodes,
-// put the same one beside each node's file first: the others then pick it up
-// by themselves.
+// An existing <file>.new becomes the new key. On several nodes, first put the same <file>.new beside each node's file:
+// the other nodes then use it automatically.
 //
 // INVALID_STATE reports that the keys changed at the same time.
 func (k *Keeper) RotateMaster(ctx context.Context) (id string, err error) {
@@ -140,8 +133,7 @@ func (k *Keeper) RotateMaster(ctx context.Context) (id string, err error) {
 		records[i] = next.wrap(r, secret)
 		clear(secret)
 	}
-	// If this fails with an unknown outcome, the file beside stays and Open
-	// decides by the rows.
+	// If this fails with an unknown outcome, the prepared file stays and Open decides by the rows.
 	if err := k.store.Rewrap(ctx, k.master.id, records); err != nil {
 		return "", fmt.Errorf("rotate master key: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 
 const life = 30 * time.Minute
 
-// fixedStore reads given rows and lets tests see or break what is written.
+// fixedStore reads given rows and lets tests observe or fail the writes.
 type fixedStore struct {
 	keyringtest.Memory
 	records []keyring.Record
@@ -64,7 +64,7 @@ func published(t *testing.T, r *keyring.Ring) (kids []string) {
 	return kids
 }
 
-// state is what a ring says of signing keys at its clock's time.
+// state checks the signing keys of a ring at the time of its clock.
 func state(t *testing.T, c *clock, r *keyring.Ring, signs string, verify ...string) {
 	t.Helper()
 	if kid, private := r.Signer(c.Now()); kid != signs {
@@ -138,13 +138,12 @@ func TestRotateSigningByForce(t *testing.T) {
 		reload(t, k)
 		return done
 	}
-	one := rotate() // nothing to force yet: as without
+	one := rotate() // nothing to force yet: same as without force
 	if one.Ended != nil {
 		t.Errorf("ended %v", one.Ended)
 	}
 	state(t, c, k.Ring(), first, one.ID, first)
-	// Again before the new key has come into use: it must sign early, since
-	// the only other one is gone.
+	// A second time before the new key has come into use: it must sign early, since the only other key has ended.
 	c.add(time.Second)
 	two := rotate()
 	if !slices.Equal(two.Ended, []string{first}) || two.Retiring != one.ID {
@@ -173,7 +172,7 @@ func TestSignerOfASlowClock(t *testing.T) {
 func TestRotateSealing(t *testing.T) {
 	c := newClock()
 	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
-	for range 3 { // nothing stands in the way of the next
+	for range 3 { // nothing blocks the next rotation
 		done, err := k.Rotate(t.Context(), keyring.Sealing, life, false)
 		if err != nil {
 			t.Fatal(err)
@@ -237,7 +236,7 @@ func TestRotateMaster(t *testing.T) {
 	c.open(t, s, file)
 }
 
-// A node that has not got the new file yet goes on, until a new key needs it.
+// A node without the new file continues to work until a new key needs the file.
 func TestNodeWithoutTheNewMaster(t *testing.T) {
 	c, s, dir := newClock(), &keyringtest.Memory{}, t.TempDir()
 	file, remote := filepath.Join(dir, "a", "master.key"), filepath.Join(dir, "b", "master.key")
@@ -274,8 +273,7 @@ func TestNodeWithoutTheNewMaster(t *testing.T) {
 	}
 }
 
-// A copy of the key in use that lies where a rotation prepares the next one is
-// cleared away, or the next rotation would take it.
+// A copy of the current key in the file of a prepared rotation is deleted; otherwise the next rotation would use it.
 func TestLeftoverOfARotation(t *testing.T) {
 	c, s, file := newClock(), &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
 	k := c.open(t, s, file)
@@ -291,8 +289,7 @@ func TestLeftoverOfARotation(t *testing.T) {
 	}
 }
 
-// The rows and the file are read one after the other: a rotation between the
-// two is no wrong master key.
+// The rows and the file are read one after the other: a rotation between the two reads is not a wrong master key.
 func TestMasterRotatedMeanwhile(t *testing.T) {
 	c, s, file := newClock(), &fixedStore{}, filepath.Join(t.TempDir(), "master.key")
 	k, other := c.open(t, s, file), c.open(t, s, file)
@@ -315,7 +312,7 @@ func TestMasterRotatedMeanwhile(t *testing.T) {
 	}
 }
 
-// Whenever a rotation of the master key is cut short, the next start works.
+// Wherever a rotation of the master key is interrupted, the next start works.
 func TestRotateMasterCutShort(t *testing.T) {
 	crash := errors.New("power is gone")
 	for name, test := range map[string]struct {

@@ -14,9 +14,8 @@ func (r *Ring) Signer(now time.Time) (kid string, private ed25519.PrivateKey) {
 	return k.ID, k.private
 }
 
-// Verifier returns the public key with an id; false when there is none or it
-// has ended. An id that is not known causes at most one read of the store a
-// second; a read that fails counts as not found.
+// Verifier returns the public key with an id; false if it does not exist or has ended. An unknown id causes at most one
+// read of the store a second; a failed read counts as not found.
 func (r *Ring) Verifier(kid string) (ed25519.PublicKey, bool) {
 	k, _ := r.find(kid, Signing)
 	if k == nil || k.ended(r.now()) {
@@ -42,9 +41,8 @@ type jwk struct {
 	X     string `json:"x"`
 }
 
-// JWKS returns the public signing keys as a JSON Web Key Set, newest first:
-// those in use, those that will come into use and those whose tokens have not
-// all ended. The caller must not change it.
+// JWKS returns the public signing keys as a JSON Web Key Set, newest first: keys in use, future keys, and old keys with
+// tokens that have not ended. The caller must not change it.
 func (r *Ring) JWKS() []byte {
 	v, now := r.view.Load(), r.now()
 	if c := r.jwks.Load(); c != nil && c.of == v && (c.until.IsZero() || now.Before(c.until)) {

@@ -10,24 +10,21 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// HashGrace is how long a hashing key that became known goes on beside its
-// successor at least: the longest window in which something is counted or kept by
-// its keyed hash (a day, of the caps of a destination and of idempotency keys), and
-// as long again for clocks and for what was begun at its end.
+// HashGrace is the minimum time for which a leaked hashing key continues beside its successor. It covers the longest
+// window in which values are counted or stored by their keyed hash: a day, for the limits of a destination and for
+// idempotency keys. One more hour covers clock differences and operations begun at its end.
 const HashGrace = 25 * time.Hour
 
-// Steady hashes parts to what stands for them for long: what is counted, found or
-// derived by its hash must not move when keys rotate. So the oldest hashing key
-// makes it, unless that one became known (Replace): then the new one does from its
-// beginning on.
+// Steady hashes parts to a long-lived identifier: values that are counted, found or derived by their hash must not
+// change when keys rotate. So the oldest hashing key makes it, unless that key was replaced as leaked (Replace): then
+// its successor makes it from its beginning on.
 func (r *Ring) Steady(domain string, parts ...string) string {
 	return hex.EncodeToString(r.Steadies(domain, parts...)[0])
 }
 
-// Steadies are the sums that may stand for parts now: first that of the steady key,
-// then those of the keys that a known one leaves behind until it ends, and, for
-// nodes whose clock is ahead, of its successor. What is looked up is looked up under
-// all, what is counted is the sum of all. But after Replace it is one.
+// Steadies returns the possible long-lived sums of parts: first that of the steady key, then those of replaced keys
+// that have not ended. For nodes whose clock is ahead the successor's sum is included. Look up values under all sums,
+// and add up counts over all sums. Unless keys were replaced there is one sum.
 func (r *Ring) Steadies(domain string, parts ...string) [][]byte {
 	keys := r.view.Load().steadies(r.now())
 	out := make([][]byte, len(keys))
@@ -37,7 +34,7 @@ func (r *Ring) Steadies(domain string, parts ...string) [][]byte {
 	return out
 }
 
-// Former are the sums of Steadies but the first, as text.
+// Former returns the sums of Steadies except the first, as text.
 func (r *Ring) Former(domain string, parts ...string) (out []string) {
 	for _, sum := range r.Steadies(domain, parts...)[1:] {
 		out = append(out, hex.EncodeToString(sum))
@@ -45,7 +42,7 @@ func (r *Ring) Former(domain string, parts ...string) (out []string) {
 	return out
 }
 
-// steadies are the keys of Steadies.
+// steadies returns the keys of Steadies.
 func (v *view) steadies(now time.Time) []*key {
 	var steady *key
 	for _, k := range slices.Backward(v.hashing) { // from the oldest on
@@ -60,7 +57,7 @@ func (v *view) steadies(now time.Time) []*key {
 	}
 	out, ends := []*key{steady}, map[int64]bool{steady.RetiredAt.UnixMilli(): true}
 	for _, k := range slices.Backward(v.hashing) {
-		// Of the keys that were replaced together the oldest alone was steady.
+		// Of the keys that were replaced together, only the oldest was steady.
 		if !k.ended(now) && !ends[k.RetiredAt.UnixMilli()] {
 			ends[k.RetiredAt.UnixMilli()] = true
 			out = append(out, k)
@@ -69,19 +66,17 @@ func (v *view) steadies(now time.Time) []*key {
 	return out
 }
 
-// Replace makes a new key in place of one that became known.
+// Replace makes a new key in place of a leaked one.
 //
-// The tokens of the older signing keys end when the new one comes into use, after
-// Notice. Older hashing keys make nothing from then on and end after grace, which is
-// HashGrace at least: until then what was made with them is found and counted, and
-// what they stand for is known under both. After it nothing verifies by them: codes
-// and secrets that were stored under them are void.
+// The tokens of the older signing keys end when the new one comes into use, after Notice. Older hashing keys make no
+// values from then on and end after grace, at least HashGrace. Until then values made with them are found and counted,
+// and long-lived identifiers are known under both keys. Afterwards nothing verifies with them: codes and secrets stored
+// under them are void.
 //
-// INVALID_FIELD for the other purposes: what is sealed under a known key was
-// readable, which no new key undoes.
+// INVALID_FIELD for the other purposes: values sealed under a leaked key were readable, and no new key undoes that.
 func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (Rotation, error) {
 	if p != Signing && p != Hashing {
-		return Rotation{}, fault.New(fault.InvalidField, "a new key heals nothing of what keys of this purpose made")
+		return Rotation{}, fault.New(fault.InvalidField, "values made with keys of this purpose cannot be protected by a new key")
 	}
 	if p == Hashing && grace < HashGrace {
 		return Rotation{}, fault.New(fault.InvalidField,
@@ -117,7 +112,7 @@ func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (R
 	return done, k.follow(ctx, next, retired)
 }
 
-// Serves says in words what each key does at now, by its id.
+// Serves describes what each key does at now, by its id.
 func (r *Ring) Serves(now time.Time) map[string]string {
 	v, out := r.view.Load(), map[string]string{}
 	signer, hasher, steady := current(v.signing, now), current(v.hashing, now), v.steadies(now)[0]

@@ -23,9 +23,8 @@ func replace(t *testing.T, k *keyring.Keeper, p keyring.Purpose) keyring.Rotatio
 	return done
 }
 
-// What stands for something for long moves neither with a rotation nor with two,
-// and with a key that became known it moves at once, once, and is found under both
-// until the old one ends. Nothing verifies by that one afterwards.
+// A long-lived identifier does not change with one or two rotations. When its key is replaced as leaked it changes
+// once, at once, and is found under both keys until the old one ends. Nothing verifies with the old key afterwards.
 func TestReplaceHashing(t *testing.T) {
 	c, s, file := newClock(), &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
 	k := c.open(t, s, file)
@@ -90,8 +89,8 @@ func TestReplaceHashing(t *testing.T) {
 	}
 }
 
-// A key that takes over is known too before the one before it has ended: the newest
-// takes over, and all that went before stays findable for its time.
+// If a successor leaks too before its predecessor has ended, the newest key takes over, and all earlier identifiers
+// stay findable for their time.
 func TestReplaceTwice(t *testing.T) {
 	c := newClock()
 	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
@@ -152,7 +151,7 @@ func TestReplaceRefuses(t *testing.T) {
 	}
 }
 
-// An operator reads which key does what.
+// An operator reads what each key does.
 func TestServes(t *testing.T) {
 	c := newClock()
 	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))

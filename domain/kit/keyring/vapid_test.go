@@ -9,8 +9,8 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 )
 
-// Subscriptions are bound to the key: every node has the same one, before and
-// after its neighbours rotate, and no other deployment has it.
+// Subscriptions are bound to the key: every node has the same key, before and after other nodes rotate, and no other
+// deployment has it.
 func TestVAPIDOutlivesRotation(t *testing.T) {
 	store, file := &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
 	open := func() *keyring.Keeper {

@@ -1,10 +1,8 @@
-// Package pack writes values one after the other, without names: the form of
-// what is sealed or remembered with every login, for which JSON costs ten times
-// as much. A string is its length and its bytes, an integer a varint as in
-// encoding/binary.
+// Package pack writes values one after the other, without names. It is the encoding of data that is sealed or stored
+// with every login, for which JSON costs ten times as much. A string is its length and its bytes, an integer a varint
+// as in encoding/binary.
 //
-// A form grows at its end: a reader of what an older program wrote finds the
-// new fields empty, and a reader of what a newer one wrote leaves them.
+// New fields are appended: a reader of older data finds the new fields empty, and a reader of newer data ignores them.
 package pack
 
 import (
@@ -37,26 +35,25 @@ func Bool(b []byte, v bool) []byte {
 	return append(b, 0)
 }
 
-// Reader reads values in the order in which they were appended. After the last
-// one every value is empty.
+// Reader reads values in the order in which they were appended. After the last value every further value is empty.
 type Reader struct {
 	rest  string
 	short bool // a value after the last one was read
 	err   error
 }
 
-// Read returns a reader of data. The strings that it reads are parts of data.
+// Read returns a reader of data. The strings that it returns share the memory of data.
 func Read(data string) *Reader { return &Reader{rest: data} }
 
 var errTorn = errors.New("pack: a value goes beyond the end")
 
-// Err is the error of a value that was not whole.
+// Err returns the error of an incomplete value.
 func (r *Reader) Err() error { return r.err }
 
-// Exact reports whether the fields were read to the end of the input, and no further.
+// Exact reports whether the fields were read exactly to the end of the input.
 func (r *Reader) Exact() bool { return r.rest == "" && !r.short && r.err == nil }
 
-// More reports whether something is left.
+// More reports whether unread values remain.
 func (r *Reader) More() bool { return r.rest != "" && r.err == nil }
 
 // String reads a string.
@@ -74,7 +71,7 @@ func (r *Reader) String() string {
 // Strings reads a list; an empty one is not nil.
 func (r *Reader) Strings() []string {
 	n := r.uvarint()
-	if n > uint64(len(r.rest)) { // each takes a byte at least
+	if n > uint64(len(r.rest)) { // each string takes at least one byte
 		r.fail()
 		return nil
 	}
@@ -98,7 +95,7 @@ func (r *Reader) Int() int64 {
 // Bool reads a truth value.
 func (r *Reader) Bool() bool { return r.uvarint() != 0 }
 
-// uvarint is binary.Uvarint of a string; 0 at the end.
+// uvarint is binary.Uvarint for a string; 0 at the end.
 func (r *Reader) uvarint() (n uint64) {
 	if r.rest == "" {
 		r.short = true

@@ -41,7 +41,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestTorn(t *testing.T) {
+func TestTruncatedInput(t *testing.T) {
 	whole := string(Strings(String(nil, "abc"), []string{"de", "f"}))
 	for n := 1; n < len(whole); n++ {
 		r := Read(whole[:n])

@@ -16,17 +16,16 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Shape is the Go type of a parameter's object. Check says in a few words what is
-// wrong with the object, or "".
+// Shape is the Go type of a parameter's object. Check describes the fault of the object in a few words, or returns "".
 type Shape interface{ Check() string }
 
 // Kind is a parameter that the service reads, with its shape T.
 type Kind[T Shape] struct {
 	Code, Name string
-	First      T // the object of a new installation
+	First      T // the object in a new installation
 }
 
-// The parameters that the service reads. A new one is also listed in kinds.
+// The parameters that the service reads. List a new one in kinds too.
 var (
 	UserStatus     = Kind[List]{"USER_STATUS", "User statuses", List{[]string{"active", "passive", "blocked", "closed"}}}
 	UserType       = Kind[List]{"USER_TYPE", "User types", List{[]string{"bireysel", "kurumsal"}}}
@@ -44,7 +43,7 @@ var (
 	Topics     = Kind[Channels]{"NOTIFICATION_TOPICS", "Channels of notifications by topic",
 		Channels{Topics: map[string][]string{"campaign": {InApp, Push}, "security": {InApp, Push, Mail}},
 			Other: []string{InApp, Push, Mail}}}
-	Explanation = Kind[Length]{"EXPLANATION", "Explanation of additional information", Length{3}}
+	Explanation = Kind[MinLength]{"EXPLANATION", "Explanation of additional information", MinLength{3}}
 	KYCLevel    = Kind[Reached]{"KYC_LEVEL", "Level of confirmed accounts", Reached{}}
 )
 
@@ -65,7 +64,7 @@ type List struct {
 	Values []string `json:"values"`
 }
 
-// Allows reports whether a value is one of the list, which is compared to the letter.
+// Allows reports whether a value is in the list. The comparison is exact.
 func (l List) Allows(value string) bool { return slices.Contains(l.Values, value) }
 
 func (l List) Check() string {
@@ -75,7 +74,7 @@ func (l List) Check() string {
 	return ""
 }
 
-// Folders are the values that folderType of an upload may have (D-ADM-06).
+// Folders lists the allowed values of folderType of an upload (D-ADM-06).
 type Folders struct {
 	FolderTypes []string `json:"folderTypes"`
 }
@@ -90,7 +89,7 @@ func (f Folders) Check() string {
 	return ""
 }
 
-// Ignored are the users whom the AML control leaves alone (D-KYC-06).
+// Ignored lists the users that the AML control ignores (D-KYC-06).
 type Ignored struct {
 	IgnoredUsers []string `json:"ignoredUsers"`
 }
@@ -102,8 +101,7 @@ func (i Ignored) Check() string {
 	return ""
 }
 
-// IgnoredDiffer returns the users that one of two objects of AMLControl ignores and the
-// other does not, in the order of their ids.
+// IgnoredDiffer returns the users that only one of two objects of AMLControl ignores, in the order of their ids.
 func IgnoredDiffer(before, after json.RawMessage) (users []string) {
 	was, is := ignoredIn(before), ignoredIn(after)
 	for id := range was {
@@ -120,8 +118,8 @@ func IgnoredDiffer(before, after json.RawMessage) (users []string) {
 	return users
 }
 
-// ignoredIn returns the users that an object of AMLControl ignores. The service decodes
-// the name of a member in any case and a query matches it exactly, so both readings count.
+// ignoredIn returns the users that an object of AMLControl ignores. The service decodes member names in any case and a
+// query matches them exactly, so both readings count.
 func ignoredIn(object json.RawMessage) map[string]bool {
 	var decoded Ignored
 	var members map[string]json.RawMessage
@@ -144,31 +142,30 @@ func (a Addresses) Check() string {
 	for currency, networks := range a {
 		for network, address := range networks {
 			if currency == "" || network == "" || !text(address, 256) {
-				return "must hold an address of 1 to 256 characters by currency code and network code"
+				return "must map currency and network codes to addresses of 1 to 256 characters"
 			}
 		}
 	}
 	return ""
 }
 
-// Fees are what a withdrawal costs unless it has a fee of its own, by currency code
-// (section 4.14 of the interface). A currency that is not there costs nothing.
+// Fees are the default costs of withdrawals, by currency code (section 4.14 of the interface). A withdrawal may have
+// its own fee. A currency without an entry is free.
 type Fees map[string]amount.Amount
 
 func (f Fees) Check() string {
 	for currency, fee := range f {
 		if currency == "" || fee.Sign() < 0 {
-			return "must hold an amount of at least 0 by currency code"
+			return "must map currency codes to amounts of at least 0"
 		}
 	}
 	return ""
 }
 
-// Links are where a transaction of a network is shown, by network code, with {txId}
-// in the place of its id (D-PRC-04).
+// Links are the web addresses of transactions, by network code, with {txId} in place of the id (D-PRC-04).
 type Links map[string]string
 
-// Of is the address of a transaction; "" where it has no id or its network no link.
+// Of returns the address of a transaction; "" if it has no id or its network has no link.
 func (l Links) Of(network, txID string) string {
 	if txID == "" {
 		return ""
@@ -181,7 +178,7 @@ func (l Links) Check() string {
 		u, err := url.Parse(strings.ReplaceAll(link, "{txId}", "x"))
 		if network == "" || !text(link, 512) || !strings.Contains(link, "{txId}") || err != nil || u.Host == "" ||
 			u.Scheme != "https" && u.Scheme != "http" {
-			return "must hold an address on the web with {txId} by network code"
+			return "must map network codes to web addresses with {txId}"
 		}
 	}
 	return ""
@@ -194,7 +191,7 @@ const (
 	Mail  = "mail"
 )
 
-// Channels are those by which a notification goes out, by its topic (D-ADM-04).
+// Channels are the channels of a notification, by its topic (D-ADM-04).
 type Channels struct {
 	Topics map[string][]string `json:"topics"`
 	Other  []string            `json:"other"` // of any other topic
@@ -220,24 +217,24 @@ func (c Channels) Check() string {
 	return ""
 }
 
-// Length is how many characters a text must have at least (D-INF-04).
-type Length struct {
+// MinLength is the minimum length of a text in characters (D-INF-04).
+type MinLength struct {
 	MinLength int `json:"minLength"`
 }
 
-func (l Length) Check() string {
+func (l MinLength) Check() string {
 	if l.MinLength < 0 || l.MinLength > 1000 {
 		return "minLength must be 0 to 1000"
 	}
 	return ""
 }
 
-// Reached is the level to which an account is raised; nil: to none (D-INT-11).
+// Reached is the level to which an account is raised; nil: none (D-INT-11).
 type Reached struct {
 	LevelID *int64 `json:"levelId,omitempty"`
 }
 
-// Check refuses a number that no level can have.
+// Check rejects a number that is not a possible level.
 func (r Reached) Check() string {
 	if r.LevelID != nil && (*r.LevelID < 0 || *r.LevelID > 1_000_000) {
 		return "levelId must be the number of a level"
@@ -256,7 +253,7 @@ func distinct(values []string) bool {
 	return true
 }
 
-// text reports whether s has 1 to most characters, and none that controls.
+// text reports whether s has 1 to most characters and no control characters.
 func text(s string, most int) bool {
 	control := func(r rune) bool { return r < ' ' || r == 0x7f }
 	return strings.TrimSpace(s) != "" && utf8.RuneCountInString(s) <= most && !strings.ContainsFunc(s, control)
@@ -269,11 +266,11 @@ type kind interface {
 }
 
 func (k Kind[T]) first() Parameter {
-	object, _ := json.Marshal(k.First) // a shape is made of strings and numbers
+	object, _ := json.Marshal(k.First) // a shape consists of strings and numbers
 	return Parameter{Code: k.Code, Name: k.Name, JSON: object, Editable: true}
 }
 
-// read reads an object, or says what is wrong with it.
+// read reads an object, or describes its fault.
 func (k Kind[T]) read(object json.RawMessage) (any, string) {
 	var value T
 	var wrong *json.UnmarshalTypeError
@@ -285,7 +282,7 @@ func (k Kind[T]) read(object json.RawMessage) (any, string) {
 	return value, value.Check()
 }
 
-// In is the value of the parameter in a snapshot.
+// In returns the value of the parameter in a snapshot.
 func (k Kind[T]) In(s *Set) T {
 	if value, ok := s.values[k.Code].(T); ok {
 		return value
@@ -293,10 +290,9 @@ func (k Kind[T]) In(s *Set) T {
 	return k.First
 }
 
-// Change gives the value of the parameter to f and saves what f returns, in the
-// transaction of ctx. It is for changes that the service makes itself; the caller
-// commits a note of topic change.Parameters with it. RECORD_NOT_FOUND;
-// INVALID_STATE when another change came between.
+// Change calls f with the value of the parameter and saves the result, in the transaction of ctx. It is for changes
+// made by the service itself; the caller also commits a note of topic change.Parameters. RECORD_NOT_FOUND;
+// INVALID_STATE after a concurrent change.
 func (k Kind[T]) Change(ctx context.Context, s Store, f func(T) (T, error)) error {
 	p, err := one(ctx, s, Query{Code: &k.Code})
 	if err != nil {
@@ -317,8 +313,8 @@ func (k Kind[T]) Change(ctx context.Context, s Store, f func(T) (T, error)) erro
 	return err
 }
 
-// check judges the object of a parameter by its kind; any object will do where the
-// service does not read it. INVALID_FIELD json.
+// check validates the object of a parameter against its kind; if the service does not read the parameter, any object is
+// valid. INVALID_FIELD json.
 func check(code string, object json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil || members == nil {

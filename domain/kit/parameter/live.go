@@ -7,16 +7,14 @@ import (
 	"castellan/domain/kit/change"
 )
 
-// Set is a snapshot of the parameters that the service reads. It is a value that
-// nobody changes.
+// Set is an immutable snapshot of the parameters that the service reads.
 type Set struct{ values map[string]any }
 
-// Live is the snapshot that a node works with: Reload reads the parameters, and
-// Follow is for notes of topic change.Parameters. It is safe for concurrent use.
+// Live is a node's current snapshot: Reload reads the parameters, and Follow handles notes of topic change.Parameters.
+// It is safe for concurrent use.
 type Live struct{ *change.Snapshot[Set] }
 
-// NewLive returns a Live over store. Until the first Reload every parameter has
-// its first value.
+// NewLive returns a Live over store. Until the first Reload every parameter has its initial value.
 func NewLive(store Store) *Live {
 	load := func(ctx context.Context) (*Set, error) {
 		all, err := store.List(ctx, Query{})
@@ -44,5 +42,5 @@ func NewLive(store Store) *Live {
 	return &Live{change.NewSnapshot(&Set{}, load, nil)}
 }
 
-// Set is the present snapshot.
+// Set returns the current snapshot.
 func (l *Live) Set() *Set { return l.Current() }

@@ -57,7 +57,7 @@ func (d *desk) update(code, object string) error {
 	return err
 }
 
-// Each shape refuses what the service could not work with.
+// Each shape rejects objects that the service could not use.
 func TestShapes(t *testing.T) {
 	long := strings.Repeat("ü", 64)
 	link := func(n int) string { return "https://x/{txId}" + strings.Repeat("y", n-16) }
@@ -88,8 +88,8 @@ func TestShapes(t *testing.T) {
 		"reached": {[]parameter.Shape{parameter.Reached{}, parameter.Reached{LevelID: new(int64(0))},
 			parameter.Reached{LevelID: new(int64(1_000_000))}},
 			[]parameter.Shape{parameter.Reached{LevelID: new(int64(-1))}, parameter.Reached{LevelID: new(int64(1_000_001))}}},
-		"length": {[]parameter.Shape{parameter.Length{}, parameter.Length{MinLength: 1000}},
-			[]parameter.Shape{parameter.Length{MinLength: -1}, parameter.Length{MinLength: 1001}}},
+		"length": {[]parameter.Shape{parameter.MinLength{}, parameter.MinLength{MinLength: 1000}},
+			[]parameter.Shape{parameter.MinLength{MinLength: -1}, parameter.MinLength{MinLength: 1001}}},
 	} {
 		for _, s := range c.good {
 			if wrong := s.Check(); wrong != "" {
@@ -122,7 +122,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Explorers are written to a parameter that was never changed, and to no other.
+// Explorers are written only to a parameter that was never changed.
 func TestSeedExplorers(t *testing.T) {
 	links := parameter.Links(currency.Explorers)
 	if wrong := links.Check(); wrong != "" || len(links) == 0 {
@@ -152,7 +152,7 @@ func TestSeedExplorers(t *testing.T) {
 	}
 }
 
-// Seed adds the missing parameters alone, and a new installation works with the first values.
+// Seed adds only the missing parameters, and a new installation works with the initial values.
 func TestSeed(t *testing.T) {
 	d := newDesk(t)
 	before, err := d.Store.List(t.Context(), parameter.Query{})
@@ -178,13 +178,13 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// full is a store that takes no parameter and forgets those that it has.
+// full is a store that rejects new parameters and lists none.
 type full struct{ parameter.Store }
 
 func (full) List(context.Context, parameter.Query) ([]parameter.Parameter, error) { return nil, nil }
 func (full) Add(context.Context, parameter.Parameter) (int64, error)              { return 0, errors.New("full") }
 
-// An object replaces another one as a whole, when it has the shape of its kind.
+// An object replaces the old one as a whole, if it has the shape of its kind.
 func TestUpdate(t *testing.T) {
 	d := newDesk(t)
 	for object, want := range map[string]string{`{"minLength":"x"}`: "minLength has the wrong type",
@@ -206,7 +206,7 @@ func TestUpdate(t *testing.T) {
 	storetest.Same(t, d.get("EXPLANATION"), p)
 	_, err = d.Update(t.Context(), by, before.ID, json.RawMessage(`{"minLength":8}`), &before.UpdatedAt)
 	storetest.Wants(t, err, fault.InvalidState)
-	storetest.Must(t, d.update("EXPLANATION", `{"minLength":7}`)) // the same again changes nothing
+	storetest.Must(t, d.update("EXPLANATION", `{"minLength":7}`)) // the same object changes nothing
 	storetest.Same(t, d.get("EXPLANATION"), p)
 	persistencetest.Exec(t, d.db, "UPDATE parameter SET editable = false WHERE code = 'CDN'")
 	storetest.Wants(t, d.update("CDN", `{"folderTypes":["a"]}`), fault.InvalidState)
@@ -220,7 +220,7 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// The audit tells the old and the new value of each member that changed, and no secret.
+// The audit row shows the old and the new value of each changed member, and no secret.
 func TestDetail(t *testing.T) {
 	d := newDesk(t)
 	_, err := d.Store.Add(t.Context(), parameter.Parameter{Code: "OWN", Name: "n", Editable: true,
@@ -250,7 +250,7 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// A change of the service itself joins the caller's transaction.
+// A change made by the service joins the caller's transaction.
 func TestChange(t *testing.T) {
 	d := newDesk(t)
 	ignore := func(i parameter.Ignored) (parameter.Ignored, error) {

@@ -16,9 +16,8 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Seed adds the parameters that are missing. It is called at every start, so that
-// a release can bring a parameter; the caller sees to it that one node does so at
-// a time, in one transaction.
+// Seed adds missing parameters. It is called at every start, so that a release can add a parameter. The caller ensures
+// that one node at a time calls it, in one transaction.
 func Seed(ctx context.Context, s Store) error {
 	all, err := s.List(ctx, Query{})
 	if err != nil {
@@ -36,9 +35,8 @@ func Seed(ctx context.Context, s Store) error {
 	return nil
 }
 
-// SeedExplorers gives the parameter EXPLORER its first links. One that was ever changed stays as
-// it is, also where it is empty. The caller sees to it that one node does so at a time, in one
-// transaction.
+// SeedExplorers sets the initial links of the parameter EXPLORER. A parameter that was ever changed is left alone, even
+// if it is empty. The caller ensures that one node at a time calls it, in one transaction.
 func SeedExplorers(ctx context.Context, s Store, links Links) error {
 	p, err := one(ctx, s, Query{Code: &Explorer.Code})
 	if err != nil {
@@ -54,17 +52,15 @@ func SeedExplorers(ctx context.Context, s Store, links Links) error {
 	return err
 }
 
-// Service carries out what administrators change.
+// Service applies changes made by administrators.
 type Service struct {
 	Store   Store
 	Changes admin.Changes
 }
 
-// Update replaces the object of a parameter as a whole and returns the parameter.
-// read is the version that the administrator has seen, which must still be the
-// present one; nil: any.
-// RECORD_NOT_FOUND; INVALID_STATE for one that is not editable or has changed;
-// INVALID_FIELD json.
+// Update replaces the object of a parameter as a whole and returns the parameter. read is the version that the
+// administrator has seen, which must be the current one; nil: any. RECORD_NOT_FOUND; INVALID_STATE for one that is not
+// editable or has changed; INVALID_FIELD json.
 func (s *Service) Update(ctx context.Context, by audit.By, id int64, object json.RawMessage,
 	read *time.Time) (p Parameter, err error) {
 	var compact bytes.Buffer
@@ -97,7 +93,7 @@ func (s *Service) Update(ctx context.Context, by audit.By, id int64, object json
 	return p, err
 }
 
-// Changed is the refusal of a change that was made of an earlier version.
+// Changed returns the refusal of a change based on an earlier version.
 func Changed() error {
 	return fault.New(fault.InvalidState, "the parameter has changed since it was read")
 }
@@ -113,8 +109,7 @@ func one(ctx context.Context, s Store, q Query) (Parameter, error) {
 	return all[0], nil
 }
 
-// difference tells an investigator which members changed, the old value and the
-// new one.
+// difference lists the changed members with their old and new values, for investigators.
 func difference(before, after json.RawMessage) string {
 	var from, to map[string]any
 	if json.Unmarshal(before, &from) != nil || json.Unmarshal(after, &to) != nil {
@@ -139,12 +134,12 @@ func difference(before, after json.RawMessage) string {
 	return string(told)
 }
 
-// maxDetailBytes is what one row of the audit holds of a change.
+// maxDetailBytes limits the description of a change in an audit row.
 const maxDetailBytes = 16 << 10
 
 var secretName = regexp.MustCompile(`(?i)secret|passw|token|credential|private|api_?key`)
 
-// conceal hides what its name says to be a secret, at any depth.
+// conceal hides values whose name marks them as secret, at any depth.
 func conceal(key string, value any) any {
 	if secretName.MatchString(key) && value != nil {
 		return "(hidden)"

@@ -5,7 +5,8 @@ import (
 	"image/color"
 )
 
-// upright shows a picture as its EXIF orientation says (1 to 8, JEITA CP-3451, tag 0x0112). It copies no pixel.
+// upright returns a view of a picture turned by its EXIF orientation (1 to 8, JEITA CP-3451, tag 0x0112). It copies no
+// pixel.
 func upright(m image.Image, orientation int) image.Image {
 	if orientation < 2 || orientation > 8 {
 		return m

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// outline is what the parts of a file say without being decoded. It is read so that nothing stands behind the end of a
-// picture, where another reader would find an archive or a page.
+// outline is what a file declares about itself without being decoded. It is read to ensure that no data follow the end
+// of a picture, which another reader could take for an archive or a page.
 type outline struct {
 	orientation int   // of EXIF; 0: not stated
 	interlaced  bool  // PNG
@@ -97,8 +97,8 @@ func outlineGIF(data []byte) error {
 	return errDamaged
 }
 
-// outlineJPEG walks the segments (ITU T.81, annex B) to EOI. Behind it there may be further pictures, as cameras write
-// them (CIPA DC-007), and nothing else; the first is the one that is decoded.
+// outlineJPEG walks the segments (ITU T.81, annex B) to EOI. Only further pictures may follow, as cameras write them
+// (CIPA DC-007); the first picture is decoded.
 func outlineJPEG(data []byte) (outline, error) {
 	o, size, err := segments(data)
 	for rest := data; err == nil; _, size, err = segments(rest) {
@@ -112,11 +112,11 @@ func outlineJPEG(data []byte) (outline, error) {
 	return o, err
 }
 
-// segments reads one picture and tells how many bytes it has.
+// segments reads one picture and returns its size in bytes.
 func segments(data []byte) (o outline, size int, err error) {
 	const (
 		eoi, sos, app1, app14 = 0xd9, 0xda, 0xe1, 0xee
-		sof0, sof2            = 0xc0, 0xc2 // the frames that the decoder knows begin between
+		sof0, sof2            = 0xc0, 0xc2 // the frames supported by the decoder begin between them
 	)
 	rgb := false
 	for at := 2; at+1 < len(data); {
@@ -131,7 +131,7 @@ func segments(data []byte) (o outline, size int, err error) {
 			return o, 0, errDamaged
 		case marker == eoi:
 			if rgb {
-				o.perPixel += 4 // a copy of another form
+				o.perPixel += 4 // a copy in another form
 			}
 			return o, at + 2, nil
 		}
@@ -162,7 +162,7 @@ func segments(data []byte) (o outline, size int, err error) {
 	return o, 0, errDamaged
 }
 
-// endOfScan finds the marker behind entropy-coded data, in which 0xff is followed by 0 or a restart marker.
+// endOfScan finds the marker after entropy-coded data, in which 0xff is followed by 0 or a restart marker.
 func endOfScan(data []byte, at int) int {
 	for at < len(data) {
 		i := bytes.IndexByte(data[at:], 0xff)
@@ -178,7 +178,7 @@ func endOfScan(data []byte, at int) int {
 	return at
 }
 
-// memoryJPEG is how many bytes a pixel takes: a byte for each sample, and in progressive mode four more for its
+// memoryJPEG returns the bytes of memory per pixel: a byte for each sample, and in progressive mode four more for its
 // coefficient.
 func memoryJPEG(frame []byte, progressive bool) int64 {
 	once, twice := int64(8), int64(24) // four colours, and a copy

@@ -1,18 +1,18 @@
-// Package picture judges the pictures that clients upload and makes clean ones of them (D-GEN-12, D-ADM-06).
+// Package picture validates uploaded pictures and makes clean copies of them (D-GEN-12, D-ADM-06).
 //
-// The one idea: a picture of a stranger costs nothing before its size is known, and what is shown to others is never
-// the stranger's bytes. The order is fixed: magic bytes, the outline of the file (outline.go), width and height, the
-// memory that decoding takes, a share of the memory that all pictures of the process have, then decoding under a time
-// limit. Clean writes the pixels anew, so no metadata, no place where it was taken and no second file inside survives.
+// The one idea: an uploaded picture costs nothing before its size is known, and uploaded bytes are never shown to other
+// users. The order is fixed: magic bytes, the outline of the file (outline.go), width and height, the memory for
+// decoding, a share of the process memory for pictures. Decoding comes last, under a time limit. Clean encodes the
+// pixels again, so that no metadata, no location and no embedded file survives.
 //
-// A slice that shows pictures to others keeps what Clean returns:
+// A slice that shows pictures to other users stores the result of Clean:
 //
 //	p, err := pictures.Clean(ctx, "imageData", in.ImageData)         // INVALID_FIELD imageData, OVERLOADED
 //	key := blob.NewKey("public/announcement", p.Format.Ext(), now)   // domain/kit/blob
 //	err = files.Put(ctx, key, p.Bytes)
 //
-// One that keeps the bytes as they came, to look at in evidence, asks Check and never serves them inline. One Decoder
-// serves the whole process; cmd/app makes it.
+// A slice that stores the original bytes as evidence calls Check and never serves them inline. One Decoder serves the
+// whole process; cmd/app makes it.
 //
 // TIFF, BMP and SVG are never read. Start reading at Decoder.
 package picture
@@ -37,19 +37,19 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// The bounds of a picture.
+// The limits of a picture.
 const (
 	MaxSidePixels = 8192
 	MaxPixels     = 24 << 20
-	// MaxBytes is the largest file, and the largest that Clean writes.
+	// MaxBytes is the largest input and output file.
 	MaxBytes = 15 << 20
 
-	// memoryBytes is what all pictures take that are decoded at one time: one of MaxPixels with four bytes each.
+	// memoryBytes is the memory of all pictures that are decoded at a time: one of MaxPixels with four bytes each.
 	memoryBytes = 4 * MaxPixels
-	// collectBytes is the least memory after which the garbage is collected at once.
+	// collectBytes is the smallest memory of a picture after which a garbage collection runs at once.
 	collectBytes = memoryBytes / 4
-	// A file that is far smaller than its picture is made to cost and not to be looked at.
-	sparsePixels        = 4 << 20 // smaller pictures may be of one colour
+	// A file far smaller than its picture is meant to waste memory. Pictures below sparsePixels may be of one colour.
+	sparsePixels        = 4 << 20
 	sparsePixelsPerByte = 1000
 
 	waitForMemory = 3 * time.Second
@@ -57,18 +57,18 @@ const (
 	jpegQuality   = 90 // of 100
 )
 
-// Format is a format of pictures, as a media type.
+// Format is a picture format, as a media type.
 type Format string
 
-// The formats that are read.
+// The supported formats.
 const (
 	PNG  Format = "image/png"
 	JPEG Format = "image/jpeg"
-	GIF  Format = "image/gif" // its first frame
+	GIF  Format = "image/gif" // only its first frame
 	WebP Format = "image/webp"
 )
 
-// Ext is the extension of a file of the format, with its dot.
+// Ext returns the file extension of the format, with its dot.
 func (f Format) Ext() string {
 	switch f {
 	case PNG:
@@ -83,7 +83,7 @@ func (f Format) Ext() string {
 	return ""
 }
 
-// Sniff tells the format by the first bytes of a file; "" for every other.
+// Sniff detects the format from the first bytes of a file; "" for any other file.
 func Sniff(data []byte) Format {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -101,24 +101,24 @@ func Sniff(data []byte) Format {
 // Picture is a clean picture.
 type Picture struct {
 	Bytes         []byte
-	Format        Format // JPEG, or PNG where the source may be transparent or is drawn
+	Format        Format // JPEG, or PNG if the source may be transparent or is a drawing
 	Width, Height int
 }
 
-// Decoder reads pictures within the memory of one process. It is safe for concurrent use.
+// Decoder decodes pictures within a fixed memory per process. It is safe for concurrent use.
 type Decoder struct{ memory *semaphore.Weighted }
 
 // NewDecoder returns a decoder with its own memory.
 func NewDecoder() *Decoder { return &Decoder{semaphore.NewWeighted(memoryBytes)} }
 
-// Check decodes a picture, and returns its format where all of it can be read. Field is the one that an INVALID_FIELD
-// names. OVERLOADED when too many pictures are being decoded.
+// Check decodes a picture completely and returns its format. INVALID_FIELD names field. OVERLOADED if too many pictures
+// are being decoded.
 func (d *Decoder) Check(ctx context.Context, field string, data []byte) (Format, error) {
 	return d.read(ctx, field, data, func(image.Image, Format) error { return nil })
 }
 
-// Clean decodes a picture, turns it upright and writes it anew: JPEG where it came as JPEG or as WebP without
-// transparency, else PNG. Field is the one that an INVALID_FIELD names. OVERLOADED as in Check.
+// Clean decodes a picture, turns it upright and encodes it again: as JPEG if the source is a JPEG or a WebP without
+// transparency, else as PNG. INVALID_FIELD names field. OVERLOADED as in Check.
 func (d *Decoder) Clean(ctx context.Context, field string, data []byte) (Picture, error) {
 	var p Picture
 	_, err := d.read(ctx, field, data, func(m image.Image, f Format) error {
@@ -142,7 +142,7 @@ func (d *Decoder) Clean(ctx context.Context, field string, data []byte) (Picture
 	return p, nil
 }
 
-// read decodes a picture and hands it to use while its share of the memory is held.
+// read decodes a picture and passes it to use while its share of the memory is held.
 func (d *Decoder) read(ctx context.Context, field string, data []byte,
 	use func(image.Image, Format) error) (Format, error) {
 	format := Sniff(data)
@@ -179,7 +179,7 @@ func (d *Decoder) read(ctx context.Context, field string, data []byte,
 		return use(upright(m, shape.orientation), format)
 	})
 	if memory >= collectBytes {
-		runtime.GC() // or the next large picture would be allocated beside the garbage of this one
+		runtime.GC() // otherwise the next large picture would be allocated beside this garbage
 	}
 	switch {
 	case err == nil:
@@ -202,11 +202,11 @@ func decode(ctx context.Context, f Format, data []byte, use func(image.Image) er
 
 var (
 	errDamaged  = errors.New("is damaged or incomplete")
-	errTrailing = errors.New("has bytes behind its end")
+	errTrailing = errors.New("has bytes after its end")
 	errLarge    = errors.New("has too many pixels")
 )
 
-// codec reads the head of a picture, and all of it.
+// codec decodes the header of a picture, and the whole picture.
 type codec struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
@@ -219,7 +219,7 @@ var codecs = map[Format]codec{
 	WebP: {webp.DecodeConfig, webp.Decode},
 }
 
-// memory is how many bytes decoding takes at most, or why the picture is not decoded.
+// memory returns the maximum bytes for decoding, or why the picture is rejected.
 func (o outline) memory(f Format, c image.Config, size int) (int64, error) {
 	pixels := int64(c.Width) * int64(c.Height)
 	switch {
@@ -238,8 +238,8 @@ func (o outline) memory(f Format, c image.Config, size int) (int64, error) {
 	case f == WebP && c.ColorModel == color.YCbCrModel:
 		perPixel = 2
 	case f == WebP && c.ColorModel == color.NYCbCrAModel:
-		perPixel = 12 // the transparency is a picture of its own
-	case f == WebP: // lossless: its tables do not depend on its pixels, so none is decoded beside it
+		perPixel = 12 // transparency is decoded as a separate picture
+	case f == WebP: // lossless: its tables do not depend on its pixels, so no other picture is decoded beside it
 		if 8*pixels > memoryBytes {
 			return 0, errLarge
 		}
@@ -257,7 +257,7 @@ func (o outline) memory(f Format, c image.Config, size int) (int64, error) {
 	return need, nil
 }
 
-// timed ends the reading of a decoder with its context.
+// timed stops a decoder when its context ends.
 type timed struct {
 	ctx context.Context
 	*bytes.Reader
@@ -277,7 +277,7 @@ func (t *timed) ReadByte() (byte, error) {
 	return t.Reader.ReadByte()
 }
 
-// limited takes at most MaxBytes, until its context ends.
+// limited accepts at most MaxBytes, until its context ends.
 type limited struct {
 	ctx context.Context
 	bytes.Buffer
@@ -293,8 +293,8 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// Extension is the extension of a file name in lower case, without its dot: "png" of logo.PNG. "" where what follows
-// the last dot is none: it has 2 to 5 letters and digits and begins with a letter.
+// Extension returns the extension of a file name in lower case, without its dot: "png" for logo.PNG. An extension has 2
+// to 5 letters and digits and begins with a letter; without one the result is "".
 func Extension(name string) string {
 	dot := strings.LastIndexByte(name, '.')
 	ext := strings.ToLower(name[dot+1:])

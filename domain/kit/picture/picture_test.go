@@ -39,7 +39,7 @@ func TestClean(t *testing.T) {
 		"jpeg": {picturetest.JPEG(64, 48), picture.JPEG, picture.JPEG},
 		"gif":  {picturetest.GIF(64, 48), picture.GIF, picture.PNG},
 		"webp": {picturetest.WebP(64, 48), picture.WebP, picture.PNG},
-		// As cameras write them: a second picture behind the first.
+		// As cameras write them: a second picture after the first.
 		"two jpegs": {append(picturetest.JPEG(64, 48), picturetest.JPEG(8, 8)...), picture.JPEG, picture.JPEG},
 	} {
 		p := clean(t, c.data)
@@ -54,7 +54,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// What a picture tells besides its pixels is gone, and it stands upright.
+// The metadata of a picture are removed, and it is upright.
 func TestOrientationAndMetadata(t *testing.T) {
 	const w, h = 48, 32
 	plain := picturetest.JPEG(w, h)
@@ -69,7 +69,7 @@ func TestOrientationAndMetadata(t *testing.T) {
 		return max(r1, r2)-min(r1, r2) < 0x1800 && max(g1, g2)-min(g1, g2) < 0x1800
 	}
 	upright := clean(t, plain)
-	for orientation, corner := range map[byte]image.Point{ // where the first pixel of the file is shown
+	for orientation, corner := range map[byte]image.Point{ // position of the first pixel of the file
 		0: {0, 0}, 1: {0, 0}, 2: {w - 1, 0}, 3: {w - 1, h - 1}, 4: {0, h - 1},
 		5: {0, 0}, 6: {h - 1, 0}, 7: {h - 1, w - 1}, 8: {0, w - 1}, 9: {0, 0},
 	} {
@@ -81,7 +81,7 @@ func TestOrientationAndMetadata(t *testing.T) {
 		if !near(at(p, corner.X, corner.Y), at(upright, 0, 0)) {
 			t.Errorf("%d: the first pixel is not at %v: %v", orientation, corner, at(p, corner.X, corner.Y))
 		}
-		// And the second corner of the first row, so that a mirrored picture is no turned one.
+		// The second corner of the first row distinguishes mirrored from turned pictures.
 		last := map[byte]image.Point{0: {w - 1, 0}, 1: {w - 1, 0}, 2: {0, 0}, 3: {0, h - 1}, 4: {w - 1, h - 1},
 			5: {0, w - 1}, 6: {h - 1, w - 1}, 7: {h - 1, 0}, 8: {0, 0}, 9: {w - 1, 0}}[orientation]
 		if !near(at(p, last.X, last.Y), at(upright, w-1, 0)) {
@@ -93,7 +93,7 @@ func TestOrientationAndMetadata(t *testing.T) {
 	}
 }
 
-// Every hostile file is refused and named, also when 32 come at once, within the memory of one picture.
+// Every hostile file is rejected with its field, even if 32 arrive at once, within the memory of one picture.
 func TestHostile(t *testing.T) {
 	files := picturetest.Hostile()
 	if len(files) < 40 {
@@ -120,7 +120,7 @@ func TestHostile(t *testing.T) {
 	t.Logf("%d files, %d KiB at most", len(files), peak>>10)
 }
 
-// checked checks a picture and comes again while others hold the memory: how long they do is the machine's affair.
+// checked checks a picture and retries while other calls hold the memory: the duration depends on the machine.
 func checked(t *testing.T, d *picture.Decoder, field string, content []byte) (picture.Format, error) {
 	for {
 		if f, err := d.Check(t.Context(), field, content); fault.CodeOf(err) != fault.Overloaded {
@@ -149,7 +149,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// measure is by how many bytes the heap grew at most while do ran.
+// measure returns the maximum growth of the heap in bytes while do ran.
 func measure(t *testing.T, do func()) uint64 {
 	t.Helper()
 	heap := func() uint64 {
@@ -178,15 +178,15 @@ func measure(t *testing.T, do func()) uint64 {
 	return peak.Load() - min(before, peak.Load())
 }
 
-// Who waits for memory is told to come again, and nothing is decoded after the caller has gone.
-func TestGivenUp(t *testing.T) {
+// A caller that waits too long for memory is asked to retry, and nothing is decoded after the caller has disconnected.
+func TestWaitForMemoryEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := picture.NewDecoder().Clean(ctx, "f", picturetest.PNG(8, 8))
 	storetest.Wants(t, err, fault.Overloaded)
 }
 
-// Changed pictures, 10 000 of them, are read or refused; nothing else happens.
+// 10 000 mutated pictures are decoded or rejected; nothing else happens.
 func TestMutated(t *testing.T) {
 	const rounds = 2000
 	random := rand.New(rand.NewPCG(1, 2))

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// previewSide is the longest side of a preview, in pixels, and previewQuality how JPEG writes it.
+	// previewSide is the longest side of a preview in pixels, and previewQuality its JPEG quality.
 	previewSide    = 1200
 	previewQuality = 80 // of 100
 )
 
-// Preview decodes a picture, turns it upright and writes it anew as a small JPEG, to be looked at by a person. What is
-// transparent becomes white. Errors are those of Clean.
+// Preview decodes a picture, turns it upright and encodes it again as a small JPEG for display to staff. Transparent
+// parts become white. Errors are those of Clean.
 func (d *Decoder) Preview(ctx context.Context, field string, data []byte) (Picture, error) {
 	p := Picture{Format: JPEG}
 	_, err := d.read(ctx, field, data, func(m image.Image, _ Format) error {
@@ -31,7 +31,7 @@ func (d *Decoder) Preview(ctx context.Context, field string, data []byte) (Pictu
 	return p, nil
 }
 
-// shrunk is a picture with no side longer than side: each pixel is the mean of a square, over white.
+// shrunk returns a picture with no side longer than side: each pixel is the mean of a square, over white.
 func shrunk(m image.Image, side int) image.Image {
 	from := m.Bounds()
 	square := max(1, (max(from.Dx(), from.Dy())+side-1)/side)
@@ -45,12 +45,12 @@ func shrunk(m image.Image, side int) image.Image {
 	return to
 }
 
-// mean is the colour of a part of a picture.
+// mean returns the mean colour of a part of a picture.
 func mean(m image.Image, area image.Rectangle) color.RGBA {
 	var r, g, b, n uint64
 	for y := area.Min.Y; y < area.Max.Y; y++ {
 		for x := area.Min.X; x < area.Max.X; x++ {
-			// RGBA gives 16 bits, multiplied by the opacity: what is missing to it is white.
+			// RGBA returns 16 bits, premultiplied by the opacity: the rest is white.
 			cr, cg, cb, ca := m.At(x, y).RGBA()
 			white := 0xffff - ca
 			r, g, b, n = r+uint64(cr+white), g+uint64(cg+white), b+uint64(cb+white), n+1

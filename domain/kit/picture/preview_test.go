@@ -14,7 +14,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// A preview is small, upright, without metadata and never the bytes that came.
+// A preview is small, upright, without metadata and never the uploaded bytes.
 func TestPreview(t *testing.T) {
 	d := picture.NewDecoder()
 	for name, c := range map[string]struct {
@@ -35,7 +35,7 @@ func TestPreview(t *testing.T) {
 	}
 	glass := image.NewNRGBA(image.Rect(0, 0, 1300, 2)) // transparent: white
 	for x := range 1300 {
-		glass.SetNRGBA(x, 0, color.NRGBA{A: 255}) // and every other line black
+		glass.SetNRGBA(x, 0, color.NRGBA{A: 255}) // and every other row black
 	}
 	var b bytes.Buffer
 	storetest.Must(t, png.Encode(&b, glass))

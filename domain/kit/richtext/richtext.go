@@ -1,10 +1,9 @@
-// Package richtext owns which HTML the service keeps and shows: the texts of
-// contracts and announcements (rule SEC-36).
+// Package richtext cleans the HTML that the service stores and shows: the texts of contracts and announcements (rule
+// SEC-36).
 //
-// The one idea: HTML is cleaned when it is written, and its row says by which
-// policy. A reader cleans again what an older policy let through, so a stricter
-// policy holds at once for every row. The library bluemonday is the rule, and
-// is hidden behind this package.
+// The one idea: HTML is cleaned when it is written, and its row records the policy. When it is read, HTML of an older
+// policy is cleaned again, so a stricter policy applies at once to every row. The library bluemonday implements the
+// rules and is hidden behind this package.
 //
 // Start reading at Policy.Shown.
 package richtext
@@ -15,13 +14,13 @@ import (
 	"github.com/microcosm-cc/bluemonday"
 )
 
-// version is raised with every change of what a policy allows.
+// version is incremented with every change of the policy.
 const version = "1"
 
 // Policy cleans HTML. It is safe for concurrent use.
 type Policy struct {
-	// ID names the policy; a row keeps it beside its HTML. Another version and
-	// another base of the images are another policy.
+	// ID identifies the policy; a row stores it beside its HTML. Another version or another base of the images is
+	// another policy.
 	ID    string
 	rules *bluemonday.Policy
 }
@@ -35,12 +34,10 @@ var (
 	path = `(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$`
 )
 
-// New returns the policy by which images come only from below imageBase, an
-// absolute URL or an absolute path without a slash at its end; from nowhere
-// where it is empty. It allows what formats a text, tables, and links of http,
-// https and mailto, which search engines do not follow. It allows neither
-// style, class, id, name, forms nor frames: a text cannot look like the page
-// around it and takes no name that a script of that page uses.
+// New returns the policy that allows only images below imageBase, an absolute URL or an absolute path without a
+// trailing slash; if it is empty, no images. It allows text formatting, tables, and links of http, https and mailto,
+// which search engines do not follow. It allows neither style, class, id, name, forms nor frames. So a text cannot
+// imitate the page around it or define a name that a script of that page uses.
 func New(imageBase string) *Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowAttrs("dir").Matching(direction).Globally()
@@ -79,12 +76,11 @@ func New(imageBase string) *Policy {
 	return &Policy{ID: version + " " + imageBase, rules: p}
 }
 
-// Clean is what the policy allows of some HTML; the text of the rest stays,
-// apart from that of scripts and styles.
+// Clean removes from HTML what the policy does not allow. The text of removed elements stays, except that of scripts
+// and styles.
 func (p *Policy) Clean(html string) string { return p.rules.Sanitize(html) }
 
-// Shown is kept HTML as it may be shown: cleaned again where by names another
-// policy.
+// Shown returns stored HTML for display: cleaned again if by names another policy.
 func (p *Policy) Shown(html, by string) string {
 	if by == p.ID {
 		return html

@@ -16,8 +16,7 @@ import (
 
 const base = "https://cdn.example.com/files"
 
-// What formats a text stays, and an image stays where it comes from below the
-// base.
+// Text formatting is kept, and an image is kept if it comes from below the base.
 func TestClean(t *testing.T) {
 	p := richtext.New(base)
 	for _, c := range []struct{ in, want string }{
@@ -56,8 +55,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// A forbidden element is removed also with an attribute that every element may have. Without an attribute the policy
-// removes some elements even where they are allowed.
+// A forbidden element is removed even if it has an attribute that every element may have. Without an attribute the
+// policy removes some elements even if they are allowed.
 func TestForbiddenElements(t *testing.T) {
 	p := richtext.New(base)
 	for _, name := range strings.Fields(forbidden) {
@@ -67,7 +66,7 @@ func TestForbiddenElements(t *testing.T) {
 	}
 }
 
-// A row is cleaned again when another policy let its HTML through.
+// A row is cleaned again if its HTML was cleaned by another policy.
 func TestShown(t *testing.T) {
 	old, now := richtext.New("https://old.example.com"), richtext.New(base)
 	image := `<img src="https://old.example.com/a.png">`
@@ -81,8 +80,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// Nothing of the corpus that could run, style, frame or track is left (SEC-36): not when a browser reads the clean
-// HTML, and not when it reads what the browser would write of it, which is how mutations work. Cleaning again changes
+// No part of the corpus that could run, style, frame or track remains (SEC-36). That holds when a browser parses the
+// clean HTML, and when it parses its own serialisation, which is how mutation attacks work. Cleaning again changes
 // nothing.
 func TestVectors(t *testing.T) {
 	p := richtext.New(base)
@@ -93,7 +92,7 @@ func TestVectors(t *testing.T) {
 	for scan := bufio.NewScanner(file); scan.Scan(); lines++ {
 		var vector string
 		storetest.Must(t, json.Unmarshal(scan.Bytes(), &vector))
-		// Also inside of what changes how a browser reads.
+		// Also inside elements that change how a browser parses.
 		for _, around := range []string{"%", "<table>%", "<p title=\"%\">x</p>", "<details open>%</details>", "<!--%-->",
 			"<svg>%</svg>", "<math><mtext>%", "<noscript>%</noscript>", "<select>%</select>"} {
 			clean := p.Clean(strings.Replace(around, "%", vector, 1))
@@ -111,7 +110,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// read parses clean HTML as a browser does inside of a page, checks what stands in it, and writes it again.
+// read parses clean HTML as a browser does inside a page, checks its content, and serialises it.
 func read(t *testing.T, vector, clean string) string {
 	t.Helper()
 	nodes, err := html.ParseFragment(strings.NewReader(clean), &html.Node{Type: html.ElementNode, Data: "div",

@@ -1,10 +1,9 @@
-// Package setup owns the findings about an installation: controls and features that are off, and checks that failed
-// (D-INT-09).
+// Package setup reports findings about an installation: disabled controls and features, and failed checks (D-INT-09).
 //
-// The one idea: a finding is text for an operator, with the setting or parameter that it is about. The command, the
-// endpoint and the log show the same findings, so they are made in one place (cmd/app) and only carried here.
+// The one idea: a finding is text for an operator, with the setting or parameter concerned. The command, the endpoint
+// and the log show the same findings, so they are made in one place (cmd/app); this package only holds them.
 //
-// Start reading at Finding; Checks bounds the live checks.
+// Start reading at Finding; Checks limits the live checks.
 package setup
 
 import (
@@ -15,10 +14,10 @@ import (
 	"time"
 )
 
-// Severity says what a finding means.
+// Severity is the severity of a finding.
 type Severity string
 
-// The severities, the most severe first.
+// The severities, most severe first.
 const (
 	Control Severity = "control" // a protection is off
 	Fault   Severity = "fault"   // a live check failed
@@ -26,19 +25,19 @@ const (
 	OK      Severity = "ok"      // a live check passed
 )
 
-// Severities lists all severities, the most severe first.
+// Severities lists all severities, most severe first.
 func Severities() []Severity { return []Severity{Control, Fault, Feature, OK} }
 
-// words stand for a severity in a line.
+// words are the names of the severities in a line of text.
 var words = map[Severity]string{Control: "control off", Fault: "fault", Feature: "feature off", OK: "ok"}
 
-// Finding is one thing that an operator must know. No field holds a secret.
+// Finding is a fact that an operator must know. No field holds a secret.
 type Finding struct {
 	Key      string   // the setting, the parameter, or the name of the check
 	Severity Severity // Control, Fault, Feature or OK
-	State    string   // the present state, in a few words
+	State    string   // the current state, in a few words
 	Effect   string   // the effect of the state; "" for OK
-	Mend     string   // the change that ends it; "" for OK
+	Mend     string   // the remedy; "" for OK
 }
 
 // String is the line "KEY: state, effect, mend".
@@ -51,10 +50,10 @@ func (f Finding) String() string {
 	return f.Key + ": " + strings.Join(parts, ", ")
 }
 
-// Report is what is known of an installation.
+// Report is the list of findings of an installation.
 type Report struct {
 	Production bool // false in development mode
-	// CheckedAt is the time of the live checks; zero: none ran.
+	// CheckedAt is the time of the live checks; zero if none ran.
 	CheckedAt time.Time
 	Findings  []Finding // sorted by severity, then in the order of the settings
 }
@@ -67,7 +66,7 @@ func NewReport(production bool, checkedAt time.Time, findings []Finding) Report 
 	return Report{production, checkedAt, findings}
 }
 
-// Count is the number of findings of a severity.
+// Count returns the number of findings of a severity.
 func (r Report) Count(s Severity) (n int) {
 	for _, f := range r.Findings {
 		if f.Severity == s {
@@ -77,13 +76,13 @@ func (r Report) Count(s Severity) (n int) {
 	return n
 }
 
-// Checks runs the live checks at most once at a time. Callers that come while a run is under way wait for its
-// findings. It is safe for concurrent use.
+// Checks runs the live checks at most once at a time. Concurrent callers wait for the findings of the same run. It is
+// safe for concurrent use.
 type Checks struct {
 	do func(ctx context.Context) Report
 
 	mu    sync.Mutex
-	under *run // nil: no run is under way
+	under *run // nil: not running
 }
 
 type run struct {
@@ -91,12 +90,12 @@ type run struct {
 	report Report
 }
 
-// NewChecks returns Checks of a function that bounds itself in time.
+// NewChecks returns Checks for a function that limits its own time.
 func NewChecks(do func(ctx context.Context) Report) *Checks {
 	return &Checks{do: do}
 }
 
-// Run returns the findings of a run that ends after the call. A caller that gives up does not end the run.
+// Run returns the findings of a run that ends after the call. A caller that stops waiting does not end the run.
 func (c *Checks) Run(ctx context.Context) (Report, error) {
 	c.mu.Lock()
 	r := c.under

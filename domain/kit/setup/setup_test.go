@@ -27,7 +27,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Findings are sorted by severity; within one, their order stays.
+// Findings are sorted by severity; within one, their order is kept.
 func TestOrder(t *testing.T) {
 	r := NewReport(true, time.Time{}, []Finding{{Key: "a", Severity: OK}, {Key: "b", Severity: Feature},
 		{Key: "c", Severity: Control}, {Key: "d", Severity: Fault}, {Key: "e", Severity: Control}})
@@ -40,7 +40,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Callers share a run: there is one at a time, and a caller that gives up ends none.
+// Callers share a run: only one runs at a time, and a caller that stops waiting does not end it.
 func TestOneRunAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs, now atomic.Int32

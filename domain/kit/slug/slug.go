@@ -1,5 +1,5 @@
-// Package slug makes the part of an address by which a record is found of the
-// record's title (D-ANN-01). It does no I/O: the caller knows which are taken.
+// Package slug derives the address of a record from its title (D-ANN-01). It does no I/O: the caller supplies the taken
+// slugs.
 package slug
 
 import (
@@ -9,15 +9,15 @@ import (
 	"unicode"
 )
 
-// maxChars bounds a slug.
+// maxChars is the maximum length of a slug.
 const maxChars = 80
 
-// folded are the letters of Turkish that are not among a to z.
+// folded maps the Turkish letters outside a to z.
 var folded = strings.NewReplacer("ç", "c", "Ç", "c", "ğ", "g", "Ğ", "g", "ı", "i", "İ", "i", "ö", "o", "Ö", "o",
 	"ş", "s", "Ş", "s", "ü", "u", "Ü", "u", "â", "a", "Â", "a", "î", "i", "Î", "i", "û", "u", "Û", "u")
 
-// Of makes the slug of a title, "" where it has neither letter nor digit: letters and digits of any script in
-// lower case, without accents that stand alone, and dashes between the words.
+// Of makes the slug of a title; "" if the title has neither letter nor digit. A slug has letters and digits of any
+// script in lower case, without combining accents, and dashes between the words.
 func Of(title string) string {
 	var b strings.Builder
 	chars, dash := 0, false
@@ -37,8 +37,7 @@ func Of(title string) string {
 	return b.String()
 }
 
-// Free is base where it is not taken, else base with the first number from 2 behind
-// it that is not.
+// Free returns base if it is not taken, else base followed by the first free number from 2.
 func Free(base string, taken []string) string {
 	slug := base
 	for n := 2; slices.Contains(taken, slug); n++ {

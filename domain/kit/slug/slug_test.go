@@ -7,7 +7,7 @@ import (
 	"castellan/domain/kit/slug"
 )
 
-// D-ANN-01: Turkish letters are folded; a slug that is taken gets a number.
+// D-ANN-01: Turkish letters are folded; a taken slug gets a number.
 func TestSlugs(t *testing.T) {
 	for title, want := range map[string]string{
 		"Yeni Şube": "yeni-sube", "ÇĞİÖŞÜ çğıöşü Iı": "cgiosu-cgiosu-ii", "S\u0327ube": "sube", "  --A.b__c!  ": "a-b-c",

@@ -1,8 +1,7 @@
-// Package storetest is the frame in which every store's contract is tested: a
-// suite stands beside its contract as a table of named cases, and persistence
-// runs it on both databases.
+// Package storetest runs the contract tests of stores: a suite is a table of named cases beside its contract, and
+// persistence runs it on both databases.
 //
-// Start reading at Run; Race has callers meet at one moment.
+// Start reading at Run; Race runs concurrent callers.
 package storetest
 
 import (
@@ -18,15 +17,14 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Open returns an empty store S, alone or in a struct with the stores beside it,
-// and the committer whose transactions it joins. Both end with the test.
+// Open returns an empty store S, alone or in a struct with related stores, and the committer whose transactions it
+// joins. Both are closed at the end of the test.
 type Open[S any] func(t *testing.T) (S, commit.Committer)
 
-// Cases are the promises of a contract by name. A case gets what Open returns, for
-// itself alone.
+// Cases are the tests of a contract by name. Each case gets its own stores from Open.
 type Cases[S any] map[string]func(t *testing.T, s S, c commit.Committer)
 
-// Run runs the cases of a suite, each as a test of its own.
+// Run runs each case of a suite as a subtest.
 func Run[S any](t *testing.T, open Open[S], cases Cases[S]) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +34,7 @@ func Run[S any](t *testing.T, open Open[S], cases Cases[S]) {
 	}
 }
 
-// Must ends the test on an error.
+// Must fails the test on an error.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -44,7 +42,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Wants checks the code of a refusal.
+// Wants checks the error code.
 func Wants(t testing.TB, err error, code fault.Code) {
 	t.Helper()
 	if fault.CodeOf(err) != code {
@@ -52,7 +50,7 @@ func Wants(t testing.TB, err error, code fault.Code) {
 	}
 }
 
-// WantsFields checks which fields a refusal names, separated by spaces; "" for no field.
+// WantsFields checks the fields named by a refusal, separated by spaces; "" for none.
 func WantsFields(t testing.TB, err error, fields string) {
 	t.Helper()
 	var got []string
@@ -67,7 +65,7 @@ func WantsFields(t testing.TB, err error, fields string) {
 	}
 }
 
-// Same compares values, also nil and empty ones.
+// Same compares values and distinguishes nil from empty ones.
 func Same(t testing.TB, got, want any) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {

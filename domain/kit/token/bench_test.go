@@ -34,7 +34,7 @@ func BenchmarkSign(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		c.ID = strconv.Itoa(n) // as in service, every token enters the memory
+		c.ID = strconv.Itoa(n) // every token enters the cache, as in production
 		if _, err := i.Sign(c); err != nil {
 			b.Fatal(err)
 		}
@@ -59,8 +59,8 @@ func BenchmarkVerifyMiss(b *testing.B) {
 	}
 }
 
-// BenchmarkVerifyLibrary verifies the same token with the library that the tests read tokens with. It is the measure
-// for docs/decisions/0007-tokens-without-a-library.md.
+// BenchmarkVerifyLibrary verifies the same token with the library that the tests use. It is the reference for
+// docs/decisions/0007-tokens-without-a-library.md.
 func BenchmarkVerifyLibrary(b *testing.B) {
 	ring := keyringtest.Ring(b, nil)
 	raw, err := token.NewIssuer(ring, "https://accounts.example.com", "default", time.Now, 0).Sign(session(time.Now()))

@@ -9,7 +9,7 @@ import (
 	"castellan/domain/kit/token"
 )
 
-// FuzzVerify: of all texts only the one that was signed is a token, and only of its class (SEC-19, SEC-20).
+// FuzzVerify: of all texts only the signed one is a token, and only of its class (SEC-19, SEC-20).
 func FuzzVerify(f *testing.F) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }

@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/keyring"
 )
 
-// MaxLen is the length of the longest token, in bytes, that is looked at.
+// MaxLen is the length of the longest accepted token, in bytes.
 const MaxLen = 4 << 10
 
 // The header of a token is headA, the id of its key, headB, its class, headC.
@@ -23,13 +23,11 @@ const (
 	headC = `+jwt"}`
 )
 
-// encoding refuses trailing bits; segment refuses the line breaks that it
-// would skip.
+// encoding rejects trailing bits; segment rejects the line breaks that encoding would skip.
 var encoding = base64.RawURLEncoding.Strict()
 
-// Issuer signs and verifies the tokens of one issuer and tenant. It remembers
-// tokens that were good, so that the signature of one that comes with every
-// request is checked once. It is safe for concurrent use.
+// Issuer signs and verifies the tokens of one issuer and tenant. It caches valid tokens, so that the signature of a
+// token that comes with every request is checked once. It is safe for concurrent use.
 type Issuer struct {
 	ring           *keyring.Ring
 	issuer, tenant string
@@ -37,16 +35,14 @@ type Issuer struct {
 	memory         *memory
 }
 
-// NewIssuer returns an issuer that remembers at most capacity tokens, about 400
-// bytes each; 0 remembers none.
+// NewIssuer returns an issuer that caches at most capacity tokens, about 400 bytes each; 0 disables the cache.
 func NewIssuer(ring *keyring.Ring, issuer, tenant string, now func() time.Time, capacity int) *Issuer {
 	return &Issuer{ring, issuer, tenant, now, newMemory(capacity)}
 }
 
-// Sign makes a token of c.Class with the key in use and remembers it. The
-// tenant is the issuer's; fields that the class does not carry are left out;
-// instants are cut to the second, so a token may end up to a second early. The
-// error is a fault of the caller: claims that are missing, or too many.
+// Sign makes a token of c.Class with the key in use and caches it. The tenant is the issuer's; fields that the class
+// does not have are omitted. Times are truncated to seconds, so a token may end up to a second early. The error is a
+// programming error: missing claims, or too many.
 func (i *Issuer) Sign(c Claims) (string, error) {
 	if err := c.complete(); err != nil {
 		return "", err
@@ -66,7 +62,7 @@ func (i *Issuer) Sign(c Claims) (string, error) {
 	b = append(b, '.')
 	b = encoding.AppendEncode(b, sig)
 	if len(b) > MaxLen {
-		return "", fmt.Errorf("sign token: %d bytes are too many", len(b))
+		return "", fmt.Errorf("sign token: too long, %d bytes", len(b))
 	}
 	e := newEntry(kid, c)
 	e.sum = sha256.Sum256(b)
@@ -74,11 +70,10 @@ func (i *Issuer) Sign(c Claims) (string, error) {
 	return string(b), nil
 }
 
-// Verify returns the claims of a token that was signed here, is of the class,
-// and has not ended. UNAUTHENTICATED when it is absent, of another class,
-// issuer or tenant, not exactly as it was signed, or signed with a key that has
-// ended; TOKEN_EXPIRED when all is well but its time. It never blocks, but for
-// the read that an unknown key may cause once a second (keyring.Ring.Verifier).
+// Verify returns the claims of a token of the class that was signed here and has not ended. TOKEN_EXPIRED if only its
+// time is over. UNAUTHENTICATED if the token is absent, of another class, issuer or tenant, not exactly as it was
+// signed, or signed with a key that has ended. Verify never blocks, except for the read that an unknown key may cause
+// once a second (keyring.Ring.Verifier).
 func (i *Issuer) Verify(class Class, raw string) (Claims, error) {
 	switch {
 	case raw == "":
@@ -118,13 +113,13 @@ func refused(class Class) error {
 	return fault.New(fault.Unauthenticated, "the %s token is not valid", class)
 }
 
-// parse checks everything about a token but its time.
+// parse checks everything about a token except its time.
 func (i *Issuer) parse(class Class, raw string) (kid string, c Claims, ok bool) {
 	head, rest, _ := strings.Cut(raw, ".")
 	body, tail, _ := strings.Cut(rest, ".")
 	header, ok1 := segment(head)
 	payload, ok2 := segment(body)
-	sig, ok3 := segment(tail) // a further dot is no base64
+	sig, ok3 := segment(tail) // a further dot is not base64
 	if !ok1 || !ok2 || !ok3 || len(sig) != ed25519.SignatureSize {
 		return "", c, false
 	}
@@ -134,7 +129,7 @@ func (i *Issuer) parse(class Class, raw string) (kid string, c Claims, ok bool) 
 		return "", c, false
 	}
 	kid = string(name)
-	key, ok := i.ring.Verifier(kid) // knows ids of its own form only: a quote or a path in it is none
+	key, ok := i.ring.Verifier(kid) // accepts ids of its own form only: no quotes or paths
 	if !ok || !ed25519.Verify(key, []byte(raw[:len(head)+1+len(body)]), sig) {
 		return "", c, false
 	}
@@ -145,14 +140,13 @@ func (i *Issuer) parse(class Class, raw string) (kid string, c Claims, ok bool) 
 	return kid, c, true
 }
 
-// segment decodes a part of a token that is encoded in the one right way.
+// segment decodes a part of a token that has the canonical encoding.
 func segment(s string) ([]byte, bool) {
 	b, err := encoding.DecodeString(s)
 	return b, err == nil && len(b) == encoding.DecodedLen(len(s))
 }
 
-// digest is the SHA-256 of a whole token. The copy stays on the stack for the
-// tokens that are made here.
+// digest returns the SHA-256 of a whole token. For tokens of this service the copy stays on the stack.
 func digest(raw string) [sha256.Size]byte {
 	var b [1 << 10]byte
 	if len(raw) <= len(b) {

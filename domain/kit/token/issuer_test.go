@@ -23,7 +23,7 @@ const issuerURL = "https://accounts.example.com"
 
 var classes = []token.Class{token.XAuth, token.PAuth, token.OTAuth}
 
-// bench is an issuer with a memory, one without, and the clock of both.
+// bench is an issuer with a cache, one without, and the clock of both.
 type bench struct {
 	now        time.Time
 	keeper     *keyring.Keeper
@@ -70,7 +70,7 @@ func (b *bench) refused(t *testing.T, what string, class token.Class, raw string
 	}
 }
 
-// forge signs a header and a payload with the real key, whatever they say.
+// forge signs any header and payload with the real key.
 func (b *bench) forge(header, payload string) string {
 	_, key := b.ring.Signer(b.now)
 	text := enc(header) + "." + enc(payload)
@@ -90,8 +90,7 @@ func parts(t *testing.T, raw string) (header, payload string) {
 	return string(h), string(c)
 }
 
-// What another library reads from a token: exactly the claims that are
-// promised, under the published key.
+// Another library reads exactly the documented claims from a token, under the published key.
 func TestWire(t *testing.T) {
 	b := newBench(t)
 	kid, _ := b.ring.Signer(b.now)
@@ -158,7 +157,7 @@ func TestVerifyReadsWhatWasSigned(t *testing.T) {
 			t.Errorf("%s\n got %+v\nwant %+v", class, cold, want)
 		}
 	}
-	// Without roles there is a list, and odd strings survive.
+	// Without roles the list is empty, not absent, and unusual strings survive.
 	c := b.claims(token.XAuth)
 	c.Roles, c.AMR, c.Subject = nil, []string{`a"b\c<&>`}, "ışık \u2028 ö"
 	raw := b.sign(t, b.warm, c)
@@ -171,8 +170,7 @@ func TestVerifyReadsWhatWasSigned(t *testing.T) {
 	}
 }
 
-// A caller that changes the slices it signed with, or was told, changes no
-// remembered token.
+// A caller that modifies the slices it passed or received modifies no cached token.
 func TestSignCopiesSlices(t *testing.T) {
 	b := newBench(t)
 	c := b.claims(token.XAuth)
@@ -204,7 +202,7 @@ func TestClassMatrix(t *testing.T) {
 			}
 		}
 	}
-	// The type and the audience are both checked.
+	// Both the type and the audience are checked.
 	header, payload := parts(t, b.sign(t, b.cold, b.claims(token.OTAuth)))
 	b.refused(t, "type of another class", token.PAuth, b.forge(strings.Replace(header, "ot-auth", "p-auth", 1), payload))
 	b.refused(t, "audience of another class", token.OTAuth, b.forge(header,
@@ -250,7 +248,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// Nothing but the one header is accepted, even under a good signature.
+// Only one header is accepted, even with a valid signature.
 func TestHeaders(t *testing.T) {
 	b := newBench(t)
 	kid, _ := b.ring.Signer(b.now)
@@ -296,8 +294,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Nothing but the one spelling of the claims is accepted, even under a good
-// signature.
+// Only one spelling of the claims is accepted, even with a valid signature.
 func TestClaimSpellings(t *testing.T) {
 	b := newBench(t)
 	header, payload := parts(t, b.sign(t, b.cold, b.claims(token.XAuth)))
@@ -338,7 +335,7 @@ func TestClaimSpellings(t *testing.T) {
 		}
 		b.refused(t, what, token.XAuth, b.forge(header, bad))
 	}
-	// The claims of another class, under the right type and audience.
+	// The claims of another class, with the right type and audience.
 	header, payload = parts(t, b.sign(t, b.cold, b.claims(token.OTAuth)))
 	b.refused(t, "ot-auth with a subject", token.OTAuth, b.forge(header, strings.Replace(payload, `}`, `,"sub":"u"}`, 1)))
 	header, _ = parts(t, b.sign(t, b.cold, b.claims(token.PAuth)))

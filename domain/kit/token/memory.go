@@ -9,27 +9,25 @@ import (
 	"castellan/domain/kit/pack"
 )
 
-// memory holds tokens whose signature was good, by the SHA-256 of the whole
-// token. It is bounded, and failures never enter it, so no caller without a
-// token of ours can fill it.
+// memory caches tokens with a valid signature, by the SHA-256 of the whole token. It is bounded, and failures never
+// enter it, so no caller without a valid token can fill it.
 //
-// For each newcomer two entries at random go if they have ended: without a
-// sweep, no more than about half of what is held is dead. When there is no room
-// the one of two that ends sooner goes, so that a flood of short-lived p-auth
-// tokens, which strangers can cause, displaces its own kind, not sessions.
+// For each new entry two random entries are removed if they have expired: without a sweep, at most about half of the
+// entries are expired. If the cache is full, the one of two entries that expires sooner is removed. So a flood of
+// short-lived p-auth tokens, which unauthenticated callers can cause, displaces such tokens, not sessions.
 type memory struct {
 	shards []shard
-	room   int // of each shard
+	room   int // per shard
 }
 
 type shard struct {
 	mu     sync.Mutex
 	bySum  map[[sha256.Size]byte]*entry
-	places []*entry // the same entries, for a random choice
+	places []*entry // the same entries, for random selection
 }
 
-// entry is immutable but for its place, which its shard guards. Many are held,
-// so that their claims are kept in few bytes and in one piece.
+// entry is immutable except for its place, which its shard guards. Many entries exist, so the claims are stored
+// compactly in one piece.
 type entry struct {
 	sum     [sha256.Size]byte
 	kid     string
@@ -39,8 +37,7 @@ type entry struct {
 	place   int
 }
 
-// newEntry remembers normal claims under the key that signed them; sum is set by
-// the caller.
+// newEntry stores normal claims under the key that signed them; the caller sets sum.
 func newEntry(kid string, c Claims) *entry {
 	b := make([]byte, 0, 256)
 	b = pack.Int(pack.String(b, c.ID), c.IssuedAt.Unix())
@@ -54,7 +51,7 @@ func newEntry(kid string, c Claims) *entry {
 	return &entry{kid: kid, class: c.Class, expires: c.ExpiresAt.Unix(), claims: string(b)}
 }
 
-// read is newEntry's claims again.
+// read returns the claims given to newEntry.
 func (e *entry) read(tenant string) Claims {
 	in := pack.Read(e.claims)
 	c := Claims{Class: e.class, Tenant: tenant, ID: in.String(), IssuedAt: second(in.Int()), ExpiresAt: second(e.expires)}
@@ -84,7 +81,7 @@ func newMemory(capacity int) *memory {
 	return m
 }
 
-// shard returns the shard of a sum; nil when nothing is remembered.
+// shard returns the shard of a sum; nil if the cache is disabled.
 func (m *memory) shard(sum *[sha256.Size]byte) *shard {
 	if len(m.shards) == 0 {
 		return nil
@@ -141,12 +138,12 @@ func (m *memory) drop(sum [sha256.Size]byte) {
 	}
 }
 
-// any is an entry at random; nil when there is none.
+// any returns a random entry; nil if there is none.
 func (s *shard) any() *entry {
 	if len(s.places) == 0 {
 		return nil
 	}
-	// #nosec G404: which entry makes room is no secret.
+	// #nosec G404: the choice of the removed entry is not secret.
 	return s.places[rand.IntN(len(s.places))]
 }
 

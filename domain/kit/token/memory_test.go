@@ -19,7 +19,7 @@ func (m *memory) size() (n int) {
 	return n
 }
 
-// check fails when the two views of a shard differ.
+// check fails if the two views of a shard differ.
 func (m *memory) check(t *testing.T) {
 	t.Helper()
 	for i := range m.shards {
@@ -64,10 +64,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestMemoryLetsEndedTokensGo(t *testing.T) {
+func TestMemoryRemovesExpiredTokens(t *testing.T) {
 	m := newMemory(64 * 64)
 	now := noon
-	// Ten times the capacity over time, but only a tenth of it alive at once.
+	// Ten times the capacity over time, but only a tenth of it live at once.
 	for n := range 10 * 64 * 64 {
 		now = now.Add(time.Second)
 		m.put(numbered(n, now.Add(410*time.Second)), now)
@@ -78,7 +78,7 @@ func TestMemoryLetsEndedTokensGo(t *testing.T) {
 	}
 }
 
-// Strangers can cause p-auth tokens; sessions stay remembered.
+// Unauthenticated callers can cause p-auth tokens; sessions stay cached.
 func TestMemoryKeepsLongTokensInAFlood(t *testing.T) {
 	m := newMemory(64 * 32)
 	const sessions = 64 * 16
@@ -94,7 +94,7 @@ func TestMemoryKeepsLongTokensInAFlood(t *testing.T) {
 		return n
 	}
 	before := kept()
-	for n := range 64 * 32 * 3 { // at random one session in twenty would stay
+	for n := range 64 * 32 * 3 { // with random removal one session in twenty would stay
 		m.put(numbered(1_000_000+n, noon.Add(5*time.Minute)), noon)
 	}
 	m.check(t)
@@ -103,7 +103,7 @@ func TestMemoryKeepsLongTokensInAFlood(t *testing.T) {
 	}
 }
 
-func TestMemoryKeepsNoFailuresAndNothingEnded(t *testing.T) {
+func TestMemoryStoresNeitherFailuresNorExpiredTokens(t *testing.T) {
 	now := noon
 	ring := keyringtest.Ring(t, func() time.Time { return now })
 	signer := NewIssuer(ring, "iss", "tid", func() time.Time { return now }, 0)

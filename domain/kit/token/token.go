@@ -1,18 +1,15 @@
-// Package token owns the signed tokens of the service: what each class claims,
-// how it is spelled, and when it is accepted (decisions D-AUTH-01, 04, 05, 10).
-// Whether a session or a one-time token was revoked is not known here.
+// Package token makes and verifies the signed tokens of the service: the claims of each class, their spelling, and when
+// they are accepted (decisions D-AUTH-01, 04, 05, 10). It does not check whether a session or a one-time token was
+// revoked.
 //
-// The one idea: a token has exactly one spelling. It is a JWT of RFC 7519,
-// signed with Ed25519, that any library can read; but since all tokens are made
-// here, Verify compares instead of interpreting. The header is never parsed: it
-// must be the text that this package writes. Claims are parsed only after the
-// signature is good, and must be the text that these claims are written as. So
-// there is no algorithm to confuse, no crit or jku to honour, no duplicate
-// claim, no number in another form, no second base64 of the same bytes.
+// The one idea: a token has exactly one spelling. It is a JWT of RFC 7519, signed with Ed25519, that any library can
+// read. But since all tokens are made here, Verify compares instead of interpreting. The header is never parsed: it
+// must equal the text that this package writes. Claims are parsed only after the signature is verified, and must equal
+// the text that this package writes for them. So attacks by algorithm confusion, crit or jku headers, duplicate claims,
+// other number formats or other base64 encodings are impossible.
 //
-// The price: a program refuses a claim that it does not know. A new claim needs
-// two releases, like a column: one that reads it when it is there (omitempty),
-// and one that writes it.
+// The price: a program rejects an unknown claim. A new claim needs two releases, like a column: one that reads it if
+// present (omitempty), and one that writes it.
 //
 // Start reading at Issuer.
 package token
@@ -24,8 +21,7 @@ import (
 	"time"
 )
 
-// Class is a kind of token and, at once, the header that carries it, its
-// audience and the beginning of its JOSE type.
+// Class is a kind of token. It is also the name of its header, its audience and the beginning of its JOSE type.
 type Class string
 
 // The classes.
@@ -35,16 +31,16 @@ const (
 	OTAuth Class = "ot-auth" // one change, once
 )
 
-// Claims is what a token says.
+// Claims are the claims of a token.
 type Claims struct {
 	Class    Class
 	ID       string // jti
 	Tenant   string
-	IssuedAt time.Time // instants are whole seconds
+	IssuedAt time.Time // times are whole seconds
 	// ExpiresAt is the first instant at which the token is no longer valid.
 	ExpiresAt time.Time
 
-	// Of XAuth only.
+	// XAuth only.
 	Subject   string // user id
 	SessionID string
 	SV        int64 // session version of the user
@@ -52,12 +48,12 @@ type Claims struct {
 	AMR       []string
 	AuthTime  time.Time
 
-	// Of PAuth only.
+	// PAuth only.
 	ChallengeID string
 }
 
-// The claims on the wire, in their order. A token is readable by everybody who holds
-// it, and p-auth is handed to strangers: it must not tell more than this.
+// The claims on the wire, in order. Every holder can read a token, and p-auth is issued to unauthenticated callers: it
+// must contain nothing else.
 type (
 	wire struct {
 		Issuer    string `json:"iss"`
@@ -82,10 +78,10 @@ type (
 	}
 )
 
-var errSpelling = errors.New("token: not the spelling of these claims")
+var errSpelling = errors.New("token: not the canonical form of these claims")
 
-// normal is c as a token of its class carries it: whole seconds, and nothing
-// that the class does not have.
+// normal returns c as a token of its class carries it: in whole seconds, and without fields that the class does not
+// have.
 func (c Claims) normal(tenant string) Claims {
 	n := Claims{Class: c.Class, ID: c.ID, Tenant: tenant, IssuedAt: second(c.IssuedAt.Unix()),
 		ExpiresAt: second(c.ExpiresAt.Unix())}
@@ -112,7 +108,7 @@ func encode(issuer string, c Claims) ([]byte, error) {
 	}
 }
 
-// decode reads what encode wrote for a class, and nothing else.
+// decode reads the output of encode for a class, and nothing else.
 func decode(class Class, payload []byte) (issuer string, c Claims, err error) {
 	var w wire
 	switch class {
@@ -134,7 +130,7 @@ func decode(class Class, payload []byte) (issuer string, c Claims, err error) {
 	return w.Issuer, c, err
 }
 
-// exact parses payload into w and refuses it unless w is written the same.
+// exact parses payload into w and rejects it unless w encodes to the same text.
 func exact(payload []byte, w any) error {
 	if err := json.Unmarshal(payload, w); err != nil {
 		return err
@@ -158,7 +154,7 @@ func second(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
 
 func (c Claims) ended(now time.Time) bool { return !now.Before(c.ExpiresAt) }
 
-// complete checks that a token would carry what its class promises.
+// complete checks that a token would carry all claims of its class.
 func (c Claims) complete() error {
 	switch {
 	case c.Class != XAuth && c.Class != PAuth && c.Class != OTAuth:

@@ -16,7 +16,7 @@ import (
 	"castellan/domain/kit/token"
 )
 
-// Of a good token no part may be changed, and its text has no second form.
+// No part of a valid token may be changed, and its text has no second form.
 func TestEveryCharacterCounts(t *testing.T) {
 	b := newBench(t)
 	c := b.claims(token.PAuth)
@@ -64,7 +64,7 @@ func TestEveryCharacterCounts(t *testing.T) {
 	} {
 		b.refused(t, what, token.PAuth, bad)
 	}
-	// The last character carries bits that decode to nothing.
+	// The last character has bits that are not part of the data.
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	at := strings.IndexByte(alphabet, raw[len(raw)-1])
 	for low := 1; low < 16; low++ {
@@ -117,12 +117,12 @@ func TestExpiry(t *testing.T) {
 				t.Errorf("%v after the end: %v, %v", late, c, err)
 			}
 		}
-		b.now = end.Add(-time.Second) // a clock that was set back
+		b.now = end.Add(-time.Second) // the clock was set back
 		if _, err := i.Verify(token.XAuth, raw); err != nil {
 			t.Errorf("again before the end: %v", err)
 		}
 	}
-	// A token that is wrong otherwise is not told to be expired.
+	// A token with another fault is not reported as expired.
 	b.now = end
 	b.refused(t, "expired and of another class", token.PAuth, raw)
 	b.refused(t, "expired and changed", token.XAuth, raw[:len(raw)-4]+"AAAA")

@@ -1,6 +1,5 @@
-// Package turn lets callers that would only fence each other out decide one
-// after another within a process. It spares work and promises nothing: other
-// nodes do not wait, and the fence of the row is what holds.
+// Package turn serialises callers within a process that would otherwise fail at the same fence. It saves work and
+// guarantees nothing: other nodes do not wait, and only the fence of the row is binding.
 package turn
 
 import (
@@ -8,20 +7,18 @@ import (
 	"sync"
 )
 
-// Turns are the turns of all keys. The zero value is ready; it is safe for
-// concurrent use.
+// Turns holds the turns of all keys. The zero value is ready; it is safe for concurrent use.
 type Turns struct {
 	mu   sync.Mutex
 	keys map[string]*turn
 }
 
 type turn struct {
-	callers int // who has it or waits for it; under Turns.mu
+	callers int // callers that hold or wait for the turn; under Turns.mu
 	token   chan struct{}
 }
 
-// Take waits for the turn of a key; leave gives it to the next caller. The error
-// is that of ctx.
+// Take waits for the turn of a key; leave passes it to the next caller. The error is that of ctx.
 func (t *Turns) Take(ctx context.Context, key string) (leave func(), err error) {
 	t.mu.Lock()
 	u := t.keys[key]

@@ -1,5 +1,5 @@
-// Package webhook signs what is posted to other systems, as Standard Webhooks
-// describes it: HMAC-SHA256 over the id, the time and the body of a message.
+// Package webhook signs messages posted to other systems by the Standard Webhooks specification: HMAC-SHA256 over the
+// id, the time and the body of a message.
 package webhook
 
 import (
@@ -19,11 +19,10 @@ const (
 	maxSecretBytes = 64
 )
 
-// Secrets sign messages; each of them, while receivers change over.
+// Secrets sign messages. With several, each signs every message while receivers change over.
 type Secrets [][]byte
 
-// ParseSecrets reads secrets that are separated by spaces: whsec_ and base64 of 24
-// to 64 bytes. Its errors do not quote them.
+// ParseSecrets parses secrets separated by spaces: whsec_ and base64 of 24 to 64 bytes. Its errors do not quote them.
 func ParseSecrets(text string) (secrets Secrets, err error) {
 	for _, one := range strings.Fields(text) {
 		coded, ok := strings.CutPrefix(one, secretPrefix)
@@ -36,8 +35,7 @@ func ParseSecrets(text string) (secrets Secrets, err error) {
 	return secrets, nil
 }
 
-// Sign sets the headers of a message. The id is the same in every repeat; the time
-// is that of the attempt.
+// Sign sets the headers of a message. All attempts have the same id; the time is that of the attempt.
 func (s Secrets) Sign(h http.Header, id string, at time.Time, body []byte) {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	signatures := make([]string, len(s))

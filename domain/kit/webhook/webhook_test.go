@@ -14,11 +14,11 @@ func secretOf(bytes int) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", bytes)))
 }
 
-// A secret has its prefix and 24 to 64 bytes; one bad secret refuses all.
+// A secret has its prefix and 24 to 64 bytes; one invalid secret rejects all.
 func TestParseSecrets(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want int // secrets; -1: refused
+		want int // secrets; -1: rejected
 	}{{"", 0}, {secretOf(24), 1}, {secretOf(64), 1}, {secretOf(23), -1}, {secretOf(65), -1},
 		{strings.TrimRight(secretOf(25), "="), 1},
 		{secretOf(32) + "  " + secretOf(40), 2}, {secretOf(32) + " " + secretOf(5), -1},

@@ -1,9 +1,8 @@
-// Package accounting owns the journal that the bookkeeping of the house gets: what
-// was booked in a period, by day and currency, as double entries that sum to zero
-// (section 4.10 of the interface, D-ADM-01).
+// Package accounting makes the journal for the operator's bookkeeping (section 4.10 of the interface, D-ADM-01). A
+// journal lists the bookings of a period, by day and currency, as double entries that sum to zero.
 //
-// The one idea: a journal follows from the ledger alone. The same period gives the
-// same bytes, so a step of the job that is done twice does no harm.
+// The one idea: a journal depends on the ledger alone. The same period gives the same bytes, so a repeated step of the
+// job does no harm.
 //
 // Start reading at Service.Begin, then journal.go.
 package accounting
@@ -23,20 +22,20 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// Kind is the kind of the job that makes and delivers a journal.
+// Kind is the kind of job that makes and delivers a journal.
 const Kind = "accounting-integration"
 
-// Area is where journals are kept.
+// Area is the storage area of journals.
 const Area = "accounting"
 
-// MaxDays bounds the period of one journal.
+// MaxDays is the longest period of one journal, in days.
 const MaxDays = 366
 
-// Total is what was booked on one day for one asset between two kinds of accounts.
+// Total is the sum booked on one day for one asset between two kinds of accounts.
 type Total struct {
-	Day           time.Time // its beginning, in UTC
+	Day           time.Time // beginning of the day, in UTC
 	Asset         int64
-	Kind          string // of the transfers
+	Kind          string // kind of the transfers
 	Debit, Credit ledger.Kind
 	Sum           amount.Amount
 	Count         int64
@@ -45,8 +44,7 @@ type Total struct {
 // Store reads the ledger for a journal. It joins the transaction that its context
 // carries.
 type Store interface {
-	// Totals lists the totals of what was booked from an instant to before another
-	// one, by day, asset, kind and accounts.
+	// Totals lists the totals of the transfers booked in [from, to), by day, asset, kind and accounts.
 	Totals(ctx context.Context, from, to time.Time) ([]Total, error)
 }
 
@@ -54,40 +52,39 @@ type Store interface {
 type Service struct {
 	Store Store
 	Files blob.Store
-	// Codes names the currency and the network of an asset.
+	// Codes returns the currency and the network of an asset.
 	Codes   func(asset int64) (currency, network string, err error)
 	Jobs    *job.Service
-	Changes admin.Changes // of no topic: no node caches journals
-	// Deliver posts a file; nil: journals are kept and not delivered.
+	Changes admin.Changes // without a topic: no node caches journals
+	// Deliver posts a file; nil: journals are stored and not delivered.
 	Deliver func(ctx context.Context, id, mediaType string, body []byte) error
 }
 
-// Period is what a journal is about. To is exclusive.
+// Period is the period of a journal. To is exclusive.
 type Period struct {
 	From, To, Invoice time.Time
 }
 
 var lastDay = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// Days are the days of UTC that the period touches.
+// Days returns the number of UTC days that the period touches.
 func (p Period) Days() int {
 	const day = 24 * time.Hour
 	return int(p.To.Add(day-1).Truncate(day).Sub(p.From.Truncate(day)) / day)
 }
 
-// Begin starts the job for a period, or returns the one that is there: there is one
-// for each period (D-ADM-01). INVALID_FIELD.
+// Begin starts the job for a period, or returns the existing one: each period has one job (D-ADM-01). INVALID_FIELD.
 func (s *Service) Begin(ctx context.Context, by audit.By, p Period) (j job.Job, err error) {
 	if n := p.Days(); n < 1 || n > MaxDays {
-		return j, fault.Invalid("endDate", "must lie within 366 days of startDate")
+		return j, fault.Invalid("endDate", "must be within 366 days of startDate")
 	}
-	// JSON writes no time behind the year 9999, and a client may send one as a number.
+	// JSON cannot represent a time after the year 9999, and a client may send one as a number.
 	for _, at := range []struct {
 		field string
 		time.Time
 	}{{"endDate", p.To}, {"invoiceDate", p.Invoice}} {
 		if at.After(lastDay) {
-			return j, fault.Invalid(at.field, "must lie before 9999-12-31")
+			return j, fault.Invalid(at.field, "must be before 9999-12-31")
 		}
 	}
 	err = s.Changes.Do(ctx, by, "ACCOUNTING_BEGIN", func(ctx context.Context) (done admin.Done, err error) {
@@ -102,17 +99,17 @@ func (s *Service) Begin(ctx context.Context, by audit.By, p Period) (j job.Job, 
 	return j, err
 }
 
-// The steps of the job, as its cursor names them.
+// The steps of the job, as named by its cursor.
 const (
 	deliverJSON = "deliver json"
 	deliverCSV  = "deliver csv"
 )
 
-// Integration is the kind of job.
+// Integration returns the kind of job.
 func (s *Service) Integration() job.Kind { return job.Kind{Name: Kind, Step: s.step} }
 
-// step makes the files, or delivers one of them. The files have keys of the job, so
-// that a repeat replaces them by themselves.
+// step makes the files, or delivers one of them. The keys of the files are derived from the job, so that a repeated
+// step replaces them.
 func (s *Service) step(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
 	var p Period
 	if err := j.Into(&p); err != nil {
@@ -135,19 +132,18 @@ const (
 	CSV  = "csv"
 )
 
-// mediaTypes are those of the formats.
+// mediaTypes are the media types of the formats.
 var mediaTypes = map[string]string{JSON: "application/json", CSV: "text/csv; charset=utf-8"}
 
 var (
 	errNoJournal = fault.New(fault.RecordNotFound, "there is no such journal")
-	errNotMade   = fault.New(fault.InvalidState, "the journal is not made yet")
+	errNotMade   = fault.New(fault.InvalidState, "the journal is not ready yet")
 )
 
-// Journal returns the file of a job in a format, with its media type. A journal that was
-// made and not delivered is returned as well.
+// Journal returns the file of a job in a format, with its media type, even if the journal was not delivered.
 //
-// Errors: RECORD_NOT_FOUND for a job that makes no journal, has failed to, or is not there
-// any more, and for a file that is gone; INVALID_STATE while the job is not done.
+// Errors: RECORD_NOT_FOUND for a job of another kind, a failed or purged job, and a missing file; INVALID_STATE while
+// the job is not done.
 func (s *Service) Journal(ctx context.Context, jobID, format string) (content []byte, mediaType string, err error) {
 	j, err := s.Jobs.Store.Get(ctx, jobID)
 	switch {
@@ -167,7 +163,7 @@ func (s *Service) Journal(ctx context.Context, jobID, format string) (content []
 	return content, mediaTypes[format], err
 }
 
-// keyOf is the key of a file of a job.
+// keyOf returns the key of a file of a job.
 func keyOf(j job.Job, ext string) string { return Area + "/" + j.ID + ext }
 
 func (s *Service) make(ctx context.Context, j job.Job, p Period) (job.Job, []commit.Write, error) {
@@ -193,11 +189,11 @@ func (s *Service) make(ctx context.Context, j job.Job, p Period) (job.Job, []com
 	return j, nil, nil
 }
 
-// maxFile bounds a journal, in bytes: MaxDays with a thousand lines a day.
+// maxFile is the maximum size of a journal, in bytes: MaxDays with a thousand lines a day.
 const maxFile = 256 << 20
 
 func (s *Service) deliver(ctx context.Context, j job.Job, key, mediaType string) error {
-	if s.Deliver == nil { // not any more
+	if s.Deliver == nil { // delivery was switched off
 		return nil
 	}
 	content, err := blob.Read(ctx, s.Files, key, maxFile)

@@ -15,8 +15,7 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// journal is the entries of a period. Of each day and currency the debits are equal
-// to the credits.
+// journal holds the entries of a period. For each day and currency the debits equal the credits.
 type journal struct {
 	StartDate   string `json:"startDate"`
 	EndDate     string `json:"endDate"` // exclusive
@@ -24,7 +23,7 @@ type journal struct {
 	Lines       []line `json:"lines"`
 }
 
-// line is one side of what was booked.
+// line is one side of a booking.
 type line struct {
 	Date     string        `json:"date"`
 	Currency string        `json:"currency"`
@@ -33,10 +32,10 @@ type line struct {
 	Account  string        `json:"account"` // kind of account
 	Debit    amount.Amount `json:"debit"`
 	Credit   amount.Amount `json:"credit"`
-	Count    int64         `json:"count"` // of transfers
+	Count    int64         `json:"count"` // number of transfers
 }
 
-// entry says what a total is to a bookkeeper.
+// entry returns the bookkeeping type of a total.
 func entry(t Total) string {
 	touches := func(k ledger.Kind) bool { return t.Debit == k || t.Credit == k }
 	switch {
@@ -57,7 +56,7 @@ func entry(t Total) string {
 func newJournal(p Period, totals []Total, codes func(int64) (string, string, error)) (out journal, err error) {
 	out = journal{p.From.UTC().Format(time.RFC3339), p.To.UTC().Format(time.RFC3339),
 		p.Invoice.UTC().Format(time.DateOnly), []line{}}
-	sums := map[line]line{} // by everything but the amounts
+	sums := map[line]line{} // keyed by everything except the amounts
 	for _, t := range totals {
 		l := line{Date: t.Day.UTC().Format(time.DateOnly), Entry: entry(t)}
 		if l.Currency, l.Network, err = codes(t.Asset); err != nil {
@@ -91,7 +90,7 @@ func newJournal(p Period, totals []Total, codes func(int64) (string, string, err
 	return out, out.balanced()
 }
 
-// balanced is an error where the debits of a day and currency are not its credits.
+// balanced returns an error if the debits of a day and currency differ from its credits.
 func (j journal) balanced() error {
 	open := map[[2]string]amount.Amount{}
 	for _, l := range j.Lines {
@@ -114,7 +113,7 @@ func (j journal) balanced() error {
 }
 
 func (j journal) json() []byte {
-	text, _ := json.MarshalIndent(j, "", "  ") // texts and amounts
+	text, _ := json.MarshalIndent(j, "", "  ") // texts and amounts only: no error
 	return append(text, '\n')
 }
 
@@ -126,11 +125,11 @@ func (j journal) csv() []byte {
 		rows = append(rows, []string{l.Date, cell(l.Currency), cell(l.Network), l.Entry, l.Account, l.Debit.String(),
 			l.Credit.String(), strconv.FormatInt(l.Count, 10), j.InvoiceDate})
 	}
-	_ = w.WriteAll(rows) // a buffer takes everything
+	_ = w.WriteAll(rows) // a buffer accepts every write
 	return out.Bytes()
 }
 
-// cell keeps a spreadsheet from reading a text as a formula.
+// cell prevents a spreadsheet from reading a text as a formula.
 func cell(s string) string {
 	if strings.ContainsAny(s[:min(1, len(s))], "=+-@\t\r") {
 		return "'" + s

@@ -1,15 +1,12 @@
-// Package addressbook owns the withdrawal address book of a user (sections 2.10
-// and 4.18 of the interface): up to twenty named addresses, each on a pair of currency and
-// network on which something may be withdrawn.
+// Package addressbook manages the withdrawal address book of a user (sections 2.10 and 4.18 of the interface). A book
+// has up to twenty named addresses, each on a pair of currency and network that is enabled for withdrawals.
 //
-// The one idea: what a user already has is read while the book is held, so that the
-// rules over all of it (names and addresses are unique, twenty are enough) are
-// pure functions of a Book and still hold when the user adds from twenty places at
-// once. The database's own constraints stand behind them.
+// The one idea: a user's entries are read while the book is locked. So the rules over the whole book (unique names and
+// addresses, at most twenty entries) are pure functions of a Book, and hold under concurrent calls. Database
+// constraints enforce them as well.
 //
-// Start reading at Book, then Service in service.go, which carries out the
-// operations in the order of their errors (decision D-WAD-03). What an address
-// of a network looks like is package address. Implements D-WAD-01…08.
+// Start reading at Book, then Service in service.go, which checks in the order of the documented errors (decision
+// D-WAD-03). Package address validates the addresses of a network. Implements D-WAD-01…08.
 package addressbook
 
 import (
@@ -31,28 +28,26 @@ const (
 	MaxEntries   = 20 // per user
 )
 
-// Entry is one saved address. Within a book its Name and the Key of its Address
-// are unique, whatever the network.
+// Entry is a saved address. Within a book its Name and the Key of its Address are unique, on all networks.
 type Entry struct {
 	ID         int64
-	Name       string // trimmed, NFC
+	Name       string // trimmed, in NFC
 	Address    string // trimmed, as the user spelled it
 	CurrencyID int64
 	NetworkID  int64
 	CreatedAt  time.Time
-	// AddressAt is since when the entry has this address; a waiting time before
-	// the first use counts from it.
+	// AddressAt is when the entry got this address; the waiting time before the first use counts from it.
 	AddressAt time.Time
 }
 
-// Key is what two spellings of its address have in common (D-WAD-06).
+// Key returns the common form of all spellings of its address (D-WAD-06).
 func (e Entry) Key() string { return address.Key(e.Address) }
 
-// Book is what a user has saved, oldest first.
+// Book holds the entries of a user, oldest first.
 type Book []Entry
 
-// Find returns the entry with an id. RECORD_NOT_FOUND for every other id, be it
-// another user's or nobody's (D-WAD-08).
+// Find returns the entry with an id. RECORD_NOT_FOUND for every other id, whether it belongs to another user or does
+// not exist (D-WAD-08).
 func (b Book) Find(id int64) (Entry, error) {
 	for _, e := range b {
 		if e.ID == id {
@@ -62,8 +57,8 @@ func (b Book) Find(id int64) (Entry, error) {
 	return Entry{}, fault.New(fault.RecordNotFound, "there is no such address in your book")
 }
 
-// Free reports whether e may stand in the book beside the others, itself left
-// out: RECORD_ALREADY_EXIST when its name or its address is taken.
+// Free returns RECORD_ALREADY_EXIST if another entry of the book has the name or the address of e. The stored version
+// of e is ignored.
 func (b Book) Free(e Entry) error {
 	for _, o := range b {
 		switch {
@@ -77,7 +72,7 @@ func (b Book) Free(e Entry) error {
 	return nil
 }
 
-// Room is RECORD_LIMIT_REACHED when the book is full.
+// Room returns RECORD_LIMIT_REACHED if the book is full.
 func (b Book) Room() error {
 	if len(b) >= MaxEntries {
 		return fault.New(fault.RecordLimitReached, "a book holds at most %d addresses", MaxEntries)
@@ -94,18 +89,17 @@ func refuse(code fault.Code, field, message string) error {
 		Fields: []fault.Problem{{Field: field, Message: message}}}
 }
 
-// maxNameBytes is more than any name of MaxNameChars takes in any form; beyond
-// it nothing is normalised.
+// maxNameBytes exceeds any name of MaxNameChars in any form; longer texts are not normalised.
 const maxNameBytes = 4096
 
-// Name is a name as it was sent, made ready to be judged: trimmed and in NFC,
-// so that the same letters typed on another system are the same name.
+// Name is a name as it was sent, trimmed and in NFC, so that the same letters typed on another system are the same
+// name.
 type Name struct {
 	text string
 	long bool
 }
 
-// NewName reads a name.
+// NewName trims and normalises a name.
 func NewName(sent string) Name {
 	text := strings.TrimSpace(sent)
 	if len(text) > maxNameBytes {
@@ -115,10 +109,10 @@ func NewName(sent string) Name {
 	return Name{text, utf8.RuneCountInString(text) > MaxNameChars}
 }
 
-// String is the name in the form in which it is kept.
+// String returns the name in its stored form.
 func (n Name) String() string { return n.text }
 
-// problem is what makes a name no name at all, however long.
+// problem describes why a name is invalid, apart from its length.
 func (n Name) problem() string {
 	switch {
 	case n.text == "":
@@ -129,7 +123,7 @@ func (n Name) problem() string {
 	return ""
 }
 
-// fits is CHAR_LIMIT_EXCEEDED for a name that is too long.
+// fits returns CHAR_LIMIT_EXCEEDED if the name is too long.
 func (n Name) fits() error {
 	if n.long {
 		return refuse(fault.CharLimitExceeded, "name", fmt.Sprintf("must have at most %d characters", MaxNameChars))

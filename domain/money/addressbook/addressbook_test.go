@@ -8,7 +8,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// D-WAD-04, on the bounds.
+// D-WAD-04, at its limits.
 func TestName(t *testing.T) {
 	for _, c := range []struct {
 		sent, kept string
@@ -40,7 +40,7 @@ func TestBook(t *testing.T) {
 	book := Book{{ID: 1, Name: "one", Address: "0xABCDEF0123"}, {ID: 2, Name: "two", Address: "Daddress-2"}}
 	for _, c := range []struct {
 		e     Entry
-		field string // "" where it is free
+		field string // "" if it is free
 	}{
 		{Entry{Name: "three", Address: "Daddress-3"}, ""},
 		{Entry{Name: "one", Address: "Daddress-3"}, "name"},

@@ -14,31 +14,30 @@ import (
 	"castellan/domain/money/currency"
 )
 
-// The audit names of what is done with a book.
+// The audit names of changes to a book.
 const (
 	ActionAdd    = "WITHDRAWAL_ADDRESS_ADD"
 	ActionUpdate = "WITHDRAWAL_ADDRESS_UPDATE"
 	ActionRemove = "WITHDRAWAL_ADDRESS_REMOVE"
 )
 
-// Service carries out the operations on books. Besides the errors named at each
-// method all return UNAVAILABLE when the database fails.
+// Service changes books. Besides the errors listed at each method, all methods return UNAVAILABLE if the database
+// fails.
 type Service struct {
 	Store      Store
-	Changes    admin.Changes // of no topic
+	Changes    admin.Changes // without a topic
 	Currencies *currency.Live
 	Rules      address.Rules
-	// Waiting is how long an address waits before it may be withdrawn to; 0: not
-	// at all. It counts from when the address was entered, so that an intruder
-	// who changes an entry waits as well.
+	// Waiting is how long a new address must wait before its first withdrawal; 0: no wait. The time starts when the
+	// address was entered, so that it also applies to an intruder who changes an entry.
 	Waiting time.Duration
 }
 
-// Record is an entry as it is shown.
+// Record is an entry as shown to clients.
 type Record struct {
 	Entry
 	CurrencyCode, NetworkCode string
-	UsableFrom                time.Time // zero where no waiting time is configured
+	UsableFrom                time.Time // zero if no waiting time is configured
 }
 
 func (s *Service) record(e Entry) (Record, error) {
@@ -53,8 +52,8 @@ func (s *Service) record(e Entry) (Record, error) {
 	return r, nil
 }
 
-// List returns the caller's book, oldest first. An entry stays listed when its
-// currency or network is no longer enabled for withdrawals.
+// List returns the caller's book, oldest first. An entry stays listed if its currency or network is no longer enabled
+// for withdrawals.
 func (s *Service) List(ctx context.Context, who audit.By) ([]Record, error) {
 	book, err := s.Store.Book(ctx, who.UserID)
 	if err != nil {
@@ -69,12 +68,11 @@ func (s *Service) List(ctx context.Context, who audit.By) ([]Record, error) {
 	return out, nil
 }
 
-// New is what is asked of Add.
+// New is the input of Service.Add.
 type New struct{ CurrencyCode, NetworkCode, Address, Name string }
 
-// Add adds an address. Errors, in this order (D-WAD-03): INVALID_FIELD with
-// every faulty field, WD_NETWORK_ASSET_MISMATCH, CHAR_LIMIT_EXCEEDED,
-// RECORD_ALREADY_EXIST, RECORD_LIMIT_REACHED.
+// Add adds an address. Errors, in this order (D-WAD-03): INVALID_FIELD with every invalid field,
+// WD_NETWORK_ASSET_MISMATCH, CHAR_LIMIT_EXCEEDED, RECORD_ALREADY_EXIST, RECORD_LIMIT_REACHED.
 func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error) {
 	name, addr := NewName(in.Name), strings.TrimSpace(in.Address)
 	cur, net, err := s.Currencies.Catalog().Withdrawal(strings.TrimSpace(in.CurrencyCode),
@@ -88,7 +86,7 @@ func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error)
 	if err := name.fits(); err != nil {
 		return Record{}, err
 	}
-	// What the database keeps of an instant is its millisecond.
+	// The database stores times in milliseconds.
 	now := s.Changes.Now().Truncate(time.Millisecond)
 	e := Entry{Name: name.String(), Address: addr, CurrencyID: cur.ID, NetworkID: net.ID, CreatedAt: now,
 		AddressAt: now}
@@ -111,17 +109,15 @@ func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error)
 	return s.record(e)
 }
 
-// Change is what is asked of Service.Change; nil: as it is.
+// Change is the input of Service.Change; nil: unchanged.
 type Change struct {
 	ID            int64
 	Address, Name *string
 }
 
-// Change gives an entry another address or name, on its pair of currency and
-// network; whether that is still enabled is asked when something is withdrawn.
-// What the entry has already may be given again. Errors, in this order
-// (D-WAD-02, 03): INVALID_FIELD, RECORD_NOT_FOUND, WD_NETWORK_ASSET_MISMATCH,
-// CHAR_LIMIT_EXCEEDED, RECORD_ALREADY_EXIST.
+// Change changes the address or name of an entry, on its pair of currency and network. Whether the pair is still
+// enabled is checked at a withdrawal. The current values may be sent again. Errors, in this order (D-WAD-02, 03):
+// INVALID_FIELD, RECORD_NOT_FOUND, WD_NETWORK_ASSET_MISMATCH, CHAR_LIMIT_EXCEEDED, RECORD_ALREADY_EXIST.
 func (s *Service) Change(ctx context.Context, who audit.By, in Change) (Record, error) {
 	var addr *string
 	var name *Name
@@ -181,7 +177,7 @@ func (s *Service) Change(ctx context.Context, who audit.By, in Change) (Record, 
 	return changed, err
 }
 
-// Remove removes an entry; RECORD_NOT_FOUND when the caller's book has no such.
+// Remove deletes an entry; RECORD_NOT_FOUND if the caller's book does not have it.
 func (s *Service) Remove(ctx context.Context, who audit.By, id int64) error {
 	return s.Changes.Do(ctx, who, ActionRemove, func(ctx context.Context) (admin.Done, error) {
 		book, err := s.Store.Hold(ctx, who.UserID)
@@ -203,8 +199,7 @@ func (s *Service) fits(network, addr string) error {
 	return nil
 }
 
-// done says which address it was, since that is what an investigation asks for.
-// A name is the user's own text and stays out.
+// done records the address for investigations. A name is the user's own text and is left out.
 func done(who audit.By, id int64, detail string) admin.Done {
 	return admin.Done{Target: strconv.FormatInt(id, 10), UserID: who.UserID, Detail: detail}
 }
@@ -220,7 +215,7 @@ func difference(old, next Entry) string {
 	return strings.Join(parts, ", ")
 }
 
-// form judges what needs no looking up; nil: not sent.
+// form checks the values that need no lookup; nil: not sent.
 func form(addr *string, name *Name) error {
 	var ps []fault.Problem
 	if addr != nil && !address.WellFormed(*addr) {
@@ -234,7 +229,7 @@ func form(addr *string, name *Name) error {
 	return fault.All(ps)
 }
 
-// join makes one refusal of two, so that an answer names every faulty field.
+// join merges two refusals, so that the response names every invalid field.
 func join(a, b error) error {
 	x, isA := a.(*fault.Error)
 	y, isB := b.(*fault.Error)

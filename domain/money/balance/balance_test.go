@@ -18,16 +18,16 @@ import (
 	"castellan/domain/money/balance"
 )
 
-// books are a balance.Store over movements in memory. fails counts down to the call that fails.
+// books is a balance.Store over movements in memory. fails counts down to the failing call.
 type books struct {
 	balance.Store
 	moves []move
-	days  []balance.Day // that are summed
+	days  []balance.Day // the summed days
 	fails int
-	asked [][2]int64 // ranges of Days
+	asked [][2]int64 // requested ranges of Days
 }
 
-// move is an amount of whole units that came in, or left where it is negative.
+// move is an incoming amount of whole units; negative amounts are outgoing.
 type move struct{ day, asset, n int64 }
 
 var errAway = errors.New("away")
@@ -117,7 +117,7 @@ const today = 1000
 
 var now = balance.Start(today).Add(13 * time.Hour)
 
-// codes are the currencies of assets: 1 and 2 are one on two networks.
+// codes are the currencies of assets: 1 and 2 are one currency on two networks.
 var codes = map[int64]string{1: "AAA", 2: "AAA", 3: "BBB", 4: "CCC"}
 
 func (b *books) service() *balance.Service {
@@ -129,7 +129,7 @@ func (b *books) service() *balance.Service {
 	}}
 }
 
-// sum runs the job of sums until it is done, and returns the days that it summed.
+// sum runs the summing job until it is done, and returns the summed days.
 func (b *books) sum(t *testing.T, now time.Time) (days []int64) {
 	t.Helper()
 	kind, schedule := balance.Summing(b, func() time.Time { return now })
@@ -153,7 +153,7 @@ func (b *books) sum(t *testing.T, now time.Time) (days []int64) {
 	}
 }
 
-// plain are the positions by the simplest reading of the movements, newest day first.
+// plain returns the positions by the simplest calculation over the movements, newest day first.
 func (b *books) plain(r balance.Range) (out []string) {
 	starts := map[string]int64{}
 	for _, m := range b.moves {
@@ -193,8 +193,8 @@ func shown(all []balance.Position) (out []string) {
 	return out
 }
 
-// Random movements come to what the simplest reading says, whatever is summed already, page by page.
-func TestPositionsAgainstAPlainReading(t *testing.T) {
+// Positions of random movements equal the simplest calculation, whichever days are summed, page by page.
+func TestPositionsMatchASimpleCalculation(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		b, has := &books{}, map[int64]int64{}
@@ -234,7 +234,7 @@ func TestPositionsAgainstAPlainReading(t *testing.T) {
 	}
 }
 
-// Days are read in windows of a month, and only as far as they are summed.
+// Days are read in windows of a month, up to the last summed day.
 func TestWindows(t *testing.T) {
 	b := &books{moves: []move{{today - 99, 1, 5}, {today, 1, 1}}}
 	b.sum(t, now)
@@ -250,7 +250,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// A day is summed an hour after its end, the oldest first, once.
+// A day is summed once, an hour after its end, the oldest first.
 func TestSumming(t *testing.T) {
 	b := &books{moves: []move{{5, 1, 7}, {5, 3, 2}, {8, 1, -3}, {9, 3, 1}}}
 	for _, c := range []struct {
@@ -274,7 +274,7 @@ func TestSumming(t *testing.T) {
 	}
 }
 
-// Every failure of the store is an error, and nothing is written then.
+// Every failure of the store is an error, and then nothing is written.
 func TestFailures(t *testing.T) {
 	b := &books{moves: []move{{today - 50, 1, 7}, {today - 40, 3, 7}, {today, 1, 1}}}
 	b.sum(t, now.Add(-20*24*time.Hour))
@@ -314,7 +314,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Days are those of UTC, also before 1970.
+// Days are UTC days, also before 1970.
 func TestDayOf(t *testing.T) {
 	for text, want := range map[string]int64{"1970-01-01T00:00:00Z": 0, "1970-01-01T23:59:59.999Z": 0,
 		"1970-01-02T00:00:00Z": 1, "1969-12-31T23:59:59.999Z": -1, "1969-12-31T00:00:00Z": -1, "1969-12-30T23:59:59Z": -2,

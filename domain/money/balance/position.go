@@ -11,16 +11,16 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Service tells positions. It is safe for concurrent use.
+// Service reports positions. It is safe for concurrent use.
 type Service struct {
 	Store Store
-	// Code is the code of the currency of an asset.
+	// Code returns the code of the currency of an asset.
 	Code func(asset int64) (string, error)
 	Now  func() time.Time
 }
 
-// Position is what came into and left the accounts of users in a currency on a day,
-// on all its networks, and what they had at the end of the day.
+// Position is the position of all users in a currency on a day, over all networks: incoming and outgoing
+// amounts and the total at the end of the day.
 type Position struct {
 	Day                      int64
 	Symbol                   string
@@ -28,7 +28,7 @@ type Position struct {
 	Balance                  amount.Amount
 }
 
-// Place is where a position stands in the list: the newest day first, then by symbol.
+// Place is the position of an entry in the list: the newest day first, then by symbol.
 type Place struct {
 	Day    int64
 	Symbol string
@@ -36,8 +36,7 @@ type Place struct {
 
 func (p Position) Mark() Place { return Place{p.Day, p.Symbol} }
 
-// Range selects days, both included, and one currency by its code in any case;
-// "": all.
+// Range selects days, both ends included, and one currency by its code in any case; "": all.
 type Range struct {
 	First, Last int64
 	Symbol      string
@@ -46,17 +45,17 @@ type Range struct {
 // window is how many days are read at once.
 const window = 31
 
-// open is what a question knows beforehand: the currencies with the day on which each
-// moved first, and what moved since the last day that is summed.
+// open holds the data shared by all pages of a query: the first movement day of each currency, and the movements since
+// the last summed day.
 type open struct {
-	codes  map[int64]string // of the wanted assets
+	codes  map[int64]string // of the selected assets
 	starts map[string]int64 // by code
-	moved  []Day            // of the wanted assets, ordered by day
-	summed int64            // the last day
+	moved  []Day            // of the selected assets, by day
+	summed int64            // the last summed day
 }
 
-// Positions lists the position of every day from the first movement of a currency on,
-// those without a movement too. Days to come have none.
+// Positions lists the position of every day from the first movement of a currency on, including days without a
+// movement. Future days are not listed.
 func (s *Service) Positions(ctx context.Context, r Range, p page.Query[Place]) (out page.Of[Position], err error) {
 	r.Last = min(r.Last, DayOf(s.Now()))
 	o, err := s.open(ctx, r)
@@ -135,9 +134,9 @@ func (s *Service) open(ctx context.Context, r Range) (open, error) {
 	return o, nil
 }
 
-// window is the positions from one day to another one, in order.
+// window returns the positions from one day to another, in order.
 func (s *Service) window(ctx context.Context, o open, first, end int64) ([]Position, error) {
-	before, err := s.Store.Before(ctx, min(first, o.summed+1)) // a job may have summed more meanwhile
+	before, err := s.Store.Before(ctx, min(first, o.summed+1)) // a job may have summed more days meanwhile
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +180,7 @@ func (s *Service) window(ctx context.Context, o open, first, end int64) ([]Posit
 	return out, nil
 }
 
-// position adds up the assets of each currency, by their last movement until a day.
+// position adds up the assets of each currency, by their last movement up to a day.
 func (o open) position(day int64, at map[int64]Day) ([]Position, error) {
 	sums := map[string]*Position{}
 	for code, start := range o.starts {

@@ -8,16 +8,14 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// SumKind is the kind of the jobs that sum days.
+// SumKind is the kind of job that sums days.
 const SumKind = "sum-days"
 
-// sumAfter is how long after its end a day is summed: by then every movement that
-// began in it is durable, as the ledger has it.
+// sumAfter is how long after its end a day is summed: by then the ledger has committed every movement that began in it.
 const sumAfter = time.Hour
 
-// Summing is the job that sums the days that are over, the oldest first, and its
-// schedule. It goes on where the last day that is summed says, so it can be repeated,
-// cut off, and run twice at once.
+// Summing returns the job that sums past days, the oldest first, and its schedule. It continues after the last summed
+// day, so it can be repeated, interrupted, and run twice at once.
 func Summing(s Store, now func() time.Time) (job.Kind, job.Schedule) {
 	step := func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
 		spans, err := s.Spans(ctx)
@@ -68,7 +66,7 @@ func byAsset(days []Day) map[int64]Day {
 	return at
 }
 
-// last is the last day that is summed; the one before 1970 where there is none.
+// last returns the last summed day; the day before 1970 if there is none.
 func last(spans []Span) int64 {
 	day := int64(-1)
 	for _, s := range spans {

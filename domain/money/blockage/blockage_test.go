@@ -82,7 +82,7 @@ func (d *desk) update(id int64, to blockage.Status, comment *string) blockage.Bl
 	return b
 }
 
-// acts are the rows of the audit about blockages.
+// acts returns the audit rows of blockages.
 func (d *desk) acts() (acts []string) {
 	for _, act := range persistencetest.Acts(d.t, d.DB) {
 		if strings.HasPrefix(act, "BLOCKAGE") {
@@ -92,7 +92,7 @@ func (d *desk) acts() (acts []string) {
 	return acts
 }
 
-// An amount is locked, also beyond what there is, and released again.
+// An amount is locked, even beyond the balance, and released again.
 func TestInsertUpdateDelete(t *testing.T) {
 	d := newDesk(t)
 	first := d.insert("jane", "btc", "4")
@@ -115,7 +115,7 @@ func TestInsertUpdateDelete(t *testing.T) {
 		t.Errorf("a comment: %+v", b)
 	}
 	d.has("jane", "BTC/BTC", "10 12 0")
-	d.update(first.ID, blockage.Active, new("why")) // again, which changes nothing
+	d.update(first.ID, blockage.Active, new("why")) // the same again, which changes nothing
 	d.update(first.ID, blockage.Released, nil)
 	d.has("jane", "BTC/BTC", "10 8 2")
 	b = d.update(first.ID, blockage.Active, new("again"))
@@ -144,7 +144,7 @@ func TestInsertUpdateDelete(t *testing.T) {
 		row("BLOCKAGE_DELETE", second.ID, "8 BTC, type 3, active")})
 }
 
-// A blockage that is released and deleted ends no hold twice.
+// Deleting a released blockage ends no hold twice.
 func TestDeleteReleased(t *testing.T) {
 	d := newDesk(t)
 	b := d.insert("jane", "BTC", "4")
@@ -154,7 +154,8 @@ func TestDeleteReleased(t *testing.T) {
 	d.has("jane", "BTC/BTC", "10 0 10")
 }
 
-// A currency on several networks is locked where it is available first; what exceeds that waits on the finest account.
+// A currency on several networks is locked first where it is available; the excess is locked on the account with the
+// most decimals.
 func TestNetworks(t *testing.T) {
 	d := newDesk(t)
 	b := d.insert("jane", "USDT", "6")
@@ -210,7 +211,7 @@ func TestInsertRefuses(t *testing.T) {
 	}
 }
 
-// move carries out what Close or Reopen plans.
+// move executes the plan of Close or Reopen.
 func (d *desk) move(plan func(ctx context.Context, has []ledger.Balance) (ledger.Movement, string, error)) string {
 	d.t.Helper()
 	var told string
@@ -239,7 +240,7 @@ func (d *desk) reopen() string {
 	})
 }
 
-// The closing of an account locks all that is available, once for each currency; its opening releases that alone.
+// Closing an account locks all available funds, once for each currency; reopening releases only these.
 func TestCloseAndReopen(t *testing.T) {
 	d := newDesk(t)
 	d.insert("jane", "BTC", "4")
@@ -283,8 +284,8 @@ func TestCloseAndReopen(t *testing.T) {
 	}
 }
 
-// A closure that an administrator made active again stays when the account is opened.
-func TestAdoptedClosure(t *testing.T) {
+// A closure that an administrator activated again stays when the account is reopened.
+func TestReactivatedClosureStays(t *testing.T) {
 	d := newDesk(t)
 	d.close()
 	closures, err := d.Service.Store.Closures(t.Context(), "jane")
@@ -301,7 +302,7 @@ func TestAdoptedClosure(t *testing.T) {
 	d.has("jane", "BTC/BTC", "10 10 0")
 }
 
-// What cannot be read or written fails as a whole.
+// If a read or write fails, the whole operation fails.
 func TestFailures(t *testing.T) {
 	d := newDesk(t)
 	b := d.insert("jane", "BTC", "4")

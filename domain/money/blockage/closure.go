@@ -8,17 +8,16 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// Close plans what closing an account does to its money: all that is available is
-// locked, by one blockage for each currency. One that stands already holds that
-// beside what it held, so nothing is freed meanwhile (D-KYC-04). told names the
-// blockages.
+// Close plans the effect of closing an account on its money: all available funds are locked, by one blockage for each
+// currency. An existing closure locks them in addition to its amount, so no funds are released meanwhile (D-KYC-04).
+// told lists the blockages.
 func (s *Service) Close(ctx context.Context, now time.Time, userID string, typeID int64,
 	has []ledger.Balance) (m ledger.Movement, told string, err error) {
 	all, err := s.Store.Closures(ctx, userID)
 	if err != nil {
 		return m, "", err
 	}
-	var moved []int // of all
+	var moved []int // across all closures
 	for _, balance := range has {
 		free := balance.Available()
 		if free.Sign() == 0 {
@@ -55,8 +54,8 @@ func (s *Service) Close(ctx context.Context, now time.Time, userID string, typeI
 	return m, told, nil
 }
 
-// Reopen plans what opening an account does to its money: its closures are released.
-// What administrators blocked by hand stays.
+// Reopen plans the effect of reopening an account on its money: its closures are released. Blockages made by
+// administrators stay.
 func (s *Service) Reopen(ctx context.Context, now time.Time, userID string) (m ledger.Movement, told string,
 	err error) {
 	all, err := s.Store.Closures(ctx, userID)

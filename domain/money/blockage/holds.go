@@ -12,11 +12,10 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// source is that of the holds; their reference is the id of the blockage and a
-// number.
+// source is the source of the holds; their reference is the id of the blockage and a number.
 const source = "blockage"
 
-// key is the id as text.
+// key returns the id as text.
 func (b Blockage) key() string { return strconv.FormatInt(b.ID, 10) }
 
 func (b Blockage) ref(n int) string { return b.key() + "/" + strconv.Itoa(n) }
@@ -40,7 +39,7 @@ func (b *Blockage) lock(now time.Time, a amount.Amount, has []ledger.Balance) (h
 	return holds, err
 }
 
-// unlock ends every hold of the blockage that is active.
+// unlock ends every active hold of the blockage.
 func (s *Service) unlock(ctx context.Context, b Blockage) (ends []ledger.End, err error) {
 	for n := 1; n <= b.Holds; n++ {
 		h, err := s.Ledger.Store.HoldByRef(ctx, source, b.ref(n))
@@ -54,10 +53,9 @@ func (s *Service) unlock(ctx context.Context, b Blockage) (ends []ledger.End, er
 	return ends, nil
 }
 
-// spread divides an amount among balances, which it sorts, so that what is available
-// falls by exactly the amount, or to 0. Balances of coarse assets come first: what is
-// finer than they are, and what exceeds all that is available, is locked on the last
-// one, the finest with the least id.
+// spread divides an amount among balances, which it sorts, so that the available total falls by exactly the amount, or
+// to 0. Balances of assets with fewer decimals come first. The last balance has the most decimals and the least id; it
+// takes the digits that the others cannot hold and the excess over all available funds.
 func spread(a amount.Amount, has []ledger.Balance) (parts []amount.Amount, err error) {
 	slices.SortFunc(has, func(x, y ledger.Balance) int {
 		return cmp.Or(cmp.Compare(y.Unit, x.Unit), cmp.Compare(y.Asset, x.Asset))
@@ -81,15 +79,15 @@ func spread(a amount.Amount, has []ledger.Balance) (parts []amount.Amount, err e
 	return parts, nil
 }
 
-// pairs are a currency on its networks, by id.
+// pairs returns a currency on its networks, by id.
 func (s *Service) pairs(currencyID int64) []currency.Listed {
 	return slices.DeleteFunc(slices.Clone(s.Currencies.Catalog().Pairs(nil)),
 		func(p currency.Listed) bool { return p.CurrencyID != currencyID })
 }
 
-// accounts are those of a user on which an amount of a currency is locked: all that
-// are open. Where none of them is as fine as the amount, the first that is joins them
-// and is opened. INVALID_FIELD amount where no network is.
+// accounts returns the open accounts of a user on which an amount of a currency can be locked. If none has enough
+// decimals for the amount, the first asset that does is added and its account opened. INVALID_FIELD amount if no
+// network has enough decimals.
 func (s *Service) accounts(ctx context.Context, userID string, a amount.Amount,
 	pairs []currency.Listed) (all []ledger.Account, err error) {
 	owned, err := s.Ledger.Store.Owned(ctx, userID)

@@ -17,18 +17,18 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// The audit names of what is done with blockages.
+// The audit names of changes to blockages.
 const (
 	ActionInsert = "BLOCKAGE_ADD"
 	ActionUpdate = "BLOCKAGE_UPDATE"
 	ActionDelete = "BLOCKAGE_DELETE"
 )
 
-// Query selects blockages that are not deleted; nil: any.
+// Query selects blockages that are not deleted; a nil field does not filter.
 type Query struct {
 	UserID     *string
 	CurrencyID *int64
-	TypeIDs    []int64 // any of them
+	TypeIDs    []int64 // any of these
 	Status     *Status
 }
 
@@ -37,13 +37,13 @@ type Query struct {
 type Store interface {
 	// Get reads a blockage that is not deleted. RECORD_NOT_FOUND.
 	Get(ctx context.Context, id int64) (Blockage, error)
-	// List returns a page of the selected blockages, newest first.
+	// List returns a page of the matching blockages, newest first.
 	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Blockage], error)
-	// Closures are the active closures of a user, one for each currency.
+	// Closures returns the active closures of a user, one for each currency.
 	Closures(ctx context.Context, userID string) ([]Blockage, error)
 }
 
-// Service carries out what administrators do with blockages. All fields are needed.
+// Service changes blockages for administrators. All fields are required.
 type Service struct {
 	Store      Store
 	Ledger     *ledger.Ledger
@@ -52,13 +52,13 @@ type Service struct {
 	Now        func() time.Time
 }
 
-// Currency finds a currency by its code, which may be written in any case.
+// Currency finds a currency by its code, in any case.
 func (s *Service) Currency(code string) (id int64, known bool) {
 	p, known := s.Currencies.Catalog().Info(&code, nil)
 	return p.CurrencyID, known
 }
 
-// Request asks for a blockage.
+// Request is the input of Service.Insert.
 type Request struct {
 	UserID, CurrencyCode string
 	TypeID               int64
@@ -68,8 +68,7 @@ type Request struct {
 	DescriptionJSON      json.RawMessage
 }
 
-// Insert blocks an amount, which may exceed what there is (D-BLK-03). A user
-// without an account of the currency gets one.
+// Insert blocks an amount, which may exceed the balance (D-BLK-03). A user without an account of the currency gets one.
 //
 // Errors: INVALID_FIELD amount; RECORD_NOT_FOUND for a user or a currency.
 func (s *Service) Insert(ctx context.Context, by audit.By, r Request) (b Blockage, err error) {
@@ -81,7 +80,7 @@ func (s *Service) Insert(ctx context.Context, by audit.By, r Request) (b Blockag
 	}
 	currencyID, known := s.Currency(r.CurrencyCode)
 	if !known {
-		return b, fault.New(fault.RecordNotFound, "there is no such currency on any network")
+		return b, fault.New(fault.RecordNotFound, "the currency does not exist on any network")
 	}
 	pairs := s.pairs(currencyID)
 	accounts, err := s.accounts(ctx, r.UserID, r.Amount, pairs)
@@ -103,10 +102,9 @@ func (s *Service) Insert(ctx context.Context, by audit.By, r Request) (b Blockag
 	return b, err
 }
 
-// Update moves a blockage to a status and keeps a comment. Released, it locks
-// nothing; active again, it locks its amount again. What an administrator makes
-// active again is no closure any more, so that no opening of the account releases
-// it. Of a status that it has nothing changes; nil leaves the comment as it is.
+// Update sets the status and the comment of a blockage. A released blockage locks nothing; when it is activated again,
+// it locks its amount again. A blockage that an administrator activates again is no longer a closure, so reopening the
+// account does not release it. Setting the status it already has changes nothing; nil leaves the comment unchanged.
 //
 // Errors: RECORD_NOT_FOUND.
 func (s *Service) Update(ctx context.Context, by audit.By, id int64, to Status, comment *string) (Blockage, error) {
@@ -125,8 +123,7 @@ func (s *Service) Update(ctx context.Context, by audit.By, id int64, to Status, 
 	})
 }
 
-// Delete hides a blockage and releases what it locks (D-BLK-04). RECORD_NOT_FOUND,
-// also for one that was deleted before.
+// Delete hides a blockage and releases its amount (D-BLK-04). RECORD_NOT_FOUND, also for a deleted blockage.
 func (s *Service) Delete(ctx context.Context, by audit.By, id int64) (Blockage, error) {
 	return s.move(ctx, by, id, func(now time.Time, b *Blockage) (action, detail string) {
 		detail = string(b.Status)
@@ -135,8 +132,7 @@ func (s *Service) Delete(ctx context.Context, by audit.By, id int64) (Blockage, 
 	})
 }
 
-// move changes a blockage, and its holds where the status changes. change returns
-// no action where there is nothing to do.
+// move changes a blockage, and its holds if the status changes. change returns no action if nothing is to be done.
 func (s *Service) move(ctx context.Context, by audit.By, id int64,
 	change func(now time.Time, b *Blockage) (action, detail string)) (b Blockage, err error) {
 	first, err := s.Store.Get(ctx, id)

@@ -9,25 +9,24 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Catalog is a snapshot of the reference data. It is a value that nobody
-// changes.
+// Catalog is an immutable snapshot of the reference data.
 type Catalog struct {
 	currencies map[int64]Currency
 	networks   map[int64]Network
-	byCode     map[string]int64 // of currencies
+	byCode     map[string]int64 // by currency code
 	netByCode  map[string]int64
 	pairs      map[[2]int64]Pair // currency id, network id
 	listed     []Listed          // by currency, then in order of creation
 }
 
-// Listed is a pair with what it links.
+// Listed is a pair with its currency and network.
 type Listed struct {
 	Pair
 	Currency Currency
 	Network  Network
 }
 
-// NewCatalog returns the catalog of some records.
+// NewCatalog returns the catalog of the records.
 func NewCatalog(currencies []Currency, networks []Network, pairs []Pair) *Catalog {
 	c := &Catalog{map[int64]Currency{}, map[int64]Network{}, map[string]int64{}, map[string]int64{},
 		map[[2]int64]Pair{}, nil}
@@ -47,8 +46,7 @@ func NewCatalog(currencies []Currency, networks []Network, pairs []Pair) *Catalo
 	return c
 }
 
-// Load reads the whole reference data. Pairs come first, because what they
-// link exists before them.
+// Load reads the whole reference data. Pairs are read first, because their currencies and networks exist before them.
 func Load(ctx context.Context, s Store) (*Catalog, error) {
 	pairs, err := s.Pairs(ctx)
 	if err != nil {
@@ -65,8 +63,7 @@ func Load(ctx context.Context, s Store) (*Catalog, error) {
 	return NewCatalog(currencies, networks, pairs), nil
 }
 
-// Pairs lists every pair, or those that are active or not, by currency. The
-// caller must not change the list.
+// Pairs lists every pair, or only the active or inactive ones, by currency. The caller must not change the list.
 func (c *Catalog) Pairs(active *bool) []Listed {
 	if active == nil {
 		return c.listed
@@ -83,9 +80,8 @@ func (c *Catalog) Pair(id int64) (Listed, bool) {
 	return c.listed[i], true
 }
 
-// Info finds the first pair of a currency and a network, whose codes may be
-// written in any case; nil: of any. Without both it is the first one that is
-// active (D-CUR-01).
+// Info finds the first pair of a currency and a network, by their codes in any case; nil: any. Without both it returns
+// the first active pair (D-CUR-01).
 func (c *Catalog) Info(symbol, network *string) (Listed, bool) {
 	is := func(want *string, code string) bool { return want == nil || strings.EqualFold(*want, code) }
 	i := slices.IndexFunc(c.listed, func(l Listed) bool {
@@ -98,14 +94,14 @@ func (c *Catalog) Info(symbol, network *string) (Listed, bool) {
 	return c.listed[i], true
 }
 
-// Named finds a currency and a network by their ids, usable or not.
+// Named finds a currency and a network by their ids, whether enabled or not.
 func (c *Catalog) Named(currencyID, networkID int64) (Currency, Network, bool) {
 	cur, ok := c.currencies[currencyID]
 	net, known := c.networks[networkID]
 	return cur, net, ok && known
 }
 
-// Decimals tells how many decimals amounts of a pair have. RECORD_NOT_FOUND.
+// Decimals returns the number of decimals of amounts of a pair. RECORD_NOT_FOUND.
 func (c *Catalog) Decimals(pairID int64) (int, error) {
 	for _, l := range c.listed {
 		if l.ID == pairID {
@@ -115,22 +111,21 @@ func (c *Catalog) Decimals(pairID int64) (int, error) {
 	return 0, fault.New(fault.RecordNotFound, "there is no such pair")
 }
 
-// Withdrawal finds, by their codes, a currency and a network on which it may be
-// withdrawn. INVALID_FIELD for what is unknown, inactive, not linked or not
-// enabled for withdrawals.
+// Withdrawal finds, by their codes, a currency and a network that is enabled for its withdrawals. INVALID_FIELD for a
+// code that is unknown, inactive, not linked or not enabled for withdrawals.
 func (c *Catalog) Withdrawal(currencyCode, networkCode string) (Currency, Network, error) {
 	cur, net := c.currencies[c.byCode[currencyCode]], c.networks[c.netByCode[networkCode]]
 	var ps []fault.Problem
 	if !cur.Active || !cur.Withdraw {
-		ps = append(ps, fault.Problem{Field: "currencyCode", Message: "is no currency that can be withdrawn"})
+		ps = append(ps, fault.Problem{Field: "currencyCode", Message: "is not a currency enabled for withdrawals"})
 	}
 	if !net.Active {
-		ps = append(ps, fault.Problem{Field: "networkCode", Message: "is no network to withdraw on"})
+		ps = append(ps, fault.Problem{Field: "networkCode", Message: "is not a network enabled for withdrawals"})
 	}
 	if len(ps) == 0 {
 		if p := c.pairs[[2]int64{cur.ID, net.ID}]; !p.Active || !p.Withdraw {
 			ps = append(ps, fault.Problem{Field: "networkCode",
-				Message: "is no network on which this currency can be withdrawn"})
+				Message: "is not a network on which this currency can be withdrawn"})
 		}
 	}
 	return cur, net, fault.All(ps)

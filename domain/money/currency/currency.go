@@ -1,11 +1,9 @@
-// Package currency owns what can be moved and where: the currencies, the
-// networks, and the pairs of both on which something may be deposited or
-// withdrawn (sections 2.5, 2.10 and 4.7 of the interface; decisions D-CUR-01 to
-// D-CUR-06, D-CUR-10, D-CUR-11, D-WAD-05).
+// Package currency manages the reference data of assets (sections 2.5, 2.10 and 4.7 of the interface; decisions
+// D-CUR-01 to D-CUR-06, D-CUR-10, D-CUR-11, D-WAD-05): the currencies, the networks, and the pairs of both that are
+// enabled for deposits or withdrawals.
 //
-// Requests are judged by a snapshot and never read the tables. Start reading at
-// Currency and Catalog; Service is how administrators change the records; Live
-// holds the snapshot that a node works with.
+// Requests use a snapshot and never read the tables. Start reading at Currency and Catalog; Service changes the records
+// for administrators; Live holds the current snapshot of a node.
 package currency
 
 import (
@@ -22,16 +20,15 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Currency is a currency or token. Its Code is unique; ID is internal and is
-// what other records refer to.
+// Currency is a currency or token. Its Code is unique; ID is internal, and other records refer to it.
 type Currency struct {
 	ID                int64
 	Code              string
 	Name              string
-	Network           string // where it is at home, as clients show it
+	Network           string // its home network, as clients show it
 	Image             string // URL
 	PNGImage          string // path or URL
-	MarketDataID      string // its name at the provider of market data
+	MarketDataID      string // its name at the market data provider
 	MarketListingSlug string
 	PriceFormat       amount.Amount // formatassetprice
 	QuantityFormat    amount.Amount // formatorderquantity
@@ -45,28 +42,28 @@ type Network struct {
 	ID      int64
 	Code    string
 	Name    string
-	KYTName string // its name where transactions are screened
+	KYTName string // its name at the transaction screening provider
 	Active  bool
 }
 
-// Pair links a currency to a network on which it exists; the interface calls
-// it currencyOfNetwork. There is one per currency and network.
+// Pair links a currency to a network on which it exists; the interface calls it currencyOfNetwork. Each currency and
+// network has at most one pair.
 type Pair struct {
 	ID                    int64
 	CurrencyID, NetworkID int64
 	FormatPrecision       string
 	ScreeningSymbol       string
-	MintAddress           string // "" of a coin that is no token
+	MintAddress           string // "" for a coin that is not a token
 	DepositAddress        bool   // depositAddressAvailable
-	// WalletProviderID, WalletCurrencyID and ProviderNetworkID are numbers of the
-	// wallet provider, which mean nothing here (D-CUR-03).
+	// WalletProviderID, WalletCurrencyID and ProviderNetworkID are numbers of the wallet provider, which have no
+	// meaning here (D-CUR-03).
 	WalletProviderID, WalletCurrencyID, ProviderNetworkID int64
 	Deposit, Withdraw                                     bool // depositEnable, withdrawEnable
 	Active                                                bool
 }
 
-// Decimals is how many decimals an amount of the pair may have (D-CUR-11): the
-// number that FormatPrecision is, else its digits behind the point.
+// Decimals returns the maximum decimals of an amount of the pair (D-CUR-11): the number in FormatPrecision, or else the
+// number of digits after its decimal point.
 func (p Pair) Decimals() int {
 	if strings.Trim(p.FormatPrecision, "0123456789") == "" {
 		n, err := strconv.Atoi(p.FormatPrecision)
@@ -85,7 +82,7 @@ func (p Pair) Decimals() int {
 	return n
 }
 
-// Bounds of texts, in characters.
+// Limits of texts, in characters.
 const (
 	MaxText   = 200
 	MaxURL    = 2048
@@ -94,7 +91,7 @@ const (
 
 var code = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
 
-// faults gathers what is wrong with the fields of a section.
+// faults gathers the problems of the fields of a section.
 type faults struct {
 	section  string
 	problems []fault.Problem
@@ -121,14 +118,14 @@ func (f *faults) address(text, field string, path bool) {
 	if path && ok && u.Scheme == "" && u.Host == "" {
 		return
 	}
-	f.wants(ok && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "", field, "must be an address on the web")
+	f.wants(ok && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "", field, "must be a web address")
 }
 
 func (f *faults) positive(a amount.Amount, field string) {
 	f.wants(a.Sign() >= 0, field, "must not be negative")
 }
 
-// check names every faulty field, as the setup of assets calls it.
+// check returns every invalid field, by its name in the setup of assets.
 func (c Currency) check() []fault.Problem {
 	f := faults{section: "currency"}
 	f.code(c.Code, "code")
@@ -158,38 +155,35 @@ func (p Pair) check() []fault.Problem {
 	f.text(p.MintAddress, "mintAddress")
 	d := p.Decimals()
 	f.wants(d <= amount.Decimals && len(p.FormatPrecision) <= maxFormat, "formatPrecision",
-		"must be 0 to 18, or a pattern with at most 18 digits behind the point")
+		"must be 0 to 18, or a pattern with at most 18 digits after the point")
 	return f.problems
 }
 
-// Query selects records; nil: any.
+// Query selects records; a nil field does not filter.
 type Query struct {
 	Code   *string
 	Active *bool
 }
 
-// Store keeps the reference data. Every method joins the transaction that its
-// context carries and else runs in one of its own. It is safe for concurrent
-// use and passes currencytest.Run. A change of the data commits a
-// change.Note of topic change.Currencies with it.
+// Store stores the reference data. Every method joins the transaction that its context carries, or else runs in its
+// own. It is safe for concurrent use and passes currencytest.Run. A change of the data also commits a change.Note of
+// topic change.Currencies.
 type Store interface {
-	// Currencies and Networks list the selected records, Pairs all, in order of
-	// creation.
+	// Currencies and Networks list the matching records, Pairs all pairs, in order of creation.
 	Currencies(ctx context.Context, q Query) ([]Currency, error)
 	Networks(ctx context.Context, q Query) ([]Network, error)
 	Pairs(ctx context.Context) ([]Pair, error)
 
-	// AddCurrency, AddNetwork and AddPair insert a record and return its id; the
-	// id of the argument is ignored. RECORD_ALREADY_EXIST when the code, or the
-	// pair of currency and network, is taken, also under concurrent calls. A
-	// pair of something unknown is refused with an internal error.
+	// AddCurrency, AddNetwork and AddPair insert a record and return its id; the id of the argument is ignored.
+	// RECORD_ALREADY_EXIST if the code, or the pair of currency and network, is taken, also under concurrent calls. A
+	// pair with an unknown id is rejected with an internal error.
 	AddCurrency(ctx context.Context, c Currency) (int64, error)
 	AddNetwork(ctx context.Context, n Network) (int64, error)
 	AddPair(ctx context.Context, p Pair) (int64, error)
 
-	// ChangeCurrency, ChangeNetwork and ChangePair give the record to f and save
-	// what f returns, as one step; the ids, and those of a pair's currency and
-	// network, stay. RECORD_NOT_FOUND; RECORD_ALREADY_EXIST when the code is taken.
+	// ChangeCurrency, ChangeNetwork and ChangePair call f with the record and save the result, as one step; the ids,
+	// including those of a pair's currency and network, are unchanged. RECORD_NOT_FOUND; RECORD_ALREADY_EXIST if the
+	// code is taken.
 	ChangeCurrency(ctx context.Context, id int64, f func(Currency) (Currency, error)) error
 	ChangeNetwork(ctx context.Context, id int64, f func(Network) (Network, error)) error
 	ChangePair(ctx context.Context, id int64, f func(Pair) (Pair, error)) error

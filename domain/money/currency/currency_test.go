@@ -9,8 +9,7 @@ import (
 	"castellan/domain/money/currency"
 )
 
-// D-WAD-05: unknown, inactive, not linked, not enabled are INVALID_FIELD of the
-// field that is at fault.
+// D-WAD-05: unknown, inactive, not linked and not enabled codes are INVALID_FIELD of the respective field.
 func TestWithdrawal(t *testing.T) {
 	c := currency.NewCatalog(
 		[]currency.Currency{{ID: 1, Code: "AAA", Active: true, Withdraw: true}, {ID: 2, Code: "OFF", Withdraw: true},
@@ -57,7 +56,7 @@ func TestWithdrawal(t *testing.T) {
 	}
 }
 
-// source is a store of which only reading matters.
+// source is a store that is only read.
 type source struct {
 	currency.Store
 	currencies []currency.Currency
@@ -74,8 +73,8 @@ func (s *source) Networks(context.Context, currency.Query) ([]currency.Network, 
 }
 func (s *source) Pairs(context.Context) ([]currency.Pair, error) { return nil, nil }
 
-// The snapshot is read when it is loaded and when it misses something, and
-// never otherwise; a failed reload leaves it as it was.
+// The snapshot is read on loading and when a record is missing, and never otherwise; a failed reload leaves it
+// unchanged.
 func TestLive(t *testing.T) {
 	s := &source{currencies: []currency.Currency{{ID: 1, Code: "AAA", Active: true}}}
 	l := currency.NewLive(s)
@@ -115,7 +114,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// D-CUR-11: a number is itself; of a pattern the digits behind its point count.
+// D-CUR-11: a number is the number of decimals; for a pattern the digits after its point count.
 func TestDecimals(t *testing.T) {
 	for format, want := range map[string]int{"0": 0, "8": 8, "18": 18, "08": 8, "0.00": 2, "#,##0.000": 3, "#.##": 0,
 		"1.0.5": 2, "none": 0, "-5": 0, "+5": 0} {
@@ -125,7 +124,7 @@ func TestDecimals(t *testing.T) {
 	}
 }
 
-// D-CUR-01: the lowest id of what matches, in any case; without filters the first active one.
+// D-CUR-01: the lowest id of the matches, in any case; without filters the first active one.
 func TestInfo(t *testing.T) {
 	c := currency.NewCatalog(
 		[]currency.Currency{{ID: 1, Code: "OFF"}, {ID: 2, Code: "USDT", Active: true}, {ID: 3, Code: "BTC", Active: true}},

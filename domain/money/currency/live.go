@@ -10,12 +10,11 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Live is the snapshot that a node works with: Reload reads the reference data,
-// and Follow is for notes of topic change.Currencies. It is safe for concurrent
-// use.
+// Live is a node's current snapshot: Reload reads the reference data, and Follow handles notes of topic
+// change.Currencies. It is safe for concurrent use.
 type Live struct{ *change.Snapshot[Catalog] }
 
-// NewLive returns a Live over store. Until the first Reload it knows nothing.
+// NewLive returns a Live over store. Until the first Reload it is empty.
 func NewLive(store Store) *Live {
 	load := func(ctx context.Context) (*Catalog, error) {
 		c, err := Load(ctx, store)
@@ -27,10 +26,10 @@ func NewLive(store Store) *Live {
 	return &Live{change.NewSnapshot(NewCatalog(nil, nil, nil), load, nil)}
 }
 
-// Catalog is the present snapshot.
+// Catalog returns the current snapshot.
 func (l *Live) Catalog() *Catalog { return l.Current() }
 
-// reloadTimeout bounds the reading of what the snapshot does not know yet.
+// reloadTimeout limits the read for a record that the snapshot lacks.
 const reloadTimeout = 5 * time.Second
 
 // Named finds the currency and the network that a stored record refers to.
@@ -42,7 +41,7 @@ func (l *Live) Named(currencyID, networkID int64) (cur Currency, net Network, er
 	return cur, net, err
 }
 
-// Pair finds a pair with what it links. RECORD_NOT_FOUND.
+// Pair finds a pair with its currency and network. RECORD_NOT_FOUND.
 func (l *Live) Pair(id int64) (p Listed, err error) {
 	ok, err := l.find(func(c *Catalog) (ok bool) { p, ok = c.Pair(id); return ok })
 	if err == nil && !ok {
@@ -51,9 +50,8 @@ func (l *Live) Pair(id int64) (p Listed, err error) {
 	return p, err
 }
 
-// Asset tells what a balance is of: the pair with the id of the asset. Where the
-// catalogue has it no more, the number of the asset stands for the code of its
-// currency, so that no money is hidden.
+// Asset returns the pair with the id of an asset. If the catalogue no longer has it, the number of the asset replaces
+// the currency code, so that no money is hidden.
 func (l *Live) Asset(id int64) (Listed, error) {
 	p, err := l.Pair(id)
 	if fault.CodeOf(err) == fault.RecordNotFound {
@@ -62,9 +60,8 @@ func (l *Live) Asset(id int64) (Listed, error) {
 	return p, err
 }
 
-// find looks for a stored record. Another node may have added it a moment ago, so
-// a snapshot that does not know it is read again, outside the caller's
-// transaction: only what is committed may enter the snapshot.
+// find looks for a stored record. Another node may have just added it, so a snapshot that lacks it is read again,
+// outside the caller's transaction: only committed data may enter the snapshot.
 func (l *Live) find(known func(*Catalog) bool) (bool, error) {
 	if known(l.Catalog()) {
 		return true, nil

@@ -8,7 +8,7 @@ var seeded = []struct{ currency, network string }{
 	{"USDC", "SOL"},
 }
 
-// seededCurrencies have the name, the decimals and the first network of each.
+// seededCurrencies have the name, the decimals and the first network of each currency.
 var seededCurrencies = map[string]struct{ name, decimals, home string }{
 	"BTC": {"Bitcoin", "8", "BTC"}, "ETH": {"Ether", "18", "ETH"}, "USDT": {"Tether USD", "6", "ETH"},
 	"TRX": {"TRON", "6", "TRX"}, "XRP": {"XRP", "6", "XRP"}, "SOL": {"Solana", "9", "SOL"},
@@ -18,8 +18,7 @@ var seededCurrencies = map[string]struct{ name, decimals, home string }{
 var networkNames = map[string]string{"BTC": "Bitcoin", "ETH": "Ethereum", "TRX": "TRON", "XRP": "XRP Ledger",
 	"SOL": "Solana"}
 
-// Explorers are where transactions of the seeded networks are shown, with {txId} in the place
-// of the id (D-PRC-04).
+// Explorers are the web addresses of transactions on the seeded networks, with {txId} in place of the id (D-PRC-04).
 var Explorers = map[string]string{
 	"BTC": "https://mempool.space/tx/{txId}",
 	"ETH": "https://etherscan.io/tx/{txId}",
@@ -28,9 +27,8 @@ var Explorers = map[string]string{
 	"SOL": "https://solscan.io/tx/{txId}",
 }
 
-// Seed writes the content of a new installation, all of it enabled for
-// deposits and withdrawals. The caller sees to it that this happens once, in one
-// transaction.
+// Seed writes the content of a new installation, all enabled for deposits and withdrawals. The caller ensures that it
+// runs once, in one transaction.
 func Seed(ctx context.Context, s Store) (err error) {
 	currencies, networks := map[string]int64{}, map[string]int64{}
 	for _, p := range seeded {

@@ -10,15 +10,14 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Service carries out what administrators change. It is safe for concurrent use.
+// Service applies changes made by administrators. It is safe for concurrent use.
 type Service struct {
 	Store   Store
 	Changes admin.Changes // of topic change.Currencies
 }
 
-// Setup is what an administrator sets up or changes at once (D-CUR-02, D-CUR-04).
-// A section that is not enabled is left alone; its codes still find the records
-// that the answer names.
+// Setup adds or changes several records at once (D-CUR-02, D-CUR-04). A section that is not enabled is not changed; its
+// codes still identify the records that the response names.
 type Setup struct {
 	Currency Section[Currency]
 	Network  Section[Network]
@@ -31,7 +30,7 @@ type Section[T any] struct {
 	Record  T
 }
 
-// Link is a pair by the codes of what it links.
+// Link is a pair by the codes of its currency and network.
 type Link struct {
 	Pair
 	CurrencyCode, NetworkCode string
@@ -51,17 +50,16 @@ func (s Setup) check() error {
 	return fault.All(ps)
 }
 
-// Result is what became of a Setup: each record's id, 0 where there is none, and
-// whether it was added or changed.
+// Result is the result of a Setup: each record's id, 0 if there is none, and whether it was added or changed.
 type Result struct{ Currency, Network, Pair Outcome }
 
-// Outcome is what became of one section.
+// Outcome is the result of one section.
 type Outcome struct {
 	ID   int64
 	Done bool
 }
 
-// done is what the audit row says; nothing where nothing was to be done.
+// done returns the content of the audit row; empty if nothing was changed.
 func (r Result) done() admin.Done {
 	var parts []string
 	for _, o := range []struct {
@@ -78,8 +76,8 @@ func (r Result) done() admin.Done {
 	return admin.Done{Target: parts[0], Detail: strings.Join(parts, ", ")}
 }
 
-// Setup adds the enabled records, active, all or none. INVALID_FIELD, also for a
-// pair of codes that no record has; RECORD_ALREADY_EXIST (D-CUR-10).
+// Setup adds the enabled records as active, all or none. INVALID_FIELD, also for a pair with unknown codes;
+// RECORD_ALREADY_EXIST (D-CUR-10).
 func (s *Service) Setup(ctx context.Context, by audit.By, in Setup) (r Result, err error) {
 	if err := in.check(); err != nil {
 		return r, err
@@ -112,7 +110,7 @@ func (s *Service) Setup(ctx context.Context, by audit.By, in Setup) (r Result, e
 	return r, err
 }
 
-// link adds a pair, or finds the one that its codes name.
+// link adds a pair, or finds the pair named by its codes.
 func (s *Service) link(ctx context.Context, in Section[Link]) (o Outcome, err error) {
 	p := in.Record.Pair
 	if p.CurrencyID, err = s.currency(ctx, in.Record.CurrencyCode); err != nil {
@@ -131,8 +129,8 @@ func (s *Service) link(ctx context.Context, in Section[Link]) (o Outcome, err er
 		return o, err
 	}
 	f := faults{section: "currencyOfNetwork"}
-	f.wants(p.CurrencyID != 0, "currencyCode", "is the code of no currency")
-	f.wants(p.NetworkID != 0, "networkCode", "is the code of no network")
+	f.wants(p.CurrencyID != 0, "currencyCode", "is not a known currency code")
+	f.wants(p.NetworkID != 0, "networkCode", "is not a known network code")
 	if err := fault.All(f.problems); err != nil {
 		return o, err
 	}
@@ -142,7 +140,7 @@ func (s *Service) link(ctx context.Context, in Section[Link]) (o Outcome, err er
 	return o, err
 }
 
-// currency is the id of a currency by its code, 0 where there is none.
+// currency returns the id of a currency by its code, 0 if there is none.
 func (s *Service) currency(ctx context.Context, code string) (int64, error) {
 	all, err := s.Store.Currencies(ctx, Query{Code: &code})
 	if len(all) == 0 {
@@ -159,10 +157,9 @@ func (s *Service) network(ctx context.Context, code string) (int64, error) {
 	return all[0].ID, err
 }
 
-// Update changes the enabled records, all or none, and leaves whether they are
-// active as it is (D-CUR-04). A pair keeps its currency, its network and at least
-// its decimals, because balances are kept in them. INVALID_FIELD, RECORD_NOT_FOUND
-// for an id of any section, RECORD_ALREADY_EXIST for a code that is taken.
+// Update changes the enabled records, all or none, without activating or deactivating them (D-CUR-04). A pair keeps its
+// currency and its network, and its decimals may not decrease, because balances are stored with them. INVALID_FIELD;
+// RECORD_NOT_FOUND for an id of any section; RECORD_ALREADY_EXIST for a code that is taken.
 func (s *Service) Update(ctx context.Context, by audit.By, in Setup) (r Result, err error) {
 	if err := in.check(); err != nil {
 		return r, err
@@ -221,9 +218,8 @@ func (s *Service) relink(ctx context.Context, have Pair, in Link) (Pair, error) 
 	return next, fault.All(f.problems)
 }
 
-// Activate sets whether a currency and one of its pairs are active, both or none
-// (D-CUR-05). RECORD_NOT_FOUND for an unknown id and for a pair of another
-// currency.
+// Activate activates or deactivates a currency and one of its pairs, both or none (D-CUR-05). RECORD_NOT_FOUND for an
+// unknown id and for a pair of another currency.
 func (s *Service) Activate(ctx context.Context, by audit.By, currencyID int64, active bool, pairID int64,
 	pairActive bool) error {
 	return s.Changes.Do(ctx, by, "CURRENCY_ACTIVATE", func(ctx context.Context) (admin.Done, error) {

@@ -13,8 +13,7 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// What is enabled in a set-up is added, active and linked; what is not is found by its code, and
-// a refused set-up adds nothing.
+// Enabled sections are added, active and linked; the others are found by their codes. A rejected set-up adds nothing.
 func TestSetup(t *testing.T) {
 	db := persistencetest.SQLite(t)
 	store := money.NewCurrencies(db)

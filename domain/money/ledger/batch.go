@@ -6,22 +6,20 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Batch decides many movements one after the other, by the same rules as Ledger.Do,
-// and reads nothing: its accounts are new ones, or unbounded. It is for imports
-// which alone move these accounts, such as demo data. It knows no references, so the
-// caller sees to it that each counts once.
+// Batch decides many movements one after the other, by the same rules as Ledger.Do, without reads: its accounts are new
+// or unbounded. It is for imports that alone move these accounts, such as demo data. It does not check references, so
+// the caller ensures that each counts once.
 //
-// What it decided is made by its rounds, which the caller commits in their order in
-// one transaction: an account is opened before it is moved, and a hold is taken
-// before it ends.
+// It returns writes in rounds, which the caller commits in order in one transaction: an account is opened before it is
+// moved, and a hold is taken before it ends.
 type Batch struct {
 	By audit.By
-	// Units are the smallest amounts of the assets, in parts of 10⁻¹⁸.
+	// Units are the smallest amounts of the assets, in units of 10⁻¹⁸.
 	Units map[int64]int64
 
 	balances map[Account]Balance
 	holds    map[string]Hold
-	taken    map[string]bool // in the present round
+	taken    map[string]bool // in the current round
 	saves    map[Account]Balance
 	adds     map[Account]Add
 	opens    []commit.Write
@@ -29,8 +27,7 @@ type Batch struct {
 	rounds   [][]commit.Write
 }
 
-// Do decides a movement. The errors of Ledger.Do that are about amounts, funds and
-// holds; nothing of the movement happens then.
+// Do decides a movement. Errors: those of Ledger.Do about amounts, funds and holds; then the movement has no effect.
 func (b *Batch) Do(m Movement) error {
 	if b.balances == nil {
 		b.balances, b.holds = map[Account]Balance{}, map[string]Hold{}
@@ -74,7 +71,7 @@ func (b *Batch) Do(m Movement) error {
 	return nil
 }
 
-// write takes a write into the round. Of the balances each is written once.
+// write adds a write to the round. Each balance is written once per round.
 func (b *Batch) write(w commit.Write) {
 	switch w := w.(type) {
 	case Save:
@@ -82,7 +79,7 @@ func (b *Batch) write(w commit.Write) {
 		return
 	case Add:
 		sum, ok := b.adds[w.Account].Plus(w)
-		if !ok { // the database adds them one after the other, or refuses them
+		if !ok { // the database adds them one after the other, or rejects them
 			b.round = append(b.round, b.adds[w.Account])
 			sum = w
 		}
@@ -101,7 +98,7 @@ func (b *Batch) begin() {
 	b.round, b.taken, b.saves, b.adds = nil, map[string]bool{}, map[Account]Balance{}, map[Account]Add{}
 }
 
-// end closes the round. A save raises the version of its row.
+// end closes the round. A save increments the version of its row.
 func (b *Batch) end() {
 	for a, saved := range b.saves {
 		b.round = append(b.round, Save{saved})
@@ -124,5 +121,5 @@ func (b *Batch) Rounds() [][]commit.Write {
 	return append([][]commit.Write{b.opens}, b.rounds...)
 }
 
-// Balance is what an account has after the movements so far.
+// Balance returns the balance of an account after the movements so far.
 func (b *Batch) Balance(a Account) Balance { return b.balances[a] }

@@ -12,8 +12,8 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// A batch writes each balance once in a round, with the number of its last transfer;
-// a hold ends in a later round than it was taken in; what is refused changes nothing.
+// A batch writes each balance once per round, with the number of its last transfer. A hold ends in a later round than
+// it was taken in. A rejected movement changes nothing.
 func TestBatch(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	house := ledger.Account{Kind: ledger.Treasury, Asset: 7}

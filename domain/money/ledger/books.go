@@ -6,38 +6,37 @@ import (
 	"castellan/domain/kit/amount"
 )
 
-// Books is the whole ledger as it is read for verification. Each method returns
-// the next page behind a row, in the order of its key; an empty page is the end.
-// The zero value of the key is before everything. It passes ledgertest.Books.
+// Books reads the whole ledger for verification. Each method returns the next page after a row, in the order of its
+// key; an empty page is the end. The zero value of the key sorts before every row. It passes ledgertest.Books.
 type Books interface {
-	// Snapshot runs fn with a context in which the other methods read one state.
+	// Snapshot runs fn with a context in which the other methods read one consistent state.
 	Snapshot(ctx context.Context, fn func(ctx context.Context) error) error
-	// Transfers are all transfers, by id.
+	// Transfers lists all transfers, by id.
 	Transfers(ctx context.Context, after Sealed) ([]Sealed, error)
-	// Audited are the audit rows of transfers, by the id of the transfer.
+	// Audited lists the audit rows of transfers, by the id of the transfer.
 	Audited(ctx context.Context, after Seal) ([]Seal, error)
-	// Debits and Credits are the sides of all transfers, by account and id.
+	// Debits and Credits list the sides of all transfers, by account and id.
 	Debits(ctx context.Context, after Entry) ([]Entry, error)
 	Credits(ctx context.Context, after Entry) ([]Entry, error)
-	// Lines are the balances of all accounts, by the id of the account.
+	// Lines lists the balances of all accounts, by the id of the account.
 	Lines(ctx context.Context, after Line) ([]Line, error)
-	// Active are the active holds, by account and id.
+	// Active lists the active holds, by account and id.
 	Active(ctx context.Context, after Entry) ([]Entry, error)
-	// Days are the closed days, by account and day.
+	// Days lists the closed days, by account and day.
 	Days(ctx context.Context, after Day) ([]Day, error)
-	// Endings are all holds, by id.
+	// Endings lists all holds, by id.
 	Endings(ctx context.Context, after Ending) ([]Ending, error)
-	// LastDay is the last closed day of any account; ok is false where none is.
+	// LastDay returns the last closed day of any account; ok is false if there is none.
 	LastDay(ctx context.Context) (day int64, ok bool, err error)
 }
 
-// Sealed is a transfer with the digest that stands beside it.
+// Sealed is a transfer with the digest stored beside it.
 type Sealed struct {
 	Content
 	Sum []byte
 }
 
-// Seal is the digest of a transfer in the audit.
+// Seal is the digest of a transfer in the audit trail.
 type Seal struct{ ID, Digest string }
 
 // Entry is a transfer, or a hold, seen from one account.
@@ -47,11 +46,11 @@ type Entry struct {
 	Amount      amount.Amount
 }
 
-// Ending is what a hold came to.
+// Ending is the outcome of a hold.
 type Ending struct {
 	ID, Account string
 	State       State
-	Debited     string // the account that its transfer debits; "" where it has none
+	Debited     string // the account that its transfer debits; "" for none
 }
 
 // Line is a balance with the id of its account; Unit is not read.
@@ -60,8 +59,7 @@ type Line struct {
 	Balance
 }
 
-// stream is a sequence of rows that is read page by page, so that memory stays the
-// same however long it is.
+// stream is a sequence of rows that is read page by page, so that memory use does not depend on its length.
 type stream[T any] struct {
 	next  func(ctx context.Context, after T) ([]T, error)
 	page  []T
@@ -69,10 +67,10 @@ type stream[T any] struct {
 	ended bool
 }
 
-// peek returns the row that is next; nil at the end.
+// peek returns the next row; nil at the end.
 func (s *stream[T]) peek(ctx context.Context) (*T, error) {
 	if len(s.page) == 0 && !s.ended {
-		if err := ctx.Err(); err != nil { // a node that leaves waits for no verification
+		if err := ctx.Err(); err != nil { // a node that shuts down does not wait for a verification
 			return nil, err
 		}
 		page, err := s.next(ctx, s.last)

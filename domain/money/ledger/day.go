@@ -9,46 +9,43 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Day is a closed day of an account: its balance and number of transfers at the
-// end, and what came and went within it. A day is that of UTC, and a transfer is of
-// the day of its id.
+// Day is a closed day of an account: its balance and number of transfers at the end, and the incoming and outgoing sums
+// within it. A day is a UTC day, and the id of a transfer determines its day.
 type Day struct {
-	Account string // id
+	Account string // account id
 	Day     int64  // whole days since 1970
 	Posted  amount.Amount
 	In, Out amount.Amount
 	Seq     int64
 }
 
-// Close inserts a closed day. RECORD_ALREADY_EXIST when it is closed.
+// Close inserts a closed day. RECORD_ALREADY_EXIST if it is closed.
 type Close struct{ Day Day }
 
 func (Close) Table() string { return "day" }
 
-// Calendar is what closing days reads.
+// Calendar reads the data for closing days.
 type Calendar interface {
-	// FirstDay is the day of the first transfer; ok is false where there is none.
+	// FirstDay returns the day of the first transfer; ok is false if there is none.
 	FirstDay(ctx context.Context) (day int64, ok bool, err error)
 	// LastDay is as in Books.
 	LastDay(ctx context.Context) (day int64, ok bool, err error)
 	// OfDay returns the next page of a day's transfers, by id.
 	OfDay(ctx context.Context, day int64, after string) ([]Transfer, error)
-	// DayBefore returns the last closed day of an account up to a day, the zero
-	// value where none is.
+	// DayBefore returns the last closed day of an account up to a day; the zero value if there is none.
 	DayBefore(ctx context.Context, account string, day int64) (Day, error)
 }
 
-// closeAfter is how long after its end a day is closed: by then every movement
-// that began in it is durable.
+// closeAfter is how long after its end a day is closed: by then every movement that began in it is durable.
 const closeAfter = time.Hour
 
 // closeBatch is how many accounts are closed in one unit.
 const closeBatch = 100
 
-// CloseDays closes the days that ended an hour ago and are not closed yet, in their
-// order. It can be repeated and cut off at any point.
+// CloseDays closes the days that ended an hour ago and are not closed yet, in order. It can be repeated, and
+// interrupted at any point.
 func CloseDays(ctx context.Context, c Calendar, to commit.Committer, now time.Time) error {
-	day, ok, err := c.LastDay(ctx) // it may have been cut off
+	day, ok, err := c.LastDay(ctx) // it may have been interrupted
 	if err == nil && !ok {
 		day, ok, err = c.FirstDay(ctx)
 	}
@@ -83,7 +80,7 @@ func closeDay(ctx context.Context, c Calendar, to commit.Committer, day int64) e
 			return err
 		}
 		if before.Account != "" && before.Day == day {
-			continue // closed before the work was cut off
+			continue // closed before the interruption
 		}
 		if d.Posted, err = before.Posted.Add(d.Posted); err != nil {
 			return err
@@ -98,13 +95,13 @@ func closeDay(ctx context.Context, c Calendar, to commit.Committer, day int64) e
 	if len(batch) == 0 {
 		return nil
 	}
-	if err := flush(); fault.CodeOf(err) != fault.RecordAlreadyExist { // else another node was first
+	if err := flush(); fault.CodeOf(err) != fault.RecordAlreadyExist { // otherwise another node was first
 		return err
 	}
 	return nil
 }
 
-// movedOn are the accounts that moved on a day, with what moved.
+// movedOn returns the accounts that moved on a day, with their sums.
 func movedOn(ctx context.Context, c Calendar, day int64) (map[string]*Day, error) {
 	moved := map[string]*Day{}
 	add := func(account string, a amount.Amount, in bool) error {

@@ -7,7 +7,7 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// State of a hold.
+// State is the state of a hold.
 type State string
 
 // The states. A hold leaves Active once.
@@ -21,16 +21,15 @@ const (
 type Hold struct {
 	ID      string
 	Account Account
-	// Source and Ref count a hold once: a withdrawal's id in its queue, a
-	// blockage's number.
+	// Source and Ref identify a hold, which counts once: a withdrawal's id in its queue, a blockage's number.
 	Source, Ref string
-	Type        string // says what for, such as "withdrawal"
+	Type        string // the purpose, such as "withdrawal"
 	Amount      amount.Amount
 	State       State
-	Transfer    string // that settled it; "" for none
+	Transfer    string // the transfer that settled it; "" for none
 	Version     int64
-	// Beyond lets the hold exceed what is available: a blockage also holds future
-	// funds (D-BLK-03). It is not stored.
+	// Beyond allows the hold to exceed the available balance: a blockage also holds future funds (D-BLK-03). It is not
+	// stored.
 	Beyond bool
 }
 
@@ -39,7 +38,7 @@ func NewHold(now time.Time, source, ref, kind string, of Account, a amount.Amoun
 	return Hold{ID: id.New(now), Account: of, Source: source, Ref: ref, Type: kind, Amount: a, State: Active, Version: 1}
 }
 
-// ended is the hold after it was released, or settled by a transfer. ErrEnded.
+// ended returns the hold as released, or as settled by a transfer. ErrEnded.
 func (h Hold) ended(by string) (Hold, error) {
 	if h.State != Active {
 		return h, ErrEnded
@@ -51,7 +50,7 @@ func (h Hold) ended(by string) (Hold, error) {
 	return h, nil
 }
 
-// same reports whether h asks for what o was made for.
+// same reports whether h requests the same hold as o.
 func (h Hold) same(o Hold) bool {
 	return h.Source == o.Source && h.Ref == o.Ref && h.Account == o.Account && h.Amount == o.Amount && h.Type == o.Type
 }

@@ -1,14 +1,10 @@
-// Package ledger owns whose money is where. One transfer is one movement: an
-// account that is debited, an account that is credited, one positive amount. It
-// is never changed; a correction is another transfer. A balance is the sum of
-// what its account was credited with, less what it was debited with, and commits
-// with the transfer (docs/ledger.md).
+// Package ledger records the money of all accounts. A transfer debits one account and credits another by one positive
+// amount. It is never changed; a correction is another transfer. A balance is the sum of its account's credits less its
+// debits, and commits with the transfer (docs/ledger.md).
 //
-// The one idea: what is bounded is decided, what is unbounded is added. A user's
-// balance never falls below zero or below what is locked, so its row is fenced by
-// the version that the decision saw (Save). A treasury may fall below zero, so
-// its row only gets a sum added (Add), and all movements of a moment share one
-// update of it.
+// The one idea: bounded balances are checked, unbounded balances are only added to. A user's balance never falls below
+// zero or below the locked amount, so its row is fenced by the version that the check saw (Save). A treasury may fall
+// below zero, so a sum is added to its row (Add), and concurrent movements share one update.
 //
 // Start reading at Movement, then Ledger.Do.
 package ledger
@@ -20,40 +16,39 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Kind is a sort of accounts.
+// Kind is a kind of account.
 type Kind string
 
 // The kinds. Only the accounts of users are bounded.
 const (
-	User       Kind = "user"       // what a user has; the owner is the user's id
+	User       Kind = "user"       // funds of a user; the owner is the user's id
 	Treasury   Kind = "treasury"   // the other side of deposits and withdrawals
-	Fee        Kind = "fee"        // fees, and what rounding leaves
+	Fee        Kind = "fee"        // fees and rounding differences
 	Deposit    Kind = "deposit"    // deposits that are not credited yet
 	Adjustment Kind = "adjustment" // corrections by administrators
-	Suspense   Kind = "suspense"   // money that nobody can explain yet
+	Suspense   Kind = "suspense"   // money of unknown origin
 )
 
 // Account is a place for money of one asset. Kind, owner and asset are its
 // identity.
 type Account struct {
 	Kind  Kind
-	Owner string // a user's id; "" for the one account of the house
+	Owner string // a user's id; "" for the single account of the operator
 	Asset int64  // id of the currency of a network
 }
 
-// ID is the key of the account: kind/asset/owner.
+// ID returns the key of the account: kind/asset/owner.
 func (a Account) ID() string {
 	return string(a.Kind) + "/" + strconv.FormatInt(a.Asset, 10) + "/" + a.Owner
 }
 
-// Bounded reports whether the account never falls below zero nor below what is
-// locked.
+// Bounded reports whether the balance may not fall below zero or below the locked amount.
 func (a Account) Bounded() bool { return a.Kind == User }
 
-// Balance is what an account has.
+// Balance is the balance of an account.
 type Balance struct {
 	Account
-	Posted  amount.Amount // credits less debits
+	Posted  amount.Amount // credits minus debits
 	Locked  amount.Amount // active holds; may exceed Posted (D-BLK-03)
 	Seq     int64         // transfers of the account so far
 	Version int64         // 0: the account is not open
@@ -61,7 +56,7 @@ type Balance struct {
 	Unit int64
 }
 
-// Available is what the owner may use: what is posted and not locked, at least 0.
+// Available is the amount that the owner may use: posted minus locked, at least 0.
 func (b Balance) Available() amount.Amount {
 	free, err := b.Posted.Sub(b.Locked)
 	if err != nil || free.Sign() < 0 {
@@ -70,10 +65,10 @@ func (b Balance) Available() amount.Amount {
 	return free
 }
 
-// What a movement may be refused for.
+// Refusals of a movement.
 var (
 	// ErrInsufficient: the movement takes more than is available.
-	ErrInsufficient = fault.New(fault.InvalidState, "the available balance does not suffice")
+	ErrInsufficient = fault.New(fault.InvalidState, "the available balance is insufficient")
 	// ErrConflict: the reference belongs to another movement.
 	ErrConflict = fault.New(fault.RecordAlreadyExist, "the reference belongs to another movement")
 	// ErrEnded: the hold was released or settled before.

@@ -10,26 +10,25 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// ActionTransfer is the audit row of a transfer: its target is the transfer's id,
-// its detail the digest.
+// ActionTransfer is the audit action of a transfer: its target is the transfer's id, its detail the digest.
 const ActionTransfer = "LEDGER_TRANSFER"
 
-// Movement is what happens in one unit: all of it or nothing.
+// Movement happens in one unit: completely or not at all.
 type Movement struct {
 	Transfers []Transfer
 	Take      []Hold
 	End       []End
-	// With commits with the movement: the rows of the business that asked for it.
+	// With commits with the movement: the rows of the requesting slice.
 	With []commit.Write
 }
 
-// End ends a hold: it is settled by a transfer of the same movement, or released.
+// End ends a hold: a transfer of the same movement settles it, or it is released.
 type End struct {
-	Hold     string // id
-	Transfer string // id; "": released
+	Hold     string // hold id
+	Transfer string // transfer id; "": released
 }
 
-// accounts are those that the movement touches, each once.
+// accounts returns the accounts of the movement, without duplicates.
 func (m Movement) accounts(holds []Hold) (all []Account) {
 	seen := map[Account]bool{}
 	add := func(a Account) {
@@ -51,24 +50,22 @@ func (m Movement) accounts(holds []Hold) (all []Account) {
 	return all
 }
 
-// settles reports whether the hold is released, or settled by a transfer of its
-// account.
+// settles reports whether the hold is released, or settled by a transfer of its account.
 func (m Movement) settles(e End, h Hold) bool {
 	return e.Transfer == "" || slices.ContainsFunc(m.Transfers, func(t Transfer) bool {
 		return t.ID == e.Transfer && t.Debit == h.Account
 	})
 }
 
-// sides are the balances of a movement while it is decided.
+// sides holds the balances of a movement while it is decided.
 type sides struct {
 	before, after map[Account]Balance
-	added         map[Account]Add // to unbounded accounts
+	added         map[Account]Add // added to unbounded accounts
 }
 
-// decide returns the writes of a movement on balances and on the holds that it
-// ends, in the order of m.End. Every account has its balance. ErrInsufficient,
-// ErrEnded, ErrAmount, ErrPrecision, ErrTooLarge, and commit.ErrFenced where a hold
-// and its balance were read of two moments; nothing of the movement happens then.
+// decide returns the writes of a movement on balances and on the holds that it ends, in the order of m.End. Every
+// account has its balance. Errors: ErrInsufficient, ErrEnded, ErrAmount, ErrPrecision, ErrTooLarge, and
+// commit.ErrFenced if a hold and its balance were read at different times; then the movement has no effect.
 func decide(m Movement, balances []Balance, holds []Hold, by audit.By) ([]commit.Write, error) {
 	s := sides{map[Account]Balance{}, map[Account]Balance{}, map[Account]Add{}}
 	for _, b := range balances {
@@ -77,7 +74,7 @@ func decide(m Movement, balances []Balance, holds []Hold, by audit.By) ([]commit
 	writes := make([]commit.Write, 0, 4*len(m.Transfers)+len(m.Take)+len(m.End)+len(m.With)+2)
 	for i, e := range m.End {
 		if !m.settles(e, holds[i]) {
-			return nil, fmt.Errorf("ledger: the hold %s is settled by no transfer of its account", e.Hold)
+			return nil, fmt.Errorf("ledger: no transfer of its account settles the hold %s", e.Hold)
 		}
 		h, err := holds[i].ended(e.Transfer)
 		if err == nil {
@@ -151,7 +148,7 @@ func (s *sides) post(to Account, a amount.Amount) (seq int64, err error) {
 	return b.Seq, nil
 }
 
-// lock adds to what is locked.
+// lock changes the locked amount.
 func (s *sides) lock(of Account, a func() (amount.Amount, error)) error {
 	by, err := a()
 	if err != nil {
@@ -181,7 +178,7 @@ func (s *sides) take(h Hold) error {
 	return s.lock(h.Account, func() (amount.Amount, error) { return h.Amount, nil })
 }
 
-// settle judges the balances that were decided and appends their writes.
+// settle checks the resulting balances and appends their writes.
 func (s *sides) settle(writes []commit.Write) ([]commit.Write, error) {
 	for account, b := range s.after {
 		was := s.before[account]
@@ -198,16 +195,15 @@ func (s *sides) settle(writes []commit.Write) ([]commit.Write, error) {
 	}
 	for account, a := range s.added {
 		if _, err := s.before[account].Posted.Add(a.Amount); err != nil {
-			return nil, ErrTooLarge // the database refuses it too, whatever was added meanwhile
+			return nil, ErrTooLarge // the database also rejects it, whatever was added meanwhile
 		}
 		writes = append(writes, a)
 	}
 	return writes, nil
 }
 
-// takesLocked reports whether a debit takes what is locked: the balance falls below
-// what is locked, and by more than the lock falls with it. The database holds the
-// same (trigger balance_locked).
+// takesLocked reports whether a debit takes locked funds: the balance falls below the locked amount, and by more than
+// the lock decreases. The database enforces the same (trigger balance_locked).
 func takesLocked(was, is Balance) bool {
 	if is.Posted.Cmp(was.Posted) >= 0 || is.Posted.Cmp(is.Locked) >= 0 {
 		return false
@@ -217,7 +213,7 @@ func takesLocked(was, is Balance) bool {
 	return err != nil || err2 != nil || unlocked.Cmp(fell) < 0
 }
 
-// userOf is the user whose account a transfer touches, "" for none.
+// userOf returns the user whose account a transfer touches, "" for none.
 func userOf(t Transfer) string {
 	for _, a := range [...]Account{t.Credit, t.Debit} {
 		if a.Kind == User {

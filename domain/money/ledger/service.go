@@ -15,54 +15,49 @@ import (
 	"castellan/domain/kit/turn"
 )
 
-// Ledger carries out movements. It is safe for concurrent use. All fields are
-// needed.
+// Ledger executes movements. It is safe for concurrent use. All fields are required.
 type Ledger struct {
 	Store  Store
 	Commit commit.Committer
-	// Decimals tells how many decimals an asset has now, 0 to amount.Decimals.
-	// RECORD_NOT_FOUND for an asset that is not there. It is asked when an account
-	// is opened, or when an amount is too fine for what the ledger knows.
+	// Decimals returns the current decimals of an asset, 0 to amount.Decimals. RECORD_NOT_FOUND for an unknown asset.
+	// It is called when an account is opened, or when an amount has more decimals than the ledger has recorded for the
+	// asset.
 	Decimals func(ctx context.Context, asset int64) (int, error)
 	Now      func() time.Time
 
 	turns turn.Turns // of bounded accounts
 }
 
-// Result tells what stands after Do.
+// Result is the result of Do.
 type Result struct {
-	Transfers []Transfer // as they were first made
-	Holds     []Hold     // taken, as they were first made
-	Repeated  bool       // the movement had been made before; nothing was done now
+	Transfers []Transfer // as first made
+	Holds     []Hold     // holds taken, as first made
+	Repeated  bool       // the movement existed; nothing was written now
 }
 
-// maxTries bounds how often a movement is decided again because another node
-// moved one of its balances. Within one process the movements of an account take
-// turns.
+// maxTries limits how often a movement is decided again because another node changed one of its balances. Within one
+// process the movements of an account take turns.
 const maxTries = 50
 
-// Do makes a movement durable, once: the same references again get the first
-// answer, also under concurrent calls and after a crash. The first reference of m,
-// of its transfers or else of its holds, names the movement; a movement that only
-// ends holds is named by them. An account that is not open is opened.
+// Do makes a movement durable, once: a repeat with the same references returns the first result, also under concurrent
+// calls and after a crash. The first reference of m, of its transfers or else of its holds, identifies the movement;
+// the ended holds identify a movement that only ends holds. Accounts are opened as needed.
 //
-// A fence that fails is decided again and is never an answer about funds.
-// Errors: ErrInsufficient, ErrConflict, ErrEnded, ErrAmount, ErrPrecision,
-// ErrTooLarge, ErrNoAsset, RECORD_NOT_FOUND for a hold; RECORD_ALREADY_EXIST of a
-// row of m.With; UNAVAILABLE where, inside the caller's transaction, another node
-// was first; OVERLOADED after many tries; those of the commit. After ErrUnknown the caller repeats the call.
+// After a failed fence the movement is decided again; a failed fence is never reported as insufficient funds. Errors:
+// ErrInsufficient, ErrConflict, ErrEnded, ErrAmount, ErrPrecision, ErrTooLarge, ErrNoAsset; RECORD_NOT_FOUND for a
+// hold; RECORD_ALREADY_EXIST for a row of m.With; UNAVAILABLE if another node was first inside the caller's
+// transaction; OVERLOADED after many tries; those of the commit. After ErrUnknown the caller repeats the call.
 func (l *Ledger) Do(ctx context.Context, by audit.By, m Movement) (Result, error) {
 	return l.again(ctx, m.accounts(nil), func() (Result, error) { return l.attempt(ctx, by, m, nil) })
 }
 
-// Plan says what a movement is, from the balances of some accounts. What else it
-// reads for that, it fences by a write of the movement. It may be asked again.
+// Plan returns a movement based on the balances of some accounts. Any other data that it reads must be fenced by a
+// write of the movement. It may be called again.
 type Plan func(ctx context.Context, balances []Balance) (Movement, error)
 
-// Decide is Do for a movement that follows from the balances of accounts, such as a
-// hold on all that is available. The movement is made of exactly those balances, or
-// planned anew; its references are new with every plan. Where the plan is empty,
-// nothing is written. Errors: those of plan and of Do.
+// Decide is Do for a movement that depends on balances, such as a hold on all available funds. The movement is executed
+// on exactly those balances, or planned again; every plan has new references. If the plan is empty, nothing is written.
+// Errors: those of plan and of Do.
 func (l *Ledger) Decide(ctx context.Context, by audit.By, accounts []Account, plan Plan) (Result, error) {
 	return l.again(ctx, accounts, func() (Result, error) {
 		seen, err := l.balances(ctx, accounts)
@@ -74,14 +69,14 @@ func (l *Ledger) Decide(ctx context.Context, by audit.By, accounts []Account, pl
 			return Result{}, err
 		}
 		r, err := l.attempt(ctx, by, m, seen)
-		if errors.Is(err, ErrEnded) || r.Repeated { // somebody has ended a hold since the plan was made
+		if errors.Is(err, ErrEnded) || r.Repeated { // a hold has ended since the plan was made
 			err = commit.ErrFenced
 		}
 		return r, err
 	})
 }
 
-// again repeats an attempt until nothing it was decided on has moved.
+// again repeats an attempt until the balances it was decided on are unchanged.
 func (l *Ledger) again(ctx context.Context, accounts []Account, attempt func() (Result, error)) (Result, error) {
 	leave, err := l.wait(ctx, accounts)
 	if err != nil {
@@ -99,29 +94,29 @@ func (l *Ledger) again(ctx context.Context, accounts []Account, attempt func() (
 		case !fenced && (fault.CodeOf(err) != fault.RecordAlreadyExist || errors.Is(err, ErrConflict) || exists > 0):
 			return Result{}, err
 		case commit.Inside(ctx) && !errors.Is(err, errFiner):
-			// A part may stand already, and only the caller can take that back.
-			return Result{}, fault.New(fault.Unavailable, "the account is moved by another; try again").After(time.Second)
+			// A part may already exist, and only the caller can roll that back.
+			return Result{}, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 		case !fenced:
-			exists++ // another node was first: the next try reads what it made
+			exists++ // another node was first: the next try reads its result
 		}
 		if err := pause(ctx, try); err != nil {
 			return Result{}, err
 		}
 	}
-	return Result{}, fault.New(fault.Overloaded, "the account is moved by too many at once").After(time.Second)
+	return Result{}, fault.New(fault.Overloaded, "the account is too busy").After(time.Second)
 }
 
-// errFiner asks for another decision, because the ledger has just learned that an
-// asset has more decimals. Nothing was written.
+// errFiner requests another decision, because the ledger has just recorded more decimals for an asset. Nothing was
+// written.
 var errFiner = fmt.Errorf("%w: the asset is finer now", commit.ErrFenced)
 
-// pause lets other nodes get ahead, from the second try on.
+// pause gives other nodes time, from the second try on.
 func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return nil
 	}
 	select {
-	// #nosec G404: how long a repeat waits is no secret.
+	// #nosec G404: the pause before a retry is not secret.
 	case <-time.After(time.Duration(rand.Int64N(int64(min(try, 10)) * int64(time.Millisecond)))):
 		return nil
 	case <-ctx.Done():
@@ -129,8 +124,8 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// wait takes the turns of bounded accounts. Inside a transaction of
-// the caller nobody waits: who has the turn may be waiting for that transaction.
+// wait takes the turns of bounded accounts. Inside a transaction of the caller it does not wait: the holder of the turn
+// may be waiting for that transaction.
 func (l *Ledger) wait(ctx context.Context, accounts []Account) (leave func(), err error) {
 	var leaves []func()
 	leave = func() {
@@ -159,8 +154,8 @@ func (l *Ledger) wait(ctx context.Context, accounts []Account) (leave func(), er
 	return leave, nil
 }
 
-// attempt reads, decides and commits once. seen are balances that it must not read
-// anew, because m was made of them.
+// attempt reads, decides and commits once. seen are balances that it must not read again, because m was planned on
+// them.
 func (l *Ledger) attempt(ctx context.Context, by audit.By, m Movement, seen []Balance) (Result, error) {
 	for i := range m.Transfers {
 		m.Transfers[i].Group = m.Transfers[0].ID
@@ -200,7 +195,7 @@ func (l *Ledger) attempt(ctx context.Context, by audit.By, m Movement, seen []Ba
 	return made(writes), nil
 }
 
-// made is what writes made.
+// made returns the transfers and holds in writes.
 func made(writes []commit.Write) (r Result) {
 	for _, w := range writes {
 		switch w := w.(type) {
@@ -213,8 +208,8 @@ func made(writes []commit.Write) (r Result) {
 	return r
 }
 
-// first reports whether the movement was made before, and returns that answer.
-// ErrConflict when its reference belongs to another movement.
+// first reports whether the movement was made before, and returns its first result. ErrConflict if its reference
+// belongs to another movement.
 func (l *Ledger) first(ctx context.Context, m Movement) (r Result, repeated bool, err error) {
 	for i, t := range m.Transfers {
 		was, err := l.Store.ByRef(ctx, t.Kind, t.Ref)
@@ -234,7 +229,7 @@ func (l *Ledger) first(ctx context.Context, m Movement) (r Result, repeated bool
 	if r.Repeated || len(m.End) == 0 {
 		return r, r.Repeated, nil
 	}
-	for _, e := range m.End { // a release, named by its holds
+	for _, e := range m.End { // a release, identified by its holds
 		h, err := l.Store.Hold(ctx, e.Hold)
 		if err != nil || h.State != Released {
 			return r, false, err
@@ -244,8 +239,8 @@ func (l *Ledger) first(ctx context.Context, m Movement) (r Result, repeated bool
 	return r, true, nil
 }
 
-// found judges the i-th reference of a movement: where the first one is new, all
-// are; where it stands, so does all the rest, with the same content.
+// found checks the i-th reference of a movement: if the first one is new, all must be; if it exists, all must exist
+// with the same content.
 func found(err error, i int, same bool) (known bool, _ error) {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		if i == 0 {
@@ -259,7 +254,7 @@ func found(err error, i int, same bool) (known bool, _ error) {
 	return err == nil, err
 }
 
-// balances are those of accounts, each of which is open afterwards.
+// balances returns the balances of accounts, which it opens as needed.
 func (l *Ledger) balances(ctx context.Context, accounts []Account) ([]Balance, error) {
 	for range 2 {
 		all, err := l.Store.Balances(ctx, accounts...)
@@ -278,9 +273,8 @@ func (l *Ledger) balances(ctx context.Context, accounts []Account) ([]Balance, e
 	return nil, commit.ErrFenced // unreachable while accounts never end
 }
 
-// open opens an account in a unit of its own: without movements it changes
-// nothing for anybody. RECORD_ALREADY_EXIST of another node that did the same is
-// no error.
+// open opens an account in a unit of its own: without movements this has no effect. RECORD_ALREADY_EXIST from a
+// concurrent node is not an error.
 func (l *Ledger) open(ctx context.Context, a Account) error {
 	unit, err := l.Store.Unit(ctx, a.Asset)
 	if err == nil && unit == 0 {
@@ -295,7 +289,7 @@ func (l *Ledger) open(ctx context.Context, a Account) error {
 	return err
 }
 
-// addAsset makes an asset known as precise as it is now.
+// addAsset records an asset with its current decimals.
 func (l *Ledger) addAsset(ctx context.Context, asset int64) error {
 	decimals, err := l.Decimals(ctx, asset)
 	if fault.CodeOf(err) == fault.RecordNotFound {
@@ -310,8 +304,7 @@ func (l *Ledger) addAsset(ctx context.Context, asset int64) error {
 	return err
 }
 
-// refine reports whether an asset of the balances has become finer, and makes that
-// known.
+// refine reports whether an asset of the balances has more decimals now, and records them.
 func (l *Ledger) refine(ctx context.Context, balances []Balance) (finer bool, err error) {
 	for _, b := range balances {
 		decimals, err := l.Decimals(ctx, b.Asset)
@@ -326,8 +319,7 @@ func (l *Ledger) refine(ctx context.Context, balances []Balance) (finer bool, er
 	return false, nil
 }
 
-// Reverse takes a transfer back, exactly and once. RECORD_NOT_FOUND, and the
-// errors of Do.
+// Reverse reverses a transfer, exactly and once. RECORD_NOT_FOUND, and the errors of Do.
 func (l *Ledger) Reverse(ctx context.Context, by audit.By, id, reason string, with ...commit.Write) (Result, error) {
 	t, err := l.Store.Transfer(ctx, id)
 	if err != nil {
@@ -336,20 +328,20 @@ func (l *Ledger) Reverse(ctx context.Context, by audit.By, id, reason string, wi
 	return l.Do(ctx, by, Movement{Transfers: []Transfer{Reversal(l.Now(), t, reason)}, With: with})
 }
 
-// Release frees what a hold locks. ErrEnded when it was settled; the errors of Do.
+// Release releases a hold. ErrEnded if it was settled; the errors of Do.
 func (l *Ledger) Release(ctx context.Context, by audit.By, hold string, with ...commit.Write) error {
 	_, err := l.Do(ctx, by, Movement{End: []End{{Hold: hold}}, With: with})
 	return err
 }
 
-// Settle moves what a hold locks: t is of the hold's account and takes at most its
-// amount; the rest is free again. ErrEnded, and the errors of Do.
+// Settle transfers the amount of a hold: t debits the hold's account by at most its amount; the rest is released.
+// ErrEnded, and the errors of Do.
 func (l *Ledger) Settle(ctx context.Context, by audit.By, hold string, t Transfer, with ...commit.Write) (Result,
 	error) {
 	return l.Do(ctx, by, Movement{Transfers: []Transfer{t}, End: []End{{Hold: hold, Transfer: t.ID}}, With: with})
 }
 
-// Balance returns what a user has of an asset; 0 where the account is not open.
+// Balance returns a user's balance of an asset; 0 if the account is not open.
 func (l *Ledger) Balance(ctx context.Context, userID string, asset int64) (Balance, error) {
 	a := Account{User, userID, asset}
 	all, err := l.Store.Balances(ctx, a)

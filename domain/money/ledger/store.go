@@ -7,15 +7,14 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Store keeps the ledger. Every method joins the transaction that its context
-// carries. It is safe for concurrent use and passes ledgertest.Run.
+// Store stores the ledger. Every method joins the transaction that its context carries. It is safe for concurrent use
+// and passes ledgertest.Run.
 type Store interface {
-	// Balances returns the balances of accounts that are open; others are left out.
+	// Balances returns the balances of the open accounts among accounts.
 	Balances(ctx context.Context, accounts ...Account) ([]Balance, error)
 	// Owned returns the balances of a user's accounts, by asset.
 	Owned(ctx context.Context, userID string) ([]Balance, error)
-	// Unit returns the smallest amount that an asset may have, 0 when the ledger
-	// does not know the asset yet.
+	// Unit returns the smallest amount of an asset, 0 if the ledger has not recorded the asset yet.
 	Unit(ctx context.Context, asset int64) (int64, error)
 	// Transfer returns a transfer by its id. RECORD_NOT_FOUND.
 	Transfer(ctx context.Context, id string) (Transfer, error)
@@ -25,18 +24,17 @@ type Store interface {
 	Hold(ctx context.Context, id string) (Hold, error)
 	// HoldByRef returns a hold by source and reference. RECORD_NOT_FOUND.
 	HoldByRef(ctx context.Context, source, ref string) (Hold, error)
-	// Statement returns a page of the transfers of an account, newest first. The
-	// last page of a million transfers costs what the first one does.
+	// Statement returns a page of the transfers of an account, newest first. The last page of a million transfers costs
+	// as much as the first.
 	Statement(ctx context.Context, of Account, q page.Query[Place]) (page.Of[Transfer], error)
 }
 
-// Place is where a transfer stands in a statement.
+// Place is the position of a transfer in a statement.
 type Place struct{ ID string }
 
 func (t Transfer) Mark() Place { return Place{t.ID} }
 
-// AddAsset makes an asset known, or finer. It is nothing when the asset has that
-// precision or a finer one.
+// AddAsset records an asset, or more decimals for it. It has no effect if the asset has at least that precision.
 type AddAsset struct {
 	ID   int64
 	Unit int64 // 10^(18 - decimals)
@@ -44,25 +42,23 @@ type AddAsset struct {
 
 func (AddAsset) Table() string { return "asset" }
 
-// Open opens an account with a balance of 0. It is nothing when the account is
-// open.
+// Open opens an account with a balance of 0. It has no effect if the account is open.
 type Open struct{ Account Account }
 
 func (Open) Table() string { return "account" }
 
-// Save writes the balance of a bounded account, as it was decided on its version.
+// Save writes the balance of a bounded account, fenced by its version.
 type Save struct{ Balance Balance }
 
 func (Save) Table() string { return "balance" }
 
 func (s Save) Fence() (key string, version int64) { return s.Balance.ID(), s.Balance.Version }
 
-// Add adds to the balance of an unbounded account, whatever that is. Amount may be
-// negative.
+// Add adds to the balance of an unbounded account, whatever its value. Amount may be negative.
 type Add struct {
 	Account Account
 	Amount  amount.Amount
-	Count   int64 // of the transfers that are added
+	Count   int64 // number of added transfers
 }
 
 func (Add) Table() string { return "balance" }
@@ -74,19 +70,18 @@ func (a Add) Plus(o Add) (sum Add, ok bool) {
 	return Add{a.Account, total, a.Count + o.Count}, err == nil
 }
 
-// Post inserts a transfer. RECORD_ALREADY_EXIST when its kind and reference, or
-// what it reverses, stand already.
+// Post inserts a transfer. RECORD_ALREADY_EXIST if its kind and reference exist, or the transfer that it reverses is
+// already reversed.
 type Post struct{ Transfer Transfer }
 
 func (Post) Table() string { return "transfer" }
 
-// Take inserts a hold. RECORD_ALREADY_EXIST when its source and reference stand
-// already.
+// Take inserts a hold. RECORD_ALREADY_EXIST if its source and reference exist.
 type Take struct{ Hold Hold }
 
 func (Take) Table() string { return "hold" }
 
-// EndHold writes the end of a hold, as it was decided on its version.
+// EndHold writes the end of a hold, fenced by its version.
 type EndHold struct{ Hold Hold }
 
 func (EndHold) Table() string { return "hold" }

@@ -9,23 +9,23 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// KindReversal is the kind of a transfer that takes another one back.
+// KindReversal is the kind of a transfer that reverses another one.
 const KindReversal = "reversal"
 
-// Transfer is one movement.
+// Transfer is one transfer between two accounts.
 type Transfer struct {
-	ID    string // begins with its instant; the key of the rows that it belongs to
-	Group string // of the transfers of one unit; the id of the first one
-	// Kind and Ref count a movement once: the same pair again is the same movement.
+	ID    string // begins with its time; the key of its rows
+	Group string // shared by the transfers of one unit; the id of the first one
+	// Kind and Ref identify a movement, which counts once: the same pair again is the same movement.
 	Kind, Ref     string
 	Debit, Credit Account // of one asset
 	Amount        amount.Amount
 	Unit          int64  // smallest amount of the asset when it was made, in parts of 10⁻¹⁸
-	Reverses      string // id of the transfer that this one takes back; "" for none
+	Reverses      string // id of the reversed transfer; "" for none
 	Reason        string // short, human readable
 	ActorID       string
-	At            time.Time // made; in milliseconds
-	EffectiveAt   time.Time // counts from; zero becomes At
+	At            time.Time // when it was made; in milliseconds
+	EffectiveAt   time.Time // when it takes effect; zero becomes At
 	// DebitSeq and CreditSeq number the transfers of a bounded account; 0 for an
 	// unbounded one.
 	DebitSeq, CreditSeq int64
@@ -39,16 +39,16 @@ func New(now time.Time, kind, ref string, debit, credit Account, a amount.Amount
 	return t
 }
 
-// Reversal returns the transfer that takes t back, exactly. A transfer is
-// reversed at most once, so its reference is t's id.
+// Reversal returns the transfer that reverses t exactly. A transfer is reversed at most once, so its reference is t's
+// id.
 func Reversal(now time.Time, t Transfer, reason string) Transfer {
 	r := New(now, KindReversal, t.ID, t.Credit, t.Debit, t.Amount)
 	r.Reverses, r.Reason, r.Unit = t.ID, reason, t.Unit
 	return r
 }
 
-// Digest is the SHA-256 of everything but the numbers. It commits in the audit row of
-// the same unit, so that the audit chain covers the transfers.
+// Digest returns the SHA-256 of all fields except the numbers. It commits in the audit row of the same unit, so that
+// the audit chain covers the transfers.
 func (t Transfer) Digest() [sha256.Size]byte {
 	hi, lo := t.Amount.Parts()
 	c := Content{t.ID, t.Group, t.Kind, t.Ref, t.Debit.ID(), t.Credit.ID(), t.Reverses, t.Reason, t.ActorID,
@@ -56,14 +56,14 @@ func (t Transfer) Digest() [sha256.Size]byte {
 	return c.Digest()
 }
 
-// Content is what the digest of a transfer covers, as its row has it: accounts by
-// their ids, instants in milliseconds.
+// Content holds the fields covered by the digest of a transfer, in the form of its row: accounts by their ids, times in
+// milliseconds.
 type Content struct {
 	ID, Group, Kind, Ref, Debit, Credit, Reverses, Reason, ActorID string
 	Asset, Unit, Hi, Lo, At, EffectiveAt                           int64
 }
 
-// Digest is that of the transfer, every text with its length.
+// Digest returns the digest of the transfer. Every text is preceded by its length.
 func (c *Content) Digest() [sha256.Size]byte {
 	var room [512]byte
 	b := room[:0]
@@ -76,8 +76,7 @@ func (c *Content) Digest() [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// same reports whether t asks for what o was made for. Who asks, when and under
-// which id does not matter.
+// same reports whether t requests the same transfer as o. Actor, time and id are ignored.
 func (t Transfer) same(o Transfer) bool {
 	if t.EffectiveAt.IsZero() {
 		t.EffectiveAt = o.At

@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// ErrBroken is what Verify finds; the text names the first fault with its id.
+// ErrBroken is the error of Verify; the text names the first fault with its id.
 var ErrBroken = errors.New("ledger: broken")
 
 func broken(format string, args ...any) error {
@@ -24,15 +24,14 @@ func broken(format string, args ...any) error {
 type Totals struct {
 	Asset               int64
 	Accounts, Transfers int64
-	Owned, Locked       amount.Amount // of the users
-	Unexplained         amount.Amount // what the suspense account has
+	Owned, Locked       amount.Amount // by users
+	Unexplained         amount.Amount // balance of the suspense account
 }
 
-// Verify proves the ledger, with constant memory (docs/ledger.md): every transfer
-// is as it was made and stands in the audit, and the audit has none that is gone;
-// every balance, number, lock and closed day is what the transfers and holds say;
-// the balances of an asset add up to nothing. It returns the totals of each asset
-// or ErrBroken, whose text names the first fault.
+// Verify verifies the ledger, with constant memory (docs/ledger.md). Every transfer is unchanged and has its audit row,
+// and no audited transfer is missing. Every balance, number, lock and closed day follows from the transfers and holds.
+// The balances of an asset add up to zero. It returns the totals of each asset or ErrBroken, whose text names the first
+// fault.
 func Verify(ctx context.Context, b Books) (totals []Totals, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -47,13 +46,13 @@ func Verify(ctx context.Context, b Books) (totals []Totals, err error) {
 		<-sealed
 		return nil, err
 	}
-	if first := <-sealed; first != nil { // a transfer is named before its account
+	if first := <-sealed; first != nil { // a fault in a transfer is reported before one in its account
 		return nil, first
 	}
 	return totals, err
 }
 
-// verifySeals compares transfers, their digests and the audit.
+// verifySeals compares transfers, their digests and the audit trail.
 func verifySeals(ctx context.Context, b Books) error {
 	transfers, seals := stream[Sealed]{next: b.Transfers}, stream[Seal]{next: b.Audited}
 	var text [2 * sha256.Size]byte
@@ -94,14 +93,13 @@ func verifySeals(ctx context.Context, b Books) error {
 type accounts struct {
 	debits, credits, holds stream[Entry]
 	days                   stream[Day]
-	closed                 int64 // the last closed day of all, where anyClosed
+	closed                 int64 // the last closed day of all accounts, if anyClosed
 	anyClosed              bool
 	totals                 map[int64]*Totals
-	sums                   map[int64]amount.Amount // of the balances of an asset
+	sums                   map[int64]amount.Amount // of the balances of each asset
 }
 
-// verifyEndings finds a settled hold whose transfer is of another account, or is not
-// there.
+// verifyEndings finds a settled hold whose transfer is missing or debits another account.
 func verifyEndings(ctx context.Context, b Books) error {
 	for holds := (stream[Ending]{next: b.Endings}); ; holds.take() {
 		h, err := holds.peek(ctx)
@@ -150,7 +148,7 @@ func verifyAccounts(ctx context.Context, b Books) ([]Totals, error) {
 	return v.result()
 }
 
-// running is what the transfers of an account come to.
+// running is the running total of an account's transfers.
 type running struct {
 	Day
 	moved         bool   // the day has transfers
@@ -191,8 +189,7 @@ func (v *accounts) account(ctx context.Context, l Line) error {
 	return v.locks(ctx, l)
 }
 
-// entry takes the next transfer of an account, by id; nil when there is no more.
-// in tells that it is a credit.
+// entry returns the next transfer of an account, by id; nil at the end. in is true for a credit.
 func (v *accounts) entry(ctx context.Context, account string) (e *Entry, in bool, err error) {
 	d, err := v.debits.peek(ctx)
 	if err != nil {
@@ -259,7 +256,7 @@ func (v *accounts) passDays(ctx context.Context, r *running, day int64) error {
 	return nil
 }
 
-// locks compares what is locked with the active holds, and adds to the totals.
+// locks compares the locked amount with the active holds, and adds to the totals.
 func (v *accounts) locks(ctx context.Context, l Line) error {
 	var locked amount.Amount
 	for {
@@ -297,8 +294,8 @@ func (v *accounts) total(l Line) (err error) {
 		v.totals[l.Asset] = t
 	}
 	t.Accounts++
-	t.Transfers += l.Seq                 // each counts twice: once on either side
-	t.Locked = t.Locked.Capped(l.Locked) // holds beyond what is there may come to any sum
+	t.Transfers += l.Seq                 // each transfer counts twice: once on either side
+	t.Locked = t.Locked.Capped(l.Locked) // holds beyond the balance may add up to any sum
 	if l.Kind == Suspense {
 		t.Unexplained, err = t.Unexplained.Add(l.Posted)
 	}
@@ -326,7 +323,7 @@ func (v *accounts) result() (all []Totals, err error) {
 	return all, nil
 }
 
-// String is the line of the asset that castellan ledger verify prints.
+// String returns the line of the asset in the output of castellan ledger verify.
 func (t Totals) String() string {
 	text := fmt.Sprintf("asset %d: %d transfers between %d accounts come to 0; users have %s, of which %s is locked",
 		t.Asset, t.Transfers, t.Accounts, t.Owned, t.Locked)
@@ -338,5 +335,5 @@ func (t Totals) String() string {
 
 const msOfDay = int64(24 * time.Hour / time.Millisecond)
 
-// dayOf is the day, in UTC, of the instant with which an id begins.
+// dayOf returns the UTC day of the time in an id.
 func dayOf(text string) int64 { return id.Millis(text) / msOfDay }

@@ -11,8 +11,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Check refuses limits that cannot hold: INVALID_FIELD with every amount that is negative
-// and every limit of a month below that of its day.
+// Check rejects invalid limits: INVALID_FIELD with every negative amount and every monthly limit below its daily limit.
 func (l Limits) Check() error {
 	zero, bad := amount.Amount{}, []fault.Problem(nil)
 	refuse := func(field, message string) { bad = append(bad, fault.Problem{Field: field, Message: message}) }
@@ -41,8 +40,7 @@ func (l Limits) Check() error {
 	return fault.All(bad)
 }
 
-// Add makes a level. INVALID_FIELD as Check; RECORD_ALREADY_EXIST when the number or the
-// label is taken.
+// Add adds a level. INVALID_FIELD as in Check; RECORD_ALREADY_EXIST if the number or the label is taken.
 func (s *Service) Add(ctx context.Context, by audit.By, l Level) error {
 	if err := l.Check(); err != nil {
 		return err
@@ -52,11 +50,11 @@ func (s *Service) Add(ctx context.Context, by audit.By, l Level) error {
 	})
 }
 
-// Change edits a level; its number stays. Where nothing differs afterwards nothing is
-// written. The limits hold at once, for every account of the level.
+// Change edits a level; its number cannot change. If nothing differs afterwards, nothing is written. The limits apply
+// at once to every account of the level.
 //
-// Errors: RECORD_NOT_FOUND; INVALID_FIELD as Check, of the level as it would be;
-// RECORD_ALREADY_EXIST when the label is taken.
+// Errors: RECORD_NOT_FOUND; INVALID_FIELD as in Check, for the resulting level; RECORD_ALREADY_EXIST if the label is
+// taken.
 func (s *Service) Change(ctx context.Context, by audit.By, id int64, edit func(*Level)) (next Level, err error) {
 	err = s.Changes.Do(ctx, by, "LEVEL_UPDATE", func(ctx context.Context) (done admin.Done, err error) {
 		err = s.Store.Change(ctx, id, func(before Level) (Level, error) {
@@ -77,8 +75,7 @@ func (s *Service) Change(ctx context.Context, by audit.By, id int64, edit func(*
 
 func number(id int64) string { return strconv.FormatInt(id, 10) }
 
-// describe tells the audit the rules of a level: sent and then received, TRY and then
-// crypto, day/month.
+// describe returns the limits of a level for the audit row: sent and then received, TRY and then crypto, day/month.
 func (l Level) describe() string {
 	special := ""
 	if l.Special {

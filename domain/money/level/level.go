@@ -1,7 +1,6 @@
-// Package level owns the levels of accounts and the limits that come with them
-// (section 2.7 of the interface; D-KYC-08).
+// Package level manages the levels of accounts and their limits (section 2.7 of the interface; D-KYC-08).
 //
-// Levels are rows that an installation begins with. Start reading at Level.
+// A new installation has a set of levels. Start reading at Level.
 package level
 
 import (
@@ -19,14 +18,14 @@ import (
 
 // Level is a level of accounts.
 type Level struct {
-	ID      int64 // the number of the level; a new account has level 0
+	ID      int64 // number of the level; a new account has level 0
 	Label   string
-	Special bool // given by hand, apart from the order of the others
+	Special bool // assigned manually, outside the order of the other levels
 	Limits
 }
 
-// Limits are the most that an account may send and receive, in TRY: Try of the
-// currency TRY itself, Crypto of all others together.
+// Limits are the maximum amounts that an account may send and receive, in TRY: Try for the currency TRY itself, Crypto
+// for all other currencies together.
 type Limits struct {
 	SendTryDaily       amount.Amount `json:"sendLimitTRYDaily"`
 	SendCryptoDaily    amount.Amount `json:"sendLimitCryptoDaily"`
@@ -34,40 +33,39 @@ type Limits struct {
 	SendCryptoMonthly  amount.Amount `json:"sendLimitCryptoMonthly"`
 	ReceiveTryDaily    amount.Amount `json:"receiveLimitTRYDaily"`
 	ReceiveCryptoDaily amount.Amount `json:"receiveLimitCryptoDaily"`
-	// The interface does not name limits of a month for what is received. A level may
-	// have them; nil: thirty times the daily one (D-USR-09).
+	// The interface has no monthly limits for received amounts. A level may have them; nil: thirty times the daily
+	// limit (D-USR-09).
 	ReceiveTryMonthly    *amount.Amount `json:"receiveLimitTRYMonthly,omitempty"`
 	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly,omitempty"`
 }
 
-// Query selects levels; nil: any.
+// Query selects levels; a nil field does not filter.
 type Query struct{ Special *bool }
 
-// Store keeps the levels. It is safe for concurrent use, joins the transaction
-// that its context carries, and passes leveltest.Run.
+// Store stores the levels. It is safe for concurrent use, joins the transaction that its context carries, and passes
+// leveltest.Run.
 type Store interface {
-	// List lists the selected levels, by their numbers.
+	// List lists the matching levels, by number.
 	List(ctx context.Context, q Query) ([]Level, error)
-	// Add inserts a level; RECORD_ALREADY_EXIST when its number or its label is taken,
-	// also under concurrent calls.
+	// Add inserts a level; RECORD_ALREADY_EXIST if its number or its label is taken, also under concurrent calls.
 	Add(ctx context.Context, l Level) error
-	// Change gives the level to f and saves what f returns, as one step; the number
-	// stays. RECORD_NOT_FOUND; RECORD_ALREADY_EXIST when the label is taken.
+	// Change calls f with the level and saves the result, as one step; the number is unchanged. RECORD_NOT_FOUND;
+	// RECORD_ALREADY_EXIST if the label is taken.
 	Change(ctx context.Context, id int64, f func(Level) (Level, error)) error
 }
 
-// Service keeps the levels and gives them to accounts. All fields are needed.
+// Service manages the levels and assigns them to accounts. All fields are required.
 type Service struct {
 	Store   Store
 	Users   user.Store
-	Changes admin.Changes // of no topic: no node caches levels or the level of an account
+	Changes admin.Changes // without a topic: no node caches levels or the level of an account
 }
 
-// ActionGive is the audit name of another level of an account.
+// ActionGive is the audit name of assigning a level to an account.
 const ActionGive = "USER_LEVEL"
 
-// Give gives an account a level. Of a level that it has nothing changes.
-// RECORD_NOT_FOUND for an account or a level.
+// Give assigns a level to an account. Assigning the level it already has changes nothing. RECORD_NOT_FOUND for an
+// account or a level.
 func (s *Service) Give(ctx context.Context, by audit.By, userID string, id int64) (l Level, err error) {
 	err = s.Changes.Do(ctx, by, ActionGive, func(ctx context.Context) (admin.Done, error) {
 		u, err := s.Users.Get(ctx, userID)

@@ -1,11 +1,10 @@
-// Package limit owns how much an account may still receive and send today and this
-// month (section 2.7 of the interface, decision D-USR-09).
+// Package limit computes how much an account may still receive and send today and this month (section 2.7 of the
+// interface, decision D-USR-09).
 //
-// The one idea: what counts is what the ledger moved, and what it will move: a withdrawal
-// that waits in the queue counts as sent now. A deposit that waits, or a movement that was
-// refused or taken back, moved nothing.
+// The one idea: the movements of the ledger count, including future ones: a queued withdrawal counts as sent now. A
+// pending deposit, or a rejected or reversed movement, does not count.
 //
-// Start reading at Service.Of; Service.Exceeded judges a withdrawal.
+// Start reading at Service.Of; Service.Exceeded checks a withdrawal.
 package limit
 
 import (
@@ -19,48 +18,47 @@ import (
 	"castellan/domain/money/rate"
 )
 
-// tryCode is the currency of the limits, whose smallest part is a hundredth.
+// tryCode is the currency of the limits, which has two decimals.
 const (
 	tryCode     = "TRY"
 	tryDecimals = 2
 )
 
-// monthOfDays makes a limit of a month where a level has none.
+// monthOfDays is the factor for a monthly limit that a level does not set.
 const monthOfDays = 30
 
-// Moved is what an account received or sent of an asset.
+// Moved is the amount of an asset that an account received or sent.
 type Moved struct {
 	Asset    int64
 	Received bool // otherwise sent
-	// Today and Month are the sums of the day and of the month up to now. Over tells
-	// that no amount can hold them.
+	// Today and Month are the sums of the day and of the month so far. Over is true if a sum is too large for an
+	// amount.
 	Today, Month amount.Amount
 	Over         bool
 }
 
-// Store reads what an account received and sent. It joins the transaction that its
-// context carries, is safe for concurrent use, and passes limittest.Run.
+// Store reads the received and sent amounts of an account. It joins the transaction that its context carries, is safe
+// for concurrent use, and passes limittest.Run.
 type Store interface {
-	// Moved sums by asset what deposits brought and withdrawals took since month. What
-	// has no transfer, or one that was reversed, is left out. A withdrawal that waits in the
-	// queue counts as sent today. All of it is read at one instant.
+	// Moved sums deposits and withdrawals since month by asset. Entries without a transfer, and reversed ones, do not
+	// count. A queued withdrawal counts as sent today. All is read at one instant.
 	Moved(ctx context.Context, userID string, month, day time.Time) ([]Moved, error)
 }
 
-// Info is what the interface tells of an account's limits.
+// Info holds the limits of an account as shown in the interface.
 type Info struct {
 	UserID string
 	Level  level.Level
-	// Credit is what the account may still receive, Debit what it may still send.
+	// Credit is the amount that the account may still receive, Debit the amount it may still send.
 	CreditDaily, DebitDaily, CreditMonthly, DebitMonthly amount.Amount
 }
 
-// Levels lists the levels of accounts, which have the limits.
+// Levels lists the levels of accounts, which define the limits.
 type Levels interface {
 	List(ctx context.Context, q level.Query) ([]level.Level, error)
 }
 
-// Service tells limits. All fields are needed. It is safe for concurrent use.
+// Service computes limits. All fields are required. It is safe for concurrent use.
 type Service struct {
 	Users   user.Store
 	Levels  Levels
@@ -70,12 +68,11 @@ type Service struct {
 	Now     func() time.Time
 }
 
-// Of tells the limits of an account and what is left of them. There are two of each,
-// for TRY and for all other currencies together; the smaller rest is told, so that
-// no currency can be refused for an amount that was said to be left. Amounts are
-// valued in TRY by the last rates. Where one has no value nothing is left.
+// Of returns the limits of an account and the remaining amounts. There are two of each, for TRY and for all other
+// currencies together. The smaller remaining amount is returned, so that no currency is rejected for an amount that was
+// reported as remaining. Amounts are valued in TRY at the last rates. If an amount has no value, nothing remains.
 //
-// Errors: RECORD_NOT_FOUND when there is no such account.
+// Errors: RECORD_NOT_FOUND if the account does not exist.
 func (s *Service) Of(ctx context.Context, userID string) (info Info, err error) {
 	u, err := s.Users.Get(ctx, userID)
 	if err != nil {
@@ -101,7 +98,7 @@ func (s *Service) Of(ctx context.Context, userID string) (info Info, err error) 
 	return info, err
 }
 
-// level is the level of an account; one without limits where there is no such level.
+// level returns the level of an account; one without limits if the level does not exist.
 func (s *Service) level(ctx context.Context, u user.User) (level.Level, error) {
 	all, err := s.Levels.List(ctx, level.Query{})
 	for _, l := range all {
@@ -112,13 +109,12 @@ func (s *Service) level(ctx context.Context, u user.User) (level.Level, error) {
 	return level.Level{ID: int64(u.Level)}, err
 }
 
-// monthOf is the first instant of the month (UTC) of an instant in UTC.
+// monthOf returns the first instant of the UTC month.
 func monthOf(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
 
-// Exceeded judges an amount that an account wants to send, beside what it sent and what
-// waits to be sent. resetAt is zero where the limits permit the amount; otherwise it is when
-// the exceeded limit starts again, that of the month where both are exceeded. An asset whose
-// value is unknown exceeds every limit.
+// Exceeded checks an amount that an account is about to send, in addition to sent and queued amounts. resetAt is zero
+// if the limits permit the amount; otherwise it is when the exceeded limit resets, that of the month if both are
+// exceeded. An asset of unknown value exceeds every limit.
 func (s *Service) Exceeded(ctx context.Context, u user.User, asset int64, a amount.Amount) (resetAt time.Time,
 	err error) {
 	l, err := s.level(ctx, u)
@@ -148,7 +144,7 @@ func (s *Service) Exceeded(ctx context.Context, u user.User, asset int64, a amou
 	return resetAt, nil
 }
 
-// sending adds an amount to what is sent of an asset.
+// sending adds an amount to the sent amount of an asset.
 func sending(moved []Moved, asset int64, a amount.Amount) []Moved {
 	all := append([]Moved{{Asset: asset, Today: a, Month: a}}, moved...)
 	for i, m := range all[1:] {
@@ -165,7 +161,7 @@ func sending(moved []Moved, asset int64, a amount.Amount) []Moved {
 	return all
 }
 
-// What is limited: TRY and all other currencies, in and out.
+// The limits: TRY and all other currencies, in and out.
 const (
 	tryIn = iota
 	tryOut
@@ -174,11 +170,10 @@ const (
 	kinds
 )
 
-// used is what a limit was used up by.
+// used is the amount used of a limit.
 type used struct{ today, month sum }
 
-// sum is an amount of TRY. Over tells that it is unknown: too large, or of an asset
-// without a rate.
+// sum is an amount of TRY. over is true if it is unknown: too large, or of an asset without a rate.
 type sum struct {
 	amount.Amount
 	over bool
@@ -196,7 +191,7 @@ func (s *sum) add(a amount.Amount, err error) {
 // exceeds reports whether a sum is more than a limit.
 func (s sum) exceeds(limit amount.Amount) bool { return s.over || s.Cmp(limit) > 0 }
 
-// rest is what a sum leaves of a limit, 0 at least.
+// rest returns the remaining amount of a limit, at least 0.
 func (s sum) rest(limit amount.Amount) amount.Amount {
 	left, err := limit.Sub(s.Amount)
 	if s.over || err != nil || left.Sign() < 0 {
@@ -205,20 +200,20 @@ func (s sum) rest(limit amount.Amount) amount.Amount {
 	return left
 }
 
-// value adds up in TRY what was moved. Each sum of an asset is rounded once.
+// value adds up the moved amounts in TRY. Each sum of an asset is rounded once.
 func (s *Service) value(ctx context.Context, now time.Time, moved []Moved) (all [kinds]used, err error) {
 	catalog := s.Catalog()
 	codes := map[int64]string{}
 	var pairs []rate.Pair
 	for _, m := range moved {
-		listed, _ := catalog.Pair(m.Asset) // "" for one that is gone
+		listed, _ := catalog.Pair(m.Asset) // "" if it no longer exists
 		code, ok := rate.Code(listed.Currency.Code)
 		if codes[m.Asset] = code; ok && code != tryCode {
 			pairs = append(pairs, rate.Needed(rate.Pair{Base: code, Quote: tryCode})...)
 		}
 	}
 	var last []rate.Quote
-	if len(pairs) > 0 { // without any the store would list all
+	if len(pairs) > 0 { // without pairs the store would list all rates
 		if last, err = s.Rates.Last(ctx, now, pairs...); err != nil {
 			return all, err
 		}
@@ -250,14 +245,14 @@ func (s *Service) value(ctx context.Context, now time.Time, moved []Moved) (all 
 	return all, nil
 }
 
-// monthly is the limit of a month that a level sets, otherwise that of thirty days.
+// monthly returns the monthly limit of a level, or else thirty times the daily limit.
 func monthly(set *amount.Amount, daily amount.Amount) (of amount.Amount) {
 	if set != nil {
 		return *set
 	}
 	for range monthOfDays {
 		sum, err := of.Add(daily)
-		if err != nil { // it limits nothing
+		if err != nil { // no limit applies
 			return of
 		}
 		of = sum

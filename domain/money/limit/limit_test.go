@@ -14,7 +14,7 @@ import (
 	"castellan/domain/money/rate"
 )
 
-// The stores of the tests: an account of level 1, and what they are told to list.
+// The stores of the tests: an account of level 1, and the data they return.
 type (
 	users  struct{ user.Store }
 	levels struct {
@@ -56,7 +56,7 @@ func (r rates) Last(_ context.Context, _ time.Time, pairs ...rate.Pair) (known [
 // now is in April, in UTC.
 var now = time.Date(2026, 3, 31, 23, 30, 0, 0, time.FixedZone("", -3600))
 
-// The assets of the tests. Nobody has a rate of XYZ, and asset 9 is gone.
+// The assets of the tests. XYZ has no rate, and asset 9 does not exist.
 const (
 	lira = iota + 1
 	bitcoin
@@ -86,7 +86,7 @@ func out(asset int64, today, month string) limit.Moved {
 	return m
 }
 
-// D-USR-09: the smaller rest of the two limits of each period and direction.
+// D-USR-09: the smaller remaining amount of the two limits of each period and direction.
 func TestRemaining(t *testing.T) {
 	must := amount.Must
 	one := level.Level{ID: 1, Label: "one", Limits: level.Limits{SendTryDaily: must("100"), SendCryptoDaily: must("200"),

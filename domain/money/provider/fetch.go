@@ -14,36 +14,33 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// FetchKind is the kind of the jobs that read accounts.
+// FetchKind is the kind of job that reads accounts.
 const FetchKind = "fetch-balances"
 
-// Sources are those that the settings name, by provider and account; of a source
-// that tells its accounts, by the provider alone.
+// Sources are the sources in the settings, by provider and account; a source that lists its accounts itself has only
+// the provider.
 type Sources map[Name]Source
 
-// Name names a source. Account is "" for one that names its accounts itself.
+// Name identifies a source. Account is "" for a source that lists its accounts itself.
 type Name struct{ Provider, Account string }
 
-// String is the name for a log.
+// String returns the name for the log.
 func (n Name) String() string { return strings.TrimSuffix(n.Provider+"/"+n.Account, "/") }
 
-// Watch is told of every reading: err is nil where it succeeded. It must not block.
+// Watch is called after every read: err is nil if it succeeded. It must not block.
 type Watch func(n Name, slot time.Time, leftOut int, err error)
 
-// round is where a job stands: which sources are left, and which failed and are
-// asked again.
+// round is the state of a job: the remaining sources, and the failed ones to retry.
 type round struct {
 	Number      int
 	Left, Again []string
 }
 
-// pauses are those before a source that failed is asked again. All of them end
-// long before the next slot.
+// pauses are the pauses before a failed source is retried. All end long before the next slot.
 var pauses = []time.Duration{10 * time.Second, 60 * time.Second}
 
-// Fetching is the job that reads all sources once for every slot, and its schedule.
-// A source that fails never stops the others: it is asked again when all others
-// were asked, and then left to the next slot.
+// Fetching returns the job that reads all sources once per slot, and its schedule. A failed source never stops the
+// others: it is retried after all others were read, and then left to the next slot.
 func Fetching(sources Sources, watch Watch) (job.Kind, job.Schedule) {
 	names := map[string]Name{}
 	for n := range sources {
@@ -71,7 +68,7 @@ func Fetching(sources Sources, watch Watch) (job.Kind, job.Schedule) {
 		at.Left = at.Left[1:]
 		var writes []commit.Write
 		if n, known := names[text]; !known {
-			j.Skipped++ // of the settings of another node
+			j.Skipped++ // named in the settings of another node only
 		} else if accounts, err := sources[n].Fetch(ctx); ctx.Err() != nil {
 			return j, nil, ctx.Err()
 		} else {
@@ -83,7 +80,7 @@ func Fetching(sources Sources, watch Watch) (job.Kind, job.Schedule) {
 			case at.Number < len(pauses):
 				at.Again = append(at.Again, text)
 			default:
-				j = j.Fail(text, fault.New(fault.Unavailable, "the provider did not tell its balances"))
+				j = j.Fail(text, fault.New(fault.Unavailable, "the provider did not return its balances"))
 			}
 		}
 		if len(at.Left) == 0 && len(at.Again) > 0 {
@@ -107,9 +104,8 @@ func leftOut(accounts []Account) (n int) {
 	return n
 }
 
-// arrived makes a snapshot of each account. Of an asset that is told twice the last
-// one holds, and what is empty is not kept: exchanges tell every asset that they
-// know.
+// arrived makes a snapshot of each account. If an asset is listed twice the last entry counts. Empty balances are
+// dropped, because exchanges list every asset.
 func arrived(n Name, slot time.Time, accounts []Account) (writes []commit.Write) {
 	for _, a := range accounts {
 		told := map[string]Balance{}

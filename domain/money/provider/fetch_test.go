@@ -13,7 +13,7 @@ import (
 	"castellan/domain/money/provider"
 )
 
-// source fails so many times before it tells its accounts.
+// source fails a number of times before it returns its accounts.
 type source struct {
 	accounts []provider.Account
 	fails    int
@@ -31,7 +31,7 @@ func balance(asset, free, locked string) provider.Balance {
 	return provider.Balance{Asset: asset, Free: amount.Must(free), Locked: amount.Must(locked)}
 }
 
-// A source that fails stops no other one, is asked twice more, and then left to the next slot.
+// A failed source stops no other source, is retried twice, and then left to the next slot.
 func TestFetching(t *testing.T) {
 	main := &source{accounts: []provider.Account{{Balances: []provider.Balance{balance("ETH", "1", "0"),
 		balance("BTC", "9", "9"), balance("XRP", "0", "0"), balance("BTC", "0.1", "0.2")}, LeftOut: 3}}}
@@ -78,8 +78,8 @@ func TestFetching(t *testing.T) {
 	}
 }
 
-// A node with other settings skips what it does not know; a cancelled step is forgotten.
-func TestFetchingElsewhere(t *testing.T) {
+// A node with other settings skips unknown sources; a cancelled step is discarded.
+func TestFetchingWithOtherSettings(t *testing.T) {
 	here := &source{accounts: []provider.Account{{}}}
 	kind, _ := provider.Fetching(provider.Sources{{Provider: "spot", Account: "main"}: here},
 		func(provider.Name, time.Time, int, error) {})
@@ -124,7 +124,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What several accounts have is added up exactly, and too much is an error.
+// Balances of several accounts are added up exactly, and an overflow is an error.
 func TestSum(t *testing.T) {
 	entry := func(b provider.Balance) provider.Entry { return provider.Entry{Balance: b} }
 	got, err := provider.Sum([]provider.Entry{entry(balance("ETH", "1", "0")), entry(balance("BTC", "0.1", "0")),

@@ -1,11 +1,9 @@
-// Package provider owns what the house has at other platforms: spot exchanges and
-// whoever else keeps money for it (section 4.9 of the interface; decisions D-PRC-01
-// to D-PRC-03). The accounts there are read every five minutes, and each reading is
-// kept as a snapshot.
+// Package provider records the operator's balances at other platforms, such as spot exchanges and custodians (section
+// 4.9 of the interface; decisions D-PRC-01 to D-PRC-03). The accounts are read every five minutes, and each reading is
+// stored as a snapshot.
 //
-// The one idea: endpoints never ask a provider. A job asks, once for each slot on
-// all nodes, and a snapshot is of the beginning of its slot, so what runs again
-// stores nothing twice. Start reading at Fetching, then Service.
+// The one idea: endpoints never call a provider. A job does, once per slot across all nodes. A snapshot has the time of
+// the beginning of its slot, so a repeated run stores nothing twice. Start reading at Fetching, then Service.
 package provider
 
 import (
@@ -21,40 +19,40 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Every is how often providers are read: the interval of the interface (D-PRC-03).
+// Every is the interval at which providers are read, as defined by the interface (D-PRC-03).
 const Every = 5 * time.Minute
 
-// AllAccounts selects all accounts of a provider. No account is called so.
+// AllAccounts selects all accounts of a provider. No account has this name.
 const AllAccounts = "AllAccounts"
 
-// Balance is what an account has of one asset, at a provider.
+// Balance is an account's balance of one asset at a provider.
 type Balance struct {
 	Asset        string // its code, in upper case
 	Free, Locked amount.Amount
 }
 
-// Empty reports whether nothing is there.
+// Empty reports whether the balance is zero.
 func (b Balance) Empty() bool { return b.Free.Sign() == 0 && b.Locked.Sign() == 0 }
 
 // Account is one reading of an account at a provider.
 type Account struct {
 	Name     string
 	Balances []Balance
-	LeftOut  int // what was told and is no balance
+	LeftOut  int // number of entries that are not valid balances
 }
 
 // Source reads accounts of one provider. It is safe for concurrent use.
 type Source interface {
-	// Fetch reads the accounts. An error says nothing of queries and keys.
+	// Fetch reads the accounts. Its errors contain neither queries nor keys.
 	Fetch(ctx context.Context) ([]Account, error)
 }
 
-// Arrived is the write of the snapshot of an account. The first one of an account
-// and a slot holds; a later one changes nothing.
+// Arrived writes the snapshot of an account. The first snapshot of an account and a slot counts; a later one changes
+// nothing.
 type Arrived struct {
 	Provider, Account string
 	At                time.Time // the beginning of the slot
-	Balances          []Balance // of each asset one, and none that is empty
+	Balances          []Balance // one per asset, none empty
 }
 
 func (Arrived) Table() string { return "provider_snapshot" }
@@ -66,18 +64,16 @@ var (
 	name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
-// Code is the code of an asset as snapshots have it. ok reports whether the text can
-// be one.
+// Code returns the code of an asset in the form of snapshots. ok is false if the text cannot be a code.
 func Code(text string) (_ string, ok bool) {
 	text = strings.ToUpper(strings.TrimSpace(text))
 	return text, code.MatchString(text)
 }
 
-// Named reports whether a provider or an account may be called so.
+// Named reports whether a text is a valid name of a provider or an account.
 func Named(text string) bool { return name.MatchString(text) && text != AllAccounts }
 
-// Read makes a balance of what a provider tells: a code and two exact amounts that
-// are not negative.
+// Read makes a balance from the data of a provider: a code and two exact amounts that are not negative.
 func Read(asset, free, locked string) (b Balance, ok bool) {
 	b.Asset, ok = Code(asset)
 	var errFree, errLocked error
@@ -93,7 +89,7 @@ type Entry struct {
 	Balance
 }
 
-// Place is where an entry of one asset stands in a list, newest first.
+// Place is the position of an entry of one asset in a list, newest first.
 type Place struct {
 	At      time.Time
 	Account string
@@ -106,32 +102,30 @@ type History struct {
 	Provider string
 	Account  string // "": all
 	Asset    string
-	From, To time.Time // both included; zero: no bound
+	From, To time.Time // both ends included; zero: no limit
 }
 
-// Total is what all accounts of a provider have of an asset, by the snapshots of one
-// slot.
+// Total is the total of an asset over all accounts of a provider, by the snapshots of one slot.
 type Total struct {
 	Asset               string
 	Total, Free, Locked amount.Amount
 }
 
-// Store keeps snapshots. It is safe for concurrent use and passes providertest.Run.
-// Snapshots are written by Arrived.
+// Store stores snapshots. It is safe for concurrent use and passes providertest.Run. Arrived writes snapshots.
 type Store interface {
-	// Latest lists the balances of the last snapshot of each account of a provider,
-	// by account and asset. account "": of all accounts; asset "": of all assets.
+	// Latest lists the balances of the last snapshot of each account of a provider, by account and asset. account "":
+	// all accounts; asset "": all assets.
 	Latest(ctx context.Context, provider, account, asset string) ([]Entry, error)
-	// History lists the entries of an asset, newest first, then by account backwards.
+	// History lists the entries of an asset, newest first, then by account in descending order.
 	History(ctx context.Context, q History, p page.Query[Place]) (page.Of[Entry], error)
-	// At lists the balances of the snapshots of an instant by account and asset.
-	// found reports whether there is a snapshot of the provider.
+	// At lists the balances of the snapshots of an instant by account and asset. found reports whether the provider has
+	// a snapshot.
 	At(ctx context.Context, provider string, at time.Time) (all []Entry, found bool, err error)
-	// Purge removes snapshots that are older.
+	// Purge deletes snapshots older than before.
 	Purge(ctx context.Context, before time.Time) error
 }
 
-// Sum adds up what accounts have, by asset.
+// Sum adds up the balances of accounts, by asset.
 func Sum(all []Entry) ([]Total, error) {
 	sums := map[string]Total{}
 	for _, e := range all {

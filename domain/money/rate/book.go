@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// Pair names what a rate is of: one unit of Base costs that much of Quote. Both
-// are codes in upper case.
+// Pair is the pair of a rate: the price of one unit of Base in Quote. Both are codes in upper case.
 type Pair struct{ Base, Quote string }
 
 func (p Pair) turned() Pair { return Pair{p.Quote, p.Base} }
 
-// Quote is a rate of a pair at an instant.
+// Quote is the rate of a pair at an instant.
 type Quote struct {
 	Pair
 	Rate Rate
@@ -21,18 +20,16 @@ type Quote struct {
 
 var code = regexp.MustCompile(`^[A-Z0-9._-]{1,32}$`)
 
-// Code is the code of a currency as rates are stored under it. ok reports whether
-// the text can be one.
+// Code returns the code of a currency in the form of stored rates. ok is false if the text cannot be a code.
 func Code(text string) (_ string, ok bool) {
 	text = strings.ToUpper(strings.TrimSpace(text))
 	return text, code.MatchString(text)
 }
 
-// over is the currency by which a rate is found that is stored in neither
-// direction (D-CUR-07).
+// over is the intermediate currency for a rate that is stored in neither direction (D-CUR-07).
 const over = "USD"
 
-// Needed are the pairs whose last rates decide the rate of p.
+// Needed returns the pairs whose last rates determine the rate of p.
 func Needed(p Pair) []Pair {
 	all := []Pair{p, p.turned()}
 	if p.Base != over && p.Quote != over {
@@ -42,9 +39,8 @@ func Needed(p Pair) []Pair {
 	return all
 }
 
-// Find returns the rate of p by the last rates of the pairs that it needs: the
-// rate of the pair, that of the turned pair, or the rate over USD, in this order
-// (D-CUR-07). A rate that is computed has 18 significant digits.
+// Find returns the rate of p from the last rates of its needed pairs (D-CUR-07). It tries, in this order, the rate of
+// the pair, the inverse of the reverse pair, and the rate via USD. A computed rate has 18 significant digits.
 func Find(p Pair, last []Quote) (_ Rate, ok bool) {
 	known := map[Pair]Rate{}
 	for _, q := range last {
@@ -69,5 +65,5 @@ func Find(p Pair, last []Quote) (_ Rate, ok bool) {
 	return Rate{quotient(above, below)}, true
 }
 
-// one is the rate of a currency in itself.
+// one is the rate of a currency to itself.
 var one = Must("1")

@@ -14,27 +14,27 @@ import (
 	"castellan/domain/kit/audit"
 )
 
-// maxLines bounds a file, because its rates are stored in one transaction.
+// maxLines is the maximum length of a file, because its rates are stored in one transaction.
 const maxLines = 100_000
 
-// columns are those that a file must have, in any order; others are ignored.
+// columns are the required columns of a file, in any order; others are ignored.
 var columns = []string{"base", "quote", "rate", "date"}
 
-// ReadCSV reads rates of a file (RFC 4180) whose first line names its columns:
-// base, quote, rate and date, which is RFC 3339 or a day. An error names the first
-// faulty line by its number. progress is told of the lines so far now and then.
+// ReadCSV reads rates from a file (RFC 4180) whose first line names its columns: base, quote, rate and date, which is
+// RFC 3339 or a day. An error names the first invalid line by its number. progress is called from time to time with the
+// number of lines read.
 func ReadCSV(r io.Reader, now time.Time, progress func(lines int)) ([]Quote, error) {
 	file := csv.NewReader(r)
 	file.ReuseRecord = true
 	head, err := file.Read()
 	if err != nil {
-		return nil, fmt.Errorf("the first line, which names the columns: %w", err)
+		return nil, fmt.Errorf("line 1, the column names: %w", err)
 	}
 	head[0] = strings.TrimPrefix(head[0], "\ufeff")
 	var at [4]int
 	for i, name := range columns {
 		if at[i] = slices.Index(head, name); at[i] < 0 {
-			return nil, fmt.Errorf("line 1 names no column %s; it must name %s", name, strings.Join(columns, ", "))
+			return nil, fmt.Errorf("line 1 lacks the column %s; it must have %s", name, strings.Join(columns, ", "))
 		}
 	}
 	type place struct {
@@ -58,7 +58,7 @@ func ReadCSV(r io.Reader, now time.Time, progress func(lines int)) ([]Quote, err
 		}
 		p := place{q.Pair, q.At.UnixMilli()}
 		if first, twice := seen[p]; twice {
-			return nil, fmt.Errorf("line %d: line %d has a rate of that pair and date already", line, first)
+			return nil, fmt.Errorf("line %d: line %d already has a rate of that pair and date", line, first)
 		}
 		if seen[p] = line; len(all) == maxLines {
 			return nil, fmt.Errorf("line %d: a file has at most %d rates; split it", line, maxLines)
@@ -86,13 +86,12 @@ func quoteOf(base, quote, value, date string, now time.Time) (q Quote, err error
 		return q, errors.New("date must be like 2026-01-31T10:00:00Z or 2026-01-31")
 	}
 	if q.At = q.At.UTC().Truncate(time.Millisecond); q.At.After(now) {
-		return q, errors.New("date lies in the future")
+		return q, errors.New("date is in the future")
 	}
 	return q, nil
 }
 
-// Import stores the rates of an operator, all or none, and returns how many of them
-// are new or changed.
+// Import stores the rates supplied by an operator, all or none, and returns how many of them are new or changed.
 func Import(ctx context.Context, s Store, changes admin.Changes, by audit.By, quotes []Quote) (changed int, err error) {
 	err = changes.Do(ctx, by, "RATES_IMPORT", func(ctx context.Context) (admin.Done, error) {
 		if changed, err = s.Add(ctx, "import", quotes); err != nil || changed == 0 {

@@ -25,13 +25,13 @@ func TestReadCSV(t *testing.T) {
 	}
 }
 
-func TestFaultyLines(t *testing.T) {
+func TestInvalidLines(t *testing.T) {
 	const head = "base,quote,rate,date\n"
 	const good = head + "USD,TRY,1,2026-01-31\n"
 	for text, want := range map[string]string{
-		"":                                      "first line",
-		"base,quote,rate\n":                     "line 1 names no column date",
-		"USD,TRY,1,2026-01-31\n":                "line 1 names no column base",
+		"":                                      "line 1",
+		"base,quote,rate\n":                     "line 1 lacks the column date",
+		"USD,TRY,1,2026-01-31\n":                "line 1 lacks the column base",
 		good + "USD,TRY,1\n":                    "line 3: wrong number of fields",
 		good + "USD,\"TRY,1,2026-01-31\n":       "line 3",
 		good + "USD,TR\"Y,1,2026-01-31\n":       "line 3",
@@ -42,8 +42,8 @@ func TestFaultyLines(t *testing.T) {
 		good + "USD,TRY,\"1,5\",2026-01-30\n":   "line 3: rate must be",
 		good + "USD,TRY,1e400,2026-01-30\n":     "line 3: rate must be",
 		good + "USD,TRY,1,31.01.2026\n":         "line 3: date must be",
-		good + "USD,TRY,1,2026-02-02\n":         "line 3: date lies in the future",
-		good + "usd,try,2,2026-01-31T00:00:00Z": "line 3: line 2 has a rate of that pair and date",
+		good + "USD,TRY,1,2026-02-02\n":         "line 3: date is in the future",
+		good + "usd,try,2,2026-01-31T00:00:00Z": "line 3: line 2 already has a rate of that pair and date",
 		good + "=cmd|' /C calc'!A0,TRY,1,x\n":   "line 3: base and quote",
 		good + "USD,TRY,1\x00,2026-01-30\n":     "line 3: rate must be",
 		good + "USD,TRY,\xff,2026-01-30\n":      "line 3: rate must be",
@@ -55,7 +55,7 @@ func TestFaultyLines(t *testing.T) {
 	}
 }
 
-// A file is bounded, and tells how far it is read.
+// The length of a file is limited, and progress is reported.
 func TestLargeFile(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("base,quote,rate,date\n")

@@ -9,14 +9,13 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// Provider tells the rates of this moment. It is safe for concurrent use.
+// Provider returns current rates. It is safe for concurrent use.
 type Provider interface {
-	// Fetch returns the rates without their instant, and how many it left out
-	// because they are no rates.
+	// Fetch returns the rates without a time, and the number of entries left out as invalid rates.
 	Fetch(ctx context.Context) (quotes []Quote, leftOut int, err error)
 }
 
-// Arrived is the write of rates that a source told, as Store.Add keeps them.
+// Arrived writes rates from a source, as Store.Add does.
 type Arrived struct {
 	Source string
 	Quotes []Quote
@@ -24,12 +23,11 @@ type Arrived struct {
 
 func (Arrived) Table() string { return "exchange_rate" }
 
-// FetchKind is the kind of the jobs that fetch rates.
+// FetchKind is the kind of job that fetches rates.
 const FetchKind = "fetch-rates"
 
-// Fetching is the job that asks a provider once for every slot, and its schedule. A
-// rate holds from the beginning of its slot, so that a job that runs again stores
-// nothing twice.
+// Fetching returns the job that calls a provider once per slot, and its schedule. A rate has the time of the beginning
+// of its slot, so that a repeated job stores nothing twice.
 func Fetching(p Provider, source string, every time.Duration) (job.Kind, job.Schedule) {
 	step := func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
 		slot, err := j.Slot()

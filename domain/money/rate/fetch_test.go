@@ -17,7 +17,8 @@ func (p provider) Fetch(context.Context) ([]rate.Quote, int, error) {
 	return []rate.Quote{{Pair: rate.Pair{Base: "USD", Quote: "TRY"}, Rate: rate.Must("41.5")}}, 2, p.err
 }
 
-// The rates of a slot hold from its beginning, however late they are fetched; a provider that fails fails the attempt.
+// The rates of a slot have the time of its beginning, however late they are fetched; a failed provider fails the
+// attempt.
 func TestFetching(t *testing.T) {
 	kind, schedule := rate.Fetching(provider{}, "rates.test", 5*time.Minute)
 	if schedule.Kind != kind.Name || schedule.Every != 5*time.Minute {

@@ -8,7 +8,7 @@ import (
 	"castellan/domain/money/rate"
 )
 
-// FuzzReadCSV: a file that is taken holds rates above zero of two currencies, none later than now.
+// FuzzReadCSV: an accepted file holds rates above zero between two currencies, none later than now.
 func FuzzReadCSV(f *testing.F) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	f.Add("base,quote,rate,date\nBTC,USD,1.5,2026-01-31\n")

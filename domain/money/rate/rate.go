@@ -1,10 +1,8 @@
-// Package rate owns exchange rates (section 4.7 of the interface; decisions
-// D-CUR-07, D-CUR-08) and the one place where money is multiplied: a rate or a
-// percentage of an amount, rounded half-even.
+// Package rate manages exchange rates (section 4.7 of the interface; decisions D-CUR-07, D-CUR-08). It is the only
+// place that multiplies money: by a rate or a percentage, rounded half-even.
 //
-// The one idea: a rate is an exact decimal, and a rounding happens in one step at
-// the end. The library behind it stays in this package. Start reading at Rate,
-// then Find.
+// The one idea: a rate is an exact decimal, and rounding happens in one step at the end. The decimal library is used
+// only in this package. Start reading at Rate, then Find.
 package rate
 
 import (
@@ -17,16 +15,16 @@ import (
 	"castellan/domain/kit/amount"
 )
 
-// Bounds of a rate that is read, in digits before and behind the point.
+// Limits of a parsed rate, in digits before and after the point.
 const (
 	maxWhole    = 18
 	maxDecimals = 24
 )
 
-// notation is that of JSON, and bounds how much a text can ask for.
+// notation is the number format of JSON, with limits on its length.
 var notation = regexp.MustCompile(`^[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?$`)
 
-// significant is how many digits a rate has that was computed from others.
+// significant is the number of digits of a computed rate.
 const significant = 18
 
 // Rate is an exact number above zero. It is safe for concurrent use.
@@ -35,7 +33,7 @@ type Rate struct{ d decimal.Decimal }
 var errRate = fmt.Errorf("must be a number above 0 with at most %d digits before and %d behind the point",
 	maxWhole, maxDecimals)
 
-// Parse reads a rate as JSON writes a number.
+// Parse reads a rate in the number format of JSON.
 func Parse(s string) (Rate, error) {
 	if !notation.MatchString(s) {
 		return Rate{}, errRate
@@ -49,7 +47,7 @@ func Parse(s string) (Rate, error) {
 
 var tooLarge = decimal.New(1, maxWhole)
 
-// Must is Parse for a constant of the program; it panics on a wrong one.
+// Must is Parse for a constant of the program; it panics if the constant is invalid.
 func Must(s string) Rate {
 	r, err := Parse(s)
 	if err != nil {
@@ -58,17 +56,17 @@ func Must(s string) Rate {
 	return r
 }
 
-// String is the rate in plain notation, without superfluous zeros.
+// String returns the rate in plain notation, without superfluous zeros.
 func (r Rate) String() string { return r.d.String() }
 
 // Equal reports whether two rates are the same number.
 func (r Rate) Equal(other Rate) bool { return r.d.Equal(other.d) }
 
-// MarshalJSON implements json.Marshaler: a number in plain notation.
+// MarshalJSON writes a number in plain notation.
 func (r Rate) MarshalJSON() ([]byte, error) { return []byte(r.String()), nil }
 
-// Of returns the amount times the rate, rounded half-even to so many decimals, 0
-// to amount.Decimals. An error when the result is too large for an amount.
+// Of returns the amount times the rate, rounded half-even to the decimals, 0 to amount.Decimals. An error if the result
+// is too large for an amount.
 func (r Rate) Of(a amount.Amount, decimals int) (amount.Amount, error) {
 	return rounded(number(a).Mul(r.d), decimals)
 }
@@ -78,7 +76,7 @@ type Percentage struct{ d decimal.Decimal }
 
 var errPercentage = errors.New("must be a percentage from 0 to 100")
 
-// ParsePercentage reads the number in front of the percent sign, in plain notation.
+// ParsePercentage reads the number before the percent sign, in plain notation.
 func ParsePercentage(s string) (Percentage, error) {
 	a, err := amount.Parse(s)
 	if err != nil || a.Sign() < 0 || a.Cmp(amount.Must("100")) > 0 {
@@ -87,8 +85,8 @@ func ParsePercentage(s string) (Percentage, error) {
 	return Percentage{number(a).Shift(-2)}, nil
 }
 
-// Of returns the part of the amount, rounded half-even to so many decimals, 0 to
-// amount.Decimals, and the rest; both together are the amount.
+// Of returns the part of the amount, rounded half-even to the decimals, 0 to amount.Decimals, and the rest; together
+// they equal the amount.
 func (p Percentage) Of(a amount.Amount, decimals int) (part, rest amount.Amount, err error) {
 	if part, err = rounded(number(a).Mul(p.d), decimals); err == nil {
 		rest, err = a.Sub(part)
@@ -105,10 +103,9 @@ func rounded(d decimal.Decimal, decimals int) (amount.Amount, error) {
 	return amount.Parse(d.RoundBank(int32(decimals)).String())
 }
 
-// quotient is a/b for positive numbers, rounded half-even to the significant
-// digits in one step.
+// quotient returns a/b for positive numbers, rounded half-even to the significant digits in one step.
 func quotient(a, b decimal.Decimal) decimal.Decimal {
-	// so many digits before the point, or one more
+	// this many digits before the point, or one more
 	whole := a.NumDigits() + int(a.Exponent()) - b.NumDigits() - int(b.Exponent())
 	places := int32(significant - whole)
 	q, rest := a.QuoRem(b, places)

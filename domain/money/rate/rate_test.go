@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// D-CUR-07: the pair, the turned pair, then over USD, each leg in either direction.
+// D-CUR-07: the pair, the reverse pair, then via USD, each leg in either direction.
 func TestFind(t *testing.T) {
 	quote := func(base, quote, r string) rate.Quote {
 		return rate.Quote{Pair: rate.Pair{Base: base, Quote: quote}, Rate: rate.Must(r)}
@@ -60,7 +60,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A computed rate is the nearest one of 18 digits, the even one of two: no other number of as many digits is nearer.
+// A computed rate is the nearest number of 18 digits, the even one of two equally near.
 func TestQuotientIsNearest(t *testing.T) {
 	number := rapid.Custom(func(t *rapid.T) rate.Rate {
 		r, err := rate.Parse(rapid.StringMatching(`[0-9]{1,18}\.[0-9]{0,23}[1-9]`).Draw(t, "rate"))
@@ -85,7 +85,7 @@ func TestQuotientIsNearest(t *testing.T) {
 	})
 }
 
-// Half-even at the asset's scale, checked against whole numbers.
+// Rounding is half-even at the asset's scale, checked against whole numbers.
 func TestRounding(t *testing.T) {
 	for _, c := range []struct {
 		amount, rate string
@@ -130,9 +130,9 @@ func TestPercentage(t *testing.T) {
 	}
 }
 
-// A part and its rest are always the whole amount, both as fine as the amount was; the
-// part is the nearest one to the percentage, the even one of two.
-func TestPartsAreTheWhole(t *testing.T) {
+// A part and its rest always add up to the amount, both with its decimals; the part is the nearest amount to the
+// percentage, the even one of two.
+func TestPartAndRestAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		decimals := rapid.IntRange(0, amount.Decimals).Draw(t, "decimals")
 		unit := int64(amount.Unit(decimals))

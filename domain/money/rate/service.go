@@ -7,27 +7,25 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Store keeps every rate that ever arrived. Every method joins the transaction
-// that its context carries. It is safe for concurrent use and passes ratetest.Run.
+// Store stores all rates permanently. Every method joins the transaction that its context carries. It is safe for
+// concurrent use and passes ratetest.Run.
 type Store interface {
-	// Add stores rates of a source. A rate of a pair and an instant that is stored
-	// already takes its place, and so does a later one of the list. It returns how
-	// many are new or changed.
+	// Add stores rates of a source. A rate replaces a stored rate of the same pair and instant, and an earlier one of
+	// the list. It returns how many are new or changed.
 	Add(ctx context.Context, source string, quotes []Quote) (int, error)
-	// Last lists the last rate of each pair at an instant or before it, by base and
-	// quote; of all pairs where none is named.
+	// Last lists the last rate of each pair at or before an instant, by base and quote; without pairs, the rates of all
+	// pairs.
 	Last(ctx context.Context, until time.Time, pairs ...Pair) ([]Quote, error)
 }
 
-// Service tells rates. It is safe for concurrent use.
+// Service returns rates. It is safe for concurrent use.
 type Service struct {
 	Store Store
 	Now   func() time.Time
 }
 
-// Rate tells the rate of a pair now, whose codes may be written in any case
-// (D-CUR-07). INVALID_FIELD; RECORD_NOT_FOUND where no stored rate leads from one
-// to the other.
+// Rate returns the current rate of a pair, whose codes may be in any case (D-CUR-07). INVALID_FIELD; RECORD_NOT_FOUND
+// if no stored rate links the two.
 func (s *Service) Rate(ctx context.Context, base, quote string) (Quote, error) {
 	var q Quote
 	var ps []fault.Problem
@@ -53,17 +51,16 @@ func (s *Service) Rate(ctx context.Context, base, quote string) (Quote, error) {
 	}
 	var ok bool
 	if q.Rate, ok = Find(q.Pair, last); !ok {
-		return q, fault.New(fault.RecordNotFound, "no rate of %s in %s is known", q.Base, q.Quote)
+		return q, fault.New(fault.RecordNotFound, "there is no rate of %s in %s", q.Base, q.Quote)
 	}
 	return q, nil
 }
 
-// shift is how far a date is moved back before the rates of it are looked up
-// (D-CUR-08).
+// shift is how far a date is moved back before its rates are looked up (D-CUR-08).
 const shift = 2 * time.Hour
 
-// LastBy lists the last rate of every pair by a date (D-CUR-08), which is moved
-// back two hours and cut to milliseconds.
+// LastBy lists the last rate of every pair at a date (D-CUR-08), which is moved back two hours and truncated to
+// milliseconds.
 func (s *Service) LastBy(ctx context.Context, date time.Time) ([]Quote, error) {
 	return s.Store.Last(ctx, date.Add(-shift).Truncate(time.Millisecond))
 }

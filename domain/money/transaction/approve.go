@@ -19,28 +19,26 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// ActionWithdraw is the action of the challenge by which an owner approves a withdrawal.
+// ActionWithdraw is the action of the challenge with which an owner approves a withdrawal.
 const ActionWithdraw = mfa.Withdraw
 
-// Approvals has owners approve the withdrawals that other services request for them
-// (D-INT-10). Nothing is held before the owner has approved. All fields are needed. It is
-// safe for concurrent use.
+// Approvals asks owners to approve the withdrawals that other services request for them (D-INT-10). Nothing is held
+// before the owner has approved. All fields are required. It is safe for concurrent use.
 type Approvals struct {
 	*Withdrawals
 	Engine interface {
 		challenge.Starts
-		// Again returns a challenge with another token. CHALLENGE_NOT_FOUND.
+		// Again returns a challenge with a new token. CHALLENGE_NOT_FOUND.
 		Again(ctx context.Context, challengeID string) (challenge.Started, error)
 	}
 	// Account reads an account that may be used. RECORD_NOT_FOUND.
 	Account func(ctx context.Context, userID string) (challenge.Account, error)
 }
 
-// Approval is what a request that its owner approves has come to.
+// Approval is the state of a request that its owner must approve.
 type Approval struct {
-	Made *Outgoing // nil before the owner has approved
-	// Challenge waits for the owner where Made is nil. Repeated reports that an equal request
-	// had started it.
+	Made *Outgoing // nil until the owner has approved
+	// Challenge waits for the owner if Made is nil. Repeated is true if an equal request had started it.
 	Challenge challenge.Started
 	Repeated  bool
 }
@@ -52,20 +50,17 @@ type order struct {
 	To      string            `json:"to"`
 }
 
-// pending begins what an external id is bound to while the owner has not approved; the id of
-// the challenge follows.
+// pending is the prefix of the record of an external id until the owner has approved; the id of the challenge follows.
 const pending = "challenge/"
 
-// maxFenced bounds how often a start is decided again.
+// maxFenced limits how often a start is decided again.
 const maxFenced = 5
 
-// Start judges a request of r.UserID and starts the challenge of its owner, who is known by
-// from. The external id is bound to the challenge until Execute binds it to the withdrawal. An
-// equal request gets the open challenge, or the withdrawal; where the challenge ended without
-// a withdrawal, another one is started. A refusal keeps nothing.
+// Start checks a request of r.UserID and starts the challenge of its owner, who is identified by from. The external id
+// is bound to the challenge until Execute binds it to the withdrawal. An equal request gets the open challenge, or the
+// withdrawal; if the challenge ended without a withdrawal, a new one is started. A rejected request stores nothing.
 //
-// Errors: those of Withdrawals.Request; MFA_NOT_AVAILABLE, RATE_LIMITED, UNAVAILABLE and
-// OVERLOADED of the engine.
+// Errors: those of Withdrawals.Request; MFA_NOT_AVAILABLE, RATE_LIMITED, UNAVAILABLE and OVERLOADED of the engine.
 func (s *Approvals) Start(ctx context.Context, by audit.By, r WithdrawalRequest,
 	from challenge.Starter) (a Approval, err error) {
 	if r.Amount.Sign() <= 0 {
@@ -82,7 +77,7 @@ func (s *Approvals) Start(ctx context.Context, by audit.By, r WithdrawalRequest,
 
 func (s *Approvals) start(ctx context.Context, by audit.By, r WithdrawalRequest,
 	from challenge.Starter) (none Approval, err error) {
-	// A request that the owner approves is another one than the same without an owner.
+	// A request with approval by the owner differs from the same request without.
 	c := integration.Claim{Kind: integration.Withdrawals, ExternalID: r.ExternalID, At: s.Now(),
 		Digest: integration.Digest(struct {
 			Request  WithdrawalRequest
@@ -124,8 +119,8 @@ func (s *Approvals) start(ctx context.Context, by audit.By, r WithdrawalRequest,
 	return Approval{Challenge: started}, err
 }
 
-// follow returns what an external id is bound to: a withdrawal, or a challenge that can still
-// become one. settled is false for a challenge that cannot.
+// follow returns the record of an external id: a withdrawal, or a challenge that can still become one. settled is false
+// for a challenge that cannot.
 func (s *Approvals) follow(ctx context.Context, recordID string) (a Approval, settled bool, err error) {
 	challengeID, waits := strings.CutPrefix(recordID, pending)
 	if !waits {
@@ -134,13 +129,13 @@ func (s *Approvals) follow(ctx context.Context, recordID string) (a Approval, se
 	}
 	a = Approval{Repeated: true}
 	a.Challenge, err = s.Engine.Again(ctx, challengeID)
-	if fault.CodeOf(err) == fault.ChallengeNotFound { // it was removed after its end
+	if fault.CodeOf(err) == fault.ChallengeNotFound { // it was deleted after its end
 		return a, false, nil
 	}
 	return a, err == nil && !a.Challenge.Challenge.Ended(s.Now()), err
 }
 
-// judged judges a request as it is now, without a trace, and returns the order for it.
+// judged checks a request at this moment without storing anything, and returns its order.
 func (s *Approvals) judged(ctx context.Context, r WithdrawalRequest) (o order, pair currency.Listed, err error) {
 	if pair, err = s.pair(ctx, r); err != nil {
 		return o, pair, err
@@ -157,7 +152,7 @@ func (s *Approvals) judged(ctx context.Context, r WithdrawalRequest) (o order, p
 	return order{Request: r, Fee: fee, To: to}, pair, err
 }
 
-// Describe returns what the owner is shown of an order before approving it.
+// Describe returns the data of an order that the owner sees before approving it.
 func (s *Approvals) Describe(command []byte) map[string]string {
 	var o order
 	if json.Unmarshal(command, &o) != nil {
@@ -168,18 +163,16 @@ func (s *Approvals) Describe(command []byte) map[string]string {
 		mfa.HeaderFee: o.Fee.String() + " " + r.CurrencyCode, mfa.HeaderAddress: strings.TrimSpace(o.To + " " + r.AddressTag)}
 }
 
-// Execute carries out the order of a challenge that its owner has completed, in the
-// transaction of ctx. It judges the request again, with the fee and the address that the owner
-// approved, and puts it into the queue.
+// Execute executes the order of a challenge that its owner has completed, in the transaction of ctx. It checks the
+// request again, with the fee and the address that the owner approved, and puts it into the queue.
 //
-// Errors: INVALID_STATE where the external id is no longer bound to the challenge; those of
-// Withdrawals.Request.
+// Errors: INVALID_STATE if the external id is no longer bound to the challenge; those of Withdrawals.Request.
 func (s *Approvals) Execute(ctx context.Context, x challenge.Execution) (Outgoing, error) {
 	var o order
 	if err := json.Unmarshal(x.Command, &o); err != nil {
 		return Outgoing{}, fmt.Errorf("withdrawal: command: %w", err)
 	}
-	// Orders of one user are carried out one after the other, and the address stays as it is.
+	// Orders of one user are executed one after the other, and the address cannot change meanwhile.
 	if _, err := s.Books.Hold(ctx, o.Request.UserID); err != nil {
 		return Outgoing{}, err
 	}

@@ -28,18 +28,18 @@ const (
 	ActionFinalize = "DEPOSIT_FINALIZE"
 )
 
-// Report is a deposit as a wallet reports it (D-INT-05).
+// Report is a deposit reported by a wallet (D-INT-05).
 type Report struct {
 	ExternalID            string
 	UserID, ToAddress     string // one of them may be ""
 	CurrencyCode, Network string
 	Amount                amount.Amount
 	TxID, FromAddress     string
-	SenderInfo            string // a JSON object; "" where it is not known
+	SenderInfo            string // a JSON object; "" if unknown
 	Final                 bool   // the deposit is to be credited
 }
 
-// fixed is what a later report of a deposit must not change.
+// fixed holds the fields that a later report of a deposit must not change.
 type fixed struct {
 	UserID                       string
 	Asset                        int64
@@ -47,34 +47,34 @@ type fixed struct {
 	TxID, ToAddress, FromAddress string
 }
 
-// received is the kind of the claims that keep a transfer on a blockchain from being
-// reported under two external ids. Their external ids are made by receivedKey.
+// received is the kind of the claims that prevent a transfer on a blockchain from being reported under two external
+// ids. receivedKey makes their external ids.
 const received integration.Kind = "deposit-received"
 
-// receivedKey names a transfer on a blockchain. Networks write hashes and addresses in
-// either case, so the case does not count.
+// receivedKey identifies a transfer on a blockchain. Networks write hashes and addresses in either case, so it ignores
+// case.
 func receivedKey(d Deposit) string {
 	sum := sha256.Sum256([]byte(strings.ToLower(fmt.Sprintf("%d\n%q\n%q", d.Asset, d.TxID, d.ToAddress))))
 	return hex.EncodeToString(sum[:])
 }
 
-// maxSenderInfo bounds the information about a sender, in bytes.
+// maxSenderInfo is the maximum size of the information about a sender, in bytes.
 const maxSenderInfo = 8 << 10
 
-// The refusals of a report.
+// Refusals of a report.
 var (
 	errNoAddress = fault.New(fault.RecordNotFound, "no user has this address for this currency and network")
 	errReceived  = fault.New(fault.RecordAlreadyExist,
 		"the transaction to this address was reported under another externalId")
 	errDeciding = fault.New(fault.InvalidState, "the treasury is deciding on the deposit")
-	errDecided  = fault.New(fault.InvalidState, "the deposit is credited already")
+	errDecided  = fault.New(fault.InvalidState, "the deposit is already credited")
 	errSenderIs = &fault.Error{Code: fault.InvalidState, Field: "senderInfo",
 		Message: "the deposit does not wait for information about its sender",
-		Fields:  []fault.Problem{{Field: "senderInfo", Message: "is known already"}}}
+		Fields:  []fault.Problem{{Field: "senderInfo", Message: "is already known"}}}
 	errNoDeposit = fault.New(fault.RecordNotFound, "there is no such deposit")
 )
 
-// check judges a report alone and writes SenderInfo in its one spelling. INVALID_FIELD.
+// check validates a report alone and converts SenderInfo to its canonical form. INVALID_FIELD.
 func (r *Report) check() error {
 	var ps []fault.Problem
 	say := func(bad bool, field, message string) {
@@ -93,8 +93,8 @@ func (r *Report) check() error {
 	return fault.All(ps)
 }
 
-// canonical is a JSON object with its members in order and without spaces; false where
-// the text is no object or an empty one. "" stays "".
+// canonical returns a JSON object with its members in order and without spaces; false if the text is not an object or
+// an empty one. "" is returned unchanged.
 func canonical(text string) (string, bool) {
 	if text == "" {
 		return "", true
@@ -112,17 +112,14 @@ func canonical(text string) (string, bool) {
 	return strings.TrimSpace(out.String()), err == nil
 }
 
-// Report makes a deposit known, once for each external id, or moves the deposit that was
-// reported under it (D-INT-05). A new one waits for its sender, waits for the treasury
-// where its sender is known, or is credited. A later report with the same fields supplies
-// the sender or credits the deposit, which happens once. A report that changes nothing
-// returns the deposit as it is. Deposit, transfer, external id, audit row, event and the
-// message to the user commit together.
+// Report records a deposit, once for each external id, or updates the deposit reported under it (D-INT-05). A new
+// deposit waits for its sender, waits for the treasury if its sender is known, or is credited. A later report with the
+// same fields supplies the sender or credits the deposit, which happens once. A report that changes nothing returns the
+// deposit. Deposit, transfer, external id, audit row, event and the message to the user commit together.
 //
-// Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network, user or address;
-// INVALID_STATE for other fields than before, and for a deposit that the treasury is
-// deciding on or has decided on; RECORD_ALREADY_EXIST where the transfer on the
-// blockchain was reported under another external id.
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network, user or address; INVALID_STATE for other fields than
+// before, and for a deposit that the treasury is deciding on or has decided on; RECORD_ALREADY_EXIST if the transfer on
+// the blockchain was reported under another external id.
 func (s *Service) Report(ctx context.Context, by audit.By, r Report) (d Deposit, err error) {
 	if d, err = s.reported(ctx, r); err != nil {
 		return d, err
@@ -137,12 +134,12 @@ func (s *Service) Report(ctx context.Context, by audit.By, r Report) (d Deposit,
 	case repeated && err == nil:
 		return s.advance(ctx, by, d, r)
 	case fault.CodeOf(err) == fault.RecordAlreadyExist:
-		return d, errReceived // a race for the transfer on the blockchain
+		return d, errReceived // a concurrent report of the transfer on the blockchain
 	}
 	return d, err
 }
 
-// reported is the deposit that a report would make, with SenderInfo in its one spelling.
+// reported returns the deposit that a report would make, with SenderInfo in its canonical form.
 func (s *Service) reported(ctx context.Context, r Report) (d Deposit, err error) {
 	if err := r.check(); err != nil {
 		return d, err
@@ -167,8 +164,7 @@ func (s *Service) reported(ctx context.Context, r Report) (d Deposit, err error)
 	return d, err
 }
 
-// pair finds a currency on a network, also one that is not active: a deposit that has
-// come in is never turned away for that.
+// pair finds a currency on a network, even an inactive one: an incoming deposit is never rejected for that.
 func (s *Service) pair(currencyCode, network string) (currency.Listed, bool) {
 	for _, l := range s.Currencies.Catalog().Pairs(nil) {
 		if strings.EqualFold(l.Currency.Code, currencyCode) && strings.EqualFold(l.Network.Code, network) {
@@ -178,8 +174,8 @@ func (s *Service) pair(currencyCode, network string) (currency.Listed, bool) {
 	return currency.Listed{}, false
 }
 
-// receiver is the user whom a report names, and the address. The address may be unknown
-// to this service where the report names the user; it is never that of another account.
+// receiver returns the user of a report, and the address. If the report names the user, the address may be unknown to
+// this service; it is never that of another account.
 func (s *Service) receiver(ctx context.Context, r Report, asset int64) (userID, address string, err error) {
 	var holder ledger.Account
 	if r.ToAddress != "" {
@@ -206,8 +202,8 @@ func (s *Service) receiver(ctx context.Context, r Report, asset int64) (userID, 
 	return userID, address, err
 }
 
-// Holder is the user's account to which an address belongs: that of an account of this
-// system (Address), or one that was given to an account. RECORD_NOT_FOUND.
+// Holder returns the user's account of an address: an address of this system (Address), or one assigned to an account.
+// RECORD_NOT_FOUND.
 func (s *Service) Holder(ctx context.Context, address string) (ledger.Account, error) {
 	if text, is := strings.CutPrefix(address, addressPrefix); is {
 		number, owner, _ := strings.Cut(text, ":")
@@ -236,7 +232,7 @@ func (s *Service) Deposit(ctx context.Context, depositID string) (Deposit, error
 	return all[0], nil
 }
 
-// receive makes a deposit known, with its claims.
+// receive records a deposit, with its claims.
 func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integration.Claim) (Deposit, error) {
 	once := integration.Claim{Kind: received, ExternalID: receivedKey(d), RecordID: d.ID, At: d.At, Digest: c.Digest}
 	if _, err := s.Claims.Claim(ctx, once.Kind, once.ExternalID); fault.CodeOf(err) != fault.RecordNotFound {
@@ -253,7 +249,7 @@ func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integra
 	if d.Status > 0 {
 		m.With = append(m.With, s.decided(d, d.At))
 	}
-	if d.Status != WaitingTreasury { // which asks nothing of the user
+	if d.Status != WaitingTreasury { // which needs no action of the user
 		told, err := s.told(ctx, d, by)
 		if err != nil {
 			return d, err
@@ -264,8 +260,7 @@ func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integra
 	return d, err
 }
 
-// advanced is a deposit after a later report, with the audit name of what that changed;
-// "" where it changed nothing.
+// advanced returns a deposit after a later report, with the audit name of the change; "" if nothing changed.
 func (d Deposit) advanced(r Report) (next Deposit, action string, err error) {
 	informs := r.SenderInfo != "" && r.SenderInfo != d.SenderInfo
 	switch {
@@ -286,7 +281,7 @@ func (d Deposit) advanced(r Report) (next Deposit, action string, err error) {
 	return next, action, nil
 }
 
-// advance applies a later report to a deposit, as often as another change was faster.
+// advance applies a later report to a deposit, and retries after concurrent changes.
 func (s *Service) advance(ctx context.Context, by audit.By, d Deposit, r Report) (Deposit, error) {
 	var accounts []ledger.Account
 	if r.Final {
@@ -326,7 +321,7 @@ func (s *Service) advance(ctx context.Context, by audit.By, d Deposit, r Report)
 	return d, err
 }
 
-// decided is the event of a deposit that was credited, or sent back for its sender.
+// decided is the event of a deposit that was credited, or returned to wait for its sender.
 func (s *Service) decided(d Deposit, now time.Time) integration.Publish {
 	pair, _ := s.Currencies.Catalog().Pair(d.Asset)
 	data := map[string]string{"depositId": d.ID, "status": d.Status.String(), "amount": d.Amount.String(),

@@ -15,9 +15,8 @@ import (
 	"castellan/persistence/money"
 )
 
-// A changed level holds for the next withdrawal, and what is shown as left is what is enforced.
-// The limits that withdrawals ask, those that are shown and those that are changed have stores
-// of their own, as on three nodes.
+// A changed level applies to the next withdrawal, and the displayed remaining amount is the enforced one. Withdrawals,
+// displayed limits and changes have separate stores, as on three nodes.
 func TestChangedLevelIsEnforcedAsShown(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *persistence.DB) { changedLevel(t, newDesk(t, db, "u")) })
 }

@@ -2,7 +2,7 @@ package transaction
 
 import "slices"
 
-// Mover is the authority by which an entry of the queue moves.
+// Mover is the actor of a move in the queue.
 type Mover string
 
 // The movers.
@@ -19,10 +19,9 @@ type Move struct {
 	From, To QueueStatus
 }
 
-// Moves returns the table of allowed moves (D-INT-04). Two rules keep money safe. The wallet
-// claims an entry (QueueProcessing) before it signs anything, and only the wallet moves a
-// claimed entry on. After QueueSent nothing releases the hold: the only way out is
-// QueueSuccess, which books it.
+// Moves returns the table of allowed moves (D-INT-04). Two rules keep money safe. The wallet claims an entry
+// (QueueProcessing) before it signs anything, and only the wallet moves a claimed entry on. After QueueSent nothing
+// releases the hold: the only next status is QueueSuccess, which books it.
 func Moves() []Move { return slices.Clone(moves) }
 
 var moves = []Move{
@@ -38,7 +37,7 @@ var moves = []Move{
 	{Wallet, HotWalletIsEmpty, QueueFailed},
 	{Wallet, TimeOut, QueueProcessing},
 	{Wallet, TimeOut, QueueFailed},
-	{Wallet, QueueSent, QueueSent}, // the transaction was replaced by another one
+	{Wallet, QueueSent, QueueSent}, // another transaction replaced it
 	{Wallet, QueueSent, QueueSuccess},
 
 	{Resume, QueueWaiting, QueueReady},
@@ -56,10 +55,10 @@ var moves = []Move{
 	{Decision, TimeOut, QueueWaiting},
 }
 
-// Allowed reports whether the table has a move.
+// Allowed reports whether the table contains a move.
 func Allowed(by Mover, from, to QueueStatus) bool { return slices.Contains(moves, Move{by, from, to}) }
 
-// Final reports whether an entry never moves again.
+// Final reports whether the status has no further moves.
 func (s QueueStatus) Final() bool {
 	return s == QueueSuccess || s == QueueFailed || s == QueueCancelled
 }

@@ -18,7 +18,7 @@ func documentedStatuses() map[string]transaction.QueueStatus {
 		all[s.String()] = s
 	}
 	delete(all, transaction.QueueSuccess.String())
-	all["finalized"] = transaction.QueueSuccess // as other services read it
+	all["finalized"] = transaction.QueueSuccess // the name used by other services
 	return all
 }
 
@@ -32,7 +32,7 @@ var administrators = map[string][]transaction.Move{
 
 var remark = regexp.MustCompile(`\([^)]*\)`)
 
-// words are the parts of a cell, without remarks.
+// words returns the parts of a cell, without remarks.
 func words(cell string) (all []string) {
 	for w := range strings.SplitSeq(remark.ReplaceAllString(cell, ""), ",") {
 		if w = strings.TrimSpace(w); w != "" && w != "–" && w != "final" {
@@ -42,8 +42,7 @@ func words(cell string) (all []string) {
 	return all
 }
 
-// documentedMoves reads the table of moves of a document. Statuses in rows are those that
-// have a row.
+// documentedMoves reads the table of moves from a document. rows holds the statuses that have a row.
 func documentedMoves(t *testing.T, path string) (moves []transaction.Move, rows map[transaction.QueueStatus]int) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -86,8 +85,8 @@ func documentedMoves(t *testing.T, path string) (moves []transaction.Move, rows 
 	return moves, rows
 }
 
-// The tables of the documents are the table of moves. Every status has a row, and every one
-// that is not final a documented way out, which leads to a final one.
+// The tables of the documents match the table of moves. Every status has a row, and every status that is not final has
+// a documented move that leads to a final one.
 func TestDocumentedMoves(t *testing.T) {
 	for _, path := range []string{"../../../docs/neighbours.md", "../../../docs/decisions/int.md"} {
 		documented, rows := documentedMoves(t, path)
@@ -116,7 +115,7 @@ func TestDocumentedMoves(t *testing.T) {
 	}
 }
 
-// leads reports whether a status is final or comes to a final one by some moves.
+// leads reports whether a status is final or reaches a final one within a number of moves.
 func leads(moves []transaction.Move, from transaction.QueueStatus, most int) bool {
 	return from.Final() || most > 0 && slices.ContainsFunc(moves, func(m transaction.Move) bool {
 		return m.From == from && leads(moves, m.To, most-1)

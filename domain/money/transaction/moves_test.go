@@ -7,7 +7,7 @@ import (
 	"castellan/domain/money/transaction"
 )
 
-// reach is all that can follow a status, by some movers; none: by any.
+// reach returns all statuses reachable from a status, by some movers; none: by any.
 func reach(from transaction.QueueStatus, by ...transaction.Mover) map[transaction.QueueStatus]bool {
 	seen, next := map[transaction.QueueStatus]bool{}, []transaction.QueueStatus{from}
 	for len(next) > 0 {
@@ -22,8 +22,8 @@ func reach(from transaction.QueueStatus, by ...transaction.Mover) map[transactio
 	return seen
 }
 
-// The table of moves (D-INT-04): every status that is not final has a way out, and money
-// cannot be released once it may have left.
+// The table of moves (D-INT-04): every status that is not final has a next one, and money cannot be released once it
+// may have been sent.
 func TestMoves(t *testing.T) {
 	for s := transaction.QueueSuccess; s <= transaction.QueueCancelled; s++ {
 		after := reach(s)
@@ -52,7 +52,7 @@ func TestMoves(t *testing.T) {
 		}
 	}
 	stuck := []transaction.QueueStatus{transaction.QueueWaiting, transaction.HotWalletIsEmpty, transaction.TimeOut}
-	for _, s := range stuck { // administrators find a way out without the wallet's consent
+	for _, s := range stuck { // administrators can move it on without the wallet
 		if !transaction.Allowed(transaction.Resume, s, transaction.QueueReady) ||
 			!transaction.Allowed(transaction.Cancel, s, transaction.QueueCancelled) {
 			t.Errorf("%s: neither resumed nor cancelled", s)

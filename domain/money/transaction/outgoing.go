@@ -13,7 +13,7 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// WalletMove is a move of the wallet. TxID is needed for QueueSent, and Reason for QueueFailed.
+// WalletMove is a move of the wallet. TxID is required for QueueSent, and Reason for QueueFailed.
 type WalletMove struct {
 	ID           string
 	To           QueueStatus
@@ -21,16 +21,15 @@ type WalletMove struct {
 }
 
 var (
-	errMove   = fault.New(fault.InvalidState, "the withdrawal cannot move there from its status")
-	errBooked = fault.New(fault.InvalidState, "the withdrawal was booked before; nothing is held for it")
+	errMove   = fault.New(fault.InvalidState, "the withdrawal cannot change to this status")
+	errBooked = fault.New(fault.InvalidState, "the withdrawal is already booked and has no hold")
 )
 
-// Move carries out a move of the wallet, once: the move that the withdrawal made last, with
-// the same fields, gets the record. QueueSuccess books the withdrawal (D-TX-08), QueueFailed
-// releases its hold, both in the unit of the move.
+// Move executes a move of the wallet, once: repeating the last move of the withdrawal with the same fields returns the
+// record. QueueSuccess books the withdrawal (D-TX-08), QueueFailed releases its hold, both in the unit of the move.
 //
-// Errors: RECORD_NOT_FOUND; INVALID_STATE for a move that is not in the table (Moves), and
-// for a fee that cannot be booked.
+// Errors: RECORD_NOT_FOUND; INVALID_STATE for a move that is not in the table (Moves), and for a fee that cannot be
+// booked.
 func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outgoing, error) {
 	return s.change(ctx, by, Wallet, m.ID, m.To, func(q *Queued) (repeated bool) {
 		if q.Status == m.To && (m.TxID == "" || m.TxID == q.TxID) && (m.Reason == "" || m.Reason == q.Reason) {
@@ -44,8 +43,8 @@ func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outg
 	})
 }
 
-// Resume puts a withdrawal that is stuck, or waits for approval, back to the wallet. Errors:
-// RECORD_NOT_FOUND, INVALID_STATE.
+// Resume returns a stuck withdrawal, or one that waits for approval, to the wallet. Errors: RECORD_NOT_FOUND,
+// INVALID_STATE.
 func (s *Withdrawals) Resume(ctx context.Context, by audit.By, id, reason string) (Outgoing, error) {
 	return s.change(ctx, by, Resume, id, QueueReady, give(reason))
 }
@@ -60,8 +59,8 @@ func give(reason string) func(*Queued) bool {
 	return func(q *Queued) bool { q.Reason = reason; return false }
 }
 
-// change moves a withdrawal. edit sets what the move says, or reports that the withdrawal
-// has made this move.
+// change moves a withdrawal. edit sets the fields of the move, or reports that the withdrawal has already made this
+// move.
 func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id string, to QueueStatus,
 	edit func(*Queued) (repeated bool)) (o Outgoing, err error) {
 	if o, err = s.Get(ctx, id); err != nil {
@@ -94,7 +93,7 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 // actions are the audit names of the moves.
 var actions = map[Mover]string{Wallet: "WITHDRAWAL_MOVE", Resume: "WITHDRAWAL_RESUME", Cancel: "WITHDRAWAL_CANCEL"}
 
-// move is the movement of a move that is allowed.
+// move returns the ledger movement of an allowed move.
 func (s *Withdrawals) move(by audit.By, mover Mover, from QueueStatus, o Outgoing) (m ledger.Movement, err error) {
 	now, w, q := s.Now().UTC().Truncate(time.Millisecond), o.Withdrawal, o.Queued
 	switch q.Status {
@@ -126,8 +125,8 @@ func (s *Withdrawals) move(by audit.By, mover Mover, from QueueStatus, o Outgoin
 	return m, nil
 }
 
-// finalized is the movement that books a withdrawal, and sets what it books. One that has its
-// transfer was booked before it came into the queue.
+// finalized returns the movement that books a withdrawal, and sets its fields. A withdrawal that has its transfer was
+// booked before it entered the queue.
 func (s *Withdrawals) finalized(w *Withdrawal, q Queued, now time.Time) (m ledger.Movement, err error) {
 	w.Status = Finalized
 	if w.TransferID != "" {

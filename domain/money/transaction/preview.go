@@ -6,12 +6,11 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// Side is an account that an adjustment moves, as it is and as it would be.
+// Side is an account of an adjustment, before and after it.
 type Side struct{ Before, After ledger.Balance }
 
-// Preview tells how both accounts of an adjustment stand and what it would make of
-// them. It books nothing, and another movement may be faster than the adjustment
-// itself (D-TX-12). The errors are those of Adjust, but that of a unique id.
+// Preview returns both accounts of an adjustment before and after it. It books nothing, and another movement may happen
+// before the adjustment (D-TX-12). The errors are those of Adjust, except that of a unique id.
 func (s *Service) Preview(ctx context.Context, a Adjustment) (user, treasury Side, err error) {
 	p, err := s.plan(ctx, a)
 	if err != nil {

@@ -10,14 +10,13 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// QueueStatus is a status in the queue of withdrawals, which is not that of a
-// transaction (D-TX-09).
+// QueueStatus is a status in the queue of withdrawals. It differs from the status of a transaction (D-TX-09).
 type QueueStatus int
 
-// The statuses of the queue. These numbers are stored; what clients see of HotWalletIsEmpty
-// and TimeOut is configured (D-TX-02). moves.go lists the moves between them.
+// The statuses of the queue. These numbers are stored; the numbers that clients see for HotWalletIsEmpty and TimeOut
+// are configured (D-TX-02). moves.go lists the moves between them.
 const (
-	QueueSuccess     QueueStatus = 4 // it has gone out
+	QueueSuccess     QueueStatus = 4 // it has been sent
 	QueueWaiting     QueueStatus = 5 // waitingApproval
 	HotWalletIsEmpty QueueStatus = 6 // hotWalletInsufficientBalance
 	TimeOut          QueueStatus = 7
@@ -28,7 +27,7 @@ const (
 	QueueCancelled   QueueStatus = 12 // cancelled by an administrator; final
 )
 
-// String is the name of the status in the interface.
+// String returns the name of the status in the interface.
 func (s QueueStatus) String() string {
 	switch s {
 	case QueueSuccess:
@@ -53,23 +52,22 @@ func (s QueueStatus) String() string {
 	return "unknown"
 }
 
-// Queued is a withdrawal that waits for the hot wallet, or has done so. It has the
-// id of its withdrawal.
+// Queued is an entry in the queue of the hot wallet. It has the id of its withdrawal.
 //
-// In QueueSuccess the withdrawal is booked and has a Process: Service.UpdateQueue makes its
-// status Processing, Withdrawals.Move makes it Finalized. In QueueFailed and QueueCancelled
-// its hold is released. In any other status it is held and not booked (Withdrawal).
+// In QueueSuccess the withdrawal is booked and has a Process: Service.UpdateQueue makes its status Processing,
+// Withdrawals.Move makes it Finalized. In QueueFailed and QueueCancelled its hold is released. In any other status it
+// is held and not booked (Withdrawal).
 type Queued struct {
 	ID                                             string
 	UserID                                         string
 	Asset                                          int64
 	Status                                         QueueStatus
-	Address, AddressTag, ExternalID, Attempt, TxID string         // "" where there is none
-	Fee                                            *amount.Amount // of this withdrawal; nil: that of its currency
-	// Reason is what the wallet or an administrator last said of it; "" for nothing.
+	Address, AddressTag, ExternalID, Attempt, TxID string         // "" if absent
+	Fee                                            *amount.Amount // of this withdrawal; nil: the fee of its currency
+	// Reason is the last reason given by the wallet or an administrator; "" for none.
 	Reason  string
 	At      time.Time
-	Version int64 // of the row; set by what reads it
+	Version int64 // version of the row; set when it is read
 }
 
 // AddQueued inserts an entry of the queue.
@@ -93,14 +91,14 @@ func (w SetWithdrawal) Fence() (key string, version int64) {
 	return w.Withdrawal.ID, w.Withdrawal.Version
 }
 
-// Process is what happened to a transaction on its network.
+// Process is the process of a transaction on its network.
 type Process struct {
 	ID            string // begins with At
-	TransactionID string // a transaction has one process at most
+	TransactionID string // a transaction has at most one process
 	UserID        string
 	Asset         int64
 	TxID          string
-	Internal      bool // it stays within this system
+	Internal      bool // within this system
 	Status        Status
 	At            time.Time
 }
@@ -110,19 +108,16 @@ type AddProcess struct{ Process Process }
 
 func (AddProcess) Table() string { return "process" }
 
-// holdSource is the source of the holds of withdrawals, and the kind of the
-// transfers that settle them; feeKind is that of their fees. The reference of each
-// is the id of the withdrawal.
+// holdSource is the source of the holds of withdrawals, and the kind of the transfers that settle them; feeKind is the
+// kind of the transfers of their fees. The reference of each is the id of the withdrawal.
 const (
 	holdSource = "withdrawal"
 	feeKind    = "withdrawal-fee"
 )
 
-// Enqueue is the movement that puts a withdrawal into the queue: it holds the amount
-// and the fee, so that what is asked for later is there. fee is what the withdrawal
-// will cost as far as it is known now: q.Fee, else that of the currency. Ids, user,
-// asset and time of q, and the hold of w, are set here; w.ID begins with w.At or is
-// "".
+// Enqueue returns the movement that puts a withdrawal into the queue: it holds the amount and the fee, so that they are
+// available later. fee is the expected cost of the withdrawal: q.Fee, or else the fee of the currency. Enqueue sets
+// ids, user, asset and time of q, and the hold of w; w.ID begins with w.At or is "".
 func Enqueue(w Withdrawal, q Queued, fee amount.Amount) (ledger.Movement, error) {
 	held, err := w.Amount.Add(fee)
 	if err != nil {
@@ -141,5 +136,5 @@ func account(userID string, asset int64) ledger.Account {
 	return ledger.Account{Kind: ledger.User, Owner: userID, Asset: asset}
 }
 
-// internal reports whether an address is that of an account of this system (Address).
+// internal reports whether an address belongs to an account of this system (Address).
 func internal(address string) bool { return strings.HasPrefix(address, addressPrefix) }

@@ -22,8 +22,8 @@ import (
 	"castellan/domain/money/limit"
 )
 
-// Withdrawals takes in withdrawals and moves them through the queue (D-INT-04). All fields
-// but Waiting are needed. It is safe for concurrent use.
+// Withdrawals accepts withdrawals and moves them through the queue (D-INT-04). All fields except Waiting are required.
+// It is safe for concurrent use.
 type Withdrawals struct {
 	Ledger     *ledger.Ledger
 	Store      Store
@@ -33,8 +33,8 @@ type Withdrawals struct {
 	Limits     *limit.Service
 	Books      addressbook.Store
 	Rules      address.Rules
-	// Waiting is how long an address of a book waits before its first use. Where it is set,
-	// only addresses of the user's book are allowed.
+	// Waiting is how long an address of a book must wait before its first use. If it is set, only addresses of the
+	// user's book are allowed.
 	Waiting time.Duration
 	Claims  integration.Store
 	Now     func() time.Time
@@ -46,7 +46,7 @@ type Outgoing struct {
 	Queued     Queued
 }
 
-// Fee is what the withdrawal costs: booked, or else held.
+// Fee returns the cost of the withdrawal: booked, or else held.
 func (o Outgoing) Fee() amount.Amount {
 	if o.Withdrawal.TransferID == "" && o.Queued.Fee != nil {
 		return *o.Queued.Fee
@@ -54,8 +54,8 @@ func (o Outgoing) Fee() amount.Amount {
 	return o.Withdrawal.Fee
 }
 
-// Entry is an entry of the queue in a list: with its withdrawal and its user, whose fields are
-// "" where the account is gone or has none.
+// Entry is an entry of the queue in a list, with its withdrawal and its user. The user's fields are "" if the account
+// does not exist or lacks them.
 type Entry struct {
 	Outgoing
 	FullName, Email, Phone string
@@ -63,23 +63,22 @@ type Entry struct {
 
 func (e Entry) Mark() Place { return e.Queued.Mark() }
 
-// WithdrawalRequest asks for a withdrawal, to Address or to the entry AddressID of the user's
-// address book.
+// WithdrawalRequest requests a withdrawal, to Address or to the entry AddressID of the user's address book.
 type WithdrawalRequest struct {
 	ExternalID                        string
 	UserID, CurrencyCode, NetworkCode string
 	Amount                            amount.Amount
 	Address, AddressTag               string
-	AddressID                         int64 // 0: Address counts
+	AddressID                         int64 // 0: use Address
 }
 
-// detail is what the audit says of a request.
+// detail describes a request for the audit row.
 func (r WithdrawalRequest) detail(pair currency.Listed, fee amount.Amount) string {
 	return r.Amount.String() + " " + pair.Currency.Code + " on " + pair.Network.Code + ", fee " + fee.String()
 }
 
-// SetDesk counts a request of a user. Requests of one user are decided one after the other:
-// each names the version of the desk that it was decided on.
+// SetDesk counts a request of a user. Requests of one user are decided one after the other: each is fenced by the
+// version of the desk.
 type SetDesk struct {
 	UserID  string
 	Version int64
@@ -101,14 +100,13 @@ func (s *Withdrawals) Get(ctx context.Context, id string) (o Outgoing, err error
 	return o, err
 }
 
-// Request puts a withdrawal into the queue, once for each external id. Withdrawal, queue
-// entry, hold, external id, audit row and event commit together. The fee is that of the
-// currency now; it is held beside the amount and does not change later.
+// Request puts a withdrawal into the queue, once for each external id. Withdrawal, queue entry, hold, external id,
+// audit row and event commit together. The fee is the current fee of the currency; it is held in addition to the amount
+// and does not change later.
 //
-// Errors, the first that applies: INVALID_FIELD; INVALID_STATE for an external id of another
-// request; RECORD_NOT_FOUND for the user; ACCOUNT_NOT_ACTIVE, WITHDRAWAL_PROHIBITED,
-// AML_RISKY, PAIR_DISABLED, BELOW_MINIMUM, LIMIT_EXCEEDED, ADDRESS_NOT_ALLOWED,
-// INSUFFICIENT_BALANCE.
+// Errors, the first that applies: INVALID_FIELD; INVALID_STATE for an external id of another request; RECORD_NOT_FOUND
+// for the user; ACCOUNT_NOT_ACTIVE, WITHDRAWAL_PROHIBITED, AML_RISKY, PAIR_DISABLED, BELOW_MINIMUM, LIMIT_EXCEEDED,
+// ADDRESS_NOT_ALLOWED, INSUFFICIENT_BALANCE.
 func (s *Withdrawals) Request(ctx context.Context, by audit.By, r WithdrawalRequest) (Outgoing, error) {
 	if r.Amount.Sign() <= 0 {
 		return Outgoing{}, ledger.ErrAmount
@@ -123,13 +121,12 @@ func (s *Withdrawals) Request(ctx context.Context, by audit.By, r WithdrawalRequ
 	return o, err
 }
 
-// pair judges what can be judged of a request before an account is opened, and returns its
-// currency and network.
+// pair makes the checks that need no account, and returns the currency and network of a request.
 func (s *Withdrawals) pair(ctx context.Context, r WithdrawalRequest) (currency.Listed, error) {
 	pair, known := s.Currencies.Catalog().Info(&r.CurrencyCode, &r.NetworkCode)
 	switch {
 	case !known:
-		return pair, fault.Invalid("currencyCode", "is no currency of this network")
+		return pair, fault.Invalid("currencyCode", "is not a currency of this network")
 	case !r.Amount.Fits(pair.Decimals()):
 		return pair, ledger.ErrPrecision
 	}
@@ -137,15 +134,15 @@ func (s *Withdrawals) pair(ctx context.Context, r WithdrawalRequest) (currency.L
 	return pair, err
 }
 
-// terms are what the owner has approved: the fee, and the address to send to. The zero value
-// leaves both to the judgement.
+// terms are the terms that the owner has approved: the fee, and the destination address. The zero value means that no
+// terms are approved.
 type terms struct {
 	Fee *amount.Amount
 	To  string
 }
 
-// enqueue judges a request and puts it into the queue. claim makes the write that binds the
-// external id to the new withdrawal.
+// enqueue checks a request and puts it into the queue. claim returns the write that binds the external id to the new
+// withdrawal.
 func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequest, approved terms,
 	claim func(recordID string, at time.Time) commit.Write) (o Outgoing, err error) {
 	pair, err := s.pair(ctx, r)
@@ -189,7 +186,7 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 	return s.Get(ctx, recordID)
 }
 
-// judge judges a request in the documented order, and returns the address to send to.
+// judge checks a request in the documented order, and returns the destination address.
 func (s *Withdrawals) judge(ctx context.Context, r WithdrawalRequest, pair currency.Listed, fee amount.Amount,
 	has ledger.Balance) (to string, err error) {
 	u, err := s.Users.Get(ctx, r.UserID)
@@ -202,11 +199,11 @@ func (s *Withdrawals) judge(ctx context.Context, r WithdrawalRequest, pair curre
 	case !u.Active():
 		return "", fault.New(fault.AccountNotActive, "the account is not active")
 	case u.WithdrawProhibited:
-		return "", fault.New(fault.WithdrawalProhibited, "the account must not withdraw")
+		return "", fault.New(fault.WithdrawalProhibited, "withdrawals are prohibited for the account")
 	case u.AMLStatus != user.NotRisky && !slices.Contains(ignored, u.ID):
 		return "", fault.New(fault.AMLRisky, "the AML status of the account does not permit withdrawals")
 	case !pair.Active || !pair.Withdraw || !pair.Currency.Active || !pair.Currency.Withdraw || !pair.Network.Active:
-		return "", fault.New(fault.PairDisabled, "the currency cannot be withdrawn on this network now")
+		return "", fault.New(fault.PairDisabled, "withdrawals of the currency are disabled on this network")
 	case r.Amount.Cmp(minimum) < 0:
 		return "", fault.New(fault.BelowMinimum, "the smallest withdrawal is %s %s", minimum, pair.Currency.Code)
 	}
@@ -229,10 +226,10 @@ func (s *Withdrawals) judge(ctx context.Context, r WithdrawalRequest, pair curre
 	return to, nil
 }
 
-var errAddress = fault.New(fault.AddressNotAllowed, "the address must not be used for this withdrawal")
+var errAddress = fault.New(fault.AddressNotAllowed, "the address is not allowed for this withdrawal")
 
-// address returns the address of a request. One of the book must be an entry of the user, of
-// the same currency and network, that has waited long enough; any must fit its network.
+// address returns the address of a request. An address of the book must be an entry of the user, on the same currency
+// and network, that has waited long enough; any address must be valid on its network.
 func (s *Withdrawals) address(ctx context.Context, r WithdrawalRequest, pair currency.Listed) (string, error) {
 	to := strings.TrimSpace(r.Address)
 	if r.AddressID != 0 || s.Waiting > 0 {
@@ -255,7 +252,7 @@ func (s *Withdrawals) address(ctx context.Context, r WithdrawalRequest, pair cur
 	return to, nil
 }
 
-// event is what the wallet must know of a withdrawal.
+// event returns the event for the wallet about a withdrawal.
 func (s *Withdrawals) event(t integration.Type, o Outgoing, now time.Time) integration.Publish {
 	pair, _ := s.Currencies.Catalog().Pair(o.Queued.Asset)
 	return integration.Publish{Event: integration.Event{ID: id.New(now), Type: t, UserID: o.Queued.UserID, At: now,

@@ -20,7 +20,7 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// Service carries out transactions. All fields are needed.
+// Service executes transactions. All fields are required.
 type Service struct {
 	Ledger     *ledger.Ledger
 	Users      user.Store
@@ -29,49 +29,47 @@ type Service struct {
 	Now        func() time.Time
 
 	Store   Store
-	Changes admin.Changes // of no topic: no node caches transactions
+	Changes admin.Changes // without a topic: no node caches transactions
 	Jobs    *job.Service
-	// Await returns a job when it is over, or after a time in which an update that is
-	// answered when it is done must be over.
+	// Await returns a job when it is over, or after the time limit of a response.
 	Await     func(ctx context.Context, jobID string) (job.Job, error)
 	Messenger Messenger
-	// MayMove judges whether a caller may decide on money of a user (D-AUTH-03). A row of
-	// an update is judged when it moves.
+	// MayMove checks whether a caller may decide on money of a user (D-AUTH-03). Each row of an update is checked when
+	// it moves.
 	MayMove func(caller, userID string) error
-	// Claims are the external ids of deposits that other services report.
+	// Claims are the external ids of deposits reported by other services.
 	Claims integration.Store
 }
 
-// Messenger makes what tells a user of something, on each channel that the account
-// has (stepup.Messenger).
+// Messenger makes the notifications of a user on each channel of the account (stepup.Messenger).
 type Messenger interface {
 	Tell(to challenge.Account, topic, template string, v message.Values, ip string, on ...challenge.Name) []commit.Write
 }
 
-// Adjustment asks to correct a user's balance.
+// Adjustment is a correction of a user's balance.
 type Adjustment struct {
 	UserID                    string
 	CurrencyCode, NetworkCode string
 	Amount                    amount.Amount
 	Direction                 Direction
 	UniqueID                  string
-	At                        time.Time // when it counts from; zero: now
-	// Reason goes to the audit, and tells no adjustment from another.
+	At                        time.Time // when it takes effect; zero: now
+	// Reason is only recorded in the audit trail; it is not part of the identity of an adjustment.
 	Reason string
 }
 
-// Adjusted is an adjustment as it was first made.
+// Adjusted is an adjustment as first made.
 type Adjusted struct {
 	Adjustment
 	TransactionID      string
-	Address, ToAddress string // of the user, and where the amount goes
+	Address, ToAddress string // of the user, and the destination
 	Status             Status
 	CreatedAt          time.Time
 }
 
 const maxUniqueID = 128
 
-// check judges what can be judged without the records. INVALID_FIELD.
+// check makes the checks that need no records. INVALID_FIELD.
 func (a Adjustment) check() error {
 	var ps []fault.Problem
 	if a.Amount.Sign() <= 0 {
@@ -83,16 +81,15 @@ func (a Adjustment) check() error {
 	return fault.All(ps)
 }
 
-// planned is what an adjustment moves, and between whom.
+// planned is the amount and the accounts of an adjustment.
 type planned struct {
 	pair              currency.Listed
 	account, treasury ledger.Account
 	transfer          ledger.Transfer
-	to                string // the address where the amount goes
+	to                string // the destination address
 }
 
-// plan judges what can be judged before the ledger is asked. The errors are those of
-// Adjust.
+// plan makes the checks that do not need the ledger. The errors are those of Adjust.
 func (s *Service) plan(ctx context.Context, a Adjustment) (p planned, err error) {
 	if err := a.check(); err != nil {
 		return p, err
@@ -126,14 +123,12 @@ func (s *Service) plan(ctx context.Context, a Adjustment) (p planned, err error)
 	return p, nil
 }
 
-// Adjust corrects a user's balance, once for each unique id: a deposit from the
-// treasury, or a withdrawal to its address (D-TX-10). The movement, its row, the
-// user's coin address and the audit row commit together. The same adjustment again
-// gets the first answer (D-TX-06).
+// Adjust corrects a user's balance, once for each unique id: a deposit from the treasury, or a withdrawal to its
+// address (D-TX-10). The movement, its row, the user's coin address and the audit row commit together. A repeat of the
+// same adjustment returns the first result (D-TX-06).
 //
-// Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network or user;
-// INVALID_STATE where the treasury has no address or the balance does not suffice;
-// RECORD_ALREADY_EXIST where the unique id belongs to another adjustment.
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network or user; INVALID_STATE if the treasury has no address
+// or the balance is insufficient; RECORD_ALREADY_EXIST if the unique id belongs to another adjustment.
 func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjusted, error) {
 	p, err := s.plan(ctx, a)
 	if err != nil {
@@ -160,7 +155,7 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 		Status: Finalized, CreatedAt: first.At}, nil
 }
 
-// because is what an audit row tells of a change, with the reason where one was given.
+// because returns the detail of an audit row, with the reason if one was given.
 func because(detail, reason string) string {
 	if reason == "" {
 		return detail

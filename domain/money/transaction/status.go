@@ -19,36 +19,34 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// UpdateKind is the kind of the jobs that move deposits.
+// UpdateKind is the kind of job that moves deposits.
 const UpdateKind = "update-status-transaction"
 
-// Bounds and pace of an update (D-TX-03, D-TX-04).
+// Limits and pace of an update (D-TX-03, D-TX-04).
 const (
 	MaxUpdated  = 1000
-	maxAwaited  = 20 // an update of more records is answered before it is done
+	maxAwaited  = 20 // larger updates get a response before they are done
 	updatePause = 500 * time.Millisecond
 )
 
-// Update asks to move deposits that wait for the treasury to WaitingSender or
-// FinalizedDeposit.
+// Update moves deposits that wait for the treasury to WaitingSender or FinalizedDeposit.
 type Update struct {
-	IDs []string // different ones, at most MaxUpdated
+	IDs []string // distinct, at most MaxUpdated
 	To  Status
-	// Reason is for the audit.
+	// Reason is recorded in the audit trail.
 	Reason string
 }
 
-// Updated tells of an update that is under way or done.
+// Updated is the state of an update that is running or done.
 type Updated struct {
 	JobID string
-	// Deposits are those of the update in its order, after it; nil where the job goes
-	// on behind the answer.
+	// Deposits are the deposits of the update in its order, after it; nil if the job continues after the response.
 	Deposits []Deposit
-	// Failed is why deposits have not moved, by their ids.
+	// Failed holds the errors of deposits that were not moved, by id.
 	Failed map[string]fault.Code
 }
 
-// updating is the parameters of a job.
+// updating holds the parameters of a job.
 type updating struct {
 	Update
 	By audit.By
@@ -61,18 +59,17 @@ var (
 		Fields:  []fault.Problem{{Field: "senderInfo", Message: "is missing"}}}
 )
 
-// UpdateStatus moves deposits, one every half a second, by a job that outlives this
-// process. Every record is judged before the first one moves. The job claims them all
-// as it starts: of two administrators who name one record the second is refused.
+// UpdateStatus moves deposits, one every half a second, in a job that outlives this process. Every record is checked
+// before the first one moves. The job claims all of them as it starts: of two concurrent updates of one record the
+// second is rejected.
 //
-// It returns when the job is done, or at once for more than 20 records. Inside a
-// transaction (an idempotency key, a challenge) the answer is made before the job
-// runs: it shows the records as the job leaves them, and the transaction's end waits
-// for the job. A record of a user whose money the caller may not decide on fails, and
+// It returns when the job is done, or at once for more than 20 records. Inside a transaction (an idempotency key, a
+// challenge) the response is made before the job runs. It shows the records as the job will leave them, and the end of
+// the transaction waits for the job. If the caller may not decide on money of a record's user, the record fails, and
 // the others move.
 //
-// Errors: RECORD_NOT_FOUND; INVALID_STATE for a record that does not wait for the
-// treasury or is being moved, then for one without information about its sender.
+// Errors: RECORD_NOT_FOUND; INVALID_STATE for a record that does not wait for the treasury or is being moved, then for
+// one without information about its sender.
 func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out Updated, err error) {
 	err = s.Changes.Do(ctx, by, "TRANSACTION_STATUS_START", func(ctx context.Context) (admin.Done, error) {
 		all, err := s.judged(ctx, u.IDs)
@@ -103,16 +100,16 @@ func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out 
 		commit.After(ctx, func() { s.Await(context.Background(), out.JobID) })
 		return out, nil
 	}
-	ctx = context.WithoutCancel(ctx) // it may take longer than a request has
+	ctx = context.WithoutCancel(ctx) // it may take longer than the time limit of a request
 	if j, err := s.Await(ctx, out.JobID); err != nil || !j.State.Over() {
-		return Updated{JobID: out.JobID}, nil // the job goes on
+		return Updated{JobID: out.JobID}, nil // the job continues
 	}
 	out.Deposits, err = s.deposits(ctx, u.IDs)
 	out.Failed = s.failed(by, u, out.Deposits)
 	return out, err
 }
 
-// failed is why deposits have not moved.
+// failed returns the errors of deposits that were not moved.
 func (s *Service) failed(by audit.By, u Update, all []Deposit) map[string]fault.Code {
 	failed := map[string]fault.Code{}
 	for _, d := range all {
@@ -127,7 +124,7 @@ func (s *Service) failed(by audit.By, u Update, all []Deposit) map[string]fault.
 	return failed
 }
 
-// total is the sums of some deposits in words, by currency.
+// total describes the sums of deposits by currency.
 func (s *Service) total(all []Deposit) string {
 	sums, order := map[string]amount.Amount{}, []string{}
 	for _, d := range all {
@@ -148,8 +145,7 @@ func (s *Service) total(all []Deposit) string {
 	return strings.Join(order, ", ")
 }
 
-// deposits reads deposits in the order of their ids' list; one that is not there has
-// no id.
+// deposits reads deposits in the order of ids; a missing deposit has no id.
 func (s *Service) deposits(ctx context.Context, ids []string) ([]Deposit, error) {
 	found, err := s.Store.Deposits(ctx, ids...)
 	all := make([]Deposit, len(ids))
@@ -159,8 +155,8 @@ func (s *Service) deposits(ctx context.Context, ids []string) ([]Deposit, error)
 	return all, err
 }
 
-// judged reads what an update names, and refuses it in the documented order: what is
-// not there, then what does not wait, then what lacks its sender (D-TX-04).
+// judged reads the deposits of an update, and rejects it in the documented order: missing deposits, then deposits that
+// do not wait, then deposits without a sender (D-TX-04).
 func (s *Service) judged(ctx context.Context, ids []string) ([]Deposit, error) {
 	all, err := s.deposits(ctx, ids)
 	if err != nil {
@@ -188,7 +184,7 @@ func (s *Service) judged(ctx context.Context, ids []string) ([]Deposit, error) {
 	return all, refusal
 }
 
-// unclaimed refuses deposits that a job is moving. A job that is over has left them.
+// unclaimed rejects deposits that a job is moving. A finished job has released them.
 func (s *Service) unclaimed(ctx context.Context, all []Deposit) error {
 	seen := map[string]bool{"": true}
 	for _, d := range all {
@@ -205,11 +201,10 @@ func (s *Service) unclaimed(ctx context.Context, all []Deposit) error {
 	return nil
 }
 
-// Kind is the kind of the jobs of the service.
+// Kind returns the kind of the service's jobs.
 func (s *Service) Kind() job.Kind { return job.Kind{Name: UpdateKind, Step: s.step} }
 
-// step moves one record. A record that cannot be moved is counted, and the rest goes
-// on.
+// step moves one record. A record that cannot be moved is counted, and the job continues.
 func (s *Service) step(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
 	var p updating
 	if err := j.Into(&p); err != nil {
@@ -232,8 +227,8 @@ func (s *Service) step(ctx context.Context, j job.Job) (job.Job, []commit.Write,
 	return j, nil, nil
 }
 
-// move moves one record, with the credit of its amount and what tells its owner, as
-// one step and once: a step that is repeated finds it moved.
+// move moves one record, with the credit of its amount and the messages to its owner, as one step and once: a repeated
+// step finds it moved.
 func (s *Service) move(ctx context.Context, jobID string, p updating, id string) error {
 	return s.Changes.Do(ctx, p.By, "TRANSACTION_STATUS", func(ctx context.Context) (done admin.Done, err error) {
 		all, err := s.deposits(ctx, []string{id})
@@ -268,8 +263,7 @@ func (s *Service) move(ctx context.Context, jobID string, p updating, id string)
 	})
 }
 
-// told is what tells a user of a decision on a deposit: inside the account, by mail
-// and by SMS (D-TX-11).
+// told returns the notifications of a user about a decision on a deposit: in the account, by mail and by SMS (D-TX-11).
 func (s *Service) told(ctx context.Context, d Deposit, by audit.By) ([]commit.Write, error) {
 	u, err := s.Users.Get(ctx, d.UserID)
 	if fault.CodeOf(err) == fault.RecordNotFound {

@@ -1,12 +1,11 @@
-// Package transaction owns what comes in and what goes out: deposits and
-// withdrawals with their statuses (sections 2.9, 3.4 and 4.14 of the interface,
-// decisions D-TX-01 to D-TX-11).
+// Package transaction manages deposits and withdrawals with their statuses (sections 2.9, 3.4 and 4.14 of the
+// interface, decisions D-TX-01 to D-TX-11).
 //
-// The one idea: a row says what happened outside, the ledger says whose money it
-// is, and both commit together.
+// The one idea: a row records the event outside of the system, the ledger records the ownership of the money, and both
+// commit together.
 //
-// Start reading at Service.Adjust, Service.UpdateStatus and Service.UpdateQueue;
-// what a row of each status holds stands at Deposit, Withdrawal and Queued.
+// Start reading at Service.Adjust, Service.UpdateStatus and Service.UpdateQueue; the doc comments of Deposit,
+// Withdrawal and Queued define the content of a row in each status.
 package transaction
 
 import (
@@ -19,24 +18,23 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// Status of a transaction (section 3.4 of the interface). The queue of withdrawals
-// has a scale of its own (D-TX-09).
+// Status is the status of a transaction (section 3.4 of the interface). The queue of withdrawals has its own statuses
+// (D-TX-09).
 type Status int
 
-// The statuses. These numbers are stored; what clients see of FinalizedDeposit is
-// configured (D-TX-01).
+// The statuses. These numbers are stored; the number that clients see for FinalizedDeposit is configured (D-TX-01).
 const (
 	WaitingTreasury  Status = -9 // waitingTreasuryApproval
 	WaitingSender    Status = -5 // waitingSenderInfo
 	WaitingQueue     Status = -1 // a withdrawal in the queue
 	Finalized        Status = 1  // done
-	FinalizedDeposit Status = 2  // a deposit that waited and is credited
-	Processing       Status = 3  // a withdrawal that is on its way
+	FinalizedDeposit Status = 2  // a deposit that waited and is now credited
+	Processing       Status = 3  // a withdrawal on its way
 	Failed           Status = -2 // a withdrawal that the wallet could not send; nothing is held
 	Cancelled        Status = -3 // a withdrawal that an administrator cancelled; nothing is held
 )
 
-// String is the name of the status in the interface.
+// String returns the name of the status in the interface.
 func (s Status) String() string {
 	switch s {
 	case WaitingTreasury:
@@ -59,7 +57,7 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// Direction of an adjustment.
+// Direction is the direction of an adjustment.
 type Direction string
 
 // The directions, as seen from the user.
@@ -68,20 +66,18 @@ const (
 	Debit  Direction = "D" // a withdrawal to the treasury's address
 )
 
-// kindAdjustment is the kind of the transfers of adjustments: a unique id counts
-// once, whatever its direction.
+// kindAdjustment is the kind of the transfers of adjustments: a unique id counts once, in either direction.
 const kindAdjustment = "adjustment"
 
 // kindDeposit is the kind of the transfers that credit deposits, by their ids.
 const kindDeposit = "deposit"
 
-// Deposit is what came in. Its id begins with At.
+// Deposit is an incoming transaction. Its id begins with At.
 //
-// WaitingTreasury and WaitingSender are not in the ledger: TransferID is "". What
-// the treasury decides on has SenderInfo. Finalized and FinalizedDeposit are
-// credited: TransferID is a transfer of Amount from the treasury to the user. The
-// database refuses anything else. A deposit that waited is FinalizedDeposit after a
-// decision of the treasury, and Finalized after a report of the wallet (Service.Report).
+// WaitingTreasury and WaitingSender are not in the ledger: TransferID is "". In WaitingTreasury SenderInfo is set.
+// Finalized and FinalizedDeposit are credited: TransferID is a transfer of Amount from the treasury to the user. The
+// database rejects anything else. A deposit that waited is FinalizedDeposit after a decision of the treasury, and
+// Finalized after a report of the wallet (Service.Report).
 type Deposit struct {
 	ID         string
 	UserID     string
@@ -90,15 +86,14 @@ type Deposit struct {
 	Status     Status
 	TxID       string
 	ToAddress  string
-	SenderInfo string // a JSON object; "" while it is not known
-	TransferID string // "" while it is not credited
+	SenderInfo string // a JSON object; "" if unknown
+	TransferID string // "" until it is credited
 	At         time.Time
-	// ExternalID and FromAddress are those that another service reported; "" for none.
+	// ExternalID and FromAddress are reported by another service; "" for none.
 	ExternalID, FromAddress string
-	// JobID is the job that is moving a deposit which waits, or did so last. It is
-	// not for AddDeposit.
+	// JobID is the job that moves a waiting deposit, or the last one that did. AddDeposit does not write it.
 	JobID   string
-	Version int64 // of the row; set by what reads it
+	Version int64 // version of the row; set when it is read
 }
 
 // AddDeposit inserts a deposit.
@@ -106,8 +101,8 @@ type AddDeposit struct{ Deposit Deposit }
 
 func (AddDeposit) Table() string { return "deposit" }
 
-// Receive is the movement that makes a deposit known, which credits it unless it
-// waits. Its transfer is set here, and its id where it is "".
+// Receive returns the movement that records a deposit, and credits it unless it waits. It sets the transfer of the
+// deposit, and its id if that is "".
 func Receive(d Deposit) ledger.Movement {
 	if d.ID == "" {
 		d.ID = id.New(d.At)
@@ -121,7 +116,7 @@ func Receive(d Deposit) ledger.Movement {
 	return m
 }
 
-// credit is the transfer that credits a deposit, once.
+// credit returns the transfer that credits a deposit, once.
 func (d Deposit) credit(now time.Time) ledger.Transfer {
 	return ledger.New(now, kindDeposit, d.ID, ledger.Account{Kind: ledger.Treasury, Asset: d.Asset},
 		account(d.UserID, d.Asset), d.Amount)
@@ -134,12 +129,11 @@ func (SetDeposit) Table() string { return "deposit" }
 
 func (w SetDeposit) Fence() (key string, version int64) { return w.Deposit.ID, w.Deposit.Version }
 
-// Withdrawal is what goes out. Its id begins with At.
+// Withdrawal is an outgoing transaction. Its id begins with At.
 //
-// While it waits in the queue it has HoldID, an active hold of Amount and the fee
-// (Enqueue makes all of it), and no TransferID. Once it has gone out, TransferID is
-// the transfer of Amount to the treasury, and Fee is what was moved to the fee
-// account beside it. Failed and Cancelled released the hold and moved nothing.
+// While it waits in the queue it has HoldID, an active hold of Amount and the fee (made by Enqueue), and no TransferID.
+// After it was sent, TransferID is the transfer of Amount to the treasury, and Fee is the amount moved to the fee
+// account in addition. In Failed and Cancelled the hold was released and nothing was moved.
 type Withdrawal struct {
 	ID          string
 	UserID      string
@@ -148,9 +142,9 @@ type Withdrawal struct {
 	Status      Status
 	ToAddress   string
 	TransferID  string // "" while the amount is only held
-	HoldID      string // "" where nothing was held
+	HoldID      string // "" if nothing was held
 	At          time.Time
-	Version     int64 // of the row; set by what reads it
+	Version     int64 // version of the row; set when it is read
 }
 
 // AddWithdrawal inserts a withdrawal.
@@ -158,8 +152,7 @@ type AddWithdrawal struct{ Withdrawal Withdrawal }
 
 func (AddWithdrawal) Table() string { return "withdrawal" }
 
-// AddAddress gives an account the address to which its coins are sent. It is
-// nothing when the account has it.
+// AddAddress assigns a coin address to an account. It has no effect if the account has the address.
 type AddAddress struct {
 	Account ledger.Account
 	At      time.Time
@@ -167,9 +160,9 @@ type AddAddress struct {
 
 func (AddAddress) Table() string { return "coin_address" }
 
-// Address is the address of an account: its asset and its owner, so that every node
-// makes the same one. No wallet stands behind it: it names the account within this
-// system, in a form that no blockchain takes for an address.
+// Address returns the address of an account. It is derived from asset and owner, so every node makes the same one. It
+// belongs to no wallet: it identifies the account within this system, in a form that is not an address on any
+// blockchain.
 func Address(a ledger.Account) string {
 	return fmt.Sprintf("%s%d:%s", addressPrefix, a.Asset, a.Owner)
 }

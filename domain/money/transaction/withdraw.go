@@ -20,30 +20,27 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// QueueUpdate decides on a withdrawal in the queue: QueueSuccess, which needs the
-// code of its currency, or QueueWaiting.
+// QueueUpdate decides on a withdrawal in the queue: QueueSuccess, which requires the code of its currency, or
+// QueueWaiting.
 type QueueUpdate struct {
 	ID           string
 	To           QueueStatus
 	CurrencyCode string
-	Reason       string // for the audit
+	Reason       string // for the audit trail
 }
 
 var errNotQueued = fault.New(fault.InvalidState,
 	"the withdrawal waits neither for the hot wallet nor after a time-out")
 
-// moved reports whether another change of a row was faster.
+// moved reports whether a concurrent change of a row was faster.
 func moved(err error) bool { return errors.Is(err, commit.ErrFenced) }
 
-// UpdateQueue moves an entry of the queue that is in HotWalletIsEmpty or TimeOut
-// (D-TX-08). QueueSuccess says that the withdrawal has gone out: what it held is
-// settled by a transfer of the amount to the treasury and one of the fee, its status
-// is Processing, and it gets a process that is finalized. All of it is one
-// transaction, and happens once.
+// UpdateQueue moves an entry of the queue that is in HotWalletIsEmpty or TimeOut (D-TX-08). With QueueSuccess the
+// withdrawal counts as sent. Transfers of the amount to the treasury and of the fee settle its hold, its status becomes
+// Processing, and it gets a finalized process. All is one transaction, and happens once.
 //
-// Errors: RECORD_NOT_FOUND; INVALID_STATE for any other status, also after a race;
-// INVALID_FIELD for another currency; INVALID_STATE where the fee is not there or is
-// too fine for the network.
+// Errors: RECORD_NOT_FOUND; INVALID_STATE for any other status, also after a concurrent change; INVALID_FIELD for
+// another currency; INVALID_STATE if the fee is missing or has too many decimals for the network.
 func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (q Queued, err error) {
 	err = s.Changes.Do(ctx, by, "WITHDRAWAL_QUEUE_STATUS", func(ctx context.Context) (done admin.Done, err error) {
 		if q, err = s.Store.Queued(ctx, u.ID); err != nil {
@@ -54,7 +51,7 @@ func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (
 		}
 		from := q.Status
 		q.Status = u.To
-		// First of all, so that of two who decide one waits for the other here.
+		// This comes first, so that of two concurrent decisions one waits here for the other.
 		if err := s.Changes.Commit.Commit(ctx, SetQueued{q}); err != nil {
 			return done, err
 		}
@@ -74,8 +71,8 @@ func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (
 	return q, err
 }
 
-// gone books a withdrawal that has gone out. One that has its transfer was booked,
-// with its fee, before it came into the queue.
+// gone books a withdrawal that was sent. A withdrawal that has its transfer was booked, with its fee, before it entered
+// the queue.
 func (s *Service) gone(ctx context.Context, by audit.By, q Queued, w Withdrawal, code string) (_ Withdrawal,
 	err error) {
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
@@ -97,8 +94,8 @@ func (s *Service) gone(ctx context.Context, by audit.By, q Queued, w Withdrawal,
 	return w, s.Changes.Commit.Commit(ctx, SetWithdrawal{w}, w.process(q, now))
 }
 
-// settle is the movement that books a withdrawal: it settles the hold by a transfer of the
-// amount, the first one, and by one of the fee where there is a fee.
+// settle returns the movement that books a withdrawal. The first transfer, of the amount, settles the hold. The second
+// one, if there is a fee, moves the fee.
 func (w Withdrawal) settle(now time.Time) ledger.Movement {
 	from := account(w.UserID, w.Asset)
 	t := ledger.New(now, holdSource, w.ID, from, ledger.Account{Kind: ledger.Treasury, Asset: w.Asset}, w.Amount)
@@ -110,32 +107,30 @@ func (w Withdrawal) settle(now time.Time) ledger.Movement {
 	return m
 }
 
-// process is the process of a withdrawal that has gone out.
+// process returns the process of a sent withdrawal.
 func (w Withdrawal) process(q Queued, now time.Time) AddProcess {
 	return AddProcess{Process{ID: id.New(now), TransactionID: w.ID, UserID: w.UserID, Asset: w.Asset, TxID: q.TxID,
 		Internal: internal(w.ToAddress), Status: Finalized, At: now}}
 }
 
-// code is the code of the currency of an asset.
+// code returns the code of the currency of an asset.
 func (s *Service) code(asset int64) string {
 	pair, _ := s.Currencies.Catalog().Pair(asset)
 	return pair.Currency.Code
 }
 
-// fee is what a withdrawal costs: what it says itself, else what its currency costs
-// (REQ-TX-20).
+// fee returns the cost of a withdrawal: its own fee, or else that of its currency (REQ-TX-20).
 func (s *Service) fee(q Queued, pair currency.Listed) (amount.Amount, error) {
 	return feeOf(s.Parameters, q, pair)
 }
 
-// Cost is the fee of an entry: the booked one, else what it says itself or what its currency
-// costs now.
+// Cost returns the fee of an entry: the booked fee, or else its own fee or the current fee of its currency.
 func (s *Service) Cost(e Entry) amount.Amount {
 	if e.Withdrawal.TransferID != "" {
 		return e.Withdrawal.Fee
 	}
 	pair, _ := s.Currencies.Catalog().Pair(e.Queued.Asset)
-	fee, _ := s.fee(e.Queued, pair) // a fee that is too fine is shown as it is
+	fee, _ := s.fee(e.Queued, pair) // a fee with too many decimals is shown unchanged
 	return fee
 }
 
@@ -150,9 +145,8 @@ func feeOf(parameters *parameter.Live, q Queued, pair currency.Listed) (amount.A
 	return fee, nil
 }
 
-// Processes lists the processes of a user, newest first. userType, where it is not
-// nil, is the type that the user must have: a user of another type, or one that is
-// not there, has none (D-PRC-04).
+// Processes lists the processes of a user, newest first. If userType is not nil, the user must have that type: a user
+// of another type, or a missing one, has no processes (D-PRC-04).
 func (s *Service) Processes(ctx context.Context, q ProcessQuery, userType *string,
 	p page.Query[Place]) (none page.Of[Process], err error) {
 	if userType != nil {
@@ -167,8 +161,8 @@ func (s *Service) Processes(ctx context.Context, q ProcessQuery, userType *strin
 	return s.Store.Processes(ctx, q, p)
 }
 
-// Assets are the pairs of a currency and a network by their codes, each nil for any;
-// nil where both are. Where there is no such pair it is one that no row has.
+// Assets returns the pairs of a currency and a network by their codes, each nil for any; nil if both are. If no pair
+// matches, it returns an id that no row has.
 func (s *Service) Assets(currencyCode, networkCode *string) (ids []int64) {
 	if currencyCode == nil && networkCode == nil {
 		return nil

@@ -35,17 +35,17 @@ const (
 	approval = 10 * time.Minute // life of a challenge
 )
 
-// sent is a withdrawal of the model, in hundredths, or the request of one.
+// sent is a withdrawal of the model, in hundredths, or a request for one.
 type sent struct {
 	user, code, external string
 	n, fee               int64
 	ask                  transaction.WithdrawalRequest
-	right                *entry // of the book, which must have waited; nil: the address is never right
+	right                *entry // of the book, which must have waited; nil: the address is never valid
 
 	id          string
 	status      transaction.QueueStatus
 	at          time.Time // when it was booked
-	challengeID string    // while its owner has not approved
+	challengeID string    // until its owner has approved
 }
 
 func (s *sent) worth() int64 { // hundredths of TRY
@@ -58,7 +58,7 @@ func (s *sent) worth() int64 { // hundredths of TRY
 // entry is an address in a book.
 type entry struct {
 	id int64
-	at time.Time // zero while it is not in the book
+	at time.Time // zero if it is not in the book
 }
 
 // owner is a user of the model.
@@ -80,7 +80,7 @@ type model struct {
 	mu       sync.Mutex
 	commands map[string][]byte // of challenges
 	started  map[string]challenge.Challenge
-	refusals map[fault.Code]int // of orders that came alone
+	refusals map[fault.Code]int // of orders that ran alone
 	made     int
 	n        int
 }
@@ -92,7 +92,7 @@ var (
 	minima = map[string]int64{"BTC": 3, "ETH": 5}
 )
 
-// locked is the sum of what is held of an account, and used what counts against the limits.
+// locked returns the held sum of an account, and used the amount that counts against the limits.
 func (o *owner) locked(code string) (n int64) {
 	for _, s := range o.open {
 		if s.code == code {
@@ -116,7 +116,7 @@ func (o *owner) used(now time.Time) (day, month int64) {
 	return day, month
 }
 
-// refusal is what a request must be answered.
+// refusal returns the expected error of a request.
 func (m *model) refusal(s *sent) fault.Code {
 	o, now := m.owners[s.user], m.now()
 	day, month := o.used(now)
@@ -141,11 +141,11 @@ func (m *model) refusal(s *sent) fault.Code {
 	return ""
 }
 
-// known are the refusals of requests.
+// known are the possible refusals of requests.
 var known = []fault.Code{fault.AccountNotActive, fault.WithdrawalProhibited, fault.AMLRisky, fault.PairDisabled,
 	fault.BelowMinimum, fault.LimitExceeded, fault.AddressNotAllowed, fault.InsufficientBalance}
 
-// judged compares an answer with the model; "?" is any refusal, or none.
+// judged compares a result with the model; "?" is any refusal, or none.
 func (m *model) judged(s *sent, err error, want fault.Code) {
 	code := fault.CodeOf(err)
 	if want != "?" && code != want || want == "?" && err != nil && !slices.Contains(known, code) {
@@ -158,7 +158,7 @@ func (m *model) judged(s *sent, err error, want fault.Code) {
 	}
 }
 
-// Start is a plain engine: its challenges wait for approval.
+// Start is a simple engine: its challenges wait for approval.
 func (m *model) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
 	now := m.now()
 	c := challenge.Challenge{ID: id.New(now), UserID: r.Account.UserID, Action: r.Action, CreatedAt: now.UnixMilli(),
@@ -170,14 +170,14 @@ func (m *model) Start(ctx context.Context, r challenge.StartRequest) (challenge.
 	return challenge.Started{Challenge: c}, err
 }
 
-// Again returns a challenge as it is.
+// Again returns a challenge unchanged.
 func (m *model) Again(_ context.Context, id string) (challenge.Started, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return challenge.Started{Challenge: m.started[id]}, nil
 }
 
-// execute carries out what an owner approves, as the engine does.
+// execute executes an approved order, as the engine does.
 func (m *model) execute(s *sent) (o transaction.Outgoing, err error) {
 	m.mu.Lock()
 	x := challenge.Execution{Challenge: m.started[s.challengeID], Command: m.commands[s.challengeID], Now: m.now()}
@@ -234,8 +234,8 @@ func newModel(t *testing.T, db *persistence.DB, names []string) *model {
 	return m
 }
 
-// requested is another request of a user: to an address, or to an entry of a book; some
-// are for an address that is not the user's, or of another network.
+// requested returns a new request of a user: to an address, or to an entry of a book. Some use an address of another
+// user or another network.
 func (m *model) requested(name string) *sent {
 	code := codes[m.r.IntN(2)]
 	s := &sent{user: name, code: code, n: 1 + m.r.Int64N(60), fee: fees[code], external: fmt.Sprint("w", m.n),
@@ -253,7 +253,8 @@ func (m *model) requested(name string) *sent {
 	case 4: // of another network
 		s.ask.Address, s.right = addresses[codes[1-slices.Index(codes, code)]], nil
 	case 5: // of another user; the address itself may be in this user's book
-		for _, other := range slices.Sorted(maps.Keys(m.owners)) { // a seed gives the same orders
+		// in a fixed order, so that a seed gives the same orders
+		for _, other := range slices.Sorted(maps.Keys(m.owners)) {
 			if e := m.owners[other].book[code]; other != name && e.id != 0 {
 				to(e)
 				s.right = nil
@@ -283,7 +284,7 @@ func (m *model) book(name, code string) {
 	}))
 }
 
-// flag changes what an account may do, and more often back.
+// flag changes the permissions of an account, and more often restores them.
 func (m *model) flag(name string) (write func() error) {
 	o := m.owners[name]
 	u, err := m.Users.Get(m.t.Context(), name)
@@ -313,7 +314,7 @@ func (m *model) flag(name string) (write func() error) {
 	return func() error { return m.m.DB.Commit(m.t.Context(), w) }
 }
 
-// toggle permits withdrawals of a pair, or does not.
+// toggle enables or disables withdrawals of a pair.
 func (m *model) toggle(code string) {
 	m.disabled[code] = !m.disabled[code]
 	persistencetest.Exec(m.t, m.m.DB, "UPDATE currency_of_network SET withdraw_enable = ? WHERE id = ?", !m.disabled[code],

@@ -15,8 +15,8 @@ import (
 	"castellan/persistence"
 )
 
-// Random orders, alone and in races, against the plain model: never over a limit, never a
-// negative available balance, and what is held is the sum of the open withdrawals.
+// Random orders, alone and concurrent, against the simple model: never over a limit, never a negative available
+// balance, and the held amount equals the sum of the open withdrawals.
 func TestWithdrawalModel(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *persistence.DB) {
 		names := []string{"a", "b", "c"}
@@ -40,7 +40,7 @@ func TestWithdrawalModel(t *testing.T) {
 	})
 }
 
-// round gives some orders at once, all about one user.
+// round runs some orders at once, all of one user.
 func (m *model) round(name string, size int) {
 	o, alone := m.owners[name], size == 1
 	var wait sync.WaitGroup
@@ -117,7 +117,7 @@ func (m *model) order(s *sent, want fault.Code, approved bool) {
 	}
 }
 
-// approve carries out a request that its owner approves, where the challenge has not expired.
+// approve executes a request that its owner approves, unless the challenge has expired.
 func (m *model) approve(s *sent, alone bool) {
 	m.mu.Lock()
 	expired := m.started[s.challengeID].Ended(m.now())
@@ -137,7 +137,7 @@ func (m *model) approve(s *sent, alone bool) {
 	}
 }
 
-// again repeats a request: it gets its record, or its challenge.
+// again repeats a request: it returns its record, or its challenge.
 func (m *model) again(o *owner) {
 	by := audit.By{UserID: "service:wallet"}
 	if len(o.waits) > 0 {
@@ -171,7 +171,7 @@ func (m *model) again(o *owner) {
 var targets = []transaction.QueueStatus{transaction.QueueProcessing, transaction.QueueSent, transaction.QueueSuccess,
 	transaction.QueueFailed, transaction.TimeOut, transaction.HotWalletIsEmpty}
 
-// step moves a withdrawal; alone: as the table says.
+// step moves a withdrawal; alone: by the table.
 func (m *model) step(s *sent, to transaction.QueueStatus, by int, alone bool) {
 	mover, err := transaction.Wallet, error(nil)
 	switch by {
@@ -190,7 +190,7 @@ func (m *model) step(s *sent, to transaction.QueueStatus, by int, alone bool) {
 	}
 }
 
-// check reads the withdrawals of a user into the model, and compares what must hold.
+// check reads the withdrawals of a user into the model, and compares the invariants.
 func (m *model) check(name string) {
 	o, now := m.owners[name], m.now()
 	for _, s := range o.open {
@@ -202,7 +202,7 @@ func (m *model) check(name string) {
 		}
 	}
 	o.open = slices.DeleteFunc(o.open, func(s *sent) bool { return s.status.Final() })
-	o.all = slices.DeleteFunc(o.all, func(s *sent) bool { // nothing is asked of it any more
+	o.all = slices.DeleteFunc(o.all, func(s *sent) bool { // no further calls use it
 		return s.status.Final() && (s.status != transaction.QueueSuccess || now.Sub(s.at) > 32*24*time.Hour)
 	})
 	for _, code := range codes {

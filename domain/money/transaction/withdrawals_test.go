@@ -41,12 +41,12 @@ func (quotes) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, erro
 		{Pair: rate.Pair{Base: "ETH", Quote: "TRY"}, Rate: rate.Must("10")}}, nil
 }
 
-// Addresses that fit their networks.
+// addresses are valid on their networks.
 var addresses = map[string]string{"BTC": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
 	"ETH": "0xde0b295669a9fd93d5f28d9ec85e40f4cb697bae"}
 
-// desk takes in withdrawals of users of level 0, who may send 100 TRY a day and 250 a month.
-// The fee is 0.01 BTC and 0.02 ETH.
+// desk accepts withdrawals of users of level 0, who may send 100 TRY a day and 250 a month. The fee is 0.01 BTC and
+// 0.02 ETH.
 type desk struct {
 	*transaction.Withdrawals
 	m  *persistencetest.Money
@@ -130,7 +130,7 @@ func TestWithdrawalRaces(t *testing.T) {
 	})
 }
 
-// Concurrent requests never exceed a limit or the balance together, over several currencies.
+// Concurrent requests over several currencies together never exceed a limit or the balance.
 func (d *desk) requestRaces(t *testing.T) {
 	for _, pay := range [][3]string{{"limited", "BTC/BTC", "100"}, {"limited", "ETH/ETH", "100"},
 		{"poor", "BTC/BTC", "0.5"},
@@ -172,8 +172,7 @@ func (d *desk) requestRaces(t *testing.T) {
 	}
 }
 
-// Of a resume and the moves that compete with it, the end result is one of the table, and the
-// hold is released once.
+// A resume concurrent with other moves ends in a state of the table, and the hold is released once.
 func (d *desk) resumeAgainstCancel(t *testing.T) {
 	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1"))
 	for i := range 10 {

@@ -1,6 +1,5 @@
-// Package announcement owns what the platform tells its users: texts in several
-// languages with a time, a place in the list and pictures for a slider (sections
-// 2.11 and 4.19 of the interface; decisions D-ANN-01 to D-ANN-06).
+// Package announcement manages the announcements to users (sections 2.11 and 4.19 of the interface; decisions D-ANN-01
+// to D-ANN-06): texts in several languages with a time, a position in the list and pictures for a slider.
 //
 // Start reading at Announcement, then Service.
 package announcement
@@ -18,7 +17,7 @@ import (
 	"castellan/domain/kit/richtext"
 )
 
-// The platforms that have a slider picture of their own.
+// The platforms with their own slider picture.
 const (
 	Android = iota
 	IOS
@@ -26,19 +25,18 @@ const (
 	platforms
 )
 
-// pictureFields are the fields of the request that carry the pictures.
+// pictureFields are the request fields of the pictures.
 var pictureFields = [platforms]string{"sliderImageData", "iosSliderImageData", "webSliderImageData"}
 
-// Announcement is one text with its time and its place in the list. What is a
-// pointer may be absent.
+// Announcement is one text with its time and its position in the list. Pointers may be nil.
 type Announcement struct {
 	ID   int64
-	Slug string // unique; made of the first title and never changed
-	// Title, Message and HTML stand in where Titles, Messages and HTMLs are empty.
+	Slug string // unique; made from the first title and never changed
+	// Title, Message and HTML are used if Titles, Messages and HTMLs are empty.
 	Title, Message           string
 	HTML                     *string
 	Titles, Messages, HTMLs  Texts
-	Policy                   string // by which HTML and HTMLs were cleaned
+	Policy                   string // the policy that cleaned HTML and HTMLs
 	Route                    json.RawMessage
 	Routes                   Routes
 	StartAt, EndAt           time.Time
@@ -53,17 +51,16 @@ type Announcement struct {
 	CreatedBy, UpdatedBy     string            // user ids
 }
 
-// languages of the interface, in the order in which they stand in for each other.
+// languages are the languages of the interface, in the order of fallback.
 var languages = []string{"en", "tr", "ar"}
 
 // Texts is a text by language: tr, en, ar.
 type Texts map[string]string
 
-// Routes is where a client goes, a JSON object by language.
+// Routes are the destinations of a client, a JSON object by language.
 type Routes map[string]json.RawMessage
 
-// In is the text in a language, else in the first one that there is (D-GEN-16);
-// plain where there is none (D-ANN-06).
+// In returns the text in a language, or else in the first available one (D-GEN-16); plain if there is none (D-ANN-06).
 func (t Texts) In(language string, plain *string) *string {
 	for _, l := range append([]string{language}, languages...) {
 		if text := t[l]; strings.TrimSpace(text) != "" {
@@ -73,7 +70,7 @@ func (t Texts) In(language string, plain *string) *string {
 	return plain
 }
 
-// HTMLIn is the HTML in a language as policy p lets it be shown; nil for none.
+// HTMLIn returns the HTML in a language as allowed by policy p; nil for none.
 func (a Announcement) HTMLIn(language string, p *richtext.Policy) *string {
 	html := a.HTMLs.In(language, a.HTML)
 	if html == nil {
@@ -83,7 +80,7 @@ func (a Announcement) HTMLIn(language string, p *richtext.Policy) *string {
 	return &shown
 }
 
-// RouteIn is the route in a language, else the one for all (D-ANN-05).
+// RouteIn returns the route in a language, or else the general one (D-ANN-05).
 func (a Announcement) RouteIn(language string) json.RawMessage {
 	if r, ok := a.Routes[language]; ok {
 		return r
@@ -91,7 +88,7 @@ func (a Announcement) RouteIn(language string) json.RawMessage {
 	return a.Route
 }
 
-// The bounds of texts, in characters, and of a route, in bytes.
+// The limits of texts, in characters, and of a route, in bytes.
 const (
 	maxTitleChars   = 200
 	maxMessageChars = 4000
@@ -100,12 +97,11 @@ const (
 	maxRouteBytes   = 16 << 10
 )
 
-// The instants that a date may have: an answer writes years of four digits.
+// earliest and latest limit a date: responses write years with four digits.
 var earliest, latest = time.UnixMilli(1), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
 
-// Check judges an announcement as a whole. One that is added needs a route of its
-// own for the slider, a changed one may have routes by language (D-ANN-03).
-// INVALID_FIELD with every faulty field.
+// Check validates an announcement as a whole. A new one requires its own route for the slider; an existing one may have
+// routes by language instead (D-ANN-03). INVALID_FIELD with every invalid field.
 func (a Announcement) Check(added bool) error {
 	var ps []fault.Problem
 	say := func(good bool, field, format string, args ...any) {
@@ -158,7 +154,7 @@ func (a Announcement) Check(added bool) error {
 	return fault.All(ps)
 }
 
-// object reports whether JSON is an object that may be kept.
+// object reports whether JSON is an object that may be stored.
 func object(r json.RawMessage) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(r), []byte("{")) && len(r) <= maxRouteBytes
 }

@@ -41,7 +41,7 @@ func TestStore(t *testing.T) {
 
 var start = time.UnixMilli(1_700_000_000_000).UTC()
 
-// sample is a good announcement.
+// sample is a valid announcement.
 func sample() ann {
 	return ann{Title: "t", Message: "m", StartAt: start, EndAt: start.Add(time.Hour)}
 }
@@ -55,7 +55,7 @@ func TestEndMayEqualStart(t *testing.T) {
 	storetest.WantsFields(t, a.Check(true), "endDate")
 }
 
-// Each bound holds where it is, for every field.
+// Each limit is exact, for every field.
 func TestCheck(t *testing.T) {
 	text := func(n int) string { return strings.Repeat("ü", n) }
 	route := func(n int) json.RawMessage { return json.RawMessage(`{"a":"` + strings.Repeat("x", n-8) + `"}`) }
@@ -114,7 +114,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A changed announcement may have its routes by language alone.
+// An existing announcement may have only routes by language.
 func TestRoutesOfAChangedSlider(t *testing.T) {
 	a := sample()
 	a.Slider, a.SliderName, a.Type, a.Pictures = new(true), "s", new(int64(1)), [...]string{"a", "i", "w"}
@@ -124,7 +124,7 @@ func TestRoutesOfAChangedSlider(t *testing.T) {
 	storetest.WantsFields(t, a.Check(true), "routeContent")
 }
 
-// A text is shown in the language asked for, else in the first that there is, else the plain one.
+// A text is shown in the requested language, or else in the first available one, or else the plain one.
 func TestLanguages(t *testing.T) {
 	plain := "plain"
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// desk is the service over a database and a folder.
+// desk is the service with a database and a folder.
 type desk struct {
 	*announcement.Service
 	t  *testing.T
@@ -185,7 +185,7 @@ func (d *desk) add(edit func(*ann), pictures images) ann {
 	return a
 }
 
-// kept returns how many files there are.
+// kept returns the number of files.
 func (d *desk) kept() (n int) {
 	d.t.Helper()
 	for _, err := range d.Files.List(d.t.Context(), announcement.Area) {
@@ -257,8 +257,8 @@ func TestAddAndChange(t *testing.T) {
 		"ANNOUNCEMENT_DELETE 3 announcement"})
 }
 
-// Clean HTML is judged again: it may be longer than what was sent.
-func TestCleanHTMLIsJudged(t *testing.T) {
+// Cleaned HTML is checked again: it may be longer than the sent HTML.
+func TestCleanHTMLIsValidated(t *testing.T) {
 	d := newDesk(t)
 	a := sample()
 	a.HTML = new(strings.Repeat("&", 100_000))
@@ -266,7 +266,7 @@ func TestCleanHTMLIsJudged(t *testing.T) {
 	storetest.WantsFields(t, err, "htmlContent")
 }
 
-// A picture is cleaned and kept under a key of its own. A replaced, removed or orphaned one is deleted.
+// A picture is cleaned and stored under its own key. A replaced, removed or orphaned one is deleted.
 func TestPictures(t *testing.T) {
 	d := newDesk(t)
 	png := picturetest.PNG(3, 2)
@@ -304,8 +304,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// Without a place for a picture nothing is added or changed.
-func TestPicturesCannotBeKept(t *testing.T) {
+// If a picture cannot be stored, nothing is added or changed.
+func TestPictureStorageFails(t *testing.T) {
 	d := newDesk(t)
 	png := picturetest.PNG(3, 2)
 	a := d.add(func(*ann) {}, images{})

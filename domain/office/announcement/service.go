@@ -14,50 +14,50 @@ import (
 	"castellan/domain/kit/slug"
 )
 
-// Store keeps the announcements. Every method joins the transaction that its
-// context carries. It is safe for concurrent use and passes announcementtest.Run.
+// Store stores the announcements. Every method joins the transaction that its context carries. It is safe for
+// concurrent use and passes announcementtest.Run.
 type Store interface {
-	// Lock makes the transaction that ctx carries the only one between its Lock and
-	// its end that has called it, on all nodes.
+	// Lock serialises transactions across all nodes: the transaction that ctx carries is the only one that holds the
+	// lock, until its end.
 	Lock(ctx context.Context) error
-	// List lists the selected announcements: pinned ones first, then by priority, then
-	// by order number, those without one last, then the latest start (D-ANN-04).
+	// List lists the matching announcements: pinned ones first, then by priority, then by order number, those without
+	// one last, then the latest start (D-ANN-04).
 	List(ctx context.Context, q Query) ([]Announcement, error)
-	// Slugs lists the slugs that are base, or begin with base and a dash.
+	// Slugs lists the slugs that equal base, or begin with base and a dash.
 	Slugs(ctx context.Context, base string) ([]string, error)
-	// Add inserts an announcement and returns its id; RECORD_ALREADY_EXIST when the
-	// slug is taken, also under concurrent calls.
+	// Add inserts an announcement and returns its id; RECORD_ALREADY_EXIST if the slug is taken, also under concurrent
+	// calls.
 	Add(ctx context.Context, a Announcement) (int64, error)
-	// Change gives the announcement to f and saves what f returns, as one step; the
-	// slug and the creator stay. RECORD_NOT_FOUND.
+	// Change calls f with the announcement and saves the result, as one step; the slug and the creator are unchanged.
+	// RECORD_NOT_FOUND.
 	Change(ctx context.Context, id int64, f func(Announcement) (Announcement, error)) error
 	// Remove deletes an announcement. RECORD_NOT_FOUND.
 	Remove(ctx context.Context, id int64) error
-	// Named returns those of the keys that an announcement has for a picture.
-	Named(ctx context.Context, keys []string) ([]string, error)
+	// ReferencedKeys returns those of the keys that are pictures of an announcement.
+	ReferencedKeys(ctx context.Context, keys []string) ([]string, error)
 }
 
-// Query selects announcements; nil: any.
+// Query selects announcements; a nil field does not filter.
 type Query struct {
 	ID     *int64
 	Slug   *string
 	Active *bool
 }
 
-// Service carries out what administrators change.
+// Service applies changes made by administrators.
 type Service struct {
 	Store    Store
-	Changes  admin.Changes // of no topic: no node caches announcements; its Lock is that of Store
+	Changes  admin.Changes // without a topic: no node caches announcements; its Lock is that of Store
 	HTML     *richtext.Policy
 	Pictures *picture.Decoder
 	Files    blob.Store
 }
 
-// Area is where the pictures are kept.
+// Area is the storage area of the pictures.
 const Area = blob.Public + "/announcement"
 
-// Images are the pictures of a request by platform, in any format that is read.
-// nil: as it is. A pointer to nothing removes the picture.
+// Images are the pictures of a request by platform, in any supported format. nil: unchanged. A pointer to an empty
+// slice removes the picture.
 type Images [platforms]*[]byte
 
 // Add adds an announcement and returns it. INVALID_FIELD, OVERLOADED for the
@@ -86,8 +86,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, a Announcement, images I
 	return a, err
 }
 
-// Change changes an announcement by edit and returns it. INVALID_FIELD,
-// RECORD_NOT_FOUND, OVERLOADED for the pictures.
+// Change applies edit to an announcement and returns it. INVALID_FIELD, RECORD_NOT_FOUND, OVERLOADED for the pictures.
 func (s *Service) Change(ctx context.Context, by audit.By, id int64, edit func(*Announcement),
 	images Images) (next Announcement, err error) {
 	clean, err := s.clean(ctx, images)
@@ -132,8 +131,7 @@ func done(id int64, detail string) admin.Done {
 	return admin.Done{Target: strconv.FormatInt(id, 10), Detail: detail}
 }
 
-// complete gives an edited announcement its author and its pictures, judges it,
-// and cleans its HTML.
+// complete sets the author and the pictures of an edited announcement, validates it, and cleans its HTML.
 func (s *Service) complete(a Announcement, by audit.By, clean [platforms]*file, added bool) (Announcement, error) {
 	a.UpdatedBy, a.Policy = by.UserID, s.HTML.ID
 	for i, f := range clean {
@@ -151,16 +149,16 @@ func (s *Service) complete(a Announcement, by audit.By, clean [platforms]*file, 
 	for l, html := range a.HTMLs {
 		a.HTMLs[l] = s.HTML.Clean(html)
 	}
-	return a, a.Check(added) // clean HTML may be longer than the HTML that was sent
+	return a, a.Check(added) // cleaned HTML may be longer than the sent HTML
 }
 
-// file is a clean picture and where it will be kept; the zero value is none.
+// file is a clean picture and its key; the zero value is none.
 type file struct {
 	key     string
 	content []byte
 }
 
-// clean judges pictures and writes them anew.
+// clean validates pictures and encodes them again.
 func (s *Service) clean(ctx context.Context, images Images) (clean [platforms]*file, err error) {
 	for i, data := range images {
 		if data == nil {
@@ -178,8 +176,7 @@ func (s *Service) clean(ctx context.Context, images Images) (clean [platforms]*f
 	return clean, nil
 }
 
-// put keeps clean pictures. When their row is not committed the sweeper removes
-// them.
+// put stores clean pictures. If their row is not committed, the sweeper removes them.
 func (s *Service) put(ctx context.Context, clean [platforms]*file) error {
 	for _, f := range clean {
 		if f == nil || f.key == "" {

@@ -1,11 +1,10 @@
-// Package broadcast owns messages to many: notifications by topic and SMS to the
-// customers (section 4.10 of the interface; decisions D-ADM-04, D-ADM-05). Each is a
-// job whose items are the recipients; mail and SMS go out at most once.
+// Package broadcast sends messages to many users: notifications by topic and SMS to customers (section 4.10 of the
+// interface; decisions D-ADM-04, D-ADM-05). Each is a job whose items are the recipients; mail and SMS are sent at most
+// once.
 //
-// The one idea: a request is answered when its job is durable, and the list of
-// those that it is for is read once, by the job.
+// The one idea: a request gets its response when its job is durable, and the job reads the list of recipients, once.
 //
-// Start reading at Service.Notify; outcome.go says what becomes of a recipient.
+// Start reading at Service.Notify; outcome.go defines the outcome of a recipient.
 package broadcast
 
 import (
@@ -32,14 +31,13 @@ const (
 	SMSKind          = "send-bulk-sms"
 )
 
-// MaxRecipients bounds the ids that one request names.
+// MaxRecipients is the maximum number of ids in one request.
 const MaxRecipients = 10_000
 
-// Turkey is the only country code to which SMS for many go (section 4.10 of the
-// interface).
+// Turkey is the only country code to which SMS are sent in bulk (section 4.10 of the interface).
 const Turkey = "90"
 
-// Service sends to many. It is safe for concurrent use.
+// Service sends messages to many users. It is safe for concurrent use.
 type Service struct {
 	Users interface {
 		Get(ctx context.Context, id string) (user.User, error)
@@ -49,37 +47,35 @@ type Service struct {
 		List(ctx context.Context, userID string) ([]device.Device, error)
 	}
 	Jobs       *job.Service
-	Changes    admin.Changes // of no topic: no node caches what was sent
+	Changes    admin.Changes // without a topic: no node caches broadcasts
 	Parameters *parameter.Live
 	Post       Post
-	// Open opens the push target of a device; it is that of the keyring.
+	// Open opens the sealed push target of a device; it is Open of the keyring.
 	Open func(sealed, ad []byte) ([]byte, error)
-	// MayTell judges whether a caller may send to a user (D-AUTH-03), when it is the
-	// turn of that recipient.
-	MayTell func(caller, userID string) error
+	// MaySend checks whether a caller may send to a user (D-AUTH-03). It is called for each recipient before sending.
+	MaySend func(caller, userID string) error
 }
 
-// Started tells of a job that was started.
+// Started describes a started job.
 type Started struct {
 	JobID   string
 	Count   int      // recipients
-	Unknown []string // ids that nobody has
-	LeftOut LeftOut  // of an SMS
+	Unknown []string // ids without an account
+	LeftOut LeftOut  // for an SMS
 }
 
-// LeftOut counts by reason those named who get no SMS. Several reasons: the first counts.
+// LeftOut counts the named users who get no SMS, by reason. If several reasons apply, the first counts.
 type LeftOut struct{ Unknown, Filter, NoTurkishNumber, CampaignsOff int }
 
-// Notice is a notification for some users. Its topic decides about the channels
-// (parameter.Topics).
+// Notice is a notification for some users. Its topic determines the channels (parameter.Topics).
 type Notice struct {
 	notification.Message
 	UserIDs  []string
 	System   string // operating system of the devices to wake; "" for all
-	Language string // of the text; "" where it is not said
+	Language string // of the text; "" if not stated
 }
 
-// sending is the parameters of a job. IDs are sorted.
+// sending holds the parameters of a job. IDs are sorted.
 type sending struct {
 	IDs      []string             `json:"ids,omitempty"`
 	All      *user.Audience       `json:"all,omitempty"` // instead of IDs
@@ -115,15 +111,14 @@ func (s *Service) Notify(ctx context.Context, by audit.By, n Notice) (out Starte
 	return out, err
 }
 
-// SMS is a text for many.
+// SMS is a text for many users.
 type SMS struct {
-	UserIDs []string // nil: everybody
+	UserIDs []string // nil: all users
 	Text    string
 	Filter  user.Audience // narrows both
 }
 
-// Text starts the job that sends an SMS to those who have a Turkish number.
-// INVALID_FIELD.
+// Text starts the job that sends an SMS to the users with a Turkish number. INVALID_FIELD.
 func (s *Service) Text(ctx context.Context, by audit.By, m SMS) (out Started, err error) {
 	if err := s.judge(m.Filter); err != nil {
 		return out, err
@@ -150,7 +145,7 @@ func (s *Service) Text(ctx context.Context, by audit.By, m SMS) (out Started, er
 	return out, err
 }
 
-// judge refuses a filter by a value that no account can have (D-GEN-17).
+// judge rejects a filter with a value that no account can have (D-GEN-17).
 func (s *Service) judge(a user.Audience) error {
 	set := s.Parameters.Set()
 	for _, f := range []struct {
@@ -169,7 +164,7 @@ func (s *Service) judge(a user.Audience) error {
 // knownAtOnce is how many ids are looked up in one statement.
 const knownAtOnce = 500
 
-// known returns the ids of a that an account has, sorted.
+// known returns the sorted ids of the audience that have an account.
 func (s *Service) known(ctx context.Context, a user.Audience) (ids []string, err error) {
 	for some := range slices.Chunk(a.IDs, knownAtOnce) {
 		a.IDs = some
@@ -182,8 +177,8 @@ func (s *Service) known(ctx context.Context, a user.Audience) (ids []string, err
 	return ids, nil
 }
 
-// countSMS counts those of an audience that get an SMS, and the others by reason. named: the
-// ids of the audience are all that are meant, even where there are none.
+// countSMS counts the members of an audience that get an SMS, and the others by reason. named: the audience is exactly
+// its ids, even if there are none.
 func (s *Service) countSMS(ctx context.Context, a user.Audience, named bool) (recipients int, out LeftOut, err error) {
 	parts := slices.Collect(slices.Chunk(a.IDs, knownAtOnce))
 	if !named {
@@ -215,7 +210,7 @@ func (s *Service) start(ctx context.Context, by audit.By, kind, action, detail s
 	return id, err
 }
 
-// Kinds are the kinds of jobs of the service.
+// Kinds returns the kinds of the service's jobs.
 func (s *Service) Kinds() []job.Kind {
 	return []job.Kind{
 		{Name: NotificationKind, Items: &job.Items{Snapshot: s.recipients, Send: s.notify, Parallel: parallel}},
@@ -223,10 +218,10 @@ func (s *Service) Kinds() []job.Kind {
 	}
 }
 
-// parallel is how many recipients are served at the same time.
+// parallel is how many recipients are served in parallel.
 const parallel = 4
 
-// recipients is a page of those that a job is for.
+// recipients returns a page of the recipients of a job.
 func (s *Service) recipients(ctx context.Context, j job.Job, after string, limit int) ([]string, error) {
 	var p sending
 	if err := j.Into(&p); err != nil {
@@ -248,7 +243,7 @@ func (s *Service) text(ctx context.Context, j job.Job, userID string) ([]commit.
 	if err := j.Into(&p); err != nil {
 		return nil, err
 	}
-	if err := s.MayTell(j.ActorID, userID); err != nil {
+	if err := s.MaySend(j.ActorID, userID); err != nil {
 		return nil, err
 	}
 	u, err := s.Users.Get(ctx, userID)
@@ -264,5 +259,5 @@ func (s *Service) text(ctx context.Context, j job.Job, userID string) ([]commit.
 		message.Rendered{Channel: message.SMS, To: u.Phone, Text: p.Message.Body, Language: u.Language})
 }
 
-// now is the time of the changes.
+// now returns the current time of the changes.
 func (s *Service) now() time.Time { return s.Changes.Now() }

@@ -35,7 +35,7 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// world is the service over a database, with senders that note what they get. The jobs move its clock.
+// world is the service with a database and senders that record the messages. The jobs move its clock.
 type world struct {
 	*broadcast.Service
 	t       *testing.T
@@ -45,7 +45,7 @@ type world struct {
 	now     time.Time
 	mu      sync.Mutex
 	sent    map[string]message.Rendered // by recipient
-	answers map[string][]error          // of a sender to a recipient, in turn
+	answers map[string][]error          // of a sender to a recipient, in order
 	keys    map[string]bool
 	higher  string // the account that no caller may write to (D-AUTH-03)
 }
@@ -76,7 +76,7 @@ func newWorld(t *testing.T) *world {
 	changes := admin.Changes{Commit: db, Now: clock}
 	w.Service = &broadcast.Service{Users: access.NewUsers(db), Devices: access.NewDevices(db),
 		Jobs:    &job.Service{Store: jobs, Changes: changes, Seal: ring.Seal},
-		Changes: changes, Parameters: live, Open: ring.Open, MayTell: w.mayTell,
+		Changes: changes, Parameters: live, Open: ring.Open, MaySend: w.mayTell,
 		Post: broadcast.Post{Senders: map[message.Channel]message.Sender{message.MAIL: w, message.SMS: w, message.Push: w}}}
 	for _, k := range w.Kinds() {
 		kinds[k.Name] = k
@@ -119,7 +119,7 @@ func (w *world) finish(id string) string {
 	return strings.Join(out, " ")
 }
 
-// took returns who got something, and forgets it.
+// took returns the recipients so far, and clears them.
 func (w *world) took() string {
 	defer clear(w.sent)
 	return strings.Join(slices.Sorted(maps.Keys(w.sent)), " ")
@@ -151,14 +151,14 @@ func (w *world) text(m broadcast.SMS) broadcast.Started {
 	return out
 }
 
-// allow sets the channels of campaigns of an account.
+// allow sets the campaign channels of an account.
 func (w *world) allow(id string, c user.Campaigns) {
 	w.t.Helper()
 	persistencetest.Exec(w.t, w.db, "UPDATE users SET campaign_sms = ?, campaign_mail = ?, campaign_push = ? WHERE id = ?",
 		c.SMS, c.Mail, c.Push, id)
 }
 
-// A campaign by SMS is not sent to an account that does not permit it, also when the permission ends after the start.
+// An SMS campaign is not sent to an account that does not permit it, even if the permission ends after the start.
 func TestSMSNeedsPermission(t *testing.T) {
 	w := newWorld(t)
 	w.add("eva", func(u *user.User) { u.Campaigns = user.Campaigns{Mail: true, Push: true} })
@@ -175,7 +175,7 @@ func TestSMSNeedsPermission(t *testing.T) {
 	}
 }
 
-// An SMS is sent to an account only while it has a Turkish number.
+// An SMS is sent to an account only if it has a Turkish number.
 func TestSMSNeedsATurkishNumber(t *testing.T) {
 	w := newWorld(t)
 	w.add("eva", func(u *user.User) { u.SetPlaceholder(1) })
@@ -212,7 +212,7 @@ func TestSMSNeedsATurkishNumber(t *testing.T) {
 	}
 }
 
-// A notice goes once to each active recipient over the channels of its topic, and names the unknown ids.
+// A notice is sent once to each active recipient over the channels of its topic, and the unknown ids are listed.
 func TestNotice(t *testing.T) {
 	w := newWorld(t)
 	w.device("ben", "ben-phone", func(*device.Device) {})
@@ -253,7 +253,7 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// A campaign uses mail and push only as far as the account permits them; the account itself always gets it.
+// A campaign uses mail and push only if the account permits them; the notification in the account is always created.
 func TestCampaignNeedsPermission(t *testing.T) {
 	w := newWorld(t)
 	w.device("ada", "ada-phone", func(*device.Device) {})
@@ -283,7 +283,7 @@ func TestCampaignNeedsPermission(t *testing.T) {
 	}
 }
 
-// The answer of a sender decides about one recipient alone, and a repeat has the key of the first attempt.
+// The response of a sender affects only one recipient, and a retry has the key of the first attempt.
 func TestOutcomesOfSenders(t *testing.T) {
 	w := newWorld(t)
 	for _, id := range []string{"lost", "late", "gone"} {
@@ -320,8 +320,8 @@ func TestOutcomesOfSenders(t *testing.T) {
 	}
 }
 
-// A sent message may be kept for the outbox of development mode.
-func TestSentMessagesAreKept(t *testing.T) {
+// A sent message may be stored for the outbox of development mode.
+func TestSentMessagesAreStored(t *testing.T) {
 	w := newWorld(t)
 	var kept []string
 	w.Post.Keep = func(userID string, m message.Rendered) []commit.Write {
@@ -334,7 +334,7 @@ func TestSentMessagesAreKept(t *testing.T) {
 	}
 }
 
-// A text that is too long for a push service is cut; the account keeps all of it.
+// A text that is too long for a push service is truncated; the account has the full text.
 func TestLongPush(t *testing.T) {
 	w := newWorld(t)
 	w.device("ada", "ada-phone", func(*device.Device) {})
@@ -353,7 +353,7 @@ func TestLongPush(t *testing.T) {
 	}
 }
 
-// At most 10,000 recipients are named in one request. They are looked up and noted in pages.
+// One request names at most 10,000 recipients. They are looked up and recorded in pages.
 func TestManyRecipients(t *testing.T) {
 	w := newWorld(t)
 	ids := []string{"ada", "ben"}
@@ -384,7 +384,7 @@ func TestManyRecipients(t *testing.T) {
 	}
 }
 
-// Each start writes one row to the audit, without the text.
+// Each start writes one audit row, without the text.
 func TestBroadcastsAreAudited(t *testing.T) {
 	w := newWorld(t)
 	first := w.notify(broadcast.Notice{Message: notification.Message{Title: "T", Body: "B"}, UserIDs: []string{"ada"}})

@@ -16,18 +16,17 @@ import (
 	"castellan/domain/kit/parameter"
 )
 
-// campaigns is the topic for which the account says which channels may be used.
+// campaigns is the topic for which the account defines the permitted channels.
 const campaigns = "campaign"
 
-// notify delivers a notice to one user. The notification in the account commits
-// with the outcome. The mail goes first: where it is tried again, nothing else has
-// happened. Devices are woken as far as they can be reached.
+// notify delivers a notice to one user. The notification in the account commits with the outcome. The mail is sent
+// first: if it is retried, nothing else has happened. Then the reachable devices are woken.
 func (s *Service) notify(ctx context.Context, j job.Job, userID string) ([]commit.Write, error) {
 	var p sending
 	if err := j.Into(&p); err != nil {
 		return nil, err
 	}
-	if err := s.MayTell(j.ActorID, userID); err != nil {
+	if err := s.MaySend(j.ActorID, userID); err != nil {
 		return nil, err
 	}
 	u, err := s.Users.Get(ctx, userID)
@@ -72,7 +71,7 @@ func mailOf(p sending, u user.User) message.Rendered {
 		Language: language}
 }
 
-// Line is a text as it can stand in a header of a mail.
+// Line returns a text in a form that fits into a mail header.
 func Line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
@@ -82,14 +81,14 @@ func Line(s string) string {
 	}, s)
 }
 
-// maxPushBytes is what a push service takes of a message.
+// maxPushBytes is the maximum size of a push message.
 const maxPushBytes = 3000
 
-// pushText is a notice as a device gets it. What is too long is cut; all of it
-// stands in the account.
+// pushText returns a notice in the form for a device. A text that is too long is truncated; the account has the full
+// text.
 func pushText(m notification.Message) string {
 	for {
-		text, _ := json.Marshal(map[string]any{"notice": m}) // strings alone
+		text, _ := json.Marshal(map[string]any{"notice": m}) // only strings: no error
 		body := []rune(m.Body)
 		switch {
 		case len(text) <= maxPushBytes:
@@ -102,8 +101,7 @@ func pushText(m notification.Message) string {
 	}
 }
 
-// wake sends the notice to the devices of a user and tells how many were reached
-// and how many were not.
+// wake sends the notice to the devices of a user and returns how many were reached and how many were not.
 func (s *Service) wake(ctx context.Context, j job.Job, p sending, u user.User) (woken, failed int) {
 	devices, err := s.Devices.List(ctx, u.ID)
 	if err != nil {

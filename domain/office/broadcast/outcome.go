@@ -12,14 +12,12 @@ import (
 // Post sends one message of a job, at once and at most once.
 type Post struct {
 	Senders map[message.Channel]message.Sender
-	// Keep returns the writes by which a sent message is shown in the outbox of
-	// development mode; nil: none is kept.
+	// Keep returns the writes that show a sent message in the outbox of development mode; nil: not shown.
 	Keep func(userID string, m message.Rendered) []commit.Write
 }
 
-// Send sends a message. Its errors are those of job.Items.Send: a message that the
-// other side refused has failed, one that it may have is unsure, and when it was
-// not reached the item is tried again.
+// Send sends a message. Its errors are those of job.Items.Send: a rejected message has failed, and a message that the
+// receiver may have is unsure. If the receiver was not reached, the item is retried.
 func (p Post) Send(ctx context.Context, key, userID string, m message.Rendered) (kept []commit.Write, err error) {
 	sender := p.Senders[m.Channel]
 	if sender == nil {

@@ -1,9 +1,8 @@
-// Package contract owns the contracts that users agree to, such as the terms of
-// use, and their details: parts with a title and a text, in an order (sections
-// 2.6 and 4.8 of the interface; decisions D-CON-01 to D-CON-04).
+// Package contract manages the contracts that users accept, such as the terms of use (sections 2.6 and 4.8 of the
+// interface; decisions D-CON-01 to D-CON-04). A contract has details: ordered parts with a title and a text.
 //
-// The one idea: whatever is done to one detail is done to many in one
-// transaction, all or nothing; one detail is a list of one.
+// The one idea: every operation takes a list of details and applies to all or none in one transaction; a single detail
+// is a list of one.
 //
 // Start reading at Service.
 package contract
@@ -18,10 +17,10 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// MaxDetails is how many details one call may write (D-CON-03).
+// MaxDetails is the maximum number of details in one call (D-CON-03).
 const MaxDetails = 500
 
-// MaxOrderNo is the highest place of a detail.
+// MaxOrderNo is the highest order number of a detail.
 const MaxOrderNo = 1_000_000_000
 
 // Contract is one contract. Its Code is unique.
@@ -38,7 +37,7 @@ var codeForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,63}$`)
 
 const maxNameChars = 200
 
-// Check judges a contract. INVALID_FIELD with every faulty field.
+// Check validates a contract. INVALID_FIELD with every invalid field.
 func (c Contract) Check() error {
 	var ps []fault.Problem
 	if !codeForm.MatchString(c.Code) {
@@ -55,23 +54,22 @@ func (c Contract) Check() error {
 	return fault.All(ps)
 }
 
-// Detail is one part of a contract. Details stand in the order of OrderNo, then
-// of their ids.
+// Detail is one part of a contract. Details are sorted by OrderNo, then by id.
 type Detail struct {
 	ID, ContractID int64
 	Title          string // plain text
-	Content        string // HTML, cleaned by the policy of the name Policy
+	Content        string // HTML, cleaned by the policy named Policy
 	Policy         string
 	OrderNo        int64
 }
 
-// Draft is a detail that is added. Without an OrderNo it comes behind all others.
+// Draft is a new detail. Without an OrderNo it is added at the end.
 type Draft struct {
 	Title, Content string
 	OrderNo        *int64
 }
 
-// Change is a partial update of a detail; nil: as it is.
+// Change is a partial update of a detail; nil: unchanged.
 type Change struct {
 	ID             int64
 	ContractID     *int64 // moves it to another contract
@@ -79,8 +77,8 @@ type Change struct {
 	OrderNo        *int64
 }
 
-// Accept notes that a user accepted a contract, in the version of that moment. It commits
-// with the account of the user.
+// Accept records that a user accepted a contract, in the version of that moment. It commits with the account of the
+// user.
 type Accept struct {
 	UserID     string
 	ContractID int64
@@ -91,43 +89,41 @@ type Accept struct {
 // Table names the table of the write.
 func (Accept) Table() string { return "contract_acceptance" }
 
-// Place is where a detail goes.
+// Place is the new order number of a detail.
 type Place struct{ ID, OrderNo int64 }
 
-// Query selects contracts; nil: any.
+// Query selects contracts; a nil field does not filter.
 type Query struct {
 	ID   *int64
 	Code *string
 }
 
-// Store keeps contracts. Every method joins the transaction that its context
-// carries. It is safe for concurrent use and passes contracttest.Run.
+// Store stores contracts. Every method joins the transaction that its context carries. It is safe for concurrent use
+// and passes contracttest.Run.
 type Store interface {
-	// Lock makes the transaction that ctx carries the only one between its Lock and
-	// its end that has called it, on all nodes.
+	// Lock serialises transactions across all nodes: the transaction that ctx carries is the only one that holds the
+	// lock, until its end.
 	Lock(ctx context.Context) error
-	// Contracts lists the selected contracts in the order of their ids.
+	// Contracts lists the matching contracts in the order of their ids.
 	Contracts(ctx context.Context, q Query) ([]Contract, error)
-	// Add inserts a contract and returns its id; RECORD_ALREADY_EXIST when the code
-	// is taken, also under concurrent calls.
+	// Add inserts a contract and returns its id; RECORD_ALREADY_EXIST if the code is taken, also under concurrent
+	// calls.
 	Add(ctx context.Context, c Contract) (int64, error)
-	// Details lists the details of a contract in their order.
+	// Details lists the details of a contract in order.
 	Details(ctx context.Context, contractID int64) ([]Detail, error)
-	// DetailsOf lists the details with these ids that there are, in their order.
+	// DetailsOf lists the existing details among ids, in order.
 	DetailsOf(ctx context.Context, ids []int64) ([]Detail, error)
-	// AddDetail inserts a detail of a contract that there is, and returns its id.
+	// AddDetail inserts a detail of an existing contract, and returns its id.
 	AddDetail(ctx context.Context, d Detail) (int64, error)
-	// SaveDetail replaces the detail of that id. RECORD_NOT_FOUND.
+	// SaveDetail replaces the detail with the id. RECORD_NOT_FOUND.
 	SaveDetail(ctx context.Context, d Detail) error
-	// Accepted lists what a user accepted, in the order of the contracts.
+	// Accepted lists the contracts that a user accepted, in the order of the contracts.
 	Accepted(ctx context.Context, userID string) ([]Accept, error)
-	// RemoveDetails deletes the details of these ids that there are.
-	// RECORD_NOT_FOUND when there is none.
+	// RemoveDetails deletes the existing details among ids. RECORD_NOT_FOUND if there is none.
 	RemoveDetails(ctx context.Context, ids []int64) error
 }
 
-// Seed writes the contracts of a new installation. The caller sees to it that
-// this happens once, in one transaction.
+// Seed writes the contracts of a new installation. The caller ensures that it runs once, in one transaction.
 func Seed(ctx context.Context, s Store) error {
 	for _, c := range []Contract{{Code: "TERMS_OF_USE", Name: "Terms of use"}, {Code: "PRIVACY", Name: "Privacy notice"}} {
 		c.Active = true

@@ -45,7 +45,7 @@ func (d *desk) contract(code string) int64 {
 	return id
 }
 
-// add adds details with these places; 0 for none.
+// add adds details with these order numbers; 0 for none.
 func (d *desk) add(places ...int64) []contract.Detail {
 	d.t.Helper()
 	drafts := make([]contract.Draft, len(places))
@@ -59,7 +59,7 @@ func (d *desk) add(places ...int64) []contract.Detail {
 	return added
 }
 
-// order is the details of the contract as "id:place".
+// order returns the details of the contract as "id:place".
 func (d *desk) order() string {
 	d.t.Helper()
 	all, err := d.Details(d.t.Context(), d.id)
@@ -106,7 +106,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// A detail without a place comes behind all others, and no place is beyond the highest.
+// A detail without an order number is added at the end, and no number exceeds the highest.
 func TestAddDetails(t *testing.T) {
 	d := newDesk(t)
 	added := d.add(0, 7, 0, 3, 0)
@@ -145,7 +145,7 @@ func TestAddDetails(t *testing.T) {
 	}
 }
 
-// HTML that another policy let through is cleaned before it is shown.
+// HTML cleaned by another policy is cleaned again before it is shown.
 func TestShown(t *testing.T) {
 	d := newDesk(t)
 	_, err := d.Store.AddDetail(t.Context(), contract.Detail{ContractID: d.id, Content: "<b id='x'>c</b>", Policy: "old"})
@@ -242,7 +242,7 @@ func TestReorder(t *testing.T) {
 	}
 }
 
-// What fails changes nothing.
+// A failed call changes nothing.
 func TestFailures(t *testing.T) {
 	d := newDesk(t)
 	d.add(1, 2)

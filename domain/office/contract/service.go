@@ -13,15 +13,15 @@ import (
 	"castellan/domain/kit/richtext"
 )
 
-// Service carries out what administrators change, and shows it.
+// Service applies changes made by administrators, and returns contracts for display.
 type Service struct {
 	Store   Store
-	Changes admin.Changes // of no topic: no node caches contracts; its Lock is that of Store
+	Changes admin.Changes // without a topic: no node caches contracts; its Lock is that of Store
 	HTML    *richtext.Policy
 }
 
-// Add adds a contract, which only the command line does (D-CON-01), and returns
-// its id. INVALID_FIELD, RECORD_ALREADY_EXIST.
+// Add adds a contract and returns its id. Only the command line adds contracts (D-CON-01). INVALID_FIELD,
+// RECORD_ALREADY_EXIST.
 func (s *Service) Add(ctx context.Context, by audit.By, c Contract) (id int64, err error) {
 	if err := c.Check(); err != nil {
 		return 0, err
@@ -33,8 +33,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, c Contract) (id int64, e
 	return id, err
 }
 
-// Details lists the details of a contract in their order; none where there is no
-// such contract.
+// Details lists the details of a contract in order; none if the contract does not exist.
 func (s *Service) Details(ctx context.Context, contractID int64) ([]Detail, error) {
 	all, err := s.Store.Details(ctx, contractID)
 	for i := range all {
@@ -93,9 +92,8 @@ func (s *Service) AddDetails(ctx context.Context, by audit.By, contractID int64,
 	return added, err
 }
 
-// ChangeDetails changes details and returns them in the order of the changes.
-// INVALID_FIELD for an empty list, more than MaxDetails and an id that is there
-// twice; RECORD_NOT_FOUND for a detail and for the contract that one moves to.
+// ChangeDetails changes details and returns them in the order of the changes. INVALID_FIELD for an empty list, more
+// than MaxDetails and a duplicate id; RECORD_NOT_FOUND for a detail and for the new contract of a detail.
 func (s *Service) ChangeDetails(ctx context.Context, by audit.By, changes []Change) ([]Detail, error) {
 	ids := make([]int64, len(changes))
 	for i, c := range changes {
@@ -129,7 +127,7 @@ func (s *Service) ChangeDetails(ctx context.Context, by audit.By, changes []Chan
 	return changed, err
 }
 
-// apply makes the change and says what it changed, without the texts.
+// apply applies the change and describes it, without the texts.
 func (s *Service) apply(c Change, d *Detail) string {
 	did := strconv.FormatInt(d.ID, 10)
 	if c.Title != nil {
@@ -151,9 +149,8 @@ func (s *Service) apply(c Change, d *Detail) string {
 	return did
 }
 
-// RemoveDetails deletes details. INVALID_FIELD for an empty list, more than
-// MaxDetails and an id that is there twice; RECORD_NOT_FOUND, and then none is
-// deleted.
+// RemoveDetails deletes details. INVALID_FIELD for an empty list, more than MaxDetails and a duplicate id;
+// RECORD_NOT_FOUND, and then none is deleted.
 func (s *Service) RemoveDetails(ctx context.Context, by audit.By, ids []int64) error {
 	if err := distinct("ids", "", ids); err != nil {
 		return err
@@ -166,10 +163,9 @@ func (s *Service) RemoveDetails(ctx context.Context, by audit.By, ids []int64) e
 	})
 }
 
-// Reorder gives details of a contract their places and returns all of its details
-// in their new order. INVALID_FIELD for an empty list, more than MaxDetails, an id
-// that is there twice and one of another contract; RECORD_NOT_FOUND for the
-// contract and for a detail.
+// Reorder sets the order numbers of details of a contract and returns all of its details in their new order.
+// INVALID_FIELD for an empty list, more than MaxDetails, a duplicate id and one of another contract; RECORD_NOT_FOUND
+// for the contract and for a detail.
 func (s *Service) Reorder(ctx context.Context, by audit.By, contractID int64, places []Place) ([]Detail, error) {
 	ids := make([]int64, len(places))
 	for i, p := range places {
@@ -204,7 +200,7 @@ func (s *Service) Reorder(ctx context.Context, by audit.By, contractID int64, pl
 	return after, err
 }
 
-// exists is RECORD_NOT_FOUND where there is no such contract.
+// exists returns RECORD_NOT_FOUND if the contract does not exist.
 func (s *Service) exists(ctx context.Context, contractID int64) error {
 	found, err := s.Store.Contracts(ctx, Query{ID: &contractID})
 	if err == nil && len(found) == 0 {
@@ -213,7 +209,7 @@ func (s *Service) exists(ctx context.Context, contractID int64) error {
 	return err
 }
 
-// details are those of the ids, all of which there must be. RECORD_NOT_FOUND.
+// details returns the details of the ids, which must all exist. RECORD_NOT_FOUND.
 func (s *Service) details(ctx context.Context, ids []int64) (map[int64]Detail, error) {
 	found, err := s.Store.DetailsOf(ctx, ids)
 	if err != nil {
@@ -229,7 +225,7 @@ func (s *Service) details(ctx context.Context, ids []int64) (map[int64]Detail, e
 	return byID, nil
 }
 
-// bounded refuses an empty list and one that is too long.
+// bounded rejects an empty list and one that is too long.
 func bounded(field string, n int) error {
 	switch {
 	case n == 0:
@@ -240,8 +236,7 @@ func bounded(field string, n int) error {
 	return nil
 }
 
-// distinct is bounded for a list that names each detail once, at the path at of
-// its elements.
+// distinct is bounded for a list without duplicate details; at is the path of its elements.
 func distinct(field, at string, ids []int64) error {
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
@@ -251,10 +246,10 @@ func distinct(field, at string, ids []int64) error {
 	return bounded(field, len(ids))
 }
 
-// shownInAudit is how many details an audit row names.
+// shownInAudit is how many details an audit row lists.
 const shownInAudit = 20
 
-// few writes a list for the audit, in bounded length.
+// few formats a list for the audit row, with limited length.
 func few[T any](list []T) string {
 	var b strings.Builder
 	for i, x := range list {

@@ -1,9 +1,7 @@
-// Package foureyes owns requests that are carried out once a second person has
-// approved them (decision D-EXT-08).
+// Package foureyes executes requests after a second person has approved them (decision D-EXT-08).
 //
-// The one idea: such a request stands sealed, beside words that say what it would
-// change. Its approval, its effect and its outcome are one transaction, in which the
-// row of the request is held: whoever comes later finds it decided.
+// The one idea: such a request is stored sealed, with a summary of its changes. Its approval, its effect and its
+// outcome are one transaction, which locks the row of the request: a later decision finds it decided.
 //
 // Start reading at Service.
 package foureyes
@@ -19,43 +17,42 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// ActionApprove is the action of the challenge in front of an approval.
+// ActionApprove is the action of the challenge before an approval.
 const ActionApprove = mfa.ApproveRequest
 
-// Status of a request.
+// Status is the status of a request.
 type Status string
 
-// The statuses. Expired is stored as Pending: time alone makes it.
+// The statuses. Expired is stored as Pending: it follows from the time alone.
 const (
 	Pending  Status = "PENDING"
 	Approved Status = "APPROVED"
 	Refused  Status = "REFUSED"
 	Expired  Status = "EXPIRED"
-	Failed   Status = "FAILED" // it was approved, and could not be carried out
+	Failed   Status = "FAILED" // it was approved, but its execution failed
 )
 
-// Request is a request that stands, or has stood, for a second person.
+// Request is a request for an approval by a second person, pending or decided.
 type Request struct {
 	ID           string
 	Method, Path string // of the endpoint, as its template
-	Summary      string // what it would change, as the audit would say it
+	Summary      string // its changes, in the words of the audit trail
 	RequestedBy  string
 	RequestedAt  time.Time
 	ExpiresAt    time.Time
 	Status       Status
-	DecidedBy    string    // "" while nobody has decided
-	DecidedAt    time.Time // zero while nobody has decided
+	DecidedBy    string    // "" until decided
+	DecidedAt    time.Time // zero until decided
 	Reason       string    // of a refusal
-	Sealed       []byte    // the request, with HeldData; nil once it is decided
-	Result       []byte    // sealed with ResultData; nil before it is carried out
+	Sealed       []byte    // the request, sealed with HeldData; nil once decided
+	Result       []byte    // sealed with ResultData; nil before the execution
 }
 
-// HeldData and ResultData are the associated data under which the parts of a request
-// are sealed.
+// HeldData and ResultData return the associated data under which the parts of a request are sealed.
 func HeldData(id string) []byte   { return []byte("four-eyes/" + id) }
 func ResultData(id string) []byte { return []byte("four-eyes-result/" + id) }
 
-// At is the request at an instant.
+// At returns the request at an instant.
 func (r Request) At(now time.Time) Request {
 	if r.Status == Pending && !now.Before(r.ExpiresAt) {
 		r.Status = Expired
@@ -63,15 +60,15 @@ func (r Request) At(now time.Time) Request {
 	return r
 }
 
-// Key names the endpoint.
+// Key identifies the endpoint.
 func (r Request) Key() string { return r.Method + " " + r.Path }
 
-// Place is where a request stands in the list: the newest come first.
+// Place is the position of a request in the list, newest first.
 type Place struct{ ID string }
 
 func (r Request) Mark() Place { return Place{r.ID} }
 
-// open refuses a request that can no longer be decided on.
+// open rejects a request that can no longer be decided.
 func (r Request) open(now time.Time) error {
 	switch r.At(now).Status {
 	case Pending:
@@ -82,12 +79,11 @@ func (r Request) open(now time.Time) error {
 	return fault.New(fault.InvalidState, "the request has been decided")
 }
 
-// maxSummary bounds a summary, in characters.
+// maxSummary is the maximum length of a summary, in characters.
 const maxSummary = 2000
 
-// Summary says in the words of the audit what some rows of it report. A row's target
-// is named where the request itself names it: what a rehearsal made has another id
-// than what will be made. Seals of the ledger say nothing to a person.
+// Summary describes audit rows in words. A row's target is named only if the request names it: records made by a
+// rehearsal get another id later. Seals of the ledger are left out, because they mean nothing to a reader.
 func Summary(rows []audit.Record, names func(target string) bool) string {
 	var parts []string
 	for _, r := range rows {

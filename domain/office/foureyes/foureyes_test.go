@@ -9,7 +9,7 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// A summary names what the request names, and not what a rehearsal has made up.
+// A summary names records of the request, and not those made by a rehearsal.
 func TestSummary(t *testing.T) {
 	names := func(target string) bool { return target == "clerk" }
 	seal := audit.Record{Action: ledger.ActionTransfer, Target: "t", Detail: "digest"}
@@ -29,7 +29,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// Time alone expires a request, and only one that waits.
+// Only time expires a request, and only a pending one.
 func TestAt(t *testing.T) {
 	at := time.UnixMilli(1_700_000_000_000)
 	for status, want := range map[Status]Status{Pending: Expired, Approved: Approved, Refused: Refused, Failed: Failed} {

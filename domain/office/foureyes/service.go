@@ -15,23 +15,21 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Store keeps requests. Every method joins the transaction that its context carries.
-// It is safe for concurrent use and passes foureyestest.Run.
+// Store stores requests. Every method joins the transaction that its context carries. It is safe for concurrent use and
+// passes foureyestest.Run.
 type Store interface {
 	// Add inserts a request.
 	Add(ctx context.Context, r Request) error
 	// Get reads a request; RECORD_NOT_FOUND.
 	Get(ctx context.Context, id string) (Request, error)
-	// Hold is Get that makes others who hold the request wait for the end of the
-	// transaction.
+	// Hold is Get with a lock: other holders of the request wait for the end of the transaction.
 	Hold(ctx context.Context, id string) (Request, error)
-	// Decide saves status, who decided and when, reason and result of a pending request,
-	// and forgets what was sealed; RECORD_NOT_FOUND when none of the id is pending.
+	// Decide saves the status, the decider, the time, the reason and the result of a pending request, and deletes the
+	// sealed request; RECORD_NOT_FOUND if no pending request has the id.
 	Decide(ctx context.Context, r Request) error
-	// List returns a page of the selected requests, newest first. Their status is that of
-	// Query.Now.
+	// List returns a page of the matching requests, newest first. Their status is that at Query.Now.
 	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Request], error)
-	// Purge removes the requests made before an instant, a part of them at a time.
+	// Purge deletes the requests made before an instant, in parts.
 	Purge(ctx context.Context, before time.Time) error
 }
 
@@ -41,33 +39,31 @@ type Query struct {
 	Now    time.Time
 }
 
-// Service keeps requests and has them decided. All fields are needed. It is safe for
-// concurrent use.
+// Service stores requests and decides on them. All fields are required. It is safe for concurrent use.
 type Service struct {
 	Store   Store
-	Changes admin.Changes // of no topic: no node caches requests
+	Changes admin.Changes // without a topic: no node caches requests
 	// Account reads an account that may be used; RECORD_NOT_FOUND.
 	Account func(ctx context.Context, userID string) (challenge.Account, error)
 	// Live reports whether a session may still be used.
 	Live func(userID, sessionID string, sv int64) bool
-	// Shared reports whether two accounts have a device in common.
+	// Shared reports whether two accounts share a device.
 	Shared func(ctx context.Context, userID, other string) (bool, error)
 	Seal   func(plain, data []byte) []byte
 	Open   func(sealed, data []byte) ([]byte, error)
 	TTL    time.Duration
-	// Run carries out a request in the transaction of ctx, as its requester, if that one
-	// may still ask for it.
+	// Run executes a request in the transaction of ctx as its requester, if the requester still has the permission.
 	Run func(ctx context.Context, request json.RawMessage) (json.RawMessage, error)
 }
 
-// Draft is a request that shall stand.
+// Draft is a request to be stored for approval.
 type Draft struct {
 	Method, Path, Summary string
-	Request               json.RawMessage // what Run will get
+	Request               json.RawMessage // the argument of Run
 	SessionID             string          // of the requester
 }
 
-// held is what is sealed of a request, with what was true of its requester.
+// held is the sealed part of a request, with the state of its requester.
 type held struct {
 	Request   json.RawMessage `json:"request"`
 	SessionID string          `json:"sessionId"`
@@ -75,7 +71,7 @@ type held struct {
 	SV        int64           `json:"sv"`
 }
 
-// The acts in the audit. Its row names the request as the target.
+// The audit actions. The target of a row is the request.
 const (
 	actStand   = "FOUR_EYES_REQUEST"
 	actApprove = "FOUR_EYES_APPROVE"
@@ -83,8 +79,8 @@ const (
 	actFail    = "FOUR_EYES_FAIL"
 )
 
-// Stand keeps a request until another person has decided on it, or its time is over.
-func (s *Service) Stand(ctx context.Context, by audit.By, d Draft) (Request, error) {
+// Submit stores a request until another person has decided on it, or it expires.
+func (s *Service) Submit(ctx context.Context, by audit.By, d Draft) (Request, error) {
 	account, err := s.Account(ctx, by.UserID)
 	if err != nil {
 		return Request{}, err
@@ -102,10 +98,9 @@ func (s *Service) Stand(ctx context.Context, by audit.By, d Draft) (Request, err
 	})
 }
 
-// Judge refuses an approval by a person who may not give it. may reports whether that
-// person may ask for the endpoint of the request. Errors: RECORD_NOT_FOUND;
-// INVALID_STATE for a request that is decided or expired; FORBIDDEN for the requester
-// and for an account that has a device in common with the requester's; those of may.
+// Judge rejects an approval by a person who may not give it. may checks the permission of that person for the endpoint
+// of the request. Errors: RECORD_NOT_FOUND; INVALID_STATE for a decided or expired request; FORBIDDEN for the requester
+// and for an account that shares a device with the requester's; those of may.
 func (s *Service) Judge(ctx context.Context, userID, id string, may func(Request) error) (Request, error) {
 	r, err := s.Store.Get(ctx, id)
 	if err != nil {
@@ -134,14 +129,13 @@ func (s *Service) judge(ctx context.Context, userID string, r Request, may func(
 	return nil
 }
 
-// notDone is why an approved request could not be carried out.
+// notDone is the error of an approved request whose execution failed.
 type notDone struct{ error }
 
 func (e notDone) Unwrap() error { return e.error }
 
-// Approve carries a request out, in the transaction of ctx and once. Errors: those of
-// Judge; else the request could not be carried out, and the caller rolls everything
-// back and calls Fail with the error.
+// Approve executes a request, in the transaction of ctx and once. Errors: those of Judge. After any other error the
+// execution has failed: the caller rolls back and calls Fail with the error.
 func (s *Service) Approve(ctx context.Context, by audit.By, id string, may func(Request) error) (Request, error) {
 	r, err := s.Store.Hold(ctx, id)
 	if err != nil {
@@ -157,7 +151,7 @@ func (s *Service) Approve(ctx context.Context, by audit.By, id string, may func(
 	return s.decide(ctx, by, r, Approved, actApprove, result)
 }
 
-// opened is what is sealed of a request.
+// opened returns the sealed part of a request.
 func (s *Service) opened(r Request) (h held, err error) {
 	plain, err := s.Open(r.Sealed, HeldData(r.ID))
 	if err != nil {
@@ -169,7 +163,7 @@ func (s *Service) opened(r Request) (h held, err error) {
 	return h, nil
 }
 
-// Asked is what Run would get of a request that waits; nil of any other.
+// Asked returns the argument of Run for a pending request; nil for any other.
 func (s *Service) Asked(r Request) (json.RawMessage, error) {
 	if r.At(s.Changes.Now()).Status != Pending {
 		return nil, nil
@@ -178,7 +172,7 @@ func (s *Service) Asked(r Request) (json.RawMessage, error) {
 	return h.Request, err
 }
 
-// carryOut does what was asked for, if the requester may still ask for it.
+// carryOut executes the request, if the requester still has the permission.
 func (s *Service) carryOut(ctx context.Context, r Request) (json.RawMessage, error) {
 	h, err := s.opened(r)
 	if err != nil {
@@ -189,21 +183,20 @@ func (s *Service) carryOut(ctx context.Context, r Request) (json.RawMessage, err
 		return nil, err
 	}
 	if err != nil || account.CV != h.CV || account.SV != h.SV || !s.Live(r.RequestedBy, h.SessionID, h.SV) {
-		return nil, fault.New(fault.Forbidden, "the requester may not do this any more")
+		return nil, fault.New(fault.Forbidden, "the requester no longer has the permission")
 	}
 	return s.Run(ctx, h.Request)
 }
 
-// Fail notes that a request which was approved could not be carried out, for the reason
-// that Approve returned. Of another reason nothing is noted: the request stands as it
-// did. It joins the transaction of ctx.
+// Fail records that the execution of an approved request failed, for the reason that Approve returned. For any other
+// error nothing is recorded, and the request is unchanged. It joins the transaction of ctx.
 func (s *Service) Fail(ctx context.Context, by audit.By, id string, why error) error {
 	var f *fault.Error
 	if !errors.As(why, new(notDone)) || !errors.As(why, &f) {
 		return nil
 	}
 	r, err := s.Store.Hold(ctx, id)
-	if err != nil || r.Status != Pending { // somebody else was faster meanwhile
+	if err != nil || r.Status != Pending { // decided concurrently
 		return err
 	}
 	result, err := json.Marshal(map[string]string{"code": string(f.Code), "message": f.Message})
@@ -213,8 +206,8 @@ func (s *Service) Fail(ctx context.Context, by audit.By, id string, why error) e
 	return err
 }
 
-// Refuse ends a request without carrying it out. Whoever may ask for the endpoint may,
-// and the requester. Errors: RECORD_NOT_FOUND, INVALID_STATE, those of may.
+// Refuse ends a request without executing it. The requester may refuse it, and every user with the permission for its
+// endpoint. Errors: RECORD_NOT_FOUND, INVALID_STATE, those of may.
 func (s *Service) Refuse(ctx context.Context, by audit.By, id, reason string,
 	may func(Request) error) (r Request, err error) {
 	err = s.Changes.Commit.InTx(ctx, func(ctx context.Context) error {
@@ -254,7 +247,7 @@ func (s *Service) decide(ctx context.Context, by audit.By, r Request, to Status,
 	return r, s.Changes.Commit.Commit(ctx, by.Did(row))
 }
 
-// Result opens the result of a request; nil where there is none.
+// Result opens the result of a request; nil if there is none.
 func (s *Service) Result(r Request) (json.RawMessage, error) {
 	if r.Result == nil {
 		return nil, nil

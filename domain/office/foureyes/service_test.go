@@ -31,7 +31,7 @@ func TestStore(t *testing.T) {
 
 const ttl = 15 * time.Minute
 
-// office is the service with a requester and approvers, who may ask for everything and share no device.
+// office is the service with a requester and approvers, who have every permission and share no device.
 type office struct {
 	*foureyes.Service
 	t       *testing.T
@@ -41,8 +41,8 @@ type office struct {
 	live    bool
 	shared  [2]string // the accounts with a device in common
 	may     error
-	ran     []string // what was carried out
-	fails   error    // of what is carried out
+	ran     []string // executed requests
+	fails   error    // error of the execution
 }
 
 func newOffice(t *testing.T) *office {
@@ -68,10 +68,10 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-// stand makes a request of the requester.
+// stand stores a request of the requester.
 func (o *office) stand() foureyes.Request {
 	o.t.Helper()
-	r, err := o.Stand(o.t.Context(), audit.By{UserID: "requester"}, foureyes.Draft{Method: "POST", Path: "/x",
+	r, err := o.Submit(o.t.Context(), audit.By{UserID: "requester"}, foureyes.Draft{Method: "POST", Path: "/x",
 		Summary: "X of u1", Request: json.RawMessage(`{"n":1}`), SessionID: "s1"})
 	storetest.Must(o.t, err)
 	return r
@@ -79,7 +79,7 @@ func (o *office) stand() foureyes.Request {
 
 func (o *office) permit(foureyes.Request) error { return o.may }
 
-// approve approves in a transaction, as the challenge does, and notes a failure after it.
+// approve approves in a transaction, as the challenge does, and then records a failure.
 func (o *office) approve(userID, id string) (r foureyes.Request, err error) {
 	by := audit.By{UserID: userID}
 	err = o.db.InTx(o.t.Context(), func(ctx context.Context) error {
@@ -112,7 +112,7 @@ func (o *office) acts(id string) (acts []string) {
 	return acts
 }
 
-// The requester never approves, and neither does an account that has a device in common with the requester's.
+// The requester never approves, and neither does an account that shares a device with the requester's.
 func TestSamePersonDoesNotApprove(t *testing.T) {
 	o := newOffice(t)
 	r := o.stand()
@@ -136,7 +136,7 @@ func TestSamePersonDoesNotApprove(t *testing.T) {
 	}
 }
 
-// An approval carries the request out once, and keeps its sealed result.
+// An approval executes the request once, and stores its sealed result.
 func TestApprove(t *testing.T) {
 	o := newOffice(t)
 	r := o.stand()
@@ -179,7 +179,7 @@ func TestApprove(t *testing.T) {
 		"FOUR_EYES_APPROVE other requester success POST /x"})
 }
 
-// An expired request is neither approved nor refused.
+// An expired request can be neither approved nor refused.
 func TestExpired(t *testing.T) {
 	o := newOffice(t)
 	r := o.stand()
@@ -195,8 +195,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// A request is carried out only while its requester may still ask for it, and fails otherwise with the reason.
-func TestRequesterIsJudgedAgain(t *testing.T) {
+// A request is executed only if its requester still has the permission; otherwise it fails with the reason.
+func TestRequesterPermissionIsCheckedAgain(t *testing.T) {
 	for name, change := range map[string]func(o *office){
 		"credentials": func(o *office) { o.account.CV++ },
 		"sessions":    func(o *office) { o.account.SV++ },
@@ -215,17 +215,17 @@ func TestRequesterIsJudgedAgain(t *testing.T) {
 		got := o.get(r.ID)
 		result, _ := o.Result(got)
 		if got.Status != foureyes.Failed || len(o.ran) != 0 || got.DecidedBy != "other" ||
-			string(result) != `{"code":"FORBIDDEN","message":"the requester may not do this any more"}` {
+			string(result) != `{"code":"FORBIDDEN","message":"the requester no longer has the permission"}` {
 			t.Errorf("%s: %+v, result %s, ran %v", name, got, result, o.ran)
 		}
 		storetest.Same(t, o.acts(r.ID)[1:], []string{"FOUR_EYES_FAIL other requester refused POST /x"})
 	}
 	o := newOffice(t)
-	_, err := o.Stand(t.Context(), audit.By{UserID: "nobody"}, foureyes.Draft{})
+	_, err := o.Submit(t.Context(), audit.By{UserID: "nobody"}, foureyes.Draft{})
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
-// A refusal by what is carried out ends the request; an error of the machine leaves it pending.
+// A refusal during the execution ends the request; a technical error leaves it pending.
 func TestFail(t *testing.T) {
 	o := newOffice(t)
 	r := o.stand()
@@ -261,7 +261,7 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// Two approvals that fail at the same time note one failure.
+// Two concurrent approvals that fail record one failure.
 func TestFailOnce(t *testing.T) {
 	o := newOffice(t)
 	r := o.stand()
@@ -285,8 +285,8 @@ func TestFailOnce(t *testing.T) {
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
-// A sealed request that cannot be opened is not carried out.
-func TestUnreadable(t *testing.T) {
+// A sealed request that cannot be opened is not executed.
+func TestUnreadableRequest(t *testing.T) {
 	o := newOffice(t)
 	r := o.stand()
 	o.Open = func([]byte, []byte) ([]byte, error) { return nil, errors.New("no key") }
@@ -299,7 +299,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// The requester takes a request back, and every other person needs the permission of its endpoint.
+// The requester may withdraw a request, and any other person needs the permission of its endpoint.
 func TestRefuse(t *testing.T) {
 	o := newOffice(t)
 	o.may = fault.New(fault.Forbidden, "no permission")

@@ -12,15 +12,14 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Store keeps the requests of one sort. Every method joins the transaction that
-// its context carries. It is safe for concurrent use and passes approvaltest.Run.
+// Store stores the requests of one kind. Every method joins the transaction that its context carries. It is safe for
+// concurrent use and passes staffrequesttest.Run.
 type Store[T, Q any] interface {
-	// List lists the selected requests, newest first.
+	// List lists the matching requests, newest first.
 	List(ctx context.Context, q Q, p page.Query[Place]) (page.Of[T], error)
-	// Add inserts a request and returns its id; that of the argument is ignored.
+	// Add inserts a request and returns its id; the id of the argument is ignored.
 	Add(ctx context.Context, r T) (int64, error)
-	// Change gives a request to f and saves what f returns, as one step.
-	// RECORD_NOT_FOUND.
+	// Change calls f with a request and saves the result, as one step. RECORD_NOT_FOUND.
 	Change(ctx context.Context, id int64, f func(T) (T, error)) error
 }
 
@@ -30,26 +29,26 @@ type (
 	VPNs    = Store[VPN, VPNQuery]
 )
 
-// DeployQuery selects requests; nil: any.
+// DeployQuery selects requests; a nil field does not filter.
 type DeployQuery struct {
 	ID                                     *int64
 	Status                                 *Status
 	ServiceName, OriginalServiceName, Type *string
 }
 
-// VPNQuery selects requests; nil: any.
+// VPNQuery selects requests; a nil field does not filter.
 type VPNQuery struct {
 	ID             *int64
 	Status         *Status
 	UserName, Type *string
 }
 
-// Service carries out what administrators do.
+// Service applies the operations of administrators.
 type Service struct {
 	Deploys Deploys
 	VPNs    VPNs
 	Users   user.Store
-	Changes admin.Changes // of no topic
+	Changes admin.Changes // without a topic
 }
 
 // AddDeploy adds a request of the caller and returns it. INVALID_FIELD.
@@ -84,8 +83,8 @@ func (s *Service) ChangeDeploy(ctx context.Context, by audit.By, id int64, c Dep
 	return d, err
 }
 
-// AddVPN adds a request of a user and returns it. INVALID_FIELD; RECORD_NOT_FOUND
-// when there is no such user (D-DVP-05).
+// AddVPN adds a request of a user and returns it. INVALID_FIELD; RECORD_NOT_FOUND if the user does not exist
+// (D-DVP-05).
 func (s *Service) AddVPN(ctx context.Context, by audit.By, userID string, v VPN) (VPN, error) {
 	now := s.now()
 	v.Type = strings.ToUpper(v.Type)
@@ -123,11 +122,10 @@ func (s *Service) ChangeVPN(ctx context.Context, by audit.By, id int64, c VPNCha
 	return v, err
 }
 
-// now is the instant that the database keeps: of whole milliseconds.
+// now returns the time in the precision of the database, whole milliseconds.
 func (s *Service) now() time.Time { return s.Changes.Now().Truncate(time.Millisecond) }
 
-// did names the request, the user who asks and the move of the status; the texts
-// are of users and stay out.
+// did describes the request, the requesting user and the change of the status; texts written by users are left out.
 func did(old, r Request) admin.Done {
 	return admin.Done{Target: strconv.FormatInt(r.ID, 10), UserID: r.RequestorID,
 		Detail: strings.TrimPrefix(string(old.Status)+" -> "+string(r.Status), " -> ")}

@@ -1,11 +1,10 @@
-// Package staffrequest owns what staff asks an administrator for: the deployment of a
-// service, and access to the VPN (section 4.13 of the interface; D-DVP-01 to
-// D-DVP-05).
+// Package staffrequest manages the requests of staff to administrators: for the deployment of a service, and for access
+// to the VPN (section 4.13 of the interface; D-DVP-01 to D-DVP-05).
 //
-// The one idea: both are a Request with facts of their own, and every update is a
-// verdict of the caller, whatever it changes.
+// The one idea: both are a Request with additional fields, and every update counts as a decision of the caller,
+// whatever it changes.
 //
-// Start reading at Request; Service carries out what administrators do.
+// Start reading at Request; Service applies the operations of administrators.
 package staffrequest
 
 import (
@@ -16,8 +15,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Status says what became of a request. Every move between two is allowed
-// (D-DVP-04).
+// Status is the status of a request. Every change between two statuses is allowed (D-DVP-04).
 type Status string
 
 // The statuses.
@@ -27,45 +25,44 @@ const (
 	Rejected Status = "REJECTED"
 )
 
-// The longest texts, in characters, and the longest deployment, in minutes.
+// The maximum lengths of texts, in characters, and of a deployment, in minutes.
 const (
 	maxNameChars    = 200
 	maxCommentChars = 2000
 	maxMinutes      = 365 * 24 * 60
 )
 
-// Request is what both sorts of requests have.
+// Request holds the fields that both kinds of requests have.
 type Request struct {
 	ID      int64
 	Status  Status
 	Comment string
 	Type    string
-	// RequestorID is the user who asks, DeciderID the one of the last update; ""
-	// before the first.
+	// RequestorID is the requesting user, DeciderID the user of the last update; "" before the first.
 	RequestorID, DeciderID string
-	CreatedAt, UpdatedAt   time.Time // of whole milliseconds
+	CreatedAt, UpdatedAt   time.Time // in whole milliseconds
 }
 
 func (r Request) Mark() Place { return Place{r.ID} }
 
-// Place is where a request stands in its list, newest first.
+// Place is the position of a request in its list, newest first.
 type Place struct{ ID int64 }
 
-// Deploy asks for the deployment of a build.
+// Deploy requests the deployment of a build.
 type Deploy struct {
 	Request
 	ServiceName, OriginalServiceName, BuildNumber string
 	Minutes                                       int64 // estimated duration
 }
 
-// VPN asks for access to the VPN. Name and Surname are those of the account when
-// it was asked. Type is in upper case (D-DVP-02).
+// VPN requests access to the VPN. Name and Surname are those of the account at the time of the request. Type is in
+// upper case (D-DVP-02).
 type VPN struct {
 	Request
 	UserName, Name, Surname string
 }
 
-// Check judges a request as a whole. INVALID_FIELD with every faulty field.
+// Check validates a request as a whole. INVALID_FIELD with every invalid field.
 func (d Deploy) Check() error {
 	ps := append(names("service_name", d.ServiceName, "original_service_name", d.OriginalServiceName,
 		"build_number", d.BuildNumber, "type", d.Type), d.check()...)
@@ -75,7 +72,7 @@ func (d Deploy) Check() error {
 	return fault.All(ps)
 }
 
-// Check judges a request as a whole. INVALID_FIELD with every faulty field.
+// Check validates a request as a whole. INVALID_FIELD with every invalid field.
 func (v VPN) Check() error {
 	return fault.All(append(names("user_name", v.UserName, "type", v.Type), v.check()...))
 }
@@ -90,10 +87,10 @@ func (r Request) check() (ps []fault.Problem) {
 	return ps
 }
 
-// names judges texts that must be there; each comes after its field.
+// names validates required texts; each follows its field.
 func names(pairs ...string) (ps []fault.Problem) {
 	for i := 0; i < len(pairs); i += 2 {
-		// #nosec G602: the caller gives pairs.
+		// #nosec G602: the caller passes pairs.
 		if n := utf8.RuneCountInString(strings.TrimSpace(pairs[i+1])); n == 0 || n > maxNameChars {
 			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must be 1 to 200 characters"})
 		}
@@ -101,14 +98,14 @@ func names(pairs ...string) (ps []fault.Problem) {
 	return ps
 }
 
-// DeployChange is a partial update; nil: as it is.
+// DeployChange is a partial update; nil: unchanged.
 type DeployChange struct {
 	ServiceName, OriginalServiceName, BuildNumber, Comment *string
 	Status                                                 *Status
 	Minutes                                                *int64
 }
 
-// Apply returns the changed request. INVALID_FIELD when it is not valid.
+// Apply returns the changed request. INVALID_FIELD if it is not valid.
 func (c DeployChange) Apply(d Deploy) (Deploy, error) {
 	set(&d.ServiceName, c.ServiceName)
 	set(&d.OriginalServiceName, c.OriginalServiceName)
@@ -119,8 +116,7 @@ func (c DeployChange) Apply(d Deploy) (Deploy, error) {
 	return d, d.Check()
 }
 
-// Check asks for something to change, and judges it alone: before it is known
-// whether there is such a request.
+// Check validates the change alone, before the request is looked up. A change without fields is invalid.
 func (c DeployChange) Check() error {
 	if c == (DeployChange{}) {
 		return nothing("service_name", "original_service_name", "build_number", "status", "duration_minutes", "comment")
@@ -129,13 +125,13 @@ func (c DeployChange) Check() error {
 	return err
 }
 
-// VPNChange is a partial update; nil: as it is.
+// VPNChange is a partial update; nil: unchanged.
 type VPNChange struct {
 	UserName, Comment *string
 	Status            *Status
 }
 
-// Apply returns the changed request. INVALID_FIELD when it is not valid.
+// Apply returns the changed request. INVALID_FIELD if it is not valid.
 func (c VPNChange) Apply(v VPN) (VPN, error) {
 	set(&v.UserName, c.UserName)
 	set(&v.Comment, c.Comment)
@@ -143,7 +139,7 @@ func (c VPNChange) Apply(v VPN) (VPN, error) {
 	return v, v.Check()
 }
 
-// Check is that of DeployChange.
+// Check is like Check of DeployChange.
 func (c VPNChange) Check() error {
 	if c == (VPNChange{}) {
 		return nothing("user_name", "status", "comment")

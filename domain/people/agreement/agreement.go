@@ -1,10 +1,9 @@
-// Package agreement owns the terms that users are given: files under a name, each
-// in versions, who accepted which, and the mailing of a new one (section 4.10 of the
-// interface; decisions D-ADM-03, D-ADM-07).
+// Package agreement manages terms for users (section 4.10 of the interface; decisions D-ADM-03, D-ADM-07): named files
+// in versions, their acceptance by users, and the mailing of a new version.
 //
-// The one idea: a version never changes. Other terms are another version.
+// The one idea: a version never changes. Changed terms are a new version.
 //
-// Start reading at Service.Publish; mailing.go is the job that sends it.
+// Start reading at Service.Publish; mailing.go is the mailing job.
 package agreement
 
 import (
@@ -30,14 +29,14 @@ type Agreement struct {
 	AcceptedAt     time.Time // by the user of the query; zero: not accepted
 }
 
-// Bounds of the texts, in characters.
+// Limits of the texts, in characters.
 const (
 	MaxName        = 200
 	MaxDescription = 4000
 	MaxVersion     = 32
 )
 
-// Check judges an agreement. INVALID_FIELD with every faulty field.
+// Check validates an agreement. INVALID_FIELD with every invalid field.
 func (a Agreement) Check() error {
 	var ps []fault.Problem
 	for _, f := range []struct {
@@ -54,11 +53,11 @@ func (a Agreement) Check() error {
 	return fault.All(ps)
 }
 
-// next is the version after v: the number at its end, one higher.
+// next returns the version after v: the number at its end, incremented.
 func next(v string) string {
 	stem := strings.TrimRight(v, "0123456789")
 	n, err := strconv.ParseInt(v[len(stem):], 10, 32)
-	if err != nil { // no number at the end, or one beyond counting
+	if err != nil { // no number at the end, or a number out of range
 		return v + ".1"
 	}
 	return stem + strconv.FormatInt(n+1, 10)
@@ -70,23 +69,23 @@ type Query struct {
 	Version *string // nil: any
 }
 
-// Store keeps agreements. Every method joins the transaction that its context
-// carries. It is safe for concurrent use and passes agreementtest.Run.
+// Store stores agreements. Every method joins the transaction that its context carries. It is safe for concurrent use
+// and passes agreementtest.Run.
 type Store interface {
 	// Lock makes other changes wait until the transaction of ctx ends.
 	Lock(ctx context.Context) error
-	// List lists the selected agreements in order of creation.
+	// List lists the matching agreements in order of creation.
 	List(ctx context.Context, q Query) ([]Agreement, error)
 	// Get reads an agreement, without AcceptedAt. RECORD_NOT_FOUND.
 	Get(ctx context.Context, id int64) (Agreement, error)
 	// Last reads the newest version under a name. RECORD_NOT_FOUND.
 	Last(ctx context.Context, name string) (Agreement, error)
-	// Add inserts an agreement and returns its id; RECORD_ALREADY_EXIST when the
-	// name has that version, also under concurrent calls.
+	// Add inserts an agreement and returns its id; RECORD_ALREADY_EXIST if the name has that version, also under
+	// concurrent calls.
 	Add(ctx context.Context, a Agreement) (int64, error)
-	// Accept notes that a user accepted an agreement, once: a repeat changes
-	// nothing. RECORD_NOT_FOUND when there is no such agreement.
+	// Accept records that a user accepted an agreement, once: a repeat changes nothing. RECORD_NOT_FOUND if the
+	// agreement does not exist.
 	Accept(ctx context.Context, id int64, userID string) error
-	// Named returns those of some keys that an agreement names as its file.
-	Named(ctx context.Context, keys []string) ([]string, error)
+	// ReferencedKeys returns those of the keys that are files of agreements.
+	ReferencedKeys(ctx context.Context, keys []string) ([]string, error)
 }

@@ -10,7 +10,7 @@ import (
 	"castellan/domain/people/agreement"
 )
 
-// Every faulty field is named; a bound is in characters and permits its own number.
+// Every invalid field is named; a limit is in characters and permits its own number.
 func TestCheck(t *testing.T) {
 	good := func() agreement.Agreement { return agreement.Agreement{Name: "Terms", Version: "2.1"} }
 	for name, c := range map[string]struct {

@@ -14,26 +14,25 @@ import (
 	"castellan/domain/office/broadcast"
 )
 
-// MailingKind is the kind of the job that mails an agreement to every active user
-// with a mail address (D-ADM-03).
+// MailingKind is the kind of job that mails an agreement to every active user with a mail address (D-ADM-03).
 const MailingKind = "terms-of-service"
 
 const (
 	mailGroup = 800         // recipients between two pauses (section 8 of the interface)
 	mailPause = time.Second // between two groups
-	// MaxFile bounds the file, in bytes. As base64 it fits a request of 20 MiB.
+	// MaxFile is the maximum size of the file, in bytes. As base64 it fits a request of 20 MiB.
 	MaxFile = 15 << 20
-	// parallel is how many mails are sent at the same time.
+	// parallel is how many mails are sent in parallel.
 	parallel = 4
 )
 
-// mailing is the parameters of the job.
+// mailing holds the parameters of the job.
 type mailing struct {
 	AgreementID int64 `json:"agreementId"`
 }
 
-// everybody is whom an agreement is mailed to.
-var everybody = user.Audience{Statuses: []string{string(user.Active)}, Mail: true}
+// mailAudience is the audience of the mailing.
+var mailAudience = user.Audience{Statuses: []string{string(user.Active)}, Mail: true}
 
 // Mailing is the kind of job that mails an agreement.
 func (s *Service) Mailing(post broadcast.Post) job.Kind {
@@ -42,7 +41,7 @@ func (s *Service) Mailing(post broadcast.Post) job.Kind {
 		Pause: mailPause, Parallel: parallel}}
 }
 
-// mailer sends agreements. It keeps the file of the last one, which never changes.
+// mailer sends agreements. It caches the file of the last one, which never changes.
 type mailer struct {
 	service *Service
 	post    broadcast.Post
@@ -58,7 +57,7 @@ type letter struct {
 }
 
 func (m *mailer) recipients(ctx context.Context, _ job.Job, after string, limit int) ([]string, error) {
-	return m.service.Users.Audience(ctx, everybody, after, limit)
+	return m.service.Users.Audience(ctx, mailAudience, after, limit)
 }
 
 func (m *mailer) send(ctx context.Context, j job.Job, userID string) ([]commit.Write, error) {
@@ -102,7 +101,7 @@ func (m *mailer) letter(ctx context.Context, id int64) (l letter, err error) {
 	return l, nil
 }
 
-// fileName is a version as it can stand in the name of a file.
+// fileName returns a version in a form that is allowed in a file name.
 func fileName(version string) string {
 	name := []rune(version)
 	for i, r := range name {
@@ -113,7 +112,7 @@ func fileName(version string) string {
 	return string(name)
 }
 
-// words are those of the mail in one language.
+// words are the texts of the mail in one language.
 type words struct{ language, version, attached string }
 
 var mailWords = []words{

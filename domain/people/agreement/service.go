@@ -15,7 +15,7 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// Area is where the files of agreements are kept.
+// Area is the storage area of agreement files.
 const Area = "agreement"
 
 // Service publishes agreements. It is safe for concurrent use.
@@ -27,27 +27,26 @@ type Service struct {
 		user.Audiences
 	}
 	Jobs    *job.Service
-	Changes admin.Changes // of no topic: no node caches agreements
+	Changes admin.Changes // without a topic: no node caches agreements
 }
 
-// Draft is an agreement to be published.
+// Draft is an agreement to publish.
 type Draft struct {
 	Agreement
 	Content []byte
-	Mail    bool // tell every active user by mail
+	Mail    bool // mail it to every active user
 }
 
-// Published is what came of a draft.
+// Published is the result of publishing a draft.
 type Published struct {
 	Agreement
 	JobID string // of the mailing; "" without one
-	Count int    // its recipients at the moment
+	Count int    // its current number of recipients
 }
 
-// Publish stores the file, adds the agreement and starts its mailing. Without a
-// version it gets the one after the newest of its name. INVALID_FIELD;
-// RECORD_NOT_FOUND for a creator who is no user; RECORD_ALREADY_EXIST for a version
-// that is there.
+// Publish stores the file, adds the agreement and starts its mailing. Without a version it gets the one after the
+// newest of its name. INVALID_FIELD; RECORD_NOT_FOUND for an unknown creator; RECORD_ALREADY_EXIST for an existing
+// version.
 func (s *Service) Publish(ctx context.Context, by audit.By, d Draft) (out Published, err error) {
 	form := d.Agreement
 	if form.Version == "" {
@@ -89,7 +88,7 @@ func (s *Service) Publish(ctx context.Context, by audit.By, d Draft) (out Publis
 		return done, err
 	})
 	if err == nil && d.Mail {
-		out.Count, err = s.Users.CountAudience(ctx, everybody)
+		out.Count, err = s.Users.CountAudience(ctx, mailAudience)
 	}
 	return out, err
 }
@@ -102,8 +101,7 @@ func (s *Service) following(ctx context.Context, name string) (string, error) {
 	return next(last.Version), err
 }
 
-// Of lists agreements as a user sees them. RECORD_NOT_FOUND when there is no such
-// user.
+// Of lists agreements for a user. RECORD_NOT_FOUND if the user does not exist.
 func (s *Service) Of(ctx context.Context, q Query) ([]Agreement, error) {
 	if _, err := s.Users.Get(ctx, q.UserID); err != nil {
 		return nil, err
@@ -113,8 +111,7 @@ func (s *Service) Of(ctx context.Context, q Query) ([]Agreement, error) {
 
 const docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
-// fileType looks at the bytes of a file (D-GEN-12) and returns its extension and
-// media type; "" for a type that is not taken.
+// fileType detects the extension and media type of a file from its bytes (D-GEN-12); "" for an unsupported type.
 func fileType(content []byte) (ext, media string) {
 	switch http.DetectContentType(content) {
 	case "application/pdf":

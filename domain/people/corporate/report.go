@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// errNoApplication refuses an id that no application has.
+// errNoApplication is the error for an unknown application id.
 var errNoApplication = fault.New(fault.RecordNotFound, "there is no such application")
 
 // Application reads an application. RECORD_NOT_FOUND.
@@ -28,8 +28,8 @@ func (s *Service) Application(ctx context.Context, n int64) (Application, error)
 	return found.Records[0], nil
 }
 
-// Report adds an application, once for its external id (D-INT-06). The same application
-// again returns the one that was added, with the status that it has now.
+// Report adds an application, once for its external id (D-INT-06). A repeat returns the stored application with its
+// current status.
 //
 // Errors: INVALID_FIELD; INVALID_STATE for another application under the same external id.
 func (s *Service) Report(ctx context.Context, by audit.By, a Application) (Application, error) {
@@ -68,8 +68,8 @@ func (s *Service) Report(ctx context.Context, by audit.By, a Application) (Appli
 	return added, err
 }
 
-// SetStatus sets the status of an application. The status that it has changes nothing.
-// INVALID_FIELD, RECORD_NOT_FOUND.
+// SetStatus sets the status of an application. Setting the status it already has changes nothing. INVALID_FIELD,
+// RECORD_NOT_FOUND.
 func (s *Service) SetStatus(ctx context.Context, by audit.By, n int64, status string) (a Application, err error) {
 	if err := fault.All(texts(maxMarkChars, "status", status)); err != nil {
 		return a, err

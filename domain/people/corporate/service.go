@@ -18,21 +18,20 @@ import (
 	"castellan/domain/kit/integration"
 )
 
-// The audit names of what is done with applications.
+// The audit names of changes to applications.
 const (
 	ActionAdd    = "CORPORATE_APPLICATION_ADD"
 	ActionStatus = "CORPORATE_APPLICATION_STATUS"
 )
 
-// Service carries out what administrators do. All fields are needed but
-// DefaultPassword.
+// Service applies the operations of administrators. All fields except DefaultPassword are required.
 type Service struct {
 	Store   Store
 	Users   user.Store
 	Hasher  *password.Hasher
-	Changes admin.Changes // of no topic; its Lock is that of Store
-	// DefaultPassword is that of the accounts that are made; "": each gets a random
-	// one. None of them logs in before its password was set anew (D-COR-03).
+	Changes admin.Changes // without a topic; its Lock is that of Store
+	// DefaultPassword is the password of new accounts; "": each gets a random one. None of these accounts can log in
+	// before its password was reset (D-COR-03).
 	DefaultPassword string
 	Claims          integration.Store
 }
@@ -49,12 +48,11 @@ func (s *Service) AddApplication(ctx context.Context, by audit.By, a Application
 	return n, err
 }
 
-// Insert links an account to a company and returns the id of the link. Where u names
-// no account one is made, in the same transaction. The account gets the tax number,
-// where it is not "". The same again gets the first answer (D-COR-06).
+// Insert links an account to a company and returns the id of the link. If u has no account, one is made in the same
+// transaction. The account gets the tax number, unless it is "". A repeat returns the first result (D-COR-06).
 //
-// Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown account;
-// RECORD_ALREADY_EXIST where the link is there and says something else; OVERLOADED.
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown account; RECORD_ALREADY_EXIST if the link exists with other
+// data; OVERLOADED.
 func (s *Service) Insert(ctx context.Context, by audit.By, u User, taxNumber string) (n int64, err error) {
 	u, err = u.Canonical()
 	if err = checkTaxNumber(taxNumber, err); err != nil {
@@ -68,7 +66,7 @@ func (s *Service) Insert(ctx context.Context, by audit.By, u User, taxNumber str
 		}
 	}
 	err = s.Changes.Do(ctx, by, "CORPORATE_USER_ADD", func(ctx context.Context) (done admin.Done, err error) {
-		old, err := s.Store.Like(ctx, u)
+		old, err := s.Store.FindLink(ctx, u)
 		if err == nil {
 			n = old.ID
 			return done, s.repeated(ctx, old, u, taxNumber)
@@ -101,7 +99,7 @@ func (s *Service) Insert(ctx context.Context, by audit.By, u User, taxNumber str
 	return n, err
 }
 
-// repeated refuses an insert that says something else than the link that is there.
+// repeated rejects an insert whose data differ from the existing link.
 func (s *Service) repeated(ctx context.Context, old, u User, taxNumber string) error {
 	if taxNumber != "" {
 		account, err := s.Users.Get(ctx, old.UserID)
@@ -109,7 +107,7 @@ func (s *Service) repeated(ctx context.Context, old, u User, taxNumber string) e
 			return err
 		}
 		if account.TaxNumber != taxNumber {
-			return fault.New(fault.RecordAlreadyExist, "the user is linked to this company already")
+			return fault.New(fault.RecordAlreadyExist, "the user is already linked to this company")
 		}
 	}
 	old.ID, u.Made = 0, old.Made
@@ -119,15 +117,14 @@ func (s *Service) repeated(ctx context.Context, old, u User, taxNumber string) e
 	if reflect.DeepEqual(old, u) {
 		return nil
 	}
-	return fault.New(fault.RecordAlreadyExist, "the user is linked to this company already")
+	return fault.New(fault.RecordAlreadyExist, "the user is already linked to this company")
 }
 
-// Change edits a link. The edit is judged alone first, so that a fault of the request
-// comes before an unknown id (D-GEN-19). The account of the link gets the tax number, where
-// it is not nil; "" removes it.
+// Change edits a link. The edit is first validated alone, so that an invalid request is reported before an unknown id
+// (D-GEN-19). The account of the link gets the tax number, unless it is nil; "" removes it.
 //
-// Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown link or account;
-// RECORD_ALREADY_EXIST where the company has such a user already.
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown link or account; RECORD_ALREADY_EXIST if the company already
+// has the user.
 func (s *Service) Change(ctx context.Context, by audit.By, n int64, edit func(*User), taxNumber *string) error {
 	alone := User{CorporateUserID: "x", Status: "x", Role: "x", CountryCode: "90", PhoneNumber: "5320000000"}
 	edit(&alone)
@@ -162,7 +159,7 @@ func (s *Service) Change(ctx context.Context, by audit.By, n int64, edit func(*U
 
 const taxNumberChanged = "TaxNumber"
 
-// checkTaxNumber is err, or the fault of a tax number; "" is none.
+// checkTaxNumber adds the problem of a tax number to err; "" means no number.
 func checkTaxNumber(number string, err error) error {
 	if err != nil || number == "" || user.ValidTaxNumber(number) {
 		return err

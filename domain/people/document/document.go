@@ -1,9 +1,8 @@
-// Package document owns the documents of users, such as a passport for the identity check (sections 2.8 and 4.11 of
+// Package document stores the documents of users, such as a passport for the identity check (sections 2.8 and 4.11 of
 // the interface; decisions D-DOC-01 to D-DOC-06).
 //
-// The one idea: a document is evidence. Its bytes are kept as they came, sealed under the id of its row, and handed out
-// to administrators alone, as a download. What is in them is judged before they are kept: a picture that can be
-// decoded, or a PDF.
+// The one idea: a document is evidence. Its original bytes are stored, sealed under the id of its row, and only
+// administrators can download them. The content is validated first: a picture that can be decoded, or a PDF.
 //
 // Start reading at Document, then Service in service.go.
 package document
@@ -20,10 +19,10 @@ import (
 	"castellan/domain/kit/picture"
 )
 
-// Area is where the bytes are kept (domain/kit/blob).
+// Area is the storage area of the bytes (domain/kit/blob).
 const Area = "document"
 
-// The states of a document: after its upload active and waitingApproval, then as it was decided (D-DOC-03).
+// The statuses of a document: active and waitingApproval after its upload, then the decision (D-DOC-03).
 const (
 	Active          = "active"
 	DeActive        = "deActive"
@@ -32,7 +31,7 @@ const (
 	Rejected        = "rejected"
 )
 
-// Decision gives documents of a user a status and a reason: those of some ids, or all of a type.
+// Decision sets the status and the reason of documents of a user: those with given ids, or all of a type.
 type Decision struct {
 	UserID         string
 	IDs            []string // nil: by Type
@@ -40,28 +39,28 @@ type Decision struct {
 	Status, Reason string
 }
 
-// Unclassified is the type of a document that a user uploads without one (D-DOC-02).
+// Unclassified is the type of a document that a user uploads without a type (D-DOC-02).
 const Unclassified = 0
 
 const (
 	maxNameChars = 200
 	maxTextChars = 2000
-	// leastCharge is what the smallest document takes of the quota, so that the quota also bounds their number.
+	// leastCharge is the minimum charge of a document, so that the quota also limits the number of documents.
 	leastCharge = 32 << 10
 )
 
-// PDF is the media type of the documents that are no pictures.
+// PDF is the media type of the documents that are not pictures.
 const PDF = "application/pdf"
 
-// MediaTypes are those that a document may have.
+// MediaTypes are the allowed media types of a document.
 var MediaTypes = []string{string(picture.PNG), string(picture.JPEG), string(picture.WebP), string(picture.GIF), PDF}
 
-// Document is what is known of one document. ID, Path and the bytes never change.
+// Document is the metadata of a document. ID, Path and the bytes never change.
 type Document struct {
 	ID          string
-	UserID      string // whose it is
+	UserID      string // the owner
 	Name        string // of the file, without a path
-	MimeType    string // by its bytes
+	MimeType    string // detected from its bytes
 	Type        int64
 	Description *string
 	// NameTexts and DescriptionTexts are by language; nil: none.
@@ -69,21 +68,21 @@ type Document struct {
 	Status                      string
 	Reason                      *string
 	Path                        string // the key of the sealed bytes
-	Size                        int64  // of the bytes as they came
+	Size                        int64  // of the original bytes
 	CreatedAt                   time.Time
-	// OwnerName and OwnerKYC are of the account whose it is, where a list has them.
+	// OwnerName and OwnerKYC are fields of the owner's account, if the list includes them.
 	OwnerName, OwnerKYC string
 }
 
-// Place is where a document stands in a list.
+// Place is the position of a document in a list.
 type Place struct{ ID string }
 
 func (d Document) Mark() Place { return Place{d.ID} }
 
-// charge is what the document takes of its user's quota, in bytes.
+// charge returns the number of bytes that the document takes of its user's quota.
 func (d Document) charge() int64 { return max(d.Size, leastCharge) }
 
-// check judges what was sent of a document by its field names.
+// check validates the metadata sent by the client, by its field names.
 func (d Document) check(nameField string) (problems []fault.Problem) {
 	problem := func(field, message string) {
 		problems = append(problems, fault.Problem{Field: field, Message: message})
@@ -105,7 +104,7 @@ func (d Document) check(nameField string) (problems []fault.Problem) {
 
 func short(text *string) bool { return text == nil || utf8.RuneCountInString(*text) <= maxTextChars }
 
-// hidden reports whether a character is not seen, or turns the direction of those behind it.
+// hidden reports whether a character is invisible, or changes the direction of the following ones.
 func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 var languages = []string{"tr", "en", "ar"}
@@ -119,39 +118,39 @@ func checkTexts(field string, texts map[string]string) []fault.Problem {
 	return nil
 }
 
-// baseName is a file name without the path that some clients send with it.
+// baseName returns a file name without the path that some clients send with it.
 func baseName(name string) string {
 	return strings.TrimSpace(name[strings.LastIndexAny(name, `/\`)+1:])
 }
 
-// extensions are those that the name of a file may have, by the media type of its bytes.
+// extensions are the allowed extensions of a file name, by the media type of the bytes.
 var extensions = map[string][]string{
 	string(picture.PNG): {"png"}, string(picture.JPEG): {"jpg", "jpeg", "jfif"}, string(picture.WebP): {"webp"},
 	string(picture.GIF): {"gif"}, PDF: {"pdf"},
 }
 
-// fits reports whether a name has no extension, or one of its bytes' media type.
+// fits reports whether a name has no extension, or one that matches the media type of its bytes.
 func fits(name, mimeType string) bool {
 	ext := picture.Extension(name)
 	return ext == "" || slices.Contains(extensions[mimeType], ext)
 }
 
-// isPDF reports whether bytes begin as PDF does (ISO 32000-2, section 7.5.2). What follows is not judged: a document is
-// kept as evidence, sealed, and leaves the service as an attachment only.
+// isPDF reports whether bytes begin like a PDF (ISO 32000-2, section 7.5.2). The rest is not validated: a document is
+// stored as evidence, sealed, and leaves the service only as an attachment.
 func isPDF(content []byte) bool { return bytes.HasPrefix(content, []byte("%PDF-")) }
 
-// Change is a partial update; nil: as it is. Description and Reason are changed where they are sent, also to nil.
+// Change is a partial update; nil: unchanged. Description and Reason are changed if they are sent, even to nil.
 type Change struct {
 	ID     string
-	UserID *string // must be the owner where it is sent
-	// Description and Reason point to the next value, which may be none.
+	UserID *string // must be the owner if it is sent
+	// Description and Reason point to the new value, which may be nil.
 	Description, Reason **string
-	DescriptionTexts    map[string]string // nil: as they are
+	DescriptionTexts    map[string]string // nil: unchanged
 	Status              *string
 	Type                *int64
 }
 
-// decides reports whether it changes what an administrator alone may change (D-DOC-04).
+// decides reports whether it changes fields that only an administrator may change (D-DOC-04).
 func (c Change) decides() bool { return c.Status != nil || c.Reason != nil || c.Type != nil }
 
 func (c Change) apply(d Document) Document {

@@ -66,7 +66,7 @@ func (d *desk) must(name string, content []byte) document.Document {
 	return doc
 }
 
-// An uploaded document waits for its approval, sealed, under a key of its own. Its type is that of its bytes.
+// An uploaded document waits for its approval, sealed, under its own key. Its media type is detected from its bytes.
 func TestAdd(t *testing.T) {
 	d := newDesk(t)
 	for name, c := range map[string]struct {
@@ -103,7 +103,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// Every faulty field is named, and nothing is kept then.
+// Every invalid field is named, and then nothing is stored.
 func TestAddRefuses(t *testing.T) {
 	d := newDesk(t)
 	long := strings.Repeat("ü", 2000)
@@ -169,7 +169,7 @@ func TestQuota(t *testing.T) {
 	storetest.Wants(t, err, fault.RecordLimitReached)
 }
 
-// A user changes the description of own documents; an administrator decides on all.
+// A user changes the description of own documents; an administrator decides on all documents.
 func TestChange(t *testing.T) {
 	d := newDesk(t)
 	doc := d.must("a.pdf", pdf)
@@ -227,7 +227,7 @@ func TestChange(t *testing.T) {
 	})
 }
 
-// Each opening of the bytes leaves a row in the audit.
+// Each opening of the bytes writes an audit row.
 func TestFile(t *testing.T) {
 	d := newDesk(t)
 	doc, other := d.must("a.pdf", pdf), d.must("b.png", picturetest.PNG(4, 4))
@@ -262,7 +262,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// A document that cannot be stored has no row, and what is wrong is told before what is full.
+// A document that cannot be stored has no row, and invalid fields are reported before a full quota.
 func TestAddFails(t *testing.T) {
 	d := newDesk(t)
 	persistencetest.Fails(t, d.db, "document document_quota users audit", func(context.Context) error {
@@ -280,7 +280,7 @@ func TestAddFails(t *testing.T) {
 	}
 }
 
-// full is a storage that takes nothing.
+// full is a storage that rejects every file.
 type full struct{ blob.Store }
 
 func (full) Put(context.Context, string, []byte) error {

@@ -19,76 +19,76 @@ import (
 	"castellan/domain/kit/picture"
 )
 
-// The audit names of what is done with documents.
+// The audit names of operations on documents.
 const (
 	ActionUpload = "DOCUMENT_UPLOAD"
 	ActionUpdate = "DOCUMENT_UPDATE"
 	ActionRead   = "DOCUMENT_READ"
 )
 
-// Query selects documents; nil: any.
+// Query selects documents; a nil field does not filter.
 type Query struct {
 	UserID *string
 	Type   *int64
 	Status *string
 	Reason *string
-	// OwnerKYC is what is decided on the identity of whose it is.
+	// OwnerKYC is the identity status of the owner.
 	OwnerKYC *string
 	Pictures bool // only
-	Oldest   bool // first; else the newest
+	Oldest   bool // first; otherwise the newest
 }
 
-// Store keeps the rows of documents. Every method joins the transaction that its context carries. It is safe for
+// Store stores the rows of documents. Every method joins the transaction that its context carries. It is safe for
 // concurrent use and passes documenttest.Run.
 type Store interface {
-	// Add inserts a document and takes charge bytes of its user's quota. RECORD_LIMIT_REACHED when the quota, in
-	// bytes, would be exceeded, also under concurrent calls.
+	// Add inserts a document and charges its user's quota. RECORD_LIMIT_REACHED if the quota, in bytes, would be
+	// exceeded, also under concurrent calls.
 	Add(ctx context.Context, d Document, charge, quota int64) error
-	// Used is how many bytes of the quota a user's documents take.
+	// Used returns how many bytes of the quota a user's documents take.
 	Used(ctx context.Context, userID string) (int64, error)
 	// Get reads a document. RECORD_NOT_FOUND.
 	Get(ctx context.Context, id string) (Document, error)
-	// ByPath reads the document whose bytes are at a path. RECORD_NOT_FOUND.
+	// ByPath reads the document whose bytes are stored at a path. RECORD_NOT_FOUND.
 	ByPath(ctx context.Context, path string) (Document, error)
-	// Change gives the document to f and saves what f returns, as one step. RECORD_NOT_FOUND.
+	// Change calls f with the document and saves the result, as one step. RECORD_NOT_FOUND.
 	Change(ctx context.Context, id string, f func(Document) (Document, error)) error
-	// List returns a page of the selected documents, newest first.
+	// List returns a page of the matching documents, newest first.
 	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Document], error)
 	// Owned returns those of the ids that are documents of a user.
 	Owned(ctx context.Context, userID string, ids []string) ([]string, error)
-	// Decide gives documents of one user a status and a reason, and returns the ids of those that were not so before.
+	// Decide sets the status and the reason of documents of one user, and returns the ids of those that changed.
 	Decide(ctx context.Context, d Decision) (changed []string, err error)
-	// Named returns those of the paths at which a row has its bytes.
-	Named(ctx context.Context, paths []string) ([]string, error)
+	// ReferencedPaths returns those of the paths that belong to a row.
+	ReferencedPaths(ctx context.Context, paths []string) ([]string, error)
 }
 
-// Users tells about accounts.
+// Users reads accounts.
 type Users interface {
 	// Get reads an account. RECORD_NOT_FOUND.
 	Get(ctx context.Context, id string) (user.User, error)
 }
 
-// Service carries out what users and administrators do with documents. Besides the errors named at each method all
-// return UNAVAILABLE when the database or the storage fails.
+// Service manages documents for users and administrators. Besides the errors listed at each method, all methods return
+// UNAVAILABLE if the database or the storage fails.
 type Service struct {
 	Store    Store
 	Users    Users
 	Files    blob.Store
 	Pictures *picture.Decoder
 	Ring     *keyring.Ring
-	Changes  admin.Changes         // of no topic
-	Values   func() *parameter.Set // the codes that documents may have (D-GEN-17)
-	Quota    int64                 // of a user, in bytes
-	// Follows is what is written with a document that was added, in the transaction of ctx; nil: nothing.
+	Changes  admin.Changes         // without a topic
+	Values   func() *parameter.Set // with the codes of documents (D-GEN-17)
+	Quota    int64                 // per user, in bytes
+	// Follows returns the writes that commit with a new document, in the transaction of ctx; nil: none.
 	Follows func(ctx context.Context, by audit.By, d Document) ([]commit.Write, error)
 }
 
-// Fields name the fields of a request, for its refusals.
+// Fields are the request field names used in refusals.
 type Fields struct{ Name, NameTexts, Content string }
 
-// Add keeps a document: its bytes first, then its row. Of d the id, the path and what the bytes tell are made here;
-// status and reason are those after an upload (D-DOC-03). Errors: INVALID_FIELD with every faulty field,
-// RECORD_NOT_FOUND for a user whom nobody knows, RECORD_LIMIT_REACHED for a full quota, OVERLOADED.
+// Add stores a document: its bytes first, then its row. Add sets the id, the path and the fields detected from the
+// bytes; status and reason are those after an upload (D-DOC-03). Errors: INVALID_FIELD with every invalid field,
+// RECORD_NOT_FOUND for an unknown user, RECORD_LIMIT_REACHED for a full quota, OVERLOADED.
 func (s *Service) Add(ctx context.Context, by audit.By, d Document, content []byte, f Fields) (Document, error) {
 	d.Name, d.Status, d.Reason, d.Size = baseName(d.Name), Active, new(WaitingApproval), int64(len(content))
 	problems := append(d.check(f.Name), checkTexts(f.NameTexts, d.NameTexts)...)
@@ -115,7 +115,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, d Document, content []by
 	if err := s.Files.Put(ctx, d.Path, s.Ring.Seal(content, []byte(d.ID))); err != nil {
 		return Document{}, err
 	}
-	// Where the row does not come to be, the sweeper removes the bytes: it is not known here whether it has.
+	// If the row is not committed, the sweeper removes the bytes: the outcome may be unknown here.
 	err = s.Changes.Do(ctx, by, ActionUpload, func(ctx context.Context) (done admin.Done, err error) {
 		done = admin.Done{Target: d.ID, UserID: d.UserID, Detail: d.MimeType}
 		if s.Follows != nil {
@@ -136,7 +136,7 @@ func full() error {
 	return fault.New(fault.RecordLimitReached, "the documents of the user take all of the room that there is for them")
 }
 
-// judge tells the media type of bytes by the bytes alone.
+// judge detects the media type of a file from its bytes alone.
 func (s *Service) judge(ctx context.Context, name string, content []byte, f Fields) (mimeType string, err error) {
 	switch {
 	case isPDF(content):
@@ -151,7 +151,7 @@ func (s *Service) judge(ctx context.Context, name string, content []byte, f Fiel
 		mimeType = string(format)
 	}
 	if !fits(name, mimeType) {
-		return "", fault.Invalid(f.Name, "has the extension of another sort of file")
+		return "", fault.Invalid(f.Name, "has the extension of another file type")
 	}
 	return mimeType, nil
 }
@@ -160,20 +160,20 @@ func (s *Service) checkType(kind int64) []fault.Problem {
 	if kind == Unclassified || s.values(parameter.DocumentType, strconv.FormatInt(kind, 10)) {
 		return nil
 	}
-	return []fault.Problem{{Field: "type", Message: "is no type of documents"}}
+	return []fault.Problem{{Field: "type", Message: "is not a document type"}}
 }
 
 func (s *Service) values(list parameter.Kind[parameter.List], value string) bool {
 	return list.In(s.Values()).Allows(value)
 }
 
-// Change changes a document and returns it. asAdmin: by acts for others; otherwise for the own documents alone, and
-// changes no more than their description (D-DOC-04). Errors: INVALID_FIELD, FORBIDDEN, RECORD_NOT_FOUND, also for
-// another's document.
+// Change changes a document and returns it. With asAdmin, by may change any document. Otherwise by may change own
+// documents only, and only their description (D-DOC-04). Errors: INVALID_FIELD, FORBIDDEN, and RECORD_NOT_FOUND, also
+// for another user's document.
 func (s *Service) Change(ctx context.Context, by audit.By, asAdmin bool, c Change) (d Document, err error) {
 	problems := c.apply(Document{Name: "-"}).check("")
 	if c.Status != nil && !s.values(parameter.DocumentStatus, *c.Status) {
-		problems = append(problems, fault.Problem{Field: "status", Message: "is no status of documents"})
+		problems = append(problems, fault.Problem{Field: "status", Message: "is not a document status"})
 	}
 	if c.Type != nil {
 		problems = append(problems, s.checkType(*c.Type)...)
@@ -182,7 +182,7 @@ func (s *Service) Change(ctx context.Context, by audit.By, asAdmin bool, c Chang
 		return d, err
 	}
 	if !asAdmin && (c.decides() || c.UserID != nil && *c.UserID != by.UserID) {
-		return d, fault.New(fault.Forbidden, "an administrator alone may do this")
+		return d, fault.New(fault.Forbidden, "only an administrator may do this")
 	}
 	err = s.Changes.Do(ctx, by, ActionUpdate, func(ctx context.Context) (done admin.Done, err error) {
 		err = s.Store.Change(ctx, c.ID, func(old Document) (Document, error) {
@@ -198,7 +198,8 @@ func (s *Service) Change(ctx context.Context, by audit.By, asAdmin bool, c Chang
 	return d, err
 }
 
-// difference tells an investigator the status and the type. Reason and description are texts of people and stay out.
+// difference describes changes of the status and the type for investigators. Reason and description are texts of users
+// and are left out.
 func difference(old, next Document) string {
 	detail := "status=" + next.Status
 	if old.Status != next.Status {
@@ -210,10 +211,10 @@ func difference(old, next Document) string {
 	return detail
 }
 
-// Reference names a document by its id, its path or both.
+// Reference identifies a document by its id, its path or both.
 type Reference struct{ ID, Path string }
 
-// File opens the bytes of a document, as they came. Each opening is in the audit. RECORD_NOT_FOUND.
+// File opens the original bytes of a document and writes an audit row. RECORD_NOT_FOUND.
 func (s *Service) File(ctx context.Context, by audit.By, r Reference) (d Document, content []byte, err error) {
 	if r.ID != "" {
 		d, err = s.Store.Get(ctx, r.ID)
@@ -235,7 +236,8 @@ func (s *Service) File(ctx context.Context, by audit.By, r Reference) (d Documen
 	return d, content, err
 }
 
-// Content opens the bytes of a document, as they came. It leaves no audit row; who shows them to others writes one.
+// Content opens the original bytes of a document without an audit row. A caller that shows them to other users writes
+// one.
 func (s *Service) Content(ctx context.Context, d Document) ([]byte, error) {
 	content, err := blob.Read(ctx, s.Files, d.Path, d.Size+sealOverhead)
 	if err == nil {

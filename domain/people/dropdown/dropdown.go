@@ -1,9 +1,8 @@
-// Package dropdown owns the options from which a form lets a person choose, such
-// as the source of funding, in the languages of the service (section 2.12 of the
-// interface; D-INF-01, D-INF-03).
+// Package dropdown manages the options of form fields, such as the source of funding, in the languages of the service
+// (section 2.12 of the interface; D-INF-01, D-INF-03).
 //
-// The one idea: the options are rows, so that an operator changes them without a
-// new version; a new installation begins with those of options.tsv.
+// The one idea: the options are rows, so that an operator changes them without a new version; a new installation begins
+// with those of options.tsv.
 //
 // Start reading at Option.
 package dropdown
@@ -15,7 +14,7 @@ import (
 	"strings"
 )
 
-// The groups of options that the interface asks for (D-INF-03).
+// The groups of options defined by the interface (D-INF-03).
 const (
 	PurposeOfTransaction     = "PURPOSE_OF_TRANSACTION"
 	SourceOfFunding          = "SOURCE_OF_FUNDING"
@@ -24,17 +23,17 @@ const (
 	EstimatedMonthlyDWCount  = "ESTIMATED_MONTHLY_DW_COUNT"
 )
 
-// Option is one that can be chosen. Its Code is unique within its Group.
+// Option is one option. Its Code is unique within its Group.
 type Option struct {
 	ID               int64
 	Group, Code      string
 	English, Turkish string
 	Arabic           string
-	// ExplainMandatory asks the user who chooses it for an explanation.
+	// ExplainMandatory requires an explanation from a user who chooses the option.
 	ExplainMandatory bool
 }
 
-// Name is the option's name in a language: tr, en or ar; English in any other.
+// Name returns the option's name in a language: tr, en or ar; any other means English.
 func (o Option) Name(language string) string {
 	switch language {
 	case "tr":
@@ -45,27 +44,26 @@ func (o Option) Name(language string) string {
 	return o.English
 }
 
-// Query selects options; nil: any.
+// Query selects options; a nil field does not filter.
 type Query struct {
 	Group *string
 	Code  *string // of the group or of the option
 }
 
-// Store keeps the options. It is safe for concurrent use, joins the transaction
-// that its context carries, and passes dropdowntest.Run.
+// Store stores the options. It is safe for concurrent use, joins the transaction that its context carries, and passes
+// dropdowntest.Run.
 type Store interface {
-	// List lists the selected options, in order of creation.
+	// List lists the matching options, in order of creation.
 	List(ctx context.Context, q Query) ([]Option, error)
-	// Add inserts an option and returns its id; that of the argument is ignored.
-	// RECORD_ALREADY_EXIST when its group has the code, also under concurrent calls.
+	// Add inserts an option and returns its id; the id of the argument is ignored. RECORD_ALREADY_EXIST if its group
+	// has the code, also under concurrent calls.
 	Add(ctx context.Context, o Option) (int64, error)
 }
 
 //go:embed options.tsv
 var seeded string
 
-// Seed writes the options of a new installation. The caller sees to it that this
-// happens once, in one transaction.
+// Seed writes the options of a new installation. The caller ensures that it runs once, in one transaction.
 func Seed(ctx context.Context, s Store) error {
 	for line := range strings.Lines(seeded) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")

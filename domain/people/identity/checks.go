@@ -7,24 +7,24 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Kept is what is kept of a confirmed person: FullName and BirthDate are "" where it was confirmed before they were
-// kept.
+// Kept is the stored part of a confirmed person: FullName and BirthDate are "" if the person was confirmed before they
+// were stored.
 type Kept struct {
 	FullName, BirthDate string
 	Registered          bool
-	Sealed              []byte // the number
+	Sealed              []byte // the sealed number
 }
 
-// Checks are what the service found out about an account, as it stands now; nil: nobody knows (D-KYC-11).
+// Checks are the results of the checks of an account in its current state; nil: unknown (D-KYC-11).
 type Checks struct {
-	Number    *bool // a number is kept, and its check digits are right
-	Register  *bool // the national register knew the person; it is not asked about everybody
-	Name      *bool // the account has the name that was confirmed
+	Number    *bool // a number is stored, and its check digits are correct
+	Register  *bool // the national register knew the person; not called for every user
+	Name      *bool // the account has the confirmed name
 	BirthDate *bool
 	Same      int // other accounts with the number
 }
 
-// Checks looks again at what was confirmed of an account.
+// Checks compares the confirmed data of an account with its current state.
 func (s *Service) Checks(ctx context.Context, u user.User) (c Checks, err error) {
 	k, err := s.Store.Kept(ctx, u.ID)
 	if fault.CodeOf(err) == fault.RecordNotFound {

@@ -10,7 +10,7 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// What was confirmed is compared with the account as it is now.
+// Confirmed data are compared with the current account.
 func TestChecks(t *testing.T) {
 	d := newDesk(t)
 	none, err := d.Checks(t.Context(), d.user("u1"))

@@ -29,7 +29,7 @@ const (
 	other  = "20000000282"
 )
 
-// desk is the service with the accounts u0 to u4 and a register that knows everybody.
+// desk is the service with the accounts u0 to u4 and a register that knows every person.
 type desk struct {
 	*identity.Service
 	t       *testing.T
@@ -37,7 +37,7 @@ type desk struct {
 	now     time.Time
 	asked   []identity.Person
 	denies  bool
-	trouble error // of the register
+	trouble error // error of the register
 	expired bool  // the session cannot be renewed
 }
 
@@ -105,8 +105,8 @@ func (d *desk) change(id, columns string, values ...any) {
 	persistencetest.Exec(d.t, d.db, "UPDATE users SET "+columns+" WHERE id = '"+id+"'", values...)
 }
 
-// Each part of a request is judged by itself, and every faulty field is named.
-func TestRequestIsJudged(t *testing.T) {
+// Each part of a request is validated on its own, and every invalid field is named.
+func TestRequestIsValidated(t *testing.T) {
 	d := newDesk(t)
 	for want, edits := range map[string][]func(*identity.Request){
 		"userIdentityNumber": {
@@ -152,7 +152,7 @@ func TestRequestIsJudged(t *testing.T) {
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
-// A confirmed person is kept sealed, and the account gets the name, the date and the hash.
+// A confirmed person is stored sealed, and the account gets the name, the date and the hash.
 func TestConfirm(t *testing.T) {
 	d := newDesk(t)
 	c, err := d.confirm("u1", as)
@@ -184,8 +184,8 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// The AML status, the number of accounts and a confirmed identity are judged before anything is written.
-func TestAccountIsJudged(t *testing.T) {
+// The AML status, the number of accounts and a confirmed identity are checked before anything is written.
+func TestAccountIsChecked(t *testing.T) {
 	d := newDesk(t)
 	d.change("u0", "aml_status = 'risky'")
 	_, err := d.confirm("u0", as)
@@ -199,7 +199,7 @@ func TestAccountIsJudged(t *testing.T) {
 	d.change("u2", "identity_hash = ?", "old "+number)
 	_, err = d.confirm("u3", as)
 	storetest.Wants(t, err, fault.RecordLimitReached)
-	_, err = d.confirm("u1", as) // its own account does not count
+	_, err = d.confirm("u1", as) // the user's own account does not count
 	storetest.Must(t, err)
 
 	d.change("u1", "kyc_confirm = ?", user.ManuelApproved)
@@ -215,7 +215,7 @@ func TestAccountIsJudged(t *testing.T) {
 	if _, err := d.confirm("u1", func(r *identity.Request) { r.Person.Surname = "YILMAZ" }); err != nil {
 		t.Errorf("the same person: %v", err)
 	}
-	d.change("u4", "kyc_confirm = ?", user.ManuelApproved) // without a hash nothing is known to be another one
+	d.change("u4", "kyc_confirm = ?", user.ManuelApproved) // without a hash the person cannot be compared
 	if _, err := d.confirm("u4", func(r *identity.Request) { r.Person.Number = other }); err != nil {
 		t.Errorf("approved without a number: %v", err)
 	}
@@ -226,7 +226,7 @@ func TestAccountIsJudged(t *testing.T) {
 	}
 }
 
-// An account at risk that the operator lets pass is confirmed.
+// An account at risk that the operator ignores is confirmed.
 func TestIgnoredAMLStatus(t *testing.T) {
 	d := newDesk(t)
 	d.change("u0", "aml_status = 'risky'")
@@ -238,7 +238,7 @@ func TestIgnoredAMLStatus(t *testing.T) {
 	storetest.Must(t, err)
 }
 
-// The national register decides where the request asks for it, and wrong persons are bounded for each user.
+// The national register decides if the request calls for it, and the failures of each user are limited.
 func TestRegister(t *testing.T) {
 	d := newDesk(t)
 	ask := func(r *identity.Request) { r.Register = true }
@@ -277,7 +277,7 @@ func TestRegister(t *testing.T) {
 		t.Error("asked beyond the bound")
 	}
 	d.denies, d.trouble = false, fault.New(fault.Unavailable, "away")
-	for range 5 { // what nobody judged does not count
+	for range 5 { // a call without a result does not count
 		_, err := d.confirm("u2", ask)
 		storetest.Wants(t, err, fault.Unavailable)
 	}
@@ -298,7 +298,7 @@ func (d *desk) acts(n int) string {
 	return acts[n]
 }
 
-// A session that has ended confirms nothing, and neither does an account that reached a bound meanwhile.
+// A session that has ended confirms nothing, and neither does an account that reached a limit meanwhile.
 func TestConfirmIsOneTransaction(t *testing.T) {
 	d := newDesk(t)
 	d.expired = true
@@ -319,12 +319,12 @@ func TestConfirmIsOneTransaction(t *testing.T) {
 		})
 }
 
-// meanwhile is a register during whose answer something happens.
+// meanwhile is a register that runs a function during its call.
 type meanwhile func()
 
 func (m meanwhile) Verify(context.Context, identity.Person) (bool, error) { m(); return true, nil }
 
-// Explanations are required where the option asks for them, of a least length.
+// Explanations are required if the option demands them, with a minimum length.
 func TestInform(t *testing.T) {
 	d := newDesk(t)
 	by := audit.By{UserID: "u1"}

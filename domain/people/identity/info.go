@@ -13,23 +13,23 @@ import (
 	"castellan/domain/people/dropdown"
 )
 
-// Choice is an option of a dropdown that was chosen, with what was said to explain it.
+// Choice is a chosen option of a dropdown, with its explanation.
 type Choice struct {
 	OptionID    int64
 	Explanation string // "" for none
 }
 
-// Info is what a user tells of the use of the account.
+// Info holds the user's statements about the use of the account.
 type Info struct {
 	ID      int64
 	UserID  string
 	Choices [5]Choice // in the order of Questions
 }
 
-// Question is one that Info answers: the fields of its answer and the options to choose from (D-INF-03).
+// Question is a question answered by Info: the fields of its answer and its group of options (D-INF-03).
 type Question struct{ Field, Explain, Group string }
 
-// Questions are those of Info.
+// Questions are the questions of Info.
 var Questions = [5]Question{
 	{"purposeOfTransactionId", "explainPurposeOfTransaction", dropdown.PurposeOfTransaction},
 	{"sourceOfFundingId", "explainSourceOfFunding", dropdown.SourceOfFunding},
@@ -38,8 +38,8 @@ var Questions = [5]Question{
 	{"estimatedMonthlyDWCountId", "explainEstimatedMonthlyDWCount", dropdown.EstimatedMonthlyDWCount},
 }
 
-// judge reads the choices: each must be an option of its group, and explained where the option asks for it. Prefix
-// stands before the names of the fields.
+// judge validates the choices: each must be an option of its group, and explained if the option demands it. prefix is
+// put before the field names.
 func (s *Service) judge(ctx context.Context, i Info, prefix string) (Info, []fault.Problem, error) {
 	options, err := s.Options.List(ctx, dropdown.Query{})
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Service) judge(ctx context.Context, i Info, prefix string) (Info, []fau
 	return i, problems, nil
 }
 
-// Inform keeps what the caller tells of the use of the account, in place of what was told before: the id stays
-// (D-INF-05). Errors: INVALID_FIELD with every faulty field.
+// Inform stores the caller's statements about the use of the account, and replaces earlier ones: the id is unchanged
+// (D-INF-05). Errors: INVALID_FIELD with every invalid field.
 func (s *Service) Inform(ctx context.Context, by audit.By, i Info) (Info, error) {
 	i, problems, err := s.judge(ctx, i, "")
 	if err == nil {

@@ -2,14 +2,13 @@ package identity
 
 import "context"
 
-// Hashed is an account with the hash of an identity number, and the number sealed;
-// nil where it is not kept.
+// Hashed is an account with the hash of an identity number, and the sealed number; nil if it is not stored.
 type Hashed struct {
 	UserID, Hash string
 	Sealed       []byte
 }
 
-// Opener is the part of the keys that Rehash needs; keyring.Ring is one.
+// Opener is the part of the keys that Rehash needs; keyring.Ring implements it.
 type Opener interface {
 	Open(sealed, ad []byte) ([]byte, error)
 	Steady(domain string, parts ...string) string
@@ -18,10 +17,9 @@ type Opener interface {
 // HashDomain separates the hashes of identity numbers from others.
 const HashDomain = "identity"
 
-// Rehash puts the hashes of all identity numbers under the steady key, from the
-// numbers that are kept sealed; told hears how many accounts were looked at. It may
-// be repeated, and changes nothing where nothing is to do. left are the accounts
-// whose number is not kept: their hash stays, and is not found once its key has ended.
+// Rehash migrates the hashes of all identity numbers to the steady key, from the sealed numbers. told receives the
+// number of accounts processed. Rehash may be repeated, and changes nothing if nothing is to be done. left counts the
+// accounts without a stored number: their hash is unchanged, and is not found after its key has ended.
 func Rehash(ctx context.Context, store Store, keys Opener, told func(seen int)) (changed, left int, err error) {
 	const most = 500
 	after, seen := "", 0

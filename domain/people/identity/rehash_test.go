@@ -15,7 +15,7 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// keys are an Opener whose steady hash is a word.
+// keys is an Opener whose steady hash is a word.
 type keys struct{ fails bool }
 
 func (k keys) Open(sealed, ad []byte) ([]byte, error) {
@@ -29,7 +29,7 @@ func (keys) Steady(domain string, parts ...string) string {
 	return domain + ": " + strings.Join(parts, "/")
 }
 
-// All hashes are put under the steady key, page by page; a second run changes nothing.
+// All hashes are migrated to the steady key, page by page; a second run changes nothing.
 func TestRehash(t *testing.T) {
 	d := newDesk(t)
 	const many = 501

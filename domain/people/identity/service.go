@@ -16,59 +16,59 @@ import (
 	"castellan/domain/people/dropdown"
 )
 
-// The audit names of what is done here.
+// The audit names of this package.
 const (
 	ActionConfirm = "IDENTITY_CONFIRM"
 	ActionInfo    = "ADDITIONAL_INFO"
 )
 
-// Service carries out what users say of themselves. All fields are needed but Registry.
+// Service confirms identities and stores statements of users. All fields except Registry are required.
 type Service struct {
 	Store   Store
 	Users   user.Store
 	Options dropdown.Store
 	Values  func() *parameter.Set
-	Changes admin.Changes // of no topic
+	Changes admin.Changes // without a topic
 	Ring    *keyring.Ring
-	// Hashes are the keyed hashes under which an identity number is counted and found;
-	// it is stored under the first.
+	// Hashes returns the keyed hashes under which an identity number is counted and found; it is stored under the
+	// first.
 	Hashes func(number string) []string
-	// Registry is asked where the request wants it; nil: there is none, which is UNAVAILABLE (D-INF-06).
+	// Registry is called if the request calls for it; nil: there is none, and then the error is UNAVAILABLE (D-INF-06).
 	Registry Registry
-	// Dev is development mode: without a Registry the check digits decide alone.
+	// Dev is development mode: without a Registry only the check digits decide.
 	Dev bool
-	// Tries bounds how often a user may be wrong before the register, so that it cannot be asked who is who.
+	// Tries limits the failures of a user at the register, so that it cannot be used to look up persons.
 	Tries    *password.Guards
-	Accounts int // that may be confirmed with one number
-	// Renew makes a new token for a living session, in the transaction of ctx (session.Service).
+	Accounts int // maximum confirmed accounts per number
+	// Renew makes a new token for a live session, in the transaction of ctx (session.Service).
 	Renew func(ctx context.Context, u user.User, sessionID string) (token string, err error)
 }
 
-// Request asks to confirm who the caller is.
+// Request asks for the confirmation of the caller's identity.
 type Request struct {
 	SessionID string
 	Person    Person
 	Info      Info
-	Register  bool // ask the national register
+	Register  bool // call the national register
 }
 
-// Confirmed is the account after a confirmation, and its new token; "": the register says that this is somebody else.
+// Confirmed is the account after a confirmation, and its new token; "": the register reports another person.
 type Confirmed struct {
 	Token string
 	User  user.User
 }
 
-// infoField is where a request holds the additional info.
+// infoField is the request field of the additional info.
 const infoField = "additionalInfo."
 
-// Confirm confirms who the caller is. What is wrong in the request comes first; then, in the order of the interface:
-// the AML status, how many accounts have the number, the check digits, the national register. Only then the profile,
-// the additional info, the session's next expiry and the audit row are written, together (D-INF-06).
+// Confirm confirms the caller's identity. Invalid fields are reported first. The next checks, in the order of the
+// interface, are the AML status, the number of accounts with the identity number, the check digits, and the national
+// register. Only then the profile, the additional info, the session's next expiry and the audit row are written,
+// together (D-INF-06).
 //
-// Errors: INVALID_FIELD with every faulty field; FORBIDDEN for an account at risk; RECORD_LIMIT_REACHED where the
-// number has enough accounts, also when they come at the same time; INVALID_STATE where an administrator confirmed
-// another person; RATE_LIMITED; UNAVAILABLE where the register cannot be asked or there is none; TOKEN_REVOKED
-// where the session has ended.
+// Errors: INVALID_FIELD with every invalid field; FORBIDDEN for an account at risk; RECORD_LIMIT_REACHED if the number
+// has the maximum of accounts, also under concurrent calls; INVALID_STATE if an administrator confirmed another person;
+// RATE_LIMITED; UNAVAILABLE if the register cannot be reached or there is none; TOKEN_REVOKED if the session has ended.
 func (s *Service) Confirm(ctx context.Context, by audit.By, r Request) (c Confirmed, err error) {
 	p, problems := r.Person.read(s.Changes.Now())
 	info, more, err := s.judge(ctx, r.Info, infoField)
@@ -88,7 +88,7 @@ func (s *Service) Confirm(ctx context.Context, by audit.By, r Request) (c Confir
 		return c, err
 	}
 	if !p.Number.checks() {
-		return c, fault.Invalid("userIdentityNumber", "is no identity number")
+		return c, fault.Invalid("userIdentityNumber", "is not a valid identity number")
 	}
 	if known, err := s.known(ctx, by, p, r.Register); err != nil || !known {
 		return c, err
@@ -131,38 +131,38 @@ func (s *Service) how(r Request) string {
 	return "by the check digits"
 }
 
-// sealedFor binds a sealed number to its user.
+// sealedFor returns the associated data that bind a sealed number to its user.
 func sealedFor(userID string) []byte { return []byte("identity/" + userID) }
 
-// allowed judges an account before its person: by its AML status, by how many accounts have the number, and by what an
-// administrator decided already.
+// allowed checks an account before its person: its AML status, the number of accounts with the identity number, and an
+// earlier decision of an administrator.
 func (s *Service) allowed(ctx context.Context, u user.User, p Person, hashes []string) error {
 	ignored := parameter.AMLControl.In(s.Values()).IgnoredUsers
 	if u.AMLStatus != user.NotRisky && !slices.Contains(ignored, u.ID) {
-		return fault.New(fault.Forbidden, "the account is being checked")
+		return fault.New(fault.Forbidden, "the account is under review")
 	}
 	n, err := s.Store.Others(ctx, u.ID, hashes...)
 	if err != nil {
 		return err
 	}
 	if n >= s.Accounts {
-		return fault.New(fault.RecordLimitReached, "the identity number has all the accounts that it may have")
+		return fault.New(fault.RecordLimitReached, "the identity number has the maximum number of accounts")
 	}
 	same := slices.Contains(hashes, u.IdentityHash) && u.BirthDate == p.BirthDate &&
 		user.FoldName(u.FullName()) == user.FoldName(p.GivenNames()+" "+p.Surname)
 	if u.KYCApproved() && u.IdentityHash != "" && !same {
-		return fault.New(fault.InvalidState, "the identity of the account was confirmed as another one")
+		return fault.New(fault.InvalidState, "the account was confirmed with another identity")
 	}
 	return nil
 }
 
-// known asks the national register. What it denies is counted per user, and is in the audit.
+// known calls the national register. Denials are counted per user and recorded in the audit trail.
 func (s *Service) known(ctx context.Context, by audit.By, p Person, ask bool) (bool, error) {
 	if !ask || s.Registry == nil && s.Dev {
 		return true, nil
 	}
 	if s.Registry == nil {
-		return false, fault.New(fault.Unavailable, "there is no national register to ask")
+		return false, fault.New(fault.Unavailable, "no national register is configured")
 	}
 	try, err := s.Tries.Charge(ctx, "identity/"+by.UserID, "")
 	if err != nil {
@@ -170,14 +170,14 @@ func (s *Service) known(ctx context.Context, by audit.By, p Person, ask bool) (b
 	}
 	defer try.Wrong()
 	known, err := s.Registry.Verify(ctx, p)
-	if known || err != nil { // right, or not judged
+	if known || err != nil { // correct, or not checked
 		return known, errors.Join(err, try.Return(context.WithoutCancel(ctx)))
 	}
 	return false, s.Changes.Commit.Commit(ctx, by.Did(audit.Record{At: s.Changes.Now(), UserID: by.UserID,
 		Action: ActionConfirm, Target: by.UserID, Outcome: audit.Refused, Detail: "denied by the national register"}))
 }
 
-// NumberOf is the identity number of a user, for their own eyes; "" where it is not known.
+// NumberOf returns the identity number of a user, only for display to the user; "" if unknown.
 func (s *Service) NumberOf(ctx context.Context, userID string) (string, error) {
 	sealed, err := s.Store.Sealed(ctx, userID)
 	if fault.CodeOf(err) == fault.RecordNotFound {

@@ -8,7 +8,7 @@ import (
 	"castellan/domain/people/identity"
 )
 
-// Case is what a reviewer needs to know of an account (D-KYC-11).
+// Case holds the data that a reviewer needs about an account (D-KYC-11).
 type Case struct {
 	User   user.User
 	Checks identity.Checks

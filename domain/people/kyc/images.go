@@ -13,16 +13,16 @@ import (
 	"castellan/domain/people/document"
 )
 
-// Images are what the newest KYC documents of an account show (D-KYC-07). The originals are evidence and are never
-// shown inline: each picture is written anew, and small. nil: there is none, or it is no picture.
+// Images are previews of the newest KYC documents of an account (D-KYC-07). The originals are evidence and are never
+// shown inline: each preview is encoded again, and small. nil: missing, or not a picture.
 type Images struct {
 	DocumentID          string // the newest; "" for none
 	Front, Back, Selfie *picture.Picture
 }
 
-// Images opens the newest KYC documents of an account: those of the types for front, back and selfie. Where there is
-// none of a type, the newest picture of no type that waits stands for it, each for one type only; for the front, once
-// the account was decided on, the decided KYC document comes first. Reading another's writes an audit row.
+// Images opens the newest KYC documents of an account: those of the types for front, back and selfie. If a type is
+// missing, the newest waiting picture without a type is used, each for one type only. For the front of a decided
+// account, the decided KYC document has priority. Reading another user's documents writes an audit row.
 //
 // Errors: RECORD_NOT_FOUND for an unknown user, OVERLOADED.
 func (s *Service) Images(ctx context.Context, by audit.By, userID string) (all Images, err error) {
@@ -57,7 +57,7 @@ func (s *Service) Images(ctx context.Context, by audit.By, userID string) (all I
 		if err != nil {
 			return Images{}, err
 		}
-		all.DocumentID = max(all.DocumentID, d.ID) // ids sort by their instants
+		all.DocumentID = max(all.DocumentID, d.ID) // ids sort by their times
 	}
 	if userID == by.UserID || all.DocumentID == "" {
 		return all, nil
@@ -67,7 +67,8 @@ func (s *Service) Images(ctx context.Context, by audit.By, userID string) (all I
 	})
 }
 
-// waiting finds the pictures of no type that wait, the newest first, one at each call. RECORD_NOT_FOUND after the last.
+// waiting returns a function that finds the waiting pictures without a type, the newest first, one per call.
+// RECORD_NOT_FOUND after the last.
 func (s *Service) waiting(userID string) func(context.Context) (document.Document, error) {
 	q := document.Query{UserID: &userID, Type: new(int64(document.Unclassified)), Status: new(document.Active),
 		Reason: new(document.WaitingApproval), Pictures: true}
@@ -105,7 +106,7 @@ func (s *Service) decided(ctx context.Context, userID string) (d document.Docume
 	return s.Documents.Get(ctx, last.DocumentID)
 }
 
-// preview is what a document shows; nil for one that is no picture.
+// preview returns the preview of a document; nil if it is not a picture.
 func (s *Service) preview(ctx context.Context, d document.Document) (*picture.Picture, error) {
 	if d.MimeType == document.PDF {
 		return nil, nil
@@ -115,7 +116,7 @@ func (s *Service) preview(ctx context.Context, d document.Document) (*picture.Pi
 		return nil, err
 	}
 	p, err := s.Pictures.Preview(ctx, "", content)
-	if fault.CodeOf(err) == fault.InvalidField { // it could be read when it came: nothing is wrong with the request
+	if fault.CodeOf(err) == fault.InvalidField { // it was readable at the upload: the request is not at fault
 		return nil, nil
 	}
 	return &p, err

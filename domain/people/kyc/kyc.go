@@ -1,8 +1,8 @@
-// Package kyc owns the decisions of administrators on accounts: whether a person is who they say, and lives where they
-// say (sections 3.5 and 4.16 of the interface; decisions D-KYC-01, 02, 05, 07 and 09).
+// Package kyc records the decisions of administrators on the identity and the address of users (sections 3.5 and 4.16
+// of the interface; decisions D-KYC-01, 02, 05, 07 and 09).
 //
-// The one idea: a decision is one unit. What the account is from then on, its documents, the decision itself and what
-// the user is told of it commit together, on the account as it was when it was decided on.
+// The one idea: a decision is one unit. The new state of the account, its documents, the decision itself and the
+// message to the user commit together. The unit is fenced by the version of the account that the decision was based on.
 //
 // Start reading at Service.Decide.
 package kyc
@@ -17,7 +17,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Kind of a decision.
+// Kind is the kind of a decision.
 type Kind string
 
 // The kinds.
@@ -26,19 +26,19 @@ const (
 	Address  Kind = "address"
 )
 
-// Decision is one that was made, as it is kept.
+// Decision is a stored decision.
 type Decision struct {
 	UserID     string
 	Kind       Kind
 	Value      string
-	DocumentID string // of Identity: the decided KYC document (D-KYC-09)
+	DocumentID string // for Identity: the decided KYC document (D-KYC-09)
 	Reason     string
-	Reasons    map[string]any // as they were sent; the texts by language are told
+	Reasons    map[string]any // as sent; the user is told the texts by language
 	DecidedBy  string
 	At         time.Time
 }
 
-// Store keeps decisions. Every method joins the transaction that its context carries. It is safe for concurrent use
+// Store stores decisions. Every method joins the transaction that its context carries. It is safe for concurrent use
 // and passes kyctest.Run.
 type Store interface {
 	// Add inserts a decision.
@@ -49,15 +49,15 @@ type Store interface {
 
 const maxReasonChars = 2000
 
-// Verdict is a decision on who an account belongs to.
+// Verdict is a decision on the identity of an account's owner.
 type Verdict struct {
 	UserID     string
 	KYCConfirm string
-	// Reason is what the user is told of a rejection, or the text of Reasons in the user's language (tr, en, ar); what
-	// else is in Reasons is kept as it is. Of an approval both are ignored (D-KYC-02).
+	// Reason is the reason of a rejection as sent to the user, unless Reasons has a text in the user's language (tr,
+	// en, ar). Other content of Reasons is stored unchanged. For an approval both are ignored (D-KYC-02).
 	Reason      *string
 	Reasons     map[string]any
-	DocumentIDs []string // that get the status of the decision
+	DocumentIDs []string // get the status of the decision
 	DocumentID  string   // the decided KYC document
 }
 
@@ -89,7 +89,7 @@ func short(text string) bool { return utf8.RuneCountInString(text) <= maxReasonC
 
 var languages = []string{"en", "tr", "ar"}
 
-// reason is what is told in a language (D-GEN-16).
+// reason returns the reason in a language (D-GEN-16).
 func reason(language string, texts map[string]any, plain string) string {
 	for _, l := range append([]string{language}, languages...) {
 		text, _ := texts[l].(string)

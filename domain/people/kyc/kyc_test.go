@@ -34,7 +34,7 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// desk is the service with the users u1 and u2. The content of a document is what its name says.
+// desk is the service with the users u1 and u2. The file name of a document determines its content.
 type desk struct {
 	*kyc.Service
 	t      *testing.T
@@ -93,7 +93,7 @@ func (d *desk) document(id, userID string, kind int64, name string) string {
 	return id
 }
 
-// state is the status and the reason of a document.
+// state returns the status and the reason of a document.
 func (d *desk) state(id string) string {
 	d.t.Helper()
 	x, err := d.Documents.Get(d.t.Context(), id)
@@ -108,7 +108,7 @@ func (d *desk) user(id string) user.User {
 	return u
 }
 
-// took returns what users were told, and forgets it.
+// took returns the messages to users so far, and clears them.
 func (d *desk) took() string {
 	defer func() { d.told = nil }()
 	return strings.Join(d.told, "; ")
@@ -116,7 +116,7 @@ func (d *desk) took() string {
 
 var by = audit.By{UserID: "boss", IP: "192.0.2.1"}
 
-// An approval is one unit: account, documents, decision and what the user is told.
+// An approval is one unit: account, documents, decision and the message to the user.
 func TestApprove(t *testing.T) {
 	d := newDesk(t)
 	a, b, c := d.document("a", "u1", 1, "png"), d.document("b", "u1", 2, "png"), d.document("c", "u1", 4, "png")
@@ -148,7 +148,7 @@ func TestApprove(t *testing.T) {
 		[]string{"KYC_UPDATE|boss|u1|u1|kycConfirm=waitingApproval -> manuelApproved"})
 }
 
-// A rejection has a reason, which is told in the language of the user.
+// A rejection has a reason, which is sent in the language of the user.
 func TestReject(t *testing.T) {
 	for language, want := range map[string]string{"": "bulanık", "ar": "غير واضح", "en": "blurred", "de": "blurred"} {
 		d := newDesk(t)
@@ -175,8 +175,8 @@ func TestReject(t *testing.T) {
 	}
 }
 
-// Each fault of a verdict is named, and documents must be the user's.
-func TestVerdictIsJudged(t *testing.T) {
+// Each problem of a verdict is named, and documents must be the user's.
+func TestVerdictIsValidated(t *testing.T) {
 	d := newDesk(t)
 	a, other := d.document("a", "u1", 1, "png"), d.document("o", "u2", 1, "png")
 	long := strings.Repeat("ü", 2000)
@@ -212,7 +212,7 @@ func TestVerdictIsJudged(t *testing.T) {
 	})
 }
 
-// A decision on the address moves the documents that prove one, and may be made again.
+// A decision on the address sets the status of the documents that prove it, and may be made again.
 func TestConfirmAddress(t *testing.T) {
 	d := newDesk(t)
 	confirm := func(value, description string) {
@@ -230,7 +230,7 @@ func TestConfirmAddress(t *testing.T) {
 	if got := d.took(); got != "u1 kyc address-approved  192.0.2.1 [MAIL SMS]" {
 		t.Error(got)
 	}
-	confirm(user.ManuelApproved, "") // again, which does nothing
+	confirm(user.ManuelApproved, "") // again, which changes nothing
 	if d.took() != "" || len(persistencetest.Acts(t, d.db)) != 1 {
 		t.Error("the same decision was made twice")
 	}
@@ -243,7 +243,7 @@ func TestConfirmAddress(t *testing.T) {
 		t.Errorf("%s, %s", got, d.state(a))
 	}
 	b := d.document("b", "u1", 4, "png")
-	confirm(user.Rejected, "") // the same, of one more document
+	confirm(user.Rejected, "") // the same, with one more document
 	if got := d.took(); got == "" || d.state(b) != "deActive rejected" {
 		t.Errorf("%s, %s", got, d.state(b))
 	}
@@ -270,7 +270,7 @@ func TestConfirmAddress(t *testing.T) {
 	})
 }
 
-// The pictures of a case are previews of the newest document of each type; looking at those of others is audited.
+// The pictures of a case are previews of the newest document of each type; viewing those of other users is audited.
 func TestImages(t *testing.T) {
 	d := newDesk(t)
 	images := func(who string) string {
@@ -314,7 +314,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// A case is the account, what was found out about it, and the last decision on its identity.
+// A case is the account, the results of its checks, and the last decision on its identity.
 func TestCase(t *testing.T) {
 	d := newDesk(t)
 	c, err := d.Case(t.Context(), "u1")

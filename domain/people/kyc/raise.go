@@ -11,10 +11,10 @@ import (
 	"castellan/domain/money/level"
 )
 
-// raise returns the writes that give an account the level of the parameter KYC_LEVEL, where its
-// identity and its address are both approved. u is the account as the decision leaves it, and
-// is held. A level is never lowered, and an account of a special level keeps it. Where the
-// parameter names no level, one that does not exist, or a special one, nothing is written.
+// raise returns the writes that raise an account to the level of the parameter KYC_LEVEL, if its identity and its
+// address are both approved. u is the account after the decision, and is locked. A level is never lowered, and an
+// account of a special level keeps it. If the parameter has no level, a missing one, or a special one, nothing is
+// written.
 func (s *Service) raise(ctx context.Context, by audit.By, u user.User) ([]commit.Write, error) {
 	to := parameter.KYCLevel.In(s.Values()).LevelID
 	if to == nil || !u.KYCApproved() || u.AddressConfirmed != user.ManuelApproved || int64(u.Level) >= *to {

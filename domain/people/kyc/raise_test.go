@@ -33,8 +33,8 @@ func (d *desk) raisesTo(object parameter.Reached) {
 	d.Values = live.Set
 }
 
-// The second of both approvals raises the level, in either order; a level is never lowered and
-// a special one is kept.
+// The second of the two approvals raises the level, in either order; a level is never lowered and a special one is
+// kept.
 func TestLevelAfterBothApprovals(t *testing.T) {
 	to := func(id int64) parameter.Reached { return parameter.Reached{LevelID: &id} }
 	for name, c := range map[string]struct {
@@ -94,14 +94,14 @@ func TestLevelAfterBothApprovals(t *testing.T) {
 	}
 }
 
-// broken lists no levels.
+// broken is a store that fails to list levels.
 type broken struct{ level.Store }
 
 func (broken) List(context.Context, level.Query) ([]level.Level, error) {
 	return nil, errors.New("broken")
 }
 
-// The level is part of the decision's unit: without it nothing is decided.
+// The level is part of the decision's unit: if it cannot be set, nothing is decided.
 func TestDecisionFailsWithItsLevel(t *testing.T) {
 	d := newDesk(t)
 	d.raisesTo(parameter.Reached{LevelID: new(int64(1))})

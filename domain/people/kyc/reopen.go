@@ -11,14 +11,14 @@ import (
 	"castellan/domain/people/document"
 )
 
-// ActionReopen is the audit name of what lets a rejected identity be decided on again.
+// ActionReopen is the audit name of reopening a rejected identity.
 const ActionReopen = "KYC_REOPEN"
 
 const reopened = "kycConfirm=" + user.Rejected + " -> " + user.WaitingApproval
 
-// Reopen lets the identity of a rejected account be decided on again.
+// Reopen makes a rejected identity pending again.
 //
-// Errors: RECORD_NOT_FOUND for an unknown user; INVALID_STATE where the identity was not rejected.
+// Errors: RECORD_NOT_FOUND for an unknown user; INVALID_STATE if the identity was not rejected.
 func Reopen(ctx context.Context, users user.Store, changes admin.Changes, by audit.By, userID string) error {
 	return changes.Do(ctx, by, ActionReopen, func(ctx context.Context) (done admin.Done, err error) {
 		u, err := users.Hold(ctx, userID)
@@ -30,8 +30,8 @@ func Reopen(ctx context.Context, users user.Store, changes admin.Changes, by aud
 	})
 }
 
-// Reopens makes the account of a rejected user wait again when that user uploads an identity document, in the
-// transaction of ctx. One that an administrator keeps for a user changes nothing (D-KYC-01).
+// Reopens sets the account of a rejected user to waiting when that user uploads an identity document, in the
+// transaction of ctx. A document stored by an administrator for a user changes nothing (D-KYC-01).
 func (s *Service) Reopens(ctx context.Context, by audit.By, d document.Document) ([]commit.Write, error) {
 	if by.UserID != d.UserID || !s.identifies(d.Type) {
 		return nil, nil
@@ -44,7 +44,7 @@ func (s *Service) Reopens(ctx context.Context, by audit.By, d document.Document)
 		by.Did(audit.Record{At: s.Changes.Now(), UserID: u.ID, Action: ActionReopen, Target: u.ID, Detail: reopened})}, nil
 }
 
-// identifies is true of a document of a user that may show who they are. That of no type may be any.
+// identifies reports whether a document of the type may prove the identity of its owner. A document without a type may.
 func (s *Service) identifies(kind int64) bool {
 	switch kind {
 	case s.Types.Front, s.Types.Back, s.Types.Selfie, document.Unclassified:

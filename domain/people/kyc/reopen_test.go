@@ -51,7 +51,7 @@ func TestUploadReopens(t *testing.T) {
 			t.Errorf("%+v: %s, %d rows, %s", c, got, rows, d.state(added.ID))
 		}
 	}
-	// A document that does not come to be reopens nothing.
+	// A document that fails to be stored reopens nothing.
 	persistencetest.Exec(t, d.db, "UPDATE users SET kyc_confirm = ? WHERE id = 'u1'", user.Rejected)
 	papers.Quota = 400 << 10
 	for n := range 20 {
@@ -78,7 +78,7 @@ func count(all []string, one string) (n int) {
 	return n
 }
 
-// The operator reopens what was rejected, once, and it can be decided on again.
+// The operator reopens a rejected identity, once, and it can be decided on again.
 func TestReopen(t *testing.T) {
 	d := newDesk(t)
 	reopen := func(id string) error { return kyc.Reopen(t.Context(), d.Users, d.Changes, audit.Operator, id) }

@@ -21,7 +21,7 @@ import (
 	"castellan/domain/people/identity"
 )
 
-// The audit names of what is done here, and the topic of what the user is told.
+// The audit names of this package, and the topic of the messages to the user.
 const (
 	ActionKYC     = "KYC_UPDATE"
 	ActionAddress = "ADDRESS_CONFIRM"
@@ -29,10 +29,10 @@ const (
 	topic         = "kyc"
 )
 
-// Types are the codes of documents (D-GEN-17) that mean something here.
+// Types are the document codes (D-GEN-17) used by this package.
 type Types struct{ Front, Back, Selfie, Address int64 }
 
-// Service carries out the decisions. All fields are needed.
+// Service decides on accounts. All fields are required.
 type Service struct {
 	Store     Store
 	Users     user.Store
@@ -41,23 +41,23 @@ type Service struct {
 		Content(ctx context.Context, d document.Document) ([]byte, error)
 	}
 	Pictures *picture.Decoder
-	Changes  admin.Changes // of no topic
+	Changes  admin.Changes // without a topic
 	Types    Types
 	Levels   level.Store
 	Values   func() *parameter.Set // of the parameters
-	// Checks are what the service found out about an account (identity.Service).
+	// Checks returns the results of the checks of an account (identity.Service).
 	Checks   func(ctx context.Context, u user.User) (identity.Checks, error)
-	Language string // of users who have none
-	// Tell makes what tells an account of a decision (stepup.Messenger).
+	Language string // of users without a language
+	// Tell makes the message to an account about a decision (stepup.Messenger).
 	Tell func(to challenge.Account, topic, template string, v message.Values, ip string,
 		on ...challenge.Name) []commit.Write
 }
 
-// Decide decides who an account belongs to, once: of two administrators one wins, and a repeat after a lost answer is
-// refused like any second decision (D-KYC-01).
+// Decide decides on the identity of an account's owner, once: of two concurrent administrators one succeeds, and a
+// repeat after a lost response is rejected like any second decision (D-KYC-01).
 //
 // Errors: INVALID_FIELD, also for documents that are not the user's; RECORD_NOT_FOUND for an unknown user;
-// INVALID_STATE where it is decided already.
+// INVALID_STATE if it is already decided.
 func (s *Service) Decide(ctx context.Context, by audit.By, v Verdict) error {
 	if err := v.check(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (s *Service) Decide(ctx context.Context, by audit.By, v Verdict) error {
 			return done, err
 		}
 		if u.KYCConfirm != user.WaitingApproval {
-			return done, fault.New(fault.InvalidState, "the identity of the user was decided on already")
+			return done, fault.New(fault.InvalidState, "the identity of the user is already decided")
 		}
 		d := Decision{UserID: u.ID, Kind: Identity, Value: v.KYCConfirm, DocumentID: v.DocumentID, DecidedBy: by.UserID,
 			At: s.Changes.Now()}
@@ -99,7 +99,7 @@ func (s *Service) Decide(ctx context.Context, by audit.By, v Verdict) error {
 	})
 }
 
-// owned refuses documents that are not the user's (D-KYC-09).
+// owned rejects documents that are not the user's (D-KYC-09).
 func (s *Service) owned(ctx context.Context, v Verdict) error {
 	owned, err := s.Documents.Owned(ctx, v.UserID, append([]string{v.DocumentID}, v.DocumentIDs...))
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) owned(ctx context.Context, v Verdict) error {
 	return fault.All(problems)
 }
 
-const notOwned = "is no document of the user"
+const notOwned = "is not a document of the user"
 
 func (s *Service) tell(u user.User, template string, d Decision, by audit.By, on ...challenge.Name) []commit.Write {
 	language := u.Language
@@ -127,9 +127,9 @@ func (s *Service) tell(u user.User, template string, d Decision, by audit.By, on
 		on...)
 }
 
-// Confirm decides on the address of an account; value may be any, whatever it is now (section 3.5). The documents that
-// prove an address follow, and the user is told, unless value is waitingApproval. The same decision again does nothing,
-// unless such a document came in between (D-KYC-05).
+// Confirm decides on the address of an account; any value is allowed in any state (section 3.5). The documents that
+// prove an address get the same status, and the user is notified, unless value is waitingApproval. The same decision
+// again does nothing, unless such a document was added in between (D-KYC-05).
 //
 // Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown user.
 func (s *Service) Confirm(ctx context.Context, by audit.By, userID, value, description string) error {
@@ -167,8 +167,8 @@ func (s *Service) Confirm(ctx context.Context, by audit.By, userID, value, descr
 	})
 }
 
-// addressDocuments gives the documents that prove an address the status of a decision, and says by which template the
-// user is told; none: the decision is that there is none yet.
+// addressDocuments sets the status of the documents that prove an address, and returns the template of the message to
+// the user; none if the decision is that nothing is decided yet.
 func (s *Service) addressDocuments(ctx context.Context, d Decision) (changed []string, template string, err error) {
 	documents := document.Decision{UserID: d.UserID, Type: s.Types.Address}
 	switch d.Value {
@@ -188,8 +188,8 @@ func (s *Service) addressDocuments(ctx context.Context, d Decision) (changed []s
 	return changed, template, err
 }
 
-// addressProof makes the newest picture of no type that waits the proof of an address, where the user has none. It has
-// that type from then on, so that the same decision again takes no further picture.
+// addressProof makes the newest waiting picture without a type the proof of an address, if the user has none. It gets
+// that type permanently, so that the same decision again uses no further picture.
 func (s *Service) addressProof(ctx context.Context, userID string) error {
 	_, err := s.newest(ctx, userID, s.Types.Address)
 	if fault.CodeOf(err) != fault.RecordNotFound {

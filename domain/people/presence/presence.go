@@ -1,7 +1,8 @@
-// Package presence owns who has a record open at this moment, so that two operators do not decide the same case
-// without knowing of each other (D-KYC-10). It warns and keeps nobody out: what may happen once is held by the write.
+// Package presence tracks who has a record open, so that two operators do not unknowingly decide the same case
+// (D-KYC-10). It warns and blocks no one: the write itself ensures that a decision is made once.
 //
-// The one idea: to be present is to have said so lately. Nobody has to say goodbye, and nothing is stored.
+// The one idea: a person is present for a short time after each heartbeat. No sign-off is required, and nothing is
+// stored.
 //
 // Start reading at Room.
 package presence
@@ -13,13 +14,13 @@ import (
 	"time"
 )
 
-// Lifetime is how long a word of somebody counts; Beat is how often a client says it again.
+// Lifetime is how long a heartbeat counts; Beat is the interval at which a client repeats it.
 const (
 	Lifetime = 30 * time.Second
 	Beat     = 10 * time.Second
 )
 
-// maxPeople bounds a room.
+// maxPeople is the maximum number of people in a room.
 const maxPeople = 100
 
 // Person has a record open.
@@ -29,18 +30,18 @@ type Person struct {
 	seen         time.Time
 }
 
-// Rooms is where people meet: one room for each record, the same one on all nodes.
+// Rooms holds one room for each record, the same one on all nodes.
 type Rooms interface {
-	// Say notes that a person has the subject open, or leaves it, and returns who else has it open, the first one first.
-	// UNAVAILABLE, OVERLOADED.
+	// Say records that a person has the subject open, or leaves it, and returns the others who have it open, in order
+	// of arrival. UNAVAILABLE, OVERLOADED.
 	Say(ctx context.Context, subject string, p Person, leaves bool) ([]Person, error)
 }
 
-// Room is who has one record open.
+// Room holds the people who have one record open.
 type Room struct{ people []Person }
 
-// Say notes that a person is here, or leaves, and returns the others, the first one first. Of a room that is full
-// nobody new is noted.
+// Say records that a person is present, or leaves, and returns the others in order of arrival. A full room records no
+// new person.
 func (r *Room) Say(now time.Time, p Person, leaves bool) []Person {
 	r.forget(now)
 	i := slices.IndexFunc(r.people, func(o Person) bool { return o.UserID == p.UserID })
@@ -59,7 +60,7 @@ func (r *Room) Say(now time.Time, p Person, leaves bool) []Person {
 	return others
 }
 
-// Empty reports whether nobody is here any more.
+// Empty reports whether no one is present.
 func (r *Room) Empty(now time.Time) bool {
 	r.forget(now)
 	return len(r.people) == 0

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A word counts for its lifetime and no longer; who came first stands first, and nobody meets themselves.
+// A heartbeat counts for its lifetime and no longer. People are listed in order of arrival, without the caller.
 func TestRoom(t *testing.T) {
 	start := time.UnixMilli(1_700_000_000_000)
 	steps := []struct {
@@ -22,7 +22,7 @@ func TestRoom(t *testing.T) {
 		{2 * time.Second, "a", false, "b c"},
 		{3 * time.Second, "b", true, "a c"},
 		{3 * time.Second, "b", true, "a c"},
-		{32*time.Second - time.Millisecond, "d", false, "a c"}, // both spoke at 2 s
+		{32*time.Second - time.Millisecond, "d", false, "a c"}, // both sent heartbeats at 2 s
 		{32 * time.Second, "d", false, ""},
 		{40 * time.Second, "a", false, "d"},
 	}
@@ -41,7 +41,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// A room does not grow without end.
+// The size of a room is limited.
 func TestRoomIsBounded(t *testing.T) {
 	var r Room
 	now := time.UnixMilli(1_700_000_000_000)

@@ -14,23 +14,21 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// BulkKind is the kind of the job that brings in many accounts.
+// BulkKind is the kind of job that adds many accounts.
 const BulkKind = "add-users"
 
-// MaxBulk is how many accounts one job brings in.
+// MaxBulk is the maximum number of accounts in one job.
 const MaxBulk = 1000
 
-// bulk is the parameters of the job, in the order of the external ids.
+// bulk holds the parameters of the job, in the order of the external ids.
 type bulk struct {
 	Users []Newcomer `json:"users"`
 }
 
-// AddAll starts the job that makes an account for each of the newcomers by the rules of Add,
-// and returns the id of the job. A newcomer that is refused fails alone; its external id is
-// the ref of the failure.
+// AddAll starts the job that makes an account for each newcomer by the rules of Add, and returns the id of the job. A
+// rejected newcomer fails alone; its external id is the ref of the failure.
 //
-// Errors: INVALID_FIELD for an empty list, more than MaxBulk, and an external id that is
-// faulty or in the list twice.
+// Errors: INVALID_FIELD for an empty list, more than MaxBulk, and an invalid or duplicate external id.
 func (s *Service) AddAll(ctx context.Context, by audit.By, all []Newcomer) (jobID string, err error) {
 	if len(all) == 0 || len(all) > MaxBulk {
 		return "", fault.Invalid("users", "must have 1 to %d elements", MaxBulk)
@@ -59,8 +57,8 @@ func (s *Service) AddAll(ctx context.Context, by audit.By, all []Newcomer) (jobI
 	return jobID, err
 }
 
-// Kind is the job that AddAll starts. An account commits with its external id, so a newcomer
-// that comes twice after a crash gets the account that was made.
+// Kind returns the kind of job that AddAll starts. An account commits with its external id, so a newcomer that is
+// repeated after a crash gets the existing account.
 func (s *Service) Kind() job.Kind {
 	return job.Kind{Name: BulkKind, Items: &job.Items{Effect: job.Repeatable, Snapshot: newcomers, Send: s.addOne}}
 }

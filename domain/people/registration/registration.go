@@ -1,11 +1,10 @@
-// Package registration owns how accounts come into being: another service brings them in,
-// one by one or in bulk, or a user signs up (decision D-INT-07).
+// Package registration makes accounts: other services add them, one by one or in bulk, or users sign up (decision
+// D-INT-07).
 //
-// The one idea: an account is complete when it exists. It commits with what it is made of
-// (its external id, or the contracts that its owner accepted), and a phone number or a mail
-// address has at most one account.
+// The one idea: an account is complete when it exists. It commits with its external id, or with the contracts that its
+// owner accepted. A phone number or a mail address has at most one account.
 //
-// Start reading at Service.Add; bulk.go is the job, signup.go the user's own way.
+// Start reading at Service.Add; bulk.go is the job, signup.go the sign-up of users.
 package registration
 
 import (
@@ -23,18 +22,17 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// The names of what is done here in the audit.
+// The audit names of this package.
 const (
 	ActionAdd  = "USER_ADD"
 	ActionBulk = "USER_ADD_BULK"
 )
 
-// Newcomer describes an account that another service brings in. Texts are as they were sent;
-// Canonical returns their one spelling.
+// Newcomer describes an account that another service adds. Texts are as sent; Canonical returns their canonical form.
 type Newcomer struct {
 	ExternalID  string    `json:"externalId"`
 	CountryCode string    `json:"countryCode"`
-	Phone       string    `json:"phoneNumber"` // without the dialling code; canonical: with it
+	Phone       string    `json:"phoneNumber"` // without the dialling code; in canonical form with it
 	Email       string    `json:"email"`       // "" for none
 	Name        string    `json:"name"`
 	Surname     string    `json:"surname"`
@@ -42,9 +40,9 @@ type Newcomer struct {
 	Type        user.Type `json:"type"`     // "" for a person
 }
 
-// Canonical returns the newcomer in one spelling, so that equal requests are equal values.
+// Canonical returns the newcomer in canonical form, so that equal requests are equal values.
 //
-// Errors: INVALID_FIELD with every faulty field.
+// Errors: INVALID_FIELD with every invalid field.
 func (n Newcomer) Canonical() (Newcomer, error) {
 	var problems []fault.Problem
 	if p := n.checkExternalID(); p != nil {
@@ -67,12 +65,12 @@ func (n Newcomer) Canonical() (Newcomer, error) {
 	if err := fault.All(problems); err != nil {
 		return n, err
 	}
-	n.CountryCode, _ = user.DialCode(n.CountryCode) // judged by Identify
+	n.CountryCode, _ = user.DialCode(n.CountryCode) // validated by Identify
 	n.Phone, n.Email = is.Phone, is.Mail
 	return n, nil
 }
 
-// checkExternalID judges the external id; nil: it is good.
+// checkExternalID validates the external id; nil: it is valid.
 func (n Newcomer) checkExternalID() *fault.Problem {
 	switch {
 	case strings.TrimSpace(n.ExternalID) == "":
@@ -85,7 +83,7 @@ func (n Newcomer) checkExternalID() *fault.Problem {
 	return nil
 }
 
-// named trims a name and a surname and judges them.
+// named trims and validates a name and a surname.
 func named(name, surname *string) (problems []fault.Problem) {
 	*name, *surname = strings.Join(strings.Fields(*name), " "), strings.Join(strings.Fields(*surname), " ")
 	if *name == "" {
@@ -100,42 +98,40 @@ func named(name, surname *string) (problems []fault.Problem) {
 	return problems
 }
 
-// hidden reports whether a character is invisible or turns the direction of those behind it.
+// hidden reports whether a character is invisible, or changes the direction of the following ones.
 func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
-// account is the new account of a newcomer in canonical form.
+// account returns the new account of a newcomer in canonical form.
 func (n Newcomer) account(u user.User) user.User {
 	u.CountryCode, u.Phone, u.Email = n.CountryCode, n.Phone, n.Email
 	u.Name, u.Surname, u.Language, u.Type = n.Name, n.Surname, n.Language, n.Type
 	return u
 }
 
-// Record is an account as other services see it. ExternalID is "" for an account that no
-// service brought in.
+// Record is an account as other services see it. ExternalID is "" for an account that was not added by a service.
 type Record struct {
 	user.User
 	ExternalID string
 }
 
-// Service brings accounts in for other services. All fields are needed.
+// Service adds accounts for other services. All fields are required.
 type Service struct {
 	Users    user.Store
 	External integration.Store
 	Jobs     *job.Service
-	Changes  admin.Changes // of no topic: no node caches accounts
+	Changes  admin.Changes // without a topic: no node caches accounts
 }
 
-// taken is the refusal of a phone number or a mail address that has an account.
+// taken returns the refusal of a phone number or a mail address that has an account.
 func taken() error {
 	return fault.New(fault.RecordAlreadyExist, "the phone number or the mail address has an account")
 }
 
-// Add makes the account of a newcomer, or returns the one that was made under its external
-// id. The account is active and has no password: a password reset sets the first one.
+// Add makes the account of a newcomer, or returns the one that was made under its external id. The account is active
+// and has no password: a password reset sets the first one.
 //
-// Errors: INVALID_FIELD with every faulty field; RECORD_ALREADY_EXIST where the phone number
-// or the mail address has another account, also under concurrent calls; INVALID_STATE where
-// the external id was used with another body.
+// Errors: INVALID_FIELD with every invalid field; RECORD_ALREADY_EXIST if the phone number or the mail address has
+// another account, also under concurrent calls; INVALID_STATE if the external id was used with another body.
 func (s *Service) Add(ctx context.Context, by audit.By, n Newcomer) (Record, error) {
 	n, err := n.Canonical()
 	if err != nil {
@@ -162,23 +158,22 @@ func (s *Service) Add(ctx context.Context, by audit.By, n Newcomer) (Record, err
 	return record, err
 }
 
-// claim is the claim of a newcomer in canonical form on its account.
+// claim returns the claim of a newcomer in canonical form on its account.
 func (n Newcomer) claim(made user.User) integration.Claim {
 	return integration.Claim{Kind: integration.Users, ExternalID: n.ExternalID, Digest: integration.Digest(n),
 		RecordID: made.ID, At: made.CreatedAt}
 }
 
-// writes are what an account comes into being by.
+// writes returns the writes that make an account.
 func (n Newcomer) writes(made user.User) []commit.Write {
 	return []commit.Write{integration.Add{Claim: n.claim(made)}, user.Add{User: made}}
 }
 
-// Import returns the account of a newcomer who was a user of a platform before, and the writes
-// that Add makes of it, for an import that commits many accounts at once. made has the id, the
-// time and what that platform knows of the account, such as its level; the fields of the
-// newcomer replace its own. The import sees to it that each account counts once.
+// Import returns the account of a user of another platform, and the writes of Add for it. An import commits many
+// accounts at once. made has the id, the time and other data of that platform, such as the level; the fields of the
+// newcomer replace its own. The import ensures that each account counts once.
 //
-// Errors: INVALID_FIELD with every faulty field.
+// Errors: INVALID_FIELD with every invalid field.
 func (n Newcomer) Import(by audit.By, made user.User) (user.User, []commit.Write, error) {
 	n, err := n.Canonical()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"castellan/domain/people/registration"
 )
 
-// An imported account has the newcomer's fields in one spelling beside what was known of it, and
-// commits with its external id and audit row.
+// An imported account has the newcomer's fields in canonical form in addition to its known data, and commits with its
+// external id and audit row.
 func TestImport(t *testing.T) {
 	at := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	by := audit.By{UserID: "service:old-platform"}

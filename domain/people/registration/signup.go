@@ -25,20 +25,19 @@ import (
 // ActionRegister is the code of the action that makes the account of a sign-up.
 const ActionRegister = mfa.Register
 
-// Engine is what a sign-up needs of the challenge engine.
+// Engine is the part of the challenge engine that a sign-up needs.
 type Engine interface {
 	challenge.Starts
-	// Subject is the subject of a text that has no account, and those that it had while their
-	// key was another one.
+	// Subject returns the subject of a text without an account, and its former subjects under replaced keys.
 	Subject(ctx context.Context, text string) (subject string, former []string, err error)
-	// Applied makes the write that tells the owner of an account that its phone number or mail
-	// address was used to sign up; of no account it costs the same and tells no one.
+	// Applied returns the write that notifies the owner of an account that its phone number or mail address was used to
+	// sign up. Without an account it costs the same and notifies no one.
 	Applied(to challenge.Account, subject, ip string) []commit.Write
 }
 
-// SignUps lets users make their own accounts. A phone number or a mail address that has an
-// account takes the same steps as a free one: its code is not sent, no value of its method is
-// right, and nothing else shows it. All fields are needed but Starts and Place.
+// SignUps lets users make their own accounts. A phone number or a mail address that has an account takes the same steps
+// as a free one. Its code is not sent, no value of its method is correct, and nothing else reveals it. All fields
+// except Starts and Place are required.
 type SignUps struct {
 	Users     user.Store
 	Contracts contract.Store
@@ -47,26 +46,25 @@ type SignUps struct {
 	First  func(context.Context, user.User, challenge.Execution) (challenge.Result, []commit.Write, error)
 	Hasher *password.Hasher
 	Policy password.Policy
-	// Starts bounds the sign-ups from a network, for a phone number and for a mail address;
-	// nil: without bound.
+	// Starts limits the sign-ups per network, phone number and mail address; nil: unlimited.
 	Starts *Bounds
 	Commit commit.Committer
-	// Place names what shares places in the queue of hashes; nil: client.Site.
+	// Place returns the key by which callers share places in the queue of hashes; nil: client.Site.
 	Place func(netip.Addr) string
 	Now   func() time.Time
 }
 
-// Bounds bound the starts of sign-ups.
+// Bounds limit the starts of sign-ups.
 type Bounds struct{ Networks, Phones, Mails *password.Guards }
 
-// SignUp is what a user sends to get an account. ExternalID of the newcomer stays "".
+// SignUp is the request of a user for an account. ExternalID of the newcomer stays "".
 type SignUp struct {
 	Newcomer
 	Password, Verify string
 	Contracts        []int64 // accepted
 }
 
-// command is what a sign-up keeps until its challenge is complete.
+// command is the stored data of a sign-up until its challenge is complete.
 type command struct {
 	Newcomer  Newcomer        `json:"newcomer"`
 	Hash      string          `json:"hash"`
@@ -78,7 +76,7 @@ type acceptedTerms struct {
 	Version string `json:"version"`
 }
 
-// read judges a sign-up by everything but whether it is taken.
+// read validates a sign-up, except whether its phone number and mail address are taken.
 func (s *SignUps) read(ctx context.Context, r SignUp) (command, error) {
 	r.ExternalID = "-" // a sign-up has none
 	n, err := r.Canonical()
@@ -112,9 +110,9 @@ func (s *SignUps) read(ctx context.Context, r SignUp) (command, error) {
 	}
 	switch {
 	case slices.ContainsFunc(must, func(c contract.Contract) bool { return !slices.Contains(r.Contracts, c.ID) }):
-		problems = append(problems, fault.Problem{Field: "contracts", Message: "must have every active contract"})
+		problems = append(problems, fault.Problem{Field: "contracts", Message: "must contain every active contract"})
 	case slices.ContainsFunc(r.Contracts, func(id int64) bool { return !ids[id] }):
-		problems = append(problems, fault.Problem{Field: "contracts", Message: "has one that is not active"})
+		problems = append(problems, fault.Problem{Field: "contracts", Message: "contains a contract that is not active"})
 	}
 	return command{Newcomer: n, Contracts: terms}, fault.All(problems)
 }
@@ -127,9 +125,8 @@ func (s *SignUps) Required(ctx context.Context) ([]contract.Contract, error) {
 
 // Start starts the challenge that proves phone and mail and then makes the account.
 //
-// Errors: INVALID_FIELD with every faulty field; RATE_LIMITED when the network, the phone
-// number or the mail address started too many; OVERLOADED; MFA_NOT_AVAILABLE where the
-// installation cannot send; UNAVAILABLE.
+// Errors: INVALID_FIELD with every invalid field; RATE_LIMITED if the network, the phone number or the mail address
+// started too many; OVERLOADED; MFA_NOT_AVAILABLE if the installation cannot send; UNAVAILABLE.
 func (s *SignUps) Start(ctx context.Context, r SignUp, from challenge.Starter) (started challenge.Started, err error) {
 	from = session.Clip(from)
 	c, err := s.read(ctx, r)
@@ -168,10 +165,10 @@ func (s *SignUps) Start(ctx context.Context, r SignUp, from challenge.Starter) (
 	return started, fault.New(fault.Unavailable, "the phone number is busy; try again").After(time.Second)
 }
 
-// maxFenced bounds how often a start is decided again.
+// maxFenced limits how often a start is decided again.
 const maxFenced = 5
 
-// caller takes a place in the queue of hashes for a client without an account.
+// caller returns the caller in the queue of hashes for a client without an account.
 func (s *SignUps) caller(ip string) password.Caller {
 	a, _ := netip.ParseAddr(ip)
 	site := client.Site
@@ -190,13 +187,13 @@ func (s *SignUps) hash(ctx context.Context, caller password.Caller, secret strin
 	return place.Hash(ctx, secret)
 }
 
-// concealed is what stands for a phone number or a mail address in rows, now and before.
+// concealed is the concealed form of a phone number or a mail address in rows, current and former.
 type concealed struct {
 	subject string
 	former  []string
 }
 
-// subjects conceals the phone number and the mail address, in this order.
+// subjects returns the concealed phone number and mail address, in this order.
 func (s *SignUps) subjects(ctx context.Context, n Newcomer) (all [2]concealed, err error) {
 	for i, text := range []string{n.Phone, n.Email} {
 		c := &all[i]
@@ -207,20 +204,19 @@ func (s *SignUps) subjects(ctx context.Context, n Newcomer) (all [2]concealed, e
 	return all, nil
 }
 
-// admit counts a start for the network, the phone number and the mail address, durably. The
-// caller settles it: the charges stay, but where err says that nothing was started they are
-// returned.
+// admit counts a start for the network, the phone number and the mail address, durably. The caller calls settle: the
+// charges stay, but are returned if err says that nothing was started.
 func (s *SignUps) admit(ctx context.Context, subjects [2]concealed, ip string) (settle func(err error) error,
 	err error) {
 	if s.Starts == nil {
 		return func(err error) error { return err }, nil
 	}
-	a, _ := netip.ParseAddr(ip) // what is no address has the prefix ""
+	a, _ := netip.ParseAddr(ip) // an invalid address has the prefix ""
 	var charged []*password.Attempt
 	settle = func(err error) error {
 		for _, c := range charged {
 			if err == nil {
-				c.Wrong() // that is: it counts
+				c.Wrong() // meaning: it counts
 			} else {
 				err = errors.Join(err, c.Return(context.WithoutCancel(ctx)))
 			}
@@ -250,8 +246,7 @@ func (s *SignUps) admit(ctx context.Context, subjects [2]concealed, ip string) (
 	return settle, nil
 }
 
-// owners finds the accounts that have the phone number and the mail address; an empty one
-// where it is free.
+// owners finds the accounts of the phone number and the mail address; an empty account if it is free.
 func (s *SignUps) owners(ctx context.Context, n Newcomer) (phone, mail user.User, err error) {
 	absent := func(err error) error {
 		if fault.CodeOf(err) == fault.RecordNotFound {
@@ -267,7 +262,7 @@ func (s *SignUps) owners(ctx context.Context, n Newcomer) (phone, mail user.User
 	return phone, mail, absent(err)
 }
 
-// withheld are the methods whose destination has an account.
+// withheld returns the methods whose destination has an account.
 func withheld(phone, mail user.User) (names []challenge.Name) {
 	if phone.ID != "" {
 		names = append(names, challenge.SMS)
@@ -278,7 +273,7 @@ func withheld(phone, mail user.User) (names []challenge.Name) {
 	return names
 }
 
-// reached is where the codes of a newcomer go.
+// reached returns the destinations of a newcomer's codes.
 func (n Newcomer) reached() challenge.Account {
 	return challenge.Account{Phone: n.Phone, Dial: n.CountryCode, Mail: n.Email, Language: n.Language}
 }
@@ -294,7 +289,7 @@ func (s *SignUps) start(ctx context.Context, n Newcomer, command []byte, subject
 	with := []commit.Write{audit.Record{At: s.Now(), UserID: subject, Action: ActionRegister, Target: subject,
 		Outcome: audit.Success, IP: from.IP, RequestID: from.RequestID, Detail: "started"}}
 	if mail.ID == phone.ID {
-		mail = user.User{} // the owner is told once
+		mail = user.User{} // the owner is notified once
 	}
 	for i, owner := range []user.User{phone, mail} {
 		told := challenge.Account{}
@@ -307,10 +302,9 @@ func (s *SignUps) start(ctx context.Context, n Newcomer, command []byte, subject
 		Applicant: subject, Withheld: names, Command: command, With: with})
 }
 
-// Action is the action behind REGISTER: phone and mail were proven, and the account commits
-// with the contracts that were accepted and with its first session, whose token is the header
-// x-auth of the outcome. RECORD_ALREADY_EXIST where another account took the phone number or
-// the mail address meanwhile.
+// Action returns the action REGISTER, which runs after phone and mail were proven. The account commits with the
+// accepted contracts and with its first session, whose token is the header x-auth of the outcome. RECORD_ALREADY_EXIST
+// if another account took the phone number or the mail address meanwhile.
 func (s *SignUps) Action() challenge.Action {
 	return challenge.Action{Code: ActionRegister, Flow: challenge.FlowRegister, Exec: s.register, Reach: s.reach}
 }
@@ -349,7 +343,7 @@ func (s *SignUps) register(ctx context.Context, x challenge.Execution) (none cha
 	}
 	result.Data, err = json.Marshal(struct {
 		UserID string `json:"userId"`
-		// #nosec G117: the key names a session in lists; its token is a header.
+		// #nosec G117: the key identifies a session in lists; its token is a header.
 		SessionKey string `json:"sessionKey"`
 	}{u.ID, result.SessionID})
 	if err != nil {

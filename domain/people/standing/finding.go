@@ -19,7 +19,7 @@ import (
 // ActionFinding is the audit name of a finding.
 const ActionFinding = "AML_FINDING"
 
-// The AML statuses that a finding names, beside user.NotRisky.
+// The AML statuses of a finding, besides user.NotRisky.
 const (
 	Risky    = "risky"
 	HighRisk = "highRisk"
@@ -28,14 +28,14 @@ const (
 // severities are the AML statuses from the best to the worst.
 var severities = []string{user.NotRisky, Risky, HighRisk}
 
-// worse reports whether a finding's status is worse than that of an account. A status that
-// another program has set is worse than all of these.
+// worse reports whether a finding's status is worse than that of an account. A status set by another program is worse
+// than all of these.
 func worse(found, status string) bool {
 	at := slices.Index(severities, status)
 	return at >= 0 && slices.Index(severities, found) > at
 }
 
-// Finding is what a screening service found about a user (D-INT-06).
+// Finding is a finding of a screening service about a user (D-INT-06).
 type Finding struct {
 	ID                        string // begins with At
 	ExternalID                string
@@ -51,23 +51,22 @@ type AddFinding struct{ Finding }
 // Table names the table.
 func (AddFinding) Table() string { return "aml_finding" }
 
-// errNotIgnored ends a change of the parameter that would change nothing.
+// errNotIgnored ends a change of the parameter that would have no effect.
 var errNotIgnored = errors.New("standing: the user is not ignored")
 
-// Find keeps a finding, once for each external id. The AML status of the account becomes
-// that of the finding where this is worse, and never better. A finding of a risk also takes
-// the user out of the parameter AMLCONTROL, so that the account is listed until it is
-// confirmed again.
+// Find stores a finding, once for each external id. The AML status of the account becomes that of the finding if it is
+// worse; it never improves. A finding of a risk also removes the user from the parameter AMLCONTROL, so that the
+// account is listed until it is confirmed again.
 //
-// Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown user; INVALID_STATE for another
-// finding under the same external id.
+// Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown user; INVALID_STATE for another finding under the same
+// external id.
 func (s *Service) Find(ctx context.Context, by audit.By, f Finding) (Finding, error) {
 	var ps []fault.Problem
 	if len(f.ExternalID) > integration.MaxExternalID {
 		ps = append(ps, fault.Problem{Field: "externalId", Message: "must be at most 128 bytes"})
 	}
 	if !slices.Contains(severities, f.Status) {
-		ps = append(ps, fault.Problem{Field: "status", Message: "is no AML status"})
+		ps = append(ps, fault.Problem{Field: "status", Message: "is not an AML status"})
 	}
 	if err := fault.All(ps); err != nil {
 		return f, err
@@ -107,7 +106,7 @@ func (s *Service) find(ctx context.Context, by audit.By, f Finding, c integratio
 	})
 }
 
-// heed takes a user out of those whom the AML control leaves alone.
+// heed removes a user from the users that the AML control ignores.
 func (s *Service) heed(ctx context.Context, userID string) error {
 	err := parameter.AMLControl.Change(ctx, s.Ignored, func(i parameter.Ignored) (parameter.Ignored, error) {
 		at := slices.Index(i.IgnoredUsers, userID)

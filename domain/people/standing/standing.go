@@ -1,12 +1,9 @@
-// Package standing owns whether an account may be used: its status, which an
-// administrator sets, and what the AML control says of it (sections 3.5 and 4.16 of
-// the interface; decisions D-KYC-03, D-KYC-04, D-KYC-06).
+// Package standing determines whether an account may be used (sections 3.5 and 4.16 of the interface; decisions
+// D-KYC-03, D-KYC-04, D-KYC-06): its status, set by an administrator, and its AML status.
 //
-// The one idea: a status takes effect as a whole. The status, the end of the
-// sessions, the blockages with their holds and balances, and the audit row are one
-// unit, which is fenced by the account's credential version. What stands in the
-// account's row is judged by every login; what it ended is known to this node before
-// the answer and to the others within a second.
+// The one idea: a status takes effect as a whole. The status, the end of the sessions, the blockages with their holds
+// and balances, and the audit row are one unit, which is fenced by the account's credential version. Every login checks
+// the status in the account's row. This node knows the ended sessions before the response, the others within a second.
 //
 // Start reading at Service.Set.
 package standing
@@ -32,53 +29,52 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// The audit names of what is done with a standing.
+// The audit names of this package.
 const (
 	ActionStatus = "USER_STATUS"
 	ActionAML    = "USER_AML_CONFIRM"
 )
 
-// Standing is the status of an account and what was said when it was set; "" for
-// nothing.
+// Standing is the status of an account and the remarks made when it was set; "" for none.
 type Standing struct {
 	UserID              string
 	Status              user.Status
 	Description, Reason string
-	By                  string // id of who set it
+	By                  string // id of the user who set it
 	At                  time.Time
 }
 
-// Put notes a standing in the place of the one before it.
+// Put stores a standing and replaces the previous one.
 type Put struct{ Standing }
 
 func (Put) Table() string { return "user_standing" }
 
-// Row tells the writer which row it changes.
+// Row identifies the changed row for the writer.
 func (w Put) Row() string { return w.UserID }
 
 // Store reads standings. Every method joins the transaction that its context carries.
 // It is safe for concurrent use and passes standingtest.Run.
 type Store interface {
-	// Lock makes the transaction that ctx carries the only one between its Lock and
-	// its end that has called it, on all nodes.
+	// Lock serialises transactions across all nodes: the transaction that ctx carries is the only one that holds the
+	// lock, until its end.
 	Lock(ctx context.Context) error
-	// Get reads what was said of an account; the zero value where nothing ever was.
+	// Get reads the standing of an account; the zero value if none was ever set.
 	Get(ctx context.Context, userID string) (Standing, error)
-	// Risky lists the accounts that the AML control found and that nobody has
-	// confirmed, newest first: those of the parameter AMLCONTROL are left out.
+	// Risky lists the accounts at risk that no administrator has confirmed, newest first: accounts in the parameter
+	// AMLCONTROL are left out.
 	Risky(ctx context.Context, _ struct{}, p page.Query[user.Place]) (page.Of[user.User], error)
 	// Finding reads a finding. RECORD_NOT_FOUND.
 	Finding(ctx context.Context, findingID string) (Finding, error)
 }
 
-// Administrators reports whether one is left (D-AUTH-03); resource.Store is that.
+// Administrators reports whether an administrator is left (D-AUTH-03); resource.Store implements it.
 type Administrators interface {
 	Lock(ctx context.Context) error
 	HeldByAnother(ctx context.Context, role, userID string, demo bool) (bool, error)
 }
 
-// Service sets standings. All fields are needed. The committer of the ledger must
-// tell this node's revocations of the sessions that it ends (session.Revoking).
+// Service sets standings. All fields are required. The committer of the ledger must notify this node's revocations of
+// the ended sessions (session.Revoking).
 type Service struct {
 	Store          Store
 	Users          user.Store
@@ -86,21 +82,20 @@ type Service struct {
 	Administrators Administrators
 	Dev            bool // demonstration accounts count as administrators
 	Parameters     *parameter.Live
-	Ignored        parameter.Store // keeps the parameter AMLCONTROL
-	Changes        admin.Changes   // of topic change.Parameters, under Store.Lock
+	Ignored        parameter.Store // stores the parameter AMLCONTROL
+	Changes        admin.Changes   // with topic change.Parameters, under Store.Lock
 	ClosureType    int64           // type id of the blockages of closed accounts
 	Claims         integration.Store
 }
 
-// Set gives an account a status. Active releases what closing it blocked. Any other
-// status ends its sessions and locks all that is available; of a status that the
-// account has, it locks what has come in since. The same again changes nothing.
+// Set sets the status of an account. Active releases the amounts that closing it blocked. Any other status ends its
+// sessions and locks all available funds; repeating the current status locks funds received since. If there are none,
+// it changes nothing.
 //
-// Errors: INVALID_FIELD status; RECORD_NOT_FOUND; INVALID_STATE for the last active
-// administrator.
+// Errors: INVALID_FIELD status; RECORD_NOT_FOUND; INVALID_STATE for the last active administrator.
 func (s *Service) Set(ctx context.Context, by audit.By, next Standing) (u user.User, err error) {
 	if !parameter.UserStatus.In(s.Parameters.Set()).Allows(string(next.Status)) {
-		return u, fault.Invalid("status", "is no status of accounts")
+		return u, fault.Invalid("status", "is not an account status")
 	}
 	if u, err = s.Users.Get(ctx, next.UserID); err != nil {
 		return u, err
@@ -176,7 +171,7 @@ func (s *Service) set(ctx context.Context, by audit.By, next Standing) (u user.U
 	return u, err
 }
 
-// because is a detail with the reason, where one was given: whoever reads of the change asks why.
+// because returns a detail with the reason, if one was given, because readers of the audit trail look for it.
 func because(detail, reason string) string {
 	if reason == "" {
 		return detail
@@ -184,7 +179,7 @@ func because(detail, reason string) string {
 	return detail + "; " + reason
 }
 
-// known is what the nodes are told of another status.
+// known returns the notes to the nodes about a new status.
 func (s *Service) known(u user.User, next Standing) []commit.Write {
 	if next.Status == user.Active {
 		return []commit.Write{change.Note{Topic: change.Users, Key: u.ID}}
@@ -196,13 +191,11 @@ func (s *Service) administers(u user.User) bool {
 	return slices.Contains(u.Roles, user.RoleAdmin) && u.Active() && (s.Dev || !u.Demo)
 }
 
-// maxChanged bounds how often a confirmation is made again because an administrator
-// changed the parameter meanwhile.
+// maxChanged limits how often a confirmation is retried because an administrator changed the parameter meanwhile.
 const maxChanged = 5
 
-// ConfirmAML declares an account harmless: its AML status, and the list of those whom
-// the AML control leaves alone, change together (D-KYC-06). Of one that is harmless
-// nothing changes. RECORD_NOT_FOUND.
+// ConfirmAML declares an account harmless: its AML status and the list of ignored users change together (D-KYC-06). For
+// a harmless account nothing changes. RECORD_NOT_FOUND.
 func (s *Service) ConfirmAML(ctx context.Context, by audit.By, userID string) (u user.User, err error) {
 	for range maxChanged {
 		err = s.Changes.Do(ctx, by, ActionAML, func(ctx context.Context) (admin.Done, error) {

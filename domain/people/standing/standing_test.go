@@ -18,7 +18,7 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// A status is kept with what was said and by whom, whatever the caller wrote into it.
+// A status is stored with its remarks and its actor, whatever the caller set.
 func TestSetKeepsTheActor(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000).UTC()
 	clock := func() time.Time { return now }

@@ -52,7 +52,7 @@ func TestAdjustBalanceRefuses(t *testing.T) {
 			body("$currency", `"XYZ"`, "$id", `"a"`):              "there is no such currency on this network",
 			body("$network", `"XYZ"`, "$id", `"b"`):               "there is no such currency on this network",
 			body("$user", `"nobody"`, "$id", `"c"`):               "there is no such user",
-			body("$type", `"D"`, "$amount", "0.26", "$id", `"d"`): "the available balance does not suffice",
+			body("$type", `"D"`, "$amount", "0.26", "$id", `"d"`): "the available balance is insufficient",
 			body("$amount", "0.26"):                               "the reference belongs to another movement",
 			body("$type", `"D"`):                                  "the reference belongs to another movement",
 			body("$more", `,"timestamp":5`):                       "the reference belongs to another movement",

@@ -229,7 +229,7 @@ func (s *site) has(n int, keys ...string) {
 	for info, err := range s.files.List(s.t.Context(), announcement.Area) {
 		storetest.Must(s.t, err)
 		n--
-		if named, err := s.store.Named(s.t.Context(), []string{info.Key}); err != nil || len(named) != 1 {
+		if named, err := s.store.ReferencedKeys(s.t.Context(), []string{info.Key}); err != nil || len(named) != 1 {
 			s.t.Errorf("%s is named by %v, %v", info.Key, named, err)
 		}
 	}

@@ -77,7 +77,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 			Parameters: parameter.NewLive(kit.NewParameters(db)), Open: ring.Open,
 			Post: broadcast.Post{Senders: map[message.Channel]message.Sender{
 				message.MAIL: s, message.SMS: s, message.Push: s}},
-			MayTell: func(caller, userID string) error { return apitest.MayWrite(caller, userID, resource.General) }}
+			MaySend: func(caller, userID string) error { return apitest.MayWrite(caller, userID, resource.General) }}
 		for _, k := range many.Kinds() {
 			s.jobs.Kinds[k.Name] = k
 		}

@@ -80,7 +80,7 @@ func newOffice(t *testing.T) *office {
 // stand makes a request of "clerk" and returns its id.
 func (o *office) stand() string {
 	o.t.Helper()
-	r, err := o.group.Service.Stand(o.t.Context(), audit.By{UserID: "clerk"}, foureyes.Draft{Method: "POST",
+	r, err := o.group.Service.Submit(o.t.Context(), audit.By{UserID: "clerk"}, foureyes.Draft{Method: "POST",
 		Path: "/things", Summary: "THING_ADD", Request: json.RawMessage(`{"n":2}`), SessionID: "s1"})
 	storetest.Must(o.t, err)
 	o.now = o.now.Add(time.Second)

@@ -208,7 +208,7 @@ func sweep(t *testing.T, s blob.Store) {
 	}
 	put(t, s, blob.Temporary+"/left", "x")
 	put(t, s, "public/upload/logo.png", "x")
-	owners := []blob.Owner{{Area: "document", Named: func(_ context.Context, asked []string) ([]string, error) {
+	owners := []blob.Owner{{Area: "document", ReferencedKeys: func(_ context.Context, asked []string) ([]string, error) {
 		return slices.DeleteFunc(slices.Clone(asked), func(k string) bool { return k == keys[1] }), nil
 	}}}
 	n, err := blob.Sweep(t.Context(), s, owners, time.Now())

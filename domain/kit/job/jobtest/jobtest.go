@@ -57,7 +57,7 @@ func start(t *testing.T, s job.Store, c commit.Committer, kind, key string) job.
 	return j
 }
 
-// set saves what f makes of a job, with writes.
+// set saves the job that f returns, with writes.
 func set(t *testing.T, s job.Store, c commit.Committer, id string, f func(*job.Job), ws ...commit.Write) job.Job {
 	t.Helper()
 	j, err := s.Get(t.Context(), id)
@@ -111,8 +111,7 @@ func oneForAKey(t *testing.T, s job.Store, c commit.Committer) {
 	storetest.Same(t, keys, []string{"one"})
 }
 
-// A job is there when the transaction of its caller is committed, and its owner
-// hears of it not before.
+// A job exists once the transaction of its caller is committed, and its owner is not notified before.
 func joins(t *testing.T, s job.Store, c commit.Committer) {
 	var woken []string
 	jobs := service(s, c)
@@ -208,7 +207,7 @@ func list(t *testing.T, s job.Store, c commit.Committer) {
 	}
 }
 
-// filled is a job with items of the states, the first of number 1.
+// filled is a job with items in the given states, numbered from 1.
 func filled(t *testing.T, s job.Store, c commit.Committer, states ...job.ItemState) job.Job {
 	t.Helper()
 	j := start(t, s, c, "k", "")
@@ -296,7 +295,7 @@ func resend(t *testing.T, s job.Store, c commit.Committer) {
 }
 
 func purge(t *testing.T, s job.Store, c commit.Committer) {
-	states := make([]job.ItemState, 300) // more than are removed at a time
+	states := make([]job.ItemState, 300) // more than one call removes
 	old, alive := filled(t, s, c, states...), filled(t, s, c, job.ItemNew)
 	set(t, s, c, old.ID, func(j *job.Job) { j.State, j.NextAt = job.Done, time.Time{} })
 	must(t, s.Purge(t.Context(), now))

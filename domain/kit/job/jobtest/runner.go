@@ -14,7 +14,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// RunRunner checks what a job.Runner makes of a store.
+// RunRunner tests a job.Runner on a store.
 func RunRunner(t *testing.T, open storetest.Open[job.Store]) {
 	storetest.Run(t, open, storetest.Cases[job.Store]{
 		"Steps":                steps,
@@ -35,13 +35,12 @@ func RunRunner(t *testing.T, open storetest.Open[job.Store]) {
 	})
 }
 
-// effect is the write of a step, of which there may be only one: an item of the
-// job itself.
+// effect is the write of a step, which may exist only once: an item of the job itself.
 func effect(j job.Job, n int) commit.Write {
 	return job.AddItem{Item: job.Item{JobID: j.ID, N: int64(n), Ref: fmt.Sprint(n)}}
 }
 
-// three is a kind of three steps with an effect each.
+// three is a kind of three steps with one effect each.
 func three(called *int) job.Kind {
 	return job.Kind{Name: "three", Step: func(_ context.Context, j job.Job) (job.Job, []commit.Write, error) {
 		*called++
@@ -82,7 +81,7 @@ func steps(t *testing.T, s job.Store, c commit.Committer) {
 	}
 }
 
-// Wherever a process is killed, the effect of each step is there once.
+// Wherever a process is killed, each step takes effect exactly once.
 func stepIsRedone(t *testing.T, s job.Store, c commit.Committer) {
 	for n := 1; n <= 3; n++ {
 		for _, after := range []bool{false, true} {
@@ -108,8 +107,8 @@ func failsWithTheFifth(t *testing.T, s job.Store, c commit.Committer) {
 		fail func() error
 		want string
 	}{
-		"panic":   {func() error { panic(secret) }, "internal error; the log of the service tells more"},
-		"error":   {func() error { return errors.New(secret) }, "internal error; the log of the service tells more"},
+		"panic":   {func() error { panic(secret) }, "internal error; see the log of the service"},
+		"error":   {func() error { return errors.New(secret) }, "internal error; see the log of the service"},
 		"refusal": {func() error { return fault.New(fault.InvalidState, "the day is closed") }, "the day is closed"},
 	} {
 		called := 0
@@ -134,7 +133,7 @@ func failsWithTheFifth(t *testing.T, s job.Store, c commit.Committer) {
 	}
 }
 
-// Writes that the database refuses fail the attempt and not the node.
+// Writes that the database rejects fail the attempt and not the node.
 func writesAreRefused(t *testing.T, s job.Store, c commit.Committer) {
 	writes := []commit.Write{}
 	step := job.Kind{Name: "k", Step: func(_ context.Context, j job.Job) (job.Job, []commit.Write, error) {
@@ -190,19 +189,18 @@ func itemsFailAlone(t *testing.T, s job.Store, c commit.Committer) {
 	}
 	w.wantsCounts(id, 550, job.Counts{Done: 545, Failed: 2, Unknown: 2, Skipped: 1})
 	storetest.Same(t, w.get(id).Failures, []job.Failure{
-		{Reason: "INTERNAL", Text: "internal error; the log of the service tells more", Count: 1, Refs: []string{"r00001"}},
+		{Reason: "INTERNAL", Text: "internal error; see the log of the service", Count: 1, Refs: []string{"r00001"}},
 		{Reason: "INVALID_STATE", Text: "no such inbox", Count: 1, Refs: []string{"r00002"}}})
 	items, err := s.Items(t.Context(), job.ItemQuery{JobID: id, After: 1, Limit: 2})
 	must(t, err)
-	if items[0].Error != "internal error; the log of the service tells more" || items[1].Error != "no such inbox" {
+	if items[0].Error != "internal error; see the log of the service" || items[1].Error != "no such inbox" {
 		t.Errorf("%+v", items)
 	}
 }
 
-// Wherever the process is killed, nothing is sent twice, and what nobody knows of
-// is one window; a person has it sent again.
+// Wherever the process is killed, nothing is sent twice and at most one window is unknown; a user resends it.
 func atMostOnce(t *testing.T, s job.Store, c commit.Committer) {
-	for n := 1; n <= 7; n++ { // recipients, then mark and outcome of three windows
+	for n := 1; n <= 7; n++ { // recipients, then marks and outcomes of three windows
 		for _, after := range []bool{false, true} {
 			w := worldOf(t, s, c)
 			w.kinds["k"] = job.Kind{Name: "k", Items: w.mailing(50, nil)}
@@ -244,8 +242,8 @@ func repeatable(t *testing.T, s job.Store, c commit.Committer) {
 	w.wantsCounts(id, 30, job.Counts{Done: 30})
 }
 
-// A server that is away makes no item fail: the job waits, and fails at last. One
-// item alone that cannot be sent does not hold up the others.
+// An unreachable server fails no item: the job waits, and fails in the end. A single item that cannot be sent does not
+// delay the others.
 func later(t *testing.T, s job.Store, c commit.Committer) {
 	w := worldOf(t, s, c)
 	away := func(ref string) bool { return true }
@@ -291,7 +289,7 @@ func pace(t *testing.T, s job.Store, c commit.Committer) {
 	w.wantsCounts(id, 100, job.Counts{Done: 100})
 }
 
-// A cancel during a window ends the job after it, and counts what was sent.
+// A cancel during a window ends the job after it, and the sent items are counted.
 func cancelOfAWindow(t *testing.T, s job.Store, c commit.Committer) {
 	w := worldOf(t, s, c)
 	var id string
@@ -309,7 +307,7 @@ func cancelOfAWindow(t *testing.T, s job.Store, c commit.Committer) {
 	if err := w.service().Resend(t.Context(), person, id); fault.CodeOf(err) != fault.InvalidState {
 		t.Errorf("sent again: %v", err)
 	}
-	// Where the owner was killed in the window, the next one ends the job.
+	// If the owner was killed in the window, the next one ends the job.
 	id = w.start("k")
 	dying := w.runner("a")
 	dying.Commit = &killed{Committer: c, left: 5}
@@ -322,7 +320,7 @@ func cancelOfAWindow(t *testing.T, s job.Store, c commit.Committer) {
 	}
 }
 
-// A step that lasts is broken off by a cancel, within the time of a look.
+// A cancel interrupts a long step within one polling interval.
 func cancelBreaksAStep(t *testing.T, s job.Store, c commit.Committer) {
 	w := worldOf(t, s, c)
 	begun := make(chan struct{}, 9)
@@ -350,7 +348,7 @@ func cancelBreaksAStep(t *testing.T, s job.Store, c commit.Committer) {
 	}
 }
 
-// A node that leaves finishes what it is sending, and begins nothing.
+// A node that shuts down finishes the items it is sending, and starts nothing.
 func leaving(t *testing.T, s job.Store, c commit.Committer) {
 	w := worldOf(t, s, c)
 	w.kinds["k"] = job.Kind{Name: "k", Items: w.mailing(50, func(ref string) error {
@@ -372,8 +370,7 @@ func leaving(t *testing.T, s job.Store, c commit.Committer) {
 	w.wantsCounts(id, 50, job.Counts{Done: 50})
 }
 
-// Where processes do not know each other, a job is left alone while another
-// process may be at it.
+// Outside of a cluster, a job is left alone while another process may be working on it.
 func lease(t *testing.T, s job.Store, c commit.Committer) {
 	w := worldOf(t, s, c)
 	w.kinds["k"] = job.Kind{Name: "k", Items: w.mailing(30, nil)}

@@ -13,8 +13,7 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// member is a node as far as schedules see it: a clock, what it remembers, and a
-// time for which it is away.
+// member is a node as seen by schedules: a clock, its state, and a time during which it is down.
 type member struct {
 	skew      time.Duration
 	runner    *job.Runner
@@ -22,9 +21,9 @@ type member struct {
 	back      time.Time
 }
 
-// slots lets three nodes run a schedule of five minutes for 24 hours, with clocks
-// that differ by up to 2 s, 20 kills in the middle of commits, and a split of four
-// hours. Every node runs what it finds, as if each believed itself the owner.
+// slots lets three nodes run a schedule of five minutes for 24 hours. Their clocks differ by up to 2 s, 20 commits are
+// killed in the middle, and a network split lasts four hours. Every node runs every job it finds, as if it were the
+// owner.
 func slots(t *testing.T, s job.Store, c commit.Committer) {
 	const period, hours, kills, away = 5 * time.Minute, 24, 20, 3 * time.Minute
 	w := worldOf(t, s, c)
@@ -33,7 +32,7 @@ func slots(t *testing.T, s job.Store, c commit.Committer) {
 	late := map[string]time.Duration{}
 	w.kinds["fetch"] = job.Kind{Name: "fetch", Step: func(_ context.Context, j job.Job) (job.Job, []commit.Write, error) {
 		slot, err := j.Slot()
-		if !slot.Before(begin) { // Back makes up for one from before
+		if !slot.Before(begin) { // Back starts one from before
 			late[j.Key] = w.now.Sub(slot)
 		}
 		return j.Finish(""), []commit.Write{job.AddItem{Item: job.Item{JobID: ledger, N: int64(slot.Sub(begin)/period) + 1,
@@ -109,8 +108,8 @@ func (c *counted) Commit(ctx context.Context, ws ...commit.Write) error {
 	return c.Committer.Commit(ctx, ws...)
 }
 
-// idle lets three nodes look at a hundred schedules of five minutes for five
-// minutes, twice a second: a second costs one commit at most.
+// idle lets three nodes poll a hundred schedules of five minutes for five minutes, twice a second: at most one commit a
+// second.
 func idle(t *testing.T, s job.Store, c commit.Committer) {
 	const schedules, period = 100, 5 * time.Minute
 	w := worldOf(t, s, c)
@@ -146,7 +145,7 @@ func idle(t *testing.T, s job.Store, c commit.Committer) {
 	}
 }
 
-// addCounter is a store that counts the transactions in which jobs are added.
+// addCounter is a store that counts the transactions that add jobs.
 type addCounter struct {
 	job.Store
 	n *int

@@ -17,7 +17,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// world is a store with runners at it, under a clock that the test moves.
+// world is a store with its runners, under a clock that the test moves.
 type world struct {
 	*testing.T
 	job.Store
@@ -46,7 +46,7 @@ func (w *world) service() *job.Service {
 		Seal: func(plain, ad []byte) []byte { return append(slices.Clone(ad), plain...) }}
 }
 
-// runner is one of another process for each name.
+// runner returns a runner; each name is another process.
 func (w *world) runner(name string) *job.Runner {
 	return &job.Runner{Store: w.Store, Commit: w, Kinds: w.kinds, Name: name, Leaving: w.leaves,
 		Open: func(sealed, ad []byte) ([]byte, error) {
@@ -81,7 +81,7 @@ func (w *world) step(r *job.Runner, id string) job.Job {
 	return w.get(id)
 }
 
-// run takes steps until the job is over and moves the clock to each of them.
+// run takes steps until the job is over and moves the clock to the next step each time.
 func (w *world) run(r *job.Runner, id string) job.Job {
 	w.Helper()
 	for range 1000 {
@@ -110,7 +110,7 @@ func refs(n int) func(context.Context, job.Job, string, int) ([]string, error) {
 	}
 }
 
-// mailing sends to n recipients and counts what is sent; send, where set, fails.
+// mailing sends to n recipients and counts the sent items; send, if set, fails.
 func (w *world) mailing(n int, send func(ref string) error) *job.Items {
 	return &job.Items{Snapshot: refs(n), Send: func(_ context.Context, _ job.Job, ref string) ([]commit.Write, error) {
 		if send != nil {
@@ -125,7 +125,7 @@ func (w *world) mailing(n int, send func(ref string) error) *job.Items {
 	}}
 }
 
-// wantsCounts checks what became of the items, in the job and in their rows.
+// wantsCounts checks the outcomes of the items, in the job and in their rows.
 func (w *world) wantsCounts(id string, total int64, want job.Counts) {
 	w.Helper()
 	j := w.get(id)
@@ -148,8 +148,8 @@ func (w *world) wantsCounts(id string, total int64, want job.Counts) {
 	}
 }
 
-// killed is a committer of a process that is killed: before its n-th commit, or
-// right after it, when nobody hears of it any more.
+// killed is a committer of a process that is killed: before its n-th commit, or right after it, when no caller learns
+// of it.
 type killed struct {
 	commit.Committer
 	left  int
@@ -171,8 +171,8 @@ func (k *killed) Commit(ctx context.Context, ws ...commit.Write) error {
 	return k.Committer.Commit(ctx, ws...)
 }
 
-// Finish takes a job to its end and returns it with its items. pause is called with the instant until which the job
-// pauses; it moves the clock of the runner.
+// Finish runs a job to its end and returns it with its items. pause receives the instant until which the job pauses and
+// moves the clock of the runner.
 func Finish(t *testing.T, r *job.Runner, id string, pause func(until time.Time)) (job.Job, []job.Item) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

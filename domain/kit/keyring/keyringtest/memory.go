@@ -1,5 +1,5 @@
-// Package keyringtest holds the suite that every keyring.Store passes, a store
-// in memory, and rings for the tests of packages that use keys.
+// Package keyringtest provides the test suite of keyring.Store, a store in memory, and rings for tests of packages that
+// use keys.
 //
 // Start reading at Run.
 package keyringtest
@@ -27,14 +27,14 @@ type Memory struct {
 
 var _ keyring.Store = (*Memory)(nil)
 
-// Fail makes every call return err until it is called with nil.
+// Fail makes every call return err; Fail(nil) ends that.
 func (s *Memory) Fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
 }
 
-// Reads is how often Keys was called.
+// Reads returns how often Keys was called.
 func (s *Memory) Reads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +124,7 @@ func clone(rs []keyring.Record) []keyring.Record {
 	return out
 }
 
-// Keeper opens a keeper of fresh keys in memory with the given clock; nil
-// means time.Now.
+// Keeper returns a keeper of fresh keys in memory with the given clock; nil means time.Now.
 func Keeper(t testing.TB, now func() time.Time) *keyring.Keeper {
 	t.Helper()
 	if now == nil {
@@ -138,7 +137,7 @@ func Keeper(t testing.TB, now func() time.Time) *keyring.Keeper {
 	return k
 }
 
-// Replace has a new hashing key take the place of the present ones (keyring.Replace).
+// Replace replaces the hashing keys by a new one (keyring.Replace).
 func Replace(t testing.TB, k *keyring.Keeper) keyring.Rotation {
 	t.Helper()
 	done, err := k.Replace(t.Context(), keyring.Hashing, keyring.HashGrace)

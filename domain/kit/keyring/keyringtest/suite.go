@@ -100,8 +100,8 @@ func rewrap(t *testing.T, s keyring.Store, _ commit.Committer) {
 		r.Wrapped, r.MasterID = []byte("again "+r.ID), "m2"
 		return r
 	}
-	want(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a)}), fault.InvalidState)          // not all
-	want(t, s.Rewrap(t.Context(), "m0", []keyring.Record{next(a), next(b)}), fault.InvalidState) // not theirs
+	want(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a)}), fault.InvalidState)          // not all keys
+	want(t, s.Rewrap(t.Context(), "m0", []keyring.Record{next(a), next(b)}), fault.InvalidState) // not their master key
 	want(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b), next(record("c", keyring.Sealing, 1))}),
 		fault.InvalidState)
 	same(t, s, a, b)
@@ -119,8 +119,8 @@ func oneMaster(t *testing.T, s keyring.Store, _ commit.Committer) {
 	same(t, s, a)
 }
 
-// raceFirst starts several processes at once on an empty store, without the
-// lock they would hold: they end with one master key and one set of keys.
+// raceFirst starts several processes at once on an empty store, without the setup lock: they end with one master key
+// and one set of keys.
 func raceFirst(t *testing.T, s keyring.Store, _ commit.Committer) {
 	file := filepath.Join(t.TempDir(), "keys", "master.key")
 	var keepers [8]*keyring.Keeper
@@ -147,7 +147,7 @@ func raceFirst(t *testing.T, s keyring.Store, _ commit.Committer) {
 	}
 }
 
-// raceRotations rotates in several processes at once: one does it.
+// raceRotations rotates in several processes at once: exactly one succeeds.
 func raceRotations(t *testing.T, s keyring.Store, _ commit.Committer) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	var keepers [6]*keyring.Keeper
@@ -171,8 +171,7 @@ func raceRotations(t *testing.T, s keyring.Store, _ commit.Committer) {
 	}
 }
 
-// raceMaster changes the master key while others make keys: whatever wins,
-// every key stays openable.
+// raceMaster changes the master key while others make keys: whichever wins, every key can still be opened.
 func raceMaster(t *testing.T, s keyring.Store, _ commit.Committer) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	var keepers [6]*keyring.Keeper

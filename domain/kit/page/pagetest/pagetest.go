@@ -1,5 +1,4 @@
-// Package pagetest checks that a store reads a growing list as package page
-// promises.
+// Package pagetest tests that a store reads a growing list by the contract of package page.
 package pagetest
 
 import (
@@ -10,8 +9,8 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Check reads the records that a filter selects, at once and in pages of several
-// sizes, counted and not: no page may lose or repeat a record.
+// Check reads the records matching a filter, at once and in pages of several sizes, with and without a count: no page
+// may lose or repeat a record.
 func Check[F, M any, T page.Marked[M]](t *testing.T,
 	read func(context.Context, F, page.Query[M]) (page.Of[T], error), filter F, want []T) {
 	t.Helper()

@@ -65,8 +65,8 @@ func uniqueCode(t *testing.T, s parameter.Store, _ commit.Committer) {
 	}
 }
 
-// Of those that read one version one wins, within a millisecond too, and a later
-// change begins with what it saved.
+// Of concurrent changes of one version one succeeds, even within a millisecond, and a later change starts from the
+// saved value.
 func oneWins(t *testing.T, s parameter.Store, _ commit.Committer) {
 	p := add(t, s, "A", true)
 	for round := range 5 {
@@ -85,7 +85,7 @@ func oneWins(t *testing.T, s parameter.Store, _ commit.Committer) {
 	storetest.Same(t, only(t, s, parameter.Query{}), saved)
 }
 
-// A start adds what is missing and leaves what an administrator changed.
+// A start adds the missing parameters and leaves those that an administrator changed.
 func seed(t *testing.T, s parameter.Store, _ commit.Committer) {
 	storetest.Must(t, parameter.Seed(t.Context(), s))
 	first, err := s.List(t.Context(), parameter.Query{})

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Hostile are files that must be refused as pictures, by what they try.
+// Hostile returns files that must be rejected as pictures, by kind of attack.
 func Hostile() map[string][]byte {
 	good := map[string][]byte{"png": PNG(64, 48), "jpeg": JPEG(64, 48), "gif": GIF(64, 48), "webp": WebP(64, 48)}
 	all := map[string][]byte{
@@ -79,7 +79,7 @@ func Docx() []byte {
 	return b.Bytes()
 }
 
-// gifOf is the head of a GIF of one empty frame.
+// gifOf returns the header of a GIF with one empty frame.
 func gifOf(width, height uint16) []byte {
 	b := binary.LittleEndian.AppendUint16([]byte("GIF89a"), width)
 	b = binary.LittleEndian.AppendUint16(b, height)
@@ -89,13 +89,13 @@ func gifOf(width, height uint16) []byte {
 	return append(b, 0, 2, 2, 0x4c, 1, 0, 0x3b)
 }
 
-// gifFrame gives the frame another width than the screen.
+// gifFrame sets a frame width that differs from the screen.
 func gifFrame(g []byte, width uint16) []byte {
 	binary.LittleEndian.PutUint16(g[24:], width)
 	return g
 }
 
-// sized is a JPEG whose frame names another size.
+// sized returns a JPEG whose frame declares another size.
 func sized(j []byte, width, height uint16) []byte {
 	j = slices.Clone(j)
 	at := bytes.Index(j, []byte{0xff, 0xc0})
@@ -104,7 +104,7 @@ func sized(j []byte, width, height uint16) []byte {
 	return j
 }
 
-// extended is a WebP with a canvas of another size in front of its picture.
+// extended returns a WebP with a canvas of another size before its picture.
 func extended(w []byte, width, height uint32) []byte {
 	head := []byte{0, 0, 0, 0, byte(width - 1), 0, 0, byte(height - 1), 0, 0}
 	body := binary.LittleEndian.AppendUint32([]byte("VP8X"), uint32(len(head)))

@@ -1,4 +1,4 @@
-// Package picturetest makes pictures for tests: good ones, and those that are made to harm.
+// Package picturetest makes pictures for tests: valid and hostile ones.
 package picturetest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// Drawn is a picture of four different corners.
+// Drawn returns a picture with four different corners.
 func Drawn(width, height int) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -25,21 +25,21 @@ func Drawn(width, height int) *image.NRGBA {
 	return m
 }
 
-// PNG is a drawn picture as PNG.
+// PNG returns a drawn picture as PNG.
 func PNG(width, height int) []byte {
 	var b bytes.Buffer
 	must(png.Encode(&b, Drawn(width, height)))
 	return b.Bytes()
 }
 
-// JPEG is a drawn picture as JPEG.
+// JPEG returns a drawn picture as JPEG.
 func JPEG(width, height int) []byte {
 	var b bytes.Buffer
 	must(jpeg.Encode(&b, Drawn(width, height), nil))
 	return b.Bytes()
 }
 
-// GIF is a drawn picture as GIF of two frames.
+// GIF returns a drawn picture as GIF of two frames.
 func GIF(width, height int) []byte {
 	p := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{color.Black, color.White})
 	for i := range p.Pix {
@@ -50,7 +50,7 @@ func GIF(width, height int) []byte {
 	return b.Bytes()
 }
 
-// WebP is a lossless picture of one colour, of 28 bytes however large it is.
+// WebP returns a lossless picture of one colour, which has 28 bytes at any size.
 func WebP(width, height int) []byte {
 	bits := uint32(width-1) | uint32(height-1)<<14
 	body := binary.LittleEndian.AppendUint32([]byte{0x2f}, bits)
@@ -59,14 +59,14 @@ func WebP(width, height int) []byte {
 	return riff("VP8L", body)
 }
 
-// WithEXIF is a JPEG with an orientation and the place where it was taken.
+// WithEXIF returns a JPEG with an orientation and a location.
 func WithEXIF(picture []byte, orientation byte) []byte {
 	exif := append([]byte("Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00"),
 		orientation, 0, 0, 0, 0, 0, 0)
 	return segment(picture, 0xe1, append(exif, "GPS 41.0082 N 28.9784 E"...))
 }
 
-// segment puts a segment behind the start of a JPEG.
+// segment inserts a segment after the start of a JPEG.
 func segment(picture []byte, marker byte, body []byte) []byte {
 	head := binary.BigEndian.AppendUint16([]byte{0xff, marker}, uint16(len(body)+2))
 	return slices.Concat(picture[:2], head, body, picture[2:])
@@ -81,7 +81,7 @@ func riff(chunk string, body []byte) []byte {
 	return append(out, body...)
 }
 
-// pngOf is a PNG whose head names any size, with any data.
+// pngOf returns a PNG whose header declares any size, with any data.
 func pngOf(width, height uint32, depth, colour, interlace byte, data []byte) []byte {
 	head := binary.BigEndian.AppendUint32(nil, width)
 	head = append(binary.BigEndian.AppendUint32(head, height), depth, colour, 0, 0, interlace)
@@ -94,7 +94,7 @@ func chunk(name string, body []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(out, named...), crc32.ChecksumIEEE(named))
 }
 
-// zeros are n zero bytes as PNG compresses them.
+// zeros returns n zero bytes compressed as in a PNG.
 func zeros(n int) []byte {
 	var b bytes.Buffer
 	z := zlib.NewWriter(&b)

@@ -1,11 +1,9 @@
-// Package address owns what an address to withdraw to looks like: the form that
-// every address has, and per network the rule by which one with a typing error
-// is told from one that somebody can own (decisions D-WAD-05, D-WAD-06).
+// Package address validates withdrawal addresses (decisions D-WAD-05, D-WAD-06): the general form of every address, and
+// per network a rule that rejects typing errors and addresses that cannot have an owner.
 //
-// The one idea: a Rule is a total function of the text alone. Where the network
-// has a checksum it is computed, never only matched, because a withdrawal to a
-// mistyped address cannot be taken back. The libraries that decode stay hidden
-// behind this package.
+// The one idea: a Rule is a total function of the text alone. If the network has a checksum, it is computed and not
+// only matched, because a withdrawal to a mistyped address cannot be reversed. The decoding libraries are hidden behind
+// this package.
 //
 // Start reading at Rules, then families.go for the networks.
 package address
@@ -23,13 +21,11 @@ var (
 	hexadecimal = regexp.MustCompile(`^0x[0-9A-Fa-f]+$`)
 )
 
-// WellFormed reports whether a text, trimmed, has the form of an address of
-// any network.
+// WellFormed reports whether a trimmed text has the form of an address of any network.
 func WellFormed(address string) bool { return form.MatchString(address) }
 
-// Key is what two spellings of one address have in common: a hexadecimal
-// address is the same in any case, whichever network it is for; every other is
-// compared as it is.
+// Key returns the common form of equal spellings of an address: a hexadecimal address is case-insensitive on every
+// network; any other address is compared exactly.
 func Key(address string) string {
 	if hexadecimal.MatchString(address) {
 		return strings.ToLower(address)
@@ -37,31 +33,27 @@ func Key(address string) string {
 	return address
 }
 
-// Rule reports whether a well-formed address is one of its network.
+// Rule reports whether a well-formed address is valid on its network.
 type Rule func(address string) bool
 
-// families are the built-in rules by the name that the configuration gives
-// them.
+// families are the built-in rules by their name in the configuration.
 var families = map[string]Rule{"bitcoin": bitcoin, "evm": evm, "solana": solana, "tron": tron, "xrp": xrp}
 
 // Families lists the names of the built-in rules.
 func Families() []string { return slices.Sorted(maps.Keys(families)) }
 
-// builtIn says which networks follow a built-in rule when nobody configures
-// them otherwise.
+// builtIn maps networks to their built-in rule, unless configured otherwise.
 var builtIn = map[string]string{
 	"BTC": "bitcoin", "XRP": "xrp", "SOL": "solana", "TRX": "tron", "TRC20": "tron",
 	"ETH": "evm", "ERC20": "evm", "BSC": "evm", "BEP20": "evm", "POLYGON": "evm", "ARBITRUM": "evm", "OPTIMISM": "evm",
 	"BASE": "evm", "AVAXC": "evm",
 }
 
-// Rules are the rules by network code. A network without one takes every
-// well-formed address.
+// Rules are the rules by network code. A network without a rule accepts every well-formed address.
 type Rules map[string]Rule
 
-// NewRules returns the built-in rules, changed and extended by what is
-// configured: network code to the name of a built-in rule, or to a regular
-// expression that the whole address must match.
+// NewRules returns the built-in rules, changed and extended by the configuration. It maps a network code to the name of
+// a built-in rule, or to a regular expression that must match the whole address.
 func NewRules(configured map[string]string) (Rules, error) {
 	rules := Rules{}
 	for network, family := range builtIn {
@@ -81,7 +73,7 @@ func NewRules(configured map[string]string) (Rules, error) {
 	return rules, nil
 }
 
-// Fits reports whether a well-formed address is one of the network.
+// Fits reports whether a well-formed address is valid on the network.
 func (r Rules) Fits(network, address string) bool {
 	rule, ok := r[network]
 	return !ok || rule(address)

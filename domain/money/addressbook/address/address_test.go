@@ -21,7 +21,7 @@ func rules(t *testing.T, configured map[string]string) Rules {
 	return r
 }
 
-// D-WAD-05: the form of every address, on its bounds.
+// D-WAD-05: the form of every address, at its limits.
 func TestForm(t *testing.T) {
 	for _, c := range []struct {
 		address string
@@ -49,7 +49,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// D-WAD-06: hexadecimal in any case is one address, everything else is exact.
+// D-WAD-06: hexadecimal addresses are case-insensitive, all others exact.
 func TestKey(t *testing.T) {
 	const checksummed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 	for _, c := range []struct {
@@ -74,8 +74,7 @@ type vector struct {
 	want             bool
 }
 
-// known are addresses from the networks' own documents, and what must not pass
-// for one.
+// known are addresses from the networks' own documents, and texts that must be rejected.
 var known = []vector{
 	// Bitcoin: the first block, P2PKH, P2SH; BIP 173, BIP 350.
 	{"BTC", "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", true},
@@ -97,7 +96,7 @@ var known = []vector{
 	{"BTC", "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd", false}, // bech32 for version 1
 	{"BTC", "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kemeawh", false},                     // bech32m for version 0
 	{"BTC", "bc1pw508d6qejxtdg4y5r3zarvary0c5xw7kw508d6qejxtdg4y5r3zarvary0c5xw7kt5nd6y", false},
-	{"BTC", "bc1pfeessrawgf", false},                        // anybody may spend it
+	{"BTC", "bc1pfeessrawgf", false},                        // anyone can spend it
 	{"BTC", "BC1SW50QGDZ25J", false},                        // version 16
 	{"BTC", "bc1rw5uspcuh", false},                          // a program of one byte
 	{"BTC", "bc1gmk9yu", false},                             // no program
@@ -163,8 +162,8 @@ func TestKnownAddresses(t *testing.T) {
 	}
 }
 
-// Any one character of an address with a checksum, changed, makes it refused.
-func TestEveryTypingErrorIsSeen(t *testing.T) {
+// Any one changed character of an address with a checksum makes the address invalid.
+func TestTypingErrorsAreDetected(t *testing.T) {
 	r := rules(t, nil)
 	const letters = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	for _, v := range known {
@@ -195,8 +194,7 @@ func TestEveryTypingErrorIsSeen(t *testing.T) {
 	}
 }
 
-// Of all witness programs with a right checksum only those that somebody can
-// own are taken.
+// Of all witness programs with a correct checksum only those that can have an owner are accepted.
 func TestWitnessPrograms(t *testing.T) {
 	r := rules(t, nil)
 	taken := 0
@@ -227,7 +225,7 @@ func TestWitnessPrograms(t *testing.T) {
 	}
 }
 
-// What an X-address holds besides the account has one spelling (XLS-5d).
+// The tag in an X-address has only one spelling (XLS-5d).
 func TestXAddresses(t *testing.T) {
 	r := rules(t, nil)
 	for _, c := range []struct {
@@ -249,9 +247,8 @@ func TestXAddresses(t *testing.T) {
 	}
 }
 
-// differs are the vectors that this package judges otherwise than the oracle,
-// on purpose: the oracle takes any base58 text of a likely length for an
-// address of Solana, and refuses the system program and XRP's special accounts.
+// differs lists the vectors on which this package deliberately disagrees with the reference. The reference accepts any
+// base58 text of a plausible length as an address of Solana, and rejects the system program and XRP's special accounts.
 var differs = map[string]bool{
 	"SOL 11111111111111111111111111111111": true,
 	"XRP rrrrrrrrrrrrrrrrrrrrBZbvji":       true,
@@ -265,8 +262,8 @@ var differs = map[string]bool{
 	"SOL hPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v": false,
 }
 
-// The vectors were judged by multicoin-address-validator 0.5.26, another
-// implementation of the same rules: network, address, verdict.
+// The verdicts come from multicoin-address-validator 0.5.26, another implementation of the same rules: network,
+// address, verdict.
 func TestAgainstAnotherImplementation(t *testing.T) {
 	f, err := os.Open("testdata/vectors.tsv")
 	if err != nil {
@@ -319,7 +316,7 @@ func TestConfiguredRules(t *testing.T) {
 	}
 }
 
-// No text, however odd, stops a rule.
+// No text makes a rule panic.
 func FuzzRules(f *testing.F) {
 	for _, v := range known {
 		f.Add(v.address)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/crypto/sha3"
 )
 
-// evm takes 20 bytes in hexadecimal. Letters of one case only carry no
-// checksum; mixed ones are the checksum of EIP-55.
+// evm accepts 20 bytes in hexadecimal. Letters of a single case carry no checksum; mixed case is the checksum of
+// EIP-55.
 func evm(address string) bool {
 	digits, ok := strings.CutPrefix(address, "0x")
 	if !ok || len(digits) != 40 {
@@ -38,11 +38,9 @@ func evm(address string) bool {
 	return true
 }
 
-// bitcoin takes addresses of the main network: P2PKH and P2SH in base58check,
-// version 0 of witness programs in bech32 and taproot in bech32m. Programs of
-// later versions, and of version 1 in other lengths, are refused although they
-// can be written: as long as nothing defines them, anybody may spend what is
-// sent there.
+// bitcoin accepts addresses of the main network: P2PKH and P2SH in base58check, version 0 of witness programs in bech32
+// and taproot in bech32m. Programs of later versions, and of version 1 with other lengths, are rejected although they
+// can be encoded: until they are defined, anyone can spend funds sent to them.
 func bitcoin(address string) bool {
 	if payload, ok := base58check(address, base58.BTCAlphabet, 21); ok {
 		return payload[0] == 0x00 || payload[0] == 0x05
@@ -64,14 +62,13 @@ func bitcoin(address string) bool {
 	return false
 }
 
-// tron takes base58check of 0x41 and 20 bytes.
+// tron accepts base58check of 0x41 and 20 bytes.
 func tron(address string) bool {
 	payload, ok := base58check(address, base58.BTCAlphabet, 21)
 	return ok && payload[0] == 0x41
 }
 
-// solana takes base58 of 32 bytes. There is no checksum: a typing error may go
-// unseen.
+// solana accepts base58 of 32 bytes. It has no checksum: a typing error may go undetected.
 func solana(address string) bool {
 	key, err := base58.Decode(address)
 	return err == nil && len(key) == 32
@@ -79,8 +76,7 @@ func solana(address string) bool {
 
 var xrpAlphabet = base58.NewAlphabet("rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz")
 
-// xrp takes classic addresses, and X-addresses of the main network, which hold
-// the destination tag too (XLS-5d).
+// xrp accepts classic addresses, and X-addresses of the main network, which include the destination tag (XLS-5d).
 func xrp(address string) bool {
 	if payload, ok := base58check(address, xrpAlphabet, 21); ok {
 		return payload[0] == 0x00
@@ -98,7 +94,7 @@ func xrp(address string) bool {
 	return false
 }
 
-// base58check decodes a text of n bytes and their checksum.
+// base58check decodes n bytes and their checksum.
 func base58check(text string, alphabet *base58.Alphabet, n int) (payload []byte, ok bool) {
 	b, err := base58.DecodeAlphabet(text, alphabet)
 	if err != nil || len(b) != n+4 {

@@ -1,5 +1,4 @@
-// Package addressbooktest is the suite of the contract addressbook.Store: what
-// every implementation must keep, racing writers included.
+// Package addressbooktest is the test suite of the contract addressbook.Store, including concurrent writers.
 package addressbooktest
 
 import (
@@ -17,7 +16,7 @@ import (
 	"castellan/domain/money/addressbook"
 )
 
-// Fixture is an empty store, and a currency and a network that exist.
+// Fixture is an empty store with an existing currency and network.
 type Fixture struct {
 	Store                 addressbook.Store
 	CurrencyID, NetworkID int64
@@ -49,7 +48,7 @@ func (f fixture) entry(name, address string) addressbook.Entry {
 		CreatedAt: at, AddressAt: at.Add(time.Hour)}
 }
 
-// in runs one writing step in a transaction.
+// in runs one write in a transaction.
 func (f fixture) in(t *testing.T, do func(ctx context.Context) error) error {
 	t.Helper()
 	return f.Commit.InTx(t.Context(), do)
@@ -83,11 +82,11 @@ func roundTrip(t *testing.T, f fixture, _ commit.Committer) {
 	a.Name, a.Address, a.AddressAt = "next", "address-2", a.AddressAt.Add(time.Minute)
 	storetest.Must(t, f.in(t, func(ctx context.Context) error { return f.Store.Replace(ctx, "u1", a) }))
 	f.holds(t, "u1", a, b)
-	storetest.Must(t, f.in(t, func(ctx context.Context) error { return f.Store.Replace(ctx, "u1", a) })) // as it is
+	storetest.Must(t, f.in(t, func(ctx context.Context) error { return f.Store.Replace(ctx, "u1", a) })) // unchanged
 	storetest.Must(t, f.in(t, func(ctx context.Context) error { return f.Store.Remove(ctx, "u1", b.ID) }))
 	f.holds(t, "u1", a)
 
-	// An id is never given twice.
+	// An id is never reused.
 	again, err := f.insert(t, "u1", b)
 	storetest.Must(t, err)
 	if again <= b.ID {
@@ -98,7 +97,7 @@ func roundTrip(t *testing.T, f fixture, _ commit.Committer) {
 func uniquePerUser(t *testing.T, f fixture, _ commit.Committer) {
 	first, err := f.insert(t, "u1", f.entry("a", "0xABCDEFabcdef"))
 	storetest.Must(t, err)
-	second, err := f.insert(t, "u1", f.entry("A", "0XABCDEFabcdef")) // other by case
+	second, err := f.insert(t, "u1", f.entry("A", "0XABCDEFabcdef")) // differs by case only
 	storetest.Must(t, err)
 	for _, e := range []addressbook.Entry{f.entry("a", "other"), f.entry("other", "0xABCDEFabcdef"),
 		f.entry("other", "0xabcdefabcdef")} {
@@ -135,8 +134,8 @@ func booksAreApart(t *testing.T, f fixture, _ commit.Committer) {
 	f.holds(t, "u2")
 }
 
-// Who holds a book sees everything that others, who held it before, have
-// written: a count and an insert are one step.
+// A transaction that locks a book sees everything that earlier holders of the lock have written: a count and an insert
+// are atomic.
 func holdMakesOthersWait(t *testing.T, f fixture, _ commit.Committer) {
 	const racers, room = 16, 5
 	var wg sync.WaitGroup
@@ -186,7 +185,7 @@ func joinsTransactions(t *testing.T, f fixture, _ commit.Committer) {
 		storetest.Must(t, f.Store.Replace(ctx, "u1", e))
 		book, err := f.Store.Book(ctx, "u1")
 		storetest.Must(t, err)
-		held, err := f.Store.Hold(ctx, "u1") // again
+		held, err := f.Store.Hold(ctx, "u1") // a second time
 		storetest.Must(t, err)
 		if len(book) != 1 || book[0] != e || len(held) != 1 {
 			t.Errorf("a transaction does not see its own entry: %+v, %+v", book, held)

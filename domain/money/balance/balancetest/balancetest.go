@@ -1,4 +1,4 @@
-// Package balancetest is the suite of the contract balance.Store.
+// Package balancetest is the test suite of the contract balance.Store.
 package balancetest
 
 import (
@@ -23,11 +23,10 @@ type Site struct {
 	Commit commit.Committer
 }
 
-// Cases check an implementation of balance.Store, each one that has a ledger of its
-// own: a ledger is never emptied.
+// Cases test an implementation of balance.Store. Each case needs its own ledger, because a ledger is never emptied.
 var Cases = map[string]func(t *testing.T, s Site){"Sums": sums, "Moved": moved, "Days": days, "AtOnce": atOnce}
 
-// noon is that of a day.
+// noon is noon of a day.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func account(owner string, asset int64) ledger.Account {
@@ -47,7 +46,7 @@ func (s Site) do(t *testing.T, m ledger.Movement) {
 
 var refs int
 
-// move moves an amount at a time; "" is the treasury.
+// move transfers an amount at an instant; "" is the treasury.
 func (s Site) move(t *testing.T, at time.Time, from, to string, asset int64, sum string) {
 	t.Helper()
 	refs++
@@ -55,10 +54,10 @@ func (s Site) move(t *testing.T, at time.Time, from, to string, asset int64, sum
 		account(to, asset), amount.Must(sum))}})
 }
 
-// Everything adds up exactly; what is locked beyond one balance takes nothing of another.
+// Sums are exact; a lock beyond one balance does not reduce another.
 func sums(t *testing.T, s Site) {
 	const tiny = "0.000000000000000001"
-	for i := range 12 { // so many parts that one integer cannot hold their sum
+	for i := range 12 { // more parts than one integer can hold
 		s.move(t, noon, "", fmt.Sprint("u", i), 1, "0.999999999999999999")
 	}
 	s.move(t, noon, "", "u0", 2, "499999999999999998")
@@ -140,7 +139,7 @@ func day(n, asset int64, posted string) balance.Day {
 
 func days(t *testing.T, s Site) {
 	for asset := range int64(3) {
-		s.move(t, noon, "", "a", asset+1, "1") // its asset is known
+		s.move(t, noon, "", "a", asset+1, "1") // its asset exists
 	}
 	for _, some := range [][]balance.Day{{day(10, 1, "5"), day(10, 2, "-6.5")}, {day(12, 1, "7")}, {day(12, 1, "8")}} {
 		storetest.Must(t, s.Commit.Commit(t.Context(), balance.Summed{Days: some})) // the last one comes too late
@@ -166,7 +165,7 @@ func days(t *testing.T, s Site) {
 	}
 }
 
-// Of writers that race for a day one wins, and nobody fails.
+// Of concurrent writers of a day one wins, and none fails.
 func atOnce(t *testing.T, s Site) {
 	var all sync.WaitGroup
 	for i := range 16 {

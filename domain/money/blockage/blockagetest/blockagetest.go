@@ -1,5 +1,5 @@
-// Package blockagetest is the contract of blockage.Store and of its writes as tests:
-// persistence runs them on both databases.
+// Package blockagetest tests the contract of blockage.Store and of its writes: persistence runs the tests on both
+// databases.
 package blockagetest
 
 import (
@@ -19,8 +19,8 @@ import (
 	"castellan/domain/money/blockage"
 )
 
-// Run checks an implementation of blockage.Store. Two currencies are there, of the ids
-// 1 and 2 and the codes BTC and ETH, and no blockage.
+// Run checks an implementation of blockage.Store. The currencies with the ids 1 and 2 and the codes BTC and ETH exist,
+// and no blockage.
 func Run(t *testing.T, open storetest.Open[blockage.Store]) {
 	storetest.Run(t, open, storetest.Cases[blockage.Store]{
 		"RoundTrip":    roundTrip,
@@ -32,7 +32,7 @@ func Run(t *testing.T, open storetest.Open[blockage.Store]) {
 
 var at = time.UnixMilli(1_700_000_000_000).UTC()
 
-// sample is a blockage of the first user of usertest, as it is read back.
+// sample is a blockage of the first user of usertest, as read from the store.
 func sample(n int64) blockage.Blockage {
 	return blockage.Blockage{ID: n, UserID: usertest.Sample(1).ID, CurrencyID: 1, TypeID: n,
 		Amount: amount.Must(fmt.Sprint(n, ".000000000000000001")), Status: blockage.Active, Holds: 1, CreatedAt: at,
@@ -100,7 +100,7 @@ func list(t *testing.T, s blockage.Store, c commit.Committer) {
 	}
 }
 
-// A user has one active closure for each currency, also under concurrent calls.
+// A user has one active closure for each currency, even under concurrent calls.
 func closures(t *testing.T, s blockage.Store, c commit.Committer) {
 	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
 		b := sample(int64(i + 1))
@@ -119,7 +119,7 @@ func closures(t *testing.T, s blockage.Store, c commit.Committer) {
 	}
 }
 
-// Of those who decided on one version one is taken.
+// Of concurrent saves of one version one succeeds.
 func savedInARace(t *testing.T, s blockage.Store, c commit.Committer) {
 	add(t, c, sample(1))
 	var won atomic.Int64

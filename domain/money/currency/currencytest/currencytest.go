@@ -1,4 +1,4 @@
-// Package currencytest is the suite of the contract currency.Store.
+// Package currencytest is the test suite of the contract currency.Store.
 package currencytest
 
 import (
@@ -87,7 +87,7 @@ func roundTrip(t *testing.T, s currency.Store, _ commit.Committer) {
 	}
 }
 
-// A change keeps the ids, those of a pair's currency and network included; one that is refused changes nothing.
+// A change keeps the ids, including those of a pair's currency and network; a rejected change changes nothing.
 func changes(t *testing.T, s currency.Store, tx commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, tx.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, s) }))
@@ -202,7 +202,7 @@ func joinsTransactions(t *testing.T, s currency.Store, tx commit.Committer) {
 	}
 }
 
-// D-WAD-05: what a new installation can withdraw.
+// D-WAD-05: the pairs enabled for withdrawals in a new installation.
 func seed(t *testing.T, s currency.Store, tx commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, tx.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, s) }))

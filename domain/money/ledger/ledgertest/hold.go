@@ -13,14 +13,14 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// sorted orders ids, newest first: within a millisecond their order is free.
+// sorted sorts ids, newest first: within a millisecond their order is undefined.
 func sorted(ids []string) []string {
 	slices.Sort(ids)
 	slices.Reverse(ids)
 	return ids
 }
 
-// holds locks, releases, settles, and blocks more than there is.
+// holds locks, releases, settles, and blocks more than the balance.
 func holds(w *world) {
 	w.must(w.in("1", "10"))
 	h, err := w.hold("1", "4", false)
@@ -36,7 +36,7 @@ func holds(w *world) {
 	_, err = w.do(w.l, w.out("1", "6.01"))
 	w.refused(err, ledger.ErrInsufficient)
 
-	// A settlement takes what is locked, at most; the rest is free again.
+	// A settlement takes at most the locked amount; the rest is released.
 	other := w.out("2", "4")
 	other.Debit, other.Credit = other.Credit, other.Debit
 	if _, err := w.l.Settle(w.ctx, by, h.ID, other); err == nil {
@@ -68,7 +68,7 @@ func holds(w *world) {
 	w.has("57", "0", "57")
 }
 
-// stale is a store that still shows a hold as it was, so many times.
+// stale is a store that returns the old state of a hold for a number of reads.
 type stale struct {
 	ledger.Store
 	was  ledger.Hold
@@ -82,8 +82,7 @@ func (s *stale) Hold(ctx context.Context, id string) (ledger.Hold, error) {
 	return s.Store.Hold(ctx, id)
 }
 
-// endedMeanwhile ends a hold that another node has ended between the reading of the
-// hold and of the balance.
+// endedMeanwhile ends a hold that another node has ended between the reads of the hold and of the balance.
 func endedMeanwhile(w *world) {
 	w.must(w.in("1", "10"))
 	h, err := w.hold("1", "4", false)
@@ -97,8 +96,8 @@ func endedMeanwhile(w *world) {
 	w.has("10", "0", "10")
 }
 
-// decides takes all that is available while it comes and goes: what a plan was made of
-// is what it meets, on every node.
+// decides takes all available funds while other movements run: a plan is only executed on the balances it was made
+// from, on every node.
 func decides(w *world) {
 	w.must(w.in("0", "100"))
 	whole := func(_ context.Context, has []ledger.Balance) (m ledger.Movement, err error) {
@@ -135,7 +134,7 @@ func decides(w *world) {
 	if b.Available().Sign() != 0 || b.Locked != sum || b.Posted != sum {
 		w.Errorf("%+v, held %s", b, sum)
 	}
-	// Where there is nothing to do nothing is written.
+	// If nothing is to be done, nothing is written.
 	r, err := w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole)
 	storetest.Must(w, err)
 	if again, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset); len(r.Holds) > 0 || again != b {
@@ -143,7 +142,7 @@ func decides(w *world) {
 	}
 }
 
-// reverses takes transfers back.
+// reverses reverses transfers.
 func reverses(w *world) {
 	in := w.must(w.in("1", "10")).Transfers[0]
 	back, err := w.l.Reverse(w.ctx, by, in.ID, "booked twice")

@@ -1,5 +1,5 @@
-// Package ledgertest is the contract of ledger.Store, and what Ledger promises on
-// it, as tests: persistence runs them on both databases.
+// Package ledgertest tests the contract of ledger.Store and the guarantees of Ledger: persistence runs the tests on
+// both databases.
 package ledgertest
 
 import (
@@ -20,13 +20,13 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// New is a ledger as one node has it, of assets with 2 decimals.
+// New returns a ledger of one node, whose assets have 2 decimals.
 func New(s ledger.Store, c commit.Committer) *ledger.Ledger {
 	return &ledger.Ledger{Store: s, Commit: c, Now: time.Now,
 		Decimals: func(context.Context, int64) (int, error) { return 2, nil }}
 }
 
-// world is a user, a treasury and a node; every case has a user of its own.
+// world is a user, a treasury and a node; every case has its own user.
 type world struct {
 	*testing.T
 	ctx      context.Context
@@ -78,8 +78,7 @@ func (w *world) refused(err, want error) {
 	}
 }
 
-// has checks posted, locked and available of the user, and that the treasury has
-// the opposite.
+// has checks posted, locked and available of the user, and that the treasury has the opposite balance.
 func (w *world) has(posted, locked, available string) {
 	w.Helper()
 	b, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset)
@@ -105,7 +104,7 @@ func (w *world) hold(ref, sum string, beyond bool) (ledger.Hold, error) {
 	return r.Holds[0], nil
 }
 
-// nodes are several nodes, which do not know each other's turns.
+// nodes returns several nodes, which do not share their turns.
 func (w *world) nodes() [3]*ledger.Ledger {
 	return [3]*ledger.Ledger{w.l, New(w.s, w.c), New(w.s, w.c)}
 }
@@ -163,7 +162,7 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 			_, err := w.do(w.l, w.in("1", "6"))
 			w.refused(err, ledger.ErrConflict)
 			w.must(w.out("1", "5"))
-			w.must(w.out("1", "5")) // a repeat is no question of funds
+			w.must(w.out("1", "5")) // a repeat does not depend on funds
 			w.has("0", "0", "0")
 		}),
 		"CountsAReferenceOnceInARace": with(func(w *world) {

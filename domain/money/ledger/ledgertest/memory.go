@@ -14,21 +14,21 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// Memory keeps a ledger in memory, as strict as the schema is: it lets a million
-// movements be judged in seconds. It passes Run.
+// Memory stores a ledger in memory, with the same checks as the schema: it decides a million movements in seconds. It
+// passes Run.
 type Memory struct {
 	mu sync.Mutex
 	books
 }
 
-// books are what Memory keeps. A pair is a kind or a source with its reference.
+// books is the content of Memory. A pair is a kind or a source with its reference.
 type books struct {
 	units     map[int64]int64
 	balances  map[ledger.Account]ledger.Balance
 	transfers map[string]ledger.Transfer
 	holds     map[string]ledger.Hold
-	refs      map[[2]string]string // of a transfer
-	sources   map[[2]string]string // of a hold
+	refs      map[[2]string]string // of transfers
+	sources   map[[2]string]string // of holds
 	reversed  map[string]bool
 }
 
@@ -50,7 +50,7 @@ var (
 	errRule  = errors.New("the schema refuses it")
 )
 
-// Commit implements commit.Committer: it judges all writes, then makes them.
+// Commit checks all writes, then applies them.
 func (m *Memory) Commit(_ context.Context, writes ...commit.Write) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,7 +147,7 @@ func (m *Memory) write(w commit.Write) {
 	}
 }
 
-// InTx implements commit.Committer, for one caller at a time.
+// InTx supports one caller at a time.
 func (m *Memory) InTx(ctx context.Context, fn func(ctx context.Context) error) error {
 	was := books{maps.Clone(m.units), maps.Clone(m.balances), maps.Clone(m.transfers), maps.Clone(m.holds),
 		maps.Clone(m.refs), maps.Clone(m.sources), maps.Clone(m.reversed)}

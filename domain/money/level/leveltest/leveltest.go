@@ -1,5 +1,4 @@
-// Package leveltest is the contract of level.Store as tests, over the levels of a
-// new installation.
+// Package leveltest tests the contract of level.Store, with the levels of a new installation.
 package leveltest
 
 import (
@@ -93,7 +92,7 @@ func raceOfAdds(t *testing.T, s level.Store, _ commit.Committer) {
 	}
 }
 
-// No change is lost when several come at once.
+// No concurrent change is lost.
 func raceOfChanges(t *testing.T, s level.Store, _ commit.Committer) {
 	storetest.Must(t, s.Add(t.Context(), level.Level{ID: 5, Label: "Gold"}))
 	const n = 8

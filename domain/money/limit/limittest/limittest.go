@@ -1,5 +1,4 @@
-// Package limittest is the contract of limit.Store as tests: persistence runs them
-// on both databases.
+// Package limittest tests the contract of limit.Store: persistence runs the tests on both databases.
 package limittest
 
 import (
@@ -17,7 +16,7 @@ import (
 	"castellan/domain/money/transaction"
 )
 
-// Stores are the store that is tested and that of the ledger, whose movements count.
+// Stores are the tested store and the store of the ledger, whose movements count.
 type Stores struct {
 	limit.Store
 	Ledger ledger.Store
@@ -46,7 +45,7 @@ func of(user string, asset int64) ledger.Account {
 	return ledger.Account{Kind: ledger.User, Owner: user, Asset: asset}
 }
 
-// move books a deposit, or a withdrawal of what is below zero.
+// move books a deposit, or a withdrawal for a negative amount.
 func (w *world) move(at time.Time, user string, asset int64, sum string) ledger.Transfer {
 	w.Helper()
 	w.n++
@@ -72,7 +71,7 @@ func (w *world) move(at time.Time, user string, asset int64, sum string) ledger.
 func moved(t *testing.T, s Stores, c commit.Committer) {
 	w := &world{T: t, l: ledgertest.New(s.Ledger, c), c: c}
 	first, noon := month, day.Add(12*time.Hour)
-	w.move(month.Add(-time.Millisecond), "u1", 1, "1000") // the month before
+	w.move(month.Add(-time.Millisecond), "u1", 1, "1000") // the previous month
 	w.move(first, "u1", 1, "0.75")
 	w.move(day.Add(-time.Millisecond), "u1", 1, "1.5")
 	w.move(day, "u1", 1, "2.25")
@@ -84,7 +83,7 @@ func moved(t *testing.T, s Stores, c commit.Committer) {
 	_, err := w.l.Do(t.Context(), audit.By{}, ledger.Movement{
 		Transfers: []ledger.Transfer{ledger.Reversal(noon, back, "a mistake")}})
 	storetest.Must(t, err)
-	// What waits has no transfer: a deposit that is not credited, an amount that is only held.
+	// Pending entries have no transfer: a deposit that is not credited, an amount that is only held.
 	hold := ledger.NewHold(noon, "queue", "1", "withdrawal", of("u1", 2), amount.Must("1"))
 	_, err = w.l.Do(t.Context(), audit.By{}, ledger.Movement{Take: []ledger.Hold{hold}, With: []commit.Write{
 		transaction.AddDeposit{Deposit: transaction.Deposit{ID: "waits", UserID: "u1", Asset: 2, Amount: amount.Must("9"),
@@ -107,8 +106,7 @@ func moved(t *testing.T, s Stores, c commit.Committer) {
 	}
 }
 
-// What waits in the queue counts as sent today, whenever it was requested, until it is booked
-// or given up (D-INT-04).
+// A queued withdrawal counts as sent today, whenever it was requested, until it is booked or abandoned (D-INT-04).
 func waits(t *testing.T, s Stores, c commit.Committer) {
 	w := &world{T: t, l: ledgertest.New(s.Ledger, c), c: c}
 	w.move(month, "w1", 1, "10")
@@ -131,7 +129,7 @@ func waits(t *testing.T, s Stores, c commit.Committer) {
 		{Asset: 1, Received: true, Month: amount.Must("10")}})
 }
 
-// A sum beyond what an amount holds is no error.
+// A sum too large for an amount is not an error.
 func tooMuch(t *testing.T, s Stores, c commit.Committer) {
 	w := &world{T: t, l: ledgertest.New(s.Ledger, c), c: c}
 	const most = "999999999999999999"

@@ -1,4 +1,4 @@
-// Package providertest is the suite of the contract provider.Store.
+// Package providertest is the test suite of the contract provider.Store.
 package providertest
 
 import (
@@ -69,7 +69,7 @@ func latest(t *testing.T, s provider.Store, c commit.Committer) {
 	wantsLatest("spot", "", "", "")
 	arrive(t, c, "spot", "main", 0, "BTC 1 0.5, ETH 2 0")
 	arrive(t, c, "spot", "main", 2, "XRP 3 0, BTC 7 0")
-	arrive(t, c, "spot", "main", 1, "BTC 9 9") // a late one is not the last
+	arrive(t, c, "spot", "main", 1, "BTC 9 9") // a late snapshot is not the latest
 	arrive(t, c, "spot", "cold", 0, "BTC 5 0")
 	arrive(t, c, "spot", "empty", 0, "ETH 1 0")
 	arrive(t, c, "spot", "empty", 1, "") // nothing is left
@@ -142,7 +142,7 @@ func at(t *testing.T, s provider.Store, c commit.Committer) {
 	}
 }
 
-// The first snapshot of a slot holds.
+// The first snapshot of a slot counts.
 func again(t *testing.T, s provider.Store, c commit.Committer) {
 	arrive(t, c, "spot", "main", 0, "BTC 1 0, ETH 1 0")
 	arrive(t, c, "spot", "main", 0, "BTC 2 0, XRP 1 0")
@@ -150,7 +150,7 @@ func again(t *testing.T, s provider.Store, c commit.Committer) {
 	wants(t, all, err, "main@0 BTC 1 0, main@0 ETH 1 0")
 }
 
-// Of writers that race for a slot one wins as a whole.
+// Of concurrent writers of a slot one wins completely.
 func atOnce(t *testing.T, s provider.Store, c commit.Committer) {
 	var all sync.WaitGroup
 	for i := range 16 {

@@ -1,4 +1,4 @@
-// Package ratetest is the suite of the contract rate.Store.
+// Package ratetest is the test suite of the contract rate.Store.
 package ratetest
 
 import (
@@ -78,7 +78,7 @@ func exact(t *testing.T, s rate.Store, _ commit.Committer) {
 	}
 }
 
-// The same again changes nothing; another rate of the same instant takes its place.
+// Adding the same rates again changes nothing; another rate of the same instant replaces the old one.
 func addedAgain(t *testing.T, s rate.Store, _ commit.Committer) {
 	three := []rate.Quote{quote("A", "B", "1", 1), quote("A", "B", "2", 2), quote("B", "C", "3", 1)}
 	for i, want := range []int{3, 0, 0} {
@@ -108,7 +108,7 @@ func many(t *testing.T, s rate.Store, _ commit.Committer) {
 	wants(t, s, n, "A/B6=1.5@2345 ", rate.Pair{Base: "A", Quote: "B6"})
 }
 
-// What a job fetched commits with its other writes, and once when the job runs again.
+// Rates fetched by a job commit with its other writes, and only once if the job runs again.
 func arrived(t *testing.T, s rate.Store, c commit.Committer) {
 	w := rate.Arrived{Source: "rates.test",
 		Quotes: []rate.Quote{quote("USD", "TRY", "41.5", 7), quote("USD", "EUR", "1", 7)}}
@@ -121,7 +121,7 @@ func arrived(t *testing.T, s rate.Store, c commit.Committer) {
 	}
 }
 
-// Several who add the same rates of new pairs neither fail nor store one twice.
+// Concurrent writers of the same rates of new pairs neither fail nor store a rate twice.
 func atOnce(t *testing.T, s rate.Store, _ commit.Committer) {
 	storetest.Race(t, 6, fault.Internal, func(i int) error {
 		two := []rate.Quote{quote("A", "B", "1", 1), quote("B", "C", "2", 1)}

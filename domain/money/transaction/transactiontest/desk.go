@@ -9,7 +9,7 @@ import (
 	"castellan/domain/money/transaction"
 )
 
-// A desk counts requests: of those that name one version, one commits.
+// A desk counts requests: of concurrent requests with one version, one commits.
 func desk(w *world) {
 	for want := range int64(3) {
 		version, err := w.Desk(w.Context(), w.user)
@@ -36,7 +36,7 @@ func desk(w *world) {
 	if version, err := w.Desk(w.Context(), "another"); version != 0 || err != nil {
 		w.Errorf("another user: %d, %v", version, err)
 	}
-	// What the wallet reports of an entry is kept.
+	// The report of the wallet about an entry is stored.
 	q := w.enqueue("1", transaction.Queued{Status: transaction.QueueReady, ExternalID: "e"})
 	q.Status, q.TxID, q.Reason = transaction.QueueSent, "0x1", "replaced"
 	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetQueued{Queued: q}))

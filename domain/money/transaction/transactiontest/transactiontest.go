@@ -1,5 +1,5 @@
-// Package transactiontest is the contract of transaction.Store, and what the writes
-// of transactions promise beside the ledger, as tests.
+// Package transactiontest tests the contract of transaction.Store, and the guarantees of the writes of transactions
+// together with the ledger.
 package transactiontest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"castellan/domain/money/transaction"
 )
 
-// Stores are a transaction.Store and the ledger beside it.
+// Stores are a transaction.Store and the ledger with it.
 type Stores struct {
 	transaction.Store
 	Ledger ledger.Store
@@ -42,7 +42,7 @@ func Run(t *testing.T, open storetest.Open[Stores]) {
 	})
 }
 
-// world is a store with a user of its own, who has 10 of asset 1.
+// world is a store with its own user, who has 10 of asset 1.
 type world struct {
 	*testing.T
 	Stores
@@ -66,7 +66,7 @@ func with(test func(w *world)) func(*testing.T, Stores, commit.Committer) {
 	}
 }
 
-// next is an instant after all others of the world.
+// next returns an instant after all others of the world.
 func (w *world) next() time.Time {
 	w.at = w.at.Add(time.Minute)
 	return w.at
@@ -85,7 +85,7 @@ func (w *world) do(m ledger.Movement) {
 	storetest.Must(w, err)
 }
 
-// enqueue puts a withdrawal of asset 1 and one more into the queue.
+// enqueue puts a withdrawal of asset 1 plus one more into the queue.
 func (w *world) enqueue(sum string, q transaction.Queued) transaction.Queued {
 	w.Helper()
 	at := w.next()
@@ -126,7 +126,7 @@ func deposits(w *world) {
 	}
 }
 
-// An address belongs to the account to which it was given.
+// An address belongs to the account to which it was assigned.
 func addresses(w *world) {
 	a := ledger.Account{Kind: ledger.User, Owner: w.user, Asset: 1}
 	storetest.Must(w, w.c.Commit(w.Context(), transaction.AddAddress{Account: a, At: w.at}))
@@ -137,7 +137,7 @@ func addresses(w *world) {
 	storetest.Wants(w, err, fault.RecordNotFound)
 }
 
-// A deposit that waits is not credited, and any other is; the database says so.
+// A waiting deposit is not credited, and any other is; the database enforces it.
 func credited(w *world) {
 	free := w.deposit(transaction.FinalizedDeposit, "1")
 	if err := w.c.Commit(w.Context(), transaction.AddDeposit{Deposit: free}); err == nil {

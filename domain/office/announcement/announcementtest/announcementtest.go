@@ -1,4 +1,4 @@
-// Package announcementtest is the suite of the contract announcement.Store.
+// Package announcementtest is the test suite of the contract announcement.Store.
 package announcementtest
 
 import (
@@ -149,7 +149,7 @@ func remove(t *testing.T, s announcement.Store, _ commit.Committer) {
 func named(t *testing.T, s announcement.Store, _ commit.Committer) {
 	add(t, s, sample("none"))
 	add(t, s, whole("a"))
-	got, err := s.Named(t.Context(), []string{"w", "x", "i", "a?'"})
+	got, err := s.ReferencedKeys(t.Context(), []string{"w", "x", "i", "a?'"})
 	storetest.Must(t, err)
 	slices.Sort(got)
 	storetest.Same(t, got, []string{"i", "w"})

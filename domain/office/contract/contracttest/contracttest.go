@@ -1,4 +1,4 @@
-// Package contracttest is the suite of the contract contract.Store.
+// Package contracttest is the test suite of the contract contract.Store.
 package contracttest
 
 import (
@@ -27,7 +27,7 @@ func Run(t *testing.T, open storetest.Open[contract.Store]) {
 	})
 }
 
-// What a user accepted is listed in the order of the contracts, and a contract once.
+// Accepted contracts are listed in the order of the contracts, each once.
 func accepted(t *testing.T, s contract.Store, c commit.Committer) {
 	at := time.UnixMilli(1_700_000_000_123).UTC()
 	all := []contract.Accept{{UserID: "u1", ContractID: 2, Version: "2026-1", At: at},
@@ -143,7 +143,7 @@ func saveAndRemove(t *testing.T, s contract.Store, _ commit.Committer) {
 	storetest.Same(t, listed(t, s, a), []contract.Detail{other})
 }
 
-// No detail is without its contract, whatever the caller forgets to ask.
+// A detail cannot exist without its contract, even if the caller does not check.
 func noContract(t *testing.T, s contract.Store, _ commit.Committer) {
 	id := add(t, s, "A")
 	if _, err := s.AddDetail(t.Context(), contract.Detail{ContractID: id + 1}); err == nil {
@@ -168,7 +168,7 @@ func joinsTransactions(t *testing.T, s contract.Store, tx commit.Committer) {
 	}
 }
 
-// Between Lock and the end of the transaction nobody else writes what was read.
+// Between Lock and the end of the transaction no other transaction writes the data that was read.
 func oneAtATime(t *testing.T, s contract.Store, tx commit.Committer) {
 	const callers = 8
 	id := add(t, s, "A")

@@ -30,7 +30,7 @@ func Run(t *testing.T, open storetest.Open[foureyes.Store]) {
 
 var at = time.UnixMilli(1_700_000_000_000).UTC()
 
-// request is the nth of requests that are made a minute apart and live for five.
+// request returns the nth request; requests are made a minute apart and live for five.
 func request(n int) foureyes.Request {
 	made := at.Add(time.Duration(n) * time.Minute)
 	return foureyes.Request{ID: id.Of(made, "request"), Method: "POST", Path: "/admin/things/{id}",
@@ -38,7 +38,7 @@ func request(n int) foureyes.Request {
 		ExpiresAt: made.Add(5 * time.Minute), Status: foureyes.Pending, Sealed: []byte{0, 1, byte(n)}}
 }
 
-// decided is a request as somebody decided on it.
+// decided returns a request after a decision.
 func decided(r foureyes.Request, to foureyes.Status) foureyes.Request {
 	r.Status, r.DecidedBy, r.DecidedAt, r.Reason, r.Sealed = to, "boss", r.RequestedAt.Add(time.Second), "why", nil
 	r.Result = []byte{9, 0}
@@ -80,7 +80,7 @@ func lists(t *testing.T, s foureyes.Store, _ commit.Committer) {
 		}
 		all = append([]foureyes.Request{r}, all...)
 	}
-	now := at.Add(8 * time.Minute) // at which the one of the third minute has just expired
+	now := at.Add(8 * time.Minute) // the request of the third minute has just expired
 	of := map[foureyes.Status][]foureyes.Request{}
 	for i := range all {
 		if n := 9 - i; n <= 3 && n != 2 {
@@ -97,7 +97,7 @@ func lists(t *testing.T, s foureyes.Store, _ commit.Committer) {
 	}
 }
 
-// Of many who decide on one request at the same moment one does.
+// Of many concurrent decisions on one request one succeeds.
 func decideOnce(t *testing.T, s foureyes.Store, _ commit.Committer) {
 	r := request(1)
 	storetest.Must(t, s.Add(t.Context(), r))
@@ -109,7 +109,7 @@ func decideOnce(t *testing.T, s foureyes.Store, _ commit.Committer) {
 	}
 }
 
-// Who holds a request sees it as the one before left it, and decides alone.
+// A transaction that holds a request sees the result of the previous holder, and decides alone.
 func holds(t *testing.T, s foureyes.Store, c commit.Committer) {
 	r := request(1)
 	storetest.Must(t, s.Add(t.Context(), r))

@@ -1,4 +1,4 @@
-// Package staffrequesttest is the contract of approval.Store as tests.
+// Package staffrequesttest tests the contract of staffrequest.Store.
 package staffrequesttest
 
 import (
@@ -15,13 +15,13 @@ import (
 	"castellan/domain/office/staffrequest"
 )
 
-// Stores are those of both sorts.
+// Stores are the stores of both kinds.
 type Stores struct {
 	Deploys staffrequest.Deploys
 	VPNs    staffrequest.VPNs
 }
 
-// Run checks implementations of approval.Store.
+// Run checks implementations of staffrequest.Store.
 func Run(t *testing.T, open storetest.Open[Stores]) {
 	storetest.Run(t, open, storetest.Cases[Stores]{
 		"Deploys":        deploys,
@@ -101,7 +101,7 @@ func vpns(t *testing.T, s Stores, _ commit.Committer) {
 	storetest.Wants(t, s.VPNs.Change(ctx, 1<<40, nil), fault.RecordNotFound)
 }
 
-// No change is lost where several meet.
+// No concurrent change is lost.
 func changesInOrder(t *testing.T, s Stores, _ commit.Committer) {
 	ctx := t.Context()
 	id, err := s.Deploys.Add(ctx, deploy(0))

@@ -61,7 +61,7 @@ func list(t *testing.T, s agreement.Store, _ commit.Committer) {
 	storetest.Wants(t, err, fault.RecordNotFound)
 	_, err = s.Get(ctx, 999)
 	storetest.Wants(t, err, fault.RecordNotFound)
-	named, err := s.Named(ctx, []string{"agreement/terms1", "agreement/x"})
+	named, err := s.ReferencedKeys(ctx, []string{"agreement/terms1", "agreement/x"})
 	storetest.Must(t, err)
 	storetest.Same(t, named, []string{"agreement/terms1"})
 }

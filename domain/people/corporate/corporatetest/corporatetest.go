@@ -1,4 +1,4 @@
-// Package corporatetest is the contract of corporate.Store as tests.
+// Package corporatetest tests the contract of corporate.Store.
 package corporatetest
 
 import (
@@ -55,7 +55,7 @@ func applications(t *testing.T, s corporate.Store, _ commit.Committer) {
 	}
 }
 
-// A change of the status returns the application as it was, also to callers who race.
+// A change of the status returns the previous application, even to concurrent callers.
 func status(t *testing.T, s corporate.Store, _ commit.Committer) {
 	a := corporate.Application{ExternalID: "x1", CompanyName: "Acme", TaxNumber: "1", Status: "0"}
 	id, err := s.AddApplication(t.Context(), a)
@@ -104,7 +104,7 @@ func users(t *testing.T, s corporate.Store, _ commit.Committer) {
 	pagetest.Check(t, s.Users, corporate.UserQuery{Status: new("PASSIVE")}, []corporate.User{})
 }
 
-// Callers race for an account, and for a mail address of accounts that are made.
+// Concurrent callers compete for an account, and for a mail address of new accounts.
 func once(t *testing.T, s corporate.Store, _ commit.Committer) {
 	for name, edit := range map[string]func(*corporate.User, int){
 		"account": func(u *corporate.User, n int) { u.Email = new(fmt.Sprintf("x%d@acme.example", n)) },
@@ -121,19 +121,19 @@ func once(t *testing.T, s corporate.Store, _ commit.Committer) {
 		}
 	}
 	like := sample(1)
-	got, err := s.Like(t.Context(), like)
+	got, err := s.FindLink(t.Context(), like)
 	storetest.Must(t, err)
 	if got.Made || got.UserID != "u1" {
 		t.Errorf("like an account: %+v", got)
 	}
 	like.UserID = ""
-	made, err := s.Like(t.Context(), like)
+	made, err := s.FindLink(t.Context(), like)
 	storetest.Must(t, err)
 	if !made.Made || made.ID == got.ID {
 		t.Errorf("like an address: %+v", made)
 	}
 	like.CorporateUserID = "other"
-	_, err = s.Like(t.Context(), like)
+	_, err = s.FindLink(t.Context(), like)
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
@@ -147,7 +147,7 @@ func change(t *testing.T, s corporate.Store, _ commit.Committer) {
 	storetest.Must(t, s.ChangeUser(t.Context(), first, func(u corporate.User) (corporate.User, error) {
 		storetest.Same(t, u.UserID, "u1")
 		made := next
-		made.Made = true // stays
+		made.Made = true // unchanged
 		return made, nil
 	}))
 	pagetest.Check(t, s.Users, corporate.UserQuery{UserID: new("u3")}, []corporate.User{next})

@@ -1,4 +1,4 @@
-// Package documenttest is the contract of document.Store as tests.
+// Package documenttest tests the contract of document.Store.
 package documenttest
 
 import (
@@ -141,11 +141,11 @@ func quotaRace(t *testing.T, s document.Store, _ commit.Committer) {
 func named(t *testing.T, s document.Store, _ commit.Committer) {
 	add(t, s, sample(1, "u1"))
 	add(t, s, sample(2, "u2"))
-	got, err := s.Named(t.Context(), []string{sample(2, "").Path, "document/none", sample(1, "").Path})
+	got, err := s.ReferencedPaths(t.Context(), []string{sample(2, "").Path, "document/none", sample(1, "").Path})
 	storetest.Must(t, err)
 	slices.Sort(got)
 	storetest.Same(t, got, []string{sample(1, "").Path, sample(2, "").Path})
-	got, err = s.Named(t.Context(), []string{"document/none"})
+	got, err = s.ReferencedPaths(t.Context(), []string{"document/none"})
 	if storetest.Must(t, err); len(got) != 0 {
 		t.Errorf("%q", got)
 	}

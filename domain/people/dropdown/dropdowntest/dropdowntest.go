@@ -1,4 +1,4 @@
-// Package dropdowntest is the contract of dropdown.Store as tests.
+// Package dropdowntest tests the contract of dropdown.Store.
 package dropdowntest
 
 import (
@@ -61,8 +61,8 @@ func uniqueCode(t *testing.T, s dropdown.Store, _ commit.Committer) {
 	}
 }
 
-// A new installation has every group, with names in three languages, and in each a
-// way to say what the list does not.
+// A new installation has every group, with names in three languages. Each group has an option for answers outside the
+// list.
 func seed(t *testing.T, s dropdown.Store, _ commit.Committer) {
 	storetest.Must(t, dropdown.Seed(t.Context(), s))
 	for _, group := range []string{dropdown.PurposeOfTransaction, dropdown.SourceOfFunding,

@@ -1,4 +1,4 @@
-// Package identitytest is the contract of identity.Store as tests.
+// Package identitytest tests the contract of identity.Store.
 package identitytest
 
 import (
@@ -56,7 +56,7 @@ func inform(t *testing.T, s identity.Store, _ commit.Committer) {
 	}
 }
 
-// Of several accounts that take one number at the same time as many get it as may.
+// Of several accounts that take one number concurrently, exactly the permitted count gets it.
 func lock(t *testing.T, s identity.Store, c commit.Committer) {
 	for i := range 8 {
 		u := user.New(fmt.Sprint("u", i), time.UnixMilli(1_700_000_000_000))
@@ -89,13 +89,13 @@ func lock(t *testing.T, s identity.Store, c commit.Committer) {
 	}
 }
 
-// keys open what is sealed and hash it in a way that a test can read.
+// keys open sealed values and hash them in a form readable by a test.
 type keys string
 
 func (keys) Open(sealed, _ []byte) ([]byte, error)          { return sealed, nil }
 func (k keys) Steady(domain string, parts ...string) string { return fmt.Sprint(k, domain, parts[0]) }
 
-// Hashes follow the steady key, page by page; an account that moved on is left alone.
+// Hashes are migrated to the steady key, page by page; an account that changed meanwhile is left alone.
 func rehash(t *testing.T, s identity.Store, c commit.Committer) {
 	const accounts = 1203 // three pages
 	for i := range accounts {

@@ -1,4 +1,4 @@
-// Package kyctest is the contract of kyc.Store as tests.
+// Package kyctest tests the contract of kyc.Store.
 package kyctest
 
 import (

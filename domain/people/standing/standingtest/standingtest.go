@@ -1,5 +1,5 @@
-// Package standingtest is the contract of standing.Store and of its write as tests:
-// persistence runs them on both databases.
+// Package standingtest tests the contract of standing.Store and of its write: persistence runs the tests on both
+// databases.
 package standingtest
 
 import (

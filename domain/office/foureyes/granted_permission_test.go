@@ -13,7 +13,7 @@ import (
 	"castellan/domain/office/foureyes"
 )
 
-// held is a store that holds one request.
+// held is a store with one request.
 type held struct {
 	foureyes.Store
 	request foureyes.Request
@@ -24,9 +24,9 @@ func (s held) Decide(context.Context, foureyes.Request) error {
 	panic("a request was decided that may not be approved")
 }
 
-// A permission that the request itself would give does not approve it: the approver is
-// judged before the request runs.
-func TestRightsGainedByTheRequestDoNotApproveIt(t *testing.T) {
+// A permission granted by the request itself does not allow its approval: the approver is checked before the request
+// runs.
+func TestPermissionGrantedByTheRequestDoesNotApproveIt(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	gained, ran := false, 0
 	s := foureyes.Service{

@@ -13,8 +13,8 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// Where no document has the type, the newest picture of no type that waits is shown, and each for one type only.
-func TestImagesOfNoType(t *testing.T) {
+// If no document has the type, the newest waiting picture without a type is shown, and each for one type only.
+func TestImagesWithoutType(t *testing.T) {
 	d := newDesk(t)
 	shows := func(want string) {
 		t.Helper()
@@ -27,7 +27,7 @@ func TestImagesOfNoType(t *testing.T) {
 		}
 	}
 	d.document("D1", "u1", 0, "png")
-	d.document("D2", "u1", 0, "pdf") // no picture
+	d.document("D2", "u1", 0, "pdf") // not a picture
 	d.document("D3", "u1", 5, "png") // of another type
 	d.document("D4", "u2", 0, "png") // of another user
 	shows("D1 true false false")
@@ -39,13 +39,13 @@ func TestImagesOfNoType(t *testing.T) {
 		DocumentIDs: []string{"D6", "D5"}, DocumentID: "D6", Reason: new("blurred")}))
 	shows("D6 true true false") // the decided one, and D1 as the back
 	storetest.Must(t, kyc.Reopen(t.Context(), d.Users, d.Changes, by, "u1"))
-	shows("D1 true false false") // what waits comes first
+	shows("D1 true false false") // waiting documents come first
 	d.document("D7", "u1", 1, "png")
-	shows("D7 true true false") // a type comes first
+	shows("D7 true true false") // a typed document comes first
 }
 
-// A decision on an address without a proof takes the newest picture that waits, once.
-func TestAddressOfNoType(t *testing.T) {
+// A decision on an address without a proof uses the newest waiting picture, once.
+func TestAddressProofWithoutType(t *testing.T) {
 	d := newDesk(t)
 	confirm := func(value string) {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestAddressOfNoType(t *testing.T) {
 	if got := all(); got != waits+", deActive rejected, "+waits+", "+waits {
 		t.Error(got)
 	}
-	proof := d.document("e", "u1", 4, "png") // a type comes first
+	proof := d.document("e", "u1", 4, "png") // a typed document comes first
 	confirm(user.ManuelApproved)
 	if got := all() + ", " + d.state(proof); got != waits+", active approved, "+waits+", "+waits+", active approved" {
 		t.Error(got)

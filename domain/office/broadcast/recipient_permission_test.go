@@ -16,7 +16,7 @@ func (w *world) mayTell(caller, userID string) error {
 	return nil
 }
 
-// A recipient who holds more permissions than the caller gets neither an SMS nor a notice.
+// A recipient with more permissions than the caller gets neither an SMS nor a notice.
 func TestHigherRecipient(t *testing.T) {
 	w := newWorld(t)
 	w.higher = "ada"
