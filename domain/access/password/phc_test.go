@@ -8,7 +8,7 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// A hash made elsewhere verifies here: the text is the common format.
+// A hash made by another program verifies here: the text is the common format.
 func TestParseReadsWhatOthersWrite(t *testing.T) {
 	salt := []byte("somesaltsomesalt")
 	b64 := base64.RawStdEncoding.EncodeToString
