@@ -8,7 +8,7 @@ import (
 	"castellan/domain/access/challenge"
 )
 
-// Rules 1 and 4 of section 3.1 of the interface (D-2FA-20, 21): when a renewal is possible.
+// Rules 1 and 4 of section 3.1 of the interface (D-2FA-20, 21) define when a renewal is possible.
 func TestRenewalBoundaries(t *testing.T) {
 	late := start(1, "sms", "mail") // its gate opens after the cut-off
 	late.Methods[0].RenewMs = 500_000
@@ -52,7 +52,7 @@ func TestRenewalBoundaries(t *testing.T) {
 	})
 }
 
-// Rule 2: a new OTP, its full lifetime, no wrong values; the old OTP is dead.
+// Rule 2: a renewed method has a new OTP, its full lifetime and no wrong values; the old OTP is invalid.
 func TestRenewal(t *testing.T) {
 	const five = "OTP_INVALID 4 | OTP_INVALID 3 | OTP_INVALID 2 | OTP_INVALID 1 | OTP_INVALID 0"
 	play(t, []scenario{
@@ -88,8 +88,7 @@ func TestRenewal(t *testing.T) {
 	})
 }
 
-// What a renewal writes into the renewed method, and that it leaves the rest
-// of the challenge as it was (REQ-RNW-10).
+// A renewal changes the renewed method, and leaves the rest of the challenge as it was (REQ-RNW-10).
 func TestRenewedMethod(t *testing.T) {
 	for _, c := range []struct {
 		name               string
@@ -122,9 +121,8 @@ func TestRenewedMethod(t *testing.T) {
 	}
 }
 
-// Rule 3: the other open methods end no earlier than the renewed one, within
-// the challenge and, for an OTP, within ten minutes of its making (D-2FA-22,
-// SEC-07). All instants are ms since the start.
+// Rule 3: the other open methods end no earlier than the renewed one. They still end within the challenge and, for an
+// OTP, within ten minutes of its creation (D-2FA-22, SEC-07). All instants are ms since the start.
 func TestRenewalStretchesOthers(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -189,8 +187,8 @@ func TestRenewalStretchesOthers(t *testing.T) {
 	}
 }
 
-// Completed methods are not stretched (REQ-RNW-11), all open ones are, and
-// no method comes, goes or moves (REQ-RNW-10).
+// Completed methods are not extended (REQ-RNW-11), all open ones are. No method is added, removed or moved
+// (REQ-RNW-10).
 func TestRenewalOfSeveral(t *testing.T) {
 	g := newGame(t, start(3, "totp", "sms", "push", "mail", "sms2"))
 	g.c.Methods[0].ExpiresAt = t0 + 100_000
@@ -209,8 +207,8 @@ func TestRenewalOfSeveral(t *testing.T) {
 	}
 }
 
-// The checks of D-2FA-21 in their order, under every combination of faults,
-// and Renewable making the same ones. A refusal changes nothing.
+// The checks of D-2FA-21 keep their order under every combination of faults, and Renewable makes the same ones. A
+// refusal changes nothing.
 func TestOrderOfRenewalChecks(t *testing.T) {
 	type attempt struct {
 		c    challenge.Challenge

@@ -12,7 +12,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// people are accounts by their id.
+// people holds accounts by their id.
 type people map[string]challenge.Account
 
 func (p people) Account(_ context.Context, id string) (challenge.Account, error) {
@@ -23,8 +23,7 @@ func (p people) Account(_ context.Context, id string) (challenge.Account, error)
 	return a, nil
 }
 
-// An explanation says what a start would do: the same methods, or why there are
-// too few.
+// An explanation shows the result of a start: the same methods, or why they are too few.
 func TestExplain(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	policy := func(id int64, action string, entity mfa.EntityType, entityID string, required int,

@@ -29,7 +29,7 @@ func (r remembered) List(_ context.Context, q audit.Query, p page.Query[audit.Pl
 	return out, nil
 }
 
-// D-MFA-14: a policy is tried on the challenges that the audit remembers.
+// D-MFA-14: a policy is applied to the challenges in the audit.
 func TestRehearse(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	n := 0
