@@ -21,7 +21,7 @@ import (
 	"castellan/persistence"
 )
 
-// complete runs the login action as the engine does and returns its outcome.
+// complete runs the login action like the engine and returns its outcome.
 func (b *bench) complete(started challenge.Started, command []byte, methods ...challenge.Method) challenge.Result {
 	b.t.Helper()
 	c := started.Challenge
@@ -205,7 +205,7 @@ func TestEndAll(t *testing.T) {
 	}
 }
 
-// When EndAll reports success, all sessions have ended, whatever ran beside it.
+// When EndAll reports success, all sessions have ended, whatever ran concurrently.
 func TestEndAllUnderRace(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
