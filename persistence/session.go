@@ -49,7 +49,7 @@ func (r sessionRow) session() session.Session {
 		Model: r.Model, Description: r.Description, DeviceID: r.DeviceID, SV: r.SV, AMR: strings.Fields(r.AMR)}
 }
 
-// sessionStep is the row of Only, End and Seen.
+// sessionStep is the row of NoOtherSessions, End and Seen.
 type sessionStep struct {
 	bun.BaseModel `bun:"table:session"`
 
@@ -99,7 +99,7 @@ var sessionFences = []engine.Kind{
 	engine.Fenced("SELECT v.user_id {FROM v} WHERE NOT EXISTS (SELECT 1 FROM session AS s "+
 		"JOIN users AS u ON u.id = s.user_id WHERE s.user_id = v.user_id AND s.ended_at = 0 AND s.expires_at > v.at "+
 		"AND s.sv >= u.sv AND v.id NOT LIKE '%' || s.id || '%')",
-		func(w session.Only) sessionStep {
+		func(w session.NoOtherSessions) sessionStep {
 			return sessionStep{UserID: w.UserID, At: ms(w.At), ID: strings.Join(w.IDs, " ")}
 		}),
 }

@@ -37,7 +37,7 @@ type revoked struct {
 	until int64 // ms
 }
 
-// NewRevocations returns an empty table for tokens that live at most life.
+// NewRevocations returns an empty table for tokens with the maximum lifetime life.
 func NewRevocations(life time.Duration, now func() time.Time) *Revocations {
 	return &Revocations{life: life, now: now, seed: maphash.MakeSeed()}
 }

@@ -21,18 +21,18 @@ func (Add) Table() string { return "session" }
 
 func (w Add) Fence() (string, int64) { return w.UserID, w.CV }
 
-// Only is the condition that the user has only the listed active sessions. A unit uses it to raise the user's
-// credential version and end the sessions one by one without missing any. A concurrent login is either seen here, and
-// the unit fails with commit.ErrFenced, or is refused itself.
-type Only struct {
+// NoOtherSessions is the condition that the user has only the listed active sessions. A unit uses it to raise the
+// user's credential version and end the sessions one by one without missing any. A concurrent login is either seen
+// here, and the unit fails with commit.ErrFenced, or is refused itself.
+type NoOtherSessions struct {
 	UserID string
 	IDs    []string
 	At     time.Time // sessions that expired by then are not active
 }
 
-func (Only) Table() string { return "session" }
+func (NoOtherSessions) Table() string { return "session" }
 
-func (w Only) Fence() (string, int64) { return w.UserID, 0 }
+func (w NoOtherSessions) Fence() (string, int64) { return w.UserID, 0 }
 
 // End ends a session of a user. It does not change a session that has ended, belongs to another user or does not
 // exist. The note of its end (Ended) accompanies it.

@@ -127,7 +127,7 @@ func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.
 	if err != nil {
 		return none, nil, err
 	}
-	only := session.Only{UserID: c.UserID, At: x.Now}
+	only := session.NoOtherSessions{UserID: c.UserID, At: x.Now}
 	writes := []commit.Write{user.SetPassword{UserID: c.UserID, CV: c.CV, Hash: cmd.Hash}}
 	for _, other := range living {
 		only.IDs = append(only.IDs, other.ID)

@@ -12,8 +12,8 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// rounds is the number of rounds of Births. Without the fence of session.Add or without session.Only, a few suffice
-// to fail.
+// rounds is the number of rounds of Births. Without the fence of session.Add or without session.NoOtherSessions, a few
+// suffice to fail.
 const rounds = 60
 
 // Births races new sessions against a change of the password that ends the active ones: none survives (D-AUTH-11).
@@ -65,7 +65,7 @@ func changed(t *testing.T, s session.Store, c commit.Committer, cv int64) error 
 		if err != nil {
 			return err
 		}
-		only := session.Only{UserID: one, At: now}
+		only := session.NoOtherSessions{UserID: one, At: now}
 		writes := []commit.Write{user.SetPassword{UserID: one, CV: cv, Hash: fmt.Sprint("hash ", cv)}}
 		for _, l := range living {
 			only.IDs = append(only.IDs, l.ID)
