@@ -15,7 +15,7 @@ import (
 	"castellan/persistence"
 )
 
-// What adding and removing does to the account, and what it refuses.
+// Adding and removing a device changes the account, or is refused.
 func TestAddAndRemove(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		me := usertest.Sample(1).ID
