@@ -77,7 +77,7 @@ func TestCodeMessages(t *testing.T) {
 	}
 }
 
-// A code costs one segment with titles as long as the seeded ones.
+// An SMS with a code fits one segment with titles as long as the seeded ones.
 func TestCodeFitsOneSegment(t *testing.T) {
 	for lang, actions := range map[string][]string{
 		"tr": {"Giriş", "Şifre sıfırlama", "Görüntülü doğrulama"},
@@ -114,7 +114,7 @@ func TestNotices(t *testing.T) {
 			}
 			wellFormed(t, m.HTML)
 			s := b.Render(message.SMS, string(kind), lang, "+905321234567", v)
-			code := b.Render(message.SMS, message.OTP, lang, "+905321234567", v) // stands in for a template that is not there
+			code := b.Render(message.SMS, message.OTP, lang, "+905321234567", v) // the fallback for a missing template
 			if each := kind.Once() == 0; s.HTML != "" || s.Code != "" || each == (s.Text == code.Text) {
 				t.Errorf("%s %s: sms %q", kind, lang, s.Text)
 			}
@@ -331,7 +331,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// wellFormed checks that every tag that needs an end has one, in order.
+// wellFormed checks that every tag that needs a closing tag has one, in order.
 func wellFormed(t *testing.T, html string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(html))
