@@ -88,8 +88,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A plan hands on what is configured, and gives a renewal to no method that
-// cannot be renewed.
+// A plan contains the configured values, and no renewal for a method that cannot be renewed.
 func TestPlanValues(t *testing.T) {
 	c := catalog(policy(7, mfa.Login, 1, "SMS:login-sms", "PUSH_OTP", "TOTP"))
 	want := []mfa.Planned{
@@ -109,8 +108,7 @@ func TestPlanWithoutMethods(t *testing.T) {
 	}
 }
 
-// The user's policy beats the address's, which beats the general one; an
-// expired one does not count (D-2FA-12).
+// The user's policy precedes the address's, which precedes the general one; an expired one does not count (D-2FA-12).
 func TestChoice(t *testing.T) {
 	entity := func(p mfa.Policy, kind mfa.EntityType, id string) mfa.Policy {
 		p.EntityType, p.EntityID = kind, id
