@@ -108,7 +108,7 @@ func (s *service) hasherMetrics(m *metrics) {
 // themselves what they ended and changed.
 func (s *service) revoking() session.Revoking {
 	return session.Revoking{Committer: s.commit, Revocations: s.revocations,
-		Also: func(w commit.Write) { s.geofilters.Told(w) }}
+		Also: func(w commit.Write) { s.geofilters.Apply(w) }}
 }
 
 // revocationLife is how long anything that a revocation must stop can live.

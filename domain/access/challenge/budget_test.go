@@ -88,7 +88,7 @@ func TestSpentBudget(t *testing.T) {
 		{"wrong TOTP", totp, "totp wrong", 0, "RATE_LIMITED 14m59.991s", 0},
 		{"right SMS beside it", totp, "sms right", 0, "executing", 0},
 		{"wrong MAIL beside it", totp, "mail wrong", 0, "OTP_INVALID 4", 1},
-		{"expired is told first", otp, "sms right", 120_000, "METHOD_EXPIRED", 0},
+		{"expiry is reported first", otp, "sms right", 120_000, "METHOD_EXPIRED", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGame(t, start(1, "sms", "mail", "totp", "push"))
@@ -138,7 +138,7 @@ func TestBudgetAcrossChallenges(t *testing.T) {
 }
 
 // SMS and MAIL share a budget, TOTP has its own, PUSH has none. Right values and refusals do not count.
-func TestWhatIsSpent(t *testing.T) {
+func TestSpending(t *testing.T) {
 	for _, c := range []struct {
 		move      string
 		otp, totp []int64

@@ -84,7 +84,7 @@ func TestAttempts(t *testing.T) {
 			{0, "totp wrong", five}, {0, "totp right", "METHOD_LOCKED"}, {599_999, "totp right", "METHOD_LOCKED"}}},
 		{"a sixth is not counted", start(1, "sms", "mail"), []step{
 			{0, "sms wrong", five + " | METHOD_LOCKED | METHOD_LOCKED | METHOD_LOCKED"}, {0, "mail wrong", "OTP_INVALID 4"}}},
-		{"locked is told before expired", start(1, "sms"), []step{{0, "sms wrong", five},
+		{"locked is reported before expired", start(1, "sms"), []step{{0, "sms wrong", five},
 			{120_000, "sms right", "METHOD_LOCKED"}}},
 		{"a lock leaves the others", start(1, "sms", "mail"), []step{{0, "sms wrong", five}, {0, "mail right", "executing"}}},
 		{"right after nine", start(1, "sms", "mail"), []step{

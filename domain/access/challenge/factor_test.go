@@ -9,7 +9,7 @@ import (
 
 // The number of consecutive wrong values has no window, and a right one resets it. At the limit every value is wrong
 // (D-2FA-13).
-func TestRowOfWrongValues(t *testing.T) {
+func TestConsecutiveWrongValues(t *testing.T) {
 	r := challenge.DefaultRules()
 	r.OTPBudget, r.TOTPBudget = 1000, 1000
 	answered := func(b challenge.Budget, id, value string) challenge.Step {

@@ -75,7 +75,7 @@ func TestRenewal(t *testing.T) {
 		{"others keep their OTP", start(2, "sms", "mail"), []step{
 			{60_000, "sms renew", "pending"}, {179_999, "mail right", "pending"}, {179_999, "sms right", "executing"}}},
 	})
-	t.Run("an OTP that nobody knows", func(t *testing.T) {
+	t.Run("an OTP that no value matches", func(t *testing.T) {
 		g := newGame(t, start(1, "sms"))
 		if got := g.renew(60_000, g.c.Methods[0], challenge.Digest{}); got != "pending" {
 			t.Fatal(got)
@@ -157,7 +157,7 @@ func TestRenewalStretchesOthers(t *testing.T) {
 		{"cut by the ten minutes", "sms", 0, 120_000, 480_001, 120_000, 900_000, 600_000},
 		{"mail as well", "mail2", 0, 120_000, 500_000, 120_000, 900_000, 600_000},
 		{"ten minutes of the present OTP", "sms", 60_000, 180_000, 600_000, 120_000, 900_000, 660_000},
-		{"ten minutes gone by", "sms", 0, 120_000, 700_000, 120_000, 900_000, 600_000},
+		{"ten minutes have passed", "sms", 0, 120_000, 700_000, 120_000, 900_000, 600_000},
 		{"ten minutes given already", "sms", 0, 600_000, 500_000, 300_000, 900_000, 600_000},
 		{"push has no such limit", "push", 0, 120_000, 480_001, 120_000, 900_000, 600_001},
 		{"TOTP has no such limit", "totp", 0, 120_000, 700_000, 120_000, 900_000, 820_000},

@@ -58,12 +58,12 @@ func TestAddAndRemove(t *testing.T) {
 		_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: p.id})
 		expect(t, "a removed device", err, fault.RecordNotFound, false)
 		told := map[string]int{}
-		for _, n := range challengetest.Told(t, persistence.NewOutbox(d.db)) {
+		for _, n := range challengetest.Committed(t, persistence.NewOutbox(d.db)) {
 			told[n]++
 		}
 		mail := usertest.Sample(1).Email
 		if n := device.MaxDevices; len(told) != 2 || told[mail+" device-added "] != n || told[mail+" device-removed "] != n {
-			t.Errorf("told %v", told)
+			t.Errorf("notified %v", told)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Live is a node's copy of all filters, which checks requests without a database read. Every node follows the change
-// feed (topic change.Geofilter). The node that changed a filter updates it before it answers any caller (Told).
+// feed (topic change.Geofilter). The node that changed a filter updates it before it answers any caller (Apply).
 //
 // A read takes one lookup in an immutable map, and no lock; a write replaces the map of one shard. It is safe for
 // concurrent use.
@@ -79,8 +79,8 @@ func (l *Live) Follow(ctx context.Context, userIDs ...string) error {
 	return nil
 }
 
-// Told applies a write that has just become durable; it ignores the writes of other packages.
-func (l *Live) Told(w commit.Write) {
+// Apply applies a write that has just become durable; it ignores the writes of other packages.
+func (l *Live) Apply(w commit.Write) {
 	if w, ok := w.(user.SetCountries); ok {
 		l.shard(w.UserID).put(Held{UserID: w.UserID, CV: w.CV + 1, Filter: w.Countries})
 	}

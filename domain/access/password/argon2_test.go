@@ -24,7 +24,7 @@ func TestDeriveKnowsTheVectorOfTheRFC(t *testing.T) {
 
 // One arena serves hashes of all sizes in any order, with the results of the usual package: no hash affects a later
 // one.
-func TestDeriveEqualsTheWellKnownPackage(t *testing.T) {
+func TestDeriveMatchesXCrypto(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func(n int) []byte {
 		b := make([]byte, n)

@@ -28,7 +28,7 @@ func try(t *testing.T, g *Guard, after time.Duration, prefix string) time.Durati
 	return e.RetryAfter
 }
 
-func TestTenInFifteenMinutes(t *testing.T) {
+func TestTenTriesInFifteenMinutes(t *testing.T) {
 	var g Guard
 	for i := range 10 {
 		if w := try(t, &g, time.Duration(i)*time.Minute, "a"); w != 0 {
@@ -55,7 +55,7 @@ func TestTenInFifteenMinutes(t *testing.T) {
 	}
 }
 
-func TestSuccessesCountNothing(t *testing.T) {
+func TestSuccessesDoNotCount(t *testing.T) {
 	var g Guard
 	r := DefaultGuardRules()
 	for i := range 1000 {
@@ -79,7 +79,7 @@ func TestSuccessesCountNothing(t *testing.T) {
 	}
 }
 
-func TestHundredInADay(t *testing.T) {
+func TestHundredTriesADay(t *testing.T) {
 	var g Guard
 	r := DefaultGuardRules()
 	g, _ = g.Charge(t0.Add(-29*24*time.Hour), r, "home")

@@ -273,7 +273,7 @@ func TestOperatorUnlocks(t *testing.T) {
 }
 
 // A waiting caller can give up, and a failing database charges no try twice.
-func TestChargeEnds(t *testing.T) {
+func TestChargeCanBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
 		var held []*Attempt

@@ -70,7 +70,7 @@ func TestHashAndVerify(t *testing.T) {
 }
 
 // An account that does not exist is verified with the current parameters.
-func TestVerifyOfNobody(t *testing.T) {
+func TestVerifyUnknownAccount(t *testing.T) {
 	h := small(t, HasherOptions{})
 	if s, err := parse(h.dummy); err != nil || s.params != h.params || len(s.tag) != tagBytes || len(s.salt) != saltBytes {
 		t.Fatalf("the dummy is not like other hashes: %+v, %v", s, err)
@@ -175,7 +175,7 @@ func TestWaitEnds(t *testing.T) {
 			t.Errorf("afterwards: %v", err)
 		}
 		if _, err := h.Hash(ctx, "kedi7şeker"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a caller who is gone already took a slot: %v", err)
+			t.Errorf("a caller that has gone took a slot: %v", err)
 		}
 		time.Sleep(h.idle + time.Second) // let the release timer end inside the bubble
 	})

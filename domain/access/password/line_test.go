@@ -41,7 +41,7 @@ func logIn(t *testing.T, g *Guards, r *rows, h *Hasher, prefix string) error {
 
 // Twenty clients log in to one account from one address all the time. Each gets its turn: none waits much longer than
 // the others.
-func TestWaitersStandInLine(t *testing.T) {
+func TestWaitersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
 		r.lag = time.Millisecond
@@ -106,7 +106,7 @@ func TestLineOfAnAccount(t *testing.T) {
 			t.Errorf("%d places are held by those in line", h.Waiting())
 		}
 		if err := logIn(t, g, r, h, "elsewhere"); err != nil {
-			t.Errorf("from elsewhere nobody is in line: %v", err)
+			t.Errorf("no try from elsewhere is in line: %v", err)
 		}
 		for _, a := range held[:3] { // makes room for three
 			if err := refund(t.Context(), a, r.Commit); err != nil {

@@ -33,7 +33,7 @@ func (h *Hasher) hash(ctx context.Context, who Caller) error {
 
 // One host with 150 connections sends requests all the time. Any other caller waits for one hash of that host at
 // most, whether the account knows the caller or not (D-PWD-05).
-func TestOneHostKeepsNobodyWaiting(t *testing.T) {
+func TestOneHostDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Queue: 128, Wait: 10 * time.Second})
 		ctx, stop := context.WithCancel(t.Context())
@@ -90,7 +90,7 @@ func TestFreePlaces(t *testing.T) {
 		t.Errorf("one site took %d of 128 places", n)
 	}
 	if n := admitAll(h, Caller{Site: "b"}); n != 0 {
-		t.Errorf("none is free and nobody waits: a stranger took %d", n)
+		t.Errorf("no place is free and no caller waits: a stranger took %d", n)
 	}
 	if n := admitAll(h, knownAt("c")); n != 16 || h.Full("d") == nil {
 		t.Errorf("known callers took %d of the last 16", n)

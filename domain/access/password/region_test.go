@@ -8,7 +8,7 @@ import (
 
 // A client with a whole block of addresses does not close an account for others. One IPv6 /48 or IPv4 /24 adds twenty
 // to the hundred, and then only this region is closed.
-func TestOneRegionClosesNobodyElse(t *testing.T) {
+func TestOneRegionDoesNotCloseAccount(t *testing.T) {
 	for name, prefix := range map[string]func(i int) string{
 		"one /56 of IPv6": func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i) },
 		"one /48 of IPv6": func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i<<8) },
@@ -68,7 +68,7 @@ func TestFiveRegionsCloseAnAccount(t *testing.T) {
 
 // A known prefix may try for ever. Its tries count at most twenty, and do not displace the tries of others from the
 // row.
-func TestTriesOfOneRegionPushNobodyOut(t *testing.T) {
+func TestRegionTriesDoNotDisplaceOthers(t *testing.T) {
 	var g Guard
 	r := DefaultGuardRules()
 	g, _ = g.Charge(t0, r, "198.51.100.7/32")
@@ -90,7 +90,7 @@ func TestTriesOfOneRegionPushNobodyOut(t *testing.T) {
 }
 
 // A known region does not close the account for other places either, however often it is wrong.
-func TestOneKnownRegionClosesNobody(t *testing.T) {
+func TestKnownRegionDoesNotCloseAccount(t *testing.T) {
 	var g Guard
 	r := DefaultGuardRules()
 	g, _ = g.Charge(t0, r, "198.51.100.7/32")

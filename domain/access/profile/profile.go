@@ -95,7 +95,7 @@ func (s *Service) SetPhone(ctx context.Context, by audit.By, id, dial, phone str
 		func(before, after user.User, now time.Time) []commit.Write {
 			set := []commit.Write{user.SetPhone{UserID: before.ID, CV: before.CV, CountryCode: dial, Phone: phone}}
 			return append(append(set, session.EndAll(before, now)...),
-				s.tell(by, message.PhoneChanged, onlyMail(before), onlyPhone(before), onlyPhone(after))...)
+				s.notify(by, message.PhoneChanged, onlyMail(before), onlyPhone(before), onlyPhone(after))...)
 		})
 }
 
@@ -108,7 +108,7 @@ func (s *Service) SetMail(ctx context.Context, by audit.By, id, mail string) (us
 			set := []commit.Write{user.SetMail{UserID: before.ID, CV: before.CV, Mail: mail},
 				AddMailChange{MailChange{UserID: before.ID, Old: before.Email, New: mail, ChangedBy: by.UserID, At: now}}}
 			return append(append(set, session.EndAll(before, now)...),
-				s.tell(by, message.MailChanged, before.Account(), onlyMail(after))...)
+				s.notify(by, message.MailChanged, before.Account(), onlyMail(after))...)
 		})
 }
 
@@ -124,8 +124,8 @@ func onlyPhone(u user.User) challenge.Account {
 	return a
 }
 
-// tell returns the writes that notify each of the accounts at its destinations.
-func (s *Service) tell(by audit.By, k message.Kind, all ...challenge.Account) (writes []commit.Write) {
+// notify returns the writes that notify each of the accounts at its destinations.
+func (s *Service) notify(by audit.By, k message.Kind, all ...challenge.Account) (writes []commit.Write) {
 	for _, to := range all {
 		writes = append(writes, s.Notices.Notice(to, k, nil, by.IP)...)
 	}

@@ -74,7 +74,7 @@ func (s *Service) First(ctx context.Context, u user.User, x challenge.Execution)
 
 // arrived returns the notice of a login from a network that is new to the account (D-EXT-07).
 func (s *Service) arrived(ctx context.Context, cmd command, c challenge.Challenge) ([]commit.Write, error) {
-	if !cmd.Told {
+	if !cmd.NotifyOwner {
 		return nil, nil
 	}
 	u, err := s.Users.Get(ctx, c.UserID)

@@ -232,7 +232,7 @@ func TestEndAllUnderRace(t *testing.T) {
 		t.Errorf("version %d after %d ends", fresh.SV, 12-failed.Load())
 	}
 	if ended.Load() < 1 {
-		t.Error("nobody ended the session")
+		t.Error("the session was never ended")
 	}
 }
 

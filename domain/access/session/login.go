@@ -82,24 +82,24 @@ type LoginRequest struct {
 type command struct {
 	Roles    []string
 	DeviceID string
-	// Network is the mark of the network if the account has never logged in from it. Told means that the owner is
+	// Network is the mark of the network if the account has never logged in from it. NotifyOwner means that the owner is
 	// notified, which does not happen at the first login of an account.
-	Network string
-	Told    bool
+	Network     string
+	NotifyOwner bool
 	// Day is the day of the account's previous login (user.LoginDay).
 	Day int64
 }
 
 func (c command) pack() []byte {
 	b := pack.String(pack.Strings(nil, c.Roles), c.DeviceID)
-	return pack.Int(pack.Bool(pack.String(b, c.Network), c.Told), c.Day)
+	return pack.Int(pack.Bool(pack.String(b, c.Network), c.NotifyOwner), c.Day)
 }
 
 func unpack(data []byte) (c command, err error) {
 	in := pack.Read(string(data))
 	c.Roles, c.DeviceID = in.Strings(), in.String()
 	if in.More() { // earlier versions wrote neither, or no day
-		c.Network, c.Told = in.String(), in.Bool()
+		c.Network, c.NotifyOwner = in.String(), in.Bool()
 	}
 	if in.More() {
 		c.Day = in.Int()
@@ -186,7 +186,7 @@ func (s *Service) start(ctx context.Context, r LoginRequest, seen user.Entrance,
 	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay}
 	if network := client.Region(client.Prefix(r.IP)); network != "" {
 		if mark := user.Mark(seen.User.ID, network); !seen.Networks.Has(mark) {
-			cmd.Network, cmd.Told = mark, seen.Networks != ""
+			cmd.Network, cmd.NotifyOwner = mark, seen.Networks != ""
 		}
 	}
 	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: seen.User.Account(),

@@ -242,7 +242,7 @@ func TestEngineRefuses(t *testing.T) {
 	}
 }
 
-func TestAccountMovesOnMeanwhile(t *testing.T) {
+func TestAccountChangesMeanwhile(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
 	b.before = func(calls int) {

@@ -45,8 +45,8 @@ func TestNewNetworks(t *testing.T) {
 			want = append(want, "user1@example.com new-network "+c.ip)
 			slices.Sort(want)
 		}
-		if got := challengetest.Told(t, persistence.NewOutbox(b.db)); !slices.Equal(got, want) {
-			t.Fatalf("after %s: told %q, want %q", c.ip, got, want)
+		if got := challengetest.Committed(t, persistence.NewOutbox(b.db)); !slices.Equal(got, want) {
+			t.Fatalf("after %s: notified %q, want %q", c.ip, got, want)
 		}
 	}
 }

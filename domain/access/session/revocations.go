@@ -77,7 +77,7 @@ func (r *Revocations) Apply(_ context.Context, key string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("session: a note that cannot be read: %q", key)
+	return fmt.Errorf("session: malformed note: %q", key)
 }
 
 func sidKey(sessionID, userID string) string { return "sid/" + sessionID + "/" + userID }

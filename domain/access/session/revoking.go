@@ -22,11 +22,11 @@ func (r Revoking) Commit(ctx context.Context, writes ...commit.Write) error {
 	if err := r.Committer.Commit(ctx, writes...); err != nil {
 		return err
 	}
-	commit.After(ctx, func() { r.tell(writes) })
+	commit.After(ctx, func() { r.report(writes) })
 	return nil
 }
 
-func (r Revoking) tell(writes []commit.Write) {
+func (r Revoking) report(writes []commit.Write) {
 	for _, w := range writes {
 		switch w := w.(type) {
 		case End:

@@ -64,6 +64,6 @@ func TestRevoking(t *testing.T) {
 	// Also gets the same writes.
 	if all := session.EndAll(u, b.now); !slices.Equal(told, append([]commit.Write{end("s1"), end("s2"), end("s3")},
 		all...)) {
-		t.Errorf("told of %v", told)
+		t.Errorf("reported %v", told)
 	}
 }

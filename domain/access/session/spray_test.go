@@ -116,7 +116,7 @@ func TestDoorsOfAClosedAccount(t *testing.T) {
 		}
 		b.tries(at("192.0.2.1", request(1, secret)), fault.RateLimited)
 		if told := strings.Count(b.take(), "tell "+u.Email+" under-attack"); told != 1 {
-			t.Errorf("the owner was told %d times", told)
+			t.Errorf("the owner was notified %d times", told)
 		}
 	}
 	attack()
@@ -133,7 +133,7 @@ func TestDoorsOfAClosedAccount(t *testing.T) {
 
 // Logins with unknown identifiers leave one audit row for each site and minute, and no history. Those of accounts are
 // written one by one.
-func TestRefusalsOfNobodyAreFolded(t *testing.T) {
+func TestUnknownIdentifierRefusalsAreFolded(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
 	b.add(2, func(a *user.Add) { a.Status = user.Blocked })

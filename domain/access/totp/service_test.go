@@ -40,7 +40,7 @@ type desk struct {
 // told returns the committed notices of a kind.
 func (d *desk) told(kind message.Kind) (all []string) {
 	d.t.Helper()
-	for _, n := range challengetest.Told(d.t, persistence.NewOutbox(d.db)) {
+	for _, n := range challengetest.Committed(d.t, persistence.NewOutbox(d.db)) {
 		if strings.Contains(n, " "+string(kind)+" ") {
 			all = append(all, n)
 		}
@@ -165,7 +165,7 @@ func TestActions(t *testing.T) {
 			t.Errorf("%+v, %v", u, err)
 		}
 		if on, off := d.told(message.TOTPOn), d.told(message.TOTPOff); len(on) != 1 || len(off) != 1 {
-			t.Errorf("told %q, %q", on, off)
+			t.Errorf("notified %q, %q", on, off)
 		}
 	})
 }

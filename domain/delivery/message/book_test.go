@@ -174,7 +174,7 @@ func TestCustomTemplates(t *testing.T) {
 		t.Errorf("a built-in template was not replaced: %q", m.Text)
 	}
 	if m := b.Render(message.SMS, message.OTP, "tr", "", v); m.Language != "tr" {
-		t.Errorf("the other languages of a replaced template are gone: %q", m.Text)
+		t.Errorf("the other languages of a replaced template are missing: %q", m.Text)
 	}
 	if m := b.Render(message.SMS, "notice", "en", "", v); m.Text != "mine 012345" {
 		t.Errorf("a template without the code carried one: %q", m.Text)
@@ -250,7 +250,7 @@ func TestNewBookRefuses(t *testing.T) {
 		"text: unknown placeholder":    func(x *message.Template) { x.Text = "{{code}}" },
 		"subject: placeholder opened":  func(x *message.Template) { x.Subject = "{{otp" },
 		"must hold {{otp}}":            func(x *message.Template) { x.Name = message.OTP; x.Text = "{{otp}}" },
-		"stands inside a tag":          func(x *message.Template) { x.HTML = `<a href="{{otp}}">` },
+		"is inside a tag":              func(x *message.Template) { x.HTML = `<a href="{{otp}}">` },
 	} {
 		x := good
 		change(&x)
@@ -282,7 +282,7 @@ func TestNewBookRefuses(t *testing.T) {
 	}
 }
 
-func TestPlaceholdersStandBetweenTags(t *testing.T) {
+func TestPlaceholdersOnlyBetweenTags(t *testing.T) {
 	for html, ok := range map[string]bool{
 		`{{otp}}`:                              true,
 		`<p class="a>b" id='c>d'>{{otp}}</p>`:  true,

@@ -155,7 +155,7 @@ func compilePart(text, brand string, html, rtl bool) (part, error) {
 			continue
 		}
 		if html && m.inside() {
-			return part{}, fmt.Errorf("placeholder %q stands inside a tag, comment, style or script", s.Name)
+			return part{}, fmt.Errorf("placeholder %q is inside a tag, comment, style or script", s.Name)
 		}
 		if s.Name == "brand" {
 			if html {

@@ -128,7 +128,7 @@ type Store interface {
 	// Backlog returns how many messages are queued, including those that wait for a retry, and when the oldest was
 	// created; the zero time without any.
 	Backlog(ctx context.Context) (queued int, oldest time.Time, err error)
-	// Erase expires the messages that ended before now, and erases their payloads.
+	// Erase marks queued messages that expired before now as Expired, and erases their payloads.
 	Erase(ctx context.Context, now time.Time) error
 	// Purge removes messages older than before, which no cap counts any more.
 	Purge(ctx context.Context, before time.Time) error

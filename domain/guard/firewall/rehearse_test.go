@@ -67,7 +67,7 @@ func TestRehearse(t *testing.T) {
 			AllResources: true}, "7 4 1: r8 r4 r3 r1"},
 		"a user, who has no session at the login": {firewall.Rule{Type: firewall.Blacklist, EntityType: firewall.UserID,
 			Entities: []string{"u1"}, AllResources: true}, "7 1 1: r8"},
-		"nobody else": {firewall.Rule{Type: firewall.WhitelistForce, EntityType: firewall.IP, Entities: []string{"192.0.2.1"},
+		"only others": {firewall.Rule{Type: firewall.WhitelistForce, EntityType: firewall.IP, Entities: []string{"192.0.2.1"},
 			Resources: login}, "4 1 1: r2"},
 		"let in": {firewall.Rule{Type: firewall.Whitelist, EntityType: firewall.IP, AllEntities: true, Resources: login},
 			"4 0 0:"},

@@ -105,7 +105,7 @@ func TestBelowBoundNothingIsShared(t *testing.T) {
 
 // At the bound, while keys come and go, the limit is never exceeded in any window. A kept key is exact, and a refused
 // client gets the time to retry.
-func TestNobodyGetsMore(t *testing.T) {
+func TestLimitIsNeverExceeded(t *testing.T) {
 	const limit, period = 3, time.Minute
 	shared, alone := 0, 0
 	for seed := range uint64(30) {
@@ -227,7 +227,7 @@ func TestUsersShare(t *testing.T) {
 }
 
 // Sharing is reported: the requests by rule, and one log line a minute.
-func TestSharingIsTold(t *testing.T) {
+func TestSharingIsReported(t *testing.T) {
 	c, lines := new(clock), new(bytes.Buffer)
 	table := ratelimit.NewTable(c.now)
 	table.Bound(1)

@@ -36,7 +36,7 @@ func NewBounded(below Limiter, hash func(string) string, now func() time.Time, l
 
 func (b *Bounded) Allow(ctx context.Context, demands []Demand, standings []Standing) (bool, error) {
 	admitted, err := b.Limiter.Allow(ctx, demands, standings)
-	if admitted || err != nil || !toldToShare(standings) {
+	if admitted || err != nil || !mustShare(standings) {
 		return admitted, err
 	}
 	for i, s := range standings {
@@ -51,15 +51,15 @@ func (b *Bounded) Look(ctx context.Context, demands []Demand, standings []Standi
 	look := func(ctx context.Context, demands []Demand, standings []Standing) (bool, error) {
 		return false, b.Limiter.Look(ctx, demands, standings)
 	}
-	if _, err := look(ctx, demands, standings); err != nil || !toldToShare(standings) {
+	if _, err := look(ctx, demands, standings); err != nil || !mustShare(standings) {
 		return err
 	}
 	_, err := b.share(ctx, look, demands, standings)
 	return err
 }
 
-// toldToShare reports whether a request must be counted differently and is not refused.
-func toldToShare(standings []Standing) (told bool) {
+// mustShare reports whether a request must be counted differently and is not refused.
+func mustShare(standings []Standing) (told bool) {
 	for _, s := range standings {
 		if s.Retry > 0 {
 			return false
@@ -82,7 +82,7 @@ func (b *Bounded) share(ctx context.Context, ask func(context.Context, []Demand,
 	for i := range of {
 		of[i] = i
 	}
-	for turn := 0; toldToShare(told); turn++ {
+	for turn := 0; mustShare(told); turn++ {
 		if turn == maxTurns {
 			return false, fault.New(fault.Unavailable, "the request cannot be counted at the moment; try again").
 				After(time.Second)
@@ -127,7 +127,7 @@ func (b *Bounded) note(rule string) {
 	n.(*atomic.Int64).Add(1)
 	now, last := b.now().UnixNano(), b.warned.Load()
 	if (last == 0 || now-last >= int64(warnPause)) && b.warned.CompareAndSwap(last, now) {
-		b.log.Warn("a rate limit has all the keys that firewall.keys_per_rule allows: new clients share one by prefix",
+		b.log.Warn("a rate limit has reached firewall.keys_per_rule: new clients share keys by prefix",
 			"rule", rule)
 	}
 }

@@ -26,8 +26,8 @@ func (n Notices) Notice(to challenge.Account, k message.Kind, _ message.Values, 
 		Payload: []byte(to.Mail + " " + string(k) + " " + ip)}}}
 }
 
-// Told returns the committed notices, in the order of their texts.
-func Told(t *testing.T, store outbox.Store) (all []string) {
+// Committed returns the committed notices, in the order of their texts.
+func Committed(t *testing.T, store outbox.Store) (all []string) {
 	t.Helper()
 	ms, err := store.Recent(t.Context(), nil, 0)
 	storetest.Must(t, err)

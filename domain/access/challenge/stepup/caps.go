@@ -157,10 +157,10 @@ func (s *Messenger) capped(wait time.Duration) error {
 
 const day = 24 * time.Hour
 
-// let returns which sendings of a start without a proof the caps allow: such starts have half of each cap. sent holds
+// allow returns which sendings of a start without a proof the caps allow: such starts have half of each cap. sent holds
 // the messages of the last day. Destinations count separately. Otherwise the codes for one destination would end
 // later when those for another are withheld, and show that it has an account.
-func (c Caps) let(now time.Time, sent []outbox.Sending, sendings []Sending) []bool {
+func (c Caps) allow(now time.Time, sent []outbox.Sending, sendings []Sending) []bool {
 	out, hour := make([]bool, len(sendings)), now.Add(-time.Hour).UnixMilli()
 	below := func(n, limit int) bool { return limit <= 0 || n < (limit+1)/2 }
 	for i, s := range sendings {

@@ -107,7 +107,7 @@ func (d strangersGate) count(ctx context.Context, subject string, now time.Time,
 			return nil, err
 		}
 	}
-	send := c.let(now, sent, sendings)
+	send := c.allow(now, sent, sendings)
 	for i := range send {
 		send[i] = send[i] && d.applicant
 	}

@@ -59,7 +59,7 @@ func TestExplain(t *testing.T) {
 	}{
 		{name: "built in", action: "UPDATE_PASSWORD", user: "phone", required: 1, offered: []challenge.Name{"SMS"},
 			missing: []challenge.Name{"TOTP", "PUSH", "MAIL"}},
-		{name: "nobody in particular", action: "UPDATE_PASSWORD", required: 1,
+		{name: "no particular user", action: "UPDATE_PASSWORD", required: 1,
 			offered: []challenge.Name{"TOTP", "PUSH", "SMS", "MAIL"}},
 		{name: "nothing sends mail", action: "UPDATE_PASSWORD", noMail: true, required: 1,
 			offered: []challenge.Name{"TOTP", "PUSH", "SMS"}, missing: []challenge.Name{"MAIL"}},
@@ -71,7 +71,7 @@ func TestExplain(t *testing.T) {
 			offered: []challenge.Name{"TOTP"}, verdicts: []mfa.Verdict{mfa.Chosen, mfa.Outranked, mfa.Outranked}},
 		{name: "expired", action: "LOGIN", user: "mail", required: 1, offered: []challenge.Name{"MAIL"},
 			missing: []challenge.Name{"TOTP", "PUSH", "SMS"}, verdicts: []mfa.Verdict{mfa.Expired}},
-		{name: "without a proof nobody in particular", action: "RESET_PASSWORD", user: "all", required: 2,
+		{name: "without a proof, no particular user", action: "RESET_PASSWORD", user: "all", required: 2,
 			offered: []challenge.Name{"SMS", "MAIL"}, verdicts: []mfa.Verdict{mfa.OtherEntity}},
 		{name: "mandatory", action: "VERIFY_EMAIL", user: "phone", required: 1, missing: []challenge.Name{"MAIL"}},
 		{name: "performed, not listed", action: "PAYOUT", user: "phone", required: 1, offered: []challenge.Name{"SMS"},

@@ -136,7 +136,7 @@ func TestTell(t *testing.T) {
 			}
 		}
 		if !slices.Equal(on, c.want) {
-			t.Errorf("told on %v, want %v", on, c.want)
+			t.Errorf("notified on %v, want %v", on, c.want)
 		}
 	}
 }

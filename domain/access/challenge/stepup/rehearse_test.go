@@ -88,7 +88,7 @@ func TestRehearse(t *testing.T) {
 		"numbers":                 {numbers, "6 4 0 3: r1 r4 r6 r7"},
 		"in place of the default": {policy("UPDATE_PASSWORD", 1, "MAIL"), "2 2 1 2: r13"},
 		"what must be proved":     {policy("RESET_PASSWORD", 1, "SMS", "MAIL"), "1 0 0 0:"},
-		"an action of nobody":     {policy("VERIFY_EMAIL", 1, "MAIL"), "0 0 0 0:"},
+		"an action without rows":  {policy("VERIFY_EMAIL", 1, "MAIL"), "0 0 0 0:"},
 	} {
 		x, err := s.Rehearse(t.Context(), rows, c.p)
 		storetest.Must(t, err)

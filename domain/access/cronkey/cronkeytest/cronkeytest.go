@@ -64,6 +64,6 @@ func Run(t *testing.T, open storetest.Open[cronkey.Store]) {
 	}
 	listed(key("b"))
 	if err := c.Commit(ctx, cronkey.Add{Key: key("a")}); err != nil {
-		t.Errorf("adding it anew: %v", err)
+		t.Errorf("adding it again: %v", err)
 	}
 }

@@ -213,9 +213,9 @@ func testClear(t *testing.T, b *bench) {
 		b.codes(t, 0) != nil || after.SV != before.SV+1 || after.CV <= before.CV {
 		t.Errorf("%v, %v; %+v", codes, err, after)
 	}
-	if told := challengetest.Told(t, b.outbox); len(told) != 4 ||
+	if told := challengetest.Committed(t, b.outbox); len(told) != 4 ||
 		told[0] != usertest.Sample(1).Email+" geofilter-changed " {
-		t.Errorf("told %q", told)
+		t.Errorf("notified %q", told)
 	}
 	if !slices.Equal(b.codes(t, 1), []string{"TR"}) {
 		t.Errorf("another account: %v", b.codes(t, 1))
@@ -226,7 +226,7 @@ func testClear(t *testing.T, b *bench) {
 		t.Errorf("nothing to clear: %v, %v", codes, err)
 	}
 	if _, err := b.svc.Clear(ctx, "nobody", audit.Operator); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("nobody's filter: %v", err)
+		t.Errorf("filter of an unknown account: %v", err)
 	}
 }
 
@@ -256,11 +256,11 @@ func testLive(t *testing.T, b *bench) {
 	want(1, "DE,NL")
 
 	cv := b.user(t, 2).CV
-	l.Told(user.SetCountries{UserID: b.ids[2], CV: cv, Countries: "TR"})
-	l.Told(session.End{SessionID: "s1"})
+	l.Apply(user.SetCountries{UserID: b.ids[2], CV: cv, Countries: "TR"})
+	l.Apply(session.End{SessionID: "s1"})
 	want(2, "TR")
-	l.Told(user.SetCountries{UserID: b.ids[2], CV: cv + 2, Countries: ""})
-	l.Told(user.SetCountries{UserID: b.ids[2], CV: cv, Countries: "TR"}) // late
+	l.Apply(user.SetCountries{UserID: b.ids[2], CV: cv + 2, Countries: ""})
+	l.Apply(user.SetCountries{UserID: b.ids[2], CV: cv, Countries: "TR"}) // late
 	want(2, "")
 	storetest.Must(t, l.Follow(ctx, b.ids[2])) // the database is behind the told write
 	want(2, "")

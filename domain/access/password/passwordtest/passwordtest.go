@@ -165,7 +165,7 @@ func clearGuard(t *testing.T, s password.GuardStore, c commit.Committer) {
 		storetest.Must(t, c.Commit(ctx, password.ResetBy(key, "here", now)))
 		if g := load(t, s, key); len(g.Tries) != 0 || len(g.Good) != 1 || g.Good[0].Prefix != "here" ||
 			g.Version != int64(3-2*i) {
-			t.Errorf("%s anew: %+v", key, g)
+			t.Errorf("%s again: %+v", key, g)
 		}
 	}
 	storetest.Must(t, s.Purge(ctx, now.Add(30*24*time.Hour)))

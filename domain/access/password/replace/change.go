@@ -136,5 +136,5 @@ func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.
 				session.Ended(other.ID, c.UserID))
 		}
 	}
-	return challenge.Result{Success: true}, append(append(writes, only), s.told(u, c.Starter.IP)...), nil
+	return challenge.Result{Success: true}, append(append(writes, only), s.notice(u, c.Starter.IP)...), nil
 }

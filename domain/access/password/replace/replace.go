@@ -107,8 +107,8 @@ func fresh(ctx context.Context, place *password.Place, secret string, stored ...
 	return nil
 }
 
-// told returns the writes that notify the user of the change.
-func (s *Service) told(u user.User, ip string) []commit.Write {
+// notice returns the writes that notify the user of the change.
+func (s *Service) notice(u user.User, ip string) []commit.Write {
 	return s.Engine.Notice(u.Account(), message.PasswordChanged, nil, ip)
 }
 

@@ -205,7 +205,7 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 		// that proved phone and mail (D-GEN-14).
 		password.ResetBy(u.ID, prefix(r.From.IP), now),
 		record(now, u.ID, ActionSet, audit.Success, r.From, "with ot-auth; all sessions ended"))
-	return s.Commit.Commit(ctx, append(writes, s.told(u, r.From.IP)...)...)
+	return s.Commit.Commit(ctx, append(writes, s.notice(u, r.From.IP)...)...)
 }
 
 // redeemable finds the account of a token that is still valid.

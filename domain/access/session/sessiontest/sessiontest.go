@@ -114,7 +114,7 @@ func onlyTheLiving(t *testing.T, s session.Store, c commit.Committer) {
 		t.Errorf("a limit of one: %+v", list)
 	}
 	if got := ids(t, s, "nobody", now); len(got) != 0 {
-		t.Errorf("nobody has %v", got)
+		t.Errorf("an unknown user has %v", got)
 	}
 }
 

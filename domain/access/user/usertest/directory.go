@@ -146,7 +146,7 @@ func registered(t *testing.T, s user.Directory, c commit.Committer) {
 
 func counts(t *testing.T, s user.Directory, c commit.Committer) {
 	if got, err := s.CountByStatus(t.Context()); err != nil || len(got) != 0 {
-		t.Errorf("nobody: %v, %v", got, err)
+		t.Errorf("no account: %v, %v", got, err)
 	}
 	people(t, c)
 	got, err := s.CountByStatus(t.Context())
