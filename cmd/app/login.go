@@ -107,7 +107,7 @@ func (s *service) hasherMetrics(m *metrics) {
 // sessions.
 func (s *service) revoking() session.Revoking {
 	return session.Revoking{Committer: s.commit, Revocations: s.revocations,
-		Also: func(w commit.Write) { s.geofilters.Told(w) }}
+		Also: func(w commit.Write) { s.geofilters.Apply(w) }}
 }
 
 // revocationLife is the longest lifetime of anything that a revocation must stop.

@@ -51,7 +51,7 @@ func (r sessionRow) session() session.Session {
 		Model: r.Model, Description: r.Description, DeviceID: r.DeviceID, SV: r.SV, AMR: strings.Fields(r.AMR)}
 }
 
-// sessionStep is the row of Only, End and Seen.
+// sessionStep is the row of NoOtherSessions, End and Seen.
 type sessionStep struct {
 	bun.BaseModel `bun:"table:session"`
 

@@ -1,11 +1,9 @@
-// Package allowedip owns the networks from which an account may use the
-// endpoints that ask for it (section 5 of the interface, accessFromIPsAllowedByUser; decision
-// D-AUTH-09). No network means all. Operators keep the list on the command
-// line; there is no endpoint for it.
+// Package allowedip owns the networks from which an account may use certain endpoints (section 5 of the interface,
+// accessFromIPsAllowedByUser; decision D-AUTH-09). No network means all. Operators maintain the list on the command
+// line; it has no endpoint.
 //
-// The one idea: lists are few and short and change rarely, so a node holds all
-// of them in a snapshot that is replaced whole, and judges a request without a
-// database read.
+// The one idea: lists are few and short and change rarely. So a node holds all of them in a snapshot that is replaced
+// as a whole, and checks a request without a database read.
 //
 // Start reading at Parse and Live.
 package allowedip
@@ -27,9 +25,8 @@ import (
 // MaxNetworks bounds the list of one account.
 const MaxNetworks = 1000
 
-// Parse reads an address or a network in CIDR notation in the one form in which
-// it is stored and compared: without host bits, IPv4 as IPv4. A bare address is
-// the network of that address alone.
+// Parse reads an address or a network in CIDR notation and returns its stored form: without host bits, IPv4 as IPv4.
+// A bare address is the network of that address alone.
 //
 // Errors: INVALID_FIELD.
 func Parse(s string) (netip.Prefix, error) {
@@ -57,7 +54,7 @@ func Parse(s string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// Allow adds a network to an account's list; one that is in it stays.
+// Allow adds a network to an account's list; an existing one is unchanged.
 type Allow struct {
 	UserID  string
 	Network netip.Prefix
@@ -66,8 +63,7 @@ type Allow struct {
 
 func (Allow) Table() string { return "allowed_ip" }
 
-// Disallow takes a network off an account's list; one that is not on it changes
-// nothing.
+// Disallow removes a network from an account's list; a missing one changes nothing.
 type Disallow struct {
 	UserID  string
 	Network netip.Prefix
@@ -75,7 +71,7 @@ type Disallow struct {
 
 func (Disallow) Table() string { return "allowed_ip" }
 
-// Change is the writes that make one list of another; none when nothing changes.
+// Change returns the writes that turn one list into another; none without a difference.
 func Change(userID string, before, after []netip.Prefix, at time.Time) (writes []commit.Write) {
 	for _, n := range before {
 		if !slices.Contains(after, n) {
@@ -95,18 +91,17 @@ func Change(userID string, before, after []netip.Prefix, at time.Time) (writes [
 type Store interface {
 	// Networks lists the networks of an account in netip's order.
 	Networks(ctx context.Context, userID string) ([]netip.Prefix, error)
-	// All lists the networks of every account that has any.
+	// All lists the networks of every account that has some.
 	All(ctx context.Context) (map[string][]netip.Prefix, error)
 }
 
-// Live is the snapshot that a node judges by: Reload reads all lists, and Follow
-// those of the accounts that notes of topic change.AllowedIPs name. It is safe for
-// concurrent use.
+// Live is the node's snapshot: Reload reads all lists, and Follow those of the accounts in notes of topic
+// change.AllowedIPs. It is safe for concurrent use.
 type Live struct {
 	*change.Snapshot[map[string][]netip.Prefix] // by account
 }
 
-// NewLive returns a Live over store that knows no list until Reload.
+// NewLive returns a Live over a store. It is empty until Reload.
 func NewLive(s Store) *Live {
 	load := func(ctx context.Context) (*map[string][]netip.Prefix, error) {
 		all, err := s.All(ctx)
@@ -132,8 +127,7 @@ func NewLive(s Store) *Live {
 	return &Live{change.NewSnapshot(&map[string][]netip.Prefix{}, load, apply)}
 }
 
-// Allows reports whether an account may be used from an address. An address that
-// is not known is on no list.
+// Allows reports whether an account may be used from an address. An unknown address is on no list.
 func (l *Live) Allows(userID string, from netip.Addr) bool {
 	networks := (*l.Current())[userID]
 	for _, n := range networks {

@@ -2,7 +2,7 @@ package allowedip
 
 import "testing"
 
-// FuzzParse: a network that is taken has no host bits, no zone and no second form.
+// FuzzParse: an accepted network has no host bits, no zone and no second form.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"192.0.2.7", "192.0.2.0/24", "::ffff:192.0.2.0/120", "::ffff:0:0/90", "fe80::1%eth0",
 		"::/0"} {

@@ -14,18 +14,17 @@ import (
 	"castellan/domain/kit/pack"
 )
 
-// Result is what an action came to: the one outcome that the complete
-// response, the socket and the result endpoint all show (D-SOCK-07). It is
-// stored sealed, because it may hold tokens and secrets.
+// Result is the outcome of an action, as the complete response, the socket and the result endpoint show it
+// (D-SOCK-07). It is stored sealed, because it may hold tokens and secrets.
 type Result struct {
 	Success bool
 	Code    fault.Code      // of a failure
 	Message string          // of a failure
 	Data    json.RawMessage // a JSON object; nil when the action yields none
-	// Headers are the tokens the starter gets: x-auth or ot-auth.
+	// Headers are the tokens for the starter: x-auth or ot-auth.
 	Headers map[string]string
-	// UserID, SessionID and SV name the session a LOGIN made: its tokens are
-	// handed out only while it lives (D-AUTH-11).
+	// UserID, SessionID and SV name the session that a LOGIN created. Its tokens are returned only while it is active
+	// (D-AUTH-11).
 	UserID    string
 	SessionID string
 	SV        int64
@@ -34,7 +33,7 @@ type Result struct {
 // resultForm is the first byte of a stored result.
 const resultForm = 1
 
-// AppendBinary implements encoding.BinaryAppender: the form that is sealed.
+// AppendBinary appends the stored form, which the engine seals.
 func (r Result) AppendBinary(b []byte) ([]byte, error) {
 	b = append(slices.Grow(b, 1<<10), resultForm)
 	b = pack.String(pack.String(pack.Bool(b, r.Success), r.Code), r.Message)
@@ -70,7 +69,7 @@ func (r *Result) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Failed is the result of a refused action.
+// Failed returns the result of a refused action.
 func Failed(err error) Result {
 	r := Result{Code: fault.CodeOf(err), Message: "the action could not be carried out"}
 	if e, ok := err.(*fault.Error); ok {
@@ -79,52 +78,47 @@ func Failed(err error) Result {
 	return r
 }
 
-// Execution is what an action is given to run with.
+// Execution holds the input of an action.
 type Execution struct {
 	Challenge Challenge
 	Command   []byte // as given to Start
 	Now       time.Time
-	Prepared  any // what Prepare of the action returned
+	Prepared  any // result of the action's Prepare
 }
 
-// Action is the code behind an action code. Exactly one of Build and Exec is
-// set. Either is called once per challenge as far as anybody can see: its
+// Action is the code of an action. Exactly one of Build and Exec is set. It takes effect once per challenge: its
 // effect and its outcome commit together (D-2FA-16).
 type Action struct {
 	Code string
 	Flow Flow
-	// KeepsFilter is for an action that changes the user's geographic filter:
-	// once it runs, its challenge is judged by the filter as it was at the start,
-	// so that the starter learns what became of it (D-GEO-02).
+	// KeepsFilter is set for an action that changes the user's geographic filter. Its challenge is then judged by the
+	// filter at the start, so the starter can read the outcome (D-GEO-02).
 	KeepsFilter bool
-	// Build is for an action that only writes rows: it returns the outcome and
-	// the writes, which commit together with the challenge's completion. It
-	// must not block for long.
+	// Build is for an action that only writes rows. It returns the outcome and the writes, which commit together with
+	// the challenge's completion. It must not block for long.
 	Build func(ctx context.Context, x Execution) (Result, []commit.Write, error)
-	// Prepare, which may accompany Exec, does beforehand what needs time and no
-	// transaction: drawing a picture, say. Nothing of it is kept unless Exec keeps
-	// it, and its errors are those of Exec.
+	// Prepare, which may accompany Exec, does slow work outside the transaction, such as drawing a picture. Its
+	// result is lost unless Exec stores it, and its errors are those of Exec.
 	Prepare func(ctx context.Context, x Execution) (any, error)
-	// Exec runs inside a transaction that every store called with ctx joins.
-	// A *fault.Error is a refusal: everything is rolled back and it becomes an
-	// outcome with success false. Any other error is tried again.
+	// Exec runs inside a transaction that every store called with ctx joins. A *fault.Error is a refusal: everything
+	// is rolled back and the outcome has success false. Any other error is retried.
 	Exec func(ctx context.Context, x Execution) (Result, error)
-	// Refused, which may accompany Exec, writes what shall stay of a refusal by Exec. It
-	// runs inside the transaction of the outcome.
+	// Refused, which may accompany Exec, writes the rows that remain after a refusal by Exec. It runs inside the
+	// transaction of the outcome.
 	Refused func(ctx context.Context, x Execution, refusal error) error
-	// Describe, where it is set, tells of a command what the approving user is
-	// shown, by the keys of the action's infoTableHeaders (D-2FA-25).
+	// Describe, if set, returns the details of a command that the approving user sees, by the keys of the action's
+	// infoTableHeaders (D-2FA-25).
 	Describe func(command []byte) map[string]string
-	// Reach, which an action of applicants has, says where a renewed code goes and which of
-	// the methods send none, from the command. It takes the same steps whatever it finds.
+	// Reach is for an action of applicants. From the command it returns the destination of a renewed code and the
+	// methods that send none. It takes the same steps whatever it finds.
 	Reach func(ctx context.Context, command []byte) (Account, []Name, error)
 }
 
-// Actions are the registered actions by code.
+// Actions holds the registered actions by code.
 type Actions map[string]Action
 
-// Register adds an action; a second one with the code, or one with neither
-// or both of Build and Exec, is a programming error and panics.
+// Register adds an action. It panics on a second action with the code, and on one with neither or both of Build and
+// Exec: both are programming errors.
 func (as Actions) Register(a Action) {
 	if _, twice := as[a.Code]; twice || (a.Build == nil) == (a.Exec == nil) || a.Prepare != nil && a.Exec == nil {
 		panic(fmt.Sprintf("challenge: action %q is registered twice or is incomplete", a.Code))

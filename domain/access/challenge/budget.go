@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// Budget holds the wrong values of one user in one flow, over all challenges
-// (D-2FA-13): the instants, in milliseconds, of those that still count.
+// Budget holds the wrong values of one user in one flow, over all challenges (D-2FA-13): the instants, in
+// milliseconds, of those that still count.
 type Budget struct {
 	Subject string
 	Flow    Flow
-	Version int64 // of its row; 0: there is none yet
+	Version int64 // of its row; 0: it has no row yet
 	OTP     []int64
 	TOTP    []int64
-	// OTPRow and TOTPRow are how many wrong values there were one after the other,
-	// without a window: a right one ends the row.
+	// OTPRow and TOTPRow are the numbers of consecutive wrong values, without a window: a right value resets them.
 	OTPRow, TOTPRow int
 }
 
-// Row is how many wrong values of this kind there were one after the other.
+// Row returns the number of consecutive wrong values of this kind.
 func (b Budget) Row(n Name) int {
 	switch {
 	case n == TOTP:
@@ -29,13 +28,13 @@ func (b Budget) Row(n Name) int {
 	return 0
 }
 
-// Off reports whether so many values were wrong, one after the other, that none is right
-// any more until another factor proves the user (NIST SP 800-63B).
+// Off reports whether a factor is off: after too many consecutive wrong values none is right until another factor
+// proves the user (NIST SP 800-63B).
 func (b Budget) Off(r Rules, n Name) bool {
 	return r.FactorAttempts > 0 && b.Row(n) >= r.FactorAttempts
 }
 
-// EndRow is the budget after a right value of this kind.
+// EndRow returns the budget after a right value of this kind.
 func (b Budget) EndRow(n Name) Budget { return b.withRow(n, 0) }
 
 func (b Budget) withRow(n Name, row int) Budget {
@@ -47,16 +46,14 @@ func (b Budget) withRow(n Name, row int) Budget {
 	return b
 }
 
-// Left is how many more wrong values of this kind are evaluated before the user
-// has to wait.
+// Left returns how many more wrong values of this kind are evaluated before the user has to wait.
 func (b Budget) Left(now time.Time, r Rules, n Name) int {
 	times, limit, window := b.of(r, n)
 	return max(0, limit-len(recent(times, now, window)))
 }
 
-// Wait is how long the user has to wait before a value of this kind is
-// evaluated again; 0 when it may be now. The windows roll: an instant leaves
-// when it is as old as the window.
+// Wait returns how long the user has to wait before a value of this kind is evaluated again; 0 means it may be now.
+// The windows roll: an instant leaves when it is as old as the window.
 func (b Budget) Wait(now time.Time, r Rules, n Name) time.Duration {
 	times, limit, window := b.of(r, n)
 	times = recent(times, now, window)

@@ -14,7 +14,7 @@ const (
 	hour    = int64(60 * 60_000) // the window of SMS and MAIL, ms
 )
 
-// spread is n instants, 1 ms apart, the first at ms.
+// spread returns n instants, 1 ms apart, the first at ms.
 func spread(n int, ms int64) []int64 {
 	var ts []int64
 	for i := range n {
@@ -63,8 +63,7 @@ func TestBudgetWait(t *testing.T) {
 	}
 }
 
-// A spent budget refuses right and wrong values alike, without evaluating
-// them, and only those of its family.
+// A spent budget refuses right and wrong values alike without evaluating them, and only those of its family.
 func TestSpentBudget(t *testing.T) {
 	full := challenge.Budget{Subject: "u1", Flow: challenge.FlowLogin, Version: 5}
 	otp, totp := full, full
@@ -89,7 +88,7 @@ func TestSpentBudget(t *testing.T) {
 		{"wrong TOTP", totp, "totp wrong", 0, "RATE_LIMITED 14m59.991s", 0},
 		{"right SMS beside it", totp, "sms right", 0, "executing", 0},
 		{"wrong MAIL beside it", totp, "mail wrong", 0, "OTP_INVALID 4", 1},
-		{"expired is told first", otp, "sms right", 120_000, "METHOD_EXPIRED", 0},
+		{"expiry is reported first", otp, "sms right", 120_000, "METHOD_EXPIRED", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGame(t, start(1, "sms", "mail", "totp", "push"))
@@ -101,14 +100,13 @@ func TestSpentBudget(t *testing.T) {
 	}
 }
 
-// New challenges do not refill a budget: the values of all of them count
-// (SEC-03), and the window rolls.
+// New challenges do not refill a budget: the wrong values of all challenges count (SEC-03), and the window rolls.
 func TestBudgetAcrossChallenges(t *testing.T) {
 	for _, c := range []struct {
 		id     string
 		limit  int
 		window int64
-		want   string // told at 1 000 ms once the limit is spent
+		want   string // the answer at 1 000 ms once the limit is spent
 	}{
 		{"totp", 10, quarter, "RATE_LIMITED 14m59s"},
 		{"sms", 20, hour, "RATE_LIMITED 59m59s"},
@@ -139,9 +137,8 @@ func TestBudgetAcrossChallenges(t *testing.T) {
 	}
 }
 
-// SMS and MAIL share a budget, TOTP has its own, PUSH has none; right values
-// and refusals cost nothing.
-func TestWhatIsSpent(t *testing.T) {
+// SMS and MAIL share a budget, TOTP has its own, PUSH has none. Right values and refusals do not count.
+func TestSpending(t *testing.T) {
 	for _, c := range []struct {
 		move      string
 		otp, totp []int64
@@ -164,8 +161,7 @@ func TestWhatIsSpent(t *testing.T) {
 	}
 }
 
-// Instants that have left the window are not kept, so a budget stays small.
-// Nor does spending write into the memory of the given one.
+// Instants that have left the window are dropped, so a budget stays small. Spending does not modify the given budget.
 func TestBudgetForgets(t *testing.T) {
 	memory := append(spread(3, -hour-2), t0-hour+5, t0+99, t0+99)
 	g := newGame(t, start(1, "sms"))
@@ -179,7 +175,7 @@ func TestBudgetForgets(t *testing.T) {
 	}
 }
 
-// Whose budget it is: every subject has one per flow.
+// Every subject has one budget per flow.
 func TestBudgetKey(t *testing.T) {
 	seen := map[string]bool{}
 	for _, subject := range []string{"u1", "u2"} {

@@ -1,9 +1,8 @@
-// Package challenge is the machine of a second-factor challenge (sections 2.1
-// and 3.1 of the interface, decisions D-2FA-…): which values complete it, when a method may be
-// renewed, what expires and what locks. It has no clock, no I/O and no
-// goroutine: time comes in as an argument and leaves as the value of Deadline.
-// A move returns the next Challenge and never changes its receiver, so a step
-// that is not saved costs nothing.
+// Package challenge is the state machine of a second-factor challenge (sections 2.1 and 3.1 of the interface,
+// decisions D-2FA-…). It decides which values complete a challenge, when a method may be renewed, and what expires or
+// locks. It has no clock, no I/O and no goroutine: the time is an argument, and Deadline returns the next instant
+// that matters. A move returns the next Challenge and never changes its receiver, so a step that is not saved has no
+// effect.
 //
 // Start reading at Challenge, then Complete (complete.go) and Renew (renew.go).
 package challenge
@@ -16,7 +15,7 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// Name is the wire name of a method's kind.
+// Name is the wire name of a kind of method.
 type Name string
 
 // The four kinds (section 2.1 of the interface).
@@ -38,12 +37,11 @@ func ParseName(s string) (Name, bool) {
 	return "", false
 }
 
-// Sent reports whether the method's value is a code sent to the user, so that
-// it can be renewed.
+// Sent reports whether the method's value is a code sent to the user, so that it can be renewed.
 func (n Name) Sent() bool { return n == SMS || n == MAIL }
 
-// Flow groups actions for the counting of wrong values, so that a stranger
-// who starts public flows cannot lock the owner out of others (D-2FA-13).
+// Flow groups actions for the counting of wrong values. A stranger who starts public flows thus cannot lock the owner
+// out of others (D-2FA-13).
 type Flow string
 
 // The flows.
@@ -51,17 +49,16 @@ const (
 	FlowLogin   Flow = "LOGIN"
 	FlowReset   Flow = "RESET_PASSWORD"
 	FlowSession Flow = "SESSION" // started with x-auth
-	// FlowRegister counts for a phone number that has no account. No factor of it is
-	// switched off: there is no other factor that would switch it on.
+	// FlowRegister counts for a phone number without an account. None of its factors is switched off, because no
+	// other factor could switch it on again.
 	FlowRegister Flow = "REGISTER"
 )
 
-// State of a challenge. Expiry is no state: it follows from ExpiresAt, and
-// only a Pending challenge can expire.
+// State is the state of a challenge. Expiry is not a state: it follows from ExpiresAt, and only a Pending challenge
+// can expire.
 type State int16
 
-// The states. Executing means that the last required method is verified and
-// the action has not reported yet.
+// The states. Executing means that the last required method is verified and the action has not reported yet.
 const (
 	Pending State = iota
 	Executing
@@ -70,7 +67,7 @@ const (
 	Closed
 )
 
-// Reason tells why a challenge is Closed.
+// Reason is why a challenge is Closed.
 type Reason int8
 
 // The reasons.
@@ -81,8 +78,7 @@ const (
 	CredentialsChanged
 )
 
-// Digest is a keyed hash of a value: which key, and the sum. It is all that
-// is ever stored or sent of a code.
+// Digest is a keyed hash of a value: the key and the sum. A code is only ever stored or sent as a digest.
 type Digest struct {
 	Key string `json:"k,omitempty"`
 	Sum []byte `json:"s,omitempty"`
@@ -93,26 +89,25 @@ type Digest struct {
 type Method struct {
 	ID         string `json:"i"`
 	Name       Name   `json:"n"`
-	Code       string `json:"c,omitempty"` // methodCode of the configuration where it differs from Name
+	Code       string `json:"c,omitempty"` // methodCode of the configuration if it differs from Name
 	Template   string `json:"t,omitempty"`
 	Hint       string `json:"h,omitempty"`
 	LifetimeMs int64  `json:"l"` // full lifetime; never 0 here
 	RenewMs    int64  `json:"r,omitempty"`
 	ExpiresAt  int64  `json:"x"`
-	MadeAt     int64  `json:"m,omitempty"` // when the present OTP was made
+	MadeAt     int64  `json:"m,omitempty"` // when the current OTP was created
 	Digest     Digest `json:"d,omitzero"`  // of the OTP; once answered, of the answer
-	Wrong      int    `json:"w,omitempty"` // wrong values since the present OTP was made
+	Wrong      int    `json:"w,omitempty"` // wrong values since the current OTP was created
 	Generation int    `json:"g,omitempty"` // renewals so far
 	Order      int    `json:"o,omitempty"` // 1 for the first completed method; 0: not completed
 	Mandatory  bool   `json:"q,omitempty"` // must be among the completed ones (D-PWD-02)
-	// Number is shown to the starter of the challenge, where the policy asks for
-	// number matching; the device must sign it. Digest is then that of the approval
-	// with this number.
+	// Number is shown to the starter of the challenge when the policy requires number matching; the device must sign
+	// it. Digest is then that of the approval with this number.
 	Number      string `json:"u,omitempty"`
 	CompletedAt int64  `json:"a,omitempty"`
 }
 
-// Starter is what is known of the client that started the challenge.
+// Starter describes the client that started the challenge.
 type Starter struct {
 	SessionID   string `json:"s,omitempty"`
 	IP          string `json:"i,omitempty"`
@@ -124,10 +119,10 @@ type Starter struct {
 	RequestID   string `json:"r,omitempty"`
 }
 
-// Challenge is the whole state of one challenge, its command excepted.
+// Challenge is the whole state of one challenge, except its command.
 type Challenge struct {
 	ID        string
-	UserID    string // "" where there is no account
+	UserID    string // "" without an account
 	Action    string
 	Flow      Flow
 	State     State
@@ -137,9 +132,9 @@ type Challenge struct {
 	Body
 }
 
-// Body is the part of a challenge that only the machine reads.
+// Body is the part of a challenge that only the state machine reads.
 type Body struct {
-	// Subject names the attempt budget that is spent: the user id, or a keyed hash where there is no account.
+	// Subject names the attempt budget that is spent: the user id, or a keyed hash without an account.
 	Subject  string `json:"s,omitempty"`
 	Kind     Kind   `json:"d"`
 	Reason   Reason `json:"y,omitempty"`
@@ -150,41 +145,38 @@ type Body struct {
 	SV       int64  `json:"v"`           // session version of the user at the start
 	Proven   bool   `json:"p,omitempty"` // started with a session or a right password
 	Failures int    `json:"f,omitempty"` // failed executions so far
-	// Commanded says that a sealed command is stored beside the challenge.
+	// Commanded reports whether a sealed command is stored with the challenge.
 	Commanded bool    `json:"e,omitempty"`
 	Starter   Starter `json:"b,omitzero"`
-	// Off are the factors that were off at a proven start: completing the challenge
-	// proves the user by others, and switches them on.
+	// Off holds the factors that were off at a proven start. Completing the challenge proves the user by other
+	// factors, and switches them on.
 	Off Factors `json:"z,omitempty"`
-	// Filter is the user's geographic filter at the start, where the action
-	// keeps it (Action.KeepsFilter).
+	// Filter is the user's geographic filter at the start, if the action keeps it (Action.KeepsFilter).
 	Filter  geo.Filter `json:"o,omitempty"`
 	Methods []Method   `json:"m"`
 }
 
-// Kind tells a challenge from a decoy. What differs in the rows of the two has
-// the same length, so that writing the one costs what writing the other does.
+// Kind distinguishes a challenge from a decoy. Their rows have the same length, so writing one costs as much as
+// writing the other.
 type Kind int8
 
-// DecoyMark begins the subject of a decoy, and no id.
+// DecoyMark is the first character of a decoy's subject, and never of an id.
 const DecoyMark = "?"
 
-// The kinds. A Decoy is a challenge that stands for an account which does not
-// exist or may not be used (D-PWD-01): it behaves like any other, and no value
-// is right. An Applicant is a challenge of a person who asks for an account: it has
-// a decoy's subject in place of a user, and its codes go out and are right.
+// The kinds. A Decoy replaces the challenge of an account that does not exist or may not be used (D-PWD-01): it
+// behaves like any other, and no value is right. An Applicant is the challenge of a person who applies for an
+// account. It has a decoy's subject instead of a user, and its codes are sent and valid.
 const (
 	Real Kind = iota
 	Decoy
 	Applicant
 )
 
-// Owned reports whether an account is behind the challenge.
+// Owned reports whether the challenge has an account.
 func (k Kind) Owned() bool { return k == Real }
 
-// Owner returns the user's id, or the subject where there is no account. No user has a
-// subject for an id, and its credential version is 0, so the guard of a user's credentials
-// holds for it.
+// Owner returns the user's id, or the subject without an account. No user has a subject as its id, and the credential
+// version is then 0, so the guard of a user's credentials holds for it.
 func (c Challenge) Owner() string {
 	if !c.Kind.Owned() {
 		return c.Subject
@@ -192,7 +184,7 @@ func (c Challenge) Owner() string {
 	return c.UserID
 }
 
-// Rules are the numbers of the machine; each is configurable under mfa.
+// Rules are the limits of the state machine; each is configurable under mfa.
 type Rules struct {
 	RenewCutoffMs      int64 // less than this left of the challenge: no renewal (section 3.1 of the interface, rule 4)
 	CodeMaxAgeMs       int64 // an OTP never lives longer, extensions included (SEC-07)
@@ -203,10 +195,10 @@ type Rules struct {
 	OTPBudgetWindowMs  int64 // … in this rolling window
 	TOTPBudget         int
 	TOTPBudgetWindowMs int64
-	FactorAttempts     int // wrong values one after the other that switch a factor off
+	FactorAttempts     int // consecutive wrong values that switch a factor off
 }
 
-// DefaultRules are the numbers of the decisions.
+// DefaultRules returns the limits of the decisions.
 func DefaultRules() Rules {
 	return Rules{
 		RenewCutoffMs: 120_000, CodeMaxAgeMs: 600_000, MaxRenewals: 5,
@@ -216,25 +208,24 @@ func DefaultRules() Rules {
 	}
 }
 
-// Completed reports the wire status: COMPLETED from the moment the last
-// required method is verified, PENDING otherwise (D-2FA-05). It never goes back,
-// even when the action may not run any more.
+// Completed reports the wire status: COMPLETED once the last required method is verified, PENDING before (D-2FA-05).
+// It never reverts, even when the action may not run any more.
 func (c Challenge) Completed() bool {
 	return c.State == Executing || c.State == Done || c.State == Closed && c.Last != ""
 }
 
-// Ended reports whether nothing can change the challenge any more.
+// Ended reports whether the challenge can no longer change.
 func (c Challenge) Ended(now time.Time) bool {
 	return c.State == Done || c.State == Denied || c.State == Closed || c.Expired(now)
 }
 
-// Expired reports whether time has ended the challenge.
+// Expired reports whether the challenge has expired.
 func (c Challenge) Expired(now time.Time) bool {
 	return c.State == Pending && now.UnixMilli() >= c.ExpiresAt
 }
 
-// Deadline is the next instant at which time alone changes what the challenge
-// answers; the zero time means never.
+// Deadline returns the next instant at which time alone changes the answers of the challenge; the zero time means
+// never.
 func (c Challenge) Deadline() time.Time {
 	if c.State != Pending {
 		return time.Time{}
@@ -242,7 +233,7 @@ func (c Challenge) Deadline() time.Time {
 	return time.UnixMilli(c.ExpiresAt)
 }
 
-// Method finds a method by its id.
+// Method returns the method with an id.
 func (c Challenge) Method(id string) (Method, bool) {
 	if i := c.index(id); i >= 0 {
 		return c.Methods[i], true
@@ -250,9 +241,8 @@ func (c Challenge) Method(id string) (Method, bool) {
 	return Method{}, false
 }
 
-// CompletedMethods lists the completed methods in the order of completion.
-// The n-th one is event n of the challenge; the outcome is the event after
-// the last (D-SOCK-05).
+// CompletedMethods lists the completed methods in the order of completion. The n-th one is event n of the challenge;
+// the outcome is the event after the last (D-SOCK-05).
 func (c Challenge) CompletedMethods() []Method {
 	var done []Method
 	for _, m := range c.Methods {
@@ -264,8 +254,7 @@ func (c Challenge) CompletedMethods() []Method {
 	return done
 }
 
-// Open returns nil while the challenge can be answered and otherwise the
-// refusal of a closed or expired one.
+// Open returns nil while the challenge accepts answers, and otherwise the error of a closed or expired one.
 func (c Challenge) Open(now time.Time) error {
 	switch {
 	case c.Expired(now):
@@ -276,8 +265,7 @@ func (c Challenge) Open(now time.Time) error {
 	return nil
 }
 
-// Close ends an open challenge without an outcome. The first ending wins: a
-// challenge that ended already is returned as it is.
+// Close ends an open challenge without an outcome. The first ending wins: an ended challenge is returned unchanged.
 func (c Challenge) Close(now time.Time, why Reason) Challenge {
 	if c.State != Pending || c.Expired(now) {
 		return c
@@ -286,8 +274,8 @@ func (c Challenge) Close(now time.Time, why Reason) Challenge {
 	return c
 }
 
-// Abort is Close for a challenge whose action may not run any more because
-// the credentials it was started with are gone; it also ends Executing.
+// Abort is Close for a challenge whose action may not run any more because its starting credentials are gone. It also
+// ends Executing.
 func (c Challenge) Abort(now time.Time) Challenge {
 	if c.State == Pending && !c.Expired(now) || c.State == Executing {
 		c.State, c.Reason = Closed, CredentialsChanged
@@ -307,8 +295,7 @@ func (c Challenge) index(id string) int {
 	return slices.IndexFunc(c.Methods, func(m Method) bool { return m.ID == id })
 }
 
-// find looks a method up the way complete and renew do: existence first, then
-// the agreement of id and name (D-2FA-30).
+// find looks a method up for complete and renew: existence first, then the agreement of id and name (D-2FA-30).
 func (c Challenge) find(id string, name Name) (int, error) {
 	i := c.index(id)
 	if i < 0 {

@@ -8,12 +8,11 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Verdict is what an answer turned out to be.
+// Verdict is the result of judging an answer.
 type Verdict int8
 
-// The verdicts. Undecided asks the machine to compare digests itself, which
-// is what SMS and MAIL do: Right is wrong for them. TOTP and PUSH are judged where the
-// secret or the public key is at hand, and arrive decided.
+// The verdicts. Undecided makes the state machine compare digests itself, as for SMS and MAIL: Right is wrong for
+// them. TOTP and PUSH are judged by the holder of the secret or the public key, and arrive decided.
 const (
 	Undecided Verdict = iota
 	Right
@@ -21,12 +20,11 @@ const (
 	Refusal // a signed DENIED
 )
 
-// Use is what a right answer uses up beyond its challenge, such as the time step
-// of a TOTP. The judge of the answer names it, and it commits, fenced, with the
-// step of the challenge that accepts the answer: when the answers of several
-// challenges need the same thing, one of them gets it (SEC-06).
+// Use names a resource that a right answer uses up beyond its challenge, such as the time step of a TOTP. The judge
+// of the answer names it. It commits, fenced, with the step of the challenge that accepts the answer. When answers of
+// several challenges need the same resource, only one of them succeeds (SEC-06).
 type Use struct {
-	Key   string // only the method's own code knows its meaning
+	Key   string // opaque to all but the code of the method
 	Value int64
 }
 
@@ -34,31 +32,27 @@ type Use struct {
 type Answer struct {
 	MethodID string
 	Method   Name
-	// Digests of the value, one per keyed-hash key that may be in use.
+	// Digests of the value, one per active keyed-hash key.
 	Digests []Digest
 	Verdict Verdict
 	// Use accompanies the verdict Right of a method whose values are used up.
 	Use *Use
 }
 
-// Step is the result of an evaluated answer: what to save, and what to tell
-// once it is saved.
+// Step is the result of an evaluated answer: the state to save, and the answer to return once it is saved.
 type Step struct {
 	Next    Challenge
 	Verdict Verdict
-	// Budget is set when the answer was wrong and counts for the user, or was right
-	// and ended a row of wrong ones.
+	// Budget is set when the answer was wrong and counts for the user, or was right and ended a series of wrong ones.
 	Budget *Budget
-	// Row is how many wrong values of the factor there were one after the other; 0
-	// where this answer did not make it one more.
+	// Row is the number of consecutive wrong values of the factor; 0 when this answer did not increase it.
 	Row int
-	// Refusal is the answer to a wrong value; it may be told only after Next
-	// and Budget are saved.
+	// Refusal is the answer to a wrong value. Return it only after Next and Budget are saved.
 	Refusal error
 }
 
-// Repeat reports whether a is the exact repeat of the answer that ended the
-// challenge: the same method and the same value (D-2FA-14).
+// Repeat reports whether a is the exact repeat of the answer that ended the challenge: the same method and the same
+// value (D-2FA-14).
 func (c Challenge) Repeat(a Answer) bool {
 	if c.Last == "" || c.Last != a.MethodID || c.State == Pending || c.State == Closed {
 		return false
@@ -67,10 +61,9 @@ func (c Challenge) Repeat(a Answer) bool {
 	return m.Name == a.Method && m.Digest.matches(a.Digests)
 }
 
-// Complete evaluates an answer. The error is a refusal that changes nothing:
-// METHOD_NOT_FOUND, INVALID_FIELD, CHALLENGE_EXPIRED, CHALLENGE_CLOSED,
-// METHOD_ALREADY_COMPLETED, METHOD_LOCKED, METHOD_EXPIRED or RATE_LIMITED.
-// Otherwise the Step must be saved before anything of it is told.
+// Complete evaluates an answer. An error is a refusal that changes nothing: METHOD_NOT_FOUND, INVALID_FIELD,
+// CHALLENGE_EXPIRED, CHALLENGE_CLOSED, METHOD_ALREADY_COMPLETED, METHOD_LOCKED, METHOD_EXPIRED or RATE_LIMITED.
+// Otherwise the Step must be saved before any part of it is returned to a client.
 func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, error) {
 	i, err := c.find(a.MethodID, a.Method)
 	if err != nil {
@@ -94,12 +87,12 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 	if wait := b.Wait(now, r, m.Name); wait > 0 {
 		return Step{}, fault.New(fault.RateLimited, "too many wrong values; try later").After(wait)
 	}
-	// A verdict that arrives counts only for what is judged elsewhere: what was sent is compared here, whoever asks.
+	// A given verdict counts only for methods judged elsewhere. Sent codes are always compared here.
 	decided := a.Verdict == Right && !m.Name.Sent()
 	right := decided || a.Verdict == Undecided && m.Digest.matches(a.Digests)
 	off := b.Off(r, m.Name) && c.Flow != FlowRegister
-	switch right = right && !off; { // as with an unknown code: a stranger sees no difference
-	case right && m.Number != "" && !m.Digest.matches(a.Digests): // signed, but not with the number that the starter sees
+	switch right = right && !off; { // as for an unknown code: a stranger sees no difference
+	case right && m.Number != "" && !m.Digest.matches(a.Digests): // signed, but not with the number the starter sees
 		return c.wrong(now, r, b, i), nil
 	case right:
 		step := c.right(now, i, a)
@@ -108,7 +101,7 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 			step.Budget = &ended
 		}
 		return step, nil
-	case m.Name == PUSH: // a push is signed or it is nothing: nothing to count
+	case m.Name == PUSH: // an unsigned push is no attempt: nothing to count
 		return Step{Next: c.clone(), Verdict: Wrong, Refusal: fault.New(fault.DeviceSignatureInvalid,
 			"the device signature is not valid")}, nil
 	}
@@ -158,7 +151,7 @@ func (c Challenge) wrong(now time.Time, r Rules, b Budget, i int) Step {
 	return step
 }
 
-// answered is what is kept of an accepted answer, to know its exact repeat.
+// answered returns the digest of an accepted answer, to recognise its exact repeat.
 func (a Answer) answered(stored Digest) Digest {
 	for _, d := range a.Digests {
 		if d.Key == stored.Key {
@@ -171,9 +164,8 @@ func (a Answer) answered(stored Digest) Digest {
 	return stored
 }
 
-// matches compares in constant time. A method without an OTP (its message met
-// a cap, or the challenge is a decoy) has no sum, or one that no value has, and
-// matches nothing.
+// matches compares in constant time. A method may lack an OTP, because a cap held its message back or the challenge
+// is a decoy. Then it has no sum, or one that no value has, and matches nothing.
 func (d Digest) matches(values []Digest) bool {
 	i := slices.IndexFunc(values, func(v Digest) bool { return v.Key == d.Key })
 	return i >= 0 && len(d.Sum) > 0 && subtle.ConstantTimeCompare(d.Sum, values[i].Sum) == 1

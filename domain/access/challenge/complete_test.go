@@ -8,7 +8,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// What completes a challenge (D-2FA-10, D-PWD-02, SEC-10).
+// The required and the mandatory methods complete a challenge (D-2FA-10, D-PWD-02, SEC-10).
 func TestRequired(t *testing.T) {
 	play(t, []scenario{
 		{"one of two", start(1, "sms", "mail"), []step{{0, "mail right", "executing"}}},
@@ -40,8 +40,8 @@ func TestRequired(t *testing.T) {
 	})
 }
 
-// A lifetime ends at its last millisecond plus one (D-2FA-15), and the
-// expiry of the challenge is told before that of the method.
+// A lifetime ends one millisecond after its last (D-2FA-15), and the expiry of the challenge is reported before that
+// of the method.
 func TestExpiry(t *testing.T) {
 	short := start(1, "sms", "totp")
 	short.Methods[1].ExpiresAt = t0 + 300_000
@@ -73,8 +73,7 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// Attempts per OTP and per challenge; attemptsLeft is the smaller of what
-// both have left (D-2FA-13, SEC-01).
+// Attempts are limited per OTP and per challenge; attemptsLeft is the smaller remainder (D-2FA-13, SEC-01).
 func TestAttempts(t *testing.T) {
 	const five = "OTP_INVALID 4 | OTP_INVALID 3 | OTP_INVALID 2 | OTP_INVALID 1 | OTP_INVALID 0"
 	play(t, []scenario{
@@ -85,7 +84,7 @@ func TestAttempts(t *testing.T) {
 			{0, "totp wrong", five}, {0, "totp right", "METHOD_LOCKED"}, {599_999, "totp right", "METHOD_LOCKED"}}},
 		{"a sixth is not counted", start(1, "sms", "mail"), []step{
 			{0, "sms wrong", five + " | METHOD_LOCKED | METHOD_LOCKED | METHOD_LOCKED"}, {0, "mail wrong", "OTP_INVALID 4"}}},
-		{"locked is told before expired", start(1, "sms"), []step{{0, "sms wrong", five},
+		{"locked is reported before expired", start(1, "sms"), []step{{0, "sms wrong", five},
 			{120_000, "sms right", "METHOD_LOCKED"}}},
 		{"a lock leaves the others", start(1, "sms", "mail"), []step{{0, "sms wrong", five}, {0, "mail right", "executing"}}},
 		{"right after nine", start(1, "sms", "mail"), []step{
@@ -131,7 +130,7 @@ func TestAttempts(t *testing.T) {
 	})
 }
 
-// A refusal ends the challenge whatever else is missing or locked (D-2FA-09).
+// A refusal ends the challenge, whatever methods are missing or locked (D-2FA-09).
 func TestDenial(t *testing.T) {
 	play(t, []scenario{
 		{"at once", start(1, "push", "sms"), []step{
@@ -158,8 +157,7 @@ func TestDenial(t *testing.T) {
 	}
 }
 
-// Which checks come first: with every combination of faults the first one in
-// this order is told.
+// The order of the checks: for every combination of faults, the first one in this order is reported.
 func TestOrderOfCompletionChecks(t *testing.T) {
 	type attempt struct {
 		c challenge.Challenge
@@ -173,7 +171,7 @@ func TestOrderOfCompletionChecks(t *testing.T) {
 	}{
 		{"METHOD_NOT_FOUND", func(x *attempt) { x.a.MethodID = "none" }},
 		{"INVALID_FIELD", func(x *attempt) { x.a.Method = challenge.MAIL }},
-		{"CHALLENGE_CLOSED", func(x *attempt) { x.c.State = challenge.Closed }}, // what has ended does not expire
+		{"CHALLENGE_CLOSED", func(x *attempt) { x.c.State = challenge.Closed }}, // an ended challenge does not expire
 		{"CHALLENGE_EXPIRED", func(x *attempt) { x.c.ExpiresAt = t0 + now }},
 		{"METHOD_ALREADY_COMPLETED", func(x *attempt) { x.c.Methods[0].Order = 1 }},
 		{"METHOD_LOCKED", func(x *attempt) { x.c.Methods[0].Wrong = 5 }},

@@ -8,9 +8,8 @@ import (
 	"castellan/domain/access/challenge"
 )
 
-// endings plays a challenge of two required methods into each of its
-// endings. In each of them sms is the earlier completion where there is one,
-// totp (push, in the denial) the last answer, and mail was never answered.
+// endings plays a challenge of two required methods into each of its endings. sms is the earlier completion, if any.
+// The last answer is for totp, in the denial for push. mail is never answered.
 var endings = []struct {
 	name  string
 	last  string
@@ -29,8 +28,8 @@ var endings = []struct {
 	{"expired", "totp", []step{{0, "sms right", "pending"}}},
 }
 
-// The table of D-2FA-05: what every ending answers, and that time does not
-// change it. The exact repeat is TestRepeat's.
+// The table of D-2FA-05: the answers after every ending, which time does not change. TestRepeat covers the exact
+// repeat.
 func TestAnswersAfterTheEnd(t *testing.T) {
 	const already, closed, expired = "METHOD_ALREADY_COMPLETED", "CHALLENGE_CLOSED", "CHALLENGE_EXPIRED"
 	want := map[string]struct {
@@ -63,11 +62,10 @@ func TestAnswersAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The first ending wins: neither another ending nor time replaces it
-// (D-2FA-05).
+// The first ending wins: neither another ending nor time replaces it (D-2FA-05).
 func TestFirstEndingWins(t *testing.T) {
 	for _, e := range endings {
-		if e.name == "executing" { // no ending yet: Finish and Abort end it
+		if e.name == "executing" { // not ended yet: Finish and Abort end it
 			continue
 		}
 		t.Run(e.name, func(t *testing.T) {
@@ -150,7 +148,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// What time does to each state, and the one instant at which it does.
+// Deadline is the one instant at which time changes a state.
 func TestDeadline(t *testing.T) {
 	states := map[challenge.State]struct{ expires, ended, completed bool }{
 		challenge.Pending:   {expires: true},

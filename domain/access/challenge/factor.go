@@ -5,20 +5,18 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// FlowRecovery counts wrong recovery codes apart from everything else, so that
-// neither locks the other.
+// FlowRecovery counts wrong recovery codes separately, so that they and other values do not lock each other.
 const FlowRecovery Flow = "TOTP_RECOVER"
 
-// Factors is a set of factors that are switched off (D-2FA-13): a bit for each kind of
-// value in each flow. A factor is off in one flow only, so that a stranger who guesses
-// at a public one does not keep the owner from logging in. SMS and MAIL are one
-// factor, as they have one budget.
+// Factors is a set of factors that are switched off (D-2FA-13): a bit for each kind of value in each flow. A factor
+// is off in one flow only, so a stranger's guesses in a public flow do not prevent the owner's login. SMS and MAIL
+// are one factor, as they have one budget.
 type Factors int64
 
-// factorFlows are the flows in the order of their bits.
+// factorFlows lists the flows in the order of their bits.
 var factorFlows = [...]Flow{FlowLogin, FlowReset, FlowSession, FlowRecovery}
 
-// FactorOf is the set of one factor.
+// FactorOf returns the set of one factor.
 func FactorOf(f Flow, n Name) Factors {
 	for i, flow := range factorFlows {
 		switch {
@@ -34,8 +32,8 @@ func FactorOf(f Flow, n Name) Factors {
 // Has reports whether a factor is in the set.
 func (fs Factors) Has(f Flow, n Name) bool { return fs&FactorOf(f, n) != 0 }
 
-// SwitchOff notes in the account's row that a factor is off, beside the Spend whose row
-// reached its bound. For the subject of a decoy it finds no account.
+// SwitchOff records in the account's row that a factor is off. It accompanies the Spend that reached the limit. For
+// the subject of a decoy it changes no account.
 type SwitchOff struct {
 	UserID string
 	Factor Factors
@@ -43,18 +41,18 @@ type SwitchOff struct {
 
 func (SwitchOff) Table() string { return "users" }
 
-// Row tells the writer which row it changes.
+// Row returns the row that the write changes.
 func (w SwitchOff) Row() string { return w.UserID }
 
-// SwitchOn ends every row of wrong values of an account and switches its factors on.
+// SwitchOn resets the consecutive wrong values of an account and switches its factors on.
 type SwitchOn struct{ UserID string }
 
 func (SwitchOn) Table() string { return "users" }
 
-// Row tells the writer which row it changes.
+// Row returns the row that the write changes.
 func (w SwitchOn) Row() string { return w.UserID }
 
-// Keys are the keys of the budgets that have such rows.
+// Keys returns the keys of the budgets that SwitchOn resets.
 func (w SwitchOn) Keys() (keys []string) {
 	for _, f := range factorFlows {
 		keys = append(keys, BudgetKey(w.UserID, f))
@@ -62,14 +60,14 @@ func (w SwitchOn) Keys() (keys []string) {
 	return keys
 }
 
-// guessesTold is the length of a row of which the owner is told first.
+// guessesTold is the number of consecutive wrong values after which the owner is first notified.
 const guessesTold = 10
 
-// Notable reports whether a row of wrong values this long has something to be written.
+// Notable reports whether this number of consecutive wrong values needs a write.
 func (r Rules) Notable(row int) bool { return row == guessesTold || row > 0 && row == r.FactorAttempts }
 
-// Guessed are the writes that go with a wrong value that made a row of wrong ones this
-// long: the owner is told at the tenth, and when the factor is switched off.
+// Guessed returns the writes for this number of consecutive wrong values. The owner is notified at the tenth, and
+// when the factor is switched off.
 func Guessed(n Notices, to Account, f Flow, kind Name, row int, r Rules, ip string) (writes []commit.Write) {
 	v := message.Values{"reason": factorName(f, kind)}
 	if row == r.FactorAttempts {

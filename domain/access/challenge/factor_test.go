@@ -7,9 +7,9 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// A row of wrong values grows without a window, ends with a right one, and at its bound
-// makes every value wrong (D-2FA-13).
-func TestRowOfWrongValues(t *testing.T) {
+// The number of consecutive wrong values has no window, and a right one resets it. At the limit every value is wrong
+// (D-2FA-13).
+func TestConsecutiveWrongValues(t *testing.T) {
 	r := challenge.DefaultRules()
 	r.OTPBudget, r.TOTPBudget = 1000, 1000
 	answered := func(b challenge.Budget, id, value string) challenge.Step {
@@ -49,7 +49,7 @@ func TestRowOfWrongValues(t *testing.T) {
 	}
 }
 
-// Each factor of each flow has a bit of its own; SMS and MAIL share one.
+// Each factor of each flow has its own bit; SMS and MAIL share one.
 func TestFactors(t *testing.T) {
 	seen := map[challenge.Factors]bool{}
 	for _, f := range []challenge.Flow{challenge.FlowLogin, challenge.FlowReset, challenge.FlowSession,

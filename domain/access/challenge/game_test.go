@@ -15,15 +15,13 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// t0 is when every challenge of these tests starts, in ms. The tests state
-// instants as milliseconds since t0.
+// t0 is when every challenge of these tests starts, in ms. The tests give instants as milliseconds since t0.
 const t0 int64 = 1_767_225_600_000
 
 func at(ms int64) time.Time { return time.UnixMilli(t0 + ms) }
 
-// start makes a challenge of 600 s whose methods have the times of a fresh
-// installation (D-2FA-04). An id is the kind in lower case, with a digit
-// where a kind occurs twice; "!" behind it makes the method mandatory.
+// start creates a challenge of 600 s whose methods have the lifetimes of a fresh installation (D-2FA-04). An id is
+// the kind in lower case, with a digit where a kind occurs twice. A final "!" makes the method mandatory.
 func start(required int, ids ...string) challenge.Challenge {
 	c := challenge.Challenge{
 		ID: "c1", UserID: "u1", Action: "LOGIN", Flow: challenge.FlowLogin,
@@ -46,7 +44,7 @@ func start(required int, ids ...string) challenge.Challenge {
 	return c
 }
 
-// code is the OTP of a method after so many renewals.
+// code returns the OTP of a method after a number of renewals.
 func code(id string, generation int) string { return id + "#" + strconv.Itoa(generation) }
 
 func sum(key, value string) challenge.Digest {
@@ -54,8 +52,8 @@ func sum(key, value string) challenge.Digest {
 	return challenge.Digest{Key: key, Sum: s[:]}
 }
 
-// stored is the digest kept of an OTP. Its key is not the newest, so an
-// answer is found by its key and not by its place.
+// stored returns the stored digest of an OTP. Its key is not the newest, so an answer is matched by its key and not
+// by its position.
 func stored(value string) challenge.Digest { return sum("old", value) }
 
 // typed answers a method with a value that the machine compares itself.
@@ -63,8 +61,7 @@ func typed(m challenge.Method, value string) challenge.Answer {
 	return challenge.Answer{MethodID: m.ID, Method: m.Name, Digests: []challenge.Digest{sum("new", value), stored(value)}}
 }
 
-// answer is a right, wrong or denying one for the method; "stale" is the OTP
-// before the last renewal.
+// answer returns a right, wrong or denying answer for the method; "stale" is the OTP before the last renewal.
 func answer(m challenge.Method, verb string) challenge.Answer {
 	a := typed(m, "no such value")
 	switch {
@@ -87,8 +84,8 @@ var stateNames = map[challenge.State]string{
 	challenge.Denied: "denied", challenge.Closed: "closed",
 }
 
-// told writes an answer of the machine as a test states it: the new state, or
-// the code of the refusal with the attempts left or the time to wait.
+// told formats an answer of the machine for comparison: the new state, or the code of the refusal with the attempts
+// left or the time to wait.
 func told(c challenge.Challenge, err error) string {
 	var f *fault.Error
 	switch {
@@ -104,8 +101,8 @@ func told(c challenge.Challenge, err error) string {
 	return string(f.Code)
 }
 
-// game plays moves on a challenge of a user with a budget and, after every
-// move, makes sure that the machine left alone what it was given.
+// game plays moves on a challenge of a user with a budget. After every move it checks that the machine did not modify
+// its input.
 type game struct {
 	t testing.TB
 	r challenge.Rules
@@ -117,8 +114,8 @@ func newGame(t testing.TB, c challenge.Challenge) *game {
 	return &game{t: t, r: challenge.DefaultRules(), c: c, b: challenge.Budget{Subject: "u1", Flow: c.Flow, Version: 5}}
 }
 
-// do plays "finish", "abort", "close", or "<method id> <verb>", where the
-// verb is one of answer's or "renew", and tells what came of it.
+// do plays "finish", "abort", "close", or "<method id> <verb>" and returns the result. The verb is one of answer's or
+// "renew".
 func (g *game) do(ms int64, move string) string {
 	switch move {
 	case "finish":
@@ -159,7 +156,7 @@ func (g *game) renew(ms int64, m challenge.Method, d challenge.Digest) string {
 	return g.move(func() (challenge.Challenge, error) { return g.c.Renew(at(ms), g.r, m.ID, m.Name, d) })
 }
 
-// move takes the next state, also that of a wrong value, as the value of g.c.
+// move stores the next state as g.c, also after a wrong value.
 func (g *game) move(f func() (challenge.Challenge, error)) string {
 	given, before := g.c, deep(g.c)
 	budget, spent := g.b, g.b
@@ -190,8 +187,7 @@ func deep(c challenge.Challenge) challenge.Challenge {
 	return c
 }
 
-// step is a move at an instant and what it comes to. "a | b" expects the same
-// move twice in a row.
+// step is a move at an instant and its expected result. "a | b" expects the same move twice in a row.
 type step struct {
 	ms         int64
 	move, want string

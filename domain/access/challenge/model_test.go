@@ -15,9 +15,8 @@ type event struct {
 	at   int64
 }
 
-// model says section 3.1 of the interface and the decisions D-2FA-05, 09, 10, 13–15 and 20–22
-// once more, the slow way: it keeps no state but what happened, and derives
-// every answer from that.
+// model repeats section 3.1 of the interface and the decisions D-2FA-05, 09, 10, 13–15 and 20–22 in the slow way. Its
+// only state is the list of events, from which it derives every answer.
 type model struct {
 	r          challenge.Rules
 	start, end int64
@@ -29,7 +28,7 @@ type model struct {
 
 func (m *model) add(kind string, f int, at int64) { m.log = append(m.log, event{kind, f, at}) }
 
-// countEvents counts an event of a factor, all of them and those since its OTP was made.
+// countEvents counts an event of a factor: all of them, and those since its OTP was created.
 func (m *model) countEvents(kind string, f int) (all, since int) {
 	for _, e := range m.log {
 		switch {
@@ -72,7 +71,7 @@ func (m *model) state(now int64) string {
 	return state
 }
 
-// until is when a factor ends, and when its OTP was made.
+// until returns when a factor ends, and when its OTP was created.
 func (m *model) until(f int) (ends, made int64) {
 	ends, made = m.factors[f].ExpiresAt, m.factors[f].MadeAt
 	for _, e := range m.log {

@@ -7,9 +7,8 @@ import (
 	"castellan/domain/access/challenge"
 )
 
-// Number matching (SEC-16): a signed approval counts only with the number, a
-// wrong one counts for the challenge and for no budget, and a user who is locked out
-// of guessing may still refuse.
+// Number matching (SEC-16): a signed approval counts only with the number. A wrong number counts for the challenge
+// and for no budget. A user without attempts left may still refuse.
 func TestNumberMatching(t *testing.T) {
 	with := func(ids ...string) *game {
 		c := start(1, ids...)

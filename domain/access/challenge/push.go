@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// PushState is what became of a push.
+// PushState is the state of a push.
 type PushState int16
 
-// The states. A push whose challenge was completed by other methods counts as
-// approved: whoever started it has proved to be the owner.
+// The states. A push whose challenge was completed by other methods counts as approved, because its starter has
+// proved to be the owner.
 const (
 	PushSent PushState = iota
 	PushApproved
 	PushDenied
 )
 
-// Push is a push that was offered to the devices of a user. It outlives its
-// challenge, because what a phone has shown counts whatever became of the
-// challenge (D-EXT-06).
+// Push is a push that was offered to the devices of a user. It outlives its challenge, because a push shown on a
+// phone counts whatever happened to the challenge (D-EXT-06).
 type Push struct {
 	ChallengeID string
 	UserID      string // or the subject of a decoy
-	// Number counts the pushes of a user; no two have the same. So of two owners of
-	// a user who know different rows only one can send the next push.
+	// Number counts the pushes of a user and is unique for the user. If two owners of a user have read different
+	// rows, only one of them can send the next push.
 	Number int64
 	SentAt int64 // ms
 	State  PushState
@@ -33,15 +32,15 @@ type Push struct {
 	SettledAt int64
 }
 
-// SendPush adds a push that is just sent. It is fenced by its number.
+// SendPush adds a push that is about to be sent. It is fenced by its number.
 type SendPush struct{ Push }
 
 func (SendPush) Table() string { return "push" }
 
 func (s SendPush) Fence() (string, int64) { return s.UserID + "/" + strconv.FormatInt(s.Number, 10), 0 }
 
-// SettlePush notes that the push of a challenge was approved or denied. Where it
-// was not counted there is nothing to note.
+// SettlePush records that the push of a challenge was approved or denied. It does nothing for a push that was not
+// counted.
 type SettlePush struct {
 	ChallengeID string
 	State       PushState
@@ -50,7 +49,7 @@ type SettlePush struct {
 
 func (SettlePush) Table() string { return "push" }
 
-// push is what became of the challenge's push; false where it has none.
+// push returns the state of the challenge's push; false if it has none.
 func (c Challenge) push() (PushState, bool) {
 	i := slices.IndexFunc(c.Methods, func(m Method) bool { return m.Name == PUSH })
 	switch {
@@ -64,8 +63,7 @@ func (c Challenge) push() (PushState, bool) {
 	return PushSent, true
 }
 
-// SettlesPush tells what a step from c to next has decided about the push; false:
-// nothing.
+// SettlesPush returns the write when a step from c to next decides the push; false if it does not.
 func (c Challenge) SettlesPush(now time.Time, next Challenge) (SettlePush, bool) {
 	before, _ := c.push()
 	after, has := next.push()
@@ -84,15 +82,14 @@ type PushRules struct {
 
 const pushDay = 24 * time.Hour
 
-// PushMemory is how long a push can count: no window and no pause is longer than
-// a day. The hour is for clocks that differ.
+// PushMemory is how long a push can count: no window and no pause exceeds a day. The hour allows for clock
+// differences.
 const PushMemory = pushDay + time.Hour
 
-// Most is how many of the newest pushes decide.
+// Most returns how many of the newest pushes matter.
 func (r PushRules) Most() int { return max(r.Sent, r.SentDay, r.Denials) }
 
-// Wait is how long no push may be sent, given those that were; 0: one may be sent
-// now. Approved ones do not count.
+// Wait returns how long no push may be sent, given the sent ones; 0 means now. Approved ones do not count.
 func (r PushRules) Wait(now time.Time, pushes []Push) time.Duration {
 	var sent, denied []int64
 	for _, p := range pushes {
@@ -108,7 +105,7 @@ func (r PushRules) Wait(now time.Time, pushes []Push) time.Duration {
 	return max(full(now, sent, r.Sent, r.Window), full(now, sent, r.SentDay, pushDay), r.paused(now, denied))
 }
 
-// full is how long a rolling window has no place, given ascending instants.
+// full returns how long a rolling window is full, given ascending instants.
 func full(now time.Time, at []int64, limit int, window time.Duration) time.Duration {
 	if limit <= 0 || len(at) < limit {
 		return 0
@@ -116,7 +113,7 @@ func full(now time.Time, at []int64, limit int, window time.Duration) time.Durat
 	return max(0, time.UnixMilli(at[len(at)-limit]).Add(window).Sub(now))
 }
 
-// paused is how long the pause after so many denials in a window lasts.
+// paused returns how long the pause after so many denials in a window lasts.
 func (r PushRules) paused(now time.Time, denied []int64) (wait time.Duration) {
 	for i := r.Denials - 1; r.Denials > 0 && i < len(denied); i++ {
 		last := time.UnixMilli(denied[i])
@@ -127,10 +124,10 @@ func (r PushRules) paused(now time.Time, denied []int64) (wait time.Duration) {
 	return wait
 }
 
-// Missing are the pushes whose numbers another owner of the user may have given out, and
-// whose rows may still come: those below a push that was sent since then, and above all
-// that were sent before. They count as sent. pushes are those that Store.Pushes lists, and
-// most is PushRules.Most: the first numbers of a user are no higher.
+// Missing returns pushes that count as sent although their rows are missing. Another owner of the user may have
+// assigned their numbers, and their rows may still arrive. Their numbers lie below a push sent since the instant, and
+// above all pushes sent before it. pushes is the list of Store.Pushes, and most is PushRules.Most: the first numbers
+// of a user are no higher.
 func Missing(pushes []Push, since time.Time, most int) (missing []Push) {
 	sorted := slices.SortedFunc(slices.Values(pushes), func(a, b Push) int { return cmp.Compare(a.Number, b.Number) })
 	last := int64(0)
@@ -143,14 +140,14 @@ func Missing(pushes []Push, since time.Time, most int) (missing []Push) {
 				missing = append(missing, Push{UserID: p.UserID, Number: n, SentAt: p.SentAt})
 			}
 		} else {
-			missing = nil // nobody gives out a number below one that he has seen
+			missing = nil // an owner never assigns a number below one that it has read
 		}
 		last = p.Number
 	}
 	return missing
 }
 
-// NextPush is the number of the push after those.
+// NextPush returns the number of the push after those.
 func NextPush(pushes []Push) int64 {
 	if len(pushes) == 0 {
 		return 1

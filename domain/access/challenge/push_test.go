@@ -29,8 +29,8 @@ func every(n int, apart, last time.Duration) (all []time.Duration) {
 	return all
 }
 
-// A number that is missing counts where its row may still come: below a push of the last
-// seconds and above all older ones. Numbers of pushes that were purged do not.
+// A missing number counts while its row may still arrive: below a push of the last seconds and above all older ones.
+// Numbers of purged pushes do not count.
 func TestMissingPushes(t *testing.T) {
 	const since = 1000
 	push := func(n, at int64) challenge.Push { return challenge.Push{Number: n, SentAt: at} }
@@ -61,7 +61,7 @@ func TestMissingPushes(t *testing.T) {
 	}
 }
 
-// Three that were not approved in ten minutes and twenty in a day are the most.
+// At most three pushes in ten minutes and twenty in a day go unapproved.
 func TestPushesSent(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	const day, ms = 24 * time.Hour, time.Millisecond
@@ -125,7 +125,7 @@ func TestPushesDenied(t *testing.T) {
 	}
 }
 
-// A push is settled by the step that decides about it, once.
+// The step that decides a push settles it, once.
 func TestSettlesPush(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	with := func(state challenge.State, last string, ms ...challenge.Method) challenge.Challenge {
@@ -137,7 +137,7 @@ func TestSettlesPush(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		before, next challenge.Challenge
-		want         challenge.PushState // PushSent: nothing is decided
+		want         challenge.PushState // PushSent: undecided
 	}{
 		{"a wrong code", with(0, "", push, sms), with(0, "", push, sms), challenge.PushSent},
 		{"one of two methods", with(0, "", push, sms), with(0, "", push, given), challenge.PushSent},

@@ -6,14 +6,13 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Renew replaces the OTP of an SMS or MAIL method by one whose digest is d and
-// stretches the other open methods, so that none ends before the renewed one
-// (section 3.1 of the interface, rules 1–4). An empty digest renews to an OTP nobody knows.
+// Renew replaces the OTP of an SMS or MAIL method by one with the digest d. It extends the other open methods, so
+// that none ends before the renewed one (section 3.1 of the interface, rules 1–4). With an empty digest no value
+// matches the new OTP.
 //
-// Errors, in the order of the checks (D-2FA-21): METHOD_NOT_FOUND,
-// INVALID_FIELD, CHALLENGE_EXPIRED, CHALLENGE_CLOSED,
-// METHOD_ALREADY_COMPLETED, RENEW_NOT_SUPPORTED, RENEW_CLOSED,
-// RENEW_TOO_EARLY. They change nothing.
+// Errors, in the order of the checks (D-2FA-21): METHOD_NOT_FOUND, INVALID_FIELD, CHALLENGE_EXPIRED,
+// CHALLENGE_CLOSED, METHOD_ALREADY_COMPLETED, RENEW_NOT_SUPPORTED, RENEW_CLOSED, RENEW_TOO_EARLY. They change
+// nothing.
 func (c Challenge) Renew(now time.Time, r Rules, methodID string, name Name, d Digest) (Challenge, error) {
 	i, err := c.Renewable(now, r, methodID, name)
 	if err != nil {
@@ -38,8 +37,8 @@ func (c Challenge) Renew(now time.Time, r Rules, methodID string, name Name, d D
 	return next, nil
 }
 
-// Renewable makes the checks of Renew and returns the method's index, so that
-// no OTP need be made for a renewal that must fail.
+// Renewable makes the checks of Renew and returns the method's index, so that no OTP is created for a renewal that
+// must fail.
 func (c Challenge) Renewable(now time.Time, r Rules, methodID string, name Name) (int, error) {
 	i, err := c.find(methodID, name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"castellan/domain/access/challenge"
 )
 
-// Rules 1 and 4 of section 3.1 of the interface (D-2FA-20, 21): when a renewal is possible.
+// Rules 1 and 4 of section 3.1 of the interface (D-2FA-20, 21) define when a renewal is possible.
 func TestRenewalBoundaries(t *testing.T) {
 	late := start(1, "sms", "mail") // its gate opens after the cut-off
 	late.Methods[0].RenewMs = 500_000
@@ -52,7 +52,7 @@ func TestRenewalBoundaries(t *testing.T) {
 	})
 }
 
-// Rule 2: a new OTP, its full lifetime, no wrong values; the old OTP is dead.
+// Rule 2: a renewed method has a new OTP, its full lifetime and no wrong values; the old OTP is invalid.
 func TestRenewal(t *testing.T) {
 	const five = "OTP_INVALID 4 | OTP_INVALID 3 | OTP_INVALID 2 | OTP_INVALID 1 | OTP_INVALID 0"
 	play(t, []scenario{
@@ -75,7 +75,7 @@ func TestRenewal(t *testing.T) {
 		{"others keep their OTP", start(2, "sms", "mail"), []step{
 			{60_000, "sms renew", "pending"}, {179_999, "mail right", "pending"}, {179_999, "sms right", "executing"}}},
 	})
-	t.Run("an OTP that nobody knows", func(t *testing.T) {
+	t.Run("an OTP that no value matches", func(t *testing.T) {
 		g := newGame(t, start(1, "sms"))
 		if got := g.renew(60_000, g.c.Methods[0], challenge.Digest{}); got != "pending" {
 			t.Fatal(got)
@@ -88,8 +88,7 @@ func TestRenewal(t *testing.T) {
 	})
 }
 
-// What a renewal writes into the renewed method, and that it leaves the rest
-// of the challenge as it was (REQ-RNW-10).
+// A renewal changes the renewed method, and leaves the rest of the challenge as it was (REQ-RNW-10).
 func TestRenewedMethod(t *testing.T) {
 	for _, c := range []struct {
 		name               string
@@ -122,9 +121,8 @@ func TestRenewedMethod(t *testing.T) {
 	}
 }
 
-// Rule 3: the other open methods end no earlier than the renewed one, within
-// the challenge and, for an OTP, within ten minutes of its making (D-2FA-22,
-// SEC-07). All instants are ms since the start.
+// Rule 3: the other open methods end no earlier than the renewed one. They still end within the challenge and, for an
+// OTP, within ten minutes of its creation (D-2FA-22, SEC-07). All instants are ms since the start.
 func TestRenewalStretchesOthers(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -159,7 +157,7 @@ func TestRenewalStretchesOthers(t *testing.T) {
 		{"cut by the ten minutes", "sms", 0, 120_000, 480_001, 120_000, 900_000, 600_000},
 		{"mail as well", "mail2", 0, 120_000, 500_000, 120_000, 900_000, 600_000},
 		{"ten minutes of the present OTP", "sms", 60_000, 180_000, 600_000, 120_000, 900_000, 660_000},
-		{"ten minutes gone by", "sms", 0, 120_000, 700_000, 120_000, 900_000, 600_000},
+		{"ten minutes have passed", "sms", 0, 120_000, 700_000, 120_000, 900_000, 600_000},
 		{"ten minutes given already", "sms", 0, 600_000, 500_000, 300_000, 900_000, 600_000},
 		{"push has no such limit", "push", 0, 120_000, 480_001, 120_000, 900_000, 600_001},
 		{"TOTP has no such limit", "totp", 0, 120_000, 700_000, 120_000, 900_000, 820_000},
@@ -189,8 +187,8 @@ func TestRenewalStretchesOthers(t *testing.T) {
 	}
 }
 
-// Completed methods are not stretched (REQ-RNW-11), all open ones are, and
-// no method comes, goes or moves (REQ-RNW-10).
+// Completed methods are not extended (REQ-RNW-11), all open ones are. No method is added, removed or moved
+// (REQ-RNW-10).
 func TestRenewalOfSeveral(t *testing.T) {
 	g := newGame(t, start(3, "totp", "sms", "push", "mail", "sms2"))
 	g.c.Methods[0].ExpiresAt = t0 + 100_000
@@ -209,8 +207,8 @@ func TestRenewalOfSeveral(t *testing.T) {
 	}
 }
 
-// The checks of D-2FA-21 in their order, under every combination of faults,
-// and Renewable making the same ones. A refusal changes nothing.
+// The checks of D-2FA-21 keep their order under every combination of faults, and Renewable makes the same ones. A
+// refusal changes nothing.
 func TestOrderOfRenewalChecks(t *testing.T) {
 	type attempt struct {
 		c    challenge.Challenge

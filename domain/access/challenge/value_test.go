@@ -7,8 +7,8 @@ import (
 	"castellan/domain/access/challenge"
 )
 
-// Which digests match: one under the key of the stored digest, equal to it in
-// full. No digest, and no stored digest, match nothing.
+// A digest matches under the key of the stored digest, if it is equal in full. No digest, and no stored digest, match
+// nothing.
 func TestMatching(t *testing.T) {
 	right := stored("424242")
 	cut := challenge.Digest{Key: right.Key, Sum: right.Sum[:16]}
@@ -58,9 +58,8 @@ func TestCodeOfAnotherMethod(t *testing.T) {
 	}
 }
 
-// A verdict that arrives decided is final where the method is judged elsewhere; the
-// digests then only serve to know a repeat. What was sent is compared by the machine
-// alone: nobody's word makes it right.
+// A given verdict is final if the method is judged elsewhere; the digests then only identify a repeat. The machine
+// alone compares sent codes: no verdict makes them right.
 func TestVerdicts(t *testing.T) {
 	const right, other = "sms#0", "something else"
 	for _, c := range []struct {
@@ -94,7 +93,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// A wrong signature changes and costs nothing.
+// A wrong signature changes nothing and does not count.
 func TestWrongSignature(t *testing.T) {
 	c := start(1, "push")
 	s, err := c.Complete(at(0), challenge.DefaultRules(), challenge.Budget{}, answer(c.Methods[0], "wrong"))
@@ -103,8 +102,7 @@ func TestWrongSignature(t *testing.T) {
 	}
 }
 
-// What a completion leaves behind: order and instant, nothing else of the
-// other methods, and no closing reason.
+// A completion records its order and instant. It changes no other method and sets no closing reason.
 func TestCompletedMethods(t *testing.T) {
 	g := newGame(t, start(3, "sms", "mail", "totp", "push"))
 	if len(g.c.CompletedMethods()) != 0 {
@@ -137,8 +135,8 @@ func TestCompletedMethods(t *testing.T) {
 	}
 }
 
-// Only the answer that ended the challenge has an exact repeat: the same
-// method, its name and the same value (D-2FA-14).
+// Only the answer that ended the challenge has an exact repeat: the same method, its name and the same value
+// (D-2FA-14).
 func TestRepeat(t *testing.T) {
 	finish := []string{"sms right", "mail right"} // of two required
 	zeros := typed(challenge.Method{}, "000000").Digests
@@ -194,8 +192,8 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// A repeat is known by the value that was accepted, also where that was
-// decided outside, and whatever the key the method's own digest had.
+// A repeat is recognised by the accepted value. This also holds for a value that was judged elsewhere, and for any
+// key of the method's own digest.
 func TestRepeatKeepsTheAnswer(t *testing.T) {
 	for _, keys := range [][]string{{"k1"}, {"k2", "k1"}, {"k1", "k2", "k3"}} {
 		g := newGame(t, start(1, "totp"))
@@ -207,7 +205,7 @@ func TestRepeatKeepsTheAnswer(t *testing.T) {
 		if got := g.complete(0, a); got != "executing" || !g.c.Repeat(a) {
 			t.Errorf("keys %v: %s, repeat %t", keys, got, g.c.Repeat(a))
 		}
-		later := a // a key joined in front since
+		later := a // a key was added in front since
 		later.Digests = append([]challenge.Digest{sum("k9", "123456")}, a.Digests...)
 		if !g.c.Repeat(later) {
 			t.Errorf("keys %v: not known after a new key", keys)
@@ -215,7 +213,7 @@ func TestRepeatKeepsTheAnswer(t *testing.T) {
 	}
 }
 
-// repeatOf is the right answer to a method, or "<id> deny" the denying one.
+// repeatOf returns the right answer to a method, or for "<id> deny" the denying one.
 func repeatOf(c challenge.Challenge, what string) challenge.Answer {
 	verb := "right"
 	if what == "push deny" {

@@ -11,10 +11,9 @@ import (
 	"castellan/domain/access/challenge"
 )
 
-// A script drives the machine and the model side by side. Its first byte is
-// 't' for tight rules. Then every three bytes are a move: a method by its
-// letter, what is done with it, and what the clock does before. Any other byte
-// stands for one of these, so that every text is a script.
+// A script drives the machine and the model side by side. Its first byte is 't' for tight rules. Then every three
+// bytes are a move: a method by its letter, an action on it, and a step of the clock before. Any other byte maps to
+// one of these, so that every text is a script.
 //
 //   - right  - wrong  < stale OTP  ~ renew  x deny  ? no such method
 //     ! the name of another method  . close  ; abort  f finish
@@ -46,7 +45,7 @@ func tightRules() challenge.Rules {
 	}
 }
 
-// walk is a game beside its model, and what its invariants need.
+// walk is a game with its model and the data of its invariants.
 type walk struct {
 	*game
 	m        *model
@@ -122,7 +121,7 @@ func (w *walk) clock(b byte) {
 	}
 }
 
-// boundaries are the instants at which an answer may change.
+// boundaries returns the instants at which an answer may change.
 func (w *walk) boundaries() []int64 {
 	out := []int64{w.m.end, w.m.end - w.r.RenewCutoffMs}
 	for f, x := range w.m.factors {
@@ -161,13 +160,13 @@ func (w *walk) step(letter, verb, clock byte) {
 	w.c.Version++ // saved
 }
 
-// both makes one move on machine and model and returns what they say.
+// both makes one move on machine and model and returns their answers.
 func (w *walk) both(f int, m challenge.Method, verb byte, at int64) (machine, model string) {
 	switch verb {
 	case '+', '-', '<', 'x':
 		kind := map[byte]string{'+': "right", '-': "wrong", '<': "stale", 'x': "deny"}[verb]
 		if ends, _ := w.m.until(f); verb == 'x' && (m.Name != challenge.PUSH || at >= ends) {
-			return "", "" // only a living push is refused
+			return "", "" // only a live push is refused
 		}
 		a := answer(m, kind)
 		machine = w.complete(w.now, a)
@@ -194,7 +193,7 @@ func (w *walk) both(f int, m challenge.Method, verb byte, at int64) (machine, mo
 		if machine = w.complete(w.now, answer(m, "right")); machine == model {
 			machine = w.renew(w.now, m, challenge.Digest{})
 		}
-	default: // the three that say nothing; Abort is for pending ones here, the others are TestAbort's
+	default: // the three without an answer; Abort is for pending ones here, the others are TestAbort's
 		kind := map[byte]string{'.': "close", ';': "abort", 'f': "finish"}[verb]
 		state := w.m.state(at)
 		if kind == "abort" && state != "pending" {
@@ -211,7 +210,7 @@ func (w *walk) both(f int, m challenge.Method, verb byte, at int64) (machine, mo
 	return machine, model
 }
 
-// compare holds the whole state of the machine against the model.
+// compare checks the whole state of the machine against the model.
 func (w *walk) compare() {
 	now := t0 + w.now
 	state := stateNames[w.c.State]
@@ -243,7 +242,7 @@ func (w *walk) compare() {
 	}
 }
 
-// invariants hold whatever the model says.
+// invariants hold independently of the model.
 func (w *walk) invariants(before challenge.Challenge) {
 	c, wrong := w.c, 0
 	if c.Completed() && len(w.rights) < c.Required {
@@ -284,7 +283,7 @@ func (w *walk) invariants(before challenge.Challenge) {
 }
 
 func TestRandomWalks(t *testing.T) {
-	// Mostly wrong values, or few walks would come near a limit.
+	// Mostly wrong values: otherwise few walks would come near a limit.
 	const likely = "++++------------------------<<~~~~~~~~x?!.;ffnnnnn"
 	const clocking = "000000000000000000001122334455667778"
 	const scripts, moves = 1_000, 250
@@ -324,8 +323,7 @@ func TestRandomWalks(t *testing.T) {
 	}
 }
 
-// Any script is one on which machine and model must agree. The seeds are the
-// stories of the tables beside this file.
+// Machine and model agree on every script. The seeds are the cases of the tables beside this file.
 func FuzzScript(f *testing.F) {
 	for _, s := range []string{
 		// lock, renew, done

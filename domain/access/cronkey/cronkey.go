@@ -1,10 +1,9 @@
-// Package cronkey owns the keys of scheduled clients: a name and a secret that
-// a scheduler sends in the header cron-auth, as "<name>.<secret>", where a
-// person would send x-auth (decision D-AUTH-07).
+// Package cronkey owns the keys of scheduled clients: a name and a secret. A scheduler sends them in the header
+// cron-auth, as "<name>.<secret>", instead of the x-auth of a user (decision D-AUTH-07).
 //
 // The one idea is that of package clientkey. Without any key the credential does not exist.
 //
-// Start reading at Issuer, then Live for how a node judges a header.
+// Start reading at Issuer, then Live for the check of a header.
 package cronkey
 
 import (
@@ -20,7 +19,7 @@ import (
 	"castellan/domain/kit/keyring"
 )
 
-// Key is what is kept of a key.
+// Key is the stored form of a key.
 type Key struct {
 	Name      string
 	Hash      keyring.Sum // of name and secret
@@ -29,39 +28,36 @@ type Key struct {
 
 // Store keeps the keys. It is safe for concurrent use.
 type Store interface {
-	// Keys lists every key by its name.
+	// Keys lists all keys by name.
 	Keys(ctx context.Context) ([]Key, error)
 }
 
-// Add inserts a key; the unit is refused with RECORD_ALREADY_EXIST when the name
-// is taken.
+// Add inserts a key; the unit fails with RECORD_ALREADY_EXIST when the name is taken.
 type Add struct{ Key }
 
 func (Add) Table() string { return "cron_key" }
 
-// Remove deletes a key; the unit is refused with commit.ErrFenced when there is
-// none of the name.
+// Remove deletes a key; the unit fails with commit.ErrFenced when no key has the name.
 type Remove struct{ Name string }
 
 func (Remove) Table() string { return "cron_key" }
 
-// Fence implements commit.Fence: it takes effect only while the row is there.
+// Fence makes the write depend on the row.
 func (r Remove) Fence() (string, int64) { return r.Name, 0 }
 
 // domain separates the hashes of these secrets from others.
 const domain = "cron-key"
 
-// Issuer makes and removes keys for an operator. All fields are needed.
+// Issuer creates and removes keys for an operator. All fields are required.
 type Issuer struct {
 	Changes admin.Changes // of topic change.CronKeys
 	Ring    *keyring.Ring
 }
 
-// Add makes a key and returns the value of its header, which nobody can ever
-// read again.
+// Add creates a key and returns the value of its header, which cannot be read again.
 //
-// Errors: INVALID_FIELD for a name that is not 1 to 64 letters, digits, _ and -,
-// RECORD_ALREADY_EXIST for one that is taken.
+// Errors: INVALID_FIELD for a name that is not 1 to 64 letters, digits, _ and -, RECORD_ALREADY_EXIST for one that is
+// taken.
 func (i Issuer) Add(ctx context.Context, by audit.By, name string) (header string, err error) {
 	if err := clientkey.CheckName(name); err != nil {
 		return "", err
@@ -75,8 +71,7 @@ func (i Issuer) Add(ctx context.Context, by audit.By, name string) (header strin
 	return header, nil
 }
 
-// Remove ends a key, on every node within a second; RECORD_NOT_FOUND when there
-// is none of the name.
+// Remove revokes a key, on every node within a second; RECORD_NOT_FOUND when no key has the name.
 func (i Issuer) Remove(ctx context.Context, by audit.By, name string) error {
 	err := i.do(ctx, by, "CRON_KEY_REMOVE", name, Remove{name})
 	if errors.Is(err, commit.ErrFenced) {

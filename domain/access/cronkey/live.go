@@ -9,15 +9,15 @@ import (
 	"castellan/domain/kit/keyring"
 )
 
-// Live is the snapshot that a node judges by: Reload reads the keys, and Follow
-// is for notes of topic change.CronKeys. It is safe for concurrent use.
+// Live is the node's snapshot: Reload reads the keys, and Follow handles notes of topic change.CronKeys. It is safe
+// for concurrent use.
 type Live struct {
 	*change.Snapshot[map[string]keyring.Sum] // by name
 
 	hasher clientkey.Hasher
 }
 
-// NewLive returns a Live over store. Until the first Reload it knows no key.
+// NewLive returns a Live over a store. It has no keys until the first Reload.
 func NewLive(store Store, hasher clientkey.Hasher) *Live {
 	load := func(ctx context.Context) (*map[string]keyring.Sum, error) {
 		keys, err := store.Keys(ctx)
@@ -33,7 +33,7 @@ func NewLive(store Store, hasher clientkey.Hasher) *Live {
 	return &Live{change.NewSnapshot(&map[string]keyring.Sum{}, load, nil), hasher}
 }
 
-// Client returns the name of the client whose header this is, and false for any other text.
+// Client returns the name of the client with this header, and false for any other text.
 func (l *Live) Client(header string) (name string, ok bool) {
 	name, secret, ok := clientkey.Split(header)
 	var stored []keyring.Sum

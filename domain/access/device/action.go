@@ -23,12 +23,11 @@ const (
 // Removal is the command of DEVICE_REMOVE.
 type Removal struct {
 	DeviceID string `json:"deviceId"`
-	Name     string `json:"name"` // for the table that an approval shows
+	Name     string `json:"name"` // for the table of an approval
 }
 
-// Register prepares the addition of a device: the proof must be made with its
-// key. Errors: INVALID_FIELD, those of Present, RECORD_ALREADY_EXIST for a key
-// that the account has, RECORD_LIMIT_REACHED.
+// Register prepares the addition of a device: its key must sign the proof. Errors: INVALID_FIELD, those of Present,
+// RECORD_ALREADY_EXIST for a key that the account already has, RECORD_LIMIT_REACHED.
 func (s *Service) Register(ctx context.Context, userID string, r Request, d Registration) (Registration, error) {
 	if err := d.Check(); err != nil {
 		return d, err
@@ -39,7 +38,7 @@ func (s *Service) Register(ctx context.Context, userID string, r Request, d Regi
 	return d, s.room(ctx, userID, d.Key)
 }
 
-// room reports whether an account may have one more device, with this key.
+// room reports whether an account may have one more device with this key.
 func (s *Service) room(ctx context.Context, userID string, k Key) error {
 	ds, err := s.Store.List(ctx, userID)
 	if err != nil {
@@ -56,8 +55,7 @@ func (s *Service) room(ctx context.Context, userID string, k Key) error {
 	return nil
 }
 
-// Removable prepares the removal of a device; RECORD_NOT_FOUND for one that is
-// not the user's.
+// Removable prepares the removal of a device; RECORD_NOT_FOUND for one that does not belong to the user.
 func (s *Service) Removable(ctx context.Context, userID, deviceID string) (Removal, error) {
 	d, err := s.Store.Get(ctx, deviceID)
 	if fault.CodeOf(err) == fault.RecordNotFound || err == nil && d.UserID != userID {
@@ -66,8 +64,8 @@ func (s *Service) Removable(ctx context.Context, userID, deviceID string) (Remov
 	return Removal{d.ID, d.Name()}, err
 }
 
-// AddAction is the action behind DEVICE_ADD. It raises the credential version:
-// what was begun before is closed (D-AUTH-11).
+// AddAction is the action of DEVICE_ADD. It raises the credential version, which closes earlier challenges
+// (D-AUTH-11).
 func (s *Service) AddAction() challenge.Action {
 	return challenge.Action{Code: ActionAdd, Flow: challenge.FlowSession, Exec: s.add,
 		Describe: func(command []byte) map[string]string {
@@ -79,8 +77,7 @@ func (s *Service) AddAction() challenge.Action {
 		}}
 }
 
-// RemoveAction is the action behind DEVICE_REMOVE. It raises the credential
-// version too.
+// RemoveAction is the action of DEVICE_REMOVE. It raises the credential version too.
 func (s *Service) RemoveAction() challenge.Action {
 	return challenge.Action{Code: ActionRemove, Flow: challenge.FlowSession, Exec: s.remove,
 		Describe: func(command []byte) map[string]string {

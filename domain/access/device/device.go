@@ -1,15 +1,12 @@
-// Package device owns what an account holder carries around: a registered
-// device with its public key, and the proofs it signs (decisions D-AUTH-06,
-// D-2FA-06, 07, 09 and 18).
+// Package device owns the registered devices of an account with their public keys, and the proofs that they sign
+// (decisions D-AUTH-06, D-2FA-06, 07, 09 and 18).
 //
-// The one idea: a proof names everything it stands for (the request, its body,
-// the challenge, the decision) in claims under one signature, so that nothing of
-// it can be taken over into another request. The reader of a proof compares every
-// claim with what really came; all faults but staleness are one refusal, which
-// tells nothing about which devices exist.
+// The one idea: a proof names its request, its body, the challenge and the decision in claims under one signature. So
+// no part of it can be reused in another request. The verifier compares every claim with the received data. All
+// faults except staleness give the same refusal, which does not reveal which devices exist.
 //
-// Start reading at Service.Present, then proof.go for what is signed, key.go for
-// the keys, and action.go for how a device enters and leaves an account.
+// Start reading at Service.Present, then proof.go for the signed data, key.go for the keys, and action.go for the
+// addition and removal of devices.
 package device
 
 import (
@@ -27,13 +24,13 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Status of a device. Only an active one may sign.
+// Status is the status of a device. Only an active one may sign.
 type Status string
 
-// Active is the status of a new device. A removed one has no row any more.
+// Active is the status of a new device. A removed one has no row.
 const Active Status = "ACTIVE"
 
-// Limits of a device's fields, in characters or bytes, and of devices in an account.
+// Limits of a device's fields, in characters or bytes, and of the devices of an account.
 const (
 	MaxDevices     = 10 // per account
 	maxTextChars   = 128
@@ -49,25 +46,23 @@ type Device struct {
 	Model       string
 	Description string
 	Platform    string
-	Target      []byte // sealed with TargetData; nil: it is not woken
+	Target      []byte // sealed with TargetData; nil: it is never woken
 	Status      Status
 	CreatedAt   time.Time
-	LastUsedAt  time.Time // zero: it has signed nothing since it was registered
+	LastUsedAt  time.Time // zero: it has signed nothing since its registration
 }
 
-// TargetData is the associated data under which a push target is sealed: it
-// opens for its own row only (SEC-45).
+// TargetData returns the associated data of a sealed push target: it opens for its own row only (SEC-45).
 func TargetData(userID, id string) []byte { return []byte("push-target/" + userID + "/" + id) }
 
-// Name is what people call the device.
+// Name returns the display name of the device.
 func (d Device) Name() string { return name(d.Brand, d.Model, d.Description) }
 
 func name(brand, model, description string) string {
 	return cmp.Or(strings.TrimSpace(brand+" "+model), description)
 }
 
-// Registration is a device that a user wants to add. As JSON it is the command
-// of DEVICE_ADD.
+// Registration is a device that a user wants to add. As JSON it is the command of DEVICE_ADD.
 type Registration struct {
 	Key         Key    `json:"key"`
 	Brand       string `json:"brand"`
@@ -92,8 +87,7 @@ func (r Registration) Check() error {
 	return fault.All(ps)
 }
 
-// target is where a device is woken: a subscription of Web Push (RFC 8030, 8291)
-// or a webhook.
+// target is where a device is woken: a subscription of Web Push (RFC 8030, 8291) or a webhook.
 type target struct {
 	Type     string      `json:"type"`
 	Endpoint string      `json:"endpoint,omitempty"`

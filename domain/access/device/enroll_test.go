@@ -15,7 +15,7 @@ import (
 	"castellan/persistence/delivery"
 )
 
-// What adding and removing does to the account, and what it refuses.
+// Adding and removing a device changes the account, or is refused.
 func TestAddAndRemove(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		me := usertest.Sample(1).ID
@@ -63,7 +63,7 @@ func TestAddAndRemove(t *testing.T) {
 		}
 		mail := usertest.Sample(1).Email
 		if n := device.MaxDevices; len(told) != 2 || told[mail+" device-added "] != n || told[mail+" device-removed "] != n {
-			t.Errorf("told %v", told)
+			t.Errorf("notified %v", told)
 		}
 	})
 }

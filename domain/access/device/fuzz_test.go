@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzKey: a key that is taken has one form, which gives the same key again.
+// FuzzKey: an accepted key has one form, which parses to the same key.
 func FuzzKey(f *testing.F) {
 	k, _ := PublicKey(ed25519.NewKeyFromSeed(make([]byte, 32)))
 	f.Add(k.JWK())
@@ -25,7 +25,7 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// FuzzTarget: a push target that is kept names an https address without a user, and is read again as it is kept.
+// FuzzTarget: an accepted push target names an https address without a user, and its stored form parses to itself.
 func FuzzTarget(f *testing.F) {
 	f.Add(`{"type":"webhook","url":"https://example.com/a"}`)
 	f.Add(`{"type":"webpush","endpoint":"https://example.com/a","keys":{"p256dh":"AA","auth":"AAAAAAAAAAAAAAAAAAAAAA"}}`)

@@ -18,8 +18,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// The algorithms a proof may name. Which one a key has follows from the key
-// alone, so that nobody can choose another for it.
+// The algorithms that a proof may name. The key alone determines its algorithm, so an attacker cannot choose another.
 const (
 	ES256 = "ES256" // ECDSA over P-256 with SHA-256
 	EdDSA = "EdDSA" // Ed25519
@@ -35,8 +34,8 @@ type Key struct {
 	ed ed25519.PublicKey
 }
 
-// ParseKey reads a JWK (RFC 7517): EC with P-256, or OKP with Ed25519.
-// INVALID_FIELD for anything else, a private key included.
+// ParseKey reads a JWK (RFC 7517): EC with P-256, or OKP with Ed25519. INVALID_FIELD for anything else, including a
+// private key.
 func ParseKey(jwk []byte) (Key, error) {
 	bad := fault.Invalid("publicKey", "must be a public JWK: EC with P-256, or OKP with Ed25519")
 	members, ok := object(jwk)
@@ -60,16 +59,15 @@ func ParseKey(jwk []byte) (Key, error) {
 	return Key{}, bad
 }
 
-// secure tells that x is the one encoding of a point whose signatures need a
-// private key: a point of small order has signatures that anybody makes for any
-// message (RFC 8032, section 8.4 of which leaves the check to the protocol).
+// secure reports whether x is the canonical encoding of a point whose signatures need a private key. For a point of
+// small order, signatures of any message can be forged. RFC 8032, section 8.4, leaves the check to the protocol.
 func secure(x []byte) bool {
 	p, err := new(edwards25519.Point).SetBytes(x)
 	return err == nil && bytes.Equal(p.Bytes(), x) &&
 		new(edwards25519.Point).MultByCofactor(p).Equal(edwards25519.NewIdentityPoint()) == 0
 }
 
-// PublicKey is the Key of a private one; false for a kind that devices do not have.
+// PublicKey returns the Key of a private one; false for a kind that devices do not have.
 func PublicKey(k crypto.Signer) (Key, bool) {
 	switch p := k.Public().(type) {
 	case *ecdsa.PublicKey:
@@ -89,7 +87,7 @@ func field(b []byte) []byte {
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// Alg is the algorithm of the key; "" for the zero Key.
+// Alg returns the algorithm of the key; "" for the zero Key.
 func (k Key) Alg() string {
 	switch {
 	case k.ec != nil:
@@ -100,7 +98,7 @@ func (k Key) Alg() string {
 	return ""
 }
 
-// JWK is the key with its required members in the order of RFC 7638.
+// JWK returns the key with its required members in the order of RFC 7638.
 func (k Key) JWK() string {
 	if k.ec != nil {
 		b, err := k.ec.Bytes()
@@ -112,23 +110,22 @@ func (k Key) JWK() string {
 	return `{"crv":"Ed25519","kty":"OKP","x":"` + encode(k.ed) + `"}`
 }
 
-// Thumbprint is that of RFC 7638: the name of the key before its device has one.
+// Thumbprint returns the thumbprint of RFC 7638: the name of the key before its device has one.
 func (k Key) Thumbprint() string {
 	sum := sha256.Sum256([]byte(k.JWK()))
 	return encode(sum[:])
 }
 
-// MarshalJSON writes the JWK.
+// MarshalJSON returns the JWK.
 func (k Key) MarshalJSON() ([]byte, error) { return []byte(k.JWK()), nil }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the form of MarshalJSON.
 func (k *Key) UnmarshalJSON(jwk []byte) (err error) {
 	*k, err = ParseKey(jwk)
 	return err
 }
 
-// verify reports whether sig is the key's signature of what was signed, under the
-// algorithm that the proof names.
+// verify reports whether sig is the key's signature of signed, under the algorithm that the proof names.
 func (k Key) verify(alg string, signed, sig []byte) bool {
 	if alg != k.Alg() || len(sig) != 2*coordinate {
 		return false
@@ -143,7 +140,7 @@ func (k Key) verify(alg string, signed, sig []byte) bool {
 	return ecdsa.Verify(k.ec, sum[:], new(big.Int).SetBytes(sig[:coordinate]), new(big.Int).SetBytes(sig[coordinate:]))
 }
 
-// sign is what verify verifies.
+// sign returns a signature that verify accepts.
 func sign(k crypto.Signer, signed []byte) ([]byte, error) {
 	switch k := k.(type) {
 	case ed25519.PrivateKey:
@@ -162,8 +159,8 @@ func sign(k crypto.Signer, signed []byte) ([]byte, error) {
 	return nil, errors.New("device: a key of this kind does not sign proofs")
 }
 
-// strangers are the keys against which the proof of a device that does not exist
-// is verified, so that it takes as long as another's.
+// strangers are the keys that verify the proof of a device that does not exist, so that it takes as long as
+// another's.
 var strangers = func() map[string]Key {
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 )
 
-// What was used before a hashing key was replaced is not new afterwards, and a nonce
-// that was given out before is good.
+// After a hashing key was replaced, used proofs are still refused, and nonces issued before are still valid.
 func TestProofsOutliveAReplacedKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		keys := keyringtest.Keeper(t, d.Now)

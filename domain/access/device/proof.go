@@ -16,13 +16,13 @@ import (
 // typ is the type of a proof, in its header.
 const typ = "device-signature+jwt"
 
-// maxProofBytes bounds what is read of a header, maxIDBytes what is kept of a jti.
+// maxProofBytes bounds the header that is read, maxIDBytes the stored jti.
 const (
 	maxProofBytes = 4096
 	maxIDBytes    = 256
 )
 
-// Claims are what a proof states (D-AUTH-06).
+// Claims are the statements of a proof (D-AUTH-06).
 type Claims struct {
 	Issuer    string `json:"iss"` // the device's id; at the enrolment the key's thumbprint
 	Audience  string `json:"aud"` // the public base URL of the service
@@ -30,14 +30,14 @@ type Claims struct {
 	Target    string `json:"htu"` // path with the raw query, as sent
 	IssuedAt  int64  `json:"iat"` // seconds
 	ID        string `json:"jti"`
-	BodyHash  string `json:"bh,omitempty"` // base64url of the body's SHA-256, where there is a body
+	BodyHash  string `json:"bh,omitempty"` // base64url of the body's SHA-256, if it has a body
 	Challenge string `json:"cid,omitempty"`
 	MethodID  string `json:"mid,omitempty"`
 	Value     string `json:"val,omitempty"`
-	Nonce     string `json:"nonce,omitempty"` // of the service
+	Nonce     string `json:"nonce,omitempty"` // issued by the service
 }
 
-// HashBody is the claim bh of a body; "" for none.
+// HashBody returns the claim bh of a body; "" for none.
 func HashBody(body []byte) string {
 	if len(body) == 0 {
 		return ""
@@ -46,8 +46,8 @@ func HashBody(body []byte) string {
 	return encode(sum[:])
 }
 
-// Sign makes a proof with the key of a device, as a device does. An empty ID is
-// drawn and an IssuedAt of 0 is the present time.
+// Sign creates a proof with the key of a device. It draws an ID if that is empty, and uses the current time if
+// IssuedAt is 0.
 func Sign(k crypto.Signer, c Claims) (string, error) {
 	public, ok := PublicKey(k)
 	if !ok {
@@ -72,7 +72,7 @@ func Sign(k crypto.Signer, c Claims) (string, error) {
 	return signed + "." + encode(sig), err
 }
 
-// proof is a proof that was read; nothing of it is believed yet.
+// proof is a parsed proof; no part of it is verified yet.
 type proof struct {
 	alg    string
 	kid    string
@@ -81,8 +81,8 @@ type proof struct {
 	sig    []byte
 }
 
-// parse reads a compact JWS. It is strict: no padding, no member twice, no
-// critical extension, no type but our own.
+// parse reads a compact JWS. It is strict: no padding, no repeated member, no critical extension, and only our own
+// type.
 func parse(raw string) (p proof, ok bool) {
 	parts := strings.Split(raw, ".")
 	if len(raw) > maxProofBytes || len(parts) != 3 || strings.Contains(raw, "=") {
@@ -115,9 +115,8 @@ func parse(raw string) (p proof, ok bool) {
 	return p, p.kid != "" && p.kid == c.Issuer && c.ID != "" && len(c.ID) <= maxIDBytes
 }
 
-// object reads a JSON object into its members: exact names, none twice, nothing
-// behind it. Decoding into a struct would take names in any case, and the last of
-// two.
+// object reads a JSON object into its members: exact names, no repetition, nothing after it. Decoding into a struct
+// would accept names in any case, and the last of two.
 func object(data []byte) (map[string]json.RawMessage, bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

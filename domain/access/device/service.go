@@ -20,13 +20,12 @@ import (
 
 // Freshness of proofs (D-AUTH-06).
 const (
-	maxSkew   = 300 * time.Second // between our clock and the device's
+	maxSkew   = 300 * time.Second // between the clocks of service and device
 	remember  = 600 * time.Second // how long a jti is remembered
 	nonceLife = 5 * time.Minute
 )
 
-// Service verifies proofs, and adds and removes devices. All fields but Loopback
-// are needed.
+// Service verifies proofs, and adds and removes devices. All fields except Loopback are required.
 type Service struct {
 	Store    Store
 	Users    user.Store
@@ -39,7 +38,7 @@ type Service struct {
 	Log      *slog.Logger
 }
 
-// Request is a request that a device has signed, as it came.
+// Request is a request that a device has signed, as received.
 type Request struct {
 	Proof    string // "" for none
 	Method   string
@@ -48,32 +47,32 @@ type Request struct {
 	BodyHash [32]byte // SHA-256 of the body
 }
 
-// Answer is what a device has signed of a challenge.
+// Answer is an answer to a challenge that a device has signed.
 type Answer struct {
-	DeviceID    string // as the body says
+	DeviceID    string // as in the body
 	ChallengeID string
 	MethodID    string
 	Value       string
-	// Decides is false for a value that is no decision, such as a code: then the
-	// proof need not repeat it, since the hash of the body covers it.
+	// Decides is false for a value that is no decision, such as a code. The proof need not repeat it, because the
+	// hash of the body covers it.
 	Decides bool
 }
 
-// Required is the refusal of a request without a proof.
+// Required returns the refusal of a request without a proof.
 func Required() error {
 	return fault.New(fault.DeviceSignatureRequired, "a device signature is needed")
 }
 
-// Refused is the refusal of a proof, whatever its fault is.
+// Refused returns the refusal of a proof, whatever its fault is.
 func Refused() error {
 	return fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")
 }
 
-// Present establishes which device a request comes from. The proof must be fresh
-// and is used up, durably, before Present returns.
+// Present returns the device that a request comes from. The proof must be fresh and is used up, durably, before
+// Present returns.
 //
-// Errors: DEVICE_SIGNATURE_REQUIRED; DEVICE_SIGNATURE_INVALID, with a nonce when
-// nothing but its age is wrong with the proof; UNAVAILABLE.
+// Errors: DEVICE_SIGNATURE_REQUIRED; DEVICE_SIGNATURE_INVALID, with a nonce if the age is the proof's only fault;
+// UNAVAILABLE.
 func (s *Service) Present(ctx context.Context, r Request) (Device, error) {
 	if r.Proof == "" {
 		return Device{}, Required()
@@ -85,10 +84,9 @@ func (s *Service) Present(ctx context.Context, r Request) (Device, error) {
 	return d, s.spend(ctx, d.ID, c, Use{UserID: d.UserID, ID: d.ID, At: s.Now()})
 }
 
-// Answered establishes which device signed an answer to a method of a challenge.
-// Challenge and method are the nonce of such a proof, so its age is not judged;
-// whether the device is the challenge's user's is the caller's to judge. Nothing
-// is used up. Errors are those of Present, without a nonce.
+// Answered returns the device that signed an answer to a method of a challenge. Challenge and method are the nonce of
+// such a proof, so its age is not checked. The caller must check whether the device belongs to the challenge's user.
+// Nothing is used up. Errors are those of Present, without a nonce.
 func (s *Service) Answered(ctx context.Context, r Request, a Answer) (Device, error) {
 	if r.Proof == "" {
 		return Device{}, Required()
@@ -108,21 +106,20 @@ func (s *Service) Answered(ctx context.Context, r Request, a Answer) (Device, er
 	return d, nil
 }
 
-// Enrolling establishes that the caller of a request holds the private key of a
-// key that is no device's yet. Errors are those of Present.
+// Enrolling checks that the caller of a request holds the private key of a key without a device. Errors are those of
+// Present.
 func (s *Service) Enrolling(ctx context.Context, r Request, userID string, k Key) error {
 	if r.Proof == "" {
 		return Required()
 	}
 	p, ok := parse(r.Proof)
-	if !ok || !k.verify(p.alg, p.signed, p.sig) || s.stands(r, p.claims)&equal(p.kid, k.Thumbprint()) != 1 {
+	if !ok || !k.verify(p.alg, p.signed, p.sig) || s.matches(r, p.claims)&equal(p.kid, k.Thumbprint()) != 1 {
 		return Refused()
 	}
 	return s.spend(ctx, "new/"+userID+"/"+p.kid, p.claims)
 }
 
-// registered verifies the proof of a device but for its age. A device that does
-// not exist costs what another does.
+// registered verifies the proof of a device except for its age. A device that does not exist costs the same.
 func (s *Service) registered(ctx context.Context, r Request) (Device, Claims, error) {
 	p, ok := parse(r.Proof)
 	if !ok {
@@ -137,17 +134,16 @@ func (s *Service) registered(ctx context.Context, r Request) (Device, Claims, er
 		key = strangers[p.alg]
 	}
 	right := key.verify(p.alg, p.signed, p.sig)
-	if s.stands(r, p.claims) != 1 || !right || !known {
+	if s.matches(r, p.claims) != 1 || !right || !known {
 		return Device{}, Claims{}, Refused()
 	}
 	return d, p.claims, nil
 }
 
-// stands compares what the claims say of the request with the request; 1 for all
-// equal.
-func (s *Service) stands(r Request, c Claims) int {
+// matches compares the claims about the request with the request; 1 if all are equal.
+func (s *Service) matches(r Request, c Claims) int {
 	body := ""
-	if r.HasBody || c.BodyHash != "" { // the hash of nothing is right for no body
+	if r.HasBody || c.BodyHash != "" { // without a body, only an absent hash is right
 		body = encode(r.BodyHash[:])
 	}
 	return equal(c.Audience, s.Audience) & equal(c.Method, r.Method) & equal(c.Target, r.Target) & equal(c.BodyHash, body)
@@ -155,8 +151,8 @@ func (s *Service) stands(r Request, c Claims) int {
 
 func equal(a, b string) int { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) }
 
-// spend judges the age of a proof of a subject and uses the proof up, or the
-// nonce that it names; writes commit with that.
+// spend checks the age of a subject's proof and uses up the proof, or the nonce that it names; writes commit with
+// that.
 func (s *Service) spend(ctx context.Context, subject string, c Claims, writes ...commit.Write) error {
 	now := s.Now()
 	see := See{At: now, Until: now.Add(remember)}
@@ -186,8 +182,8 @@ func (s *Service) spend(ctx context.Context, subject string, c Claims, writes ..
 	return err
 }
 
-// seen are the keys under which a proof or a nonce is remembered: more than one
-// after a hashing key was replaced, so that nothing that was used is new again.
+// seen returns the keys under which a proof or a nonce is remembered. A replaced hashing key adds another one, so
+// that no used value becomes valid again.
 func (s *Service) seen(what, subject, value string) (keys []string) {
 	for _, sum := range s.Ring.Steadies("device "+what, subject, value) {
 		keys = append(keys, hex.EncodeToString(sum))
@@ -195,16 +191,15 @@ func (s *Service) seen(what, subject, value string) (keys []string) {
 	return keys
 }
 
-// stale refuses a proof for its age and gives out a nonce to sign again with
-// (the mechanism of RFC 9449, section 8).
+// stale refuses a proof for its age and issues a nonce for another signature (the mechanism of RFC 9449, section 8).
 func (s *Service) stale(now time.Time, subject string) error {
 	f := fault.New(fault.DeviceSignatureInvalid, "the device signature is not fresh; sign again with the nonce")
 	f.Nonce = s.newNonce(now, subject)
 	return f
 }
 
-// A nonce is its end, some randomness, and a keyed hash of both and of whom it
-// was given to; so it needs no row before it is used.
+// A nonce consists of its end, some randomness, and a keyed hash of both and of its subject. So it needs no row
+// before it is used.
 const (
 	nonceEnd    = 8  // bytes, ms
 	nonceRandom = 12 // bytes
@@ -217,7 +212,7 @@ func (s *Service) newNonce(now time.Time, subject string) string {
 	return encode(append(b, s.Ring.Hash("device nonce", subject, string(b)).Sum...))
 }
 
-// nonceOf reads a nonce; false for one that was not given to the subject.
+// nonceOf reads a nonce; false for one that was not issued to the subject.
 func (s *Service) nonceOf(subject, nonce string) (until time.Time, mine bool) {
 	b := decode(nonce)
 	if len(b) <= nonceEnd+nonceRandom || encode(b) != nonce {
@@ -230,7 +225,7 @@ func (s *Service) nonceOf(subject, nonce string) (until time.Time, mine bool) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(head))), mine
 }
 
-// Wake is a device that wants to be told of a push, and how.
+// Wake is a device that wants to be woken by pushes, and its target.
 type Wake struct{ DeviceID, Target string }
 
 // Wakes lists the active devices of a user that have a push target.
@@ -239,8 +234,7 @@ func (s *Service) Wakes(ctx context.Context, userID string) (out []Wake, err err
 	return out, err
 }
 
-// Gone stops waking a user's devices at a target that exists no longer. Calling it
-// again changes nothing.
+// Gone stops waking a user's devices at a target that no longer exists. A second call changes nothing.
 func (s *Service) Gone(ctx context.Context, userID, target string) error {
 	var writes []commit.Write
 	err := s.targets(ctx, userID, func(d Device, of string) {

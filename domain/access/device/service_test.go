@@ -30,7 +30,7 @@ import (
 
 const audience = "https://id.example.com"
 
-// desk is the service over a real database with a clock that is set by hand.
+// desk is the service over a real database with a manual clock.
 type desk struct {
 	*device.Service
 	t   *testing.T
@@ -66,7 +66,7 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 	}
 }
 
-// run executes an action as an owner of its challenge does.
+// run executes an action like an owner of its challenge.
 func (d *desk) run(a challenge.Action, n int, command any) (r challenge.Result, err error) {
 	d.t.Helper()
 	u, err := d.Users.Get(d.t.Context(), usertest.Sample(n).ID)
@@ -97,7 +97,7 @@ func (d *desk) enroll(n int, alg string) phone {
 	return phone{s, k, data.DeviceID}
 }
 
-// sign makes a proof; edit may change its claims before.
+// sign creates a proof; edit may change its claims first.
 func (d *desk) sign(p phone, c device.Claims, edit ...func(*device.Claims)) string {
 	d.t.Helper()
 	c.Audience = audience
@@ -135,8 +135,7 @@ func claimsOf(r device.Request) device.Claims {
 	return device.Claims{Method: r.Method, Target: r.Target}
 }
 
-// D-AUTH-06, SEC-17: what a device presents is judged to the last claim, and every
-// fault but age is the same refusal.
+// D-AUTH-06, SEC-17: a proof is checked to the last claim, and every fault except age gives the same refusal.
 func TestPresent(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		for _, alg := range []string{device.ES256, device.EdDSA} {
@@ -172,7 +171,7 @@ func TestPresent(t *testing.T) {
 			}
 			expect(t, "none", func() error { _, err := d.Present(t.Context(), ongoing); return err }(),
 				fault.DeviceSignatureRequired, false)
-			// The hash of nothing is right for no body.
+			// Without a body, no hash is right.
 			_, err = d.Present(t.Context(), of(ongoing, d.sign(p, c,
 				func(c *device.Claims) { c.BodyHash = base64.RawURLEncoding.EncodeToString(ongoing.BodyHash[:]) })))
 			expect(t, "hash of nothing", err, "", false)
@@ -180,8 +179,7 @@ func TestPresent(t *testing.T) {
 	})
 }
 
-// An algorithm is the key's, whatever the header says; a signature is not taken
-// over into another encoding.
+// The key determines the algorithm, whatever the header says; a signature is not valid in another encoding.
 func TestAlgorithmConfusion(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		ec, ed := d.enroll(1, device.ES256), d.enroll(1, device.EdDSA)
@@ -203,8 +201,7 @@ func TestAlgorithmConfusion(t *testing.T) {
 	})
 }
 
-// Freshness stands on the boundary: 300 s either way, 600 s for a jti, and a
-// nonce in place of a clock, once.
+// Freshness has exact bounds: 300 s either way, 600 s for a jti, and a nonce instead of a clock, once.
 func TestFreshness(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		p, other := d.enroll(1, device.ES256), d.enroll(2, device.ES256)
@@ -250,7 +247,7 @@ func TestFreshness(t *testing.T) {
 	})
 }
 
-// Of the same proof, presented at once, one gets through (SEC-15).
+// When one proof is presented concurrently, one call succeeds (SEC-15).
 func TestReplayUnderRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		p := d.enroll(1, device.EdDSA)
@@ -273,8 +270,8 @@ func TestReplayUnderRace(t *testing.T) {
 	})
 }
 
-// An answer binds device, challenge, method and decision; its clock does not
-// matter, and a removed device signs nothing.
+// An answer binds device, challenge, method and decision. Its clock does not matter, and the signature of a removed
+// device is refused.
 func TestAnswered(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		p, q := d.enroll(1, device.ES256), d.enroll(1, device.EdDSA)

@@ -42,10 +42,10 @@ func TestVector(t *testing.T) {
 	s := &Service{Audience: "https://id.example.com"}
 	r := Request{Method: "POST", Target: "/auth/2fa/challenge/complete", HasBody: true,
 		BodyHash: sha256.Sum256([]byte(body))}
-	if s.stands(r, p.claims) != 1 {
+	if s.matches(r, p.claims) != 1 {
 		t.Error("the claims do not stand")
 	}
-	// Signatures of Ed25519 are the same every time, so the whole proof is a vector.
+	// Ed25519 signatures are deterministic, so the whole proof is a vector.
 	if sum := sha256.Sum256([]byte(raw)); encode(sum[:]) != vectorProof {
 		t.Errorf("the proof is %s (hash %s)", raw, encode(sum[:]))
 	}
@@ -53,7 +53,7 @@ func TestVector(t *testing.T) {
 
 const vectorProof = "zFcBzgSSCv47TTcwHlnYfMlI7mdKUY3khDoNOuKzJ6E"
 
-// A P-256 key of RFC 7517 A.1.
+// The P-256 key is that of RFC 7517 A.1.
 func TestKeys(t *testing.T) {
 	const x, y = "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4", "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"
 	const edX = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
@@ -92,8 +92,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A key for which anybody can make signatures is refused: the eight points of small
-// order in every encoding, and second encodings of other points (SEC-15).
+// A key whose signatures can be forged is refused: the eight points of small order in every encoding, and second
+// encodings of other points (SEC-15).
 func TestWeakKeys(t *testing.T) {
 	const ed8a, ed8b = "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc",
 		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03"
@@ -117,7 +117,7 @@ func TestWeakKeys(t *testing.T) {
 	}
 }
 
-// What is no proof of ours is not even looked at.
+// A text that is not one of our proofs is refused unread.
 func TestParseIsStrict(t *testing.T) {
 	private := ed25519.NewKeyFromSeed(make([]byte, 32))
 	good, err := Sign(private, Claims{Issuer: "d", ID: "j", IssuedAt: 1})
@@ -163,8 +163,7 @@ func TestParseIsStrict(t *testing.T) {
 	}
 }
 
-// FuzzProof: nothing that comes in a header panics, and what is read has what a
-// verifier needs.
+// FuzzProof: no header panics, and a parsed proof has what a verifier needs.
 func FuzzProof(f *testing.F) {
 	private := ed25519.NewKeyFromSeed(make([]byte, 32))
 	good, _ := Sign(private, Claims{Issuer: "d", ID: "j", IssuedAt: 1})

@@ -1,15 +1,13 @@
-// Package geofilter owns the geographic filter of an account (sections 2.7 and
-// 4.21 of the interface): the countries from which it may be used. None means all.
+// Package geofilter owns the geographic filter of an account (sections 2.7 and 4.21 of the interface): the countries
+// from which it may be used. None means all.
 //
-// The one idea: the filter stands in two places. Its records, with ids and
-// times, are what the owner is shown; the account's own row repeats the codes,
-// so that a reader of the account (a login, a reset, the start of a
-// challenge) knows the filter of that very version. Both change in one unit,
-// fenced by the account's credential version, together with the end of every
-// session. What judges requests is a copy in memory (Live).
+// The one idea: the filter is stored twice. The owner sees its records, with ids and times. The account's own row
+// repeats the codes, so that a reader of the account (a login, a reset, the start of a challenge) has the filter of
+// that version. Both change in one unit, fenced by the account's credential version, together with the end of every
+// session. Requests are checked against a copy in memory (Live).
 //
-// Start reading at Service, then Live. Which country an address lies in, and
-// what an unknown one means, is package geo. Implements D-GEO-02…06.
+// Start reading at Service, then Live. Package geo determines the country of an address, and the meaning of an
+// unknown one. The package implements D-GEO-02…06.
 package geofilter
 
 import (
@@ -30,8 +28,8 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// The codes of the actions, which are also their names in the audit, and the
-// audit's name for what an operator does.
+// The codes of the actions, which are also their names in the audit, and the audit's name for the change of an
+// operator.
 const (
 	ActionAdd    = "GEOFILTER_ADD"
 	ActionRemove = "GEOFILTER_REMOVE"
@@ -46,8 +44,7 @@ type Country struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// Service is what an account does with its filter. All fields are needed; of
-// those, Commit by Clear alone.
+// Service manages the filters of accounts. All fields are required; only Clear needs Commit.
 type Service struct {
 	Store   Store
 	Users   user.Store
@@ -56,7 +53,7 @@ type Service struct {
 	Now     func() time.Time
 }
 
-// Command is what a challenge keeps of a wish.
+// Command is the change that a challenge stores.
 type Command struct {
 	Code string `json:"c"`
 }
@@ -66,15 +63,15 @@ func (s *Service) List(ctx context.Context, userID string) ([]Country, error) {
 	return s.Store.Countries(ctx, userID)
 }
 
-// PrepareAdd judges a wish before its challenge is made (D-GEO-04). A country
-// from which the caller himself is not may be the only one (D-GEO-05).
+// PrepareAdd checks an addition before its challenge is created (D-GEO-04). The only country may be one where the
+// caller is not (D-GEO-05).
 //
 // Errors: INVALID_FIELD, RECORD_ALREADY_EXIST.
 func (s *Service) PrepareAdd(ctx context.Context, userID, code string) (Command, error) {
 	return s.prepare(ctx, userID, code, addable)
 }
 
-// PrepareRemove is PrepareAdd for a country that is to leave the filter.
+// PrepareRemove is PrepareAdd for the removal of a country.
 //
 // Errors: INVALID_FIELD, RECORD_NOT_FOUND.
 func (s *Service) PrepareRemove(ctx context.Context, userID, code string) (Command, error) {
@@ -108,16 +105,15 @@ func removable(f geo.Filter, code string) error {
 	return nil
 }
 
-// AddAction is the action behind GEOFILTER_ADD.
+// AddAction is the action of GEOFILTER_ADD.
 func (s *Service) AddAction() challenge.Action { return s.action(ActionAdd, s.add) }
 
-// RemoveAction is the action behind GEOFILTER_REMOVE.
+// RemoveAction is the action of GEOFILTER_REMOVE.
 func (s *Service) RemoveAction() challenge.Action { return s.action(ActionRemove, s.remove) }
 
-// action changes the filter when its challenge is complete, and ends every
-// session, that of the caller too (D-AUTH-11). The challenge keeps the filter
-// that it was started under, so that its starter can read what it came
-// to also from where the account may not be used any more (D-GEO-02).
+// action changes the filter when its challenge is complete, and ends every session, including the caller's
+// (D-AUTH-11). The challenge keeps the filter of its start. So its starter can read the outcome even where the
+// account may not be used any more (D-GEO-02).
 func (s *Service) action(code string, change func(u user.User, cmd Command, now time.Time) ([]commit.Write,
 	error)) challenge.Action {
 	return challenge.Action{Code: code, Flow: challenge.FlowSession, KeepsFilter: true,
@@ -157,22 +153,20 @@ func (s *Service) remove(u user.User, cmd Command, now time.Time) ([]commit.Writ
 	return set(u, u.Countries.Without(cmd.Code), now, Remove{u.ID, cmd.Code}), nil
 }
 
-// set is everything that goes with a change of the records.
+// set returns all writes of a change of the records.
 func set(u user.User, next geo.Filter, now time.Time, records ...commit.Write) []commit.Write {
 	return append(append(records, user.SetCountries{UserID: u.ID, CV: u.CV, Countries: next},
 		change.Note{Topic: change.Geofilter, Key: u.ID}),
 		session.EndAll(u, now)...)
 }
 
-// maxFenced bounds how often a decision is made again because the account was
-// changed meanwhile.
+// maxFenced bounds how often a decision is repeated because the account changed meanwhile.
 const maxFenced = 5
 
-// Clear empties an account's filter for a user who locked the account out
-// (D-GEO-05), and reports which countries were in it. by is who does it, for the
-// audit. An empty filter stays as it is, and so do the sessions.
+// Clear empties an account's filter for a user who is locked out (D-GEO-05), and returns the removed countries. by is
+// the operator, for the audit. If the filter is empty, it changes nothing and ends no session.
 //
-// Errors: RECORD_NOT_FOUND when there is no such account, UNAVAILABLE.
+// Errors: RECORD_NOT_FOUND when the account does not exist, UNAVAILABLE.
 func (s *Service) Clear(ctx context.Context, userID string, by audit.By) ([]string, error) {
 	for range maxFenced {
 		u, err := s.Users.Get(ctx, userID)

@@ -13,12 +13,11 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// Live is a node's copy of all filters, by which requests are judged without a
-// database read. Every node follows the change feed (topic change.Geofilter);
-// the one that changed a filter knows before anybody is answered (Told).
+// Live is a node's copy of all filters, which checks requests without a database read. Every node follows the change
+// feed (topic change.Geofilter). The node that changed a filter updates it before it answers any caller (Apply).
 //
-// Reading takes one lookup in a map that is never changed, and no lock; writing
-// replaces the map of one shard. It is safe for concurrent use.
+// A read takes one lookup in an immutable map, and no lock; a write replaces the map of one shard. It is safe for
+// concurrent use.
 type Live struct {
 	store  Store
 	seed   maphash.Seed
@@ -32,17 +31,17 @@ type shard struct {
 	m  atomic.Pointer[map[string]held]
 }
 
-// held is a filter and its version. An empty one stays, so that an older answer
-// of the database cannot bring its countries back.
+// held is a filter and its version. An empty one is kept, so that an older answer of the database cannot restore its
+// countries.
 type held struct {
 	filter geo.Filter
 	cv     int64
 }
 
-// NewLive returns a Live that knows no filter until Reload.
+// NewLive returns a Live without filters until Reload.
 func NewLive(s Store) *Live { return &Live{store: s, seed: maphash.MakeSeed()} }
 
-// Filter is the filter of an account.
+// Filter returns the filter of an account.
 func (l *Live) Filter(userID string) geo.Filter {
 	m := l.shard(userID).m.Load()
 	if m == nil {
@@ -51,8 +50,7 @@ func (l *Live) Filter(userID string) geo.Filter {
 	return (*m)[userID].filter
 }
 
-// Reload reads all filters. The node calls it after it began to follow the feed
-// and before it serves.
+// Reload reads all filters. The node calls it after it has begun to follow the feed and before it serves.
 func (l *Live) Reload(ctx context.Context) error {
 	all, err := l.store.All(ctx)
 	if err != nil {
@@ -81,9 +79,8 @@ func (l *Live) Follow(ctx context.Context, userIDs ...string) error {
 	return nil
 }
 
-// Told notes a write that has just become durable; those of others tell it
-// nothing.
-func (l *Live) Told(w commit.Write) {
+// Apply applies a write that has just become durable; it ignores the writes of other packages.
+func (l *Live) Apply(w commit.Write) {
 	if w, ok := w.(user.SetCountries); ok {
 		l.shard(w.UserID).put(Held{UserID: w.UserID, CV: w.CV + 1, Filter: w.Countries})
 	}

@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// Catalog is a snapshot of the configuration. It never changes and is safe
-// for concurrent use; values from it are only read.
+// Catalog is an immutable snapshot of the configuration, safe for concurrent use. Callers must not change its values.
 type Catalog struct {
 	methods  map[string]Method
 	actions  map[string]Action
 	byAction map[string][]candidate // the most specific first
-	defaults map[string]Plan        // of actions with a default of their own
+	defaults map[string]Plan        // of actions with their own default
 	fallback Plan                   // of every other action
 }
 
-// candidate is a policy with its plan worked out.
+// candidate is a policy with its computed plan.
 type candidate struct {
 	Policy
 	address string // canonical EntityID of an IP policy
 	plan    Plan
 }
 
-// NewCatalog makes a snapshot of the configuration. The texts and choices of
-// its arguments must not change afterwards. Actions that the service knows are there even without a row.
+// NewCatalog creates a snapshot of the configuration. The texts and choices of its arguments must not change
+// afterwards. Built-in actions are included even without a row.
 func NewCatalog(methods []Method, actions []Action, policies []Policy) *Catalog {
 	c := &Catalog{methods: map[string]Method{}, actions: map[string]Action{}, byAction: map[string][]candidate{},
 		defaults: map[string]Plan{}}
@@ -58,20 +57,19 @@ func NewCatalog(methods []Method, actions []Action, policies []Policy) *Catalog 
 	return c
 }
 
-// Method finds a method by its code.
+// Method returns the method with a code.
 func (c *Catalog) Method(code string) (Method, bool) {
 	m, ok := c.methods[code]
 	return m, ok
 }
 
-// Action finds an action by its code: as stored, else as built in.
+// Action returns the action with a code: the stored one, else the built-in one.
 func (c *Catalog) Action(code string) (Action, bool) {
 	a, ok := c.actions[code]
 	return a, ok
 }
 
-// ActionTitle is the title of an action in a language (D-GEN-16); the code
-// itself where there is none.
+// ActionTitle returns the title of an action in a language (D-GEN-16), or the code if it has none.
 func (c *Catalog) ActionTitle(code, lang string) string {
 	return cmp.Or(c.actions[code].Title.In(lang), code)
 }
@@ -93,7 +91,7 @@ func (p *candidate) judge(now time.Time, userID, address string) Verdict {
 
 const unknownRank = 3
 
-// rank orders the kinds of entities from the most specific on.
+// rank orders the kinds of entities, the most specific first.
 func rank(t EntityType) int {
 	if i := slices.Index([]EntityType{UserID, IP, General}, t); i >= 0 {
 		return i
@@ -101,8 +99,8 @@ func rank(t EntityType) int {
 	return unknownRank
 }
 
-// canonicalIP writes an address in one way, so that an IPv4 address matches
-// its IPv6 form; "" for what is no address.
+// canonicalIP returns the one form of an address, so that an IPv4 address matches its IPv6 form; "" for any other
+// text.
 func canonicalIP(s string) string {
 	a, err := netip.ParseAddr(s)
 	if err != nil {

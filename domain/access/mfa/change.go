@@ -4,16 +4,15 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// MethodChange is a partial update of a method; nil is left as it is.
+// MethodChange is a partial update of a method; nil is unchanged.
 type MethodChange struct {
 	Code         string
 	ExpireMs     *int64
 	RenewStartMs *int64
 }
 
-// Check makes the checks that need no stored record: INVALID_FIELD for a
-// faulty field and for a change without any (D-MFA-01). How the two times stand to each
-// other is left to Apply.
+// Check makes the checks that need no stored record: INVALID_FIELD for a faulty field and for an empty change
+// (D-MFA-01). Apply checks the relation of the two times.
 func (c MethodChange) Check(t Times) error {
 	if c.ExpireMs == nil && c.RenewStartMs == nil {
 		return nothingSent("expireMs, renewStartMs")
@@ -23,8 +22,8 @@ func (c MethodChange) Check(t Times) error {
 	return fault.All(m.renewProblem(m.expireProblem(ps, t), MaxMethodMs))
 }
 
-// Apply returns the changed method, judged as a whole (D-MFA-13). INVALID_FIELD when
-// it would be the same or is not valid.
+// Apply returns the changed method after checking all of it (D-MFA-13). INVALID_FIELD when it is unchanged or not
+// valid.
 func (c MethodChange) Apply(m Method, t Times) (Method, error) {
 	next := c.merge(m)
 	if next == m {
@@ -39,14 +38,14 @@ func (c MethodChange) merge(m Method) Method {
 	return m
 }
 
-// ActionChange is a partial update of an action; nil is left as it is.
+// ActionChange is a partial update of an action; nil is unchanged.
 type ActionChange struct {
 	Code    string
 	Title   *Text
 	Headers *Headers
 }
 
-// Check makes the checks that need no stored record, as MethodChange.Check.
+// Check makes the checks that need no stored record, like MethodChange.Check.
 func (c ActionChange) Check() error {
 	if c.Title == nil && c.Headers == nil {
 		return nothingSent("title, infoTableHeaders")
@@ -61,7 +60,7 @@ func (c ActionChange) Check() error {
 	return fault.All(ps)
 }
 
-// Apply returns the changed action, as MethodChange.Apply.
+// Apply returns the changed action, like MethodChange.Apply.
 func (c ActionChange) Apply(a Action) (Action, error) {
 	next := a
 	set(&next.Title, c.Title)
@@ -72,7 +71,7 @@ func (c ActionChange) Apply(a Action) (Action, error) {
 	return next, next.Check()
 }
 
-// PolicyChange is a partial update of a COMMON policy; nil is left as it is.
+// PolicyChange is a partial update of a COMMON policy; nil is unchanged.
 type PolicyChange struct {
 	ID        int64
 	Name      *string
@@ -84,8 +83,7 @@ type PolicyChange struct {
 	NumberMatching *bool
 }
 
-// Check is as MethodChange.Check. What depends on other fields of the policy
-// is left to Apply.
+// Check is like MethodChange.Check. Apply checks what depends on other fields of the policy.
 func (c PolicyChange) Check() error {
 	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil &&
 		c.NumberMatching == nil {
@@ -114,8 +112,8 @@ func (c PolicyChange) Check() error {
 	return fault.All(ps)
 }
 
-// Apply returns the changed policy, judged as a whole (D-MFA-04).
-// INVALID_FIELD when it would be the same or is not valid.
+// Apply returns the changed policy after checking all of it (D-MFA-04). INVALID_FIELD when it is unchanged or not
+// valid.
 func (c PolicyChange) Apply(p Policy, in *Catalog) (Policy, error) {
 	next := p
 	set(&next.Name, c.Name)

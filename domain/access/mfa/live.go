@@ -7,14 +7,12 @@ import (
 	"castellan/domain/kit/change"
 )
 
-// Live is the snapshot that a node works with. A writer of the configuration has
-// it follow before the caller is answered, and every node does when the change
-// feed brings a note of topic change.MFA; so a change holds for every challenge
-// created afterwards. It is safe for concurrent use.
+// Live is the node's snapshot. A writer of the configuration updates it before the caller is answered. Every node
+// updates it on a note of topic change.MFA, so a change applies to every challenge created afterwards. It is safe for
+// concurrent use.
 type Live struct{ *change.Snapshot[Catalog] }
 
-// NewLive returns a Live over store. Until the first Reload it holds no
-// method, so that nothing can be started.
+// NewLive returns a Live over a store. It has no methods until the first Reload, so no challenge can start.
 func NewLive(store Store) *Live {
 	load := func(ctx context.Context) (*Catalog, error) {
 		c, err := Load(ctx, store)
@@ -26,5 +24,5 @@ func NewLive(store Store) *Live {
 	return &Live{change.NewSnapshot(NewCatalog(nil, nil, nil), load, nil)}
 }
 
-// Catalog is the present snapshot.
+// Catalog returns the current snapshot.
 func (l *Live) Catalog() *Catalog { return l.Current() }

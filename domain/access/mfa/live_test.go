@@ -9,8 +9,7 @@ import (
 	"castellan/domain/access/mfa"
 )
 
-// readings is a store that only reads, each time something else: the n-th
-// reading finds an SMS life of n.
+// readings is a read-only store whose content changes with every read: the n-th read finds an SMS lifetime of n.
 type readings struct {
 	mfa.Store
 	n       int64
@@ -48,8 +47,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// A reload after a change shows the change, whatever another reload reads at that
-// moment.
+// A reload after a change contains the change, whatever another reload reads at that moment.
 func TestLiveNeverGoesBack(t *testing.T) {
 	inFirst, goOn, second := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	s := &readings{reading: func(n int64) {
@@ -65,7 +63,7 @@ func TestLiveNeverGoesBack(t *testing.T) {
 	go func() { errs <- live.Reload(t.Context()) }()
 	<-inFirst
 	go func() { errs <- live.Reload(t.Context()) }()
-	for range 10_000 { // a second reading that could overtake has its chance
+	for range 10_000 { // gives an overtaking second read its chance
 		runtime.Gosched()
 	}
 	select {

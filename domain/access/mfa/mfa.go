@@ -1,13 +1,11 @@
-// Package mfa owns the configuration of the second factor (section 2.2 of the interface): the
-// methods with their lifetimes, the actions with their texts, and the policies
-// that say which methods guard an action and how many of them must be
-// completed. From a snapshot of the three it answers the one question a new
-// challenge asks: what does this action need of this user?
+// Package mfa owns the configuration of the second factor (section 2.2 of the interface): methods with their
+// lifetimes, actions with their texts, and policies. A policy says which methods guard an action and how many of them
+// must be completed. For a new challenge, a snapshot of the three returns the methods that the action requires of the
+// user.
 //
-// Start reading at Catalog.Plan (plan.go), which makes that choice. Writes are
-// judged by the pure functions of validate.go and carried out by Admin
-// (service.go); Live holds the snapshot a node works with. Implements section
-// 4.4 and decisions D-MFA-01…12, D-2FA-08, D-2FA-10…12 and D-PWD-02.
+// Start reading at Catalog.Plan (plan.go), which makes that choice. The pure functions of validate.go check writes,
+// and Admin makes them (service.go); Live holds the node's snapshot. The package implements section 4.4 and decisions
+// D-MFA-01…12, D-2FA-08, D-2FA-10…12 and D-PWD-02.
 package mfa
 
 import (
@@ -16,7 +14,7 @@ import (
 	"castellan/domain/access/challenge"
 )
 
-// The methods of first start; any other code may be added (D-MFA-11).
+// The methods of a new installation; any other code may be added (D-MFA-11).
 const (
 	SMS  = "SMS"
 	MAIL = "MAIL"
@@ -24,7 +22,7 @@ const (
 	TOTP = "TOTP"
 )
 
-// The actions the service itself knows (section 2.1 of the interface, D-MFA-05).
+// The built-in actions (section 2.1 of the interface, D-MFA-05).
 const (
 	Login           = "LOGIN"
 	ResetPassword   = "RESET_PASSWORD"
@@ -49,18 +47,18 @@ type Method struct {
 	RenewStartMs int64 // from creation until a renewal is possible; 0: never
 }
 
-// Name is the wire name of the method's kind; false for a code that names
-// none of the four kinds, which is kept but never offered.
+// Name returns the wire name of the method's kind. It returns false for a code of no known kind, which is stored but
+// never offered.
 func (m Method) Name() (challenge.Name, bool) { return challenge.ParseName(m.Code) }
 
-// Action is what a challenge can guard, as people read it. Its Code is unique.
+// Action is the description of an action that a challenge can guard. Its Code is unique.
 type Action struct {
 	Code    string
 	Title   Text
 	Headers Headers // infoTableHeaders
 }
 
-// Equal reports whether a and b say the same.
+// Equal reports whether a and b are equal.
 func (a Action) Equal(b Action) bool {
 	return a.Code == b.Code && a.Title.Equal(b.Title) && a.Headers.Equal(b.Headers)
 }
@@ -75,12 +73,11 @@ const (
 	IP      EntityType = "IP"
 )
 
-// Common is the one policy type there is; a policy of another type is listed
-// and never applied.
+// Common is the only policy type; a policy of another type is listed and never applied.
 const Common = "COMMON"
 
-// Policy says which methods guard an action and how many of them must be
-// completed. There is one per action, type and entity.
+// Policy says which methods guard an action and how many of them must be completed. It is unique per action, type and
+// entity.
 type Policy struct {
 	ID         int64
 	ActionCode string
@@ -89,17 +86,16 @@ type Policy struct {
 	EntityID   string // the user id or IP address targeted; "" for General
 	ExpireAt   int64  // epoch ms; 0: never
 	Type       string
-	Methods    []Choice // in the order in which they are offered
+	Methods    []Choice // in the order of the offer
 	Required   int
-	// NumberMatching has the approval of a push name the number that the one who
-	// started the challenge sees (SEC-16).
+	// NumberMatching requires the approval of a push to name the number that the starter of the challenge sees
+	// (SEC-16).
 	NumberMatching bool
-	// Preferred has no effect (D-MFA-03); nil: not stated. The interface
-	// spells it "preffered".
+	// Preferred has no effect (D-MFA-03); nil: not set. The interface spells it "preffered".
 	Preferred *int
 }
 
-// Preference is what is shown of Preferred: where it is not stated, Required.
+// Preference returns the displayed value of Preferred: Required if it is not set.
 func (p Policy) Preference() int {
 	if p.Preferred != nil {
 		return *p.Preferred
@@ -107,10 +103,10 @@ func (p Policy) Preference() int {
 	return p.Required
 }
 
-// Expired reports whether the policy has come to its end.
+// Expired reports whether the policy has expired.
 func (p Policy) Expired(nowMs int64) bool { return p.ExpireAt != 0 && nowMs >= p.ExpireAt }
 
-// Equal reports whether p and q say the same.
+// Equal reports whether p and q are equal.
 func (p Policy) Equal(q Policy) bool {
 	return p.ID == q.ID && p.ActionCode == q.ActionCode && p.Name == q.Name &&
 		p.EntityType == q.EntityType && p.EntityID == q.EntityID && p.ExpireAt == q.ExpireAt &&

@@ -18,27 +18,24 @@ type Planned struct {
 	Mandatory  bool  // must be among the completed ones
 }
 
-// Plan is what an action needs of a user. A Plan shares memory with its
-// Catalog: read it, do not change it.
+// Plan holds the methods that an action requires of a user. A Plan shares memory with its Catalog: do not change it.
 type Plan struct {
 	PolicyID   int64 // 0: the built-in default
 	EntityType EntityType
 	Required   int // distinct completions
 	Methods    []Planned
 	Mandatory  []challenge.Name
-	// NumberMatching is that of the policy.
+	// NumberMatching is copied from the policy.
 	NumberMatching bool
 }
 
-// Plan chooses what guards an action: among the policies that have not
-// expired the one for the user, else for the address, else the general one,
-// else the built-in default (D-2FA-12). A method without a configuration and
-// a code that is none of the four kinds are left out; PUSH and PUSH_OTP are
-// one kind, of which the first listed counts (D-2FA-08).
+// Plan returns the plan for an action. Among the policies that have not expired it uses the one for the user, else
+// the one for the address, else the general one. Without any it uses the built-in default (D-2FA-12). It omits
+// methods without a configuration and codes of no known kind. PUSH and PUSH_OTP are one kind, of which the first
+// listed counts (D-2FA-08).
 //
-// Some actions prove the possession of particular methods: these are added
-// to any policy, must all be completed, and others are offered only where the
-// policy requires more completions than these (D-PWD-02, D-2FA-27).
+// Some actions prove the possession of particular methods. These are added to any policy and must all be completed.
+// Others are offered only if the policy requires more completions (D-PWD-02, D-2FA-27).
 func (c *Catalog) Plan(now time.Time, action, userID, ip string) Plan {
 	if p := c.choose(now, action, userID, ip); p != nil {
 		return p.plan
@@ -49,17 +46,16 @@ func (c *Catalog) Plan(now time.Time, action, userID, ip string) Plan {
 	return c.fallback
 }
 
-// PlanOf is the plan of a policy that may not be stored.
+// PlanOf returns the plan of a policy, which need not be stored.
 func (c *Catalog) PlanOf(p Policy) Plan {
 	next := plan(c.methods, p.ActionCode, p.Methods, p.Required)
 	next.NumberMatching = p.NumberMatching
 	return next
 }
 
-// Offer is the part of the plan that an account can complete, in the order of
-// the policy; owned tells what it owns. MFA_NOT_AVAILABLE when that is fewer
-// methods than required or lacks a mandatory one: what is required is never
-// lowered to what is there (D-2FA-11).
+// Offer returns the part of the plan that an account can complete, in the order of the policy; owned reports whether
+// it owns a method. MFA_NOT_AVAILABLE when that is fewer methods than required or lacks a mandatory one. The
+// requirement is never lowered to the available methods (D-2FA-11).
 func (p Plan) Offer(owned func(challenge.Name) bool) ([]Planned, error) {
 	offer := make([]Planned, 0, len(p.Methods))
 	for _, m := range p.Methods {
@@ -82,9 +78,8 @@ func (p Plan) missing(offer []Planned) (names []challenge.Name) {
 	return names
 }
 
-// mandatory lists the methods whose completion is what the action is about:
-// a password reset and a sign-up prove phone and mail, a mail verification the mail. No
-// policy can lower them.
+// mandatory lists the methods that an action must prove: phone and mail for a password reset and a sign-up, mail for
+// a mail verification. No policy can omit them.
 func mandatory(action string) []challenge.Name {
 	switch action {
 	case ResetPassword, Register:
@@ -95,7 +90,7 @@ func mandatory(action string) []challenge.Name {
 	return nil
 }
 
-// plan works out a policy's plan. Missing mandatory methods join at the end.
+// plan computes a policy's plan. It appends missing mandatory methods.
 func plan(methods map[string]Method, action string, choices []Choice, required int) Plan {
 	must := mandatory(action)
 	p := Plan{EntityType: General, Required: max(required, len(must)), Mandatory: must}
@@ -126,7 +121,7 @@ func choicesOf(names []challenge.Name) []Choice {
 	return out
 }
 
-// Verdict tells what became of a policy when a plan was chosen.
+// Verdict is the role of a policy in the choice of a plan.
 type Verdict string
 
 // The verdicts.
@@ -138,14 +133,13 @@ const (
 	UnknownType Verdict = "UNKNOWN_TYPE" // not COMMON
 )
 
-// Candidate is a policy that was considered for a plan.
+// Candidate is a policy considered for a plan.
 type Candidate struct {
 	Policy  Policy
 	Verdict Verdict
 }
 
-// Candidates tells how Plan comes to its choice: every policy of the action,
-// the most specific first.
+// Candidates explains the choice of Plan: every policy of the action, the most specific first.
 func (c *Catalog) Candidates(now time.Time, action, userID, ip string) []Candidate {
 	out := []Candidate{}
 	taken, address := false, canonicalIP(ip)

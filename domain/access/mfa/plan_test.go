@@ -88,8 +88,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A plan hands on what is configured, and gives a renewal to no method that
-// cannot be renewed.
+// A plan contains the configured values, and no renewal for a method that cannot be renewed.
 func TestPlanValues(t *testing.T) {
 	c := catalog(policy(7, mfa.Login, 1, "SMS:login-sms", "PUSH_OTP", "TOTP"))
 	want := []mfa.Planned{
@@ -105,12 +104,11 @@ func TestPlanValues(t *testing.T) {
 func TestPlanWithoutMethods(t *testing.T) {
 	p := mfa.NewCatalog(nil, nil, nil).Plan(now, mfa.ResetPassword, "u1", "")
 	if _, err := p.Offer(func(challenge.Name) bool { return true }); fault.CodeOf(err) != fault.MFANotAvailable {
-		t.Errorf("an empty configuration lets somebody through: %v", err)
+		t.Errorf("an empty configuration allows an action: %v", err)
 	}
 }
 
-// The user's policy beats the address's, which beats the general one; an
-// expired one does not count (D-2FA-12).
+// The user's policy precedes the address's, which precedes the general one; an expired one does not count (D-2FA-12).
 func TestChoice(t *testing.T) {
 	entity := func(p mfa.Policy, kind mfa.EntityType, id string) mfa.Policy {
 		p.EntityType, p.EntityID = kind, id
@@ -137,9 +135,9 @@ func TestChoice(t *testing.T) {
 			[]mfa.Verdict{mfa.OtherEntity, mfa.Chosen, mfa.Outranked}},
 		{"an address in its IPv6 form", []mfa.Policy{general, address}, "u2", "::ffff:192.0.2.1", 2,
 			[]mfa.Verdict{mfa.Chosen, mfa.Outranked}},
-		{"then everybody", []mfa.Policy{general, address, user}, "u2", "192.0.2.2", 1,
+		{"then the general one", []mfa.Policy{general, address, user}, "u2", "192.0.2.2", 1,
 			[]mfa.Verdict{mfa.OtherEntity, mfa.OtherEntity, mfa.Chosen}},
-		{"nobody known", []mfa.Policy{general, entity(address, mfa.IP, ""), entity(user, mfa.UserID, "")}, "", "", 1,
+		{"no user or address", []mfa.Policy{general, entity(address, mfa.IP, ""), entity(user, mfa.UserID, "")}, "", "", 1,
 			[]mfa.Verdict{mfa.OtherEntity, mfa.OtherEntity, mfa.Chosen}},
 		{"the last millisecond", []mfa.Policy{until(general, ms+1)}, "u1", "", 1, []mfa.Verdict{mfa.Chosen}},
 		{"expired now", []mfa.Policy{until(general, ms)}, "u1", "", 0, []mfa.Verdict{mfa.Expired}},

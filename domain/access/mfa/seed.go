@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// SeedMethods are the methods of a new installation (D-MFA-11).
+// SeedMethods returns the methods of a new installation (D-MFA-11).
 func SeedMethods() []Method {
 	return []Method{
 		{Code: SMS, ExpireMs: 120_000, RenewStartMs: 60_000},
@@ -15,8 +15,8 @@ func SeedMethods() []Method {
 	}
 }
 
-// SeedActions are the actions of a new installation: those of section 2.1
-// of the interface. Codes that only this service adds have no row.
+// SeedActions returns the actions of a new installation: those of section 2.1 of the interface. Codes that are an
+// extension of this service have no row.
 func SeedActions() []Action {
 	var out []Action
 	own := []string{DeviceAdd, DeviceRemove, ApproveRequest, Register, Withdraw}
@@ -28,8 +28,7 @@ func SeedActions() []Action {
 	return out
 }
 
-// Seed writes the content of a new installation. The caller sees to it that
-// this happens once, in one transaction.
+// Seed writes the content of a new installation. The caller must do this once, in one transaction.
 func Seed(ctx context.Context, s Store) error {
 	for _, m := range SeedMethods() {
 		if err := s.AddMethod(ctx, m); err != nil {
@@ -44,23 +43,22 @@ func Seed(ctx context.Context, s Store) error {
 	return nil
 }
 
-// The header keys of the built-in actions. An action supplies values under
-// these keys, and rows appear only for those it supplies (D-2FA-25).
+// The header keys of the built-in actions. An action supplies values under these keys, and only supplied values get
+// rows (D-2FA-25).
 const (
 	HeaderDevice  = "device"  // the device that starts the action
 	HeaderIP      = "ip"      // its address
-	HeaderCountry = "country" // where that is
-	HeaderAllowed = "allowed" // the country that enters or leaves the geographic filter
+	HeaderCountry = "country" // the country of the address
+	HeaderAllowed = "allowed" // the country added to or removed from the geographic filter
 	HeaderMail    = "email"   // the address to be verified
-	HeaderSubject = "subject" // the device that enters or leaves the account
-	HeaderRequest = "request" // what a request would change
-	HeaderAmount  = "amount"  // what a withdrawal sends, with its currency and network
-	HeaderFee     = "fee"     // what it costs
-	HeaderAddress = "address" // where it goes, with the tag
+	HeaderSubject = "subject" // the device added to or removed from the account
+	HeaderRequest = "request" // the change that a request would make
+	HeaderAmount  = "amount"  // the amount of a withdrawal, with its currency and network
+	HeaderFee     = "fee"     // its fee
+	HeaderAddress = "address" // its destination, with the tag
 )
 
-// Titles name the action in a few words: an SMS in Turkish or Arabic has 70
-// characters for everything.
+// Titles name the action briefly: an SMS in Turkish or Arabic has 70 characters in total.
 var builtIn = func() []Action {
 	device := Header{HeaderDevice, Text{"tr": "Cihaz", "en": "Device", "ar": "الجهاز"}}
 	ip := Header{HeaderIP, Text{"tr": "IP adresi", "en": "IP address", "ar": "عنوان IP"}}
@@ -98,7 +96,7 @@ var builtIn = func() []Action {
 	}
 }()
 
-// BuiltIn reports whether an action is one that the service knows by itself.
+// BuiltIn reports whether an action is built in.
 func BuiltIn(code string) bool {
 	return slices.ContainsFunc(builtIn, func(a Action) bool { return a.Code == code })
 }

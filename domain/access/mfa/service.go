@@ -11,19 +11,19 @@ import (
 	"castellan/domain/kit/audit"
 )
 
-// Admin carries out the writes of section 4.4 of the interface. Besides the errors named at
-// each method all return UNAVAILABLE when the database, or the reading back, fails.
+// Admin makes the writes of section 4.4 of the interface. Besides its documented errors, every method returns
+// UNAVAILABLE if the database or the reload fails.
 type Admin struct {
 	Store   Store
 	Changes admin.Changes // of topic change.MFA
-	// Guarded are the codes of actions that the configuration registers
-	// (D-2FA-28): policies may name them as if they were built in.
+	// Guarded are the codes of actions registered by the configuration (D-2FA-28): policies may name them like
+	// built-in ones.
 	Guarded []string
 	Times   Times
 }
 
-// known is the configuration as it is stored. A write is judged by it and not by
-// this node's snapshot, which may lack an addition of a moment ago on another node.
+// known returns the stored configuration, which is used to check a write. The node's snapshot may lack a recent
+// addition of another node.
 func (a *Admin) known(ctx context.Context) (*Catalog, error) {
 	c, err := Load(ctx, a.Store)
 	if err != nil {
@@ -89,8 +89,7 @@ func (a *Admin) ChangeAction(ctx context.Context, by audit.By, c ActionChange) e
 	})
 }
 
-// AddCommon adds a COMMON policy for everybody (D-MFA-02) and returns its id.
-// INVALID_FIELD, RECORD_ALREADY_EXIST.
+// AddCommon adds a COMMON policy for all users (D-MFA-02) and returns its id. INVALID_FIELD, RECORD_ALREADY_EXIST.
 func (a *Admin) AddCommon(ctx context.Context, by audit.By, p Policy) (id int64, err error) {
 	p.Type, p.EntityType, p.EntityID = Common, General, ""
 	err = a.Changes.Do(ctx, by, "MFA_POLICY_ADD", func(ctx context.Context) (admin.Done, error) {
@@ -106,7 +105,7 @@ func (a *Admin) AddCommon(ctx context.Context, by audit.By, p Policy) (id int64,
 	return id, err
 }
 
-// Judge refuses what AddCommon would refuse but a policy that is there already.
+// Judge returns the errors of AddCommon, except for an existing policy.
 func (a *Admin) Judge(ctx context.Context, p Policy) error {
 	known, err := a.known(ctx)
 	if err != nil {
@@ -151,11 +150,11 @@ func (p Policy) describe() string {
 	return s
 }
 
-// maxDetailBytes keeps an audit row short where texts are long.
+// maxDetailBytes keeps an audit row short if texts are long.
 const maxDetailBytes = 500
 
 func text(v any) string {
-	b, _ := json.Marshal(v) // texts and tuples always encode
+	b, _ := json.Marshal(v) // encoding texts and tuples never fails
 	if len(b) > maxDetailBytes {
 		return strings.ToValidUTF8(string(b[:maxDetailBytes]), "") + "…"
 	}

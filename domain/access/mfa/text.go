@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// languages of the interface, in the order in which texts are written and
-// searched when neither the asked language nor a fallback is there.
+// languages of the interface, in the order of writing. They are also searched in this order if neither the requested
+// language nor a fallback exists.
 var languages = []string{"tr", "en", "ar"}
 
 // Limits of texts.
@@ -24,12 +24,11 @@ const (
 	maxHeaders        = 50
 )
 
-// Text is a localized text by language: tr, en, ar. It is not changed after
-// it is made.
+// Text is a localized text by language: tr, en, ar. It is immutable.
 type Text map[string]string
 
-// In is the text in a language; where that is missing or blank the English,
-// the Turkish, then the first one there is (D-GEN-16).
+// In returns the text in a language. If that is missing or blank, it returns the English, the Turkish, then the first
+// one (D-GEN-16).
 func (t Text) In(lang string) string {
 	for _, l := range append([]string{lang, "en"}, languages...) {
 		if s := t[l]; strings.TrimSpace(s) != "" {
@@ -39,7 +38,7 @@ func (t Text) In(lang string) string {
 	return ""
 }
 
-// Equal reports whether t and u hold the same.
+// Equal reports whether t and u are equal.
 func (t Text) Equal(u Text) bool { return maps.Equal(t, u) }
 
 // MarshalJSON writes the languages in the order of the interface.
@@ -55,8 +54,8 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads an object of tr, en and ar. It refuses other keys,
-// repeated keys and values that are no strings; a null is left out.
+// UnmarshalJSON reads an object of tr, en and ar. It refuses other keys, repeated keys and values that are not
+// strings; it ignores null values.
 func (t *Text) UnmarshalJSON(data []byte) error {
 	out := Text{}
 	err := object(data, func(key string, value json.RawMessage) error {
@@ -80,7 +79,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// check judges a text before it is written.
+// check validates a text before it is written.
 func (t Text) check() error {
 	for _, l := range languages {
 		if s := t[l]; utf8.RuneCountInString(s) > maxTextChars {
@@ -95,17 +94,17 @@ func (t Text) check() error {
 	return nil
 }
 
-// Header is one row label of the table that a push approval shows.
+// Header is one row label of the table in a push approval.
 type Header struct {
 	Key   string
 	Label Text
 }
 
-// Headers are the labels in the order of their rows (D-2FA-25). As JSON they
-// are one object whose keys keep that order.
+// Headers are the labels in the order of their rows (D-2FA-25). As JSON they are one object whose keys keep that
+// order.
 type Headers []Header
 
-// Equal reports whether h and g hold the same in the same order.
+// Equal reports whether h and g are equal, including their order.
 func (h Headers) Equal(g Headers) bool {
 	return slices.EqualFunc(h, g, func(a, b Header) bool { return a.Key == b.Key && a.Label.Equal(b.Label) })
 }
@@ -155,8 +154,8 @@ func (h Headers) check() error {
 	return nil
 }
 
-// object calls each for every member of a JSON object, in order. It refuses a
-// repeated key, which maps would silently resolve to the last one.
+// object calls each for every member of a JSON object, in order. It refuses a repeated key, for which a map would
+// silently keep the last value.
 func object(data []byte, each func(key string, value json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
@@ -168,7 +167,7 @@ func object(data []byte, each func(key string, value json.RawMessage) error) err
 		if err != nil {
 			return errors.New("is not valid JSON")
 		}
-		k := key.(string) // More and the decoder's grammar leave nothing else
+		k := key.(string) // More and the decoder's grammar allow only a string
 		if seen[k] {
 			return fmt.Errorf("has the key %.40q twice", k)
 		}
@@ -194,7 +193,7 @@ func member(b *bytes.Buffer, key string, value any) {
 	if b.Len() > 1 {
 		b.WriteByte(',')
 	}
-	k, _ := json.Marshal(key) // strings and texts always encode
+	k, _ := json.Marshal(key) // encoding strings and texts never fails
 	v, _ := json.Marshal(value)
 	b.Write(k)
 	b.WriteByte(':')

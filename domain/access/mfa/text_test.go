@@ -32,7 +32,7 @@ func TestTextIn(t *testing.T) {
 func TestActionTitle(t *testing.T) {
 	c := mfa.NewCatalog(nil, []mfa.Action{{Code: "LOGIN", Title: mfa.Text{"ar": "دخول"}}, {Code: "BARE"}}, nil)
 	for _, x := range []struct{ code, lang, want string }{
-		{"LOGIN", "en", "دخول"},            // the stored title wins over the built-in one
+		{"LOGIN", "en", "دخول"},            // the stored title precedes the built-in one
 		{"DEVICE_ADD", "en", "New device"}, // built in, without a row
 		{"DEVICE_REMOVE", "xx", "Device removal"},
 		{"BARE", "en", "BARE"},
@@ -71,7 +71,7 @@ func TestTextJSON(t *testing.T) {
 	}{
 		{`{"ar":"c","tr":"a","en":"b"}`, `{"tr":"a","en":"b","ar":"c"}`},
 		{`{"en":"b","tr":null}`, `{"en":"b"}`},
-		{`{"en":""}`, `{"en":""}`}, // read; whether it may be written is for Check
+		{`{"en":""}`, `{"en":""}`}, // accepted here; Check decides whether it may be written
 		{` { } `, `{}`},
 		{`{"de":"d","en":"b"}`, ""},
 		{`{"EN":"b"}`, ""},
@@ -128,7 +128,7 @@ func TestActionCheck(t *testing.T) {
 	}
 }
 
-// refused checks that err is INVALID_FIELD of a field, or nil for "".
+// refused checks that err is INVALID_FIELD for a field, or nil for "".
 func refused(t *testing.T, err error, field string) {
 	t.Helper()
 	if field == "" {

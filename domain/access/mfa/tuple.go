@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Choice is one method of a policy. On the wire it is a tuple, [code] or
-// [code, template].
+// Choice is one method of a policy. On the wire it is a tuple, [code] or [code, template].
 type Choice struct {
 	Code     string
 	Template string // "": the built-in message
 }
 
-// Tuple is the choice in its normal form: no empty template.
+// Tuple returns the choice in its normal form: no empty template.
 func (ch Choice) Tuple() []string {
 	if ch.Template == "" {
 		return []string{ch.Code}
@@ -26,8 +25,7 @@ func (ch Choice) MarshalJSON() ([]byte, error) { return json.Marshal(ch.Tuple())
 
 var errTuples = errors.New("must be an array of [methodCode, templateName]")
 
-// UnmarshalJSON reads a tuple; a template that is null or blank is left out
-// (D-MFA-04).
+// UnmarshalJSON reads a tuple; it ignores a template that is null or blank (D-MFA-04).
 func (ch *Choice) UnmarshalJSON(data []byte) error {
 	var tuple []*string
 	if json.Unmarshal(data, &tuple) != nil || len(tuple) == 0 || len(tuple) > 2 || tuple[0] == nil {
@@ -40,7 +38,7 @@ func (ch *Choice) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Choices are the methods of a policy as they come over the wire.
+// Choices are the methods of a policy in their wire form.
 type Choices []Choice
 
 // UnmarshalJSON reads an array of tuples.

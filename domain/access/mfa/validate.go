@@ -13,10 +13,9 @@ import (
 
 // Limits of the configuration's numbers and names.
 const (
-	// MaxCodeMs bounds the life of an OTP that is sent (D-2FA-04, SEC-07).
+	// MaxCodeMs bounds the lifetime of a sent OTP (D-2FA-04, SEC-07).
 	MaxCodeMs = 600_000
-	// MaxMethodMs bounds the life of any method, since a challenge lives as
-	// long as its longest method.
+	// MaxMethodMs bounds the lifetime of any method, since a challenge lives as long as its longest method.
 	MaxMethodMs = 24 * 60 * 60_000
 	// MaxInstantMs is the last instant that a client's Date can hold.
 	MaxInstantMs = 8_640_000_000_000_000
@@ -27,9 +26,8 @@ const (
 
 var codePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,63}$`)
 
-// CheckCode returns INVALID_FIELD for what cannot be a method's or an action's
-// code. Any well-formed code may be added: one that names none of the four
-// kinds is kept and never offered.
+// CheckCode returns INVALID_FIELD for text that cannot be a method's or an action's code. Any well-formed code may be
+// added; one of no known kind is stored and never offered.
 func CheckCode(field, code string) error { return fault.All(codeProblem(nil, field, code)) }
 
 func codeProblem(ps []fault.Problem, field, code string) []fault.Problem {
@@ -40,7 +38,7 @@ func codeProblem(ps []fault.Problem, field, code string) []fault.Problem {
 		"beginning with a letter"})
 }
 
-// Times bound the times of methods (D-MFA-13). Zero values mean the defaults.
+// Times bounds the times of methods (D-MFA-13). Zero values mean the defaults.
 type Times struct {
 	LeastMs     int64 // the shortest life of a method but 0; 10 000
 	ChallengeMs int64 // the life of a challenge whose methods have none of their own; 600 000
@@ -48,7 +46,7 @@ type Times struct {
 
 func (t Times) least() int64 { return cmp.Or(t.LeastMs, 10_000) }
 
-// renewal is the latest start of renewals for a method that lives that long.
+// renewal returns the latest start of renewals for a method with this lifetime.
 func (t Times) renewal(expireMs int64) int64 {
 	return cmp.Or(expireMs, t.ChallengeMs, MaxCodeMs)
 }
@@ -57,7 +55,7 @@ func (t Times) renewal(expireMs int64) int64 {
 func (m Method) Check(t Times) error {
 	ps := codeProblem(nil, "methodCode", m.Code)
 	before := len(ps)
-	if ps = m.expireProblem(ps, t); len(ps) > before { // there is no life to judge the renewal by
+	if ps = m.expireProblem(ps, t); len(ps) > before { // without a valid lifetime the renewal cannot be checked
 		return fault.All(m.renewProblem(ps, MaxMethodMs))
 	}
 	return fault.All(m.renewProblem(ps, t.renewal(m.ExpireMs)))
@@ -115,8 +113,8 @@ func (p Policy) Check(c *Catalog) error {
 	return fault.All(ps)
 }
 
-// CheckForm makes the checks that need no other record: what Check refuses
-// but an action or a method that does not exist.
+// CheckForm makes the checks that need no other record: those of Check, except for the existence of the action and
+// the methods.
 func (p Policy) CheckForm() error { return fault.All(p.formProblems()) }
 
 func (p Policy) formProblems() []fault.Problem {

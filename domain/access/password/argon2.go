@@ -10,12 +10,10 @@ import (
 
 // Argon2id, version 0x13 (RFC 9106), over memory that its caller owns.
 //
-// The well-known package allocates the whole memory anew for each hash: under
-// a storm of logins that is garbage at a rate at which a heap of a hundred
-// megabytes doubles within seconds, and collecting it costs as much as the
-// hashes. Here one arena per slot is filled again and again. The lanes of a
-// hash run one after another, because a slot stands for one processor. Tests
-// hold it to the vectors of the RFC and to that package.
+// The usual package allocates the whole memory for each hash. Under many logins that garbage doubles a heap of a
+// hundred megabytes within seconds, and collecting it costs as much as the hashes. This implementation reuses one
+// arena per slot. The lanes of a hash run one after another, because a slot represents one processor. Tests compare
+// it with the vectors of the RFC and with that package.
 
 const (
 	version    = 0x13
@@ -27,12 +25,11 @@ const (
 
 type block [blockWords]uint64
 
-// arena is the memory of one hash at a time. It is the system's and not of the
-// heap: the collector would let the garbage of the whole service grow with what
-// the slots hold. The slot that drops an arena frees it.
+// arena is the memory of one hash at a time. It is mapped from the system, outside the heap: the collector would let
+// the garbage of the whole service grow in proportion to the slots. The slot that drops an arena frees it.
 type arena struct {
 	blocks []block
-	mapped []byte // what the blocks lie in
+	mapped []byte // the memory behind the blocks
 }
 
 // size is the number of blocks the parameters use: a multiple of four per
@@ -51,7 +48,7 @@ func (a *arena) grow(blocks uint32) {
 	a.free()
 	m, err := syscall.Mmap(-1, 0, int(blocks)*blockBytes, syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil { // the system gives no more mappings; the heap may have room
+	if err != nil { // the system has no more mappings; the heap may have room
 		a.blocks = make([]block, blocks)
 		return
 	}
@@ -59,10 +56,10 @@ func (a *arena) grow(blocks uint32) {
 	a.mapped, a.blocks = m, unsafe.Slice((*block)(unsafe.Pointer(unsafe.SliceData(m))), blocks)
 }
 
-// free gives the memory back.
+// free returns the memory to the system.
 func (a *arena) free() {
 	if a.mapped != nil {
-		syscall.Munmap(a.mapped) // of what was mapped: cannot fail
+		syscall.Munmap(a.mapped) // unmapping a mapped region cannot fail
 	}
 	a.blocks, a.mapped = nil, nil
 }
@@ -203,8 +200,7 @@ func (f *filler) reference(random uint64, i uint32) uint32 {
 	if f.pass == 0 && f.slice == 0 {
 		lane = f.lane
 	}
-	// The area: whole segments that are finished, and of the current one what
-	// precedes this block when it is in this lane.
+	// The area holds the finished segments, and of the current one the blocks before this one in the same lane.
 	area, start := f.slice*f.segment, uint32(0)
 	if f.pass > 0 {
 		area, start = (syncPoints-1)*f.segment, (f.slice+1)%syncPoints*f.segment
@@ -220,13 +216,11 @@ func (f *filler) reference(random uint64, i uint32) uint32 {
 	return lane*f.length + (start+area-1-back)%f.length
 }
 
-// compress is G: out = P(x ^ y) ^ x ^ y, where the later passes add what out
-// held before. out must be neither x nor y.
+// compress is G: out = P(x ^ y) ^ x ^ y. Later passes add the previous content of out. out must be neither x nor y.
 func compress(out, x, y *block, keep bool) {
 	var t block
-	// One word of each cache line of y comes first: y lies anywhere in the
-	// memory, and this way its sixteen misses are waited for together. It is
-	// overwritten below.
+	// Read one word of each cache line of y first. y lies anywhere in the memory, so its sixteen cache misses
+	// overlap. The words are overwritten below.
 	t[0] = y[0] ^ y[8] ^ y[16] ^ y[24] ^ y[32] ^ y[40] ^ y[48] ^ y[56] ^
 		y[64] ^ y[72] ^ y[80] ^ y[88] ^ y[96] ^ y[104] ^ y[112] ^ y[120]
 	if !keep {

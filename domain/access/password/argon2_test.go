@@ -22,9 +22,9 @@ func TestDeriveKnowsTheVectorOfTheRFC(t *testing.T) {
 	}
 }
 
-// One arena serves hashes of all sizes in any order, like the package it
-// replaces: nothing of an earlier hash shows in a later one.
-func TestDeriveEqualsTheWellKnownPackage(t *testing.T) {
+// One arena serves hashes of all sizes in any order, with the results of the usual package: no hash affects a later
+// one.
+func TestDeriveMatchesXCrypto(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func(n int) []byte {
 		b := make([]byte, n)
@@ -51,7 +51,7 @@ func TestDeriveEqualsTheWellKnownPackage(t *testing.T) {
 	}
 }
 
-// The memory is made once: a hash allocates next to nothing.
+// The memory is allocated once: a hash allocates almost nothing.
 func TestDeriveReusesItsMemory(t *testing.T) {
 	var a arena
 	p := Params{MemoryKiB: 4096, Passes: 1, Lanes: 1}

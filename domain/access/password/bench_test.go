@@ -7,8 +7,8 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// What a right login costs beside its hash and the database: the line of its account,
-// a place, a turn, and the two moves of its guard.
+// BenchmarkTry measures a correct login without its hash and the database: the line of its account, a place, a turn
+// and the two changes of its guard.
 func BenchmarkTry(b *testing.B) {
 	r := &rows{guards: map[string]Guard{}}
 	g := NewGuards(r, r, DefaultGuardRules(), time.Now)

@@ -5,23 +5,21 @@ import (
 	"strings"
 )
 
-// common is the list of common passwords: one a line, folded, sorted by bytes,
-// each ended by a newline. It holds only what the policy would otherwise let
-// pass, so nothing shorter than eight characters; world-wide favourites,
-// keyboard walks and dates stand beside Turkish ones (names, teams, towns and
-// endearments with the years and numbers that people put behind them).
+// common is the list of common passwords: one a line, folded, sorted by bytes, each ended by a newline. It holds only
+// passwords that the policy would otherwise accept, so none is shorter than eight characters. It contains world-wide
+// favourites, keyboard walks and dates, and Turkish names, teams, towns and endearments with the usual years and
+// numbers.
 //
 //go:embed common.txt
 var common string
 
-// Common reports whether a password is on the list, whatever its case and with
-// or without Turkish marks. It searches the text itself, which costs no memory
-// beyond the program's own.
+// Common reports whether a password is on the list, ignoring case and Turkish marks. It searches the embedded text,
+// so it needs no further memory.
 func Common(password string) bool {
 	want := fold(password)
 	lo, hi := 0, len(common)
 	for lo < hi {
-		mid := lo + strings.LastIndexByte(common[lo:(lo+hi)/2], '\n') + 1 // the line that holds the middle
+		mid := lo + strings.LastIndexByte(common[lo:(lo+hi)/2], '\n') + 1 // the line around the middle
 		end := mid + strings.IndexByte(common[mid:], '\n')
 		switch strings.Compare(want, common[mid:end]) {
 		case 0:
@@ -35,7 +33,7 @@ func Common(password string) bool {
 	return false
 }
 
-// fold brings the spellings of one word together.
+// fold maps the spellings of a word to one form.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {

@@ -15,17 +15,16 @@ type GuardRules struct {
 	Window    time.Duration // … in this rolling window
 	Total     int           // wrong tries from anywhere …
 	TotalSpan time.Duration // … in this one, after which only known prefixes may try
-	// PerRegion is how many of the total one region adds (client.Region); then its
-	// prefixes that are not known may not try. 0: no bound. It keeps whoever has a
-	// whole block of addresses from closing an account for all others.
+	// PerRegion is how many tries of one region (client.Region) count toward the total. After them the unknown
+	// prefixes of the region may not try. 0 means no bound. A client with a whole block of addresses thus cannot
+	// close an account for all others.
 	PerRegion int
 	GoodFor   time.Duration // how long a prefix is known after a good login
 	Keep      int           // tries that a row remembers at most; 0: 400
 	Wait      time.Duration // how long a try waits for those before it; 0: 10 s
 }
 
-// Limit are the rules of a guard that counts one thing for one key: at most n
-// in a rolling window.
+// Limit returns the rules of a guard that counts one thing for one key: at most n in a rolling window.
 func Limit(n int, window time.Duration) GuardRules {
 	return GuardRules{PerPrefix: n, Window: window, Total: n, TotalSpan: window, Keep: n}
 }
@@ -37,19 +36,16 @@ func DefaultGuardRules() GuardRules {
 		GoodFor: 30 * 24 * time.Hour}
 }
 
-// What a row keeps at most. Beyond it the oldest is forgotten: a try by then
-// has the company of more tries than any rule asks for, and a prefix was not
-// used since dozens of others were.
+// Bounds of a row. Beyond them the oldest entry is forgotten. By then a try is followed by more tries than any rule
+// needs, and a prefix by dozens of later ones.
 const (
 	maxTries = 400
 	maxGood  = 32
 )
 
-// Guard is what is remembered of the tries for one account: the user's, or
-// that of an identifier nobody has, which is counted by its keyed hash. The
-// owner is not locked out by strangers: what counts against a prefix is tried
-// from that prefix, and where strangers from everywhere made the account
-// refuse, the places of earlier logins are still open to the owner.
+// Guard holds the remembered tries for one account, or for the keyed hash of an identifier without an account.
+// Strangers do not lock the owner out. Tries count against the prefix they come from. When tries from many places
+// made the account refuse, the prefixes of earlier logins may still log in.
 type Guard struct {
 	Key     string
 	Version int64  // of its row; 0: there is none yet
@@ -57,13 +53,13 @@ type Guard struct {
 	Good    []Good // oldest first, one per prefix
 }
 
-// Try is a wrong try, or one that was not judged yet.
+// Try is a wrong try, or one that is not judged yet.
 type Try struct {
 	At     int64  `json:"t"` // ms
 	Prefix string `json:"p"`
 }
 
-// Good is a prefix from which the password was right.
+// Good is a prefix that logged in with the right password.
 type Good struct {
 	Prefix string `json:"p"`
 	At     int64  `json:"t"` // ms, of the last time
@@ -71,9 +67,8 @@ type Good struct {
 
 // Charge counts a try as wrong before it is judged.
 //
-// Errors: RATE_LIMITED with the time to wait, when the prefix or, for a prefix
-// that is not known, its region or the account has used its tries up; the guard is
-// then unchanged.
+// Errors: RATE_LIMITED with the time to wait, when the prefix has used up its tries. For an unknown prefix its region
+// and the account count, too. After an error the guard is unchanged.
 func (g Guard) Charge(now time.Time, r GuardRules, prefix string) (Guard, error) {
 	if wait := g.wait(now, r, prefix); wait > 0 {
 		return g, fault.New(fault.RateLimited, "too many wrong passwords; try later").After(wait)
@@ -86,8 +81,7 @@ func (g Guard) Charge(now time.Time, r GuardRules, prefix string) (Guard, error)
 	return g, nil
 }
 
-// Refund takes the charge of a right try back and makes its prefix a known
-// one.
+// Refund takes back the charge of a right try and makes its prefix known.
 func (g Guard) Refund(now time.Time, r GuardRules, prefix string) Guard {
 	g = g.Return(prefix).pruned(now, r)
 	g.Good = slices.DeleteFunc(g.Good, func(k Good) bool { return k.Prefix == prefix }) // pruned made it ours
@@ -109,7 +103,7 @@ func (g Guard) Return(prefix string) Guard {
 	return g
 }
 
-// Until is when the guard can be forgotten: from then on it refuses nothing.
+// Until returns when the guard can be forgotten: from then on it refuses nothing.
 func (g Guard) Until(r GuardRules) time.Time {
 	var last int64
 	for _, t := range g.Tries {
@@ -143,10 +137,10 @@ func (g Guard) wait(now time.Time, r GuardRules, prefix string) time.Duration {
 	return max(wait, rolling(now, all, r.Total, r.TotalSpan))
 }
 
-// counted are the instants that count toward the total, and those of a region.
+// counted returns the instants that count toward the total, and those of a region.
 func (g Guard) counted(r GuardRules, region string) (all, ofRegion []int64) {
 	regions := map[string]int{}
-	for _, t := range slices.Backward(g.Tries) { // of a region the newest count
+	for _, t := range slices.Backward(g.Tries) { // the newest tries of a region count
 		if r.PerRegion == 0 {
 			all = append(all, t.At)
 			continue
@@ -162,7 +156,7 @@ func (g Guard) counted(r GuardRules, region string) (all, ofRegion []int64) {
 	return all, ofRegion
 }
 
-// Closed tells that only known prefixes may try: the tries from anywhere are used up.
+// Closed reports whether only known prefixes may try: the tries from anywhere are used up.
 func (g Guard) Closed(now time.Time, r GuardRules) bool {
 	if len(g.Tries) < r.Total {
 		return false
@@ -171,21 +165,20 @@ func (g Guard) Closed(now time.Time, r GuardRules) bool {
 	return rolling(now, all, r.Total, r.TotalSpan) > 0
 }
 
-// rolling is how long until fewer than limit of the instants are younger than
-// the window. One that lies ahead, by the clock of another node, counts as
-// now.
+// rolling returns the time until fewer than limit of the instants are younger than the window. An instant ahead of
+// now, by the clock of another node, counts as now.
 func rolling(now time.Time, times []int64, limit int, window time.Duration) time.Duration {
 	if len(times) < limit {
 		return 0
 	}
-	// Nodes append by their own clocks, so the order may be off by their skew.
+	// Nodes append by their own clocks, so the order may differ by their skew.
 	slices.Sort(times)
 	oldest := times[len(times)-limit] // of the newest limit
 	left := time.Duration(oldest+window.Milliseconds()-now.UnixMilli()) * time.Millisecond
 	return min(max(left, 0), window)
 }
 
-// Knows tells that the password was right from a prefix not long ago.
+// Knows reports whether the right password came from a prefix within GoodFor.
 func (g Guard) Knows(now time.Time, r GuardRules, prefix string) bool {
 	return slices.ContainsFunc(g.Good, func(k Good) bool {
 		return k.Prefix == prefix && now.UnixMilli()-k.At < r.GoodFor.Milliseconds()
@@ -200,7 +193,7 @@ func (g Guard) pruned(now time.Time, r GuardRules) Guard {
 	if r.PerRegion == 0 || len(g.Tries) <= r.Total {
 		return g
 	}
-	// A region with more tries than count must not push those of others out.
+	// A region with more tries than count must not displace those of others.
 	regions, kept := map[string]int{}, g.Tries[:0:0]
 	for _, t := range slices.Backward(g.Tries) {
 		from := client.Region(t.Prefix)

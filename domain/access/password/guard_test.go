@@ -10,7 +10,7 @@ import (
 
 var t0 = time.UnixMilli(1_700_000_000_000)
 
-// try charges a wrong try and reports how long it was told to wait.
+// try charges a wrong try and returns how long it must wait.
 func try(t *testing.T, g *Guard, after time.Duration, prefix string) time.Duration {
 	t.Helper()
 	next, err := g.Charge(t0.Add(after), DefaultGuardRules(), prefix)
@@ -28,7 +28,7 @@ func try(t *testing.T, g *Guard, after time.Duration, prefix string) time.Durati
 	return e.RetryAfter
 }
 
-func TestTenInFifteenMinutes(t *testing.T) {
+func TestTenTriesInFifteenMinutes(t *testing.T) {
 	var g Guard
 	for i := range 10 {
 		if w := try(t, &g, time.Duration(i)*time.Minute, "a"); w != 0 {
@@ -55,7 +55,7 @@ func TestTenInFifteenMinutes(t *testing.T) {
 	}
 }
 
-func TestSuccessesCountNothing(t *testing.T) {
+func TestSuccessesDoNotCount(t *testing.T) {
 	var g Guard
 	r := DefaultGuardRules()
 	for i := range 1000 {
@@ -79,7 +79,7 @@ func TestSuccessesCountNothing(t *testing.T) {
 	}
 }
 
-func TestHundredInADay(t *testing.T) {
+func TestHundredTriesADay(t *testing.T) {
 	var g Guard
 	r := DefaultGuardRules()
 	g, _ = g.Charge(t0.Add(-29*24*time.Hour), r, "home")
@@ -105,11 +105,11 @@ func TestHundredInADay(t *testing.T) {
 	if w := try(t, &g, 100*time.Minute, "home"); w != 15*time.Minute {
 		t.Errorf("a known prefix has its own limit: %v", w)
 	}
-	// After 30 days less a millisecond the prefix is still known, then not.
+	// The prefix is known for 30 days, but not one millisecond longer.
 	if !g.Knows(t0.Add(24*time.Hour-time.Millisecond), r, "home") || g.Knows(t0.Add(24*time.Hour), r, "home") {
 		t.Error("a prefix is known for thirty days")
 	}
-	// Ten more are in the window now, so the hundredth youngest is the eleventh.
+	// The window now holds ten more tries, so the hundredth youngest is the eleventh.
 	if w := try(t, &g, 24*time.Hour+9*time.Minute+59*time.Second, "new"); w != time.Second {
 		t.Errorf("a day after: %v", w)
 	}
@@ -136,7 +136,7 @@ func TestReturnTakesOneTryBack(t *testing.T) {
 	}
 }
 
-// Whatever is done to an account, its row stays small.
+// The row of an account stays small whatever happens to it.
 func TestGuardIsBounded(t *testing.T) {
 	var g Guard
 	r := DefaultGuardRules()
@@ -155,8 +155,8 @@ func TestGuardIsBounded(t *testing.T) {
 	}
 }
 
-// Another node's clock may be ahead: a wait is never longer than its window
-// and the order of instants does not matter.
+// Another node's clock may be ahead. A wait is never longer than its window, and the order of instants does not
+// matter.
 func TestClocksDisagree(t *testing.T) {
 	var g Guard
 	for i := range 10 {
@@ -189,8 +189,8 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// Limit counts one thing: the n-th passes, the next one waits until the first
-// is as old as the window. However large n is, all n are remembered.
+// Limit counts one thing: the n-th try passes, the next one waits until the first is as old as the window. All n are
+// remembered, however large n is.
 func TestLimit(t *testing.T) {
 	for _, n := range []int{1, 5, 1000} {
 		r, g := Limit(n, 10*time.Minute), Guard{}

@@ -12,19 +12,17 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// maxFenced bounds how often a decision is made again because another node
-// wrote the row between reading and writing. Within one process nobody does.
+// maxFenced bounds how often a decision is repeated because another node wrote the row between reading and writing.
+// Within one process that does not happen.
 const maxFenced = 20
 
-// Guards keeps the guards of accounts: it charges a try durably before the
-// password is hashed, and gives it back when the password was right.
+// Guards keeps the guards of accounts. It charges a try durably before the password is hashed, and refunds it when
+// the password was right.
 //
-// Tries for one account take turns inside a process, so they do not fence each
-// other out. A try that would only be refused because others are still being
-// judged waits for them: people of one office who log in to one account at one
-// moment, with the right password, are not refused. What is charged never
-// exceeds the limits, so waiting gives no guess away. Those who wait for an account
-// from one prefix stand in line: first come, first served, and newcomers behind.
+// Tries for one account take turns inside a process, so they do not fence each other. A try waits when only tries
+// that are still being judged would make it refused. So many users of one office can log in to one account at once
+// with the right password. The charges never exceed the limits, so waiting gives no guess away. Tries for an account
+// from one prefix wait in line: first come, first served.
 type Guards struct {
 	store  GuardStore
 	commit commit.Committer
@@ -40,14 +38,14 @@ const defaultWait = 10 * time.Second
 
 // account is an account with tries in this process.
 type account struct {
-	origins map[string]*origin // prefix → who tries from there; under Guards.mu
+	origins map[string]*origin // by prefix; under Guards.mu
 	turn    chan struct{}      // holds a token while a try is decided
 
 	// For the holder of the turn only.
 	guard    Guard
-	loaded   bool          // guard is what this process wrote or read last
-	former   []string      // other keys whose tries count where there is no guard yet
-	resolved chan struct{} // closed, and replaced, when a try was judged
+	loaded   bool          // guard is what this process last wrote or read
+	former   []string      // other keys, whose tries count while the guard does not exist
+	resolved chan struct{} // closed and replaced when a try is judged
 }
 
 // origin is a prefix with tries for an account.
@@ -57,20 +55,19 @@ type origin struct {
 	pending int           // tries that are being judged; for the holder of the account's turn
 }
 
-// NewGuards returns the keeper of guards.
+// NewGuards returns Guards over a store.
 func NewGuards(store GuardStore, c commit.Committer, r GuardRules, now func() time.Time) *Guards {
 	return &Guards{store: store, commit: c, rules: r, now: now, accounts: map[string]*account{}}
 }
 
-// Rules are the rules that the guards go by.
+// Rules returns the rules of the guards.
 func (g *Guards) Rules() GuardRules { return g.rules }
 
-// Attempt is a try that was charged. Refunded, RefundAlone, Return or Wrong
-// settles it. Wrong after one of the others does nothing, so that it can be
-// deferred.
+// Attempt is a charged try. Refunded, RefundAlone, Return or Wrong settles it. Wrong does nothing after one of the
+// others, so it can be deferred.
 type Attempt struct {
-	// Closed tells that with this try, unless it is right, the account has used up its
-	// tries from anywhere (Guard.Closed).
+	// Closed reports whether the account has now used up its tries from anywhere, unless this one is right
+	// (Guard.Closed).
 	Closed bool
 
 	g       *Guards
@@ -79,38 +76,35 @@ type Attempt struct {
 	key     string
 	prefix  string
 	settled bool
-	// Of a refund that is under way:
+	// The state of a refund in progress:
 	turn   bool // this attempt holds the turn of the account
 	rounds int
 	refund SaveGuard
 }
 
-// Charge counts a try for the account key from prefix, durably before it
-// returns. Where the key has no guard yet it begins with the tries of its former
-// names (keyring.Ring.Former), so that a new key of hashes gives nobody new tries.
+// Charge counts a try for the account key from prefix, durably before it returns. A key without a guard starts with
+// the tries of its former names (keyring.Ring.Former), so a new hashing key allows no additional tries.
 //
-// Errors: RATE_LIMITED with the time to wait, OVERLOADED after GuardRules.Wait in line,
-// UNAVAILABLE, the error of ctx.
+// Errors: RATE_LIMITED with the time to wait, OVERLOADED after GuardRules.Wait in line, UNAVAILABLE, the error of
+// ctx.
 func (g *Guards) Charge(ctx context.Context, key, prefix string, former ...string) (*Attempt, error) {
 	return g.charge(ctx, asked{key: key, prefix: prefix, former: former, save: g.save})
 }
 
-// ChargeSeen is Charge for an account whose guard was read a moment ago, so
-// that it need not be read again. The try is in its row when ChargeSeen
-// returns, but not durable (commit.Unflushed): whatever becomes of it, the
-// caller commits another unit before it tells anybody.
+// ChargeSeen is Charge for an account whose guard was just read, so it is not read again. When ChargeSeen returns,
+// the try is in its row but not durable (commit.Unflushed). The caller must commit another unit before it reports any
+// outcome.
 //
-// enter is called once, when nothing but enter keeps the try from being charged; known
-// reports whether the account knows the prefix. Its error ends the try uncharged. What it
-// takes is not held while the try stands in line. since is when the caller began to
-// wait.
+// enter is called once, when only enter can still prevent the charge; known reports whether the account knows the
+// prefix. An error of enter ends the try uncharged. The resources that enter acquires are not held while the try
+// waits in line. since is when the caller began to wait.
 func (g *Guards) ChargeSeen(ctx context.Context, seen Guard, prefix string, since time.Time,
 	enter func(known bool) error, former ...string) (*Attempt, error) {
 	return g.charge(ctx, asked{key: seen.Key, prefix: prefix, former: former, seen: &seen, since: since, enter: enter,
 		save: g.saveUnflushed})
 }
 
-// asked is what Charge is asked for.
+// asked holds the arguments of Charge.
 type asked struct {
 	key, prefix string
 	former      []string
@@ -120,7 +114,7 @@ type asked struct {
 	save        func(context.Context, commit.Write) error
 }
 
-// admit is enter, once.
+// admit calls enter once.
 func (t *asked) admit(known bool) error {
 	if t.enter == nil {
 		return nil
@@ -156,7 +150,7 @@ func (g *Guards) charge(ctx context.Context, t asked) (_ *Attempt, err error) {
 			}
 			a.loaded = true
 		}
-		t.seen = nil // next time it is old
+		t.seen = nil // the next round must not use it again
 		fresh, err := g.update(ctx, a, t.key, func(now time.Time, guard Guard) (Guard, error) {
 			next, err := guard.Charge(now, g.rules, t.prefix)
 			if err == nil {
@@ -181,18 +175,17 @@ func (g *Guards) charge(ctx context.Context, t asked) (_ *Attempt, err error) {
 			if err := patience.await(ctx, resolved); err != nil {
 				return nil, err
 			}
-		case refused && !fresh: // perhaps an operator unlocked the account: look before refusing
+		case refused && !fresh: // an operator may have unlocked the account: read it before refusing
 		default:
 			return nil, err
 		}
 	}
 }
 
-// Refund returns the write that takes the charge back and makes the prefix a known
-// one, because the password was right. The caller commits it together with what
-// the login begins, and calls Refunded when that has succeeded. When a row had
-// moved on (commit.ErrFenced) it calls Refund again and begins anew. No other try
-// for the account is decided between Refund and the end of the attempt.
+// Refund returns the write that takes the charge back and makes the prefix known, because the password was right. The
+// caller commits it together with the writes of the login, and then calls Refunded. If the commit fails with
+// commit.ErrFenced, the caller calls Refund again and restarts its unit. No other try for the account is decided
+// between Refund and the end of the attempt.
 //
 // Errors: UNAVAILABLE; the try then counts as wrong.
 func (at *Attempt) Refund(ctx context.Context) (commit.Write, error) {
@@ -202,7 +195,7 @@ func (at *Attempt) Refund(ctx context.Context) (commit.Write, error) {
 	case at.rounds == maxFenced:
 		return nil, busy()
 	case at.turn:
-		at.a.loaded = false // the row has moved on
+		at.a.loaded = false // the row was changed by another node
 	default:
 		at.a.turn <- struct{}{}
 		at.turn = true
@@ -215,14 +208,14 @@ func (at *Attempt) Refund(ctx context.Context) (commit.Write, error) {
 	return at.refund, err
 }
 
-// Refunded says that what Refund returned last is durable.
+// Refunded reports that the last write of Refund is durable.
 func (at *Attempt) Refunded() {
 	at.a.saved(at.refund)
 	at.finish()
 }
 
-// RefundAlone commits what Refund returned by itself: the password was right,
-// although nothing could begin with it. After an error the try counts as wrong.
+// RefundAlone commits the write of Refund by itself: the password was right, but the login fails. After an error the
+// try counts as wrong.
 func (at *Attempt) RefundAlone(ctx context.Context) error {
 	err := at.g.save(ctx, at.refund)
 	for errors.Is(err, commit.ErrFenced) {
@@ -236,8 +229,8 @@ func (at *Attempt) RefundAlone(ctx context.Context) error {
 	return err
 }
 
-// Return takes the charge back because the password could not be judged. The
-// error is internal or UNAVAILABLE; the try then counts as wrong.
+// Return takes the charge back because the password could not be judged. The error is internal or UNAVAILABLE; the
+// try then counts as wrong.
 func (at *Attempt) Return(ctx context.Context) error {
 	if at.settled {
 		return errSettled
@@ -256,7 +249,7 @@ func (at *Attempt) Wrong() {
 	case at.settled:
 		return
 	case at.turn:
-		at.a.loaded = false // nobody knows what became of the refund
+		at.a.loaded = false // the fate of the refund is unknown
 	default:
 		at.a.turn <- struct{}{} // turns are short and end by themselves
 	}
@@ -273,8 +266,8 @@ func (at *Attempt) finish() {
 	at.g.leave(at.key, at.prefix, at.a)
 }
 
-// next reads the row unless it is known, and decides on it. The caller has the
-// turn. fresh reports that the row was read now; an error of move changes nothing.
+// next reads the row unless it is loaded, and decides on it. The caller has the turn. fresh is set when next read the
+// row; an error of move changes nothing.
 func (g *Guards) next(ctx context.Context, a *account, key string,
 	move func(time.Time, Guard) (Guard, error)) (w SaveGuard, fresh bool, err error) {
 	if !a.loaded {
@@ -292,7 +285,7 @@ func (g *Guards) next(ctx context.Context, a *account, key string,
 	return SaveGuard{Guard: guard, Until: guard.Until(g.rules)}, fresh, err
 }
 
-// inherit begins a guard that is not there yet with the tries of its former keys.
+// inherit starts a guard that does not exist yet with the tries of its former keys.
 func (g *Guards) inherit(ctx context.Context, a *account) error {
 	if a.guard.Version > 0 {
 		return nil
@@ -308,15 +301,14 @@ func (g *Guards) inherit(ctx context.Context, a *account) error {
 	return nil
 }
 
-// saved takes over the guard that was written.
+// saved adopts the guard that was written.
 func (a *account) saved(w SaveGuard) {
 	a.guard = w.Guard
 	a.guard.Version++
 }
 
-// update decides on the row and saves it, again while it moves on. The caller has
-// the turn. fresh reports that the last decision was made on a row that was read
-// for it.
+// update decides on the row and saves it, and repeats this while other nodes change the row. The caller has the turn.
+// fresh is set when the row was read for the last decision.
 func (g *Guards) update(ctx context.Context, a *account, key string, move func(time.Time, Guard) (Guard, error),
 	save func(context.Context, commit.Write) error) (fresh bool, err error) {
 	for range maxFenced {
@@ -328,7 +320,7 @@ func (g *Guards) update(ctx context.Context, a *account, key string, move func(t
 			a.saved(w)
 			return fresh, nil
 		}
-		a.loaded = false // it has moved on, or its fate is unknown
+		a.loaded = false // another node changed it, or its fate is unknown
 		if !errors.Is(err, commit.ErrFenced) {
 			return fresh, err
 		}
@@ -348,8 +340,8 @@ func (g *Guards) saveUnflushed(ctx context.Context, w commit.Write) error {
 	return g.commit.Commit(ctx, w, commit.Unflushed{})
 }
 
-// mayYetPass reports whether a refused try would pass if every try that is
-// being judged here turned out right. The caller has the turn.
+// mayYetPass reports whether a refused try would pass if every try being judged here were right. The caller has the
+// turn.
 func (g *Guards) mayYetPass(a *account, prefix string) bool {
 	if !a.loaded {
 		return false

@@ -14,7 +14,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// rows is a store of guards and what commits to it.
+// rows is a store of guards and its committer.
 type rows struct {
 	mu            sync.Mutex
 	guards        map[string]Guard
@@ -59,7 +59,7 @@ func (r *rows) Commit(_ context.Context, writes ...commit.Write) error {
 
 func (r *rows) InTx(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
 
-// refund gives a try back as a login does: in one unit that save commits.
+// refund settles a try as a login does: in one unit that save commits.
 func refund(ctx context.Context, a *Attempt, save func(context.Context, ...commit.Write) error) error {
 	defer a.Wrong()
 	for {
@@ -91,7 +91,7 @@ func TestChargeIsDurableAndRefundGivesBack(t *testing.T) {
 		if err := refund(t.Context(), a, r.Commit); err != nil {
 			t.Fatal(err)
 		}
-		a.Wrong() // deferred by callers; nothing happens
+		a.Wrong() // deferred by callers; it does nothing here
 		if got := r.guards["u"]; len(got.Tries) != 0 || len(got.Good) != 1 || got.Version != 2 {
 			t.Errorf("%+v", got)
 		}
@@ -116,7 +116,7 @@ func TestChargeIsDurableAndRefundGivesBack(t *testing.T) {
 	})
 }
 
-// Whatever the timing, ten wrong tries are judged and no more.
+// Ten wrong tries are judged and no more, whatever the timing.
 func TestWrongTriesUnderRace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
@@ -148,7 +148,7 @@ func TestWrongTriesUnderRace(t *testing.T) {
 	})
 }
 
-// An office logs in to one account at one moment: nobody is refused.
+// Many users of one office log in to one account at once: all are accepted.
 func TestRightTriesUnderRace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
@@ -183,7 +183,7 @@ func (r *rows) tries(key string) int {
 	return len(r.guards[key].Tries)
 }
 
-// Several nodes write one row: the fence makes each decide on what is there.
+// Several nodes write one row: the fence makes each decide on the current row.
 func TestNodesShareTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, r := keeper()
@@ -272,9 +272,8 @@ func TestOperatorUnlocks(t *testing.T) {
 	})
 }
 
-// A caller who waits for others to be judged can give up, and a failing
-// database charges nobody twice.
-func TestChargeEnds(t *testing.T) {
+// A waiting caller can give up, and a failing database charges no try twice.
+func TestChargeCanBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
 		var held []*Attempt
@@ -329,8 +328,7 @@ func TestAccountsDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A key that has no guard yet begins with the tries of the names that it had before,
-// and with its own from then on.
+// A key without a guard starts with the tries of its former names, and continues with its own.
 func TestGuardsInherit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()

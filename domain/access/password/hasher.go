@@ -12,19 +12,18 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// HasherOptions size a Hasher. A zero Params, Slots or Wait means its default.
+// HasherOptions configures a Hasher. A zero Params, Slots or Wait means its default.
 type HasherOptions struct {
-	Params Params        // DefaultParams
-	Slots  int           // hashes at once; one less than the processors, at least 1
+	Params Params        // zero: DefaultParams
+	Slots  int           // concurrent hashes; default: one less than the processors, at least 1
 	Queue  int           // callers that may wait for a slot; known ones have an eighth more
-	Wait   time.Duration // the longest wait for a slot, since Caller.Since; 5 s
-	Idle   time.Duration // after it an unused hasher gives its memory back; 1 min
+	Wait   time.Duration // the longest wait for a slot, since Caller.Since; default 5 s
+	Idle   time.Duration // an unused hasher frees its memory after it; default 1 min
 }
 
-// Hasher hashes in a fixed number of slots. Callers first get a place
-// (Admit), which costs nothing and fails at once when too many are waiting;
-// their hashes then run as the turns of places say. It holds slots × memory at
-// most, and none when it has been idle. It is safe for concurrent use.
+// Hasher hashes in a fixed number of slots. A caller first gets a place (Admit), which costs nothing and fails at
+// once when too many callers wait. Its hashes then run in the turns of the places. A Hasher holds at most slots ×
+// memory, and none after Idle. It is safe for concurrent use.
 type Hasher struct {
 	params     Params
 	slots      int
@@ -39,19 +38,18 @@ type Hasher struct {
 	release *time.Timer
 }
 
-// Caller is who asks for a place.
+// Caller describes the caller that requests a place.
 type Caller struct {
-	// Site shares its places and its turns (client.Site). "" is work of the service
-	// itself, or of a network that the operator vouches for: it is never displaced.
+	// Site is the unit that shares places and turns (client.Site). "" means work of the service itself, or of a
+	// network that the operator exempts: it is never displaced.
 	Site string
-	// Known tells that the account knows the caller: by a session, a token or a good
-	// login from its prefix.
+	// Known means that the account knows the caller by a session, a token or a good login from its prefix.
 	Known bool
-	// Since is when the caller began to wait; zero: each wait is counted by itself.
+	// Since is when the caller began to wait; zero: each wait counts separately.
 	Since time.Time
 }
 
-// NewHasher returns a hasher; it fails when the parameters are not valid.
+// NewHasher returns a Hasher, or an error for invalid parameters.
 func NewHasher(o HasherOptions) (*Hasher, error) {
 	if o.Params == (Params{}) {
 		o.Params = DefaultParams()
@@ -68,7 +66,7 @@ func NewHasher(o HasherOptions) (*Hasher, error) {
 	if o.Idle <= 0 {
 		o.Idle = time.Minute
 	}
-	// The dummy verifies like any other hash and no password has its tag.
+	// The dummy is verified like any other hash, and no password has its tag.
 	dummy := stored{params: o.Params, salt: random(saltBytes), tag: random(tagBytes)}
 	return &Hasher{params: o.Params, slots: o.Slots, wait: o.Wait, idle: o.Idle, dummy: dummy.String(),
 		places: newPlaces(o.Slots + max(0, o.Queue))}, nil
@@ -77,8 +75,7 @@ func NewHasher(o HasherOptions) (*Hasher, error) {
 // Slots is the number of hashes that run at once.
 func (h *Hasher) Slots() int { return h.slots }
 
-// Waiting is the number of callers that were admitted and are not hashing,
-// for metrics.
+// Waiting returns the number of admitted callers that are not hashing, for metrics.
 func (h *Hasher) Waiting() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,23 +89,22 @@ func (h *Hasher) Running() int {
 	return h.running
 }
 
-// Refused counts the callers for whom there was no place, or no slot in time.
+// Refused returns the number of callers that found no place, or no slot in time.
 func (h *Hasher) Refused() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.refused
 }
 
-// Place is a caller's place in the queue. Every hash of the caller waits its own turn.
-// It must be left.
+// Place is a caller's place in the queue. Each hash of the caller waits for its own turn. The caller must call Leave.
 type Place struct {
 	h    *Hasher
 	who  Caller
-	held bool // until it is left or another caller takes it; under Hasher.mu
+	held bool // until Leave or displacement; under Hasher.mu
 }
 
-// Full refuses a caller of a site for which there would be no place even if its account
-// knew it. Ask before anything that costs: it costs nothing and keeps nothing.
+// Full refuses a caller of a site that would find no place even if its account knew it. Call it before any expensive
+// work: it costs nothing and reserves nothing.
 //
 // Errors: OVERLOADED.
 func (h *Hasher) Full(site string) error {
@@ -121,9 +117,9 @@ func (h *Hasher) Full(site string) error {
 	return nil
 }
 
-// Admit takes a place. When none is free it takes that of another caller, whose wait for
-// a slot then ends with OVERLOADED: of the newest one of the site that holds the most
-// places, if that site then still holds as many as the caller's.
+// Admit takes a place. When none is free, it displaces the newest waiter of the site that holds the most places. That
+// site must still hold at least as many places as the caller's site. The displaced caller's wait for a slot ends with
+// OVERLOADED.
 //
 // Errors: OVERLOADED.
 func (h *Hasher) Admit(who Caller) (*Place, error) {
@@ -141,7 +137,7 @@ func (h *Hasher) Admit(who Caller) (*Place, error) {
 	return &Place{h: h, who: who, held: true}, nil
 }
 
-// Leave gives the place up. A second call does nothing, nor does one of no place.
+// Leave gives up the place. It does nothing on a second call or on a nil Place.
 func (p *Place) Leave() {
 	if p == nil {
 		return
@@ -154,14 +150,11 @@ func (p *Place) Leave() {
 	}
 }
 
-// Verify reports whether password has the stored hash phc, and whether that
-// hash was made with other parameters than the present ones. An empty phc
-// stands for an account that does not exist: the same work is done and the
-// answer is no.
+// Verify reports whether password matches the stored hash phc, and whether that hash has outdated parameters. An
+// empty phc represents an account that does not exist: Verify does the same work and returns false.
 //
-// Errors: OVERLOADED when no slot came free in time, the error of ctx, and an
-// internal one for a malformed phc; in none of these cases was the password
-// judged.
+// Errors: OVERLOADED when no slot became free in time, the error of ctx, and an internal one for a malformed phc.
+// After an error the password was not judged.
 func (p *Place) Verify(ctx context.Context, password, phc string) (right, stale bool, err error) {
 	missing := phc == ""
 	if missing {
@@ -196,10 +189,10 @@ func (p *Place) Hash(ctx context.Context, password string) (phc string, err erro
 	return s.String(), nil
 }
 
-// own is the service's own work.
+// own is the Caller of the service itself.
 var own = Caller{Known: true}
 
-// Hash is Admit, Place.Hash and Leave for the service's own work.
+// Hash is Admit, Place.Hash and Leave for the service itself.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	p, err := h.Admit(own)
 	if err != nil {
@@ -209,7 +202,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return p.Hash(ctx, password)
 }
 
-// Verify is Admit, Place.Verify and Leave for the service's own work.
+// Verify is Admit, Place.Verify and Leave for the service itself.
 func (h *Hasher) Verify(ctx context.Context, password, phc string) (right, stale bool, err error) {
 	p, err := h.Admit(own)
 	if err != nil {
@@ -231,7 +224,7 @@ func (h *Hasher) run(ctx context.Context, p *Place, password string, salt []byte
 	return a.derive(text, salt, nil, nil, params, n), nil
 }
 
-// acquire waits for a slot, in the caller's turn.
+// acquire waits for a slot in the caller's turn.
 func (h *Hasher) acquire(ctx context.Context, p *Place) (*arena, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -266,7 +259,7 @@ func (h *Hasher) acquire(ctx context.Context, p *Place) (*arena, error) {
 	}
 	h.mu.Lock()
 	select {
-	case a := <-turn.slot: // the turn came in the same moment: pass it on
+	case a := <-turn.slot: // the turn came at the same moment: pass it on
 		h.mu.Unlock()
 		if a == nil {
 			return nil, h.displaced()
@@ -285,7 +278,7 @@ func (h *Hasher) acquire(ctx context.Context, p *Place) (*arena, error) {
 	return nil, h.overloaded()
 }
 
-// displaced is the error of a caller whose place another one took.
+// displaced returns the error of a displaced caller.
 func (h *Hasher) displaced() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -293,10 +286,10 @@ func (h *Hasher) displaced() error {
 	return h.overloaded()
 }
 
-// done hands the slot and its memory to the caller whose turn it is.
+// done passes the slot and its memory to the next caller.
 func (h *Hasher) done(a *arena) {
 	if uint32(len(a.blocks)) > h.params.size() {
-		a.free() // an old hash of larger parameters needed more
+		a.free() // an old hash with larger parameters needed more
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -313,7 +306,7 @@ func (h *Hasher) done(a *arena) {
 	}
 }
 
-// Trim frees the memory of the slots if no hash is running. It happens by itself after Idle; call it earlier for a
+// Trim frees the memory of the slots if no hash is running. It runs by itself after Idle. Call it earlier for a
 // hasher that is not needed any more.
 func (h *Hasher) Trim() {
 	h.mu.Lock()

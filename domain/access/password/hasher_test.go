@@ -28,7 +28,7 @@ func small(t *testing.T, o HasherOptions) *Hasher {
 	return h
 }
 
-// ownPlace is a caller of the service itself, which holds no place.
+// ownPlace is a Place of the service itself, which occupies no place in the queue.
 func ownPlace(h *Hasher) *Place { return &Place{h: h, who: own} }
 
 func (h *Hasher) kept() int {
@@ -69,8 +69,8 @@ func TestHashAndVerify(t *testing.T) {
 	}
 }
 
-// An account that does not exist is verified with the present parameters.
-func TestVerifyOfNobody(t *testing.T) {
+// An account that does not exist is verified with the current parameters.
+func TestVerifyUnknownAccount(t *testing.T) {
 	h := small(t, HasherOptions{})
 	if s, err := parse(h.dummy); err != nil || s.params != h.params || len(s.tag) != tagBytes || len(s.salt) != saltBytes {
 		t.Fatalf("the dummy is not like other hashes: %+v, %v", s, err)
@@ -80,7 +80,7 @@ func TestVerifyOfNobody(t *testing.T) {
 	}
 }
 
-// from is a caller of a site of its own.
+// from returns a caller of site i.
 func from(i int) Caller { return Caller{Site: fmt.Sprint("site ", i)} }
 
 func TestPlacesAreBounded(t *testing.T) {
@@ -175,14 +175,13 @@ func TestWaitEnds(t *testing.T) {
 			t.Errorf("afterwards: %v", err)
 		}
 		if _, err := h.Hash(ctx, "kedi7şeker"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a caller who is gone already took a slot: %v", err)
+			t.Errorf("a caller that has gone took a slot: %v", err)
 		}
 		time.Sleep(h.idle + time.Second) // let the release timer end inside the bubble
 	})
 }
 
-// However callers come, leave and give up, at most the slots run and none is
-// lost.
+// However callers arrive, leave and give up, at most the slots run and none is lost.
 func TestSlotsUnderRace(t *testing.T) {
 	h := small(t, HasherOptions{Slots: 3, Queue: 1000, Wait: time.Minute})
 	var mu sync.Mutex
@@ -213,7 +212,7 @@ func TestSlotsUnderRace(t *testing.T) {
 	}
 }
 
-// A hash of larger, older parameters does not leave its memory behind.
+// A hash with larger, older parameters does not keep its memory.
 func TestLargeHashesAreNotKept(t *testing.T) {
 	h := small(t, HasherOptions{Slots: 1})
 	big, _ := small(t, HasherOptions{Params: Params{2048, 1, 1}}).Hash(t.Context(), "kedi7şeker")
@@ -235,7 +234,7 @@ func ExampleHasher() {
 	// Output: true false
 }
 
-// A hasher that is not needed any more gives its memory back before it was idle for long, and still works.
+// Trim frees the memory before Idle, and the hasher still works.
 func TestTrim(t *testing.T) {
 	h := small(t, HasherOptions{Idle: time.Hour})
 	for range 2 {

@@ -11,8 +11,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// logIn is a right login as session.Service makes it: a place is taken when nothing
-// else keeps the try from being charged.
+// logIn is a right login as session.Service performs it. It takes a place when nothing else prevents the charge.
 func logIn(t *testing.T, g *Guards, r *rows, h *Hasher, prefix string) error {
 	began := time.Now()
 	who := Caller{Site: prefix, Since: began}
@@ -40,9 +39,9 @@ func logIn(t *testing.T, g *Guards, r *rows, h *Hasher, prefix string) error {
 	return refund(t.Context(), a, r.Commit)
 }
 
-// Twenty clients log in to one account from one address all the time. Each gets its
-// turn: nobody waits much longer than the others.
-func TestWaitersStandInLine(t *testing.T) {
+// Twenty clients log in to one account from one address all the time. Each gets its turn: none waits much longer than
+// the others.
+func TestWaitersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
 		r.lag = time.Millisecond
@@ -73,8 +72,8 @@ func TestWaitersStandInLine(t *testing.T) {
 	})
 }
 
-// Who stands in line holds no place of the queue of hashes, goes in the order of
-// coming, and is told to come back when the wait was too long.
+// A try in line holds no place in the queue of hashes and is served in order. After too long a wait it gets a time to
+// retry.
 func TestLineOfAnAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
@@ -107,7 +106,7 @@ func TestLineOfAnAccount(t *testing.T) {
 			t.Errorf("%d places are held by those in line", h.Waiting())
 		}
 		if err := logIn(t, g, r, h, "elsewhere"); err != nil {
-			t.Errorf("from elsewhere nobody is in line: %v", err)
+			t.Errorf("no try from elsewhere is in line: %v", err)
 		}
 		for _, a := range held[:3] { // makes room for three
 			if err := refund(t.Context(), a, r.Commit); err != nil {

@@ -9,14 +9,13 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Five hundred changes at once, each of three hashes, cost the memory of the
-// slots and not of the hashes: the bytes are counted as they are allocated
-// (SEC-13). Allocated anew for each hash they would be 1500 times as many.
+// Five hundred concurrent changes of three hashes each cost the memory of the slots, not of the hashes. The test
+// counts the allocated bytes (SEC-13). Allocating memory for each hash would need 1500 times as many.
 func TestMemoryOfManyChanges(t *testing.T) {
 	const (
 		changes, slots = 500, 3
 		memory         = 1 << 20 // of one hash
-		beside         = 8 << 10 // what one hash may allocate besides: salts, texts, timers
+		beside         = 8 << 10 // what one hash may allocate otherwise: salts, texts, timers
 	)
 	h := small(t, HasherOptions{Params: Params{MemoryKiB: memory >> 10, Passes: 1, Lanes: 1}, Slots: slots, Queue: changes,
 		Wait: time.Hour})
@@ -39,7 +38,7 @@ func TestMemoryOfManyChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.arenas = nil // what the first hash left is counted too
+	h.arenas = nil // the memory left by the first hash counts too
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -66,8 +65,8 @@ func TestMemoryOfManyChanges(t *testing.T) {
 	}
 }
 
-// Who comes when slots and queue are full is turned away before a byte of
-// hashing memory is touched, however many they are (SEC-13).
+// A caller that finds slots and queue full is refused before it touches any hashing memory, however many such callers
+// arrive (SEC-13).
 func TestOverflowIsRefusedAtNoCost(t *testing.T) {
 	const slots, queue, callers = 2, 16, 500
 	h := small(t, HasherOptions{Slots: slots, Queue: queue, Wait: time.Hour})

@@ -1,15 +1,12 @@
-// Package password owns what the service does with passwords: which ones it
-// takes (D-PWD-05), how it hashes them without letting a storm of logins eat
-// the machine, and how it stops guessing (D-GEN-14).
+// Package password owns the handling of passwords: the policy (D-PWD-05), hashing within bounded memory under many
+// logins, and the limits of guessing (D-GEN-14).
 //
-// The one idea: a hash is the most expensive thing anybody can ask for without
-// a credential, so it runs in a fixed number of slots over memory that is
-// reused. A try gets a place in the queue first, is counted as wrong in the
-// database second, and is hashed third; what is right is given back.
+// The one idea: a hash is the most expensive operation available without a credential. So it runs in a fixed number
+// of slots over reused memory. A try first gets a place in the queue, then counts as wrong in the database, and is
+// hashed last. A right try is refunded.
 //
-// Start reading at Policy, then hasher.go (slots and queue), argon2.go (the
-// function over reused memory), guard.go (the rule of wrong tries, a pure
-// value) and guards.go (its keeper).
+// Start reading at Policy, then hasher.go (slots and queue), argon2.go (the function over reused memory), guard.go
+// (the rule of wrong tries, a pure value) and guards.go (its keeper).
 package password
 
 import (
@@ -21,11 +18,11 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// maxBytes bounds a password before it is normalised: the longest one the
-// policy may allow, in letters of four bytes with marks upon them.
+// maxBytes bounds a password before it is normalised: the longest password of the policy, in letters of four bytes
+// with combining marks.
 const maxBytes = 4096
 
-// Policy is what a new password must be like.
+// Policy holds the rules for a new password.
 type Policy struct {
 	MinChars, MaxChars int // code points after NFC
 }
@@ -33,17 +30,16 @@ type Policy struct {
 // DefaultPolicy is the policy of D-PWD-05.
 func DefaultPolicy() Policy { return Policy{MinChars: 8, MaxChars: 128} }
 
-// Personal is what a password must not be equal to.
+// Personal holds the user's data that a password must not equal.
 type Personal struct {
 	Phone    string // canonical
 	DialCode string // the first digits of Phone
 	Mail     string // canonical
 }
 
-// Normalize returns the form in which a password is counted and hashed: NFC,
-// so that the same letters typed on another system are the same password.
-// Nothing is trimmed or cut. ok is false for text that is not UTF-8 or is
-// longer than any password.
+// Normalize returns the form in which a password is counted and hashed: NFC, so that the same letters typed on
+// another system are the same password. Nothing is trimmed or cut. ok is false for text that is not UTF-8 or is
+// longer than any allowed password.
 func Normalize(password string) (normal string, ok bool) {
 	if len(password) > maxBytes || !utf8.ValidString(password) {
 		return "", false
@@ -51,10 +47,9 @@ func Normalize(password string) (normal string, ok bool) {
 	return norm.NFC.String(password), true
 }
 
-// Check judges a new password.
+// Check validates a new password.
 //
-// Errors: INVALID_FIELD of the field password; the message names the rule and
-// never the password.
+// Errors: INVALID_FIELD of the field password. The message names the rule and never the password.
 func (p Policy) Check(password string, who Personal) error {
 	normal, ok := Normalize(password)
 	if !ok {
@@ -73,8 +68,7 @@ func (p Policy) Check(password string, who Personal) error {
 	return nil
 }
 
-// owns reports whether the password is the phone number, in any of the ways
-// people write their own, or the address.
+// owns reports whether the password is the phone number, in any of its usual spellings, or the mail address.
 func (w Personal) owns(password string) bool {
 	if w.Mail != "" && strings.EqualFold(password, w.Mail) {
 		return true

@@ -13,7 +13,7 @@ func TestPolicy(t *testing.T) {
 	for _, c := range []struct{ password, rule string }{
 		{"kedi7şeker", ""},
 		{"ğğğğğğ7ı", ""},                        // 8 letters of more bytes
-		{"correct horse battery staple", ""},    // no rule of composition
+		{"correct horse battery staple", ""},    // no composition rule
 		{strings.Repeat("ab c", 32), ""},        // 128
 		{"ayse.yilmaz@example.co", ""},          // not the address
 		{"  kedi7şeker  ", ""},                  // spaces are letters
@@ -58,8 +58,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// The search depends on the order of the list, the file on being what its
-// comment says.
+// The search depends on the order of the list, and the list matches its description.
 func TestCommonList(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(common, "\n"), "\n")
 	if !strings.HasSuffix(common, "\n") || len(lines) < 3000 || len(common) > 128<<10 {

@@ -7,16 +7,15 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// patience bounds the waits of one try together. Who need not wait pays nothing for
-// it.
+// patience bounds the total wait of one try. A try that need not wait has no cost.
 type patience struct {
-	since time.Time // zero: from the first wait on
+	since time.Time // zero: from the first wait
 	wait  time.Duration
 	timer *time.Timer
 }
 
-// take puts a token into a channel that has room for one. Those who wait are served in
-// the order in which they came, and nobody gets past them.
+// take puts a token into a channel of capacity one. Waiting callers are served in the order of arrival, and none is
+// overtaken.
 func (p *patience) take(ctx context.Context, token chan<- struct{}) error {
 	select {
 	case token <- struct{}{}:

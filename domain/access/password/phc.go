@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// Params are the cost of a hash.
+// Params are the cost parameters of a hash.
 type Params struct {
 	MemoryKiB uint32
 	Passes    uint32
 	Lanes     uint8
 }
 
-// DefaultParams are those of D-PWD-05: 19 MiB, two passes, one lane.
+// DefaultParams returns the parameters of D-PWD-05: 19 MiB, two passes, one lane.
 func DefaultParams() Params { return Params{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1} }
 
-// The bounds of what is accepted from a stored hash: a damaged row must not
-// be able to ask for all memory.
+// Bounds of the parameters in a stored hash: a damaged row must not be able to claim all memory.
 const (
 	maxMemoryKiB = 1 << 22
 	maxPasses    = 100
@@ -27,7 +26,7 @@ const (
 	tagBytes     = 32
 )
 
-// Validate refuses parameters that argon2 does not allow or nobody can want.
+// Validate returns an error for parameters that argon2 does not allow or that are beyond the bounds.
 func (p Params) Validate() error {
 	switch {
 	case p.Lanes < 1 || p.Lanes > maxLanes:
@@ -40,20 +39,20 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// stored is a hash as it stands in the database.
+// stored is a hash as the database stores it.
 type stored struct {
 	params    Params
 	salt, tag []byte
 }
 
-// String writes the PHC string format.
+// String returns the PHC string format.
 func (s stored) String() string {
 	b64 := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", version, s.params.MemoryKiB, s.params.Passes, s.params.Lanes,
 		b64(s.salt), b64(s.tag))
 }
 
-// errMalformed never shows the text: it may be a password in the wrong column.
+// errMalformed never contains the text: it may be a password in the wrong column.
 var errMalformed = errors.New("password: the stored hash is malformed")
 
 func parse(phc string) (s stored, err error) {
@@ -72,7 +71,7 @@ func parse(phc string) (s stored, err error) {
 	if s.tag, err = b64.DecodeString(parts[5]); err != nil || len(s.tag) < 16 || len(s.tag) > 128 {
 		return s, errMalformed
 	}
-	// Printing it again catches what Sscanf lets pass: signs, zeros, a tail.
+	// Formatting it again detects what Sscanf accepts: signs, zeros, a tail.
 	if s.params.Validate() != nil || s.String() != phc {
 		return s, errMalformed
 	}

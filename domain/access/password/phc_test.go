@@ -8,8 +8,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// A hash made elsewhere verifies here: the text is the common format.
-func TestParseReadsWhatOthersWrite(t *testing.T) {
+// A hash made by another program verifies here: the text is the common format.
+func TestParseForeignHashes(t *testing.T) {
 	salt := []byte("somesaltsomesalt")
 	b64 := base64.RawStdEncoding.EncodeToString
 	phc := "$argon2id$v=19$m=1024,t=3,p=2$" + b64(salt) + "$" + b64(argon2.IDKey([]byte("pässword"), salt, 3, 1024, 2, 32))

@@ -2,28 +2,27 @@ package password
 
 import "container/list"
 
-// places are the callers that were admitted to a hasher, those that hash and those that
-// wait for a slot. Not safe for concurrent use: the hasher's lock guards them.
+// places holds the callers that a hasher has admitted: those that hash and those that wait for a slot. Not safe for
+// concurrent use: the hasher's lock guards it.
 //
-// The one idea: sites take turns, each in the order of its own callers. So a site
-// with many callers makes another wait for one hash, and not for all of its own.
-// Callers whom their account knows wait in turns of their own, which alternate with
-// those of the others: neither can keep the other waiting longer than one hash.
+// The one idea: sites take turns, each in the order of its own callers. So a site with many callers delays another by
+// one hash, not by all of its own. Callers known to their account wait in separate turns, which alternate with those
+// of the others: neither kind delays the other by more than one hash.
 //
-// A site may use every free place. When none is free, a newcomer takes the place of the
-// newest waiter of the site that holds the most (D-PWD-05).
+// A site may use every free place. When none is free, a newcomer takes the place of the newest waiter of the site
+// that holds the most (D-PWD-05).
 type places struct {
-	room, reserve int // places for all callers; further ones for callers whom their account knows
+	room, reserve int // places for all callers; further ones for known callers
 
 	admitted int
-	known    int            // of those admitted: callers whom their account knows
+	known    int            // admitted callers that are known to their account
 	held     map[string]int // site → admitted; without ""
-	turns    [2]turns       // of callers who are known, and of the others
-	last     int            // of turns, which was served last
-	waiters  int64          // that ever waited
+	turns    [2]turns       // of known callers, and of the others
+	last     int            // index in turns of the last one served
+	waiters  int64          // total so far
 }
 
-// reserved is the part of the places that known callers have on top (D-PWD-05).
+// reserved is the part of the places that known callers have in addition (D-PWD-05).
 const reserved = 8
 
 func newPlaces(room int) places {
@@ -40,8 +39,7 @@ func (p *places) free(known bool) bool {
 	return p.admitted < p.room || known && p.admitted < p.room+p.reserve
 }
 
-// admit gives a caller a place, a free one or that of the waiter who is displaced; false
-// when there is neither.
+// admit gives a caller a free place or that of the displaced waiter. ok is false when there is neither.
 func (p *places) admit(c Caller) (displaced *waiter, ok bool) {
 	if !p.free(c.Known) {
 		if displaced = p.displaceable(c); displaced == nil {
@@ -60,10 +58,9 @@ func (p *places) admit(c Caller) (displaced *waiter, ok bool) {
 	return displaced, true
 }
 
-// displaceable is the newest waiter of the site that holds the most places, of those that
-// would still hold as many as the caller's. So of two equal callers the first one stays.
-// A stranger displaces a known caller only while known callers hold more than the places
-// that are theirs. Callers without a site are not displaced.
+// displaceable returns the newest waiter of the site that holds the most places, if that site would still hold as
+// many as the caller's. So of two equal callers the first one stays. A stranger displaces a known caller only while
+// known callers hold more than their reserved places. Callers without a site are not displaced.
 func (p *places) displaceable(c Caller) *waiter {
 	var of *waiter
 	from := others
@@ -98,7 +95,7 @@ func (p *places) leave(c Caller) {
 	}
 }
 
-// waiter waits for a slot, or for nil when another caller took its place.
+// waiter waits for a slot, or for nil when another caller takes its place.
 type waiter struct {
 	slot   chan *arena
 	place  *Place
@@ -117,7 +114,7 @@ func (p *places) wait(place *Place) *waiter {
 	return t.wait(&waiter{slot: make(chan *arena, 1), place: place, number: p.waiters})
 }
 
-// next takes out who is served next; nil: nobody waits.
+// next removes and returns the next waiter to serve; nil when none waits.
 func (p *places) next() *waiter {
 	of := known
 	if p.turns[known].order.Len() == 0 || p.last == known && p.turns[others].order.Len() > 0 {
@@ -132,7 +129,7 @@ func (p *places) next() *waiter {
 
 func (p *places) waiting() int { return p.turns[known].waiting + p.turns[others].waiting }
 
-// turns are lines of sites that are served one after the other.
+// turns holds lines of sites that are served one after the other.
 type turns struct {
 	lines   map[string]*line
 	order   list.List // of *line, the next one first; each has waiters

@@ -15,7 +15,7 @@ import (
 
 const turnTime = 75 * time.Millisecond // of a hash
 
-// hash holds a slot as long as a hash does.
+// hash holds a slot for the duration of a hash.
 func (h *Hasher) hash(ctx context.Context, who Caller) error {
 	p, err := h.Admit(who)
 	if err != nil {
@@ -31,9 +31,9 @@ func (h *Hasher) hash(ctx context.Context, who Caller) error {
 	return nil
 }
 
-// One host with 150 connections asks all the time. Whoever else comes waits for its
-// hash and for no other, whether the account knows the place or not (D-PWD-05).
-func TestOneHostKeepsNobodyWaiting(t *testing.T) {
+// One host with 150 connections sends requests all the time. Any other caller waits for one hash of that host at
+// most, whether the account knows the caller or not (D-PWD-05).
+func TestOneHostDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Queue: 128, Wait: 10 * time.Second})
 		ctx, stop := context.WithCancel(t.Context())
@@ -83,14 +83,14 @@ func admitAll(h *Hasher, c Caller) (n int) {
 	return n
 }
 
-// A site may use every free place; an eighth more is for known callers alone.
+// A site may use every free place; an eighth more is reserved for known callers.
 func TestFreePlaces(t *testing.T) {
 	h := small(t, HasherOptions{Slots: 1, Queue: 127})
 	if n := admitAll(h, Caller{Site: "a"}); n != 128 {
 		t.Errorf("one site took %d of 128 places", n)
 	}
 	if n := admitAll(h, Caller{Site: "b"}); n != 0 {
-		t.Errorf("none is free and nobody waits: a stranger took %d", n)
+		t.Errorf("no place is free and no caller waits: a stranger took %d", n)
 	}
 	if n := admitAll(h, knownAt("c")); n != 16 || h.Full("d") == nil {
 		t.Errorf("known callers took %d of the last 16", n)
@@ -101,7 +101,7 @@ func TestFreePlaces(t *testing.T) {
 	}
 }
 
-// 128 clients behind one address log in at one moment, and all of them get in.
+// 128 clients behind one address log in at once, and all succeed.
 func TestOneAddressOfManyClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Queue: 128, Wait: 20 * time.Second})
@@ -120,7 +120,7 @@ func TestOneAddressOfManyClients(t *testing.T) {
 	})
 }
 
-// The caller whose place is taken is told at once.
+// The displaced caller gets its error at once.
 func TestDisplacedCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Queue: 2, Wait: 10 * time.Second})
@@ -150,8 +150,8 @@ func TestDisplacedCaller(t *testing.T) {
 	})
 }
 
-// Known callers of one address fill the queue. A stranger elsewhere gets a place, down to
-// the places that known callers have for themselves.
+// Known callers of one address fill the queue. A stranger elsewhere gets a place, unless only the reserved places are
+// left.
 func TestKnownCallersKeepOnlyTheirPlaces(t *testing.T) {
 	p := newPlaces(16)
 	for range 18 {
@@ -175,8 +175,8 @@ func TestKnownCallersKeepOnlyTheirPlaces(t *testing.T) {
 	}
 }
 
-// One host keeps the queue full. Whatever the others do, none of them is refused, and the
-// host is served at most once before another waiting caller is (D-PWD-05).
+// One host keeps the queue full. The other callers are never refused, and the host is served at most once before
+// another waiting caller (D-PWD-05).
 func TestTurnsBesideAFullQueue(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {
@@ -246,15 +246,15 @@ func TestTurnsBesideAFullQueue(t *testing.T) {
 	}
 }
 
-// modelPlace is a place as a plain list knows it.
+// modelPlace is a place in the model, a plain list.
 type modelPlace struct {
 	place   *Place
 	waiting *waiter
 }
 
-// Against a plain list: a caller is refused only when no place is free and no other site
-// with a waiter it may displace would still hold as many as its own; and the displaced one
-// is the newest such waiter of the site that holds the most.
+// The places agree with a plain list. A caller is refused only when no place is free and no other site with a
+// displaceable waiter would still hold as many as its own. The displaced caller is the newest such waiter of the site
+// that holds the most.
 func TestPlacesAgainstAList(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -276,14 +276,14 @@ func TestPlacesAgainstAList(t *testing.T) {
 			}
 			return n
 		}
-		often := 2 + r.IntN(4) // one of so many callers is known
+		often := 2 + r.IntN(4) // one in that many callers is known
 		for step := range 400 {
 			switch r.IntN(4) {
 			case 0, 1:
 				c := Caller{Site: []string{"", "a", "a", "a", "b", "b", "c", "d"}[r.IntN(8)], Known: r.IntN(often) == 0}
 				free := len(list) < 16 || c.Known && len(list) < 18
 				want := -1
-				for i, m := range list { // the list is in the order of arrival, and so are its waiters
+				for i, m := range list { // the list and its waiters are in the order of arrival
 					if free || m.waiting == nil || m.place.who.Site == "" || held(m.place.who.Site) <= held(c.Site)+1 ||
 						m.place.who.Known && !c.Known && knowns() <= 2 {
 						continue
@@ -327,7 +327,7 @@ func TestPlacesAgainstAList(t *testing.T) {
 
 func knownAt(site string) Caller { return Caller{Site: site, Known: true} }
 
-// Sites take turns, and those who are known take them with those who are not.
+// Sites take turns, and known callers alternate with the others.
 func TestTurnsOfSites(t *testing.T) {
 	for name, c := range map[string]struct {
 		callers []Caller
@@ -365,7 +365,7 @@ func TestTurnsOfSites(t *testing.T) {
 	}
 }
 
-// What a caller waited elsewhere is part of its wait.
+// The time that a caller waited elsewhere is part of its wait.
 func TestWaitCountsFromSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Queue: 10, Wait: 5 * time.Second})

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Who has a whole block of addresses does not close an account for the others: one
-// IPv6 /48 or IPv4 /24 adds twenty to the hundred, and is closed itself.
-func TestOneRegionClosesNobodyElse(t *testing.T) {
+// A client with a whole block of addresses does not close an account for others. One IPv6 /48 or IPv4 /24 adds twenty
+// to the hundred, and then only this region is closed.
+func TestOneRegionDoesNotCloseAccount(t *testing.T) {
 	for name, prefix := range map[string]func(i int) string{
 		"one /56 of IPv6": func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i) },
 		"one /48 of IPv6": func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i<<8) },
@@ -39,7 +39,7 @@ func TestOneRegionClosesNobodyElse(t *testing.T) {
 	}
 }
 
-// The total is reached by five regions, and then by nobody's tries twice.
+// Five regions reach the total, and no try counts twice.
 func TestFiveRegionsCloseAnAccount(t *testing.T) {
 	var g Guard
 	r := DefaultGuardRules()
@@ -66,9 +66,9 @@ func TestFiveRegionsCloseAnAccount(t *testing.T) {
 	}
 }
 
-// A known prefix may try for ever. What it tries neither counts more than twenty, nor
-// makes the row forget the tries of others.
-func TestTriesOfOneRegionPushNobodyOut(t *testing.T) {
+// A known prefix may try for ever. Its tries count at most twenty, and do not displace the tries of others from the
+// row.
+func TestRegionTriesDoNotDisplaceOthers(t *testing.T) {
 	var g Guard
 	r := DefaultGuardRules()
 	g, _ = g.Charge(t0, r, "198.51.100.7/32")
@@ -89,8 +89,8 @@ func TestTriesOfOneRegionPushNobodyOut(t *testing.T) {
 	}
 }
 
-// Nor does it close the account for other places, however often it is wrong.
-func TestOneKnownRegionClosesNobody(t *testing.T) {
+// A known region does not close the account for other places either, however often it is wrong.
+func TestKnownRegionDoesNotCloseAccount(t *testing.T) {
 	var g Guard
 	r := DefaultGuardRules()
 	g, _ = g.Charge(t0, r, "198.51.100.7/32")

@@ -12,14 +12,13 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Spray bounds the wrong passwords of a site over all accounts (D-GEN-14), so that one
-// host cannot try a few passwords on everybody.
+// Spray bounds the wrong passwords of a site over all accounts (D-GEN-14), so that one host cannot try a few
+// passwords on every account.
 //
-// The one idea: only what is wrong is counted, in the windows of the rate limits, which
-// all nodes share. The answer says when the site has used its tries up, and that is
-// remembered here. So a login looks into a map, which is empty most of the time. A node
-// learns by its next wrong try of a site what others have counted: it lets pass one more,
-// and those that are being judged at that moment. It is safe for concurrent use.
+// The one idea: only wrong passwords count, in the windows of the rate limits, which all nodes share. The answer says
+// when the site has used up its tries, and this node remembers it. So a login looks into a map that is usually empty.
+// A node learns of the counts of other nodes at its next wrong try of the site. Until then it admits one try more,
+// and those being judged at that moment. It is safe for concurrent use.
 type Spray struct {
 	windows ratelimit.Limiter
 	limit   int64
@@ -27,24 +26,22 @@ type Spray struct {
 	now     func() time.Time
 
 	mu     sync.RWMutex
-	closed map[string]time.Time // site → until when
+	closed map[string]time.Time // by site: closed until
 }
 
-// sprayWindow is the window of the bound. sprayRule names it among the keys of the rate
-// limits: no rule of the firewall can have a label with a line break.
+// sprayWindow is the window of the bound. sprayRule is its name among the keys of the rate limits: the label of a
+// firewall rule never contains a line break.
 const (
 	sprayWindow = 10 * time.Minute
 	sprayRule   = "wrong passwords\n"
 )
 
-// NewSpray returns the bound of limit wrong passwords in ten minutes. Addresses in exempt
-// have none.
+// NewSpray returns the bound of limit wrong passwords in ten minutes. Addresses in exempt have no bound.
 func NewSpray(windows ratelimit.Limiter, limit int, exempt []netip.Prefix, now func() time.Time) *Spray {
 	return &Spray{windows: windows, limit: int64(limit), exempt: exempt, now: now, closed: map[string]time.Time{}}
 }
 
-// wait is how long the site of an address may not try for accounts that do not know it;
-// 0: it may.
+// wait returns how long the site of an address may not try accounts that do not know it; 0 means it may.
 func (s *Spray) wait(ip netip.Addr) time.Duration {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -54,7 +51,7 @@ func (s *Spray) wait(ip netip.Addr) time.Duration {
 	return max(0, s.closed[client.Site(ip)].Sub(s.now()))
 }
 
-// Wrong counts a wrong password. When the windows cannot be reached it is not counted.
+// Wrong counts a wrong password. It counts nothing while the windows are unavailable.
 func (s *Spray) Wrong(ctx context.Context, ip netip.Addr) {
 	site := client.Site(ip)
 	if site == "" || slices.ContainsFunc(s.exempt, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) }) {
@@ -81,9 +78,10 @@ func (s *Spray) Wrong(ctx context.Context, ip netip.Addr) {
 	s.closed[site] = now.Add(until)
 }
 
-// Judge refuses a try for an account that does not know the prefix of the address, while
-// the site of it may not try. Who is known passes, so that a neighbour shuts out nobody.
+// Judge refuses a try for an account that does not know the prefix of the address, while the site may not try. Known
+// callers pass, so a neighbour on the site does not lock them out.
 //
+// Errors: RATE_LIMITED.
 // Errors: RATE_LIMITED.
 func (s *Spray) Judge(guard Guard, r GuardRules, ip netip.Addr) error {
 	wait := s.wait(ip)

@@ -12,15 +12,14 @@ import (
 // ActionPreferences is the audit name of a change of preferences.
 const ActionPreferences = "USER_PREFERENCES"
 
-// Preferences are how a user wants messages to come.
+// Preferences are a user's preferences for messages.
 type Preferences struct {
-	Language  string // tr, en or ar; "" for that of the installation
+	Language  string // tr, en or ar; "" for the default of the installation
 	Campaigns user.Campaigns
 }
 
-// Prefer edits the preferences of the caller and returns the account as it is then. Changes
-// that race are made one after the other, each on what the other left. The audit names the
-// fields. RECORD_NOT_FOUND.
+// Prefer edits the preferences of the caller and returns the resulting account. Concurrent changes run one after the
+// other, each on the result of the other. The audit names the fields. RECORD_NOT_FOUND.
 func (s *Service) Prefer(ctx context.Context, by audit.By, edit func(*Preferences)) (u user.User, err error) {
 	err = s.Changes.Do(ctx, by, ActionPreferences, func(ctx context.Context) (done admin.Done, err error) {
 		if u, err = s.Users.Hold(ctx, by.UserID); err != nil {

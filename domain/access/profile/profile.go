@@ -1,11 +1,9 @@
-// Package profile owns what administrators change of an account itself: its name,
-// its phone number and its mail address (section 4.12 of the interface, decisions
-// D-USR-06, D-USR-07).
+// Package profile owns the changes that administrators make to an account itself: its name, its phone number and its
+// mail address (section 4.12 of the interface, decisions D-USR-06, D-USR-07).
 //
-// The one idea: who changes where codes are sent changes who can log in. So a new
-// phone number or address ends every session and whatever was begun, and both the
-// old and the new one are told, all in one unit with the change (D-AUTH-11,
-// D-EXT-07).
+// The one idea: a change of the destination of codes changes who can log in. So a new phone number or address ends
+// every session and closes every challenge. Both the old and the new one are notified, all in one unit with the
+// change (D-AUTH-11, D-EXT-07).
 //
 // Start reading at Service.SetMail.
 package profile
@@ -37,17 +35,17 @@ const (
 type MailChange struct {
 	ID        int64
 	UserID    string
-	Old, New  string // Old is "" where the account had none
+	Old, New  string // Old is "" if the account had none
 	ChangedBy string // the id of the administrator
 	At        time.Time
 }
 
-// AddMailChange inserts a line of the history; the database gives its id.
+// AddMailChange inserts a line of the history; the database assigns its id.
 type AddMailChange struct{ MailChange }
 
 func (AddMailChange) Table() string { return "email_change" }
 
-// Place is where a line stands in the history, newest first.
+// Place is the position of a line in the history, newest first.
 type Place struct {
 	At time.Time
 	ID int64
@@ -55,27 +53,24 @@ type Place struct {
 
 func (c MailChange) Mark() Place { return Place{c.At, c.ID} }
 
-// Query selects the changes of one account; From and To are included, the zero time
-// is no bound.
+// Query selects the changes of one account; From and To are inclusive, the zero time means no bound.
 type Query struct {
 	UserID   string
 	From, To time.Time
 }
 
-// Store reads the history of mail addresses, to which AddMailChange adds. It joins
-// the transaction that its context carries, is safe for concurrent use, and passes
-// profiletest.Run.
+// Store reads the history of mail addresses, to which AddMailChange adds. It joins the transaction of its context, is
+// safe for concurrent use, and passes profiletest.Run.
 type Store interface {
 	// MailChanges returns a page of the selected changes, newest first.
 	MailChanges(ctx context.Context, q Query, p page.Query[Place]) (page.Of[MailChange], error)
 }
 
-// Service changes accounts for administrators. All fields are needed.
+// Service changes accounts for administrators. All fields are required.
 type Service struct {
 	Users user.Store
 	Store Store
-	// Changes commits with a Committer that tells this node's revocations of the
-	// sessions that it ends (session.Revoking).
+	// Changes commits with a Committer that passes ended sessions to this node's revocations (session.Revoking).
 	Changes admin.Changes
 	Notices challenge.Notices
 	Now     func() time.Time
@@ -90,8 +85,8 @@ func (s *Service) SetName(ctx context.Context, by audit.By, id, name, surname st
 		})
 }
 
-// SetPhone replaces the phone number of an account by a canonical one, and ends all
-// its sessions. The address is told, and both numbers are.
+// SetPhone replaces the phone number of an account by a canonical one, and ends all its sessions. The mail address
+// and both numbers are notified.
 //
 // Errors: RECORD_NOT_FOUND; RECORD_ALREADY_EXIST when another account has the number.
 func (s *Service) SetPhone(ctx context.Context, by audit.By, id, dial, phone string) (user.User, error) {
@@ -100,12 +95,12 @@ func (s *Service) SetPhone(ctx context.Context, by audit.By, id, dial, phone str
 		func(before, after user.User, now time.Time) []commit.Write {
 			set := []commit.Write{user.SetPhone{UserID: before.ID, CV: before.CV, CountryCode: dial, Phone: phone}}
 			return append(append(set, session.EndAll(before, now)...),
-				s.tell(by, message.PhoneChanged, onlyMail(before), onlyPhone(before), onlyPhone(after))...)
+				s.notify(by, message.PhoneChanged, onlyMail(before), onlyPhone(before), onlyPhone(after))...)
 		})
 }
 
-// SetMail is SetPhone for the mail address. The history keeps the old one. Where
-// there was none the phone is told in its place.
+// SetMail is SetPhone for the mail address. The history keeps the old one. If the account had none, the phone is
+// notified instead.
 func (s *Service) SetMail(ctx context.Context, by audit.By, id, mail string) (user.User, error) {
 	return s.change(ctx, by, ActionMail, id,
 		func(u *user.User) { u.Email, u.EmailVerified = mail, u.EmailVerified && u.Email == mail },
@@ -113,7 +108,7 @@ func (s *Service) SetMail(ctx context.Context, by audit.By, id, mail string) (us
 			set := []commit.Write{user.SetMail{UserID: before.ID, CV: before.CV, Mail: mail},
 				AddMailChange{MailChange{UserID: before.ID, Old: before.Email, New: mail, ChangedBy: by.UserID, At: now}}}
 			return append(append(set, session.EndAll(before, now)...),
-				s.tell(by, message.MailChanged, before.Account(), onlyMail(after))...)
+				s.notify(by, message.MailChanged, before.Account(), onlyMail(after))...)
 		})
 }
 
@@ -129,20 +124,19 @@ func onlyPhone(u user.User) challenge.Account {
 	return a
 }
 
-// tell tells each of the accounts where it can be reached.
-func (s *Service) tell(by audit.By, k message.Kind, all ...challenge.Account) (writes []commit.Write) {
+// notify returns the writes that notify each of the accounts at its destinations.
+func (s *Service) notify(by audit.By, k message.Kind, all ...challenge.Account) (writes []commit.Write) {
 	for _, to := range all {
 		writes = append(writes, s.Notices.Notice(to, k, nil, by.IP)...)
 	}
 	return writes
 }
 
-// maxFenced bounds how often a change is decided again because the account was
-// changed meanwhile.
+// maxFenced bounds how often a change is decided again because the account was changed meanwhile.
 const maxFenced = 32
 
-// change has edit change an account and commits the writes of the change. Where edit
-// changes nothing, nothing is written. The audit names the fields and no values.
+// change applies edit to an account and commits the writes of the change. If edit changes nothing, it writes nothing.
+// The audit names the fields and no values.
 func (s *Service) change(ctx context.Context, by audit.By, action, id string, edit func(*user.User),
 	writes func(before, after user.User, now time.Time) []commit.Write) (after user.User, err error) {
 	for range maxFenced {

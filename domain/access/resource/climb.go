@@ -5,14 +5,13 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Matter is what a write of an administrator decides about the user it names.
+// Matter is the aspect of the named user that an administrator's write decides.
 type Matter string
 
 const (
-	// General covers names, documents, roles, links and messages. The caller's own account
-	// may be named.
+	// General covers names, documents, roles, links and messages. It also applies to the caller's own account.
 	General Matter = "general"
-	// Contact covers phone numbers and mail addresses, by which passwords are reset.
+	// Contact covers phone numbers and mail addresses, which can reset passwords.
 	Contact Matter = "contact"
 	// Standing covers money, KYC, level, AML status and the status of the account.
 	Standing Matter = "standing"
@@ -24,10 +23,9 @@ var (
 	errExceeds = fault.New(fault.Forbidden, "the account holds a permission that you lack")
 )
 
-// MayWrite judges a write by which caller decides m about the account userID (D-AUTH-03).
-// It returns FORBIDDEN when the account holds a permission that the caller lacks, and when
-// the account is the caller's own and m is Contact or Standing. Commands on the server
-// (audit.Operator) are not bound. It reads the snapshot only and allocates nothing.
+// MayWrite checks a write by which caller decides m about the account userID (D-AUTH-03). It returns FORBIDDEN when
+// the account holds a permission that the caller lacks, and when the account is the caller's own and m is Contact or
+// Standing. Commands on the server (audit.Operator) are not bound. It reads the snapshot only and allocates nothing.
 func (l *Live) MayWrite(caller, userID string, m Matter) error {
 	switch {
 	case caller == audit.Operator.UserID:
@@ -43,9 +41,9 @@ func (l *Live) MayWrite(caller, userID string, m Matter) error {
 	return nil
 }
 
-// exceeds reports whether p holds a permission that q lacks. At an endpoint for
-// administrators only a grant permits; at one that is open to users everybody is
-// permitted who is not denied, and a grant adds nothing unless it lets act for others.
+// exceeds reports whether p holds a permission that q lacks. At an endpoint for administrators only a grant permits.
+// An endpoint open to users permits every account that is not denied, and a grant adds only the right to act for
+// others.
 func (l *Live) exceeds(p, q *profile) bool {
 	switch {
 	case p == q, q.admin:

@@ -10,9 +10,9 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// The rule agrees with a plain model of permissions for accounts with roles made at random:
-// a write about a user is refused exactly when the user is permitted something that the
-// caller is not, or when the matter of the own account is not the caller's to decide.
+// The rule agrees with a plain model of permissions for accounts with random roles. It refuses a write about a user in
+// exactly two cases. Either the user has a permission that the caller lacks, or the caller may not decide this matter
+// of its own account.
 func TestMayWriteFollowsPermissions(t *testing.T) {
 	const seed = 22
 	t.Logf("seed %d", seed)
@@ -82,7 +82,7 @@ func TestMayWriteFollowsPermissions(t *testing.T) {
 	}
 }
 
-// permissions lists what an account with some roles may do, straight from D-AUTH-03.
+// permissions lists the permissions of an account with some roles, directly from D-AUTH-03.
 func permissions(table resource.Table, given map[string]map[string]resource.Permission,
 	roles []string) (all []string) {
 	for _, e := range table {
@@ -105,7 +105,7 @@ func permissions(table resource.Table, given map[string]map[string]resource.Perm
 	return all
 }
 
-// The rule reads the snapshot and nothing else.
+// The rule reads only the snapshot.
 func TestMayWriteAllocatesNothing(t *testing.T) {
 	n := &node{held: map[string][]string{"admin": {"root"}, "r": {"clerk"}},
 		grants: []resource.Grant{grant("r", "POST /a", resource.Allow), grant("r", "POST /b", resource.Deny)}}

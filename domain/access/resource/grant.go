@@ -11,11 +11,9 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Grant gives a role a permission on a resource, in the place of another one
-// that it may have. RECORD_NOT_FOUND for an unknown role or resource;
-// INVALID_STATE for the role admin, which passes everything; INVALID_FIELD for
-// an endpoint that cannot be granted and an unknown permission;
-// RECORD_ALREADY_EXIST when the role has this very permission.
+// Grant gives a role a permission on a resource and replaces an existing one. RECORD_NOT_FOUND for an unknown role or
+// resource; INVALID_STATE for the role admin, which has all permissions; INVALID_FIELD for an endpoint that cannot be
+// granted and an unknown permission; RECORD_ALREADY_EXIST when the role already has this permission.
 func (a *Admin) Grant(ctx context.Context, by audit.By, roleID, resourceID int64, p Permission) (g Grant, err error) {
 	if p != Allow && p != Deny && p != Audit {
 		return g, fault.Invalid("permission", "must be one of ALLOW, DENY, AUDIT")
@@ -43,8 +41,7 @@ func (a *Admin) Grant(ctx context.Context, by audit.By, roleID, resourceID int64
 	return g, err
 }
 
-// Revoke takes a grant away and returns what it was. RECORD_NOT_FOUND when
-// there is none; INVALID_STATE for the role admin.
+// Revoke removes a grant and returns it. RECORD_NOT_FOUND if it does not exist; INVALID_STATE for the role admin.
 func (a *Admin) Revoke(ctx context.Context, by audit.By, roleID, resourceID int64) (g Grant, err error) {
 	err = a.Changes.Do(ctx, by, "PERMISSION_DELETE", func(ctx context.Context) (admin.Done, error) {
 		if g, err = a.grant(ctx, roleID, resourceID); err != nil {
@@ -60,8 +57,7 @@ func (a *Admin) Revoke(ctx context.Context, by audit.By, roleID, resourceID int6
 	return g, err
 }
 
-// grant is what a role has on a resource; its permission is None where it has
-// nothing.
+// grant returns the grant of a role on a resource; its permission is None without a grant.
 func (a *Admin) grant(ctx context.Context, roleID, resourceID int64) (Grant, error) {
 	roles, err := a.Store.Roles(ctx)
 	if err != nil {

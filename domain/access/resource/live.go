@@ -10,67 +10,62 @@ import (
 	"castellan/domain/kit/change"
 )
 
-// Verdict is what an account may do at one endpoint.
+// Verdict is the permission of an account at one endpoint.
 type Verdict struct {
-	Admin      bool       // holds the role admin, which passes everything
-	Permission Permission // of all its roles together; None where none has a grant
+	Admin      bool       // holds the role admin, which has all permissions
+	Permission Permission // of all its roles combined; None without a grant
 }
 
-// Acts reports whether the account passes what is meant for administrators:
-// by the role admin, or by a grant (D-AUTH-03).
+// Acts reports whether the account may use endpoints for administrators, by the role admin or by a grant (D-AUTH-03).
 func (v Verdict) Acts() bool { return v.Admin || v.Permission.acts() }
 
-// Denied reports whether the account is kept out of what is open to users.
+// Denied reports whether the account may not use endpoints that are open to users.
 func (v Verdict) Denied() bool { return !v.Admin && v.Permission == Deny }
 
-// Audited reports whether the call itself is worth an audit row.
+// Audited reports whether the call itself needs an audit row.
 func (v Verdict) Audited() bool { return !v.Admin && v.Permission == Audit }
 
-// Accounts is what Live and Admin read of accounts.
+// Accounts is the part of the account store that Live and Admin read.
 type Accounts interface {
 	// Holders lists the given roles: role → ids of the accounts.
 	Holders(ctx context.Context) (map[string][]string, error)
 	// RolesOf lists the given roles of accounts: id → roles.
 	RolesOf(ctx context.Context, ids []string) (map[string][]string, error)
-	// Get reads an account; RECORD_NOT_FOUND when there is none.
+	// Get reads an account; RECORD_NOT_FOUND if it does not exist.
 	Get(ctx context.Context, id string) (user.User, error)
 }
 
-// Live is the node's snapshot of roles and grants, by which requests are judged
-// without a database read. A writer has it follow before the caller is answered,
-// and every node does when the change feed brings a note: of topic change.Roles
-// by Follow, of topic change.Users by FollowAccounts. It is safe for concurrent
-// use.
+// Live is the node's snapshot of roles and grants, which checks requests without a database read. A writer updates it
+// before the caller is answered. Every node updates it on a note of the change feed: of topic change.Roles by Follow,
+// of topic change.Users by FollowAccounts. It is safe for concurrent use.
 type Live struct {
 	store    Store
 	accounts Accounts
 	held     *change.Snapshot[snapshot]
-	// open holds the endpoints that users may use unless denied, usersOnly those of them
-	// where a grant does not let the holder act for others. Both are fixed.
+	// open holds the endpoints that users may use unless denied. usersOnly holds those of them where a grant gives no
+	// right to act for others. Both are fixed.
 	open, usersOnly map[target]bool
 }
 
 type target struct{ method, path string }
 
-// snapshot knows every account that holds more than the role user. Accounts
-// with the same roles share one profile.
+// snapshot contains every account with a role beyond user. Accounts with the same roles share one profile.
 type snapshot struct {
 	byRole   map[string][]Grant
 	holders  map[string]*profile
-	everyone *profile            // of an account that has the role user alone
-	roles    map[string]*profile // what each role with grants, and admin, may do by itself
+	everyone *profile            // of an account with only the role user
+	roles    map[string]*profile // permissions of admin and of each role with grants, by itself
 }
 
-// profile is what a set of roles may do, judged once.
+// profile holds the permissions of a set of roles, computed once.
 type profile struct {
 	roles  []string // sorted, without user
 	admin  bool
 	grants map[target]Permission
-	denied []target // those of grants that say DENY
+	denied []target // targets of DENY grants
 }
 
-// NewLive returns a Live that knows no role and no grant until Reload: nothing
-// meant for administrators can be used.
+// NewLive returns a Live without roles and grants. Until Reload it permits no endpoint for administrators.
 func NewLive(s Store, a Accounts, t Table) *Live {
 	l := &Live{store: s, accounts: a, open: map[target]bool{}, usersOnly: map[target]bool{}}
 	for _, e := range t {
@@ -81,14 +76,14 @@ func NewLive(s Store, a Accounts, t Table) *Live {
 	return l
 }
 
-// Judge looks up what an account may do at an endpoint.
+// Judge returns the permission of an account at an endpoint.
 func (l *Live) Judge(userID, method, path string) Verdict {
 	p := l.held.Current().of(userID)
 	return Verdict{Admin: p.admin, Permission: p.grants[target{method, path}]}
 }
 
-// JudgeRole looks up what a role may do at an endpoint by itself, without what the role user
-// is granted. A role without grants may do nothing.
+// JudgeRole returns the permission of a role by itself at an endpoint, without the grants of the role user. A role
+// without grants has no permissions.
 func (l *Live) JudgeRole(role, method, path string) Verdict {
 	p := l.held.Current().roles[role]
 	if p == nil {
@@ -104,26 +99,24 @@ func (s *snapshot) of(userID string) *profile {
 	return s.everyone
 }
 
-// accountKey begins the keys of change.Roles that name an account.
+// accountKey is the prefix of the keys of change.Roles that name an account.
 const accountKey = "user/"
 
-// AccountKey is the key of change.Roles for an account that was given a role or
-// lost one.
+// AccountKey is the key of change.Roles for an account that gained or lost a role.
 func AccountKey(userID string) string { return accountKey + userID }
 
 // GrantsKey is the key of change.Roles for a change of grants.
 const GrantsKey = "grants"
 
-// Reload reads roles and grants. When it fails the snapshot stays as it is.
+// Reload reads roles and grants. If it fails, the snapshot is unchanged.
 func (l *Live) Reload(ctx context.Context) error { return l.held.Reload(ctx) }
 
-// Follow reads what changed under keys of change.Roles: the roles of accounts
-// (AccountKey), all grants (GrantsKey), or everything for any other key.
+// Follow reads the changes under keys of change.Roles: the roles of accounts (AccountKey), all grants (GrantsKey), or
+// everything for any other key.
 func (l *Live) Follow(ctx context.Context, keys ...string) error { return l.held.Follow(ctx, keys...) }
 
-// FollowAccounts reads the roles of accounts. Notes about accounts are many, and
-// few are about roles: where the roles are those that the snapshot has, nothing is
-// made anew.
+// FollowAccounts reads the roles of accounts. Notes about accounts are many, and few concern roles: if the roles
+// equal those of the snapshot, it is not rebuilt.
 func (l *Live) FollowAccounts(ctx context.Context, ids ...string) error {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
@@ -226,8 +219,7 @@ func newSnapshot(byRole map[string][]Grant, rolesOf map[string][]string) *snapsh
 	return s
 }
 
-// newProfile joins the grants of roles and of more: DENY wins over AUDIT, and AUDIT over
-// ALLOW.
+// newProfile combines the grants of roles and of more: DENY wins over AUDIT, and AUDIT over ALLOW.
 func newProfile(roles []string, byRole map[string][]Grant, more ...string) *profile {
 	p := &profile{roles: roles, admin: slices.Contains(roles, user.RoleAdmin), grants: map[target]Permission{}}
 	weight := map[Permission]int{Allow: 1, Audit: 2, Deny: 3}

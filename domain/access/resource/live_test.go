@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// node is what a Live reads, and counts the readings.
+// node is the data source of a Live and counts the reads.
 type node struct {
 	resource.Store
 	grants  []resource.Grant
@@ -68,8 +68,8 @@ func grant(role, code string, p resource.Permission) resource.Grant {
 	return resource.Grant{RoleCode: role, ResourceCode: code, Context: resource.API, Permission: p}
 }
 
-// What roles say together: DENY wins over AUDIT, AUDIT over ALLOW, the role
-// user is everybody's, and admin passes whatever is said (D-AUTH-03).
+// Roles combine: DENY wins over AUDIT, AUDIT over ALLOW. Every account has the role user, and admin has all
+// permissions whatever the grants (D-AUTH-03).
 func TestJudge(t *testing.T) {
 	const code = "GET /x"
 	ui := grant("r", code, resource.Deny)
@@ -142,8 +142,8 @@ func TestLiveKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// A change costs what changed: of accounts their roles are read, and of grants
-// the grants; everything is read for a key that says neither.
+// A change rereads only the changed data: the roles of the changed accounts, or the grants. Any other key rereads
+// everything.
 func TestFollow(t *testing.T) {
 	n := &node{held: map[string][]string{"admin": {"root"}, "b": {"two"}, "a": {"two"}}}
 	live := resource.NewLive(n, n, nil)
@@ -184,8 +184,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A reload after a change shows the change, whatever another reload reads at that
-// moment.
+// A reload after a change contains the change, whatever another reload reads at that moment.
 func TestLiveNeverGoesBack(t *testing.T) {
 	inFirst, goOn, second := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	n := &node{reading: func(i int) {
@@ -201,7 +200,7 @@ func TestLiveNeverGoesBack(t *testing.T) {
 	go func() { errs <- live.Reload(t.Context()) }()
 	<-inFirst
 	go func() { errs <- live.Reload(t.Context()) }()
-	for range 10_000 { // a second reading that could overtake has its chance
+	for range 10_000 { // gives an overtaking second read its chance
 		runtime.Gosched()
 	}
 	select {

@@ -13,28 +13,28 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Bounds of texts, in characters: a code stands in an index.
+// Bounds of texts, in characters. Codes are indexed.
 const (
 	maxCodeChars = 500
 	maxNameChars = 500
 )
 
-// TypeDraft is what an administrator says of a type.
+// TypeDraft is an administrator's input for a type.
 type TypeDraft struct {
 	Name, Code string
 	Status     Status
 	Context    Context
-	Actions    *json.RawMessage // nil: as it is
+	Actions    *json.RawMessage // nil: unchanged
 }
 
-// Draft is what an administrator says of a resource.
+// Draft is an administrator's input for a resource.
 type Draft struct {
 	Code, Name string
 	Status     Status
 	TypeID     int64
 	Context    Context
-	Parent     *int64           // nil: as it is; 0: none
-	Actions    *json.RawMessage // nil: as it is
+	Parent     *int64           // nil: unchanged; 0: none
+	Actions    *json.RawMessage // nil: unchanged
 	MenuItem   *json.RawMessage // likewise
 }
 
@@ -60,8 +60,7 @@ func check(code, name string, s Status, c Context) error {
 	return fault.All(ps)
 }
 
-// AddType adds a resource type and returns its id. INVALID_FIELD,
-// RECORD_ALREADY_EXIST.
+// AddType adds a resource type and returns its id. INVALID_FIELD, RECORD_ALREADY_EXIST.
 func (a *Admin) AddType(ctx context.Context, by audit.By, d TypeDraft) (id int64, err error) {
 	if err := check(d.Code, d.Name, d.Status, d.Context); err != nil {
 		return 0, err
@@ -74,10 +73,9 @@ func (a *Admin) AddType(ctx context.Context, by audit.By, d TypeDraft) (id int64
 	return id, err
 }
 
-// ChangeType changes a resource type. INVALID_FIELD, RECORD_NOT_FOUND,
-// RECORD_ALREADY_EXIST; INVALID_STATE for another context while it has
-// resources, and for a type of the endpoint table that would not stay active
-// under its code.
+// ChangeType changes a resource type. INVALID_FIELD, RECORD_NOT_FOUND, RECORD_ALREADY_EXIST; INVALID_STATE for
+// another context while it has resources, and for a type of the endpoint table that would lose its code or its active
+// status.
 func (a *Admin) ChangeType(ctx context.Context, by audit.By, id int64, d TypeDraft) error {
 	if err := check(d.Code, d.Name, d.Status, d.Context); err != nil {
 		return err
@@ -183,10 +181,9 @@ func (a *Admin) AddResource(ctx context.Context, by audit.By, d Draft) (id int64
 	return id, err
 }
 
-// ChangeResource changes a resource. INVALID_FIELD, RECORD_NOT_FOUND,
-// RECORD_ALREADY_EXIST; INVALID_STATE for another context while resources are
-// nested in it, and for a resource of the endpoint table that would not stay
-// active under its code and type.
+// ChangeResource changes a resource. INVALID_FIELD, RECORD_NOT_FOUND, RECORD_ALREADY_EXIST; INVALID_STATE for another
+// context while resources are nested in it, and for a resource of the endpoint table that would lose its code, its
+// type or its active status.
 func (a *Admin) ChangeResource(ctx context.Context, by audit.By, id int64, d Draft) error {
 	if err := check(d.Code, d.Name, d.Status, d.Context); err != nil {
 		return err
@@ -263,8 +260,8 @@ func (d Draft) over(r Resource) Resource {
 	return r
 }
 
-// fits judges a resource among all others: its type and its parent exist and
-// are of its context, and no resource is nested in itself (D-RES-02, 04).
+// fits checks a resource against all others: its type and its parent exist in its context, and no resource is nested
+// in itself (D-RES-02, 04).
 func (a *Admin) fits(ctx context.Context, r Resource, all []Resource) error {
 	types, err := a.Store.Types(ctx)
 	if err != nil {

@@ -1,15 +1,12 @@
-// Package resource is the registry of what the service and its front ends
-// offer, the roles that accounts hold, and the grants of one to the other
-// (sections 2.4 and 4.6 of the interface; decisions D-RES-01…07, D-AUTH-03).
+// Package resource owns the resources of the service and its front ends, the roles of accounts, and the grants of
+// resources to roles (sections 2.4 and 4.6 of the interface; decisions D-RES-01…07, D-AUTH-03).
 //
-// The one idea: what may be called is judged from a snapshot of roles and
-// grants that every node holds in memory (Live), so a permission costs two
-// look-ups and no database read. The registry's rows of the endpoint table are
-// the program's own: Sync writes them at every start, and nobody can take them
-// away or make them passive.
+// The one idea: every node holds a snapshot of roles and grants in memory (Live), so a permission costs two look-ups
+// and no database read. The program owns the registry's rows of the endpoint table: Sync writes them at every start,
+// and no administrator can delete or deactivate them.
 //
-// Start reading at Live.Judge for what a request meets, then Admin for what an
-// administrator may change, and store.go for the contract.
+// Start reading at Live.Judge for the check of a request, then Admin for the changes of administrators, and store.go
+// for the contract.
 package resource
 
 import (
@@ -18,7 +15,7 @@ import (
 	"time"
 )
 
-// Context is where a resource lives.
+// Context is the application part that a resource belongs to.
 type Context string
 
 // The contexts.
@@ -27,8 +24,7 @@ const (
 	API Context = "API"
 )
 
-// Status of a record. It says what front ends show; it grants nothing and
-// takes nothing away.
+// Status is the status of a record. It informs front ends and has no effect on permissions.
 type Status int
 
 // The statuses.
@@ -37,8 +33,8 @@ const (
 	Active  Status = 1
 )
 
-// Stamp is who made a record and who changed it last. A record that was never
-// changed names its maker twice, for the interface knows no null there.
+// Stamp names the creator of a record and its last editor. A record that was never changed names its creator twice,
+// because the interface allows no null.
 type Stamp struct {
 	CreatedBy string
 	CreatedAt time.Time
@@ -46,7 +42,7 @@ type Stamp struct {
 	UpdatedAt time.Time
 }
 
-// System makes the records of the endpoint table.
+// System is the creator of the records of the endpoint table.
 const System = "system"
 
 // Type is a kind of resource. Its code is unique within its context.
@@ -60,8 +56,8 @@ type Type struct {
 	Stamp
 }
 
-// Resource is something a role may be granted. Its code is unique within its
-// context: "<METHOD> <path>" for API, a page's path or "WIDGET <name>" for UI.
+// Resource is the object of a grant. Its code is unique within its context: "<METHOD> <path>" for API, a page's path
+// or "WIDGET <name>" for UI.
 type Resource struct {
 	ID       int64
 	Code     string
@@ -76,11 +72,11 @@ type Resource struct {
 	Stamp
 }
 
-// Permission is what a grant says.
+// Permission is the effect of a grant.
 type Permission string
 
-// The permissions. Audit is Allow with an audit row for every call. Revoked
-// stands in the permission log alone, for a grant that was taken away.
+// The permissions. Audit is Allow with an audit row for every call. Revoked occurs only in the permission log, for a
+// removed grant.
 const (
 	None    Permission = ""
 	Allow   Permission = "ALLOW"
@@ -92,7 +88,7 @@ const (
 // acts reports whether the permission lets the holder act as an administrator.
 func (p Permission) acts() bool { return p == Allow || p == Audit }
 
-// Role is what accounts hold and permissions are granted to.
+// Role is a named set of grants that accounts hold.
 type Role struct {
 	ID        int64
 	Code      string
@@ -121,13 +117,13 @@ type LogEntry struct {
 	CreatedAt  time.Time
 }
 
-// LogPlace is where a line of the log stands.
+// LogPlace is the position of a line in the log.
 type LogPlace struct{ ID int64 }
 
 func (e LogEntry) Mark() LogPlace { return LogPlace{e.ID} }
 
-// Member is a role that an account was given. It is its own place in the list:
-// by time, then account, then role.
+// Member is a role that was given to an account. It is its own position in the list: by time, then account, then
+// role.
 type Member struct {
 	UserID    string
 	RoleCode  string
@@ -136,26 +132,26 @@ type Member struct {
 
 func (m Member) Mark() Member { return m }
 
-// Endpoint is a line of the endpoint table as the registry knows it.
+// Endpoint is a line of the endpoint table for the registry.
 type Endpoint struct {
 	Method, Path, Name string
-	// Reserved endpoints accept the role admin alone and cannot be granted.
+	// Reserved endpoints require the role admin and cannot be granted.
 	Reserved bool
-	// Open endpoints are permitted to every user who is not denied. ForOthers: a grant
-	// lets the holder act for other users.
+	// Open endpoints are permitted to every user who is not denied. With ForOthers a grant gives the right to act for
+	// other users.
 	Open, ForOthers bool
 }
 
-// Code is the endpoint's resource code.
+// Code returns the endpoint's resource code.
 func (e Endpoint) Code() string { return e.Method + " " + e.Path }
 
 // Table is the endpoint table: the resources that this program serves.
 type Table []Endpoint
 
-// methods are the resource types that every installation has.
+// methods are the resource types of every installation.
 var methods = []string{"GET", "POST", "PATCH", "DELETE"}
 
-// types are the codes of the resource types that the table needs.
+// types returns the codes of the resource types that the table needs.
 func (t Table) types() []string {
 	out, known := append([]string(nil), methods...), map[string]bool{}
 	for _, m := range methods {
@@ -170,7 +166,7 @@ func (t Table) types() []string {
 	return out
 }
 
-// find returns the line of a resource, and whether it has one.
+// find returns the line of a resource, and whether it exists.
 func (t Table) find(c Context, code string) (Endpoint, bool) {
 	method, path, ok := strings.Cut(code, " ")
 	if c == API && ok {

@@ -15,11 +15,10 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// roleCode is the form of a role's code: accounts keep their roles as one
-// text, separated by commas.
+// roleCode is the form of a role's code: accounts store their roles as one text, separated by commas.
 var roleCode = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$`)
 
-// builtIn are the roles that exist from the start (D-AUTH-03).
+// builtIn reports whether a role exists from the start (D-AUTH-03).
 func builtIn(code string) bool { return code == user.RoleAdmin || code == user.RoleUser }
 
 // AddRole adds a role. INVALID_FIELD, RECORD_ALREADY_EXIST.
@@ -44,9 +43,8 @@ func (a *Admin) AddRole(ctx context.Context, by audit.By, code, name string) (r 
 	return r, err
 }
 
-// RemoveRole deletes a role and returns what it was. RECORD_NOT_FOUND;
-// INVALID_STATE while an account holds it or it has grants, and for the roles
-// that exist from the start.
+// RemoveRole deletes a role and returns it. RECORD_NOT_FOUND; INVALID_STATE while an account holds it or it has
+// grants, and for the built-in roles.
 func (a *Admin) RemoveRole(ctx context.Context, by audit.By, code string) (r Role, err error) {
 	err = a.Changes.Do(ctx, by, "ROLE_DELETE", func(ctx context.Context) (admin.Done, error) {
 		if r, err = a.role(ctx, code); err != nil {
@@ -87,9 +85,8 @@ func (a *Admin) role(ctx context.Context, code string) (Role, error) {
 	return r, nil
 }
 
-// Give gives an account a role. RECORD_NOT_FOUND for an unknown account or
-// role; RECORD_ALREADY_EXIST when the account holds it, as every account holds
-// the role user.
+// Give gives an account a role. RECORD_NOT_FOUND for an unknown account or role; RECORD_ALREADY_EXIST when the
+// account already holds it, as every account holds the role user.
 func (a *Admin) Give(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
 	m = Member{UserID: userID, RoleCode: code, CreatedAt: a.Changes.Now()}
 	err = a.Changes.Do(ctx, by, "USER_ROLE_ADD", func(ctx context.Context) (admin.Done, error) {
@@ -112,10 +109,9 @@ func (a *Admin) Give(ctx context.Context, by audit.By, userID, code string) (m M
 	return m, err
 }
 
-// Take takes a role from an account and returns what it held.
-// RECORD_NOT_FOUND when the account does not hold it; INVALID_STATE for the
-// role user, which every account holds, and for the role admin of the last
-// active administrator, also when several are taken at once.
+// Take removes a role from an account and returns it. RECORD_NOT_FOUND when the account does not hold it.
+// INVALID_STATE for the role user, which every account holds, and for the role admin of the last active
+// administrator, even with concurrent calls.
 func (a *Admin) Take(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
 	err = a.Changes.Do(ctx, by, "USER_ROLE_DELETE", func(ctx context.Context) (admin.Done, error) {
 		u, err := a.Accounts.Get(ctx, userID)
@@ -148,9 +144,8 @@ func (a *Admin) Take(ctx context.Context, by audit.By, userID, code string) (m M
 	return m, err
 }
 
-// Members lists the roles of accounts, newest first. The roles of one account are
-// one page, with the role user, which is no row, at the end; an account that
-// nobody has holds nothing.
+// Members lists the roles of accounts, newest first. The roles of one account are one page that ends with the role
+// user, which has no row. An unknown account has no roles.
 func (a *Admin) Members(ctx context.Context, q MemberQuery, p page.Query[Member]) (page.Of[Member], error) {
 	if q.UserID == "" {
 		return a.Store.Members(ctx, q, p)

@@ -15,8 +15,8 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// The roles of one account are one page, with the role user at the end; the roles of all
-// accounts come in pages, and the role user is none of them.
+// The roles of one account are one page that ends with the role user. The roles of all accounts come in pages without
+// the role user.
 func TestMembers(t *testing.T) {
 	db := persistencetest.SQLite(t)
 	at := time.UnixMilli(1_700_000_000_000).UTC()

@@ -9,17 +9,15 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Admin carries out what administrators change: the registry (registry.go),
-// roles and the accounts that hold them (role.go), grants (grant.go). A change of
-// a grant also writes a line of the permission log. Besides the errors named at
-// each method all return UNAVAILABLE when the database, or the reading back,
-// fails.
+// Admin makes the changes of administrators: the registry (registry.go), roles and their holders (role.go), grants
+// (grant.go). A change of a grant also writes a line of the permission log. Besides its documented errors, every
+// method returns UNAVAILABLE if the database or the reload fails.
 type Admin struct {
 	Store    Store
 	Accounts Accounts
 	Changes  admin.Changes // of topic change.Roles, under Store.Lock
 	Table    Table
-	// Dev lets demonstration accounts count as administrators.
+	// Dev makes demonstration accounts count as administrators.
 	Dev bool
 }
 

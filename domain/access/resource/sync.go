@@ -8,12 +8,10 @@ import (
 	"castellan/domain/access/user"
 )
 
-// Sync writes what the registry must hold: the roles that exist from the
-// start, the types of the table's methods and a resource for each of its
-// lines, active and of the right type. What is there already keeps its name,
-// its place and its properties; what is there and not in the table stays, for
-// another version of the program may serve it. The caller runs it in one
-// transaction, at every start; when nothing is missing it only reads.
+// Sync writes the required rows of the registry: the built-in roles, the types of the table's methods and a resource
+// for each of its lines. These resources are active and of the right type. Existing rows keep their name, their
+// position and their properties. Rows that are not in the table stay, because another version of the program may serve
+// them. The caller runs it in one transaction, at every start; when nothing is missing it only reads.
 func Sync(ctx context.Context, s Store, t Table, now time.Time) error {
 	if err := s.Lock(ctx); err != nil {
 		return err

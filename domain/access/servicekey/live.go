@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/keyring"
 )
 
-// Client is a service client whose key was accepted.
+// Client is a service client with an accepted key.
 type Client struct{ Name, Role string }
 
 // Refusals of Live.Client.
@@ -22,8 +22,8 @@ var (
 	errNetwork = fault.New(fault.IPNotAllowed, "the key of the service client is not accepted from this address")
 )
 
-// Live is the snapshot by which a node verifies keys: Reload reads them, and Follow is for
-// notes of topic change.ServiceKeys. It is safe for concurrent use.
+// Live is the node's snapshot of keys: Reload reads them, and Follow handles notes of topic change.ServiceKeys. It is
+// safe for concurrent use.
 type Live struct {
 	*change.Snapshot[map[string]Key] // by name
 
@@ -31,7 +31,7 @@ type Live struct {
 	now    func() time.Time
 }
 
-// NewLive returns a Live over store. Until the first Reload it knows no key.
+// NewLive returns a Live over a store. It has no keys until the first Reload.
 func NewLive(store Store, hasher clientkey.Hasher, now func() time.Time) *Live {
 	load := func(ctx context.Context) (*map[string]Key, error) {
 		keys, err := store.List(ctx)
@@ -47,8 +47,8 @@ func NewLive(store Store, hasher clientkey.Hasher, now func() time.Time) *Live {
 	return &Live{change.NewSnapshot(&map[string]Key{}, load, nil), hasher, now}
 }
 
-// Client returns the service client whose header this is. UNAUTHENTICATED for a header that
-// is not the key of a client; IP_NOT_ALLOWED for a key from a network that it does not list.
+// Client returns the service client with this header. UNAUTHENTICATED for a header that is not the key of a client;
+// IP_NOT_ALLOWED for an address outside the networks of the key.
 func (l *Live) Client(header string, from netip.Addr) (Client, error) {
 	name, secret, ok := clientkey.Split(header)
 	k, known := (*l.Current())[name]

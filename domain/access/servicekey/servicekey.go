@@ -1,11 +1,10 @@
-// Package servicekey owns the keys of service clients: other services of the platform, such
-// as a wallet, that call this one with the header service-auth (D-INT-01).
+// Package servicekey owns the keys of service clients: other services of the platform, such as a wallet, that call
+// this one with the header service-auth (D-INT-01).
 //
-// The one idea: a key belongs to a role, and the resource registry decides what the role may
-// call. A service client has no account, no session and no permission of its own. Secrets
-// are those of package clientkey.
+// The one idea: a key belongs to a role, and the resource registry decides what the role may call. A service client
+// has no account, no session and no permission of its own. Its secrets are those of package clientkey.
 //
-// Start reading at Service, then Live for how a node verifies a header.
+// Start reading at Service, then Live for the check of a header.
 package servicekey
 
 import (
@@ -25,7 +24,7 @@ import (
 	"castellan/domain/kit/keyring"
 )
 
-// Overlap is how long the key before a rotation stays valid.
+// Overlap is how long the previous key stays valid after a rotation.
 const Overlap = time.Hour
 
 // domain separates the hashes of these secrets from others.
@@ -34,48 +33,46 @@ const domain = "service-key"
 // maxNetworks bounds the networks of a key.
 const maxNetworks = 32
 
-// Key is what is kept of a key.
+// Key is the stored form of a key.
 type Key struct {
 	Name string // unique; it never changes
-	Role string // whose permissions the client has
-	// Networks are those from which the key is accepted; none: every address.
+	Role string // the role with the client's permissions
+	// Networks are the networks from which the key is accepted; none: every address.
 	Networks []netip.Prefix
 	Hash     keyring.Sum
-	// OldHash is that of the key before the last rotation, valid until OldUntil. It is zero
-	// before the first rotation.
+	// OldHash is the hash of the key before the last rotation, valid until OldUntil. It is zero before the first
+	// rotation.
 	OldHash              keyring.Sum
 	OldUntil             time.Time
 	CreatedAt, RotatedAt time.Time // RotatedAt is zero before the first rotation
 }
 
-// Store keeps the keys. Every method joins the transaction that its context carries. It is
-// safe for concurrent use and passes servicekeytest.Run.
+// Store keeps the keys. Every method joins the transaction of its context. It is safe for concurrent use and passes
+// servicekeytest.Run.
 type Store interface {
-	// List lists every key by its name.
+	// List lists all keys by name.
 	List(ctx context.Context) ([]Key, error)
-	// Add inserts a key; RECORD_ALREADY_EXIST when the name is taken, also under
-	// concurrent calls.
+	// Add inserts a key; RECORD_ALREADY_EXIST when the name is taken, even under concurrent calls.
 	Add(ctx context.Context, k Key) error
-	// Change gives the key to f and saves what f returns, as one step. RECORD_NOT_FOUND.
+	// Change passes the key to f and saves the result, as one step. RECORD_NOT_FOUND.
 	Change(ctx context.Context, name string, f func(Key) (Key, error)) error
 	// Remove deletes a key. RECORD_NOT_FOUND.
 	Remove(ctx context.Context, name string) error
 }
 
-// Service makes, rotates and removes keys. All fields are needed.
+// Service creates, rotates and removes keys. All fields are required.
 type Service struct {
 	Store   Store
-	Roles   func(context.Context) ([]resource.Role, error) // that exist
+	Roles   func(context.Context) ([]resource.Role, error) // all existing roles
 	Changes admin.Changes                                  // of topic change.ServiceKeys
 	Ring    clientkey.Hasher
 }
 
-// Add makes a key and returns the value of the header service-auth, which cannot be read
-// again. It takes effect on every node within a second.
+// Add creates a key and returns the value of the header service-auth, which cannot be read again. It takes effect on
+// every node within a second.
 //
-// Errors: INVALID_FIELD for a name that clientkey.CheckName refuses, for the role user, for a
-// role that does not exist and for more than 32 networks; RECORD_ALREADY_EXIST for a name
-// that is taken.
+// Errors: INVALID_FIELD for a name that clientkey.CheckName refuses, for the role user, for a role that does not
+// exist and for more than 32 networks; RECORD_ALREADY_EXIST for a name that is taken.
 func (s *Service) Add(ctx context.Context, by audit.By, name, role string,
 	networks []netip.Prefix) (k Key, header string, err error) {
 	if err := clientkey.CheckName(name); err != nil {
@@ -103,8 +100,8 @@ func (s *Service) Add(ctx context.Context, by audit.By, name, role string,
 	return k, header, nil
 }
 
-// Rotate makes another key of a client and returns the value of its header. The key before
-// it is valid for another hour; a key before that one ends now. RECORD_NOT_FOUND.
+// Rotate creates a new key of a client and returns the value of its header. The previous key stays valid for another
+// hour; an older one ends now. RECORD_NOT_FOUND.
 func (s *Service) Rotate(ctx context.Context, by audit.By, name string) (next Key, header string, err error) {
 	err = s.Changes.Do(ctx, by, "SERVICE_KEY_ROTATE", func(ctx context.Context) (admin.Done, error) {
 		return admin.Done{Target: name}, s.Store.Change(ctx, name, func(k Key) (Key, error) {
@@ -121,15 +118,15 @@ func (s *Service) Rotate(ctx context.Context, by audit.By, name string) (next Ke
 	return next, header, nil
 }
 
-// Remove ends a key, on every node within a second. RECORD_NOT_FOUND.
+// Remove revokes a key, on every node within a second. RECORD_NOT_FOUND.
 func (s *Service) Remove(ctx context.Context, by audit.By, name string) error {
 	return s.Changes.Do(ctx, by, "SERVICE_KEY_REMOVE", func(ctx context.Context) (admin.Done, error) {
 		return admin.Done{Target: name}, s.Store.Remove(ctx, name)
 	})
 }
 
-// ParseNetworks reads addresses and networks, such as "192.0.2.7" and "2001:db8::/32".
-// INVALID_FIELD (field ip) for any other text, and for a network with bits behind its mask.
+// ParseNetworks reads addresses and networks, such as "192.0.2.7" and "2001:db8::/32". INVALID_FIELD (field ip) for
+// any other text, and for a network with bits beyond its mask.
 func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, text := range texts {
@@ -146,7 +143,7 @@ func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// Join lists networks, separated by commas.
+// Join returns the networks, separated by commas.
 func Join(networks []netip.Prefix) string {
 	texts := make([]string, len(networks))
 	for i, p := range networks {

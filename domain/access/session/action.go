@@ -16,10 +16,8 @@ import (
 	"castellan/domain/kit/token"
 )
 
-// LoginAction is the action behind LOGIN: a completed challenge becomes a
-// session, which commits with the challenge, its audit row, which names the
-// session, and the line of the history. Its token is the header x-auth of the
-// outcome.
+// LoginAction is the action of LOGIN: a completed challenge becomes a session. The session commits with the
+// challenge, the audit row that names it, and the line of the history. Its token is the header x-auth of the outcome.
 func (s *Service) LoginAction() challenge.Action {
 	return challenge.Action{Code: ActionLogin, Flow: challenge.FlowLogin, Build: s.build}
 }
@@ -31,7 +29,7 @@ func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.R
 		return none, nil, fmt.Errorf("login: command: %w", err)
 	}
 	c, now := x.Challenge, x.Now
-	// A session never takes an id from outside, nor that of another (SEC-21).
+	// A session never takes an id from outside or from another session (SEC-21).
 	made := Session{ID: id.New(now), UserID: c.UserID, CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.TokenTTL),
 		IP:      c.Starter.IP,
 		Country: c.Starter.Country, Brand: c.Starter.Brand, Model: c.Starter.Model, Description: c.Starter.Description,
@@ -61,12 +59,12 @@ func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.R
 		UserID: made.UserID, SessionID: made.ID, SV: made.SV}, append(writes, told...), err
 }
 
-// First is the session of an account that the challenge of x has just made: its outcome, and
-// the writes, which commit behind the account.
+// First returns the session of an account that the challenge of x has just created: its outcome, and the writes,
+// which commit after the account.
 func (s *Service) First(ctx context.Context, u user.User, x challenge.Execution) (challenge.Result, []commit.Write,
 	error) {
 	cmd := command{Roles: u.AllRoles()}
-	ip, _ := netip.ParseAddr(x.Challenge.Starter.IP) // what is no address has no network
+	ip, _ := netip.ParseAddr(x.Challenge.Starter.IP) // an invalid address has no network
 	if network := client.Region(client.Prefix(ip)); network != "" {
 		cmd.Network = user.Mark(u.ID, network)
 	}
@@ -74,10 +72,9 @@ func (s *Service) First(ctx context.Context, u user.User, x challenge.Execution)
 	return s.build(ctx, x)
 }
 
-// arrived returns the notice of a login from a network that is new to the account
-// (D-EXT-07).
+// arrived returns the notice of a login from a network that is new to the account (D-EXT-07).
 func (s *Service) arrived(ctx context.Context, cmd command, c challenge.Challenge) ([]commit.Write, error) {
-	if !cmd.Told {
+	if !cmd.NotifyOwner {
 		return nil, nil
 	}
 	u, err := s.Users.Get(ctx, c.UserID)
@@ -87,8 +84,8 @@ func (s *Service) arrived(ctx context.Context, cmd command, c challenge.Challeng
 	return s.Notices.Notice(u.Account(), message.NewNetwork, nil, c.Starter.IP), nil
 }
 
-// amr names the methods by which the user was authenticated, in the values of
-// RFC 8176: the password, then each kind of second factor once.
+// amr returns the methods that authenticated the user, in the values of RFC 8176: the password, then each kind of
+// second factor once.
 func amr(c challenge.Challenge) []string {
 	out := []string{"pwd"}
 	add := func(vs ...string) {

@@ -8,27 +8,26 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// seenEvery is how often the last use of one session is written (D-AUTH-01).
+// seenEvery is the interval at which the last use of one session is written (D-AUTH-01).
 const seenEvery = time.Minute
 
-// Activity gathers which sessions are in use, so that a request costs a lookup
-// and the database one statement a minute. Uses that were not written yet are
-// lost with the process. It is safe for concurrent use.
+// Activity collects which sessions are in use. A request then costs a lookup, and the database one statement a
+// minute. Unwritten uses are lost with the process. It is safe for concurrent use.
 type Activity struct {
 	commit commit.Committer
 	now    func() time.Time
 
 	mu    sync.RWMutex
-	noted map[string]int64 // session → ms of the use that was noted
+	noted map[string]int64 // by session: ms of the recorded use
 	due   []Seen
 }
 
-// NewActivity returns an empty collection.
+// NewActivity returns an empty Activity.
 func NewActivity(c commit.Committer, now func() time.Time) *Activity {
 	return &Activity{commit: c, now: now, noted: map[string]int64{}}
 }
 
-// Touch notes that a session is in use. It does not block on the database.
+// Touch records that a session is in use. It does not block on the database.
 func (a *Activity) Touch(sessionID string) {
 	now := a.now()
 	a.mu.RLock()
@@ -40,7 +39,7 @@ func (a *Activity) Touch(sessionID string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if last, ok := a.noted[sessionID]; ok && now.UnixMilli()-last < seenEvery.Milliseconds() {
-		return // noted by another request of this moment
+		return // recorded by a concurrent request
 	}
 	a.noted[sessionID] = now.UnixMilli()
 	a.due = append(a.due, Seen{sessionID, now})
@@ -49,8 +48,8 @@ func (a *Activity) Touch(sessionID string) {
 // maxSeen bounds one unit of writes.
 const maxSeen = 512
 
-// Flush writes the noted uses. A use that cannot be written is dropped: the next one
-// of the session, a minute later, is noted anew.
+// Flush writes the recorded uses. A use that cannot be written is dropped: the next use of the session, a minute
+// later, is recorded again.
 func (a *Activity) Flush(ctx context.Context) error {
 	a.mu.Lock()
 	due := a.due
@@ -76,8 +75,7 @@ func (a *Activity) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Run flushes every few seconds until ctx ends, and once more then; report is
-// told of errors.
+// Run flushes every few seconds until ctx ends, and once more then. It passes errors to report.
 func (a *Activity) Run(ctx context.Context, report func(error)) {
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()

@@ -58,7 +58,7 @@ func TestActivityOnceAMinute(t *testing.T) {
 		}
 		a.Touch("s3")
 		stop()
-		wg.Wait() // what was noted last is written before Run returns
+		wg.Wait() // the last uses are written before Run returns
 		if got := fmt.Sprint(u.seen()); got != "map[s1:3 s2:3 s3:1]" {
 			t.Errorf("writes %s", got)
 		}
@@ -73,7 +73,7 @@ func TestActivityIsBoundedAndForgets(t *testing.T) {
 		u := &units{}
 		a := NewActivity(u, time.Now)
 		var wg sync.WaitGroup
-		for range 4 { // requests of one session at one moment
+		for range 4 { // concurrent requests of one session
 			wg.Go(func() {
 				for i := range 2*maxSeen + 1 {
 					a.Touch(fmt.Sprint("s", i))

@@ -10,14 +10,14 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// The audit names of the ways in which sessions end.
+// The audit names of the ways to end a session.
 const (
 	ActionLogout = "LOGOUT"
 	ActionEnd    = "SESSION_END"
 	ActionEndAll = "SESSION_END_ALL"
 )
 
-// maxListed bounds the list of a user's living sessions.
+// maxListed bounds the list of a user's active sessions.
 const maxListed = 1000
 
 // Caller is a user with a session.
@@ -26,18 +26,17 @@ type Caller struct {
 	SessionID string
 }
 
-// List returns the caller's living sessions, newest first.
+// List returns the caller's active sessions, newest first.
 func (s *Service) List(ctx context.Context, who Caller) ([]Session, error) {
 	return s.Sessions.List(ctx, who.UserID, s.Now(), maxListed)
 }
 
-// Logout ends the caller's own session. Ending it twice is ending it once.
+// Logout ends the caller's own session. A second call has no effect.
 func (s *Service) Logout(ctx context.Context, who Caller) error {
 	return s.end(ctx, who, who.SessionID, ActionLogout)
 }
 
-// End ends one of the caller's sessions; RECORD_NOT_FOUND for any other id,
-// whether it exists or not.
+// End ends one of the caller's sessions; RECORD_NOT_FOUND for any other id, whether it exists or not.
 func (s *Service) End(ctx context.Context, who Caller, sessionID string) error {
 	if _, err := s.Sessions.Get(ctx, who.UserID, sessionID, s.Now()); err != nil {
 		return err
@@ -55,8 +54,8 @@ func (s *Service) end(ctx context.Context, who Caller, sessionID, action string)
 	return err
 }
 
-// EndAll ends every session of the caller, this one too, and closes whatever
-// was begun in them. It reports how many lived.
+// EndAll ends every session of the caller, including this one, and closes the challenges started in them. It returns
+// how many were active.
 func (s *Service) EndAll(ctx context.Context, who Caller) (ended int, err error) {
 	for range 5 {
 		now := s.Now()

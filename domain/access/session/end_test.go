@@ -21,7 +21,7 @@ import (
 	"castellan/persistence/kit"
 )
 
-// complete runs the login action as the engine does and returns its outcome.
+// complete runs the login action like the engine and returns its outcome.
 func (b *bench) complete(started challenge.Started, command []byte, methods ...challenge.Method) challenge.Result {
 	b.t.Helper()
 	c := started.Challenge
@@ -205,7 +205,7 @@ func TestEndAll(t *testing.T) {
 	}
 }
 
-// When EndAll reports success, all sessions have ended, whatever ran beside it.
+// When EndAll reports success, all sessions have ended, whatever ran concurrently.
 func TestEndAllUnderRace(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
@@ -232,7 +232,7 @@ func TestEndAllUnderRace(t *testing.T) {
 		t.Errorf("version %d after %d ends", fresh.SV, 12-failed.Load())
 	}
 	if ended.Load() < 1 {
-		t.Error("nobody ended the session")
+		t.Error("the session was never ended")
 	}
 }
 

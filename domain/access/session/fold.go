@@ -11,16 +11,14 @@ import (
 )
 
 const (
-	// foldAfter is how long after its end a minute is folded. A refusal that is
-	// committed later than that gets a row of its own.
+	// foldAfter is how long after its end a minute is folded. A refusal committed later gets its own row.
 	foldAfter = 5 * time.Second
 	foldBatch = 200
 )
 
-// FoldRefusals writes the audit rows of logins with identifiers that nobody has: one for
-// each site and minute that is over, with their number (D-GEN-14). Each try was durable
-// before its answer, and the row commits with the removal of what it counts: none is
-// lost, and none counts twice. Any node may call it at any time.
+// FoldRefusals writes the audit rows of logins with unknown identifiers: one row with the number of tries for each
+// site and finished minute (D-GEN-14). Each try was durable before its answer, and the row commits with the removal
+// of its counts. So no try is lost or counted twice. Any node may call it at any time.
 func (s *Service) FoldRefusals(ctx context.Context) error {
 	for {
 		taken := 0

@@ -21,8 +21,7 @@ import (
 	"castellan/domain/kit/token"
 )
 
-// ActionLogin is the code of the action that makes a session, and the name of
-// a login in the audit.
+// ActionLogin is the code of the action that creates a session, and the name of a login in the audit.
 const ActionLogin = "LOGIN"
 
 // Signer signs tokens.
@@ -30,7 +29,7 @@ type Signer interface {
 	Sign(c token.Claims) (string, error)
 }
 
-// Service logs people in and out. All fields are needed but Admits and Place.
+// Service logs users in and out. All fields are required except Admits and Place.
 type Service struct {
 	Users       user.Store
 	Sessions    Store
@@ -42,26 +41,24 @@ type Service struct {
 	Tokens      Signer
 	Notices     challenge.Notices
 	Revocations *Revocations
-	// Conceal is the keyed hash, as text, under which tries for an identifier
-	// that nobody has are counted (D-GEN-14).
+	// Conceal returns the keyed hash, as text, that counts tries for an unknown identifier (D-GEN-14).
 	Conceal func(identifier string) string
-	// Former are the hashes that Conceal gave before its key was replaced; nil: none.
+	// Former returns the hashes of Conceal under replaced keys; nil: none.
 	Former func(identifier string) []string
-	// Admits reports whether the account may be used from where the starter is
-	// (D-GEO-02); nil admits everybody. It is asked when the password was
-	// judged and answers from memory, so that a refusal takes as long as any.
+	// Admits reports whether the account may be used from the starter's location (D-GEO-02); nil admits all. It is
+	// called after the password was judged and answers from memory, so a refusal takes as long as any other.
 	Admits func(u user.User, from challenge.Starter) bool
-	// Place names what shares places in the queue of hashes; nil: client.Site.
+	// Place names the unit that shares places in the queue of hashes; nil: client.Site.
 	Place    func(netip.Addr) string
 	Dev      bool // accounts seeded for development may log in
 	TokenTTL time.Duration
 	Now      func() time.Time
-	// SessionTTL is how long after its login a session may be given new tokens (Renew).
+	// SessionTTL is how long after its login a session can get new tokens (Renew).
 	SessionTTL time.Duration
 }
 
-// former are the keys under which tries for an identifier were counted before. They
-// are read for those that somebody has too: the statements are the same.
+// former returns the earlier keys of an identifier's tries. They are read for known identifiers too, so that the
+// statements are the same.
 func (s *Service) former(identifier string) (keys []string) {
 	if s.Former == nil {
 		return nil
@@ -72,7 +69,7 @@ func (s *Service) former(identifier string) (keys []string) {
 	return keys
 }
 
-// LoginRequest is one try to log in. Who is canonical (user.Identify).
+// LoginRequest is one attempt to log in. The identifier is canonical (user.Identify).
 type LoginRequest struct {
 	Who      user.Identifier
 	Password string
@@ -81,29 +78,28 @@ type LoginRequest struct {
 	Starter  challenge.Starter
 }
 
-// command is what a login keeps until the second factor is complete.
+// command is the state of a login until the second factor is complete.
 type command struct {
 	Roles    []string
 	DeviceID string
-	// Network is the mark of the network, where the account was never logged in to
-	// from it; Told says that the owner is told of it, which the first login of an
-	// account is not.
-	Network string
-	Told    bool
-	// Day is the day of the account's last login (user.LoginDay) before this one.
+	// Network is the mark of the network if the account has never logged in from it. NotifyOwner means that the owner is
+	// notified, which does not happen at the first login of an account.
+	Network     string
+	NotifyOwner bool
+	// Day is the day of the account's previous login (user.LoginDay).
 	Day int64
 }
 
 func (c command) pack() []byte {
 	b := pack.String(pack.Strings(nil, c.Roles), c.DeviceID)
-	return pack.Int(pack.Bool(pack.String(b, c.Network), c.Told), c.Day)
+	return pack.Int(pack.Bool(pack.String(b, c.Network), c.NotifyOwner), c.Day)
 }
 
 func unpack(data []byte) (c command, err error) {
 	in := pack.Read(string(data))
 	c.Roles, c.DeviceID = in.Strings(), in.String()
 	if in.More() { // earlier versions wrote neither, or no day
-		c.Network, c.Told = in.String(), in.Bool()
+		c.Network, c.NotifyOwner = in.String(), in.Bool()
 	}
 	if in.More() {
 		c.Day = in.Int()
@@ -111,15 +107,16 @@ func unpack(data []byte) (c command, err error) {
 	return c, in.Err()
 }
 
-// Login checks a password and starts the challenge that makes the session. It looks
-// whether there is a place in the queue of hashes first, then counts the try, takes the
-// place, and hashes. While the try waits for others of its account it has no place.
-// An unknown identifier, a wrong password, an account that may not log in or must
-// first get another password (D-COR-03) and a country it may not log in from take
-// the same steps, wait for the disk alike and get the same answer.
+// Login checks a password and starts the challenge that creates the session. It first checks that the queue of hashes
+// has a place. Then it counts the try, takes the place, and hashes. While the try waits for others of its account, it
+// has no place.
 //
-// Errors: INVALID_CREDENTIALS, RATE_LIMITED after too many wrong passwords,
-// OVERLOADED, those of challenge.Starts, UNAVAILABLE.
+// All refusals take the same steps, wait for the disk alike and get the same answer. The reasons are an unknown
+// identifier, a wrong password, an account that may not log in or must first get another password (D-COR-03), and a
+// blocked country.
+//
+// Errors: INVALID_CREDENTIALS, RATE_LIMITED after too many wrong passwords, OVERLOADED, those of challenge.Starts,
+// UNAVAILABLE.
 func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started, error) {
 	var none challenge.Started
 	r.Starter = Clip(r.Starter)
@@ -144,7 +141,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 	if err != nil {
 		return none, err
 	}
-	defer attempt.Wrong() // unless it is given back
+	defer attempt.Wrong() // unless it is refunded
 	right, stale, err := place.Verify(ctx, r.Password, seen.Secret.Hash)
 	if err != nil { // not judged, so not wrong
 		return none, errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
@@ -156,7 +153,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		return none, s.refuse(ctx, seen, attempt.Closed, r)
 	}
 	rehashed := ""
-	if stale { // when this fails the old hash serves until the next login
+	if stale { // on failure the old hash remains until the next login
 		rehashed, _ = place.Hash(ctx, r.Password)
 	}
 	place.Leave()
@@ -170,7 +167,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		case err == nil:
 			attempt.Refunded()
 			return started, nil
-		case !errors.Is(err, commit.ErrFenced): // there is no challenge, but the password was right
+		case !errors.Is(err, commit.ErrFenced): // the challenge failed, but the password was right
 			return none, cmp.Or(attempt.RefundAlone(context.WithoutCancel(ctx)), err)
 		}
 		if seen.User, err = s.again(ctx, r, seen.Secret); err != nil {
@@ -189,16 +186,15 @@ func (s *Service) start(ctx context.Context, r LoginRequest, seen user.Entrance,
 	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay}
 	if network := client.Region(client.Prefix(r.IP)); network != "" {
 		if mark := user.Mark(seen.User.ID, network); !seen.Networks.Has(mark) {
-			cmd.Network, cmd.Told = mark, seen.Networks != ""
+			cmd.Network, cmd.NotifyOwner = mark, seen.Networks != ""
 		}
 	}
 	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: seen.User.Account(),
 		Starter: r.Starter, Proven: true, Command: cmd.pack(), With: with})
 }
 
-// again reads the account of a right password anew, because it or its guard was
-// changed while the challenge was started. It refuses when the account may not
-// log in any more or has another password.
+// again rereads the account of a right password, because the account or its guard changed while the challenge was
+// started. It refuses when the account may not log in any more or has another password.
 func (s *Service) again(ctx context.Context, r LoginRequest, secret user.Secret) (user.User, error) {
 	now, err := s.Users.Login(ctx, r.Who, "")
 	switch {
@@ -223,9 +219,8 @@ func (s *Service) site(ip netip.Addr) string {
 	return client.Site(ip)
 }
 
-// refuse writes a refused try down and returns the one answer to all of them. Of an
-// identifier that nobody has only a number is kept, but that too is on the disk before
-// the answer: the time tells nothing.
+// refuse records a refused try and returns the one answer to all of them. For an unknown identifier only a count is
+// stored, but it is also on the disk before the answer, so the response time reveals nothing.
 func (s *Service) refuse(ctx context.Context, seen user.Entrance, closed bool, r LoginRequest) error {
 	now, from, userID := s.Now(), r.Starter, seen.User.ID
 	writes := []commit.Write{Refused{Site: client.Site(r.IP), Minute: now.Truncate(time.Minute), Count: 1}}
@@ -253,11 +248,10 @@ func history(userID string, at time.Time, from challenge.Starter, success bool) 
 		Model: from.Model, Description: from.Description, Success: success}
 }
 
-// maxDescription bounds what a client says of its device, in bytes, because it is
-// kept in several rows.
+// maxDescription bounds the client's description of its device, in bytes, because several rows store it.
 const maxDescription = 200
 
-// Clip cuts what a client says of its device to what is kept.
+// Clip shortens the client's description of its device to the stored length.
 func Clip(from challenge.Starter) challenge.Starter {
 	for _, s := range []*string{&from.Brand, &from.Model, &from.Description} {
 		if len(*s) > maxDescription {

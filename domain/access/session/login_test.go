@@ -63,7 +63,7 @@ func TestLoginStartsAChallenge(t *testing.T) {
 	}
 }
 
-// Nothing tells the kinds of refusal apart: not the answer, not what it costs.
+// The kinds of refusal do not differ in their answer or their cost.
 func TestRefusalsAreAlike(t *testing.T) {
 	b := newBench(t)
 	b.add(1, nil)
@@ -90,7 +90,7 @@ func TestRefusalsAreAlike(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		want := "select user and guard · commit password_guard+unflushed · commit audit+login_history"
-		if strings.HasPrefix(name, "unknown") { // as many waits for the disk, and nothing that stays
+		if strings.HasPrefix(name, "unknown") { // as many waits for the disk, and no lasting row
 			want = "select user and guard · commit password_guard+unflushed · commit refused_login"
 		}
 		if got := b.take(); got != want {
@@ -153,7 +153,7 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 		t.Errorf("after the unlock: %v", err)
 	}
 	b.now = b.now.Add(15 * time.Minute)
-	for i := range 11 { // nobody has this number; it is counted all the same
+	for i := range 11 { // the number is unknown; it is counted all the same
 		_, err := node.Login(t.Context(), request(77, "wrong password"))
 		if want := map[bool]fault.Code{true: fault.InvalidCredentials,
 			false: fault.RateLimited}[i < 10]; fault.CodeOf(err) != want {
@@ -162,7 +162,7 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 	}
 }
 
-// Two hundred guesses at once are ten guesses.
+// Two hundred concurrent guesses count as ten guesses.
 func TestGuessesUnderRace(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
@@ -188,7 +188,7 @@ func TestGuessesUnderRace(t *testing.T) {
 	}
 }
 
-// An office logs in at once: right passwords count nothing.
+// Many users of one office log in at once: right passwords do not count.
 func TestLoginsUnderRace(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
@@ -219,7 +219,7 @@ func TestOverload(t *testing.T) {
 	}
 	place.Leave()
 	ctx, cancel := context.WithCancel(t.Context())
-	b.after = cancel // the client goes away between count and hash
+	b.after = cancel // the client disconnects between count and hash
 	if _, err := b.svc.Login(ctx, request(1, secret)); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller who went away: %v", err)
 	}
@@ -244,7 +244,7 @@ func TestEngineRefuses(t *testing.T) {
 	}
 }
 
-func TestAccountMovesOnMeanwhile(t *testing.T) {
+func TestAccountChangesMeanwhile(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
 	b.before = func(calls int) {

@@ -10,9 +10,8 @@ import (
 	"castellan/persistence/delivery"
 )
 
-// The owner is told of a login from a network that the account was never logged in to
-// from; of the first login nobody is told, and a right password alone makes no network
-// known (D-EXT-07).
+// The owner is notified of a login from a network that is new to the account. The first login causes no notice, and a
+// right password alone makes no network known (D-EXT-07).
 func TestNewNetworks(t *testing.T) {
 	b := newBench(t)
 	b.add(1, nil)

@@ -11,12 +11,12 @@ import (
 	"castellan/domain/kit/token"
 )
 
-// Renew makes a new token for a living session of u, whom the transaction of ctx holds, and moves the session's expiry
-// on: the same session, the claims of now. The old token stays good until its own end (D-AUTH-15). However often it is
-// renewed, a session ends SessionTTL after its login. TOKEN_REVOKED where it has ended.
+// Renew creates a new token for an active session of u, which the transaction of ctx holds, and extends the session's
+// expiry. The session stays the same; the claims are current. The old token stays valid until its own end
+// (D-AUTH-15). A session ends SessionTTL after its login, however often it is renewed. TOKEN_REVOKED if it has ended.
 //
-// A session that is ended later than this transaction commits is on the lists of revocations for as long as the new
-// token lives; one that was ended before is refused here. There is no order of the two in which the token survives.
+// A session that ends after this transaction commits is listed in the revocations for the lifetime of the new token.
+// One that ended before is refused here. In either order the token does not outlive the session's end.
 func (s *Service) Renew(ctx context.Context, u user.User, sessionID string) (string, error) {
 	now := s.Now()
 	old, err := s.Sessions.Get(ctx, u.ID, sessionID, now)

@@ -12,12 +12,11 @@ import (
 	"time"
 )
 
-// Revocations is a node's table of the session ids that were revoked during the last
-// token lifetime, and of the least valid session version of users. Older entries are
-// dropped, because their tokens have expired.
+// Revocations is a node's table of the session ids revoked during the last token lifetime, and of the lowest valid
+// session version of users. Older entries are dropped, because their tokens have expired.
 //
-// Reading it takes two lookups in maps that are never changed, and no lock;
-// writing replaces the map of one shard. It is safe for concurrent use.
+// A read takes two lookups in immutable maps, and no lock; a write replaces the map of one shard. It is safe for
+// concurrent use.
 type Revocations struct {
 	life time.Duration
 	now  func() time.Time
@@ -38,13 +37,12 @@ type revoked struct {
 	until int64 // ms
 }
 
-// NewRevocations returns an empty table for tokens that live at most life.
+// NewRevocations returns an empty table for tokens with the maximum lifetime life.
 func NewRevocations(life time.Duration, now func() time.Time) *Revocations {
 	return &Revocations{life: life, now: now, seed: maphash.MakeSeed()}
 }
 
-// Revoked reports whether a token of this session, user and version was
-// revoked.
+// Revoked reports whether a token of this session, user and version was revoked.
 func (r *Revocations) Revoked(sessionID, userID string, sv int64) bool {
 	if _, ok := r.get(&r.sessions, sessionID); ok {
 		return true
@@ -53,22 +51,19 @@ func (r *Revocations) Revoked(sessionID, userID string, sv int64) bool {
 	return ok && sv < least.sv
 }
 
-// Live is the opposite of Revoked, in the order in which the guards ask.
+// Live is the opposite of Revoked, with the parameters in the order of the guards.
 func (r *Revocations) Live(userID, sessionID string, sv int64) bool {
 	return !r.Revoked(sessionID, userID, sv)
 }
 
-// End notes that a session has ended. The service calls it after the commit
-// and before it answers.
+// End records that a session has ended. The service calls it after the commit and before it answers.
 func (r *Revocations) End(sessionID string) { r.put(&r.sessions, sessionID, 0, r.now()) }
 
-// Raise notes that sessions of a version below sv have ended. A version never
-// falls.
+// Raise records that sessions of a version below sv have ended. A version never decreases.
 func (r *Revocations) Raise(userID string, sv int64) { r.put(&r.users, userID, sv, r.now()) }
 
-// Apply notes what another node wrote into the feed under change.Sessions.
-// Applying a note twice is applying it once. An unknown key is an error: the node
-// may miss a revocation, so it must not trust its table.
+// Apply applies a note that another node wrote into the feed under change.Sessions. Applying a note again has no
+// effect. An unknown key is an error: the node may miss a revocation, so it must not trust its table.
 func (r *Revocations) Apply(_ context.Context, key string) error {
 	kind, rest, _ := strings.Cut(key, "/")
 	first, second, ok := strings.Cut(rest, "/")
@@ -82,17 +77,17 @@ func (r *Revocations) Apply(_ context.Context, key string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("session: a note that cannot be read: %q", key)
+	return fmt.Errorf("session: malformed note: %q", key)
 }
 
 func sidKey(sessionID, userID string) string { return "sid/" + sessionID + "/" + userID }
 
 func svKey(userID string, sv int64) string { return "sv/" + userID + "/" + strconv.FormatInt(sv, 10) }
 
-// Load notes everything that the store knows to be revoked. The node calls it
-// after it began to follow the feed and before it serves.
+// Load applies all revocations in the store. The node calls it after it has begun to follow the feed and before it
+// serves.
 func (r *Revocations) Load(ctx context.Context, s Store) error {
-	// A second more, because the instants are those of other nodes' clocks.
+	// A second more, because the instants are from the clocks of other nodes.
 	all, err := s.Revoked(ctx, r.now().Add(-r.life-2*time.Second))
 	if err != nil {
 		return fmt.Errorf("load revocations: %w", err)
@@ -107,7 +102,7 @@ func (r *Revocations) Load(ctx context.Context, s Store) error {
 	return nil
 }
 
-// Len is the number of entries, for metrics.
+// Len returns the number of entries, for metrics.
 func (r *Revocations) Len() int {
 	n := 0
 	for _, table := range []*[shards]shard{&r.sessions, &r.users} {
@@ -129,8 +124,7 @@ func (r *Revocations) get(table *[shards]shard, key string) (revoked, bool) {
 	return e, ok
 }
 
-// put also drops what has become useless, so that no sweep is needed: a shard
-// that is not written to does not grow.
+// put also drops expired entries, so no sweep is needed: a shard without writes does not grow.
 func (r *Revocations) put(table *[shards]shard, key string, sv int64, at time.Time) {
 	s := &table[maphash.String(r.seed, key)%shards]
 	s.mu.Lock()

@@ -19,7 +19,7 @@ func TestRevoked(t *testing.T) {
 	r, _ := table()
 	r.End("s1")
 	r.Raise("u2", 5)
-	r.Raise("u2", 3) // a version never falls
+	r.Raise("u2", 3) // a version never decreases
 	for _, c := range []struct {
 		sid, user string
 		sv        int64
@@ -112,7 +112,7 @@ func (loader) TakeRefused(context.Context, time.Time, int) (r []Refused, err err
 func (loader) Extend(context.Context, string, string, time.Time) error              { return nil }
 func (loader) Purge(context.Context, time.Time, time.Time) error                    { return nil }
 
-// What one goroutine was told is revoked, every other sees at once.
+// A revocation reported to one goroutine is visible to all others at once.
 func TestRevocationsUnderRace(t *testing.T) {
 	r, _ := table()
 	var wg sync.WaitGroup

@@ -14,7 +14,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// A node knows of an end as soon as it is durable, and not before.
+// The node's table contains an end as soon as it is durable, and not before.
 func TestRevoking(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
@@ -61,9 +61,9 @@ func TestRevoking(t *testing.T) {
 	expect("all sessions", true, "s5", 1)
 	expect("a later session", false, "s6", 2)
 
-	// Who listens besides hears the same.
+	// Also gets the same writes.
 	if all := session.EndAll(u, b.now); !slices.Equal(told, append([]commit.Write{end("s1"), end("s2"), end("s3")},
 		all...)) {
-		t.Errorf("told of %v", told)
+		t.Errorf("reported %v", told)
 	}
 }

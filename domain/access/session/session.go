@@ -1,40 +1,37 @@
-// Package session is what a login leaves behind: the session, the token that
-// proves it, and the ways in which it ends (decisions D-AUTH-01, 11, 12).
+// Package session owns the sessions of logged-in users: the session, the token that proves it, and the ways in which
+// it ends (decisions D-AUTH-01, 11, 12).
 //
-// The one idea: a session is judged without reading the database. Its token is
-// signed, and each node holds a small table of the revocations of the
-// last token lifetime; ending one session revokes its id, ending all sessions
-// of a user is one increment of the version that every token names. What a
-// node revokes it knows before it answers; the others learn it from the change
-// feed.
+// The one idea: a session is checked without reading the database. Its token is signed, and each node holds a small
+// table of the revocations of the last token lifetime. Ending one session revokes its id. Ending all sessions of a
+// user increments the version that every token names. A node has its own revocations in the table before it answers;
+// the others get them from the change feed.
 //
-// Start reading at Service (login.go, then action.go and end.go), then
-// Revocations.
+// Start reading at Service (login.go, then action.go and end.go), then Revocations.
 package session
 
 import "time"
 
-// Session is a device on which a user is logged in. Its ID is the sessionKey
-// of the interface: an opaque name and no secret (D-AUTH-12).
+// Session is a device on which a user is logged in. Its ID is the sessionKey of the interface: an opaque name and no
+// secret (D-AUTH-12).
 type Session struct {
 	ID          string
 	UserID      string
 	CreatedAt   time.Time
 	LastSeenAt  time.Time
 	ExpiresAt   time.Time // of its token
-	EndedAt     time.Time // zero while it lives
+	EndedAt     time.Time // zero while it is active
 	IP          string
 	Country     string // ISO 3166-1 alpha-2; "" when unknown
 	Brand       string
 	Model       string
 	Description string
-	DeviceID    string // as the client said; "" for none
-	SV          int64  // session version of the user when it was made
+	DeviceID    string // as the client sent it; "" for none
+	SV          int64  // session version of the user at its creation
 	AMR         []string
 }
 
-// Login is one line of the login history: a login that was completed, or a
-// try that was refused. UserID is "" where nobody has the identifier.
+// Login is one line of the login history: a completed login, or a refused try. UserID is "" for an unknown
+// identifier.
 type Login struct {
 	ID          string
 	UserID      string
@@ -47,13 +44,13 @@ type Login struct {
 	Success     bool
 }
 
-// LoginPlace is where a login stands in the history, newest first.
+// LoginPlace is the position of a login in the history, newest first.
 type LoginPlace struct{ ID string }
 
 func (l Login) Mark() LoginPlace { return LoginPlace{l.ID} }
 
-// Revocation is what the nodes must know of an end: the id of a session, or,
-// where SessionID is "", the least version of the user's that still counts.
+// Revocation describes an end to the nodes: the id of a session or, if SessionID is "", the user's lowest valid
+// version.
 type Revocation struct {
 	UserID    string
 	SessionID string

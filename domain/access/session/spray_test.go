@@ -24,7 +24,7 @@ func at(ip string, r session.LoginRequest) session.LoginRequest {
 	return r
 }
 
-// tries wants an answer: "" is a challenge.
+// tries logs in and expects an answer: "" is a challenge.
 func (b *bench) tries(r session.LoginRequest, want fault.Code) *fault.Error {
 	b.t.Helper()
 	_, err := b.svc.Login(b.t.Context(), r)
@@ -35,8 +35,8 @@ func (b *bench) tries(r session.LoginRequest, want fault.Code) *fault.Error {
 	return e
 }
 
-// One password tried on many accounts: after 120 wrong ones a site may try only for
-// accounts that know it (D-GEN-14).
+// One password is tried on many accounts. After 120 wrong ones a site may try only for accounts that know it
+// (D-GEN-14).
 func TestSpray(t *testing.T) {
 	for name, c := range map[string]struct{ attacker, neighbour, home, elsewhere string }{
 		"IPv4": {"203.0.113.9", "203.0.113.9", "203.0.113.9", "203.0.113.10"},
@@ -82,8 +82,8 @@ func TestExemptNetworks(t *testing.T) {
 	}
 }
 
-// Three hundred people of an office come to work within ten minutes, each for the first
-// time and every fourth with a mistyped password first. Nobody is refused.
+// Three hundred people of an office log in within ten minutes, each for the first time and every fourth with a
+// mistyped password first. None is refused.
 func TestOfficeBehindOneAddress(t *testing.T) {
 	b := newBench(t)
 	for i := range 300 {
@@ -98,8 +98,8 @@ func TestOfficeBehindOneAddress(t *testing.T) {
 	}
 }
 
-// Five regions close an account. Its owner has his own network, a reset of the password
-// and the operator.
+// Five regions close an account. The owner still gets in by the known network, a reset of the password, or the
+// operator.
 func TestDoorsOfAClosedAccount(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
@@ -117,7 +117,7 @@ func TestDoorsOfAClosedAccount(t *testing.T) {
 		}
 		b.tries(at("192.0.2.1", request(1, secret)), fault.RateLimited)
 		if told := strings.Count(b.take(), "tell "+u.Email+" under-attack"); told != 1 {
-			t.Errorf("the owner was told %d times", told)
+			t.Errorf("the owner was notified %d times", told)
 		}
 	}
 	attack()
@@ -129,12 +129,12 @@ func TestDoorsOfAClosedAccount(t *testing.T) {
 	storetest.Must(t, b.db.Commit(t.Context(), password.ResetBy(u.ID, "192.0.2.77/32", b.now)))
 	attack()
 	b.tries(at("192.0.2.77", request(1, secret)), "")
-	b.tries(at("198.51.100.7", request(1, secret)), fault.RateLimited) // whoever was there knew the old password
+	b.tries(at("198.51.100.7", request(1, secret)), fault.RateLimited) // the former place knew only the old password
 }
 
-// Logins with identifiers that nobody has leave one audit row for each site and minute,
-// and no history. Those of accounts are written one by one.
-func TestRefusalsOfNobodyAreFolded(t *testing.T) {
+// Logins with unknown identifiers leave one audit row for each site and minute, and no history. Those of accounts are
+// written one by one.
+func TestUnknownIdentifierRefusalsAreFolded(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
 	b.add(2, func(a *user.Add) { a.Status = user.Blocked })
@@ -163,7 +163,7 @@ func TestRefusalsOfNobodyAreFolded(t *testing.T) {
 	if got := rows(); len(got) != 2 {
 		t.Errorf("before the minute is over: %q", got)
 	}
-	b.now = b.now.Add(6 * time.Second) // the first minute is over for longer than a commit takes
+	b.now = b.now.Add(6 * time.Second) // the first minute ended longer ago than a commit takes
 	b.svc = b.service()                // the node that answered is gone
 	minute := b.now.Add(-time.Minute).UTC().Format("2006-01-02 15:04")
 	if got, want := rows(), []string{
@@ -185,7 +185,7 @@ func TestRefusalsOfNobodyAreFolded(t *testing.T) {
 	if len(all) != 2 || len(b.history(u)) != 1 {
 		t.Errorf("%d lines of history, want those of the two accounts", len(all))
 	}
-	// Nor do the counts of their tries stay.
+	// The counts of their tries do not stay either.
 	key := "?" + b.svc.Conceal(request(100, secret).Who.String())
 	if g := b.guard(key); len(g.Tries) == 0 {
 		t.Fatal("tries for an unknown identifier are not counted")

@@ -27,8 +27,8 @@ import (
 	"castellan/persistence/access"
 )
 
-// bench is the service over a real database, an engine that only writes rows,
-// and a record of what was asked of the database in which order.
+// bench is the service over a real database, with an engine that only writes rows and a record of the database calls
+// in order.
 type bench struct {
 	t      *testing.T
 	db     *persistence.DB
@@ -42,7 +42,7 @@ type bench struct {
 	trace []string
 
 	starts []challenge.StartRequest
-	refuse error           // what the engine answers instead
+	refuse error           // the engine's answer instead
 	before func(calls int) // called before the engine commits
 	after  func()          // called after a commit
 }
@@ -74,7 +74,7 @@ func (b *bench) service() *session.Service {
 		Conceal:     func(s string) string { return "hmac(" + s + ")" }, TokenTTL: 30 * time.Minute, Now: clock}
 }
 
-// add makes an account with the password, changed as asked.
+// add creates an account with the password, modified by change.
 func (b *bench) add(n int, change func(*user.Add)) user.User {
 	b.t.Helper()
 	hash, err := b.hasher.Hash(b.t.Context(), secret)
@@ -142,8 +142,8 @@ func (c committer) InTx(ctx context.Context, fn func(context.Context) error) err
 	return c.b.db.InTx(ctx, fn)
 }
 
-// engine starts challenges as the real one does, as far as a login can see:
-// guarded by the credentials it was told, and with the writes it was given.
+// engine starts challenges like the real one, as far as a login can see: guarded by the given credentials, and with
+// the given writes.
 type engine struct{ b *bench }
 
 func (e engine) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
@@ -170,7 +170,7 @@ func (e engine) Start(ctx context.Context, r challenge.StartRequest) (challenge.
 	return challenge.Started{Challenge: c, PAuth: "p-auth of " + c.ID}, b.db.Commit(ctx, ws...)
 }
 
-// notices notes what owners are told of tries; of logins it makes rows.
+// notices records the notices of tries; for logins it creates rows.
 type notices struct{ b *bench }
 
 func (n notices) Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write {
@@ -181,7 +181,7 @@ func (n notices) Notice(to challenge.Account, k message.Kind, v message.Values, 
 	return nil
 }
 
-// signer writes claims down in the clear.
+// signer writes claims in plain text.
 type signer struct{}
 
 func (signer) Sign(c token.Claims) (string, error) {
@@ -191,7 +191,7 @@ func (signer) Sign(c token.Claims) (string, error) {
 
 var here = netip.MustParseAddr("203.0.113.9")
 
-// by and mailed are the two ways to say who logs in.
+// by and mailed are the two ways to identify a user at login.
 func by(countryCode, phone string) user.Identifier {
 	who, _ := user.Identify(&countryCode, &phone, nil)
 	return who

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// FuzzMatch: of all texts only the codes of three steps of time match, letter by letter (SEC-06).
+// FuzzMatch: only the codes of three time steps match, letter by letter (SEC-06).
 func FuzzMatch(f *testing.F) {
 	secret, now := []byte("12345678901234567890"), time.Unix(1_700_000_000, 0)
 	codes := map[string]bool{}

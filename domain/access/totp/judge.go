@@ -12,19 +12,17 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// ActionVerify names a refused code at a guarded endpoint in the audit.
+// ActionVerify is the audit name of a refused code at a guarded endpoint.
 const ActionVerify = "OTP_VERIFY"
 
-// maxFenced bounds how often a decision is made again because another node
-// wrote a row between reading and writing. Within one process callers of one
-// user take turns.
+// maxFenced bounds how often a decision is repeated because another node wrote a row between reading and writing.
+// Within one process the callers of a user take turns.
 const maxFenced = 20
 
-// Judge decides a code that answers a challenge of a user (stepup.Judge). A
-// right one names the step it uses, and Use turns that into the write. A code whose
-// step was used already is wrong.
+// Judge decides a code that answers a challenge of a user (stepup.Judge). A right one names the step it uses, and Use
+// turns that into the write. A code whose step was already used is wrong.
 func (s *Service) Judge(ctx context.Context, userID, code string) (challenge.Verdict, *challenge.Use, error) {
-	d, err := s.Store.Get(ctx, userID) // for a decoy too: it takes the same steps
+	d, err := s.Store.Get(ctx, userID) // for a decoy too, which takes the same steps
 	if fault.CodeOf(err) == fault.TOTPNotDefined {
 		return challenge.Wrong, nil, nil
 	}
@@ -38,12 +36,12 @@ func (s *Service) Judge(ctx context.Context, userID, code string) (challenge.Ver
 	return challenge.Right, &challenge.Use{Key: d.ID, Value: step}, nil
 }
 
-// Use are the writes that use up the step of an accepted code (actors.Uses).
+// Use returns the writes that use up the step of an accepted code (actors.Uses).
 func Use(c challenge.Challenge, use challenge.Use) []commit.Write {
 	return []commit.Write{UseStep{UserID: c.UserID, ID: use.Key, Step: use.Value}}
 }
 
-// right reports whether code is right now and was not used.
+// right reports whether code is valid now and unused.
 func (s *Service) right(d Definition, code string) (step int64, ok bool, err error) {
 	secret, err := s.open(d)
 	if err != nil {
@@ -53,13 +51,11 @@ func (s *Service) right(d Definition, code string) (step int64, ok bool, err err
 	return step, ok && step > d.LastStep, nil
 }
 
-// Verify takes the code that a request carries besides its credential
-// (D-AUTH-08). An accepted one is used up, durably, before Verify returns.
-// Wrong ones count with those of the challenges that the user starts in a
-// session; attempt and verdict are one fenced write.
+// Verify checks the code that a request carries in addition to its credential (D-AUTH-08). An accepted one is used
+// up, durably, before Verify returns. Wrong ones count with those of the challenges that the user starts in a
+// session. Attempt and verdict are one fenced write.
 //
-// Errors: OTP_REQUIRED without a code or an authenticator, OTP_INVALID,
-// RATE_LIMITED, UNAVAILABLE.
+// Errors: OTP_REQUIRED without a code or an authenticator, OTP_INVALID, RATE_LIMITED, UNAVAILABLE.
 func (s *Service) Verify(ctx context.Context, who audit.By, code string) error {
 	if who.UserID == "" || code == "" {
 		return fault.New(fault.OTPRequired,
@@ -117,7 +113,7 @@ func (s *Service) verify(ctx context.Context, who audit.By, code string) error {
 	return refusal
 }
 
-// spent are the writes of a wrong code that was counted.
+// spent returns the writes of a wrong code that was counted.
 func (s *Service) spent(u user.User, before, after challenge.Budget, r challenge.Rules, ip string) []commit.Write {
 	writes := []commit.Write{challenge.Spend{Budget: after}}
 	if row := after.Row(challenge.TOTP); row > before.Row(challenge.TOTP) {
@@ -126,8 +122,7 @@ func (s *Service) spent(u user.User, before, after challenge.Budget, r challenge
 	return writes
 }
 
-// accepted is the condition under which a right code was judged; it ends a row of
-// wrong ones.
+// accepted is the condition under which a right code was judged; it resets the consecutive wrong ones.
 func accepted(b challenge.Budget) commit.Write {
 	if b.Row(challenge.TOTP) > 0 {
 		return challenge.Spend{Budget: b.EndRow(challenge.TOTP)}

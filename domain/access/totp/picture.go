@@ -15,23 +15,22 @@ import (
 	"castellan/domain/access/user"
 )
 
-// Access is a secret in the three forms in which an app takes it (section 4.2 of the interface).
-// It is as secret as the secret.
+// Access is a secret in the three forms that apps accept (section 4.2 of the interface). It is as sensitive as the
+// secret.
 type Access struct {
 	Base32    string
 	URL       string // otpauth://totp/…
 	QRDataURL string // the URL as a PNG, usable as the source of an image
 }
 
-// The picture, in pixels. A reader needs a margin of four modules, light on a
-// page that may be dark; the drawing may be up to 125 modules wide.
+// The picture, in pixels. A reader needs a light margin of four modules on a page that may be dark. The code may be
+// up to 125 modules wide.
 const (
 	drawnPixels  = 256
 	marginPixels = 24
 )
 
-// access makes the forms of a secret. It draws a picture, which takes
-// milliseconds: call it outside of transactions.
+// access returns the forms of a secret. It draws a picture, which takes milliseconds: call it outside transactions.
 func access(issuer string, u user.User, secret []byte) (Access, error) {
 	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: cmp.Or(u.Email, u.Phone, u.ID),
 		Period: periodSeconds, Secret: secret,

@@ -13,15 +13,14 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// ActionRecover names the use of a recovery code in the audit.
+// ActionRecover is the audit name of the use of a recovery code.
 const ActionRecover = "TOTP_RECOVER"
 
-// Recover hands out the secret again for a recovery code, which is used up. The
-// authenticator stays as it is (section 3.2 of the interface). The user is told of it by a
-// message that commits with the use.
+// Recover returns the secret again for a recovery code, which is used up. The authenticator is unchanged (section 3.2
+// of the interface). A message that commits with the use notifies the user.
 //
-// Errors: TOTP_NOT_DEFINED, RECOVERY_CODE_INVALID for a code that is unknown or
-// used, RATE_LIMITED after too many of these, UNAVAILABLE.
+// Errors: TOTP_NOT_DEFINED, RECOVERY_CODE_INVALID for a code that is unknown or used, RATE_LIMITED after too many of
+// these, UNAVAILABLE.
 func (s *Service) Recover(ctx context.Context, who audit.By, code string) (Access, error) {
 	leave, err := s.turns.Take(ctx, who.UserID)
 	if err != nil {
@@ -71,7 +70,7 @@ func (s *Service) recover(ctx context.Context, who audit.By, code string) (Acces
 	if err != nil {
 		return Access{}, err
 	}
-	a, err := access(s.Issuer, u, secret) // before the code is used: it cannot fail afterwards
+	a, err := access(s.Issuer, u, secret) // before the code is used: after that it must not fail
 	if err != nil {
 		return Access{}, err
 	}
@@ -86,8 +85,8 @@ func (s *Service) recover(ctx context.Context, who audit.By, code string) (Acces
 	return a, nil
 }
 
-// find returns the number of the unused code that this is, 0 for none. Every
-// code is compared, used ones too, so that the time tells nothing.
+// find returns the number of the unused code that matches, 0 for none. It compares every code, including used ones,
+// so that the response time reveals nothing.
 func (s *Service) find(ctx context.Context, d Definition, code string) (number int, err error) {
 	codes, err := s.Store.Codes(ctx, d.UserID, d.ID)
 	if err != nil || !wellFormed(code) {
@@ -101,7 +100,7 @@ func (s *Service) find(ctx context.Context, d Definition, code string) (number i
 	return number, nil
 }
 
-// recoveryRules make the budget of challenges count recovery codes.
+// recoveryRules makes the budget of challenges count recovery codes.
 func (s *Service) recoveryRules() challenge.Rules {
 	return challenge.Rules{TOTPBudget: s.Recovery.Attempts,
 		TOTPBudgetWindowMs: int64(s.Recovery.Window / time.Millisecond), FactorAttempts: s.Rules.FactorAttempts}

@@ -17,8 +17,8 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// The row of section 3.2 of the interface: secret access is returned, the authenticator stays,
-// the code is used up, the user is told.
+// Section 3.2 of the interface: the secret is returned, the authenticator stays, the code is used up, and the user is
+// notified.
 func TestRecover(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		ctx := t.Context()
@@ -47,7 +47,7 @@ func TestRecover(t *testing.T) {
 		if told := d.told(message.RecoveryUsed); len(told) != 5 || told[0] != "user1@example.com recovery-used 203.0.113.9" {
 			t.Errorf("notices %q", told)
 		}
-		// Each was good for one use; wrong ones count, right ones did not.
+		// Each code is valid once; wrong ones count, right ones do not.
 		for _, code := range []string{d.recovery(0), d.recovery(4), "abcde-fgh27", "no code at all",
 			strings.Repeat("a", 1<<16)} {
 			_, err := d.Recover(ctx, d.who, code)
@@ -58,7 +58,7 @@ func TestRecover(t *testing.T) {
 		if f := expect(t, err, fault.RateLimited); f.RetryAfter != 10*time.Minute {
 			t.Errorf("retry after %v", f.RetryAfter)
 		}
-		// Counted in the row, not in the process, and apart from codes.
+		// Wrong codes count in the row, not in the process, and separately from TOTP codes.
 		_, err = nodeOf(d).Recover(ctx, d.who, "abcde-fgh27")
 		expect(t, err, fault.RateLimited)
 		storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
@@ -74,8 +74,7 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// When the attempts of an account are used up, a right code is neither checked nor
-// used up.
+// When the attempts of an account are used up, a right code is neither checked nor used up.
 func TestRecoverLimitHoldsForRightCodes(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		ctx := t.Context()
@@ -91,7 +90,7 @@ func TestRecoverLimitHoldsForRightCodes(t *testing.T) {
 	})
 }
 
-// SEC-08, SEC-18: two hundred times one code is one success, on two nodes too.
+// SEC-08, SEC-18: one code used two hundred times succeeds once, on two nodes too.
 func TestRecoverUnderRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		other := nodeOf(d)
@@ -111,7 +110,7 @@ func TestRecoverUnderRace(t *testing.T) {
 	})
 }
 
-// Without its notice and its audit row the code is not used.
+// The code is used only together with its notice and its audit row.
 func TestRecoverIsOneUnit(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		d.Commit = unaudited{d.db}
@@ -128,8 +127,7 @@ func TestRecoverIsOneUnit(t *testing.T) {
 
 var errDeaf = errors.New("no audit")
 
-// unaudited refuses units with an audit row when they are made, as a database that
-// cannot write it would.
+// unaudited refuses units with an audit row, like a database that cannot write it.
 type unaudited struct{ commit.Committer }
 
 func (c unaudited) Commit(ctx context.Context, ws ...commit.Write) error {
@@ -141,7 +139,7 @@ func (c unaudited) Commit(ctx context.Context, ws ...commit.Write) error {
 	})
 }
 
-// A waiting caller can go away, and the turn passes on.
+// A waiting caller can give up, and the turn passes on.
 func TestTurnsPassOn(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		gone, cancel := context.WithCancel(t.Context())

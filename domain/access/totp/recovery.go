@@ -6,20 +6,20 @@ import (
 	"unicode"
 )
 
-// RecoveryCodes is how many an authenticator is defined with (section 8 of the interface).
+// RecoveryCodes is the number of recovery codes of an authenticator (section 8 of the interface).
 const RecoveryCodes = 5
 
 // A recovery code is two groups of base32 letters, 50 bits in all (D-TOTP-07).
 const groupLetters = 5
 
-// newRecoveryCode draws one. rand.Text is uniform over the base32 alphabet.
+// newRecoveryCode draws a code. rand.Text is uniform over the base32 alphabet.
 func newRecoveryCode() string {
 	t := strings.ToLower(rand.Text()[:2*groupLetters])
 	return t[:groupLetters] + "-" + t[groupLetters:]
 }
 
-// canonical is a recovery code without what people add or change when they copy
-// it: case, spaces, dashes of any kind, invisible marks (D-TOTP-02).
+// canonical returns a recovery code without the changes of copying: case, spaces, dashes of any kind, invisible marks
+// (D-TOTP-02).
 func canonical(code string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -32,8 +32,7 @@ func canonical(code string) string {
 	}, code)
 }
 
-// wellFormed tells what could be a code. Nothing else is hashed: what somebody
-// sends may be long.
+// wellFormed reports whether the text could be a code. Only such texts are hashed: the input may be long.
 func wellFormed(canonical string) bool {
 	if len(canonical) != 2*groupLetters {
 		return false

@@ -24,7 +24,7 @@ const (
 	ActionDeactivate = "TOTP_DEACTIVATE"
 )
 
-// Service is what an account does with its authenticator. All fields are needed.
+// Service manages the authenticators of accounts. All fields are required.
 type Service struct {
 	Store   Store
 	Users   user.Store
@@ -32,10 +32,10 @@ type Service struct {
 	Commit  commit.Committer
 	Ring    *keyring.Ring
 	Notices challenge.Notices
-	// Rules are those of challenges: wrong codes count together with theirs.
+	// Rules are those of challenges: wrong codes count together.
 	Rules    challenge.Rules
 	Recovery Limit
-	Issuer   string // shown by the app beside the account
+	Issuer   string // shown by the app next to the account
 	Now      func() time.Time
 
 	turns turn.Turns
@@ -47,16 +47,15 @@ type Limit struct {
 	Window   time.Duration // rolling
 }
 
-// DefaultLimit is 5 in 15 minutes (D-TOTP-06).
+// DefaultLimit returns 5 in 15 minutes (D-TOTP-06).
 func DefaultLimit() Limit { return Limit{Attempts: 5, Window: 15 * time.Minute} }
 
-// Budgets reads what a user has spent; challenge.Store is one.
+// Budgets reads the wrong values of a user; challenge.Store implements it.
 type Budgets interface {
 	Budget(ctx context.Context, subject string, flow challenge.Flow) (challenge.Budget, error)
 }
 
-// Definable is the condition of a setup: TOTP_ALREADY_DEFINED where the caller
-// has an authenticator.
+// Definable is the condition of a setup: TOTP_ALREADY_DEFINED if the caller has an authenticator.
 func (s *Service) Definable(ctx context.Context, userID string) error {
 	u, err := s.Users.Get(ctx, userID)
 	if err == nil && u.TOTP {
@@ -65,8 +64,7 @@ func (s *Service) Definable(ctx context.Context, userID string) error {
 	return err
 }
 
-// Removable is the condition of a deactivation: TOTP_NOT_DEFINED where the
-// caller has no authenticator.
+// Removable is the condition of a deactivation: TOTP_NOT_DEFINED if the caller has no authenticator.
 func (s *Service) Removable(ctx context.Context, userID string) error {
 	u, err := s.Users.Get(ctx, userID)
 	if err == nil && !u.TOTP {
@@ -75,7 +73,7 @@ func (s *Service) Removable(ctx context.Context, userID string) error {
 	return err
 }
 
-// NotDefined is the refusal of what needs an authenticator.
+// NotDefined returns the error of an operation that needs an authenticator.
 func NotDefined() error {
 	return fault.New(fault.TOTPNotDefined, "no authenticator is defined")
 }
@@ -84,14 +82,13 @@ func alreadyDefined() error {
 	return fault.New(fault.TOTPAlreadyDefined, "an authenticator is defined already; deactivate it first")
 }
 
-// SetupAction is the action behind TOTP_SETUP. The secret and the recovery codes
-// are made when the challenge is complete and exist in the clear in its outcome
-// alone (D-TOTP-09).
+// SetupAction is the action of TOTP_SETUP. The secret and the recovery codes are created when the challenge is
+// complete. Only its outcome contains them in plain text (D-TOTP-09).
 func (s *Service) SetupAction() challenge.Action {
 	return challenge.Action{Code: ActionSetup, Flow: challenge.FlowSession, Prepare: s.prepare, Exec: s.setup}
 }
 
-// DeactivateAction is the action behind TOTP_DEACTIVATE.
+// DeactivateAction is the action of TOTP_DEACTIVATE.
 func (s *Service) DeactivateAction() challenge.Action {
 	return challenge.Action{Code: ActionDeactivate, Flow: challenge.FlowSession, Exec: s.deactivate}
 }
@@ -102,7 +99,7 @@ type fresh struct {
 	data   json.RawMessage
 }
 
-// setupData is what a setup yields, in both spellings (D-TOTP-01).
+// setupData is the result of a setup, in both spellings (D-TOTP-01).
 type setupData struct {
 	Base32     string   `json:"base32"`
 	URL        string   `json:"otpAuthUrl"`
@@ -113,9 +110,8 @@ type setupData struct {
 	CodesSnake []string `json:"recovery_codes"`
 }
 
-// prepare makes an authenticator. The picture takes as long as many commits,
-// which is why it is not drawn in the transaction. Conditions are setup's part,
-// after the credentials were looked at: a challenge of a changed account is
+// prepare creates an authenticator. The picture takes as long as many commits, so it is drawn outside the
+// transaction. setup checks the conditions, after the check of the credentials: a challenge of a changed account is
 // closed and has no outcome (D-AUTH-11).
 func (s *Service) prepare(ctx context.Context, x challenge.Execution) (any, error) {
 	u, err := s.Users.Get(ctx, x.Challenge.UserID)

@@ -28,8 +28,7 @@ import (
 	"castellan/persistence/kit"
 )
 
-// desk is a service over a real database with a clock that is set by hand, and
-// one account with an authenticator.
+// desk is a service over a real database with a manual clock and one account with an authenticator.
 type desk struct {
 	*totp.Service
 	t     *testing.T
@@ -38,10 +37,10 @@ type desk struct {
 	now   atomic.Int64 // ms
 	who   audit.By
 
-	access map[string]any // what the setup yielded
+	access map[string]any // the result of the setup
 }
 
-// told are the notices of a kind that were committed.
+// told returns the committed notices of a kind.
 func (d *desk) told(kind message.Kind) (all []string) {
 	d.t.Helper()
 	for _, n := range challengetest.Told(d.t, delivery.NewOutbox(d.db)) {
@@ -85,7 +84,7 @@ func (d *desk) clock() time.Time { return time.UnixMilli(d.now.Load()) }
 
 func (d *desk) pass(t time.Duration) { d.now.Add(t.Milliseconds()) }
 
-// run executes an action as an owner of its challenge does.
+// run executes an action like an owner of its challenge.
 func (d *desk) run(a challenge.Action, userID string) (r challenge.Result, err error) {
 	d.t.Helper()
 	ctx := d.t.Context()
@@ -111,7 +110,7 @@ func (d *desk) setUp() {
 
 func (d *desk) recovery(n int) string { return d.access["recoveryCodes"].([]any)[n].(string) }
 
-// code is the app's code, some steps from now.
+// code returns the app's code, some steps from now.
 func (d *desk) code(steps int64) string {
 	d.t.Helper()
 	stored, err := d.store.Get(d.t.Context(), d.who.UserID)
@@ -149,7 +148,7 @@ func TestActions(t *testing.T) {
 		}
 		_, err = d.run(d.DeactivateAction(), usertest.Sample(2).ID)
 		expect(t, err, fault.TOTPNotDefined)
-		// The account moved on between challenge and execution.
+		// The account changed between challenge and execution.
 		x := challenge.Execution{Challenge: challenge.Challenge{UserID: d.who.UserID, Body: challenge.Body{CV: 1}},
 			Now: d.Now()}
 		err = d.db.InTx(t.Context(), func(ctx context.Context) error {
@@ -169,7 +168,7 @@ func TestActions(t *testing.T) {
 			t.Errorf("%+v, %v", u, err)
 		}
 		if on, off := d.told(message.TOTPOn), d.told(message.TOTPOff); len(on) != 1 || len(off) != 1 {
-			t.Errorf("told %q, %q", on, off)
+			t.Errorf("notified %q, %q", on, off)
 		}
 	})
 }
@@ -193,7 +192,7 @@ func TestJudge(t *testing.T) {
 			}
 		}
 		old := d.code(0)
-		v, use := judge(old) // judging uses nothing up
+		v, use := judge(old) // judging does not use it up
 		if v != challenge.Right {
 			t.Fatalf("verdict %v", v)
 		}
@@ -216,14 +215,14 @@ func TestJudge(t *testing.T) {
 		if v, _ := judge(old); v != challenge.Wrong {
 			t.Error("a used code is right in the next step")
 		}
-		d.pass(-5 * time.Minute) // a clock that jumps back brings nothing back
+		d.pass(-5 * time.Minute) // a clock that jumps back makes no code valid again
 		if v, _ := judge(d.code(0)); v != challenge.Wrong {
 			t.Error("an older step is right when the clock is set back")
 		}
 	})
 }
 
-// D-AUTH-08: required, wrong and counted, used up.
+// D-AUTH-08: a code is required, counted if wrong, and used up.
 func TestVerify(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		ctx := t.Context()
@@ -243,7 +242,7 @@ func TestVerify(t *testing.T) {
 		if f.RetryAfter != 15*time.Minute-10*time.Second {
 			t.Errorf("retry after %v", f.RetryAfter)
 		}
-		// It is the count of the challenges that are started in a session.
+		// The count is that of the challenges started in a session.
 		b, err := d.Budgets.Budget(ctx, d.who.UserID, challenge.FlowSession)
 		if err != nil || len(b.TOTP) != 10 || b.Wait(d.Now(), d.Rules, challenge.TOTP) == 0 {
 			t.Errorf("%+v, %v", b, err)
@@ -262,8 +261,7 @@ func TestVerify(t *testing.T) {
 	})
 }
 
-// Whatever comes at once: one code is accepted once, and the wrong values that
-// are evaluated are those the rules allow.
+// Under concurrency one code is accepted once, and exactly as many wrong values are evaluated as the rules allow.
 func TestVerifyUnderRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
 		code := d.code(0)
@@ -271,7 +269,7 @@ func TestVerifyUnderRace(t *testing.T) {
 		if codes[""] != 1 || codes[fault.OTPInvalid] != 10 || codes[fault.RateLimited] != 189 {
 			t.Errorf("%v", codes)
 		}
-		// Two nodes do not know of each other's turns.
+		// Two nodes do not share turns.
 		d.pass(time.Hour)
 		other := nodeOf(d)
 		code = d.code(0)
@@ -288,7 +286,7 @@ func TestVerifyUnderRace(t *testing.T) {
 	})
 }
 
-// nodeOf is the service of another node over the same database.
+// nodeOf returns the service of another node over the same database.
 func nodeOf(d *desk) *totp.Service {
 	s := d.Service
 	return &totp.Service{Store: s.Store, Users: s.Users, Budgets: s.Budgets, Commit: s.Commit, Ring: s.Ring,

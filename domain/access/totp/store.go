@@ -7,29 +7,27 @@ import (
 	"castellan/domain/kit/keyring"
 )
 
-// Definition is the authenticator of an account, of which there is one at most.
+// Definition is the authenticator of an account, which has at most one.
 type Definition struct {
 	UserID    string
-	ID        string // of this definition: the next one of the user has another
+	ID        string // of this definition; the user's next one has another id
 	Sealed    []byte // the secret, sealed with SecretData
-	LastStep  int64  // newest step that was used; 0: none
+	LastStep  int64  // newest used step; 0: none
 	CreatedAt time.Time
 }
 
-// SecretData is the associated data under which a secret is sealed: it opens
-// for its own row only (SEC-45).
+// SecretData returns the associated data of a sealed secret: it opens for its own row only (SEC-45).
 func SecretData(userID, id string) []byte { return []byte("totp/" + userID + "/" + id) }
 
-// RecoveryCode is a recovery code as it is stored.
+// RecoveryCode is the stored form of a recovery code.
 type RecoveryCode struct {
 	Number int // of its definition, from 1
 	Sum    keyring.Sum
 	UsedAt time.Time // zero: not used
 }
 
-// Define inserts a definition with its recovery codes, numbered from 1. The unit
-// is refused with RECORD_ALREADY_EXIST when the user has one. user.SetTOTP goes
-// beside it.
+// Define inserts a definition with its recovery codes, numbered from 1. The unit fails with RECORD_ALREADY_EXIST when
+// the user has one. user.SetTOTP accompanies it.
 type Define struct {
 	Definition
 	Codes []keyring.Sum
@@ -37,20 +35,19 @@ type Define struct {
 
 func (Define) Table() string { return "totp" }
 
-// Row tells the writer which row it changes.
+// Row returns the row that the write changes.
 func (w Define) Row() string { return w.UserID }
 
-// Remove removes a user's definition and every recovery code of it. user.SetTOTP
-// goes beside it.
+// Remove removes a user's definition and all its recovery codes. user.SetTOTP accompanies it.
 type Remove struct{ UserID string }
 
 func (Remove) Table() string { return "totp" }
 
-// Row tells the writer which row it changes.
+// Row returns the row that the write changes.
 func (w Remove) Row() string { return w.UserID }
 
-// UseStep uses a step up, and with it every older one. It is fenced: the
-// definition must still be the user's and its last step older.
+// UseStep uses up a step and every older one. It is fenced: the definition must still belong to the user, and its
+// last step must be older.
 type UseStep struct {
 	UserID, ID string
 	Step       int64
@@ -60,8 +57,7 @@ func (UseStep) Table() string { return "totp" }
 
 func (w UseStep) Fence() (string, int64) { return w.UserID, w.Step }
 
-// UseCode uses a recovery code up. It is fenced: the code must still be there
-// and not be used.
+// UseCode uses up a recovery code. It is fenced: the code must still exist and be unused.
 type UseCode struct {
 	UserID, ID string
 	Number     int
@@ -70,15 +66,14 @@ type UseCode struct {
 
 func (UseCode) Table() string { return "recovery_code" }
 
-// Fence implements commit.Fence. Codes of one user are used one after another.
+// Fence makes the codes of one user commit one after another.
 func (w UseCode) Fence() (string, int64) { return w.UserID, int64(w.Number) }
 
 // Store reads authenticators. Writes go through commit.Committer as the values
 // above. It is safe for concurrent use.
 type Store interface {
-	// Get reads the authenticator of a user; TOTP_NOT_DEFINED when there is none.
+	// Get reads the authenticator of a user; TOTP_NOT_DEFINED if the user has none.
 	Get(ctx context.Context, userID string) (Definition, error)
-	// Codes lists the recovery codes of a definition by number; none for one that
-	// is not the user's.
+	// Codes lists the recovery codes of a definition by number; none for a definition of another user.
 	Codes(ctx context.Context, userID, id string) ([]RecoveryCode, error)
 }

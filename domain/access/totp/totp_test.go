@@ -19,8 +19,7 @@ import (
 // rfc is the secret of RFC 6238, appendix B.
 var rfc = []byte("12345678901234567890")
 
-// TestVectors holds the codes against RFC 6238, appendix B (SHA-1): six digits
-// are the last six of its eight.
+// TestVectors compares the codes with RFC 6238, appendix B (SHA-1): the six digits are the last six of its eight.
 func TestVectors(t *testing.T) {
 	for _, c := range []struct {
 		unix int64
@@ -37,10 +36,9 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// The window is the step before, the present one and the one after, to the
-// second.
+// The window is the step before, the current one and the one after, to the second.
 func TestWindow(t *testing.T) {
-	const s = 37037036 // a step, and the codes around it differ
+	const s = 37037036 // a step whose neighbours have different codes
 	for _, c := range []struct {
 		unix int64
 		ok   bool
@@ -57,7 +55,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// At the beginning of time there are no steps to go back to.
+// At time zero no earlier steps exist.
 func TestBeforeTheFirstSteps(t *testing.T) {
 	for unix, want := range map[int64]int64{0: 0, 29: 0, 30: 1, 31: 1} {
 		if step, ok := Match(rfc, time.Unix(unix, 0), CodeAt(rfc, want)); !ok || step != want {
@@ -73,7 +71,7 @@ func TestBeforeTheFirstSteps(t *testing.T) {
 	}
 }
 
-// SEC-06: nothing but the six ASCII digits is the code.
+// SEC-06: only the six ASCII digits match.
 func TestStrictCode(t *testing.T) {
 	now := time.Unix(59, 0)
 	for _, code := range []string{"", "28708", "2870820", "94287082", " 287082", "287082 ", "287082\n", "287082\x00",
@@ -85,9 +83,8 @@ func TestStrictCode(t *testing.T) {
 	}
 }
 
-// Whatever the secret and the time: a code that is taken belongs to a step of
-// the window, the codes of the window are taken, and the step that is reported
-// is the newest one of that code, so that none can be used twice.
+// For every secret and time, an accepted code belongs to a step of the window, and all codes of the window are
+// accepted. The returned step is the newest one of the code, so a code cannot be used twice.
 func TestMatchProperty(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -115,9 +112,9 @@ func TestMatchProperty(t *testing.T) {
 	}
 }
 
-// A code that is right for two steps is reported as the newer one.
+// For a code of two steps, the newer step is returned.
 func TestTwinCodes(t *testing.T) {
-	const s = 910737 // found by trying: one step in a million is followed by its twin
+	const s = 910737 // found by search: one step in a million has the same code as its successor
 	code := CodeAt(rfc, s)
 	if code != CodeAt(rfc, s+1) {
 		t.Fatal("no twins")
@@ -160,7 +157,7 @@ func TestRecoveryCodes(t *testing.T) {
 	}
 }
 
-// D-TOTP-02: case, spaces and dashes do not matter; everything else does.
+// D-TOTP-02: only case, spaces and dashes are ignored.
 func TestCanonicalRecoveryCode(t *testing.T) {
 	const code = "abcdefgh27"
 	for _, in := range []string{"abcde-fgh27", "ABCDE-FGH27", " abcde-fgh27\n", "abcdefgh27", "abc def gh2 7",
@@ -189,10 +186,10 @@ func FuzzCanonicalRecoveryCode(f *testing.F) {
 	})
 }
 
-// The three forms say the same, in the parameters of D-TOTP-05.
+// The three forms are equivalent, with the parameters of D-TOTP-05.
 func TestAccess(t *testing.T) {
 	u := user.New(id.New(time.Now()), time.Now())
-	u.Email, u.Phone = strings.Repeat("x", 240)+"+a@example.com", "+905320000001" // as long as an address may be
+	u.Email, u.Phone = strings.Repeat("x", 240)+"+a@example.com", "+905320000001" // the maximum length of an address
 	short := u
 	short.Email = ""
 	for _, c := range []struct {

@@ -7,14 +7,14 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// The codes of the actions that are about the account itself (D-2FA-27).
+// The codes of the actions on the account itself (D-2FA-27).
 const (
 	ActionVerifyEmail = "VERIFY_EMAIL"
 	ActionVideoKYC    = "DURING_VIDEO_KYC"
 )
 
-// VerifyEmailAction is the action behind VERIFY_EMAIL: the user who typed the code
-// that was sent to the account's address has shown to own it.
+// VerifyEmailAction is the action of VERIFY_EMAIL: the user typed the code sent to the account's address, and so has
+// proved to own it.
 func VerifyEmailAction() challenge.Action {
 	return challenge.Action{Code: ActionVerifyEmail, Flow: challenge.FlowSession,
 		Build: func(_ context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
@@ -22,8 +22,8 @@ func VerifyEmailAction() challenge.Action {
 		}}
 }
 
-// VideoKYCAction is the action behind DURING_VIDEO_KYC: its outcome is what the
-// video call asks for, that the account's owner is the one who is present.
+// VideoKYCAction is the action of DURING_VIDEO_KYC: its outcome proves to the video call that the account's owner is
+// present.
 func VideoKYCAction() challenge.Action {
 	return challenge.Action{Code: ActionVideoKYC, Flow: challenge.FlowSession,
 		Build: func(context.Context, challenge.Execution) (challenge.Result, []commit.Write, error) {

@@ -16,14 +16,13 @@ const (
 	maxMailBytes    = 254
 )
 
-// Canonical is the one spelling of a phone number: "+", dialling code, number.
-// The dialling code may carry "+" or zeros in front ("90", "+90", "0090" and
-// "090" are one code); in the number, spaces, dashes, dots and brackets are
-// dropped, and then one leading 0 (D-PWD-07). Two spellings of a number give
-// one result, so that limits and uniqueness hold whatever the client sends.
+// Canonical returns the one spelling of a phone number: "+", dialling code, number. The dialling code may start with
+// "+" or zeros ("90", "+90", "0090" and "090" are one code). In the number, spaces, dashes, dots and brackets are
+// dropped, and then one leading 0 (D-PWD-07). Two spellings of a number give one result, so that limits and
+// uniqueness hold whatever the client sends.
 //
-// The rule is about digits alone: whether a number is in use is for the SMS
-// that reaches it, and a table of every country's plans would cost megabytes.
+// The rule checks only digits. The SMS shows whether a number is in use, and a table of every country's plans would
+// cost megabytes.
 //
 // Errors: INVALID_FIELD naming countryCode or phoneNumber.
 func Canonical(countryCode, phone string) (e164 string, err error) {
@@ -34,7 +33,7 @@ func Canonical(countryCode, phone string) (e164 string, err error) {
 	return international(dial, phone)
 }
 
-// international puts the canonical dialling code and a number together.
+// international joins the canonical dialling code and a number.
 func international(dial, phone string) (e164 string, err error) {
 	number := strings.Map(func(r rune) rune {
 		switch r {
@@ -53,10 +52,9 @@ func international(dial, phone string) (e164 string, err error) {
 	return "+" + dial + number, nil
 }
 
-// Identify reads how a client says who is meant: by a dialling code and a number,
-// or by a mail address; nil is not sent. The problems name every part that is
-// sent and badly spelled. It does not judge what is missing, or sent beside the
-// other; the Identifier is of use only when that was done.
+// Identify reads the client's identification of an account: a dialling code and a number, or a mail address; nil is
+// not sent. The problems name every sent part that is malformed. It does not check for missing or contradictory
+// parts; the caller must do so before it uses the Identifier.
 func Identify(countryCode, phone, mail *string) (who Identifier, problems []fault.Problem) {
 	read := func(canonical string, err error) string {
 		if e, ok := err.(*fault.Error); ok {
@@ -69,7 +67,7 @@ func Identify(countryCode, phone, mail *string) (who Identifier, problems []faul
 		dial = read(DialCode(*countryCode))
 	}
 	if phone != nil {
-		who.Phone = read(international(cmp.Or(dial, "1"), *phone)) // a bad code is a problem of its own
+		who.Phone = read(international(cmp.Or(dial, "1"), *phone)) // a malformed code is a problem of its own
 	}
 	if mail != nil {
 		who.Mail = read(CanonicalMail(*mail))
@@ -77,8 +75,7 @@ func Identify(countryCode, phone, mail *string) (who Identifier, problems []faul
 	return who, problems
 }
 
-// DialCode is the one spelling of a dialling code: digits without "+" and
-// leading zeros.
+// DialCode returns the one spelling of a dialling code: digits without "+" and leading zeros.
 //
 // Errors: INVALID_FIELD naming countryCode.
 func DialCode(s string) (string, error) {
@@ -89,9 +86,8 @@ func DialCode(s string) (string, error) {
 	return s, nil
 }
 
-// CanonicalMail is the one spelling of a mail address: trimmed and in lower
-// case. Only ASCII is an address here: look-alike letters of other scripts
-// that fold to one account are a known way to take it over.
+// CanonicalMail returns the one spelling of a mail address: trimmed and in lower case. Only ASCII is accepted:
+// look-alike letters of other scripts that fold to one account are a known way to take it over.
 //
 // Errors: INVALID_FIELD naming email.
 func CanonicalMail(s string) (string, error) {

@@ -69,7 +69,7 @@ func TestCanonicalMail(t *testing.T) {
 	}
 }
 
-// What is canonical stays as it is, and nothing but "+" and digits comes out.
+// A canonical number is unchanged, and the result contains only "+" and digits.
 func FuzzPhoneCanon(f *testing.F) {
 	f.Add("90", "532 123 45 67")
 	f.Add("+1", "(0)684-1234")
@@ -101,7 +101,7 @@ func TestAddValidate(t *testing.T) {
 	}
 }
 
-// Every part that is sent and badly spelled is named; what is missing is not.
+// Every sent part that is malformed is named; missing parts are not.
 func TestIdentify(t *testing.T) {
 	sent := func(s string) *string { return &s }
 	for _, c := range []struct {

@@ -1,28 +1,27 @@
 package user
 
-// SetPreferences writes how a user wants messages to come. It goes with Store.Hold. No version
-// rises.
+// SetPreferences writes a user's preferences for messages. Use it with Store.Hold. It raises no version.
 type SetPreferences struct {
 	UserID    string
-	Language  string // "" for that of the installation
+	Language  string // "" for the default of the installation
 	Campaigns Campaigns
 }
 
 func (SetPreferences) Table() string { return "users" }
 
-// Row tells the writer which row it changes.
+// Row returns the row that the write changes.
 func (w SetPreferences) Row() string { return w.UserID }
 
-// SetTaxNumber writes the tax number of an account; "" where it is not known. No version rises.
+// SetTaxNumber writes the tax number of an account; "" if it is unknown. It raises no version.
 type SetTaxNumber struct{ UserID, TaxNumber string }
 
 func (SetTaxNumber) Table() string { return "users" }
 
-// Row tells the writer which row it changes.
+// Row returns the row that the write changes.
 func (w SetTaxNumber) Row() string { return w.UserID }
 
-// ValidTaxNumber reports whether a number is a Turkish tax number (VKN): ten digits, of which
-// the last checks the others.
+// ValidTaxNumber reports whether a number is a Turkish tax number (VKN): ten digits, the last of which is a check
+// digit.
 func ValidTaxNumber(number string) bool {
 	if len(number) != 10 || !digits(number) {
 		return false

@@ -7,8 +7,7 @@ import (
 	"castellan/domain/access/user"
 )
 
-// The last digit of a tax number checks the others: of ten numbers that differ in it alone one
-// is valid.
+// The last digit of a tax number is a check digit: of ten numbers that differ only in it, one is valid.
 func TestValidTaxNumber(t *testing.T) {
 	for _, known := range []string{"1234567890", "4540536920", "0010000104"} {
 		if !user.ValidTaxNumber(known) {

@@ -15,26 +15,25 @@ import (
 type Directory interface {
 	// Find lists the selected accounts by id, or newest first.
 	Find(ctx context.Context, q Query, p page.Query[Place]) (page.Of[User], error)
-	// Registered lists the accounts that were made in a span, newest first.
+	// Registered lists the accounts created in a span, newest first.
 	Registered(ctx context.Context, s Span, p page.Query[RegisteredPlace]) (page.Of[Registered], error)
-	// Active lists the accounts with a login on the day (UTC) of since or later, the
-	// latest day first.
+	// Active lists the accounts with a login on the day (UTC) of since or later, the latest day first.
 	Active(ctx context.Context, since time.Time, p page.Query[VisitorPlace]) (page.Of[Visitor], error)
 	// CountByStatus counts the accounts of each status that occurs.
 	CountByStatus(ctx context.Context) (map[Status]int64, error)
 	// CountByLevel counts the accounts of each level that occurs.
 	CountByLevel(ctx context.Context) (map[int]int64, error)
-	// CountByDay counts the registrations of each day (UTC) in a span that has any,
-	// in ascending order.
+	// CountByDay counts the registrations of each day (UTC) in a span, in ascending order. It omits days without
+	// registrations.
 	CountByDay(ctx context.Context, s Span) ([]DayCount, error)
 }
 
-// Query selects accounts; nil: any. What it names is canonical.
+// Query selects accounts; nil: any. Its values are canonical.
 type Query struct {
 	ID, Phone, Email *string
 	// National is a phone number without its dialling code; with Phone, either is enough.
 	National *string
-	// IdentityHashes are what the keyed hash of an identity number may be; nil: any.
+	// IdentityHashes are the possible keyed hashes of an identity number; nil: any.
 	IdentityHashes []string
 	TaxNumber      *string
 	// Name is a part of the folded name (FoldName).
@@ -46,8 +45,8 @@ type Query struct {
 	NewestFirst bool
 }
 
-// Place is where an account stands in a list by id. Ids begin with the instant of the
-// registration, so that they sort by it.
+// Place is the position of an account in a list by id. Ids begin with the instant of the registration, so they sort
+// by it.
 type Place struct{ ID string }
 
 func (u User) Mark() Place { return Place{u.ID} }
@@ -55,7 +54,7 @@ func (u User) Mark() Place { return Place{u.ID} }
 // Registered is an account in a list by registration.
 type Registered struct{ User }
 
-// RegisteredPlace is where an account stands in a list by registration.
+// RegisteredPlace is the position of an account in a list by registration.
 type RegisteredPlace struct {
 	At time.Time
 	ID string
@@ -69,7 +68,7 @@ type Visitor struct {
 	LastLogin time.Time // the first instant of the day (UTC)
 }
 
-// VisitorPlace is where an account stands in a list by last login.
+// VisitorPlace is the position of an account in a list by last login.
 type VisitorPlace struct {
 	Day time.Time
 	ID  string
@@ -77,7 +76,7 @@ type VisitorPlace struct {
 
 func (v Visitor) Mark() VisitorPlace { return VisitorPlace{v.LastLogin, v.ID} }
 
-// Span is the time from From to To, both included.
+// Span is the time from From to To, both inclusive.
 type Span struct{ From, To time.Time }
 
 // DayCount is the number of registrations on a day (UTC).
@@ -86,10 +85,10 @@ type DayCount struct {
 	Count int64
 }
 
-// Day is the first instant of the day (UTC) of t.
+// Day returns the first instant of the day (UTC) of t.
 func Day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// FullName is the name as it is shown.
+// FullName returns the name for display.
 func (u User) FullName() string { return strings.TrimSpace(u.Name + " " + u.Surname) }
 
 // The values of kycConfirm that count as confirmed (D-USR-01).
@@ -98,13 +97,12 @@ const (
 	OCROrNFCApproved = "ocrOrNfcApproved"
 )
 
-// KYCApproved reports whether the identity of the account was confirmed.
+// KYCApproved reports whether the identity of the account is confirmed.
 func (u User) KYCApproved() bool {
 	return u.KYCConfirm == ManuelApproved || u.KYCConfirm == OCROrNFCApproved
 }
 
-// FoldName is the form in which names are compared: without regard to case, where the
-// four letters i of Turkish are one.
+// FoldName returns the form in which names are compared: it ignores case, and the four Turkish letters i are one.
 func FoldName(name string) string {
 	fold := func(r rune) rune {
 		if r == 'İ' || r == 'ı' {

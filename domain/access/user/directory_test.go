@@ -6,7 +6,7 @@ import (
 	"castellan/domain/access/user"
 )
 
-// Two decisions confirm an identity; every other state does not.
+// Two decisions confirm an identity; no other state does.
 func TestKYCApproved(t *testing.T) {
 	for state, want := range map[string]bool{user.ManuelApproved: true, user.OCROrNFCApproved: true,
 		user.WaitingApproval: false, user.Rejected: false, "": false, "approved": false} {
@@ -16,7 +16,7 @@ func TestKYCApproved(t *testing.T) {
 	}
 }
 
-// Case does not count in names, and the four letters i of Turkish are one.
+// Names compare without case, and the four Turkish letters i are one.
 func TestFoldName(t *testing.T) {
 	for _, same := range [][2]string{{"IŞIK", "ışık"}, {"İrem", "irem"}, {"ÇAĞRI", "çağri"}, {"e\u0301", "É"}} {
 		if a, b := user.FoldName(same[0]), user.FoldName(same[1]); a != b {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzMail: an address that is taken is in its one spelling, of ASCII alone.
+// FuzzMail: an accepted address is in its one spelling, in ASCII only.
 func FuzzMail(f *testing.F) {
 	for _, seed := range []string{"A@b.co", " a@b", "a@b@c", "K@b.co", "a@b..c", "<a@b.co>", "a@b.co\r\nBcc: x@y.z"} {
 		f.Add(seed)

@@ -5,20 +5,19 @@ import (
 	"encoding/base64"
 )
 
-// Networks are the networks from which an account was logged in to, oldest first:
-// marks of MarkLen characters, one after the other. They stand in the account's row,
-// so that a login knows them without another read (D-EXT-07).
+// Networks are the networks from which the account logged in, oldest first: concatenated marks of MarkLen characters.
+// The account's row contains them, so a login needs no further read (D-EXT-07).
 type Networks string
 
 const (
 	// MarkLen is the length of a mark in bytes.
 	MarkLen = 4
-	// MaxNetworks bounds what is remembered; beyond it the oldest is forgotten.
+	// MaxNetworks bounds the remembered networks; beyond it the oldest is forgotten.
 	MaxNetworks = 256
 )
 
-// Mark is what is kept of a network: 24 bits of a hash with the account's id, so that
-// it fits a row, and the marks of two accounts cannot be compared.
+// Mark returns the stored form of a network: 24 bits of a hash with the account's id. So it fits a row, and the marks
+// of two accounts cannot be compared.
 func Mark(userID, network string) string {
 	sum := sha256.Sum256([]byte(userID + " " + network))
 	return base64.RawURLEncoding.EncodeToString(sum[:3])

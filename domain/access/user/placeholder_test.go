@@ -2,7 +2,7 @@ package user
 
 import "testing"
 
-// A placeholder can be stored and never reached (D-COR-02).
+// A placeholder can be stored and never receives messages (D-COR-02).
 func TestPlaceholder(t *testing.T) {
 	for n, want := range map[int64]string{1: "+900000000001", 999_999_999: "+900999999999"} {
 		u := User{ID: "u", Email: "u@example.com"}

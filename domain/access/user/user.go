@@ -1,14 +1,12 @@
-// Package user is the account: who a user is to the service, how the user is
-// found when they log in, and the two counters by which everything that was
-// issued to them can be taken back at once (decisions D-AUTH-01, D-AUTH-11).
+// Package user owns the account: the data of a user, the identification of a user at login, and two version counters.
+// They revoke everything issued to the user at once (decisions D-AUTH-01, D-AUTH-11).
 //
-// The one idea: an account has two versions. SV stands in every token, so that
-// raising it ends every session; CV stands in every challenge, so that raising
-// it closes everything that was begun with credentials that no longer hold.
-// Nothing else of an account is needed to judge a request.
+// The one idea: an account has two versions. Every token contains SV, so raising it ends every session. Every
+// challenge contains CV, so raising it closes every challenge started with outdated credentials. A request needs no
+// other data of the account.
 //
-// Start reading at User, then canonical.go (one spelling per phone number and
-// address, D-PWD-07) and store.go (the contract and the writes).
+// Start reading at User, then canonical.go (one spelling per phone number and address, D-PWD-07) and store.go (the
+// contract and the writes).
 package user
 
 import (
@@ -19,11 +17,11 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// Status of an account. The values are code lists that an operator may extend
-// (D-GEN-17); only Active can log in.
+// Status is the status of an account. The values are code lists that an operator may extend (D-GEN-17); only Active
+// can log in.
 type Status string
 
-// The statuses every installation starts with.
+// The statuses of a new installation.
 const (
 	Active  Status = "active"
 	Passive Status = "passive"
@@ -31,8 +29,7 @@ const (
 	Closed  Status = "closed"
 )
 
-// Type of an account: a person or a company. The spellings are the
-// interface's.
+// Type is the type of an account: a person or a company, in the spelling of the interface.
 type Type string
 
 // The types.
@@ -41,21 +38,19 @@ const (
 	Corporate  Type = "kurumsal"
 )
 
-// The roles that exist from the start. Every account has RoleUser without a
-// row that says so (D-AUTH-03).
+// The built-in roles. Every account has RoleUser without a row for it (D-AUTH-03).
 const (
 	RoleUser  = "user"
 	RoleAdmin = "admin"
 )
 
-// What a new account starts with (D-USR-01).
+// The initial values of a new account (D-USR-01).
 const (
 	WaitingApproval = "waitingApproval" // kycConfirm and addressConfirmed
 	NotRisky        = "notRisky"        // amlStatus
 )
 
-// User is an account. Phone and Email are canonical (see canonical.go) and ""
-// where the account has none.
+// User is an account. Phone and Email are canonical (see canonical.go), and "" if the account has none.
 type User struct {
 	ID            string
 	Name          string
@@ -73,32 +68,30 @@ type User struct {
 	AddressConfirmed string
 	AMLStatus        string
 	Level            int
-	IdentityHash     string // keyed hash of the identity number; "" where it is not known
-	TaxNumber        string // "" where it is not known
-	BirthDate        string // YYYY-MM-DD; "" where it is not known
+	IdentityHash     string // keyed hash of the identity number; "" if unknown
+	TaxNumber        string // "" if unknown
+	BirthDate        string // YYYY-MM-DD; "" if unknown
 	SV               int64  // session version: a token with a smaller one is revoked
 	CV               int64  // credential version: a challenge with another one is closed
-	// Countries are those from which it may be used; SetCountries keeps it true
-	// to the records.
+	// Countries are the countries from which the account may be used; SetCountries keeps them equal to the records.
 	Countries geo.Filter
-	TOTP      bool // an authenticator is defined; SetTOTP keeps it true to that
-	Push      bool // an active device is registered; SetPush keeps it true to that
-	// WithdrawProhibited keeps the account from withdrawing.
+	TOTP      bool // an authenticator is defined; SetTOTP maintains it
+	Push      bool // an active device is registered; SetPush maintains it
+	// WithdrawProhibited blocks the account from withdrawing.
 	WithdrawProhibited bool
-	MustReset          bool // its password is refused until it is set anew (D-COR-03)
+	MustReset          bool // the password is refused until the user sets a new one (D-COR-03)
 	Campaigns          Campaigns
 	Networks           Networks
 	LastLoginDay       int64             // LoginDay of the last login; 0 before the first
 	FactorsOff         challenge.Factors // second factors that are switched off (D-2FA-13)
-	Demo               bool              // seeded for development; cannot log in outside of it
+	Demo               bool              // seeded for development; cannot log in elsewhere
 	CreatedAt          time.Time
 }
 
-// Campaigns are the channels over which campaigns may come; in the account itself
-// they always may.
+// Campaigns are the permitted channels of campaigns; notifications inside the account are always permitted.
 type Campaigns struct{ SMS, Mail, Push bool }
 
-// New returns an active account with the values every account starts with.
+// New returns an active account with the initial values.
 func New(id string, now time.Time) User {
 	return User{ID: id, Status: Active, Type: Individual, KYCConfirm: WaitingApproval, AMLStatus: NotRisky,
 		AddressConfirmed: WaitingApproval, SV: 1, CV: 1,
@@ -108,18 +101,16 @@ func New(id string, now time.Time) User {
 // Active reports whether the account may be used at all.
 func (u User) Active() bool { return u.Status == Active }
 
-// AllRoles are the roles a token of the account names: RoleUser and the
-// granted ones. They inform clients; what a caller may do is never judged by
-// them (D-AUTH-03).
+// AllRoles returns the roles in the account's tokens: RoleUser and the granted ones. They inform clients; permissions
+// never depend on them (D-AUTH-03).
 func (u User) AllRoles() []string {
 	return append([]string{RoleUser}, slices.DeleteFunc(slices.Clone(u.Roles),
 		func(r string) bool { return r == RoleUser })...)
 }
 
-// Account is what a challenge needs to know of the user: an account owns SMS
-// with a phone that is no placeholder, MAIL with an address, verified or not, TOTP
-// while an authenticator is defined, and PUSH while a device is registered
-// (D-2FA-32).
+// Account returns the data that a challenge needs. An account owns SMS with a phone that is no placeholder, and MAIL
+// with an address, verified or not. It owns TOTP while an authenticator is defined, and PUSH while a device is
+// registered (D-2FA-32).
 func (u User) Account() challenge.Account {
 	return challenge.Account{UserID: u.ID, Phone: u.Reachable(), Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP,
 		Push: u.Push, CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries,

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Book is an immutable set of compiled templates: the built-in ones and an
-// operator's. It is safe for concurrent use; a change of templates makes a new
-// Book.
+// Book is an immutable set of compiled templates: the built-in ones and an operator's. It is safe for concurrent use;
+// a change of templates needs a new Book.
 type Book struct {
 	channels map[Channel]map[string]family
 }
@@ -17,10 +16,9 @@ type Book struct {
 // family is one template in its languages, built-in ones first.
 type family []*compiled
 
-// NewBook compiles the built-in templates and custom ones under a brand, the
-// name by which the service calls itself. A custom template replaces the
-// built-in one of its channel, name and language. The error names every faulty
-// template; two of the same channel, name and language are a fault.
+// NewBook compiles the built-in templates and custom ones under a brand, the displayed name of the service. A custom
+// template replaces the built-in one of its channel, name and language. The error names every faulty template, and
+// duplicates of channel, name and language.
 func NewBook(brand string, custom []Template) (*Book, error) {
 	if brand == "" || len(brand) > maxBrandBytes || !utf8.ValidString(brand) || hasControl(brand) {
 		return nil, fmt.Errorf("brand must have 1 to %d bytes of text without control characters", maxBrandBytes)
@@ -71,8 +69,8 @@ func (f family) with(c *compiled) family {
 	return append(f, c)
 }
 
-// pick follows D-GEN-16: the language asked for, its base, en, tr, the first.
-// With code set only templates that show the code count.
+// pick follows D-GEN-16: the requested language, its base, en, tr, the first. With code set, only templates that show
+// the code count.
 func (f family) pick(language string, code bool) *compiled {
 	if c := f.find(language, code); c != nil {
 		return c
@@ -99,11 +97,9 @@ func (f family) find(language string, code bool) *compiled {
 	return nil
 }
 
-// Render fills the template of a channel and name in a language. It never
-// fails: an unknown name, or a template without the code that it should carry,
-// gives way to the channel's built-in code message (a policy's slip of the pen
-// must not lock people out), and a channel without templates takes those of
-// SMS. v is read and not kept.
+// Render fills the template of a channel and name in a language. It never fails, because a typo in a policy must not
+// lock users out. For an unknown name, and for a template without the required code, it uses the channel's built-in
+// code message. A channel without templates uses those of SMS. Render does not retain v.
 func (b *Book) Render(ch Channel, name, lang, to string, v Values) Rendered {
 	names, ok := b.channels[ch]
 	if !ok {
@@ -142,8 +138,7 @@ func (p *part) size(values *[slots]string) int {
 	return n
 }
 
-// form is how a value is written; a function value in its place would cost the
-// builder an allocation.
+// form is how a value is written; a function value instead would cost the builder an allocation.
 type form int
 
 const (
@@ -167,8 +162,7 @@ func (p *part) write(out *strings.Builder, values *[slots]string, f form) {
 	}
 }
 
-// writeLine turns every control character into a space, so that no value ends
-// the header line it stands in.
+// writeLine replaces every control character by a space, so that no value ends its header line.
 func writeLine(out *strings.Builder, s string) {
 	for _, r := range s {
 		if unsafeInSubject(r) {

@@ -77,7 +77,7 @@ func TestCodeMessages(t *testing.T) {
 	}
 }
 
-// A code costs one segment with titles as long as the seeded ones.
+// An SMS with a code fits one segment with titles as long as the seeded ones.
 func TestCodeFitsOneSegment(t *testing.T) {
 	for lang, actions := range map[string][]string{
 		"tr": {"Giriş", "Şifre sıfırlama", "Görüntülü doğrulama"},
@@ -114,7 +114,7 @@ func TestNotices(t *testing.T) {
 			}
 			wellFormed(t, m.HTML)
 			s := b.Render(message.SMS, string(kind), lang, "+905321234567", v)
-			code := b.Render(message.SMS, message.OTP, lang, "+905321234567", v) // stands in for a template that is not there
+			code := b.Render(message.SMS, message.OTP, lang, "+905321234567", v) // the fallback for a missing template
 			if each := kind.Once() == 0; s.HTML != "" || s.Code != "" || each == (s.Text == code.Text) {
 				t.Errorf("%s %s: sms %q", kind, lang, s.Text)
 			}
@@ -174,7 +174,7 @@ func TestCustomTemplates(t *testing.T) {
 		t.Errorf("a built-in template was not replaced: %q", m.Text)
 	}
 	if m := b.Render(message.SMS, message.OTP, "tr", "", v); m.Language != "tr" {
-		t.Errorf("the other languages of a replaced template are gone: %q", m.Text)
+		t.Errorf("the other languages of a replaced template are missing: %q", m.Text)
 	}
 	if m := b.Render(message.SMS, "notice", "en", "", v); m.Text != "mine 012345" {
 		t.Errorf("a template without the code carried one: %q", m.Text)
@@ -250,7 +250,7 @@ func TestNewBookRefuses(t *testing.T) {
 		"text: unknown placeholder":    func(x *message.Template) { x.Text = "{{code}}" },
 		"subject: placeholder opened":  func(x *message.Template) { x.Subject = "{{otp" },
 		"must hold {{otp}}":            func(x *message.Template) { x.Name = message.OTP; x.Text = "{{otp}}" },
-		"stands inside a tag":          func(x *message.Template) { x.HTML = `<a href="{{otp}}">` },
+		"is inside a tag":              func(x *message.Template) { x.HTML = `<a href="{{otp}}">` },
 	} {
 		x := good
 		change(&x)
@@ -282,7 +282,7 @@ func TestNewBookRefuses(t *testing.T) {
 	}
 }
 
-func TestPlaceholdersStandBetweenTags(t *testing.T) {
+func TestPlaceholdersOnlyBetweenTags(t *testing.T) {
 	for html, ok := range map[string]bool{
 		`{{otp}}`:                              true,
 		`<p class="a>b" id='c>d'>{{otp}}</p>`:  true,
@@ -331,7 +331,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// wellFormed checks that every tag that needs an end has one, in order.
+// wellFormed checks that every tag that needs a closing tag has one, in order.
 func wellFormed(t *testing.T, html string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(html))

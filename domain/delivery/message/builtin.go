@@ -1,9 +1,8 @@
 package message
 
-// words is what the built-in templates say in one language. The SMS of a code
-// fits one segment with usual titles: 160 characters in English, 70 in Turkish
-// and Arabic, whose letters need the 16-bit alphabet. Arabic texts begin with
-// an Arabic letter, by which readers choose the direction of the line.
+// words holds the built-in templates in one language. The SMS of a code fits one segment with usual titles: 160
+// characters in English, 70 in Turkish and Arabic, whose letters need the 16-bit alphabet. Arabic texts begin with an
+// Arabic letter, from which readers derive the direction of the line.
 type words struct {
 	language, direction string
 
@@ -64,7 +63,7 @@ var vocabulary = []words{
 		codeSubject:  "Your {{brand}} verification code",
 		codeLead:     "Your code for {{action}}:",
 		codeValid:    "It is valid for {{expire}}.",
-		codeNever:    "Never share it: nobody at {{brand}} will ask for it.",
+		codeNever:    "Never share it: {{brand}} staff will not ask for it.",
 		codeNotAsked: "If you did not start this, change your password.",
 		notices: map[string]notice{
 			KYCApproved: {
@@ -75,7 +74,7 @@ var vocabulary = []words{
 			KYCRejected: {
 				title: "Your {{brand}} identity was not confirmed",
 				body:  "Your identity was checked and could not be confirmed. {{reason}}",
-				sms:   "{{brand}}: your identity was not confirmed. Your account says why.",
+				sms:   "{{brand}}: your identity was not confirmed. See your account for the reason.",
 			},
 			AddressApproved: {
 				title: "Your {{brand}} address was confirmed",
@@ -85,15 +84,15 @@ var vocabulary = []words{
 			AddressRejected: {
 				title: "Your {{brand}} address was not confirmed",
 				body:  "Your proof of address was checked and not accepted. {{reason}}",
-				sms:   "{{brand}}: your address was not confirmed. Your account says why.",
+				sms:   "{{brand}}: your address was not confirmed. See your account for the reason.",
 			},
 			DepositCredited: {
 				title: "{{amount}} is on your {{brand}} account",
-				body:  "The deposit that was waiting is complete: {{amount}} is on your account.",
+				body:  "Your pending deposit is complete: {{amount}} is on your account.",
 				sms:   "{{brand}}: your deposit of {{amount}} is complete.",
 			},
 			DepositSender: {
-				title: "Your {{brand}} deposit waits for information",
+				title: "Your {{brand}} deposit needs information",
 				body:  "Your deposit of {{amount}} needs information about its sender. Please complete it in your account.",
 				sms:   "{{brand}}: your deposit of {{amount}} needs information about its sender.",
 			},
@@ -164,7 +163,7 @@ func builtins() []Template {
 	return out
 }
 
-// templates are those of a notice: an SMS where it has one, and a mail.
+// templates returns the templates of a notice: an SMS if it has one, and a mail.
 func (w words) templates(name string, n notice) (out []Template) {
 	if n.sms != "" {
 		out = append(out, Template{Name: name, Language: w.language, Channel: SMS, Text: n.sms})
@@ -176,9 +175,8 @@ func (w words) templates(name string, n notice) (out []Template) {
 	})
 }
 
-// The style is inline and the frame a table, because mail clients drop style
-// sheets and ignore the width of other boxes. It is kept short: every code
-// mail is sealed and stored.
+// The style is inline and the frame is a table, because mail clients drop style sheets and ignore the width of other
+// boxes. It is short, because every code mail is sealed and stored.
 const (
 	codeStyle  = "margin:20px 0;font:bold 32px monospace;letter-spacing:6px"
 	titleStyle = "margin:0 0 12px;font-size:19px;font-weight:bold"

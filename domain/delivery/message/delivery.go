@@ -6,32 +6,29 @@ import (
 	"time"
 )
 
-// Sender hands one message to the outside. Implementations are safe for
-// concurrent use and bound their own waiting.
+// Sender sends one message out of the service. Implementations are safe for concurrent use and bound their own
+// waiting.
 //
-// Delivery is at least once (D-EXT-05): after a failure whose effect is
-// unknown the caller sends again with the same key, which travels along
-// (Message-ID, idempotency header) so that a repeat can be recognised. nil
-// means that the next system took responsibility for the message. Every error
-// is a *DeliveryError and holds neither content nor code nor recipient.
+// Delivery is at least once (D-EXT-05): after a failure with unknown effect the caller sends again with the same key.
+// The message carries the key (Message-ID, idempotency header), so a repeat can be recognised. nil means that the
+// next system took responsibility for the message. Every error is a *DeliveryError and holds neither content nor code
+// nor recipient.
 type Sender interface {
 	Send(ctx context.Context, key string, m Rendered) error
 }
 
-// DeliveryError reports whether trying again can help.
+// DeliveryError describes a failed delivery and whether a retry can help.
 type DeliveryError struct {
 	// Permanent: this message will never be accepted; do not repeat it.
 	Permanent bool
-	// RetryAfter is the least wait that the other side asked for; 0 when it
-	// named none. Only temporary errors have one.
+	// RetryAfter is the minimum wait that the receiver requested; 0 if it requested none. Only temporary errors have
+	// one.
 	RetryAfter time.Duration
-	// Gone: the destination itself is no more, for any message. Only permanent
-	// errors say so.
+	// Gone: the destination no longer exists, for any message. Only permanent errors have it.
 	Gone bool
-	// Unsent: the other side has certainly not taken the message over. A temporary
-	// error without it may hide a delivery.
+	// Unsent: the receiver has certainly not accepted the message. A temporary error without it may hide a delivery.
 	Unsent bool
-	// Timeout: the other side did not answer in time.
+	// Timeout: the receiver did not answer in time.
 	Timeout bool
 	Err     error
 }
@@ -43,29 +40,29 @@ func (e *DeliveryError) Error() string {
 	return "not delivered for now: " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *DeliveryError) Unwrap() error { return e.Err }
 
-// IsPermanent reports whether err forbids a repeat. An error that is no
-// DeliveryError is taken as temporary: a repeat carries the same key.
+// IsPermanent reports whether err forbids a repeat. An error that is not a DeliveryError counts as temporary: a
+// repeat carries the same key.
 func IsPermanent(err error) bool {
 	var d *DeliveryError
 	return errors.As(err, &d) && d.Permanent
 }
 
-// IsUnsent reports whether err says that the message was certainly not taken over.
+// IsUnsent reports whether the message was certainly not accepted.
 func IsUnsent(err error) bool {
 	var d *DeliveryError
 	return errors.As(err, &d) && (d.Permanent || d.Unsent)
 }
 
-// IsGone reports whether err says that the destination is no more.
+// IsGone reports whether the destination no longer exists.
 func IsGone(err error) bool {
 	var d *DeliveryError
 	return errors.As(err, &d) && d.Permanent && d.Gone
 }
 
-// IsTimeout reports whether err says that the other side did not answer in time.
+// IsTimeout reports whether the receiver did not answer in time.
 func IsTimeout(err error) bool {
 	var d *DeliveryError
 	return errors.As(err, &d) && d.Timeout

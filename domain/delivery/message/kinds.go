@@ -10,15 +10,13 @@ import (
 	"time"
 )
 
-// Kind is a kind of notice to the owner of an account (D-EXT-07). notices.off lists
-// kinds by this name, and the templates of a kind have it too.
+// Kind is a kind of notice to the owner of an account (D-EXT-07). It is the name in notices.off and of the templates.
 //
-// A slice that has something new to tell adds a constant, its line in kinds, and its
-// texts in notices.tsv: three languages, with the placeholders of Template; no link,
-// for nobody shall learn to follow links in such mails, and nothing that a client says
-// of itself, for it may be an attacker who words it. An SMS is for the kinds that
-// are told each time: it is sent where an account has no mail address. Then the
-// slice adds the writes of stepup.Messenger.Notice to the unit of the cause.
+// To add a kind, add a constant, its line in kinds, and its texts in notices.tsv in three languages, with the
+// placeholders of Template. The texts contain no link, because users must not learn to follow links in such mails.
+// They contain no client-supplied text, because an attacker may have written it. Only kinds that are sent each time
+// have an SMS, which is sent if an account has no mail address. Then add the writes of stepup.Messenger.Notice to the
+// unit of the cause.
 type Kind string
 
 // The kinds. time and ip have values in each of them.
@@ -35,26 +33,25 @@ const (
 	NewNetwork      Kind = "new-network"
 	FactorGuessed   Kind = "factor-guessed" // value: reason, the factor
 	FactorOff       Kind = "factor-off"     // value: reason, the factor
-	// PushBound: pushes of the account met their bound (D-EXT-06).
+	// PushBound: pushes of the account reached their limit (D-EXT-06).
 	PushBound Kind = "push-bound"
-	// UnderAttack: wrong passwords met the total of the account (D-GEN-14).
+	// UnderAttack: wrong passwords reached the total of the account (D-GEN-14).
 	UnderAttack Kind = "under-attack"
 	// AppliedAgain: the phone number or the mail address was used to sign up (D-INT-07).
 	AppliedAgain Kind = "applied-again"
 )
 
-// kinds tells of each kind in what time it is told at most once; 0: each time.
+// kinds maps each kind to the period in which it is sent at most once; 0: each time.
 var kinds = map[Kind]time.Duration{
 	DeviceAdded: 0, DeviceRemoved: 0, TOTPOn: 0, TOTPOff: 0, RecoveryUsed: 0, PasswordChanged: 0, PhoneChanged: 0,
 	MailChanged: 0, FilterChanged: time.Hour, NewNetwork: time.Hour, FactorGuessed: time.Hour, FactorOff: time.Hour,
 	PushBound: 24 * time.Hour, UnderAttack: 24 * time.Hour, AppliedAgain: time.Hour,
 }
 
-// Once is the time in which a notice of the kind is told at most once; 0: it is told
-// each time.
+// Once returns the period in which a notice of the kind is sent at most once; 0: it is sent each time.
 func (k Kind) Once() time.Duration { return kinds[k] }
 
-// CheckKinds tells which of the names are no kinds.
+// CheckKinds returns an error for names that are not kinds.
 func CheckKinds(names []string) error {
 	var faults []error
 	for _, n := range names {

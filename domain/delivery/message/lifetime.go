@@ -2,8 +2,8 @@ package message
 
 import "strconv"
 
-// cachedMinutes covers every lifetime that a code may have (D-2FA-04: at most
-// ten minutes), so that the usual message needs no work for it.
+// cachedMinutes covers every possible lifetime of a code (D-2FA-04: at most ten minutes), so that the usual message
+// needs no formatting.
 const cachedMinutes = 10
 
 var lifetimes = func() map[string]*[cachedMinutes + 1]string {
@@ -18,9 +18,8 @@ var lifetimes = func() map[string]*[cachedMinutes + 1]string {
 	return out
 }()
 
-// lifetime writes s, whole seconds in digits, as a duration; any other text,
-// and any number beyond a day, stays as it is. From three minutes on it rounds
-// down to minutes: a promise of too little is kept.
+// lifetime formats s, whole seconds in digits, as a duration. Any other text, and any number beyond a day, is
+// unchanged. From three minutes on it rounds down to minutes, so a code lives at least as long as stated.
 func lifetime(s, lang string) string {
 	if s == "" || len(s) > 5 {
 		return s
@@ -51,8 +50,7 @@ const (
 	second
 )
 
-// arabic holds the forms that Arabic's plural rules tell apart: one, two,
-// 3–10 of each hundred, and the rest.
+// arabic holds the forms that Arabic's plural rules distinguish: one, two, 3–10 of each hundred, and the rest.
 var arabic = [...]struct{ one, two, few, many string }{
 	minute: {"دقيقة واحدة", "دقيقتين", "دقائق", "دقيقة"},
 	second: {"ثانية واحدة", "ثانيتين", "ثوانٍ", "ثانية"},

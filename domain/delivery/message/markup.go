@@ -2,13 +2,12 @@ package message
 
 import "strings"
 
-// markup follows just enough of HTML to tell text from what is not: tags with
-// their quoted attributes, comments, and the raw content of style and script.
-// It reads a template piece by piece.
+// markup follows just enough of HTML to distinguish text from tags with their quoted attributes, comments, and the
+// raw content of style and script. It reads a template piece by piece.
 type markup struct {
 	state markupState
 	quote byte
-	tag   string // what was read of the current tag, lower case, or of the text that may end raw content
+	tag   string // the current tag so far, lower case, or the text that may end raw content
 	raw   string // "style" or "script" while inside
 }
 
@@ -25,8 +24,7 @@ const (
 
 func (m *markup) inside() bool { return m.state != inText }
 
-// tailBytes is how much is kept of a tag or of raw content: enough to know
-// "</script".
+// tailBytes is how much is kept of a tag or of raw content: enough to recognise "</script".
 const tailBytes = 16
 
 func (m *markup) read(s string) {

@@ -79,7 +79,7 @@ func TestDeliveryError(t *testing.T) {
 	}
 }
 
-func TestExpireInWords(t *testing.T) {
+func TestExpireAsDuration(t *testing.T) {
 	b := book(t)
 	for _, lang := range languages {
 		words := map[string]string{}

@@ -19,10 +19,9 @@ const (
 	maxBrandBytes   = 64
 )
 
-// Template is one text in one language for one channel. Its placeholders are
-// {{otp}}, {{action}}, {{expire}}, {{brand}}, {{device}}, {{ip}}, {{time}},
-// {{reason}} and {{amount}}. HTML is trusted markup in which a placeholder may stand between tags only,
-// never inside one: there no escaping would be enough.
+// Template is one text in one language for one channel. Its placeholders are {{otp}}, {{action}}, {{expire}},
+// {{brand}}, {{device}}, {{ip}}, {{time}}, {{reason}} and {{amount}}. HTML is trusted markup in which placeholders
+// are allowed only between tags, because no escaping is sufficient inside a tag.
 type Template struct {
 	Name, Language string
 	Channel        Channel
@@ -31,14 +30,13 @@ type Template struct {
 	HTML           string // MAIL only, optional
 }
 
-// Validate reports every fault of t at once.
+// Validate returns all faults of t at once.
 func (t Template) Validate() error {
 	_, err := t.compile("brand")
 	return err
 }
 
-// The blanks that differ from message to message. brand is none of them: it is
-// written into the literals when the book is made.
+// The blanks that differ between messages. brand is not one of them: the book writes it into the literals.
 const (
 	slotOTP = iota
 	slotAction
@@ -56,20 +54,20 @@ var slotNames = [slots]string{"otp", "action", "expire", "device", "ip", "time",
 
 type segment struct {
 	text string
-	slot int // literal, or which value
+	slot int // literal, or the index of a value
 }
 
 // part is one compiled text.
 type part struct {
 	segments []segment
 	fixed    int        // bytes of the literals
-	uses     [slots]int // how often each value is copied
+	uses     [slots]int // number of copies of each value
 }
 
 type compiled struct {
 	language            string
 	subject, text, html part
-	// showsCode: a reader of any one of the bodies sees the code.
+	// showsCode reports whether every body shows the code.
 	showsCode bool
 }
 
@@ -157,7 +155,7 @@ func compilePart(text, brand string, html, rtl bool) (part, error) {
 			continue
 		}
 		if html && m.inside() {
-			return part{}, fmt.Errorf("placeholder %q stands inside a tag, comment, style or script", s.Name)
+			return part{}, fmt.Errorf("placeholder %q is inside a tag, comment, style or script", s.Name)
 		}
 		if s.Name == "brand" {
 			if html {
@@ -182,11 +180,10 @@ func compilePart(text, brand string, html, rtl bool) (part, error) {
 	return p, nil
 }
 
-// isolate gives what surrounds a value in right-to-left writing, so that it and
-// its neighbours keep their order. A code gets the plain mark, which the oldest
-// telephone knows; behind "#" it is for the machine (the domain-bound last line
-// of an SMS) and stays bare. Device, address and time are mostly written left
-// to right, a reason either way, and get an isolate that follows their own first letter.
+// isolate returns the characters around a value in right-to-left text, so that it and its neighbours keep their
+// order. A code gets the plain mark, which even old telephones support. After "#" it is machine-readable (the
+// domain-bound last line of an SMS) and gets none. Device, address and time are usually left to right, and a reason
+// has either direction. They get an isolate that follows their own first letter.
 func isolate(slot int, html bool, preceding string) (before, after string) {
 	const leftToRightMark, firstStrong, popIsolate = "\u200e", "\u2068", "\u2069"
 	switch {
@@ -210,15 +207,15 @@ func slotOf(name string) int {
 			return i
 		}
 	}
-	panic("message: blank without a slot: " + name) // placeholder.Parse admits known names only
+	panic("message: blank without a slot: " + name) // placeholder.Parse accepts only known names
 }
 
-// escaper is for the brand, when a book is made; values take writeEscaped.
+// escaper is for the brand, when a book is created; values use writeEscaped.
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
 func hasControl(s string) bool { return strings.IndexFunc(s, unsafeInSubject) >= 0 }
 
-// unsafeInSubject holds for what could end a header line in some reader.
+// unsafeInSubject reports whether a character could end a header line in some reader.
 func unsafeInSubject(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
 }
@@ -237,7 +234,7 @@ func isLanguage(tag string) bool {
 	return true
 }
 
-// base is the language of a tag without region or script, in lower case.
+// base returns the language of a tag without region or script, in lower case.
 func base(tag string) string {
 	if i := strings.IndexAny(tag, "-_"); i >= 0 {
 		tag = tag[:i]

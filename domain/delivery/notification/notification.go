@@ -1,9 +1,8 @@
-// Package notification owns what the service tells its users inside their account
-// (decisions D-ADM-04, D-EVT-01). An in-app notification is a row: it is delivered
-// when it commits, in the unit of the change that causes it, so that none is lost
-// and none tells of what did not happen.
+// Package notification owns the notifications of users inside their account (decisions D-ADM-04, D-EVT-01). An in-app
+// notification is a row that commits in the unit of the change that causes it, and is thereby delivered. So none is
+// lost, and none reports a change that did not happen.
 //
-// Start reading at Add, which any slice puts beside its own writes.
+// Start reading at Add, which any package adds to its own writes.
 package notification
 
 import (
@@ -22,10 +21,10 @@ type Notification struct {
 	UserID string
 	Message
 	CreatedAt time.Time
-	ReadAt    time.Time // zero: not read
+	ReadAt    time.Time // zero: unread
 }
 
-// Message is what a notification says. Only the first three are always there.
+// Message is the content of a notification. Only the first three fields are always set.
 type Message struct {
 	Topic       string `json:"topic"`
 	Title       string `json:"title"`
@@ -42,7 +41,7 @@ const (
 	maxOther = 1024
 )
 
-// Check judges a message. INVALID_FIELD with every faulty field.
+// Check validates a message. INVALID_FIELD with every faulty field.
 func (m Message) Check() error {
 	var ps []fault.Problem
 	for _, f := range []struct {
@@ -67,7 +66,7 @@ type Add struct{ Notification }
 
 func (Add) Table() string { return "notification" }
 
-// Place is where a notification stands in the list of its user, newest first.
+// Place is the position of a notification in the list of its user, newest first.
 type Place struct{ ID string }
 
 func (n Notification) Mark() Place { return Place{n.ID} }
@@ -75,16 +74,15 @@ func (n Notification) Mark() Place { return Place{n.ID} }
 // Query selects notifications of one user.
 type Query struct {
 	UserID string
-	Unread bool // only those that are not read
+	Unread bool // only unread ones
 }
 
-// Store reads notifications, which are added by Add. Every method joins the
-// transaction that its context carries. It is safe for concurrent use and passes
-// notificationtest.Run.
+// Store reads notifications, which are added by Add. Every method joins the transaction of its context. It is safe
+// for concurrent use and passes notificationtest.Run.
 type Store interface {
 	// List returns a page of the selected notifications, newest first.
 	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Notification], error)
-	// Read marks notifications of a user as read and returns how many were not read
-	// before. Ids that the user does not have are passed over; nil: all.
+	// Read marks notifications of a user as read and returns how many were unread before. It ignores ids of other
+	// users; nil: all.
 	Read(ctx context.Context, userID string, ids []string) (int, error)
 }

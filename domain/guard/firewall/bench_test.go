@@ -12,8 +12,8 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// many are n rules of allow and deny with e entities each, of all types, half of
-// them for one resource and half for everything. None targets the client asked.
+// many returns n rules of allow and deny with e entities each, of all types, half of them for one resource and half
+// for all. None targets the client of the benchmark.
 func many(n, e int) []firewall.Rule {
 	r := rand.New(rand.NewPCG(9, 10))
 	rules := make([]firewall.Rule, n)
@@ -45,7 +45,7 @@ func many(n, e int) []firewall.Rule {
 	return rules
 }
 
-// askers are clients that no rule lets in or keeps out, near those that some do.
+// askers are clients that no rule allows or blocks, close to those that some rule does.
 func askers() []firewall.Client {
 	r := rand.New(rand.NewPCG(11, 12))
 	list := make([]firewall.Client, 1024)
@@ -57,8 +57,8 @@ func askers() []firewall.Client {
 	return list
 }
 
-// BenchmarkLookup: ten thousand rules with a hundred thousand entities against
-// ten rules with a hundred; the second number may be twice the first.
+// BenchmarkLookup compares ten thousand rules with a hundred thousand entities to ten rules with a hundred. The
+// larger one may take twice as long.
 func BenchmarkLookup(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -83,15 +83,14 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// hundred are active rules of all types that a request passes, and limits by
-// address, user and country that it is counted under.
+// hundred returns active rules of all types that a request passes, and limits by address, user and country that count
+// it.
 func hundred() []firewall.Rule {
 	return append(many(97, 10), rate("ip", firewall.IP, 4000, 1), rate("user", firewall.UserID, 4000, 1),
 		rate("land", firewall.CountryCode, 4000, 1))
 }
 
-// BenchmarkDecision: a whole decision in process under a hundred rules, one and
-// three exact windows included.
+// BenchmarkDecision measures a whole decision in process under a hundred rules, with one and three exact windows.
 func BenchmarkDecision(b *testing.B) {
 	rules := hundred()
 	for name, rs := range map[string][]firewall.Rule{"no window": rules[:97], "one window": rules[:98],
@@ -113,7 +112,7 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// TestNoAllocation: allow, deny and a limit whose key is known cost nothing but time.
+// TestNoAllocation: allow, deny and a limit with a known key do not allocate.
 func TestNoAllocation(t *testing.T) {
 	s := firewall.Compile(many(1000, 10), "API", 1)
 	w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Now: time.Now}

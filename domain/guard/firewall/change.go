@@ -6,8 +6,8 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Change is a partial update of a rule (section 4.5 of the interface). A nil
-// field stays as it is; a change without fields is allowed (D-WAF-14).
+// Change is a partial update of a rule (section 4.5 of the interface). A nil field is unchanged; a change without
+// fields is allowed (D-WAF-14).
 type Change struct {
 	Label         string // of the rule
 	Period, Limit Number
@@ -20,14 +20,14 @@ type Change struct {
 	DryRun        *bool
 }
 
-// Number is a new value of a nullable field: set to nil, it is cleared.
+// Number is the new value of a nullable field; nil clears the field.
 type Number struct {
 	Sent  bool
 	Value *int64
 }
 
-// Apply returns the changed rule, judged whole. INVALID_FIELD when it is not
-// valid, which is also what clearing a number of a rate limit comes to.
+// Apply returns the changed rule after checking all of it. INVALID_FIELD when it is not valid, including a rate limit
+// without one of its numbers.
 func (c Change) Apply(r Rule, known Resources) (Rule, error) {
 	if c.Period.Sent {
 		r.PeriodMs = c.Period.Value
@@ -53,7 +53,7 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// lockedOut is the refusal of a write that would shut its author out (D-WAF-12).
+// lockedOut returns the error of a write that would lock its author out (D-WAF-12).
 func lockedOut() error {
 	return fault.Invalid("force", "you could not reach the rules any more after this; send force: true if that is "+
 		"what you want")

@@ -14,9 +14,8 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// Compile makes the snapshot of an application (D-WAF-01) out of all rules. What
-// has no effect now and never will is left out: inactive and expired rules, and
-// those that target nothing.
+// Compile creates the snapshot of an application (D-WAF-01) from all rules. It leaves out rules that have no effect
+// now or later: inactive and expired ones, and those without targets.
 func Compile(rules []Rule, app string, nowMs int64) *Snapshot {
 	s := &Snapshot{rules: rules, app: app, at: make(map[string]int, len(rules)), rates: make([]*Rate, len(rules))}
 	for i := range rules {
@@ -26,9 +25,8 @@ func Compile(rules []Rule, app string, nowMs int64) *Snapshot {
 	return s.compile(nil, nil, nowMs)
 }
 
-// With returns the snapshot in which the rules given take the place of those of
-// their labels; a rule with a new label comes last. Only groups that a changed
-// rule is or was in are compiled again.
+// With returns the snapshot in which the given rules replace those with the same labels; a rule with a new label
+// comes last. Only groups that a changed rule is or was in are compiled again.
 func (s *Snapshot) With(changed []Rule, nowMs int64) *Snapshot {
 	next := &Snapshot{rules: slices.Clone(s.rules), app: s.app, at: s.at, rates: slices.Clone(s.rates)}
 	moved := map[int]bool{}
@@ -48,8 +46,7 @@ func (s *Snapshot) With(changed []Rule, nowMs int64) *Snapshot {
 	return next.compile(s, moved, nowMs)
 }
 
-// compile builds the groups. It takes those of before that hold none of the
-// moved rules.
+// compile builds the groups. It reuses those of before that contain none of the moved rules.
 func (s *Snapshot) compile(before *Snapshot, moved map[int]bool, nowMs int64) *Snapshot {
 	made := map[string]*group{}
 	before.keep(made, moved)
@@ -63,7 +60,7 @@ func (s *Snapshot) compile(before *Snapshot, moved map[int]bool, nowMs int64) *S
 	return s
 }
 
-// keep adds the groups that hold none of the moved rules.
+// keep adds the groups that contain none of the moved rules.
 func (s *Snapshot) keep(made map[string]*group, moved map[int]bool) {
 	if s == nil {
 		return
@@ -80,7 +77,7 @@ func (s *Snapshot) keep(made map[string]*group, moved map[int]bool) {
 	}
 }
 
-// groupKey names the group of some rules.
+// groupKey returns the name of the group of some rules.
 func groupKey(of []int) string {
 	key := make([]byte, 0, 4*len(of))
 	for _, i := range of {
@@ -89,9 +86,8 @@ func groupKey(of []int) string {
 	return string(key)
 }
 
-// build groups the rules by what they apply to. Resources under the same rules,
-// such as all that one rule lists, share a group. It reports whether there is a rule
-// that decides and is only tried out; those are left out unless dry is true.
+// build groups the rules by the resources they apply to. Resources under the same rules, such as all resources of one
+// rule, share a group. It reports whether a deciding rule is on trial; such rules are left out unless dry is true.
 func (s *Snapshot) build(made map[string]*group, nowMs int64, dry bool) (tried bool) {
 	var always []int
 	by := map[string][]int{}
@@ -165,9 +161,8 @@ func (s *Snapshot) group(of []int) *group {
 	return g
 }
 
-// target is the network that an entity of a rule stands for. A single IPv6
-// address counts with its /64 (D-WAF-08); to let in or keep out it is that
-// address alone.
+// target returns the network of an entity. A single IPv6 address counts with its /64 (D-WAF-08); in a rule that
+// allows or blocks it is that address alone.
 func target(r *Rule, entity string) (netip.Prefix, bool) {
 	p, single, err := parseIP(entity)
 	if err != nil {
@@ -200,13 +195,13 @@ func note(h *hit, r *Rule, until int64, rate *Rate) {
 		h.until[k] = max(h.until[k], until)
 		return
 	}
-	// One rule may name an entity twice, as two addresses of one /64.
+	// One rule may name an entity twice, by two addresses of one /64.
 	if rate != nil && (len(h.rates) == 0 || h.rates[len(h.rates)-1] != rate) {
 		h.rates = append(h.rates, rate)
 	}
 }
 
-// newRate is nil for a rule that is no complete rate limit.
+// newRate returns nil for a rule that is not a complete rate limit.
 func newRate(r *Rule) *Rate {
 	if r.Type != RateLimit || r.PeriodMs == nil || r.Limit == nil {
 		return nil
@@ -218,8 +213,8 @@ func newRate(r *Rule) *Rate {
 		policy: policy, item: name + ";r="}
 }
 
-// quoted is a label as a string of a structured field (RFC 9651), which is
-// ASCII; any other label appears by its hash (D-WAF-10).
+// quoted returns a label as a string of a structured field (RFC 9651), which is ASCII. Any other label is replaced by
+// its hash (D-WAF-10).
 func quoted(label string) string {
 	for i := range len(label) {
 		if label[i] < ' ' || label[i] > '~' {

@@ -10,31 +10,28 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// Evaluator judges requests: by the snapshot of the rules, and, where that says so,
-// by the counters.
+// Evaluator judges requests by the snapshot of the rules and, if that requires it, by the counters.
 type Evaluator struct {
 	Rules   func() *Snapshot
 	Limiter ratelimit.Limiter
-	// Bypass are the networks that no rule applies to (D-WAF-12).
+	// Bypass holds the networks that no rule applies to (D-WAF-12).
 	Bypass []netip.Prefix
 	Now    func() time.Time
 
-	// What became of requests, for the metrics: Unsure are those of which the
-	// counters could not tell, Tried those that only a rule on trial would have
-	// refused, which are counted among the others too.
+	// The numbers of requests by outcome, for the metrics. Unsure are those with unavailable counters. Tried are
+	// those that only a rule on trial would have refused; they also count among the others.
 	Allowed, Denied, Limited, Unsure, Tried atomic.Int64
 }
 
-// Ruling is what becomes of a request. It is filled in by Check, which uses its
-// memory again: a caller who keeps one for many requests allocates nothing.
+// Ruling is the outcome of a request. Check fills it in and reuses its memory: a caller who keeps one for many
+// requests allocates nothing.
 type Ruling struct {
-	// Verdict is Allow, Deny, or Count where a rate limit refuses the request.
+	// Verdict is Allow, Deny, or Count if a rate limit refuses the request.
 	Verdict Verdict
-	// RetryAfter is how long a rate limit refuses.
+	// RetryAfter is the time until a rate limit admits a request again.
 	RetryAfter time.Duration
-	// Policy and State are the values of the headers RateLimit-Policy and
-	// RateLimit; empty where no rate limit applied (D-WAF-10). They are valid until
-	// the next Check.
+	// Policy and State are the values of the headers RateLimit-Policy and RateLimit; empty if no rate limit applied
+	// (D-WAF-10). They are valid until the next Check.
 	Policy, State []byte
 
 	rates   []*Rate
@@ -42,10 +39,10 @@ type Ruling struct {
 	stands  []ratelimit.Standing
 }
 
-// Needs returns what must be known of a client to judge a request for the resource.
+// Needs returns the parts of a client that are needed to judge a request for the resource.
 func (e *Evaluator) Needs(resource string) Needs { return e.Rules().Needs(resource) }
 
-// Bypassed reports whether no rule applies to an address.
+// Bypassed reports whether an address is exempt from all rules.
 func (e *Evaluator) Bypassed(ip netip.Addr) bool {
 	for _, p := range e.Bypass {
 		if p.Contains(ip) {
@@ -55,8 +52,7 @@ func (e *Evaluator) Bypassed(ip netip.Addr) bool {
 	return false
 }
 
-// Blacklisted reports whether a blacklist keeps a client out, whatever other rules say
-// but one that lets it in.
+// Blacklisted reports whether a blacklist blocks a client and no whitelist_force allows it.
 func (e *Evaluator) Blacklisted(resource string, c Client) bool {
 	if e.Bypassed(c.IP) || !e.Rules().Blacklisted(resource, c, e.Now().UnixMilli()) {
 		return false
@@ -65,8 +61,7 @@ func (e *Evaluator) Blacklisted(resource string, c Client) bool {
 	return true
 }
 
-// Check judges a request and counts it where it is to be counted. Its error is
-// the counter's.
+// Check judges a request and counts it if necessary. Its error is the counter's.
 func (e *Evaluator) Check(ctx context.Context, resource string, c Client, k *Ruling) (err error) {
 	k.Verdict, k.RetryAfter, k.Policy, k.State, k.rates = Allow, 0, k.Policy[:0], k.State[:0], k.rates[:0]
 	if e.Bypassed(c.IP) {
@@ -90,8 +85,8 @@ func (e *Evaluator) Check(ctx context.Context, resource string, c Client, k *Rul
 	return nil
 }
 
-// count asks the counters. Rules on trial are counted after the others, each by
-// itself, so that they change nothing.
+// count queries the counters. Rules on trial are counted after the others, each by itself, so that they change
+// nothing.
 func (e *Evaluator) count(ctx context.Context, k *Ruling, c Client) error {
 	live := 0
 	for i, r := range k.rates {
@@ -129,9 +124,8 @@ func (e *Evaluator) count(ctx context.Context, k *Ruling, c Client) error {
 	return nil
 }
 
-// headers tells the client of the rates it was counted under: what they allow,
-// what is left, and in how many seconds, rounded up, there will be more: when
-// the oldest counted request leaves, or when the next one may come.
+// headers describes the rates of a request to the client: what they allow, what remains, and the seconds until more
+// is available, rounded up. That is when the oldest counted request leaves, or when the next one may come.
 func (k *Ruling) headers(live int) {
 	for i, rate := range k.rates[:live] {
 		if i > 0 {

@@ -39,7 +39,7 @@ func check(t *testing.T, w *firewall.Evaluator, c firewall.Client) firewall.Ruli
 	return r
 }
 
-// D-WAF-06 and 10, to the nanosecond: refused requests count under no rule.
+// D-WAF-06 and 10, to the nanosecond: refused requests count for no rule.
 func TestAllOrNothing(t *testing.T) {
 	c := new(clock)
 	w := evaluator(c, rate("ip", firewall.IP, 2, 1000), rate("user", firewall.UserID, 3, 10_000),
@@ -64,7 +64,7 @@ func TestAllOrNothing(t *testing.T) {
 	if r := check(t, w, somebody); r.Verdict != firewall.Allow {
 		t.Errorf("%+v", r)
 	}
-	// The user has spent three: both rules refuse, the longer one is told.
+	// The user has spent three: both rules refuse, and the longer wait is returned.
 	if r := check(t, w, somebody); r.Verdict != firewall.Count || r.RetryAfter != 9*time.Second {
 		t.Errorf("%+v", r)
 	}
@@ -75,13 +75,13 @@ func TestAllOrNothing(t *testing.T) {
 	}
 	other.UserID = ""
 	for i, want := range []firewall.Verdict{firewall.Allow, firewall.Allow, firewall.Count} {
-		if r := check(t, w, other); r.Verdict != want { // what was refused above was not counted here
+		if r := check(t, w, other); r.Verdict != want { // the refused requests above were not counted here
 			t.Errorf("request %d: %+v", i, r)
 		}
 	}
 }
 
-// One rule, one counter, over single addresses of a /64 and networks (SEC-32).
+// One rule has one counter over single addresses of a /64 and networks (SEC-32).
 func TestKeys(t *testing.T) {
 	r := firewall.Compile([]firewall.Rule{rate("r", firewall.IP, 1, 1)}, "API", 1)
 	for ip, want := range map[string]string{"192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::/64",
@@ -104,8 +104,7 @@ func (broken) Allow(context.Context, []ratelimit.Demand, []ratelimit.Standing) (
 
 func (broken) Look(context.Context, []ratelimit.Demand, []ratelimit.Standing) error { return errBroken }
 
-// A counter that cannot tell lets nothing through, and what is on trial is no
-// reason to refuse.
+// An unavailable counter admits no request, and a rule on trial refuses none.
 func TestCounterFails(t *testing.T) {
 	c := new(clock)
 	w := evaluator(c, rate("r", firewall.IP, 5, 1000))

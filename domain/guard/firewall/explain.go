@@ -17,7 +17,7 @@ const (
 	RateLimited Decision = "RATE_LIMITED"
 )
 
-// Reason says why a rule played the part that it did.
+// Reason is the effect of a rule on the decision, or the reason why it has none.
 type Reason string
 
 // The reasons.
@@ -33,31 +33,30 @@ const (
 	OnTrial          Reason = "DRY_RUN"
 	Decides          Reason = "DECIDES"
 	Outranked        Reason = "OUTRANKED"
-	Counts           Reason = "COUNTS" // a rate limit whose counter is not known here
+	Counts           Reason = "COUNTS" // a rate limit whose counter is not available here
 	WithinLimit      Reason = "WITHIN_LIMIT"
 	OverLimit        Reason = "OVER_LIMIT"
 )
 
-// Considered is what one rule was found to say.
+// Considered is one rule with its effect.
 type Considered struct {
 	Rule    Rule
 	Matched bool // it applies to the resource and targets the client
 	Reason  Reason
-	Counted bool // Used and ResetMs are those of its counter
+	Counted bool // Used and ResetMs are the counter's
 	Used    int64
 	ResetMs int64
 }
 
-// Explanation is what the rules come to for one request (D-EXT-01).
+// Explanation is the decision of the rules for one request (D-EXT-01).
 type Explanation struct {
 	Decision Decision
 	Rules    []Considered // in order of creation
-	// DecidedBy is the label of the rule that decided; "" where none did.
+	// DecidedBy is the label of the rule that decided; "" if none did.
 	DecidedBy string
 }
 
-// concerns reports whether a rule is one of the application, in effect, and about
-// the resource; if not, why.
+// concerns reports whether a rule belongs to the application, is in effect, and applies to the resource; if not, why.
 func (r *Rule) concerns(app, resource string, nowMs int64) (Reason, bool) {
 	switch {
 	case r.AppID != app:
@@ -99,8 +98,8 @@ func (r *Rule) targets(c Client) (Reason, bool) {
 	return OtherEntity, false
 }
 
-// shutOut reports whether rules keep a client from a resource. It looks at every
-// rule, and serves where that is done once: by what is written, not compiled.
+// shutOut reports whether rules block a client from a resource. It looks at every rule as written, so it suits a
+// single check.
 func shutOut(rules []Rule, app, resource string, c Client, nowMs int64) bool {
 	var force, targeted, blocked bool
 	for i := range rules {
@@ -121,8 +120,8 @@ func shutOut(rules []Rule, app, resource string, c Client, nowMs int64) bool {
 	return !targeted && (force || blocked)
 }
 
-// Explain tells what would become of a request and why, rule by rule; it counts
-// nothing. Without a counter, as on the command line, limits are taken to admit.
+// Explain returns the outcome of a request and its reasons, rule by rule; it counts nothing. Without a counter, as on
+// the command line, limits are assumed to admit.
 func (e *Evaluator) Explain(ctx context.Context, resource string, c Client) (x Explanation, err error) {
 	s, nowMs := e.Rules(), e.Now().UnixMilli()
 	verdict, rates := s.Judge(resource, c, nowMs, nil)
@@ -140,7 +139,7 @@ func (e *Evaluator) Explain(ctx context.Context, resource string, c Client) (x E
 		plays := ok
 		if ok {
 			why, ok = k.Rule.targets(c)
-			plays = ok || k.Rule.Type == WhitelistForce // which keeps out whom it does not target
+			plays = ok || k.Rule.Type == WhitelistForce // which blocks all clients it does not target
 		}
 		k.Matched, k.Reason = ok, why
 		switch {
@@ -199,8 +198,8 @@ func (e *Evaluator) Explain(ctx context.Context, resource string, c Client) (x E
 	return x, nil
 }
 
-// outranks compares two rules that each would decide. Being targeted by a
-// whitelist_force goes before being kept out by another one.
+// outranks compares two rules that each would decide. A whitelist_force that targets the client precedes one that
+// blocks it.
 func outranks(a, b *Considered) bool { return weight(a) < weight(b) }
 
 func weight(k *Considered) int {

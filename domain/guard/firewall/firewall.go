@@ -1,32 +1,30 @@
-// Package firewall is the request firewall (sections 2.3, 3.3 and 4.5 of the interface): rules
-// that let in, keep out and limit, and what they come to for one request.
+// Package firewall is the request firewall (sections 2.3, 3.3 and 4.5 of the interface): rules that allow, block and
+// limit, and their decision for one request.
 //
-// The one idea: rules are compiled into an immutable snapshot in which a request
-// finds everything that concerns it by looking up its resource, its address, its
-// user and its country, once each. A request takes no lock and allocates nothing,
-// and it costs the same with ten rules and with ten thousand. Counting is the work
-// of package domain/guard/ratelimit: a rule names a key, and a Limiter counts under it.
+// The one idea: rules are compiled into an immutable snapshot. A request looks up its resource, its address, its user
+// and its country there, once each. It takes no lock, allocates nothing, and costs the same with ten rules and with
+// ten thousand. Package domain/guard/ratelimit counts: a rule names a key, and a Limiter counts under it.
 //
-// Start reading at Rule, then Compile and Snapshot.Judge (the precedence), Evaluator
-// (a request from end to end) and Admin (the writes).
+// Start reading at Rule, then Compile and Snapshot.Judge (the precedence), Evaluator (a request from end to end) and
+// Admin (the writes).
 package firewall
 
 import (
 	"slices"
 )
 
-// Type is what a rule does, in the words of the interface.
+// Type is the effect of a rule, in the words of the interface.
 type Type string
 
 // The types, in order of precedence (REQ-WAF-09).
 const (
-	WhitelistForce Type = "whitelist_force" // lets in whom it targets and keeps everybody else out
-	Blacklist      Type = "blacklist"       // keeps out
-	Whitelist      Type = "whitelist"       // lets in past rate limits; keeps nobody out (D-WAF-15)
+	WhitelistForce Type = "whitelist_force" // allows its targets and blocks all others
+	Blacklist      Type = "blacklist"       // blocks
+	Whitelist      Type = "whitelist"       // allows without rate limits; blocks no client (D-WAF-15)
 	RateLimit      Type = "rate_limit"
 )
 
-// EntityType says what the entities of a rule are.
+// EntityType is the kind of a rule's entities.
 type EntityType string
 
 // The types of entities.
@@ -37,7 +35,7 @@ const (
 	AppID       EntityType = "APP_ID" // name of a service client (D-INT-01)
 )
 
-// Status of a rule (section 3.3 of the interface).
+// Status is the status of a rule (section 3.3 of the interface).
 type Status string
 
 // The values of Status.
@@ -46,7 +44,7 @@ const (
 	Inactive Status = "INACTIVE"
 )
 
-// DefaultApp is the appId of rules that name none (D-WAF-01).
+// DefaultApp is the appId of rules without one (D-WAF-01).
 const DefaultApp = "API"
 
 // Rule is one firewall rule. A valid one passes Check.
@@ -54,25 +52,24 @@ type Rule struct {
 	AppID string
 	Label string // unique over all applications (D-WAF-09)
 	Type  Type
-	// PeriodMs and Limit are needed by a rate limit; others keep what was sent.
+	// PeriodMs and Limit are required by a rate limit; other rules store the sent values.
 	PeriodMs, Limit *int64
 	ExpireAt        int64 // epoch ms; 0: never
 	EntityType      EntityType
-	// Entities are user ids, addresses and networks, country codes, or names of service
-	// clients, in the one spelling that Canonical gives them.
+	// Entities are user ids, addresses and networks, country codes, or names of service clients, in the spelling of
+	// Canonical.
 	Entities []string
 	// Resources are "<METHOD> <path>" as Resources.Canonical spells them.
 	Resources []string
-	// AllEntities targets all entities of the type, AllResources everything that
-	// is served and what is not; each outweighs its list.
+	// AllEntities targets all entities of the type. AllResources targets all paths, served or not. Each takes
+	// precedence over its list.
 	AllEntities, AllResources bool
 	Status                    Status
-	// DryRun is an option of ours: the rule counts and reports, and refuses nothing.
+	// DryRun is an extension of the interface: the rule counts and reports, and refuses nothing.
 	DryRun bool
 }
 
-// Expired reports whether the rule has no effect: from the millisecond
-// of its end on.
+// Expired reports whether the rule has ended; it has no effect from that millisecond.
 func (r Rule) Expired(nowMs int64) bool { return r.ExpireAt != 0 && nowMs >= r.ExpireAt }
 
 // Equal compares two rules.

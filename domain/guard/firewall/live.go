@@ -8,14 +8,12 @@ import (
 	"castellan/domain/kit/change"
 )
 
-// Live is the snapshot that a node judges by. A writer of a rule has it follow
-// before the caller is answered, and every node does when the change feed brings
-// a note of topic change.Firewall, whose key is the label of the rule: then that
-// rule alone is read. It is safe for concurrent use.
+// Live is the node's current snapshot. A writer of a rule updates it before the caller is answered. Every node
+// updates it on a note of topic change.Firewall, whose key is the label of the rule: it reads only that rule. It is
+// safe for concurrent use.
 type Live struct{ *change.Snapshot[Snapshot] }
 
-// NewLive returns a Live over the rules of an application. Until the first
-// Reload it holds none.
+// NewLive returns a Live over the rules of an application. It is empty until the first Reload.
 func NewLive(store Store, app string, now func() time.Time) *Live {
 	load := func(ctx context.Context) (*Snapshot, error) {
 		rules, err := store.Rules(ctx, Query{})

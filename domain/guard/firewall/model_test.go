@@ -18,7 +18,7 @@ import (
 var ruleSets = flag.Int("rulesets", 20_000, "how many random rule sets are compared with the model; 1000000 in a "+
 	"long run")
 
-// model is section 4.5 of the interface read aloud: every rule is looked at, one after another.
+// model implements section 4.5 of the interface literally: it checks every rule, one after another.
 func model(rules []firewall.Rule, app, resource string, c firewall.Client, now int64) (firewall.Verdict, []string) {
 	targeted := map[firewall.Type]bool{}
 	force := false
@@ -77,7 +77,7 @@ func model(rules []firewall.Rule, app, resource string, c firewall.Client, now i
 	return firewall.Count, rates
 }
 
-// The world of random rules is small, so that they meet.
+// The values of random rules are few, so that rules overlap.
 var (
 	types = []firewall.Type{firewall.RateLimit, firewall.Whitelist, firewall.Blacklist, firewall.WhitelistForce,
 		firewall.RateLimit, firewall.Blacklist}
@@ -123,8 +123,8 @@ func randomRule(r *rand.Rand, i int) firewall.Rule {
 	return rule
 }
 
-// SEC-33: precedence, expiry to the millisecond, status, application and targets,
-// against a model that looks at every rule.
+// SEC-33: precedence, expiry to the millisecond, status, application and targets agree with a model that checks every
+// rule.
 func TestPrecedenceAgainstTheModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := range *ruleSets {
@@ -132,7 +132,7 @@ func TestPrecedenceAgainstTheModel(t *testing.T) {
 		for i := range rules {
 			rules[i] = randomRule(r, i)
 		}
-		// Compiled before some of them expired, and in steps as they are written.
+		// Compiled before some of the rules expired, and in steps as they are written.
 		s := firewall.Compile(rules, "API", pick(r, []int64{1, 998, 1000}))
 		if n%2 == 0 {
 			s = inSteps(r, rules)
@@ -181,7 +181,7 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 		t.Fatalf("set %d, %s by %+v at %d: %v %v, the model says %v %v, of\n%+v", n, resource, c, now, got, rates, want,
 			wantRates, rules)
 	}
-	// Where no user is needed, the user makes no difference.
+	// The user makes no difference if none is needed.
 	if !s.Needs(resource).User {
 		c.UserID = "somebody"
 		if v, _ := s.Judge(resource, c, now, nil); v != got {
@@ -195,7 +195,7 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 			t.Fatalf("set %d: the service client decides about %s, and is not asked for", n, resource)
 		}
 	}
-	// An explanation comes to the same.
+	// An explanation has the same result.
 	w := &firewall.Evaluator{Rules: func() *firewall.Snapshot { return s }, Limiter: ratelimit.NewTable(nil),
 		Now: func() time.Time { return time.UnixMilli(now) }}
 	c2 := c
@@ -219,8 +219,7 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 	}
 }
 
-// FuzzRuleSet: whatever rules and requests come out of some bytes, the snapshot
-// judges as the model does.
+// FuzzRuleSet: the snapshot agrees with the model for all rules and requests derived from some bytes.
 func FuzzRuleSet(f *testing.F) {
 	for i := range uint64(8) {
 		f.Add(i, i*7, uint8(i), uint8(3*i))

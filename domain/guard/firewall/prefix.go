@@ -7,18 +7,15 @@ import (
 	"slices"
 )
 
-// networks finds what rules say of an address. Single addresses are in a hash
-// map, networks in a trie of one byte per level, whose nodes hold no more than
-// what is in them. What is found for the longest network already includes what
-// is said of those around it, so one walk of at most four steps (sixteen for
-// IPv6) answers, however many networks there are.
+// networks finds the rules for an address. Single addresses are in a hash map, networks in a trie of one byte per
+// level with compact nodes. The entry of the longest network includes those of the networks around it. So one walk of
+// at most four steps (sixteen for IPv6) is enough, however many networks exist.
 type networks struct {
 	single map[netip.Addr]*hit
 	v4, v6 *node
 }
 
-// node is one byte of addresses. A network that ends within the byte stands in
-// every slot that it covers.
+// node is one byte of addresses. A network that ends within the byte occupies every slot that it covers.
 type node struct {
 	hits     [4]uint64 // which slots have one
 	below    [4]uint64
@@ -36,7 +33,7 @@ func rank(set *[4]uint64, b byte) int {
 
 func has(set *[4]uint64, b byte) bool { return set[b>>6]&(1<<(b&63)) != 0 }
 
-// find returns what is said of an address in normal form, nil for nothing.
+// find returns the entry of an address in normal form, nil if it has none.
 func (n *networks) find(a netip.Addr) *hit {
 	if n == nil {
 		return nil
@@ -71,7 +68,7 @@ func (at *node) find(address []byte) (found *hit) {
 	return found
 }
 
-// newNetworks takes what rules say of each network alone.
+// newNetworks builds the index from the entries of each network alone.
 func newNetworks(said map[netip.Prefix]*hit) *networks {
 	if len(said) == 0 {
 		return nil
@@ -80,7 +77,7 @@ func newNetworks(said map[netip.Prefix]*hit) *networks {
 	for p := range said {
 		list = append(list, p)
 	}
-	// Wider networks first: each finds what is said of those around it.
+	// Wider networks first: each finds the entries of those around it.
 	slices.SortFunc(list, func(a, b netip.Prefix) int {
 		return cmp.Or(cmp.Compare(a.Bits(), b.Bits()), a.Addr().Compare(b.Addr()))
 	})

@@ -8,8 +8,7 @@ import (
 	"castellan/domain/guard/firewall"
 )
 
-// Random networks of every length, asked at their edges, against prefixes that
-// are looked at one by one.
+// Random networks of every length agree at their edges with a linear search over the prefixes.
 func TestNetworks(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 300 {

@@ -13,17 +13,17 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Rehearsal is what a rule would have come to in the last 24 hours (D-WAF-19).
+// Rehearsal is the effect that a rule would have had in the last 24 hours (D-WAF-19).
 type Rehearsal struct {
-	// Considered are the requests at the resources of the rule that the audit knows,
-	// Stopped those of them that the rule would have refused.
+	// Considered are the requests in the audit for the resources of the rule. Stopped are those of them that the rule
+	// would have refused.
 	Considered, Stopped int
 	Users               int  // accounts among those stopped
-	Truncated           bool // the audit has more than was read
+	Truncated           bool // the audit has more rows than were read
 	Examples            []audit.Stored
 }
 
-// Rehearser tries rules on what the audit remembers.
+// Rehearser applies rules to the requests in the audit.
 type Rehearser struct {
 	Evaluator *Evaluator
 	Audit     audit.Store
@@ -39,8 +39,8 @@ const (
 	examples      = 5
 )
 
-// Rehearse tells what a rule would have refused beside the other rules of now. It is
-// taken to be active, without a trial and without an end. INVALID_FIELD as Admin.Add.
+// Rehearse returns the requests that a rule would have refused together with the current rules. It treats the rule as
+// active, not on trial and without an end. INVALID_FIELD as Admin.Add.
 func (h Rehearser) Rehearse(ctx context.Context, r Rule) (out Rehearsal, err error) {
 	r.Canonical(h.Known)
 	if err := r.Check(); err != nil {
@@ -86,8 +86,8 @@ func (h Rehearser) Rehearse(ctx context.Context, r Rule) (out Rehearsal, err err
 	return out, nil
 }
 
-// refuses reports whether a request is refused because of the rule of a label. It
-// counts admitted requests as a counter would (D-WAF-04).
+// refuses reports whether a request is refused because of the rule of a label. It counts admitted requests like a
+// counter (D-WAF-04).
 func refuses(without, with *Snapshot, label string, at time.Time, resource string, c Client, nowMs int64,
 	counted map[ratelimit.Key][]time.Time) bool {
 	verdict, rates := with.Judge(resource, c, nowMs, nil)
@@ -115,15 +115,14 @@ func refuses(without, with *Snapshot, label string, at time.Time, resource strin
 	return over
 }
 
-// past is a request that the audit remembers; resource is "" where it does not tell
-// which one it was.
+// past is a request in the audit; resource is "" if the audit does not name it.
 type past struct {
 	audit.Stored
 	resource string
 }
 
-// requests are those of some audit rows, oldest first, each once. What the service or
-// its operator did was no request.
+// requests returns the requests of some audit rows, oldest first, each once. Acts of the service or its operator are
+// not requests.
 func requests(rows []audit.Stored) []past {
 	var all []past
 	at := map[string]int{}
@@ -144,8 +143,7 @@ func requests(rows []audit.Stored) []past {
 	return all
 }
 
-// client is who made the request, as the firewall saw it: nobody has a session
-// at a login.
+// client returns the client of the request as the firewall saw it: a login has no session.
 func (h Rehearser) client(p past) (c Client) {
 	c.IP, _ = netip.ParseAddr(p.IP)
 	if p.resource != placed["LOGIN"] && p.resource != placed["RESET_PASSWORD"] && p.resource != placed["REGISTER"] {
@@ -157,8 +155,8 @@ func (h Rehearser) client(p past) (c Client) {
 	return c
 }
 
-// placed says by which endpoint an act comes. Acts that may come by several are left
-// out, and so are reads: they leave no row.
+// placed maps the name of an act to its endpoint. It omits acts with several endpoints, and reads, which leave no
+// row.
 // #nosec G101: names of actions and of endpoints; no credential.
 var placed = map[string]string{
 	"LOGIN": "POST /auth/login", "LOGOUT": "POST /auth/logout",
@@ -183,10 +181,10 @@ var placed = map[string]string{
 	"PARAMETER_UPDATE": "POST /admin/update-parameters",
 }
 
-// Placed are the endpoints by which acts of the audit come.
+// Placed returns the endpoints of the acts in the audit.
 func Placed() map[string]string { return placed }
 
-// resourceOf is the endpoint of a row. Refusals and audited calls name it.
+// resourceOf returns the endpoint of a row. Refusals and audited calls name it.
 func resourceOf(r audit.Record) string {
 	if method, path, ok := strings.Cut(r.Target, " "); ok && (r.Action == "DENIED" || r.Action == "CALL") {
 		return method + " " + path

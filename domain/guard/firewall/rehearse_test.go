@@ -14,7 +14,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// remembered is an audit of some rows, newest first, of which more may be there.
+// remembered is an audit of some rows, newest first, possibly with more rows beyond them.
 type remembered struct {
 	rows []audit.Stored
 	more bool
@@ -26,7 +26,7 @@ func (r *remembered) List(_ context.Context, q audit.Query, _ page.Query[audit.P
 	return page.Of[audit.Stored]{Records: r.rows, More: r.more}, nil
 }
 
-// D-WAF-19: a rule is tried on what the audit remembers, beside the rules of now.
+// D-WAF-19: a rule is applied to the requests in the audit, together with the current rules.
 func TestRehearse(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds-3600) * time.Second) }
@@ -67,7 +67,7 @@ func TestRehearse(t *testing.T) {
 			AllResources: true}, "7 4 1: r8 r4 r3 r1"},
 		"a user, who has no session at the login": {firewall.Rule{Type: firewall.Blacklist, EntityType: firewall.UserID,
 			Entities: []string{"u1"}, AllResources: true}, "7 1 1: r8"},
-		"nobody else": {firewall.Rule{Type: firewall.WhitelistForce, EntityType: firewall.IP, Entities: []string{"192.0.2.1"},
+		"only others": {firewall.Rule{Type: firewall.WhitelistForce, EntityType: firewall.IP, Entities: []string{"192.0.2.1"},
 			Resources: login}, "4 1 1: r2"},
 		"let in": {firewall.Rule{Type: firewall.Whitelist, EntityType: firewall.IP, AllEntities: true, Resources: login},
 			"4 0 0:"},

@@ -6,17 +6,15 @@ import (
 	"strings"
 )
 
-// Resources spells "<METHOD> <path>" entries of rules as requests are matched:
-// by the template of the route that serves them (D-WAF-08). It knows what this
-// program serves; other applications have resources of their own, so a path
-// that is not known is no error. The zero value knows nothing.
+// Resources converts "<METHOD> <path>" entries of rules to the form in which requests are matched: the template of
+// their route (D-WAF-08). It contains the routes of this program. Other applications have their own resources, so an
+// unknown path is no error. The zero value is empty.
 type Resources struct {
 	base  string
 	known map[string]string // by the entry in lower case
 }
 
-// NewResources knows the keys of the routes, as "<METHOD> <template>", and the
-// path in front of all of them.
+// NewResources returns Resources with the keys of the routes, as "<METHOD> <template>", and the common base path.
 func NewResources(base string, keys []string) Resources {
 	k := Resources{base: strings.TrimSuffix(base, "/"), known: make(map[string]string, len(keys))}
 	for _, key := range keys {
@@ -31,15 +29,14 @@ var (
 	errPath   = errors.New("does not name a path")
 )
 
-// methods of HTTP; HEAD is GET.
+// methodNames are the HTTP methods; HEAD is GET.
 var methodNames = map[string]string{"GET": "GET", "HEAD": "GET", "POST": "POST", "PUT": "PUT", "PATCH": "PATCH",
 	"DELETE":  "DELETE",
 	"OPTIONS": "OPTIONS", "TRACE": "TRACE", "CONNECT": "CONNECT"}
 
-// Canonical is the one spelling of an entry: the method in capitals, HEAD as
-// GET, the path without base path, query, fragment, doubled and trailing
-// slashes, dot segments and needless escapes, and with the letters of the
-// template where one is served. The error says what is wrong with the form.
+// Canonical returns the one spelling of an entry. The method is in capitals, with HEAD as GET. The path has no base
+// path, query, fragment, doubled or trailing slashes, dot segments or needless escapes. If a route serves it, it has
+// the letters of the template. The error describes the malformed part.
 func (k Resources) Canonical(entry string) (string, error) {
 	f := strings.Fields(entry)
 	if len(f) != 2 {
@@ -69,8 +66,7 @@ func (k Resources) Canonical(entry string) (string, error) {
 	return method + " " + p, nil
 }
 
-// unescape resolves percent-encodings of what needs none. Anything else that no
-// path of a request may hold is refused.
+// unescape resolves needless percent-encodings. It refuses anything else that a request path may not contain.
 func unescape(p string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {

@@ -11,38 +11,32 @@ import (
 	"castellan/domain/kit/audit"
 )
 
-// RulesPath is where the rules are administered; being kept from it is being
-// locked out (D-WAF-12).
+// RulesPath is the path of the rules' administration. Losing access to it counts as being locked out (D-WAF-12).
 const RulesPath = "/admin/system/waf/rules"
 
-// Author is who makes a change, as the rules see the author's requests: a change
-// must not shut its author out.
+// Author is the author of a change, as the rules see the author's requests: a change must not lock its author out.
 type Author struct {
 	audit.By
 	Client
-	// Force lets a change shut its author out. The command line always forces: no
-	// rule applies to it.
+	// Force lets a change lock its author out. The command line always forces, because no rule applies to it.
 	Force bool
 }
 
-// Admin carries out the writes of section 4.5 of the interface. Besides the errors named at
-// each method all return UNAVAILABLE when the database, or the reading back, fails.
+// Admin makes the writes of section 4.5 of the interface. Besides its documented errors, every method returns
+// UNAVAILABLE if the database or the reload fails.
 type Admin struct {
 	Store   Store
 	Changes admin.Changes // of topic change.Firewall
-	// App is the application whose rules apply here, Bypass the networks to which
-	// they do not.
+	// App is the application whose rules apply here. Bypass holds the networks to which they do not apply.
 	App    string
 	Bypass []netip.Prefix
 	Known  Resources
-	// InForce are the rules that were written before the call, on any node. They
-	// report whether a write shuts its author out, and are not asked for where no
-	// rule applies to the author.
+	// InForce returns the rules written before the call, on any node. They decide whether a write locks its author
+	// out. It is not called if no rule applies to the author.
 	InForce func(ctx context.Context) ([]Rule, error)
 }
 
-// Add adds a rule. INVALID_FIELD, also for field force (D-WAF-12);
-// RECORD_ALREADY_EXIST.
+// Add adds a rule. INVALID_FIELD, also for field force (D-WAF-12); RECORD_ALREADY_EXIST.
 func (a *Admin) Add(ctx context.Context, by Author, r Rule) error {
 	r.Canonical(a.Known)
 	if err := r.Check(); err != nil {
@@ -61,8 +55,8 @@ func (a *Admin) Add(ctx context.Context, by Author, r Rule) error {
 	})
 }
 
-// Change changes a rule. INVALID_FIELD, also for field force; RECORD_NOT_FOUND.
-// What changes nothing is done all the same (D-WAF-14).
+// Change changes a rule. INVALID_FIELD, also for field force; RECORD_NOT_FOUND. A change without effect succeeds
+// (D-WAF-14).
 func (a *Admin) Change(ctx context.Context, by Author, c Change) error {
 	before, err := a.before(ctx, by)
 	if err != nil {
@@ -88,8 +82,8 @@ func (a *Admin) Change(ctx context.Context, by Author, c Change) error {
 	})
 }
 
-// before is what a write is compared with, where it could shut its author out. It
-// is asked for outside the transaction, which others wait for.
+// before returns the rules before a write that could lock its author out. It is called outside the transaction,
+// because others wait for that.
 func (a *Admin) before(ctx context.Context, by Author) ([]Rule, error) {
 	if by.Force || a.bypasses(by.Client.IP) {
 		return nil, nil
@@ -106,8 +100,7 @@ func (a *Admin) bypasses(ip netip.Addr) bool {
 	return false
 }
 
-// admits refuses a change that shuts its author out of an endpoint that the author
-// can reach now.
+// admits refuses a change that locks its author out of an endpoint that the author can reach now.
 func (a *Admin) admits(by Author, before, after []Rule) error {
 	if by.Force || a.bypasses(by.Client.IP) {
 		return nil
@@ -122,7 +115,7 @@ func (a *Admin) admits(by Author, before, after []Rule) error {
 	return nil
 }
 
-// describe says what a rule does, for the audit, in bounded length.
+// describe returns the effect of a rule for the audit, in bounded length.
 func (r Rule) describe() string {
 	s := fmt.Sprintf("%s %s %s for %s of %s on %s", r.AppID, r.Status, r.Type, scope(r.AllEntities, r.Entities),
 		r.EntityType, scope(r.AllResources, r.Resources))
@@ -138,14 +131,14 @@ func (r Rule) describe() string {
 	return s
 }
 
-// maxDetailBytes keeps an audit row short where lists are long.
+// maxDetailBytes keeps an audit row short if lists are long.
 const maxDetailBytes = 300
 
 func scope(all bool, list []string) string {
 	if all {
 		return "all"
 	}
-	b, _ := json.Marshal(list) // texts always encode
+	b, _ := json.Marshal(list) // encoding texts never fails
 	if len(b) > maxDetailBytes {
 		return strings.ToValidUTF8(string(b[:maxDetailBytes]), "") + "…"
 	}

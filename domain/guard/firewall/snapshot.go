@@ -8,9 +8,9 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// Client is who makes a request, as far as that is known: the address in normal
-// form (not IPv4-mapped, without a zone), the user of a valid session, the
-// country of the address, the name of a service client with a valid key.
+// Client is the known part of a request's client. It holds the address in normal form (not IPv4-mapped, without a
+// zone), the user of a valid session and the country of the address. It also holds the name of a service client with
+// a valid key.
 type Client struct {
 	IP      netip.Addr
 	UserID  string
@@ -18,22 +18,20 @@ type Client struct {
 	Service string
 }
 
-// Needs are the parts of a Client that cost something to establish and that some rule for a
-// resource looks at.
+// Needs are the costly parts of a Client that some rule for a resource checks.
 type Needs struct{ User, Service bool }
 
-// Verdict is what the rules say of a request before anything is counted.
+// Verdict is the decision of the rules for a request before any count.
 type Verdict byte
 
-// The verdicts. A request that Count is said of is admitted when its rate limits
-// admit it.
+// The verdicts. A request with Count is admitted when its rate limits admit it.
 const (
 	Allow Verdict = iota
 	Deny
 	Count
 )
 
-// Rate is a rate limit that a request is counted under.
+// Rate is a rate limit that counts requests.
 type Rate struct {
 	Label  string
 	Limit  int64
@@ -42,11 +40,11 @@ type Rate struct {
 
 	until int64 // ms
 	kind  EntityType
-	// policy and item begin what its headers say (D-WAF-10).
+	// policy and item are the start of its header values (D-WAF-10).
 	policy, item string
 }
 
-// Key is the counter of the rate for a client.
+// Key returns the counter of the rate for a client.
 func (r *Rate) Key(c Client) ratelimit.Key {
 	switch r.kind {
 	case UserID:
@@ -59,7 +57,7 @@ func (r *Rate) Key(c Client) ratelimit.Key {
 	return ratelimit.Key{Rule: r.Label, IP: rateAddr(c.IP)}
 }
 
-// rateAddr is the address that a client is counted as.
+// rateAddr returns the address under which a client is counted.
 func rateAddr(a netip.Addr) netip.Addr {
 	if !a.Is6() {
 		return a
@@ -68,7 +66,7 @@ func rateAddr(a netip.Addr) netip.Addr {
 	return p.Addr()
 }
 
-// The kinds of a hit that decide, in order of precedence.
+// The kinds of a deciding hit, in order of precedence.
 const (
 	forced = iota
 	blocked
@@ -80,14 +78,14 @@ var kindOf = map[Type]int{WhitelistForce: forced, Blacklist: blocked, Whitelist:
 
 const never = math.MaxInt64
 
-// hit is what rules say of one entity: until when it is targeted by a rule of
-// each kind, in epoch ms, and the rates that count it.
+// hit holds the rules for one entity: until when a rule of each kind targets it, in epoch ms, and the rates that
+// count it.
 type hit struct {
 	until [kinds]int64
 	rates []*Rate
 }
 
-// with is h and what is said of the networks around it.
+// with returns h combined with the hits of the networks around it.
 func (h *hit) with(around *hit) *hit {
 	sum := *h
 	for k := range sum.until {
@@ -106,11 +104,10 @@ func (h *hit) with(around *hit) *hit {
 	return &sum
 }
 
-// group is all that is said of one resource by the rules that name it, or of
-// everything by those that target all.
+// group holds all rules for one resource: those that name it, or those that target all.
 type group struct {
 	of         []int // its rules, as positions in Snapshot.rules
-	forceUntil int64 // until when some rule lets in only whom it targets
+	forceUntil int64 // until when some rule allows only its targets
 	needs      Needs
 	all        [4]hit
 	users      map[string]*hit
@@ -121,24 +118,22 @@ type group struct {
 
 var kindIndex = map[EntityType]int{UserID: 0, IP: 1, CountryCode: 2, AppID: 3}
 
-// Snapshot is the rules of this application, compiled. It is never changed, and
-// safe for concurrent use.
+// Snapshot is the compiled rules of this application. It is immutable and safe for concurrent use.
 type Snapshot struct {
-	rules     []Rule         // all that is stored, for listing and explaining
+	rules     []Rule         // all stored rules, for listing and explaining
 	at        map[string]int // label → position in rules
-	rates     []*Rate        // of the rules that are rate limits, by position
+	rates     []*Rate        // the rate limits among the rules, by position
 	app       string
 	always    *group
 	resources map[string]*group
-	// trial holds in addition what only pretends to keep out; nil where no rule
-	// does.
+	// trial also includes the blocking rules on trial; nil without any.
 	trial *Snapshot
 }
 
-// Rules are all rules that it was made of.
+// Rules returns all rules of the snapshot.
 func (s *Snapshot) Rules() []Rule { return s.rules }
 
-// hits are what concerns one request: at most eight answers of each group.
+// hits holds the hits for one request: at most eight of each group.
 type hits struct {
 	list  [16]*hit
 	n     int
@@ -175,8 +170,7 @@ func (m *hits) gather(g *group, c *Client, nowMs int64) {
 	}
 }
 
-// of gathers what all rules say of a request, and tells which kinds of them target its
-// client.
+// of collects the hits of all rules for a request, and returns which kinds of rules target its client.
 func (m *hits) of(s *Snapshot, resource string, c *Client, nowMs int64) (targeted [kinds]bool) {
 	m.gather(s.always, c, nowMs)
 	m.gather(s.resources[resource], c, nowMs)
@@ -188,18 +182,17 @@ func (m *hits) of(s *Snapshot, resource string, c *Client, nowMs int64) (targete
 	return targeted
 }
 
-// Blacklisted reports whether a blacklist targets a client whom no whitelist_force does.
+// Blacklisted reports whether a blacklist targets a client and no whitelist_force does.
 func (s *Snapshot) Blacklisted(resource string, c Client, nowMs int64) bool {
 	var m hits
 	targeted := m.of(s, resource, &c, nowMs)
 	return targeted[blocked] && !targeted[forced]
 }
 
-// Judge applies the precedence (D-WAF-05, 07, 15, 16): the first of these that
-// holds decides. Somebody targeted by a whitelist_force may enter; where there
-// is one, nobody else may; whom a blacklist targets may not; whom a whitelist
-// targets may, and is not counted; all others are counted under every rate that
-// is appended to rates. An unknown user or country is targeted by no rule.
+// Judge applies the precedence (D-WAF-05, 07, 15, 16); the first applicable rule decides. A whitelist_force allows
+// its targets and blocks all others. Then a blacklist blocks its targets. Then a whitelist allows its targets without
+// counting them. All other requests count under every rate that is appended to rates. No rule targets an unknown user
+// or country.
 func (s *Snapshot) Judge(resource string, c Client, nowMs int64, rates []*Rate) (Verdict, []*Rate) {
 	var m hits
 	targeted := m.of(s, resource, &c, nowMs)
@@ -225,8 +218,8 @@ func (s *Snapshot) Judge(resource string, c Client, nowMs int64, rates []*Rate) 
 	return Count, rates
 }
 
-// Needs returns what must be known of a client to judge a request for the resource
-// (D-GEN-19). A rule that expired since the rules were compiled still counts here.
+// Needs returns the parts of a client that are needed to judge a request for the resource (D-GEN-19). A rule that
+// expired since the rules were compiled still counts here.
 func (s *Snapshot) Needs(resource string) (n Needs) {
 	add := func(more Needs) { n.User, n.Service = n.User || more.User, n.Service || more.Service }
 	if s.always != nil {

@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// Bounds of a rule (D-WAF-14, and of ours where the interface has none).
+// Bounds of a rule: those of D-WAF-14, and our own where the interface has none.
 const (
 	MaxPeriodMs  = 31 * 86_400_000
 	MaxLimit     = 1_000_000_000
@@ -24,9 +24,8 @@ const (
 	maxPath      = 2048 // bytes
 )
 
-// Canonical puts every value into the one spelling that is stored, compared and
-// listed, and drops repeated values. A value without such a spelling stays as it
-// is, and Check refuses it.
+// Canonical converts every value to the one spelling that is stored, compared and listed, and drops repeated values.
+// A value without such a spelling is unchanged, and Check refuses it.
 func (r *Rule) Canonical(known Resources) {
 	for i, e := range r.Entities {
 		if r.EntityType == IP {
@@ -43,7 +42,7 @@ func (r *Rule) Canonical(known Resources) {
 	r.Entities, r.Resources = distinct(r.Entities), distinct(r.Resources)
 }
 
-// distinct keeps the order and the first of equals; never nil.
+// distinct keeps the order and the first of equal values; never nil.
 func distinct(list []string) []string {
 	out := make([]string, 0, len(list))
 	seen := make(map[string]bool, len(list))
@@ -56,7 +55,7 @@ func distinct(list []string) []string {
 	return out
 }
 
-// Check judges a rule whole: INVALID_FIELD with every faulty field.
+// Check validates the whole rule: INVALID_FIELD with every faulty field.
 func (r Rule) Check() error {
 	var ps []fault.Problem
 	bad := func(field, format string, args ...any) {
@@ -131,9 +130,8 @@ func entityProblem(t EntityType, e string) string {
 	return ""
 }
 
-// parseIP reads an address or a network. Both are in normal form then: IPv4
-// written as IPv6 is IPv4, there is no zone, and a network starts at its first
-// address. An address is a network of its full length, marked single.
+// parseIP reads an address or a network and returns its normal form: IPv4 written as IPv6 becomes IPv4, without a
+// zone, and a network starts at its first address. An address is a network of its full length, marked single.
 func parseIP(s string) (p netip.Prefix, single bool, err error) {
 	if !strings.Contains(s, "/") {
 		a, err := netip.ParseAddr(s)
@@ -153,8 +151,8 @@ func parseIP(s string) (p netip.Prefix, single bool, err error) {
 	return p, p.Addr().Is4() && p.IsSingleIP(), nil
 }
 
-// ipText spells an entity. A network of one IPv6 address keeps its length: that
-// is how a rate limit is told not to take the whole /64 (D-WAF-08).
+// ipText returns the text of an entity. A network of one IPv6 address keeps its length, so a rate limit does not
+// count the whole /64 (D-WAF-08).
 func ipText(p netip.Prefix, single bool) string {
 	if single {
 		return p.Addr().String()

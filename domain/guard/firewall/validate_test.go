@@ -14,8 +14,7 @@ func valid() firewall.Rule {
 		Limit: new(int64(1)), EntityType: firewall.IP, Status: firewall.Active}
 }
 
-// The bounds of D-WAF-03, 09, 14 and the forms of D-WAF-08, SEC-30: which fields
-// are at fault.
+// The bounds of D-WAF-03, 09, 14 and the forms of D-WAF-08, SEC-30 report the faulty fields.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		change func(*firewall.Rule)
@@ -67,7 +66,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// One spelling for one thing, and each thing once (D-WAF-08, SEC-32).
+// Each value has one spelling and is stored once (D-WAF-08, SEC-32).
 func TestCanonicalEntities(t *testing.T) {
 	r := valid()
 	r.Entities = []string{"::ffff:1.2.3.4", "1.2.3.4", "::ffff:1.2.3.0/120", "1.2.3.9/24", "2001:DB8:0::1",
@@ -107,8 +106,7 @@ func TestCanonicalResources(t *testing.T) {
 	}
 }
 
-// FuzzPathRule: an entry has one spelling, which is its own, and every route that
-// is served is called by its key.
+// FuzzPathRule: an entry has one spelling, which is stable, and every served route is matched by its key.
 func FuzzPathRule(f *testing.F) {
 	for _, seed := range []string{"GET /a", "get /A/", "HEAD /api//p/{id}?x", "POST /%61/./b/..", "GET /%2e%2E/%25",
 		"GET /api/api/x", "PUT /a%2fb#c", "GET *"} {
@@ -125,7 +123,7 @@ func FuzzPathRule(f *testing.F) {
 			strings.Contains(path, "//") || strings.ContainsAny(path, " ?#\\") {
 			t.Fatalf("%q became %q", entry, got)
 		}
-		// Without a base path, which may be stripped once more, nothing changes again.
+		// Without a base path, which could be removed again, a second conversion changes nothing.
 		plain := firewall.NewResources("", served)
 		if once, err := plain.Canonical(got); err != nil || once != got {
 			t.Fatalf("%q became %q and then %q, %v", entry, got, once, err)

@@ -8,38 +8,35 @@ import (
 	"time"
 )
 
-// A rule has as many keys as it has clients, and a stranger can have more IPv6
-// networks than a node has memory. So a Table keeps at most so many keys of a rule. A
-// key that it keeps stays exact. A client without a key is counted under a wider one,
-// with its neighbours (Bounded asks for it).
+// A rule has as many keys as it has clients, and a stranger can have more IPv6 networks than a node has memory. So a
+// Table keeps a bounded number of keys of a rule. A key that it keeps stays exact. A client without a key is counted
+// under a wider one, with its neighbours (Bounded does so).
 //
-// Nobody gets more through than the limit, also while keys become free again: for as
-// long as an admission under the wider key alone may count, a new key is counted
-// together with the wider one.
+// The limit is never exceeded, even while keys become free again. While an admission under the wider key alone may
+// still count, a new key is counted together with the wider one.
 
-// Sharing says how a key is to be counted that a Table does not keep.
+// Sharing is how a key is counted that a Table does not keep.
 type Sharing uint8
 
-// The ways.
+// The ways of counting.
 const (
 	Alone    Sharing = iota // by itself
-	Together                // with the wider key, too
-	Instead                 // under the wider key, and not by itself
+	Together                // also under the wider key
+	Instead                 // under the wider key only
 )
 
-// shareSlack is how much later than it was asked for a request may be counted under
-// the wider key.
+// shareSlack is the longest delay until a request counts under the wider key.
 const shareSlack = 5 * time.Second
 
-// class is what is bounded by itself: the keys of one width. So strangers who have
-// many networks of IPv6 take no room from IPv4.
+// class is a group of keys of one width with its own bound. So strangers with many IPv6 networks take no room from
+// IPv4.
 type class uint8
 
 const (
 	exact4 class = iota
 	exact6
 	names
-	wide            // and what follows: addresses that share, by width
+	wide            // this and the following: addresses that share, by width
 	rest = wide + 5 // keys of which there are few
 )
 
@@ -47,15 +44,15 @@ const (
 var widths4, widths6 = [...]int{24, 16}, [...]int{56, 48, 32}
 
 const (
-	// mark begins the names that no user and no country has.
+	// mark is the first character of names that no user and no country has.
 	mark = "~"
-	// everybody is the key of all who find no other.
-	everybody = mark
-	// bucketLetters is how much of a hash names the key that others than addresses share.
+	// catchAll is the key of all clients without any other key.
+	catchAll = mark
+	// bucketLetters is the number of hash characters in a shared key of users or countries.
 	bucketLetters = 3
 )
 
-// prefix is the network that a key counts; not valid for a user or a country.
+// prefix returns the network that a key counts; not valid for a user or a country.
 func (k Key) prefix() netip.Prefix {
 	switch {
 	case k.IP.Is4():
@@ -97,8 +94,8 @@ func widthsOf(a netip.Addr) []int {
 	return widths6[:]
 }
 
-// wider is the key that a client without a key of its own is counted under. hash
-// deals out what is no address: nobody can choose with whom he shares.
+// wider returns the key for a client without its own key. hash distributes names that are not addresses, so a client
+// cannot choose its neighbours.
 func (k Key) wider(hash func(string) string) Key {
 	p := k.prefix()
 	if !p.IsValid() {
@@ -110,11 +107,10 @@ func (k Key) wider(hash func(string) string) Key {
 			return Key{Rule: k.Rule, Name: p.String()}
 		}
 	}
-	return Key{Rule: k.Rule, Name: everybody}
+	return Key{Rule: k.Rule, Name: catchAll}
 }
 
-// Tally counts the keys of each rule. The zero value has no bound. It is safe for
-// concurrent use.
+// Tally counts the keys of each rule. The zero value has no bound. It is safe for concurrent use.
 type Tally struct {
 	most  int64
 	rules sync.Map // label → *[rest + 1]tally
@@ -123,13 +119,13 @@ type Tally struct {
 // tally counts the keys of one width.
 type tally struct {
 	keys atomic.Int64
-	// full is when a client was last told to share, plus one; 0: never.
+	// full is when a client last had to share, plus one; 0: never.
 	full atomic.Int64
 }
 
-// Bound sets how many keys of a rule are kept: so many of IPv4 addresses, of IPv6
-// subscribers and of others, and for each width of a shared key a quarter more. 0: no
-// bound. It is called before the first key is counted.
+// Bound sets how many keys of a rule are kept. The bound applies to IPv4 addresses, IPv6 subscribers and other keys
+// separately; each width of shared keys has a quarter more. 0 means no bound. Call it before the first key is
+// counted.
 func (t *Tally) Bound(most int) { t.most = int64(most) }
 
 func (t *Tally) of(k Key) (*tally, class) {
@@ -141,7 +137,7 @@ func (t *Tally) of(k Key) (*tally, class) {
 	return &all.(*[rest + 1]tally)[c], c
 }
 
-// Add notes that n more keys like k are kept; n may be negative.
+// Add records that n more keys like k are kept; n may be negative.
 func (t *Tally) Add(k Key, n int64) {
 	if t.most > 0 {
 		at, _ := t.of(k)
@@ -149,7 +145,7 @@ func (t *Tally) Add(k Key, n int64) {
 	}
 }
 
-// Full reports whether no more keys like this one are kept.
+// Full reports whether no further key like this one is kept.
 func (t *Tally) Full(k Key) bool {
 	if t.most <= 0 {
 		return false
@@ -168,8 +164,8 @@ func (at *tally) isFull(c class, most int64) bool {
 	return at.keys.Load() >= most
 }
 
-// sharing is how a demand is to be counted that has this window, or none. A client
-// that is told so counts from now on, unless it only looks.
+// sharing returns how to count a demand with this window, or with none. A client with such an answer counts from now
+// on, unless it only looks.
 func (t *Tally) sharing(w *Window, d *Demand, now int64, looks bool) Sharing {
 	switch {
 	case t.most <= 0 || d.Shared && w != nil:
@@ -192,8 +188,8 @@ func (t *Tally) sharing(w *Window, d *Demand, now int64, looks bool) Sharing {
 	return Alone
 }
 
-// ShareFor has a new window counted together with the wider key for a period: what its
-// client was counted under that one alone has left then.
+// ShareFor makes a new window count together with the wider key for a period. After it, admissions under the wider
+// key alone have left the window.
 func (w *Window) ShareFor(now int64, period time.Duration) {
 	w.sharedUntil = now + int64(period+shareSlack)
 }

@@ -23,7 +23,7 @@ func hash(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// bounded is a table that keeps so many keys of a rule.
+// bounded returns a table that keeps at most this many keys of a rule.
 func bounded(most int) (*ratelimit.Bounded, *ratelimit.Table, *clock) {
 	c := new(clock)
 	c.ns.Store(int64(time.Hour))
@@ -34,26 +34,26 @@ func bounded(most int) (*ratelimit.Bounded, *ratelimit.Table, *clock) {
 
 func ask(t testing.TB, l ratelimit.Limiter, k ratelimit.Key, limit int64, period time.Duration) (bool,
 	ratelimit.Standing) {
-	stands := make([]ratelimit.Standing, 1)
-	ok, err := l.Allow(context.Background(), []ratelimit.Demand{{Key: k, Limit: limit, Period: period}}, stands)
+	standings := make([]ratelimit.Standing, 1)
+	ok, err := l.Allow(context.Background(), []ratelimit.Demand{{Key: k, Limit: limit, Period: period}}, standings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ok, stands[0]
+	return ok, standings[0]
 }
 
 func ipKey(text string) ratelimit.Key {
 	return ratelimit.Key{Rule: "r", IP: netip.MustParseAddr(text)}
 }
 
-// subscriber is the n-th network of a stranger who has many.
+// subscriber returns the n-th network of a stranger with many networks.
 func subscriber(n uint32) ratelimit.Key {
 	a := [16]byte{0x2a, 0x00}
 	binary.BigEndian.PutUint32(a[4:], n)
 	return ratelimit.Key{Rule: "r", IP: netip.AddrFrom16(a)}
 }
 
-// A million strangers take the room of the bound.
+// A million strangers use no more memory than the bound.
 func TestStrangersStayWithinBound(t *testing.T) {
 	const most = 4000
 	var before, after runtime.MemStats
@@ -65,7 +65,7 @@ func TestStrangersStayWithinBound(t *testing.T) {
 		key := subscriber(n)
 		switch n % 4 {
 		case 1:
-			key = subscriber(r.Uint32()) // from everywhere
+			key = subscriber(r.Uint32()) // any network
 		case 2:
 			a := r.Uint32()
 			key.IP = netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)})
@@ -85,7 +85,7 @@ func TestStrangersStayWithinBound(t *testing.T) {
 	runtime.KeepAlive(b)
 }
 
-// Below the bound, every answer is that of a table without one.
+// Below the bound, every answer equals that of a table without a bound.
 func TestBelowBoundNothingIsShared(t *testing.T) {
 	b, _, c := bounded(50)
 	plain := ratelimit.NewTable(c.now)
@@ -103,9 +103,9 @@ func TestBelowBoundNothingIsShared(t *testing.T) {
 	}
 }
 
-// At the bound, while keys come and go, nobody gets more than the limit in any window, a
-// key that is kept is exact, and who is refused is told when to come again.
-func TestNobodyGetsMore(t *testing.T) {
+// At the bound, while keys come and go, the limit is never exceeded in any window. A kept key is exact, and a refused
+// client gets the time to retry.
+func TestLimitIsNeverExceeded(t *testing.T) {
 	const limit, period = 3, time.Minute
 	shared, alone := 0, 0
 	for seed := range uint64(30) {
@@ -114,7 +114,7 @@ func TestNobodyGetsMore(t *testing.T) {
 		admitted := map[ratelimit.Key][]int64{}
 		for n := range 4000 {
 			c.ns.Add(r.Int64N(int64(period / 40)))
-			if n%1000 > 800 { // a calm, in which keys become free
+			if n%1000 > 800 { // a quiet period, in which keys become free
 				c.ns.Add(r.Int64N(int64(period / 2)))
 			}
 			if r.IntN(20) == 0 {
@@ -136,11 +136,12 @@ func TestNobodyGetsMore(t *testing.T) {
 					within++
 				}
 			}
-			stands := make([]ratelimit.Standing, 1)
-			if err := table.Look(t.Context(), []ratelimit.Demand{{Key: key, Limit: limit, Period: period}}, stands); err != nil {
+			standings := make([]ratelimit.Standing, 1)
+			demands := []ratelimit.Demand{{Key: key, Limit: limit, Period: period}}
+			if err := table.Look(t.Context(), demands, standings); err != nil {
 				t.Fatal(err)
 			}
-			keptExact := stands[0].Sharing == ratelimit.Alone
+			keptExact := standings[0].Sharing == ratelimit.Alone
 			ok, at := ask(t, b, key, limit, period)
 			switch {
 			case ok && within >= limit:
@@ -165,8 +166,8 @@ func TestNobodyGetsMore(t *testing.T) {
 	}
 }
 
-// Strangers with many networks have IPv6 clients share with their neighbours, the
-// nearest first, and others not at all. When their keys are gone, so is the sharing.
+// When strangers use many networks, IPv6 clients share keys with their neighbours, the nearest first. Other clients
+// do not share. When the strangers' keys are gone, sharing ends.
 func TestSharing(t *testing.T) {
 	b, table, c := bounded(8)
 	for n := range uint32(8) {
@@ -185,7 +186,7 @@ func TestSharing(t *testing.T) {
 	}{
 		{"2001:db8:0:100::", 1}, {"2001:db8:0:101::", 2}, {"2001:db8:0:102::", -1}, // one /56
 		{"2001:db8:0:200::", 1}, // another
-		{"2a00::", 2},           // a key that is kept
+		{"2a00::", 2},           // a kept key
 		{"192.0.2.1", 1}, {"192.0.2.2", 1},
 		{"2001:db8:1::", 1}, {"2001:db8:1:100::", 2}, {"2001:db8:1:200::", -1}, // no more /56: one /48
 	} {
@@ -214,7 +215,7 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// Users and countries are dealt out to keys that nobody can choose.
+// Users and countries share keys that they cannot choose.
 func TestUsersShare(t *testing.T) {
 	b, table, _ := bounded(10)
 	for n := range 100_000 {
@@ -225,8 +226,8 @@ func TestUsersShare(t *testing.T) {
 	}
 }
 
-// What is told of it: the requests, by rule, and a line a minute.
-func TestSharingIsTold(t *testing.T) {
+// Sharing is reported: the requests by rule, and one log line a minute.
+func TestSharingIsReported(t *testing.T) {
 	c, lines := new(clock), new(bytes.Buffer)
 	table := ratelimit.NewTable(c.now)
 	table.Bound(1)
@@ -245,15 +246,15 @@ func TestSharingIsTold(t *testing.T) {
 	}
 }
 
-// Look says what the next request would meet.
+// Look returns the answer for the next request.
 func TestLookShares(t *testing.T) {
 	b, _, _ := bounded(1)
 	ask(t, b, ipKey("192.0.2.1"), 2, time.Hour)
 	for want := range int64(3) {
-		stands := make([]ratelimit.Standing, 1)
+		standings := make([]ratelimit.Standing, 1)
 		d := ratelimit.Demand{Key: ipKey("198.51.100.9"), Limit: 2, Period: time.Hour}
-		if err := b.Look(t.Context(), []ratelimit.Demand{d}, stands); err != nil || stands[0].Used != want {
-			t.Errorf("%+v, %v; want %d", stands[0], err, want)
+		if err := b.Look(t.Context(), []ratelimit.Demand{d}, standings); err != nil || standings[0].Used != want {
+			t.Errorf("%+v, %v; want %d", standings[0], err, want)
 		}
 		ask(t, b, ipKey(fmt.Sprint("198.51.100.", want)), 2, time.Hour)
 	}

@@ -11,11 +11,11 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Bounded is a Limiter that counts clients under a wider key where the Limiter below
-// keeps no more keys of a rule (see Tally).
+// Bounded is a Limiter that counts clients under a wider key when the Limiter below keeps no further keys of a rule
+// (see Tally).
 //
-// The one idea: who keeps a key decides about it, so all nodes count a client in the
-// same way. Only a request that is told to share asks again, so that others pay nothing.
+// The one idea: the owner of a key decides about it, so all nodes count a client in the same way. Only a request that
+// must share needs another call, so other requests cost nothing more.
 type Bounded struct {
 	Limiter
 	hash func(string) string
@@ -23,44 +23,44 @@ type Bounded struct {
 	now  func() time.Time
 
 	shared sync.Map     // label → *atomic.Int64
-	warned atomic.Int64 // when it logged last, in ns
+	warned atomic.Int64 // time of the last log line, in ns
 }
 
 var _ Limiter = (*Bounded)(nil)
 
-// NewBounded returns a Bounded above a Limiter. hash deals out what is no address; it is
-// the same on all nodes, and nobody else knows it.
+// NewBounded returns a Bounded above a Limiter. hash distributes names that are not addresses. It is secret, and the
+// same on all nodes.
 func NewBounded(below Limiter, hash func(string) string, now func() time.Time, log *slog.Logger) *Bounded {
 	return &Bounded{Limiter: below, hash: hash, now: now, log: log}
 }
 
-func (b *Bounded) Allow(ctx context.Context, demands []Demand, stands []Standing) (bool, error) {
-	admitted, err := b.Limiter.Allow(ctx, demands, stands)
-	if admitted || err != nil || !toldToShare(stands) {
+func (b *Bounded) Allow(ctx context.Context, demands []Demand, standings []Standing) (bool, error) {
+	admitted, err := b.Limiter.Allow(ctx, demands, standings)
+	if admitted || err != nil || !mustShare(standings) {
 		return admitted, err
 	}
-	for i, s := range stands {
+	for i, s := range standings {
 		if s.Sharing == Instead {
 			b.note(demands[i].Key.Rule)
 		}
 	}
-	return b.share(ctx, b.Limiter.Allow, demands, stands)
+	return b.share(ctx, b.Limiter.Allow, demands, standings)
 }
 
-func (b *Bounded) Look(ctx context.Context, demands []Demand, stands []Standing) error {
-	look := func(ctx context.Context, demands []Demand, stands []Standing) (bool, error) {
-		return false, b.Limiter.Look(ctx, demands, stands)
+func (b *Bounded) Look(ctx context.Context, demands []Demand, standings []Standing) error {
+	look := func(ctx context.Context, demands []Demand, standings []Standing) (bool, error) {
+		return false, b.Limiter.Look(ctx, demands, standings)
 	}
-	if _, err := look(ctx, demands, stands); err != nil || !toldToShare(stands) {
+	if _, err := look(ctx, demands, standings); err != nil || !mustShare(standings) {
 		return err
 	}
-	_, err := b.share(ctx, look, demands, stands)
+	_, err := b.share(ctx, look, demands, standings)
 	return err
 }
 
-// toldToShare reports whether a request is to be counted otherwise, and not refused.
-func toldToShare(stands []Standing) (told bool) {
-	for _, s := range stands {
+// mustShare reports whether a request must be counted differently and is not refused.
+func mustShare(standings []Standing) (told bool) {
+	for _, s := range standings {
 		if s.Retry > 0 {
 			return false
 		}
@@ -69,20 +69,20 @@ func toldToShare(stands []Standing) (told bool) {
 	return told
 }
 
-// maxTurns is more than a request can be told to share: each time widens a key or adds
-// one, and the widest is never told so.
+// maxTurns exceeds the number of times that a request can be told to share: each time widens a key or adds one, and
+// the widest is never shared further.
 const maxTurns = 16
 
-// share asks again, under wider keys, until none is told to share.
+// share repeats the request under wider keys until none must be shared.
 func (b *Bounded) share(ctx context.Context, ask func(context.Context, []Demand, []Standing) (bool, error),
-	demands []Demand, stands []Standing) (admitted bool, err error) {
+	demands []Demand, standings []Standing) (admitted bool, err error) {
 	all := append([]Demand(nil), demands...)
-	told := append([]Standing(nil), stands...)
-	of := make([]int, len(all)) // which of demands each is for
+	told := append([]Standing(nil), standings...)
+	of := make([]int, len(all)) // index of the demand for each
 	for i := range of {
 		of[i] = i
 	}
-	for turn := 0; toldToShare(told); turn++ {
+	for turn := 0; mustShare(told); turn++ {
 		if turn == maxTurns {
 			return false, fault.New(fault.Unavailable, "the request cannot be counted at the moment; try again").
 				After(time.Second)
@@ -97,7 +97,7 @@ func (b *Bounded) share(ctx context.Context, ask func(context.Context, []Demand,
 				d.Shared = true
 				next, nextOf = append(next, d, wide), append(nextOf, of[i], of[i])
 			case Instead:
-				if !d.Shared { // else its wider key is there already
+				if !d.Shared { // otherwise its wider key is already included
 					next, nextOf = append(next, wide), append(nextOf, of[i])
 				}
 			}
@@ -107,18 +107,18 @@ func (b *Bounded) share(ctx context.Context, ask func(context.Context, []Demand,
 			return false, err
 		}
 	}
-	clear(stands)
+	clear(standings)
 	for i, s := range told {
-		at := &stands[of[i]]
+		at := &standings[of[i]]
 		at.Used, at.Reset, at.Retry = max(at.Used, s.Used), max(at.Reset, s.Reset), max(at.Retry, s.Retry)
 	}
 	return admitted, nil
 }
 
-// warnPause is the least time between two log lines.
+// warnPause is the minimum time between two log lines.
 const warnPause = time.Minute
 
-// note counts a request under a key that clients share.
+// note counts a request under a shared key.
 func (b *Bounded) note(rule string) {
 	n, known := b.shared.Load(rule)
 	if !known {
@@ -127,13 +127,12 @@ func (b *Bounded) note(rule string) {
 	n.(*atomic.Int64).Add(1)
 	now, last := b.now().UnixNano(), b.warned.Load()
 	if (last == 0 || now-last >= int64(warnPause)) && b.warned.CompareAndSwap(last, now) {
-		b.log.Warn("a rate limit has all the keys that firewall.keys_per_rule allows: new clients share one by prefix",
+		b.log.Warn("a rate limit has reached firewall.keys_per_rule: new clients share keys by prefix",
 			"rule", rule)
 	}
 }
 
-// SharedByRule is how many requests of each rule were counted under a key that clients
-// share.
+// SharedByRule returns how many requests of each rule were counted under a shared key.
 func (b *Bounded) SharedByRule() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		b.shared.Range(func(rule, n any) bool { return yield(rule.(string), n.(*atomic.Int64).Load()) })

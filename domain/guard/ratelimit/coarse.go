@@ -1,8 +1,7 @@
 package ratelimit
 
-// Limits above MaxExact. A bucket counts until its last admission has left the
-// window, so nothing is ever forgotten too early; it takes admissions for one
-// grain of the period, so nothing is kept longer than a grain too long.
+// Limits above MaxExact. A bucket counts until its last admission has left the window, so no admission is forgotten
+// too early. A bucket holds the admissions of one grain of the period, so none is kept longer than a grain too long.
 
 func (w *Window) bucket(i int) *bucket { return &w.coarse[(w.head+i)%len(w.coarse)] }
 

@@ -1,4 +1,4 @@
 package ratelimit
 
-// Slots is how many instants or buckets there is room for.
+// Slots returns the capacity in instants or buckets.
 func (w *Window) Slots() int { return len(w.ring) + len(w.coarse) }

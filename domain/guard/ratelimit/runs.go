@@ -1,7 +1,7 @@
 package ratelimit
 
-// Forget takes back an admission at exactly that instant: another key has refused
-// the request. It reports whether there was one.
+// Forget removes an admission at exactly that instant, because another key has refused the request. It reports
+// whether it found one.
 func (w *Window) Forget(instant int64) bool {
 	if w.coarse != nil {
 		for i := w.n - 1; i >= 0; i-- {
@@ -26,7 +26,7 @@ func (w *Window) Forget(instant int64) bool {
 	return false
 }
 
-// ForgetNewest takes back the latest admission.
+// ForgetNewest removes the latest admission.
 func (w *Window) ForgetNewest() bool {
 	switch {
 	case w.n == 0:
@@ -37,8 +37,7 @@ func (w *Window) ForgetNewest() bool {
 	return w.Forget(w.at(w.n - 1))
 }
 
-// Runs calls yield with the remembered admissions, oldest first: an instant, and
-// how many admissions it has.
+// Runs calls yield with the remembered admissions, oldest first: each instant, and its number of admissions.
 func (w *Window) Runs(yield func(instant, count int64)) {
 	for i := range w.n {
 		if w.coarse != nil {
@@ -54,11 +53,11 @@ func (w *Window) Runs(yield func(instant, count int64)) {
 // Coarse reports whether admissions share buckets.
 func (w *Window) Coarse() bool { return w.coarse != nil }
 
-// Period is that of the rule of the last admission, in nanoseconds.
+// Period returns the period of the rule of the last admission, in nanoseconds.
 func (w *Window) Period() int64 { return w.period }
 
-// Add remembers count admissions at now + ahead, which may be negative, or at the
-// instant of the last admission if that is later. It returns the instant.
+// Add remembers count admissions at now + ahead, or at the instant of the last admission if that is later. ahead may
+// be negative. It returns the instant.
 func (w *Window) Add(now, ahead, count int64, r Quota) int64 {
 	instant := now + ahead
 	if w.some {

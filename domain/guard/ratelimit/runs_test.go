@@ -7,7 +7,7 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// What is taken back does not count, and what is left counts as before.
+// A forgotten admission does not count, and the others count as before.
 func TestForget(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, rule := range []ratelimit.Quota{{Limit: 5, Period: 1000}, {Limit: 50, Period: 1000}} {
@@ -38,8 +38,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A window that is made of another's runs stands as that one does; a coarse one
-// never lets in more.
+// A window built from another's runs gives the same answers; a coarse one never admits more.
 func TestRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, rule := range []ratelimit.Quota{{Limit: 7, Period: 1000}, {Limit: ratelimit.MaxExact, Period: 50_000},
@@ -73,7 +72,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// What is booked ahead counts at once, and for a period from then.
+// An admission added ahead counts at once, and for a period from its instant.
 func TestAddAhead(t *testing.T) {
 	for _, rule := range []ratelimit.Quota{{Limit: 10, Period: 1000}, {Limit: 5000, Period: 1000}} {
 		var w ratelimit.Window
@@ -81,7 +80,7 @@ func TestAddAhead(t *testing.T) {
 		if at := w.Add(10, 50, 4, rule); at != 60 {
 			t.Errorf("booked as of %d", at)
 		}
-		w.Admit(20, rule) // as of 60, too: nothing comes before what is there
+		w.Admit(20, rule) // counts at 60, too: no admission precedes the last one
 		for at, used := range map[int64]int64{20: 6, 999: 6, 1000: 5, 1059: 5, 1060: 0} {
 			probe := w
 			if got := probe.Look(at, rule).Used; got != used {

@@ -10,42 +10,40 @@ import (
 	"time"
 )
 
-// Table is the Limiter of one node: windows in memory, dealt out to partitions
-// that have a lock each. A request under several keys holds the locks of all of
-// them while it is decided.
+// Table is the Limiter of one node: windows in memory, distributed over partitions with a lock each. A request under
+// several keys holds the locks of all of them during the decision.
 type Table struct {
-	// instant reads the clock, in nanoseconds since the start. It is read inside
-	// the locks, so that windows see time in order.
+	// instant reads the clock, in nanoseconds since the start. It is read inside the locks, so that windows see time
+	// in order.
 	instant    func() int64
 	partitions [Partitions]Partition
 	tally      Tally
 }
 
-// Partitions is how many partitions the keys are dealt out to. Every process deals
-// them out in the same way, so that each partition can have one owner (D-WAF-13).
+// Partitions is the number of partitions of the keys. Every process distributes them in the same way, so each
+// partition can have one owner (D-WAF-13).
 const Partitions = 1024
 
-// Partition has the windows of one partition.
+// Partition holds the windows of one partition.
 type Partition struct {
 	mu      sync.Mutex
 	windows map[Key]*Window
 	tally   *Tally
-	_       [40]byte // neighbours do not share a line of the cache
+	_       [40]byte // neighbours share no cache line
 }
 
-// Gate says whether a Table may decide, and learns what it has counted. Its
-// methods are called with the partition locked.
+// Gate decides whether a Table may decide, and receives its counts. Its methods are called with the partition locked.
 type Gate interface {
 	// MayDecide reports whether the windows of a partition may be used.
 	MayDecide(partition int) bool
-	// Counted learns that demand i was counted, count times, at an instant.
+	// Counted records that demand i was counted, count times, at an instant.
 	Counted(i, partition int, instant, count int64)
 }
 
 var _ Limiter = (*Table)(nil)
 
-// NewTable returns an empty Table. A nil now is the monotonic clock of the machine,
-// which is also the cheaper one to read.
+// NewTable returns an empty Table. A nil now is the monotonic clock of the machine, which is also the cheaper one to
+// read.
 func NewTable(now func() time.Time) *Table {
 	t := &Table{}
 	for i := range t.partitions {
@@ -64,11 +62,10 @@ func NewTable(now func() time.Time) *Table {
 // Bound sets how many keys of a rule are kept (see Tally).
 func (t *Table) Bound(most int) { t.tally.Bound(most) }
 
-// Instant reads the clock of the windows: nanoseconds since some instant of this
-// process.
+// Instant returns the time of the windows' clock: nanoseconds since a fixed instant of this process.
 func (t *Table) Instant() int64 { return t.instant() }
 
-// Partition is the number of the partition that the key belongs to.
+// Partition returns the number of the key's partition.
 func (k Key) Partition() int {
 	h := uint64(14695981039346656037)
 	for i := range len(k.Rule) {
@@ -94,14 +91,14 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-func (t *Table) Allow(_ context.Context, demands []Demand, stands []Standing) (admitted bool, err error) {
-	admitted, _ = t.Decide(demands, stands, nil)
+func (t *Table) Allow(_ context.Context, demands []Demand, standings []Standing) (admitted bool, err error) {
+	admitted, _ = t.Decide(demands, standings, nil)
 	return admitted, nil
 }
 
-// Decide is Allow through a gate, which may be nil. When the gate forbids a
-// partition, nothing is counted and open is false.
-func (t *Table) Decide(demands []Demand, stands []Standing, gate Gate) (admitted, open bool) {
+// Decide is Allow through a gate, which may be nil. When the gate forbids a partition, nothing is counted and open is
+// false.
+func (t *Table) Decide(demands []Demand, standings []Standing, gate Gate) (admitted, open bool) {
 	var room [8]int
 	var found [8]*Window
 	at, windows := room[:0], found[:0]
@@ -122,11 +119,11 @@ func (t *Table) Decide(demands []Demand, stands []Standing, gate Gate) (admitted
 	for i, n := range at {
 		w := t.partitions[n].windows[demands[i].Key]
 		windows = append(windows, w)
-		stands[i] = look(w, &demands[i], now)
-		if stands[i].Retry == 0 {
-			stands[i].Sharing = t.tally.sharing(w, &demands[i], now, false)
+		standings[i] = look(w, &demands[i], now)
+		if standings[i].Retry == 0 {
+			standings[i].Sharing = t.tally.sharing(w, &demands[i], now, false)
 		}
-		admitted = admitted && stands[i].Retry == 0 && stands[i].Sharing == Alone
+		admitted = admitted && standings[i].Retry == 0 && standings[i].Sharing == Alone
 	}
 	if !admitted {
 		return false, true
@@ -139,8 +136,8 @@ func (t *Table) Decide(demands []Demand, stands []Standing, gate Gate) (admitted
 			}
 		}
 		windows[i].Admit(now, demands[i].quota())
-		if stands[i].Used++; stands[i].Used == 1 {
-			stands[i].Reset = int64(demands[i].Period)
+		if standings[i].Used++; standings[i].Used == 1 {
+			standings[i].Reset = int64(demands[i].Period)
 		}
 		if gate != nil {
 			gate.Counted(i, n, now, 1)
@@ -149,9 +146,9 @@ func (t *Table) Decide(demands []Demand, stands []Standing, gate Gate) (admitted
 	return true, true
 }
 
-// Reserve counts admissions under a key beforehand, at an instant that lies ahead
-// by that many nanoseconds: the receiver must use them before. It counts at most
-// most, and at most the room of the key divided by share. It returns how many.
+// Reserve counts admissions under a key in advance, at an instant that many nanoseconds ahead: the receiver must use
+// them before it. It counts at most most, and at most the remaining room of the key divided by share. It returns how
+// many.
 func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, gate Gate) (reserved int64, open bool) {
 	n := d.Key.Partition()
 	part := &t.partitions[n]
@@ -176,22 +173,21 @@ func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, ga
 	return reserved, true
 }
 
-func (t *Table) Look(_ context.Context, demands []Demand, stands []Standing) error {
+func (t *Table) Look(_ context.Context, demands []Demand, standings []Standing) error {
 	for i := range demands {
 		p := &t.partitions[demands[i].Key.Partition()]
 		p.mu.Lock()
 		now, w := t.instant(), p.windows[demands[i].Key]
-		stands[i] = look(w, &demands[i], now)
-		if stands[i].Retry == 0 {
-			stands[i].Sharing = t.tally.sharing(w, &demands[i], now, true)
+		standings[i] = look(w, &demands[i], now)
+		if standings[i].Retry == 0 {
+			standings[i].Sharing = t.tally.sharing(w, &demands[i], now, true)
 		}
 		p.mu.Unlock()
 	}
 	return nil
 }
 
-// lock takes the locks of some partitions, each once. All callers use one order, so
-// that none waits for another for ever.
+// lock locks some partitions, each once. All callers use the same order, so they never deadlock.
 func (t *Table) lock(at []int) {
 	if len(at) == 1 { // the common case
 		t.partitions[at[0]].mu.Lock()
@@ -220,7 +216,7 @@ func (t *Table) unlock(at []int) {
 	}
 }
 
-// look is how a demand stands in its window; a nil window has no admission.
+// look returns the state of a demand in its window; a nil window has no admission.
 func look(w *Window, d *Demand, now int64) (at Standing) {
 	if w != nil {
 		at = w.Look(now, d.quota())
@@ -228,7 +224,7 @@ func look(w *Window, d *Demand, now int64) (at Standing) {
 	return at
 }
 
-// add makes the window of a key, for its first admission. A question makes none.
+// add creates the window of a key, for its first admission. A look creates none.
 func (p *Partition) add(k Key) *Window {
 	if p.windows == nil {
 		p.windows = map[Key]*Window{}
@@ -239,8 +235,7 @@ func (p *Partition) add(k Key) *Window {
 	return w
 }
 
-// Sweep forgets the windows in which nothing counts any more. It holds one
-// partition at a time.
+// Sweep deletes the windows in which no admission counts any more. It locks one partition at a time.
 func (t *Table) Sweep() {
 	for i := range t.partitions {
 		p := &t.partitions[i]
@@ -253,13 +248,13 @@ func (t *Table) Sweep() {
 			}
 		}
 		if len(p.windows) == 0 {
-			p.windows = nil // a map that was large stays large
+			p.windows = nil // a large map never shrinks
 		}
 		p.mu.Unlock()
 	}
 }
 
-// Keys is how many windows are kept.
+// Keys returns how many windows are kept.
 func (t *Table) Keys() (n int) {
 	for i := range t.partitions {
 		p := &t.partitions[i]
@@ -270,7 +265,7 @@ func (t *Table) Keys() (n int) {
 	return n
 }
 
-// WithPartition runs do with a partition locked. do must not keep it.
+// WithPartition calls do with a partition locked. do must not retain it.
 func (t *Table) WithPartition(partition int, do func(p *Partition)) {
 	p := &t.partitions[partition]
 	p.mu.Lock()
@@ -278,13 +273,13 @@ func (t *Table) WithPartition(partition int, do func(p *Partition)) {
 	do(p)
 }
 
-// Len is how many windows the partition has.
+// Len returns how many windows the partition has.
 func (p *Partition) Len() int { return len(p.windows) }
 
-// Get is the window of a key; nil when it has no admission.
+// Get returns the window of a key; nil when it has no admission.
 func (p *Partition) Get(k Key) *Window { return p.windows[k] }
 
-// GetOrCreate is the window of a key, a new one when there was none.
+// GetOrCreate returns the window of a key, and creates it if necessary.
 func (p *Partition) GetOrCreate(k Key) *Window {
 	if w := p.windows[k]; w != nil {
 		return w
@@ -292,7 +287,7 @@ func (p *Partition) GetOrCreate(k Key) *Window {
 	return p.add(k)
 }
 
-// Clear forgets everything.
+// Clear deletes all windows.
 func (p *Partition) Clear() {
 	for k := range p.windows {
 		p.tally.Add(k, -1)
@@ -300,5 +295,5 @@ func (p *Partition) Clear() {
 	p.windows = nil
 }
 
-// Keys are the keys that have a window.
+// Keys returns the keys that have a window.
 func (p *Partition) Keys() iter.Seq[Key] { return maps.Keys(p.windows) }

@@ -17,8 +17,7 @@ type clock struct{ ns atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Unix(0, c.ns.Load()) }
 
-// Under many callers at once, with their keys in any order, no window holds more than
-// its limit, and no decision waits for another for ever.
+// With many concurrent callers and their keys in any order, no window exceeds its limit, and no decision deadlocks.
 func TestManyAtOnce(t *testing.T) {
 	table := ratelimit.NewTable(nil)
 	keys := make([]ratelimit.Key, 12)
@@ -69,7 +68,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// A window without an admission that counts is forgotten; a question makes none.
+// A window without a counting admission is deleted; a look creates none.
 func TestSweep(t *testing.T) {
 	c := new(clock)
 	l := ratelimit.NewTable(c.now)
@@ -94,7 +93,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// gate lets a table decide about all partitions but one.
+// gate allows a table to decide about all partitions but one.
 type gate struct {
 	closed  int
 	instant int64
@@ -106,8 +105,8 @@ func (g *gate) Counted(_, _ int, instant, count int64) {
 	g.instant, g.counted = instant, g.counted+count
 }
 
-// A table decides and reserves only where its gate allows it, and tells the gate what
-// it counted. A reservation counts at the instant at which it ends.
+// A table decides and reserves only where its gate allows it, and reports its counts to the gate. A reservation
+// counts at the instant at which it ends.
 func TestGate(t *testing.T) {
 	c := new(clock)
 	table := ratelimit.NewTable(c.now)
@@ -128,7 +127,7 @@ func TestGate(t *testing.T) {
 	if n, _ := table.Reserve(&d, 30, 2, 50, &s[0], g); n != 30 || s[0].Used != 31 || g.counted != 31 || g.instant != 1050 {
 		t.Errorf("%d reserved: %+v, %d counted at %d", n, s[0], g.counted, g.instant)
 	}
-	if n, _ := table.Reserve(&d, 60, 2, 50, &s[0], g); n != 34 { // half of the 69 that are left
+	if n, _ := table.Reserve(&d, 60, 2, 50, &s[0], g); n != 34 { // half of the remaining 69
 		t.Errorf("%d reserved", n)
 	}
 	for at, used := range map[time.Duration]int64{time.Second: 64, time.Second + 1049: 64, time.Second + 1050: 0} {
@@ -139,7 +138,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// BenchmarkTable: one decision of a table.
+// BenchmarkTable measures one decision of a table.
 func BenchmarkTable(b *testing.B) {
 	for _, n := range []int{1, 3} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -149,10 +148,10 @@ func BenchmarkTable(b *testing.B) {
 				key := ratelimit.Key{Rule: fmt.Sprint("rule", i), IP: netip.MustParseAddr("192.0.2.1")}
 				demands[i] = ratelimit.Demand{Key: key, Limit: 1000, Period: time.Millisecond}
 			}
-			stands := make([]ratelimit.Standing, n)
+			standings := make([]ratelimit.Standing, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := l.Allow(context.Background(), demands, stands); err != nil {
+				if _, err := l.Allow(context.Background(), demands, standings); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -160,8 +159,7 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// BenchmarkMillionKeys: what a key costs while it counts, and that all are
-// forgotten when none does.
+// BenchmarkMillionKeys measures the cost of a key while it counts, and checks that all are deleted when none counts.
 func BenchmarkMillionKeys(b *testing.B) {
 	const keys = 1_000_000
 	for b.Loop() {
@@ -170,11 +168,11 @@ func BenchmarkMillionKeys(b *testing.B) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		stands := make([]ratelimit.Standing, 1)
+		standings := make([]ratelimit.Standing, 1)
 		for i := range keys {
 			ip := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
 			demand := []ratelimit.Demand{{Key: ratelimit.Key{Rule: "rule", IP: ip}, Limit: 100, Period: time.Minute}}
-			if _, err := l.Allow(context.Background(), demand, stands); err != nil {
+			if _, err := l.Allow(context.Background(), demand, standings); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,42 +1,37 @@
-// Package ratelimit is the rule of rate limits (section 4.5 of the interface,
-// D-WAF-10): at most limit admissions in any half-open span (t − period, t], whatever
-// instant t is chosen. Only admissions count; a refusal leaves no trace. The package
-// knows no rules of a firewall: those name a Key, and the Limiter counts under it.
+// Package ratelimit implements the rule of rate limits (section 4.5 of the interface, D-WAF-10): at most limit
+// admissions in any half-open span (t − period, t], for every instant t. Only admissions count; a refusal leaves no
+// trace. The package does not depend on the rules of the firewall: those name a Key, and the Limiter counts under it.
 //
-// The one idea: a request may be admitted exactly when the limit-th most recent
-// admission has left the window. So the last limit instants decide without an error,
-// and say to the nanosecond when the next request may come. Up to
-// MaxExact instants are kept, eight bytes each. Beyond that, admissions that lie
-// close together share a bucket which leaves the window as late as its last
-// one: such a window may refuse a little early and never admits one too many.
+// The one idea: a request may be admitted exactly when the limit-th most recent admission has left the window. So the
+// last limit instants decide without an error, and give the time of the next admission to the nanosecond. Up to
+// MaxExact instants are kept, eight bytes each. Beyond that, close admissions share a bucket, which leaves the window
+// as late as its last one. Such a window may refuse a little early and never admits one too many.
 //
-// A Window is a plain value without a clock or a lock: instants are nanoseconds
-// since any fixed one. Start reading at Look and Admit; then Limiter, the contract,
-// and Table, its implementation in the memory of one node.
+// A Window is a plain value without a clock or a lock: instants are nanoseconds since any fixed one. Start reading at
+// Look and Admit; then Limiter, the contract, and Table, its implementation in the memory of one node.
 package ratelimit
 
 // MaxExact is the largest limit whose admissions are remembered one by one.
 const MaxExact = 4096
 
-// grains is how many buckets a period is cut into for a limit above MaxExact.
+// grains is the number of buckets in a period for a limit above MaxExact.
 const grains = 2048
 
-// Quota is what a window is judged by. When it changes between two calls, the new
-// one applies to the admissions that are remembered.
+// Quota holds the limit and the period of a window. If it changes between two calls, the new one applies to the
+// remembered admissions.
 type Quota struct {
 	Limit  int64 // admissions in any period, at least 1
 	Period int64 // nanoseconds, at least 1
 }
 
-// Standing is what a window says at an instant.
+// Standing is the state of a window at an instant.
 type Standing struct {
 	Used int64 // admissions that count
-	// Reset is the time in nanoseconds until the oldest of them leaves; 0 when
-	// there is none.
+	// Reset is the time in nanoseconds until the oldest of them leaves; 0 without any.
 	Reset int64
 	// Retry is the time in nanoseconds until one more may be admitted; 0: now.
 	Retry int64
-	// Sharing is how the request is to be counted, where that is not Alone.
+	// Sharing is how to count the request, if not Alone.
 	Sharing Sharing
 }
 
@@ -44,23 +39,22 @@ type Standing struct {
 type Window struct {
 	ring   []int64 // instants, oldest at head; the capacity of the ring is its length
 	coarse []bucket
-	head   int // of whichever ring is in use
+	head   int // index in the ring in use
 	n      int
 	total  int64 // admissions in coarse
 	newest int64
 	some   bool  // newest is an admission
 	period int64 // of the rule of the last admission, for Idle
-	lead   int64 // by how much the newest lay ahead at most when it was remembered
-	// sharedUntil: until then the wider key counts its requests, too.
+	lead   int64 // the largest lead of the newest over now when it was added
+	// sharedUntil is until when the wider key counts its requests, too.
 	sharedUntil int64
 }
 
 // bucket holds the admissions of one grain.
 type bucket struct{ first, last, count int64 }
 
-// Look tells how the window stands at now. An instant before the last admission is
-// taken for that one, unless the admission was counted ahead: a clock may step back,
-// a window does not.
+// Look returns the state of the window at now. An instant before the last admission is replaced by that one, unless
+// the admission was counted ahead: a clock may step back, a window does not.
 func (w *Window) Look(now int64, r Quota) (s Standing) {
 	if !w.some {
 		return s
@@ -81,8 +75,8 @@ func (w *Window) Look(now int64, r Quota) (s Standing) {
 	return s
 }
 
-// Admit remembers an admission at now, or at the instant of the last one if that is
-// later. The caller has looked before.
+// Admit remembers an admission at now, or at the instant of the last one if that is later. The caller must have
+// called Look before.
 func (w *Window) Admit(now int64, r Quota) {
 	if w.some {
 		now = max(now, w.newest)
@@ -107,11 +101,11 @@ func (w *Window) Admit(now int64, r Quota) {
 	w.ring[w.slot(w.n-1)] = now
 }
 
-// Idle reports whether nothing that is remembered counts any more by the rule of
-// the last admission. Such a window can be forgotten.
+// Idle reports whether no remembered admission counts any more by the rule of the last admission. Such a window can
+// be deleted.
 func (w *Window) Idle(now int64) bool { return !w.some || w.newest+w.period <= now }
 
-// at is the i-th instant, oldest first; slot is where it stands.
+// at returns the i-th instant, oldest first; slot returns its index.
 func (w *Window) at(i int) int64 { return w.ring[w.slot(i)] }
 
 func (w *Window) slot(i int) int {
@@ -140,8 +134,8 @@ func (w *Window) gone(edge int64) int {
 	return low
 }
 
-// grow makes room for one more instant. Instants that have left the window go first,
-// so that a key which is asked rarely stays small.
+// grow makes room for one more instant. It first drops instants that have left the window, so a rarely used key stays
+// small.
 func (w *Window) grow(edge, limit int64) {
 	gone := w.gone(edge)
 	left := w.n - gone
@@ -162,7 +156,7 @@ func (w *Window) resize(gone, size int) {
 	w.ring, w.head, w.n = next, 0, w.n-from
 }
 
-// shape brings what is remembered into the form that the limit asks for.
+// shape converts the remembered admissions to the form that the limit needs.
 func (w *Window) shape(r Quota) {
 	switch {
 	case r.Limit > MaxExact && w.ring != nil:

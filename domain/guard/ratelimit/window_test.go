@@ -31,8 +31,7 @@ func (o *oracle) judge(now int64, r ratelimit.Quota) (s ratelimit.Standing) {
 	return s
 }
 
-// The table of D-WAF-10: a fixed window, a token bucket, and a window that
-// counts refusals each fail a row.
+// The table of D-WAF-10: a fixed window, a token bucket, and a window that counts refusals each fail a row.
 func TestTable(t *testing.T) {
 	var w ratelimit.Window
 	r := ratelimit.Quota{Limit: 3, Period: 2000}
@@ -52,8 +51,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The window is half-open: an admission counts until just before its age is the
-// period.
+// The window is half-open: an admission counts until just before its age is the period.
 func TestBoundary(t *testing.T) {
 	r := ratelimit.Quota{Limit: 1, Period: 1000}
 	for at, want := range map[int64]int64{5: 1000, 6: 999, 1004: 1, 1005: 0, 1006: 0} {
@@ -68,8 +66,7 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestExact compares with the oracle under many rules. Histories are short
-// enough for the oracle to recount.
+// TestExact compares with the oracle under many rules. Histories are short enough for the oracle to recount.
 func TestExact(t *testing.T) {
 	const perRun = 200
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -94,8 +91,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// A changed rule applies to what is remembered, also where the limit crosses
-// from exact instants to buckets and back.
+// A changed rule applies to the remembered admissions, even when the limit crosses from exact instants to buckets and
+// back.
 func TestChangedRule(t *testing.T) {
 	var w ratelimit.Window
 	for at := range int64(5) {
@@ -119,7 +116,7 @@ func TestChangedRule(t *testing.T) {
 	}
 }
 
-// From many admissions in buckets to a small limit, the newest instants stay.
+// From many admissions in buckets to a small limit, the newest instants remain.
 func TestFromManyToFew(t *testing.T) {
 	var w ratelimit.Window
 	many := ratelimit.Quota{Limit: 3 * ratelimit.MaxExact, Period: 1 << 40}
@@ -132,8 +129,8 @@ func TestFromManyToFew(t *testing.T) {
 	}
 }
 
-// Above MaxExact a window never admits more than limit in any period, and what
-// it refuses would have been refused by a period longer by one grain.
+// Above MaxExact a window never admits more than limit in any period. A period longer by one grain would refuse all
+// its refusals, too.
 func TestCoarse(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	const period = int64(1_000_000)
@@ -171,15 +168,14 @@ func TestCoarse(t *testing.T) {
 		if refused == 0 {
 			t.Errorf("limit %d was never reached", limit)
 		}
-		// Remembering stops with the bound of its memory, not with the limit.
+		// The bound of the memory limits the remembered admissions, not the limit of the rule.
 		if n := w.Slots(); n > 4*2048 {
 			t.Errorf("limit %d: %d buckets", limit, n)
 		}
 	}
 }
 
-// TestClockSteppedBack: time does not run backwards, so nothing is admitted
-// twice.
+// TestClockSteppedBack: time does not run backwards, so nothing is admitted twice.
 func TestClockSteppedBack(t *testing.T) {
 	var w ratelimit.Window
 	r := ratelimit.Quota{Limit: 2, Period: 100}
@@ -193,8 +189,7 @@ func TestClockSteppedBack(t *testing.T) {
 	}
 }
 
-// A window is as large as its use: eight bytes an admission that counts, and at
-// most twice that.
+// A window is as large as its use: eight bytes per counting admission, and at most twice that.
 func TestMemory(t *testing.T) {
 	var w ratelimit.Window
 	r := ratelimit.Quota{Limit: ratelimit.MaxExact, Period: int64(time.Second)}

@@ -1,5 +1,4 @@
-// Package allowediptest is the suite of allowedip.Store and of the snapshot
-// over it.
+// Package allowediptest is the contract of allowedip.Store and of the snapshot over it as a test.
 package allowediptest
 
 import (
@@ -83,7 +82,7 @@ func Run(t *testing.T, open storetest.Open[allowedip.Store]) {
 	allows("u1", "8.8.8.8", true)
 	allows("u2", "192.0.2.7", false)
 
-	// The same network by several at once is there once.
+	// Concurrent additions of one network store it once.
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

@@ -1,5 +1,5 @@
-// Package challengetest has what tests of other slices need of challenges: notices that
-// are rows and no messages. Start at Notices.
+// Package challengetest helps tests of other packages with challenges: its notices are rows that no messenger
+// renders. Start reading at Notices.
 package challengetest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// Notices is a challenge.Notices whose rows tell in the clear where a notice goes, its
-// kind and the address of its cause.
+// Notices is a challenge.Notices whose rows show in plain text the destination of a notice, its kind and the address
+// of its cause.
 type Notices struct{ Now func() time.Time }
 
 func (n Notices) Notice(to challenge.Account, k message.Kind, _ message.Values, ip string) []commit.Write {
@@ -26,8 +26,8 @@ func (n Notices) Notice(to challenge.Account, k message.Kind, _ message.Values, 
 		Payload: []byte(to.Mail + " " + string(k) + " " + ip)}}}
 }
 
-// Told are the notices that were committed, in the order of their texts.
-func Told(t *testing.T, store outbox.Store) (all []string) {
+// Committed returns the committed notices, in the order of their texts.
+func Committed(t *testing.T, store outbox.Store) (all []string) {
 	t.Helper()
 	ms, err := store.Recent(t.Context(), nil, 0)
 	storetest.Must(t, err)

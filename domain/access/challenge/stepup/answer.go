@@ -15,8 +15,8 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Answerer takes what clients and devices say to a challenge. All fields are needed
-// but Judges, Leaving, and Devices (without which no push is ever right).
+// Answerer handles the answers of clients and devices to a challenge. All fields are required except Judges, Leaving
+// and Devices. Without Devices no push is ever right.
 type Answerer struct {
 	*Messenger
 	Actions    challenge.Actions
@@ -25,16 +25,16 @@ type Answerer struct {
 	Challenges Challenges
 	Judges     map[challenge.Name]Judge
 	Devices    Devices
-	// Leaving ends when this node goes away: a client that waits for an outcome is
-	// told that there is none yet, and asks another node. nil: never.
+	// Leaving ends when this node shuts down. A client that waits for an outcome then gets the answer that there is
+	// none yet, and calls another node. nil: never.
 	Leaving context.Context
 }
 
 // Answer is a client's value for a method.
 type Answer struct {
 	ChallengeID string
-	// UserID is the user of the challenge, "" for a decoy, where the caller knows it.
-	// nil: the engine asks the challenge's owner.
+	// UserID is the user of the challenge, "" for a decoy, if the caller knows it. nil: the engine requests it from
+	// the challenge's owner.
 	UserID   *string
 	MethodID string
 	Method   challenge.Name
@@ -45,8 +45,8 @@ type Answer struct {
 	By       audit.By
 }
 
-// Completion is what the client is told of an accepted answer. Result is nil
-// while methods remain (Final is false) or the action has not reported yet.
+// Completion is the client's result of an accepted answer. Result is nil while methods remain (Final is false) or the
+// action has not reported yet.
 type Completion struct {
 	Action      string
 	ChallengeID string
@@ -65,7 +65,7 @@ func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
 		}
 		judge = s.judgePush
 	} else {
-		if a.Signed.Proof != "" && a.DeviceID != "" { // not needed, but it must not be a lie (D-2FA-06)
+		if a.Signed.Proof != "" && a.DeviceID != "" { // not required, but it must be valid (D-2FA-06)
 			if err := s.alongside(ctx, a); err != nil {
 				return Completion{}, err
 			}
@@ -82,18 +82,16 @@ func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
 	return s.completion(a.ChallengeID, got)
 }
 
-// judgements bounds how often an answer is judged because what it uses, or
-// what it was judged by, moved on meanwhile.
+// judgements bounds how often an answer is judged again because its data changed meanwhile.
 const judgements = 5
 
-// judged hands an answer to the challenge's owner, with the verdict of the
-// method's judge where there is one.
+// judged passes an answer to the challenge's owner, with the verdict of the method's judge if it has one.
 func (s *Answerer) judged(ctx context.Context, judge Judge, a Answer, in challenge.Answer) (Answered, error) {
 	if judge == nil {
 		return s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
 	}
 	userID, err := "", error(nil)
-	if a.Method != challenge.PUSH { // the signer of a push is established before the challenge's user
+	if a.Method != challenge.PUSH { // a push establishes its signer before the challenge's user
 		if userID, err = s.userOf(ctx, a); err != nil {
 			return Answered{}, err
 		}
@@ -110,7 +108,7 @@ func (s *Answerer) judged(ctx context.Context, judge Judge, a Answer, in challen
 	return Answered{}, fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
 }
 
-// userOf names the user of the challenge that an answer is for.
+// userOf returns the user of the challenge that an answer is for.
 func (s *Answerer) userOf(ctx context.Context, a Answer) (string, error) {
 	if a.UserID != nil {
 		return *a.UserID, nil
@@ -118,13 +116,11 @@ func (s *Answerer) userOf(ctx context.Context, a Answer) (string, error) {
 	return s.Challenges.User(ctx, a.ChallengeID)
 }
 
-// Typed is a code as it was meant: without what surrounds it and what a pasted
-// one brings along.
+// Typed returns a code without surrounding space and without the characters that pasting adds.
 func Typed(value string) string { return strings.Map(typed, strings.TrimSpace(value)) }
 
-// typed drops what a pasted code brings along: the spaces of "123 456"
-// (D-2FA-33), and the invisible marks that keep a code left to right in an
-// Arabic message.
+// typed drops the characters of a pasted code: the spaces of "123 456" (D-2FA-33), and the invisible marks that keep
+// a code left to right in an Arabic message.
 func typed(r rune) rune {
 	switch {
 	case r == ' ', r == '\u200e', r == '\u200f', r >= '\u2066' && r <= '\u2069':
@@ -133,9 +129,8 @@ func typed(r rune) rune {
 	return r
 }
 
-// Result hands out the outcome, waiting at most wait for it. Errors:
-// CHALLENGE_NOT_COMPLETED while there is none, CHALLENGE_EXPIRED and
-// CHALLENGE_CLOSED when there will be none, CHALLENGE_NOT_FOUND.
+// Result returns the outcome, waiting at most wait for it. Errors: CHALLENGE_NOT_COMPLETED while the outcome is
+// pending, CHALLENGE_EXPIRED and CHALLENGE_CLOSED when it will never come, CHALLENGE_NOT_FOUND.
 func (s *Answerer) Result(ctx context.Context, challengeID string, wait time.Duration) (Completion, error) {
 	if wait > 0 && s.Leaving != nil {
 		held, release := context.WithCancel(ctx)
@@ -166,8 +161,7 @@ func (s *Answerer) completion(challengeID string, a Answered) (Completion, error
 	return c, nil
 }
 
-// Open unseals an outcome. The tokens of a session that has ended are not
-// handed out: CHALLENGE_CLOSED (D-AUTH-11).
+// Open unseals an outcome. It does not return the tokens of a session that has ended: CHALLENGE_CLOSED (D-AUTH-11).
 func (s *Answerer) Open(challengeID string, sealed []byte) (challenge.Result, error) {
 	plain, err := s.Ring.Open(sealed, challenge.OutcomeData(challengeID))
 	if err != nil {
@@ -183,9 +177,9 @@ func (s *Answerer) Open(challengeID string, sealed []byte) (challenge.Result, er
 	return r, nil
 }
 
-// Renew sends a new code for an SMS or MAIL method (section 3.1 of the interface). Errors are
-// those of challenge.Renew, and RATE_LIMITED where a cap holds the code back and the
-// challenge was started with a proof; the old code stays then.
+// Renew sends a new code for an SMS or MAIL method (section 3.1 of the interface). Errors are those of
+// challenge.Renew, and RATE_LIMITED when a cap holds the code back and the challenge was started with a proof. After
+// an error the old code stays valid.
 func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
 	by audit.By) (challenge.Challenge, error) {
 	for range 3 {
@@ -197,13 +191,11 @@ func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name
 	return challenge.Challenge{}, fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
 }
 
-// errOvertaken says that something came between a decision here and its commit
-// by the owner.
+// errOvertaken reports that the state changed between a decision here and its commit by the owner.
 var errOvertaken = errors.New("stepup: overtaken")
 
-// Overtaken is the error that Challenges.Renew returns for a message of a
-// generation that is not the next one, and Challenges.Complete for a verdict that
-// may not hold any more.
+// Overtaken returns the error for outdated input. Challenges.Renew returns it for a message whose generation is not
+// the next one, and Challenges.Complete for a verdict that may no longer hold.
 func Overtaken() error { return errOvertaken }
 
 func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
@@ -270,7 +262,7 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 	return next, nil
 }
 
-// applicant reads where the codes of a person without an account go.
+// applicant reads the destinations of the codes of a person without an account.
 func (s *Answerer) applicant(ctx context.Context, challengeID string,
 	reach func(context.Context, []byte) (challenge.Account, []challenge.Name, error)) (challenge.Account, []challenge.Name,
 	error) {
@@ -285,15 +277,14 @@ func (s *Answerer) applicant(ctx context.Context, challengeID string,
 	return reach(ctx, command)
 }
 
-// Guards are the conditions under which a step of c may commit: the
-// credentials it was started with are still those of the user, and nobody
-// else has spent of the budget that it was judged by.
+// Guards are the conditions under which a step of c may commit. The credentials it was started with are still those
+// of the user, and no other step has changed the budget.
 func Guards(c challenge.Challenge, b challenge.Budget) []commit.Write {
 	return []commit.Write{commit.Guard{On: commit.AttemptBudget, Key: b.Key(), Version: b.Version}, Credentials(c)}
 }
 
-// Credentials is the condition that the credentials c was started with still
-// are those of the user; for a decoy, that nobody is its subject.
+// Credentials is the condition that the credentials at the start of c are still those of the user. For a decoy it is
+// that no user has its subject.
 func Credentials(c challenge.Challenge) commit.Guard {
 	return commit.Guard{On: commit.UserCredentials, Key: c.Owner(), Version: c.CV}
 }

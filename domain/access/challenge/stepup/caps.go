@@ -11,16 +11,13 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// What caps do to a message (D-EXT-05). Whoever proved nothing is told nothing: the
-// message is born discarded, and no value is right. A starter with a session or the
-// right password is told, and nothing is started that would wait for a code which
-// nobody sends.
+// Effects of caps on a message (D-EXT-05). A starter without a proof sees no effect: the message is created as
+// discarded, and no value is right. A starter with a session or the right password gets an error, and no challenge
+// starts that would wait for a code that is never sent.
 
-// afford judges the caps that are not one user's. Of the network that causes a
-// message they count what was caused without a proof, and hold back nothing else, so
-// that nobody's logins silence a neighbour. Of the budget of a country the half is
-// kept for who proved something. ahead counts the messages of the same start before
-// this one.
+// afford checks the caps that do not belong to one user. The cap of the network counts and holds back only messages
+// caused without a proof, so one user's logins do not silence a neighbour. Half of a country's budget is reserved for
+// starters with a proof. ahead counts the messages of the same start before this one.
 func (s *Messenger) afford(ctx context.Context, now time.Time, m *outbox.Message, ahead int) (bool, error) {
 	if s.Config.PrefixHour > 0 && !m.Proven {
 		used, err := s.Outbox.Usage(ctx, now, m.Prefix)
@@ -37,8 +34,7 @@ func (s *Messenger) afford(ctx context.Context, now time.Time, m *outbox.Message
 	return true, nil
 }
 
-// dial is the longest dialling prefix of a phone that has a budget; "" for
-// none.
+// dial returns the longest dialling prefix of a phone that has a budget; "" for none.
 func (s *Messenger) dial(to string) (dial string) {
 	for p := range s.Config.DialDay {
 		if len(p) > len(dial) && strings.HasPrefix(to, "+"+p) {
@@ -48,8 +44,8 @@ func (s *Messenger) dial(to string) (dial string) {
 	return dial
 }
 
-// reserve asks the user's owner for leave to start, and the other caps for its
-// messages. Of a challenge that was started with a proof they are judged before.
+// reserve requests permission for a start from the user's owner, and checks the other caps for its messages. For a
+// start with a proof those caps were checked before.
 func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challenge, letters []letter) (Grant, error) {
 	res := Reservation{ChallengeID: c.ID, Action: c.Action, ExpiresAt: c.ExpiresAt, MaxOpen: s.Config.MaxOpen,
 		Caps: s.Config.Caps}
@@ -63,7 +59,7 @@ func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challe
 	if err != nil || c.Proven {
 		return grant, err
 	}
-	for i := range letters { // each is judged, so that the time of an answer says nothing
+	for i := range letters { // check each one, so that the response time reveals nothing
 		may, err := s.afford(ctx, now, &letters[i].row, i)
 		if err != nil {
 			return grant, err
@@ -77,8 +73,7 @@ func (s *Messenger) sendingOf(l letter) Sending {
 	return Sending{Channel: l.row.Channel, Destination: s.destinations(l.to), Proven: l.row.Proven}
 }
 
-// withinBudget judges the budgets of countries for a start with a proof, before
-// anything of it is counted.
+// withinBudget checks the budgets of countries for a start with a proof, before any of its messages counts.
 func (s *Starter) withinBudget(ctx context.Context, now time.Time, c *challenge.Challenge,
 	letters []letter) ([]letter, error) {
 	send := make([]bool, len(letters))
@@ -97,9 +92,8 @@ func (s *Starter) withinBudget(ctx context.Context, now time.Time, c *challenge.
 	return s.without(c, letters, send), nil
 }
 
-// withinCaps judges what a user's owner said of the messages of a start with a proof.
-// The owner, who lets out all of them or counts none, is asked again for each where
-// the challenge goes on without the others.
+// withinCaps applies the owner's grant to the messages of a start with a proof. The owner allows all of them or
+// counts none. So when the challenge continues without some messages, each of the others is requested again.
 func (s *Starter) withinCaps(ctx context.Context, now time.Time, c *challenge.Challenge, letters []letter,
 	grant Grant) ([]letter, error) {
 	if !slices.Contains(grant.Send, false) {
@@ -124,7 +118,7 @@ func (s *Starter) withinCaps(ctx context.Context, now time.Time, c *challenge.Ch
 	return s.without(c, letters, grant.Send), nil
 }
 
-// carried reports whether a challenge can be completed without any code that is sent.
+// carried reports whether a challenge can be completed without a sent code.
 func carried(c challenge.Challenge) bool {
 	n := 0
 	for _, m := range c.Methods {
@@ -138,7 +132,7 @@ func carried(c challenge.Challenge) bool {
 	return n >= c.Required
 }
 
-// without takes the methods out of a challenge whose messages may not go out.
+// without removes the methods from a challenge whose messages may not be sent.
 func (s *Starter) without(c *challenge.Challenge, letters []letter, send []bool) []letter {
 	kept := letters[:0]
 	dropped := 0
@@ -155,7 +149,7 @@ func (s *Starter) without(c *challenge.Challenge, letters []letter, send []bool)
 	return kept
 }
 
-// capped is what a starter with a proof is told when a message must not go out.
+// capped returns the error for a starter with a proof when a message must not be sent.
 func (s *Messenger) capped(wait time.Duration) error {
 	s.Capped.Add(1)
 	return fault.New(fault.RateLimited, "too many messages were sent; try later").After(wait)
@@ -163,11 +157,10 @@ func (s *Messenger) capped(wait time.Duration) error {
 
 const day = 24 * time.Hour
 
-// let returns which of the sendings of a start without a proof the caps let out: such starts
-// have half of each cap. sent is what went out in the day before. Destinations are counted
-// apart: otherwise the codes of one would end later where those of another are withheld, and
-// show that it has an account.
-func (c Caps) let(now time.Time, sent []outbox.Sending, sendings []Sending) []bool {
+// allow returns which sendings of a start without a proof the caps allow: such starts have half of each cap. sent holds
+// the messages of the last day. Destinations count separately. Otherwise the codes for one destination would end
+// later when those for another are withheld, and show that it has an account.
+func (c Caps) allow(now time.Time, sent []outbox.Sending, sendings []Sending) []bool {
 	out, hour := make([]bool, len(sendings)), now.Add(-time.Hour).UnixMilli()
 	below := func(n, limit int) bool { return limit <= 0 || n < (limit+1)/2 }
 	for i, s := range sendings {
@@ -188,11 +181,11 @@ func (c Caps) let(now time.Time, sent []outbox.Sending, sendings []Sending) []bo
 	return out
 }
 
-// wait is how long it takes until the caps let out all letters of a start with a
-// proof. sent is what went out in the day before, oldest first.
+// wait returns how long it takes until the caps allow all letters of a start with a proof. sent holds the messages of
+// the last day, oldest first.
 func (c Caps) wait(now time.Time, sent []outbox.Sending, letters []letter,
 	hashes func(to string) []byte) time.Duration {
-	// places is how long it takes until n more fit under a limit of a window.
+	// places returns how long it takes until n more fit under a limit of a window.
 	places := func(n, limit int, window time.Duration, counts func(outbox.Sending) bool) time.Duration {
 		var at []int64
 		for _, o := range sent {

@@ -10,28 +10,25 @@ import (
 	"castellan/domain/delivery/outbox"
 )
 
-// A decoy answers a public start for an account that does not exist or may not
-// be used (D-PWD-01). It is a challenge like any other: its row, its messages
-// (born discarded), its counts, locks and expiry are written as those of a real
-// one are. What stands in this file is what it has in place of a user: a
-// subject, destinations, and a desk.
+// A decoy answers a public start for an account that does not exist or may not be used (D-PWD-01). It is a challenge
+// like any other. Its row, its messages (created as discarded), its counts, locks and expiry are written like those
+// of a real one. This file holds its replacements for a user: a subject, destinations and a gate.
 
-// Conceal is the subject of a decoy: a keyed hash of the length of an id, which
-// no id is equal to. The steady key makes it, so that the decoy of a phone stays
-// the same across rotations.
+// Conceal returns the subject of a decoy: a keyed hash of the length of an id that equals no id. It uses the steady
+// key, so the decoy of a phone stays the same across rotations.
 func (s *Messenger) Conceal(phone string) string {
 	return decoySubject(s.Ring.Steadies("decoy", phone)[0])
 }
 
-// stranger is the account of a decoy whose phone is no longer known: its
-// hint has the phone's length and country code.
+// stranger returns the account of a decoy whose phone is no longer known: its hint has the phone's length and country
+// code.
 func stranger(hint string) challenge.Account { return challenge.Account{Phone: hint, Mail: decoyMail} }
 
-// decoyMail stands where the mail address of a user would. Nothing is sent to it,
-// and no hint shows it. A text that is sealed for it is as long as one for a person.
+// decoyMail replaces the mail address of a user. Nothing is sent to it, and no hint shows it. A text sealed for it is
+// as long as one for a person.
 const decoyMail = "firstname@example.invalid"
 
-// userGate is where the messages of a challenge are counted.
+// userGate returns the gate that counts the messages of a challenge.
 func (s *Messenger) userGate(k challenge.Kind) UserGate {
 	if !k.Owned() {
 		return strangersGate{s, k == challenge.Applicant}
@@ -39,17 +36,16 @@ func (s *Messenger) userGate(k challenge.Kind) UserGate {
 	return s.UserGate
 }
 
-// strangersGate is the UserGate of decoys and applicants. Their subjects have no owner
-// (D-2FA-32): nothing that strangers can name takes room for longer than a challenge takes
-// to commit. It reads the rows that a user's owner reads for a public start. Of a decoy it
-// lets nothing out; of an applicant what the caps let out by the rows. Starts at the same
-// moment may exceed them a little, which the bound of starts allows.
+// strangersGate is the UserGate of decoys and applicants. Their subjects have no owner (D-2FA-32), so a subject that
+// a stranger names takes memory only until its challenge commits. The gate reads the rows that a user's owner reads
+// for a public start. It allows no message of a decoy. For an applicant it applies the caps to the rows. Concurrent
+// starts may exceed them a little, which the bound of starts permits.
 type strangersGate struct {
 	s         *Messenger
 	applicant bool
 }
 
-// strangers are the decoys that are being made: their rows may not be there yet.
+// strangers holds the decoys that are being created: their rows may be missing yet.
 type strangers struct {
 	mu     sync.Mutex
 	recent map[string][]newcomer
@@ -61,8 +57,7 @@ type newcomer struct {
 	at time.Time
 }
 
-// settling is how long a decoy may be without a row before it is taken for one
-// that was never made.
+// settling is how long a decoy may lack its row before it counts as never created.
 const settling = 10 * time.Second
 
 func (d strangersGate) Reserve(ctx context.Context, subject string, r Reservation) (Grant, error) {
@@ -102,8 +97,7 @@ func (d strangersGate) Send(ctx context.Context, subject string, s Sending, c Ca
 
 func (d strangersGate) DummyCall(ctx context.Context) error { return d.s.UserGate.DummyCall(ctx) }
 
-// count reads the messages sent, as for a user, and says which of the sendings go out. Of a
-// decoy nothing was sent, and nothing is.
+// count reads the sent messages, as for a user, and returns which sendings may be sent. A decoy never sends anything.
 func (d strangersGate) count(ctx context.Context, subject string, now time.Time, c Caps,
 	sendings []Sending) ([]bool, error) {
 	var sent []outbox.Sending
@@ -113,14 +107,14 @@ func (d strangersGate) count(ctx context.Context, subject string, now time.Time,
 			return nil, err
 		}
 	}
-	send := c.let(now, sent, sendings)
+	send := c.allow(now, sent, sendings)
 	for i := range send {
 		send[i] = send[i] && d.applicant
 	}
 	return send, nil
 }
 
-// with adds to the challenges that have rows those that may be about to.
+// with adds the challenges that may be about to get a row.
 func (s *strangers) with(now time.Time, subject string, open []challenge.Ref) []challenge.Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +130,8 @@ func (s *strangers) merge(now time.Time, subject string, open []challenge.Ref) [
 	return open
 }
 
-// admit notes a decoy that is about to be made and names those that make room.
-// states are those of the open ones, where somebody looked.
+// admit records a decoy that is about to be created and returns the challenges that make room for it. states holds
+// the states of the open ones, if they were read.
 func (s *strangers) admit(now time.Time, subject string, open []challenge.Ref, states map[string]challenge.State,
 	r Reservation) (supersede []string) {
 	s.mu.Lock()

@@ -9,23 +9,21 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Explanation is how the start of a challenge would be decided now.
+// Explanation describes how the start of a challenge would be decided now.
 type Explanation struct {
 	Plan       mfa.Plan
 	Candidates []mfa.Candidate // every policy of the action, the most specific first
-	// Offered are the methods that the challenge would list; without a user those
-	// of the plan that this installation can offer to anybody. A start is refused
-	// when they are fewer than the plan requires or lack a mandatory one.
+	// Offered are the methods that the challenge would list. Without a user they are those of the plan that this
+	// installation can offer. A start is refused when they are fewer than the plan requires or lack a mandatory one.
 	Offered []challenge.Name
 	// Missing are the methods of the plan that are not offered.
 	Missing []challenge.Name
 }
 
-// Explain decides as Start would, for a user or, where userID is "", for nobody
-// in particular, and starts nothing.
+// Explain decides as Start would, for a user or, with userID "", without a particular user. It starts nothing.
 //
-// Errors: RECORD_NOT_FOUND for an action that nobody added and nothing performs,
-// and for a user who is unknown or not active.
+// Errors: RECORD_NOT_FOUND for an action that is neither configured nor registered, and for a user who is unknown or
+// not active.
 func (s *Starter) Explain(ctx context.Context, action, userID, ip string) (Explanation, error) {
 	c := s.Catalog()
 	if _, known := c.Action(action); !known && s.Actions[action].Code == "" {

@@ -12,7 +12,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// people are accounts by their id.
+// people holds accounts by their id.
 type people map[string]challenge.Account
 
 func (p people) Account(_ context.Context, id string) (challenge.Account, error) {
@@ -23,8 +23,7 @@ func (p people) Account(_ context.Context, id string) (challenge.Account, error)
 	return a, nil
 }
 
-// An explanation says what a start would do: the same methods, or why there are
-// too few.
+// An explanation shows the result of a start: the same methods, or why they are too few.
 func TestExplain(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	policy := func(id int64, action string, entity mfa.EntityType, entityID string, required int,
@@ -60,7 +59,7 @@ func TestExplain(t *testing.T) {
 	}{
 		{name: "built in", action: "UPDATE_PASSWORD", user: "phone", required: 1, offered: []challenge.Name{"SMS"},
 			missing: []challenge.Name{"TOTP", "PUSH", "MAIL"}},
-		{name: "nobody in particular", action: "UPDATE_PASSWORD", required: 1,
+		{name: "no particular user", action: "UPDATE_PASSWORD", required: 1,
 			offered: []challenge.Name{"TOTP", "PUSH", "SMS", "MAIL"}},
 		{name: "nothing sends mail", action: "UPDATE_PASSWORD", noMail: true, required: 1,
 			offered: []challenge.Name{"TOTP", "PUSH", "SMS"}, missing: []challenge.Name{"MAIL"}},
@@ -72,7 +71,7 @@ func TestExplain(t *testing.T) {
 			offered: []challenge.Name{"TOTP"}, verdicts: []mfa.Verdict{mfa.Chosen, mfa.Outranked, mfa.Outranked}},
 		{name: "expired", action: "LOGIN", user: "mail", required: 1, offered: []challenge.Name{"MAIL"},
 			missing: []challenge.Name{"TOTP", "PUSH", "SMS"}, verdicts: []mfa.Verdict{mfa.Expired}},
-		{name: "without a proof nobody in particular", action: "RESET_PASSWORD", user: "all", required: 2,
+		{name: "without a proof, no particular user", action: "RESET_PASSWORD", user: "all", required: 2,
 			offered: []challenge.Name{"SMS", "MAIL"}, verdicts: []mfa.Verdict{mfa.OtherEntity}},
 		{name: "mandatory", action: "VERIFY_EMAIL", user: "phone", required: 1, missing: []challenge.Name{"MAIL"}},
 		{name: "performed, not listed", action: "PAYOUT", user: "phone", required: 1, offered: []challenge.Name{"SMS"},

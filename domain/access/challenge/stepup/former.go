@@ -9,14 +9,13 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// countedFor is for how long wrong values of a decoy may still count.
+// countedFor is how long wrong values of a decoy may still count.
 const countedFor = 24 * time.Hour
 
-// Subject is the subject of a public start for a phone, and those that it may have
-// had before, with which its starts are counted. It is Conceal, but for the day after
-// the key of that was replaced: where decoys of the phone are open, or wrong values
-// for one still count, the phone keeps its subject, or a stranger would see them
-// forgotten as those of no account are.
+// Subject returns the subject of a public start for a phone, and its former ones, with which its starts are counted.
+// The subject is Conceal, except after a rotation of the key. While the phone has open decoys, or wrong values of the
+// last day, it keeps its former subject. Otherwise a stranger would see them forgotten, which happens for phones
+// without an account only.
 func (s *Messenger) Subject(ctx context.Context, phone string) (subject string, former []string, err error) {
 	var all []string
 	for _, sum := range s.Ring.Steadies("decoy", phone) {

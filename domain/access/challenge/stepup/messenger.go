@@ -19,21 +19,20 @@ import (
 	"castellan/domain/kit/keyring"
 )
 
-// Messenger makes codes and the messages that carry them, and judges by the caps
-// which may go out (caps.go). Starts, renewals and notices share one.
+// Messenger creates codes and the messages that carry them, and decides by the caps which may be sent (caps.go).
+// Starts, renewals and notices share one.
 type Messenger struct {
 	Config   Config
 	Catalog  func() *mfa.Catalog
 	Book     *message.Book
 	Ring     *keyring.Ring
 	UserGate UserGate
-	// Store is needed where decoys are started or pushes wait for an answer.
+	// Store is required if decoys are started or pushes wait for an answer.
 	Store    challenge.Store
 	Outbox   outbox.Store
 	Dispatch Dispatcher
 	Now      func() time.Time
-	// Capped counts how often a cap refused a start or a renewal with a proof, or took
-	// a method out of a challenge.
+	// Capped counts how often a cap refused a start or a renewal with a proof, or removed a method from a challenge.
 	Capped atomic.Int64
 
 	strangers strangers
@@ -48,8 +47,8 @@ type letter struct {
 	text   message.Rendered
 }
 
-// row is the outbox row of a method's present OTP, without its payload. Its id
-// is the key by which a provider recognises a repeat.
+// row returns the outbox row of a method's current OTP, without its payload. Its id is the key by which a provider
+// recognises a repeat.
 func (s *Messenger) row(c challenge.Challenge, m challenge.Method, userID, to, ip string) outbox.Message {
 	made := time.UnixMilli(m.MadeAt)
 	return outbox.Message{
@@ -61,16 +60,14 @@ func (s *Messenger) row(c challenge.Challenge, m challenge.Method, userID, to, i
 	}
 }
 
-// reaches reports whether there is a way for a method's message.
+// reaches reports whether a method's message has a channel.
 func (s *Messenger) reaches(n challenge.Name) bool {
 	return !n.Sent() || s.Dispatch.Offers(message.Channel(n))
 }
 
-// seal makes the code of a letter that may go out: its digest into the method, its
-// message into the row. A letter that is held back leaves a method for which every
-// value is wrong, and a row that looks like any other. It costs the same work and
-// the same bytes, because its starter proved nothing: a code that nobody will know
-// is sealed, and the digest is that of no value.
+// seal creates the code of a letter that may be sent: its digest into the method, its message into the row. If the
+// letter is held back, every value for the method is wrong, and the row looks like any other. It costs the same work
+// and the same bytes, because its starter proved nothing: an unused code is sealed, and no value has the digest.
 func (s *Messenger) seal(l *letter, m *challenge.Method, c challenge.Challenge, out bool) {
 	if !out {
 		l.row.State = outbox.Discarded
@@ -81,7 +78,7 @@ func (s *Messenger) seal(l *letter, m *challenge.Method, c challenge.Challenge, 
 	l.text = s.Book.Render(l.row.Channel, m.Template, l.lang, l.to, message.Values{
 		"otp": code, "action": s.Catalog().ActionTitle(c.Action, l.lang), "expire": seconds(m.LifetimeMs), "ip": c.Starter.IP,
 	})
-	plain, _ := l.text.AppendBinary(nil) // it has no error to give
+	plain, _ := l.text.AppendBinary(nil) // never fails
 	l.row.Payload = s.Ring.Seal(plain, challenge.PayloadData(c.ID, m.ID, m.Generation))
 	if !out {
 		rand.Read(m.Digest.Sum)
@@ -89,21 +86,20 @@ func (s *Messenger) seal(l *letter, m *challenge.Method, c challenge.Challenge, 
 	}
 }
 
-// deliver hands a committed letter to the dispatcher: to be sent, or, where it
-// was discarded with a payload, to be settled like a sent one.
+// deliver passes a committed letter to the dispatcher, which sends it. A letter discarded with a payload is settled
+// like a sent one.
 func (s *Messenger) deliver(l letter) {
 	if l.row.Payload != nil {
 		s.Dispatch.Deliver(l.row, l.text)
 	}
 }
 
-// Destination is the keyed hash by which messages to one place are counted.
-// The steady key makes it, so that counts survive a rotation.
+// Destination returns the keyed hash that counts messages to one destination. It uses the steady key, so counts
+// survive a rotation.
 func Destination(ring *keyring.Ring, to string) []byte { return ring.Steadies("destination", to)[0] }
 
-// destinations are the hashes under which messages to one place may have been
-// counted in the past day, one behind the other: Destination is the first, and but
-// after a key was replaced it is the only one.
+// destinations returns the concatenated hashes that may have counted messages to one destination in the past day.
+// Destination is the first. It is the only one unless a key was replaced.
 func (s *Messenger) destinations(to string) []byte {
 	return slices.Concat(s.Ring.Steadies("destination", to)...)
 }
@@ -117,16 +113,16 @@ func destination(a challenge.Account, n challenge.Name) string {
 	return a.Mail
 }
 
-// language is what the starter asked for, else what the user has stored, else
-// the default of the installation (D-GEN-16).
+// language returns the starter's language, else the user's stored one, else the default of the installation
+// (D-GEN-16).
 func (s *Messenger) language(asked, stored string) string {
 	return cmp.Or(asked, stored, s.Config.Language)
 }
 
-// seconds rounds up: a text never says that a code lives for 0 seconds (D-MFA-13).
+// seconds rounds up: a text never gives a code 0 seconds (D-MFA-13).
 func seconds(ms int64) string { return fmt.Sprint((ms + 999) / 1000) }
 
-// newCode draws six digits, each value as likely as any other.
+// newCode draws six digits, all values equally likely.
 func newCode() string {
 	const n = 1_000_000
 	for {
@@ -138,8 +134,8 @@ func newCode() string {
 	}
 }
 
-// Hint masks a destination: of a phone the country code and the last two
-// digits stay, of an address the first letter and the domain (D-2FA-26).
+// Hint masks a destination. A phone keeps the country code and the last two digits, an address the first letter and
+// the domain (D-2FA-26).
 func Hint(n challenge.Name, to, dial string) string {
 	if n == challenge.MAIL {
 		name, domain, ok := strings.Cut(to, "@")
@@ -160,6 +156,6 @@ func Hint(n challenge.Name, to, dial string) string {
 }
 
 func prefix(ip string) string {
-	a, _ := netip.ParseAddr(ip) // what is no address has the prefix ""
+	a, _ := netip.ParseAddr(ip) // an invalid address has the prefix ""
 	return client.Prefix(a)
 }

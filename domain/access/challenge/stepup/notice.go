@@ -13,18 +13,16 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// noticeLife is how long delivery of a notice is tried.
+// noticeLife is how long the delivery of a notice is retried.
 const noticeLife = 24 * time.Hour
 
-// Notice makes the writes that tell the owner of an account of something that
-// happened to it (D-EXT-07). They commit with what the notice is about, once for each
-// change, and the node that claims the message first delivers it. It goes by mail, and
-// a kind that is told each time by SMS where there is no address. There are no writes
-// without a channel or for a kind that is switched off. No cap holds a notice back,
-// for what it tells of is bounded itself; but the caps of later messages count it.
+// Notice returns the writes that notify the owner of an account of a change (D-EXT-07). They commit with the change,
+// once for each change, and the node that first claims the message delivers it. The notice goes by mail. A kind that
+// is sent each time goes by SMS if the account has no address. Notice returns no writes without a channel or for a
+// kind that is switched off. No cap holds a notice back, because its causes are bounded themselves; but the caps of
+// later messages count it.
 //
-// time and ip are filled in; message.Kind says what else a kind needs, and how a kind
-// is added.
+// time and ip are filled in. message.Kind documents the other values of a kind, and how to add a kind.
 func (s *Messenger) Notice(to challenge.Account, k message.Kind, v message.Values, ip string) []commit.Write {
 	if s.Config.Silent[k] {
 		return nil
@@ -46,11 +44,11 @@ func (s *Messenger) Notice(to challenge.Account, k message.Kind, v message.Value
 	return []commit.Write{outbox.Add{Message: row}}
 }
 
-// noticeTime says when something happened, alike in every language.
+// noticeTime is the format of an instant in every language.
 const noticeTime = "2006-01-02 15:04 UTC"
 
-// Guessed is challenge.Guessed for the owner of a challenge. Of a decoy nobody is told:
-// the message is born discarded, and costs what another does.
+// Guessed is challenge.Guessed for the owner of a challenge. A decoy notifies no user: the message is created as
+// discarded, and costs the same.
 func (s *Messenger) Guessed(r challenge.Rules) func(c challenge.Challenge, to challenge.Account, n challenge.Name,
 	row int, ip string) []commit.Write {
 	return func(c challenge.Challenge, to challenge.Account, n challenge.Name, row int, ip string) []commit.Write {
@@ -67,7 +65,7 @@ func (s *Messenger) Guessed(r challenge.Rules) func(c challenge.Challenge, to ch
 	}
 }
 
-// discard makes notices that are told at most once in a time born discarded.
+// discard marks notices that are sent at most once per period as discarded.
 func discard(writes []commit.Write) {
 	for i, w := range writes {
 		if once, is := w.(outbox.AddOnce); is {
@@ -77,9 +75,9 @@ func discard(writes []commit.Write) {
 	}
 }
 
-// Applied makes the write that tells the owner of an account, once an hour, that its phone
-// number or mail address was used to apply for another account. Where to has no user or no
-// address the message is born discarded, under subject, and costs what another does.
+// Applied returns the write that notifies the owner of an account, once an hour, of an application for another
+// account with its phone number or mail address. If to has no user or no address, the message is created as
+// discarded, under subject, and costs the same.
 func (s *Messenger) Applied(to challenge.Account, subject, ip string) []commit.Write {
 	known := to.UserID != "" && to.Mail != ""
 	if !known {
@@ -103,7 +101,7 @@ func (s *Messenger) notice(to challenge.Account, template string, v message.Valu
 	return row, text, ok
 }
 
-// noticeBy is a notice on one channel, where the account has it and it is offered.
+// noticeBy is a notice on one channel, if the account has it and the installation offers it.
 func (s *Messenger) noticeBy(n challenge.Name, to challenge.Account, template string, v message.Values,
 	ip string) (row outbox.Message, text message.Rendered, ok bool) {
 	ch := message.Channel(n)
@@ -119,16 +117,15 @@ func (s *Messenger) noticeBy(n challenge.Name, to challenge.Account, template st
 	if n == challenge.SMS {
 		row.Dial = s.dial(where)
 	}
-	// There is no challenge to bind the payload to: the notice's own id
-	// stands where a method's would.
-	plain, _ := text.AppendBinary(nil) // it has no error to give
+	// The payload has no challenge to be bound to, so it is bound to the id of the notice instead of a method.
+	plain, _ := text.AppendBinary(nil) // never fails
 	row.Payload = s.Ring.Seal(plain, challenge.PayloadData("", noticeID, 0))
 	return row, text, true
 }
 
-// Tell makes what tells an account of a decision on it: a notification inside the
-// account, and a message on each of the channels that the account has. The writes
-// commit with the decision; the node that claims a message first delivers it.
+// Tell returns the writes that notify an account of a decision: a notification inside the account, and a message on
+// each of the account's channels. The writes commit with the decision; the node that first claims a message delivers
+// it.
 func (s *Messenger) Tell(to challenge.Account, topic, template string, v message.Values, ip string,
 	on ...challenge.Name) []commit.Write {
 	inside := s.Book.Render(message.MAIL, template, s.language("", to.Language), "", v)

@@ -14,7 +14,7 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 )
 
-// post is a Dispatcher of some channels that keeps what it is given.
+// post is a Dispatcher of some channels that keeps its messages.
 type post struct {
 	channels map[message.Channel]bool
 	rows     []outbox.Message
@@ -83,7 +83,7 @@ func TestNotice(t *testing.T) {
 			!m.LeaseUntil.Equal(now) || !m.ExpiresAt.Equal(now.Add(24*time.Hour)) {
 			t.Errorf("%s: row %+v", c.name, m)
 		}
-		// A sender opens the payload with the fields of its row and nothing else.
+		// A sender opens the payload with only the fields of its row.
 		plain, err := ring.Open(m.Payload, challenge.PayloadData(m.ChallengeID, m.MethodID, m.Generation))
 		var text message.Rendered
 		if err != nil || text.UnmarshalBinary(plain) != nil {
@@ -99,7 +99,7 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// A decision is told inside the account and on every channel that was named and that the account has.
+// A decision is reported inside the account and on every named channel that the account has.
 func TestTell(t *testing.T) {
 	book, err := message.NewBook("Castellan", nil)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestTell(t *testing.T) {
 			}
 		}
 		if !slices.Equal(on, c.want) {
-			t.Errorf("told on %v, want %v", on, c.want)
+			t.Errorf("notified on %v, want %v", on, c.want)
 		}
 	}
 }

@@ -19,13 +19,12 @@ type Approval struct {
 	Method    challenge.Method
 	Left      time.Duration // until the push expires
 	Title     string        // of the action
-	Text      string        // what is asked
+	Text      string        // the question to the user
 	Rows      [][2]string   // of the info table: header and value
 }
 
-// Ongoing lists what waits for the answer of a user's devices, newest first
-// (D-2FA-25). country turns a country's code into its name; nil: there are no
-// names. What was begun with credentials that no longer hold is left out.
+// Ongoing lists the pushes that wait for the answer of a user's devices, newest first (D-2FA-25). country turns a
+// country's code into its name; nil means no names. It omits challenges started with credentials that no longer hold.
 func (s *Answerer) Ongoing(ctx context.Context, userID, asked string,
 	country func(code, language string) string) ([]Approval, error) {
 	out := []Approval{}
@@ -59,7 +58,7 @@ func (s *Answerer) Ongoing(ctx context.Context, userID, asked string,
 	return out, nil
 }
 
-// question asks for the approval of an action.
+// question returns the text that requests the approval of an action.
 func question(lang string) string {
 	switch lang {
 	case "tr":
@@ -70,7 +69,7 @@ func question(lang string) string {
 	return "Do you approve: %s"
 }
 
-// rows are those of the action's headers for which there is a value.
+// rows returns the action's headers that have a value.
 func (s *Answerer) rows(p challenge.Insert, lang string, country func(code,
 	language string) string) ([][2]string, error) {
 	from := p.Starter

@@ -18,20 +18,20 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// The decisions that a device signs. Where the policy asks for number matching
-// an approval is APPROVED:NN, with the number that the starter sees.
+// The decisions that a device signs. If the policy requires number matching, an approval is APPROVED:NN, with the
+// number that the starter sees.
 const (
 	approved = "APPROVED"
 	denied   = "DENIED"
 )
 
-// numberDigits of number matching.
+// numberDigits is the number of digits for number matching.
 const numberDigits = 2
 
 func isPush(m challenge.Method) bool { return m.Name == challenge.PUSH }
 
-// checkDecision refuses a value that is no decision before any proof is looked at
-// (D-AUTH-06). It is judged as sent: case counts, and so do spaces.
+// checkDecision refuses a value that is no decision before any proof is verified (D-AUTH-06). It compares the value
+// as sent, including case and spaces.
 func (s *Answerer) checkDecision(ctx context.Context, a Answer) error {
 	if a.Value == approved || a.Value == denied {
 		return nil
@@ -49,10 +49,9 @@ func (s *Answerer) checkDecision(ctx context.Context, a Answer) error {
 	return fault.Invalid("value", "must be APPROVED or DENIED")
 }
 
-// judgePush is the Judge of a push: a decision that a device of the challenge's
-// user has signed. The proof is verified before the challenge is looked for, so
-// that a caller without a device learns nothing of challenges. A decision uses the
-// device, which must still be there when it commits.
+// judgePush is the Judge of a push: a decision signed by a device of the challenge's user. It verifies the proof
+// before it looks for the challenge, so a caller without a device learns nothing of challenges. A decision uses the
+// device, which must still exist at the commit.
 func (s *Answerer) judgePush(ctx context.Context, _ string, a Answer) (challenge.Verdict, *challenge.Use, error) {
 	d, err := s.signer(ctx, a)
 	if err != nil {
@@ -71,7 +70,7 @@ func (s *Answerer) alongside(ctx context.Context, a Answer) error {
 	return err
 }
 
-// signer is the device that signed an answer; it must be the challenge's user's.
+// signer returns the device that signed an answer; it must belong to the challenge's user.
 func (s *Answerer) signer(ctx context.Context, a Answer) (device.Device, error) {
 	switch {
 	case a.Signed.Proof == "":
@@ -92,15 +91,15 @@ func (s *Answerer) signer(ctx context.Context, a Answer) (device.Device, error) 
 	return d, err
 }
 
-// Use are the writes that note the use of the device whose decision was
-// accepted (actors.Uses). They fail when it was removed meanwhile.
+// Use returns the writes that record the use of the device whose decision was accepted (actors.Uses). They fail if it
+// was removed meanwhile.
 func Use(c challenge.Challenge, use challenge.Use) []commit.Write {
 	return []commit.Write{device.Use{UserID: c.UserID, ID: use.Key, At: time.UnixMilli(use.Value)}}
 }
 
-// bounded is what the bounds on pushes make of a new challenge: the writes of its
-// push, or a challenge without one and the notice of that to the owner. A starter
-// who proved nothing tells nothing of the owner's password.
+// bounded applies the bounds on pushes to a new challenge. It returns the writes of its push, or removes the push and
+// returns the notice of that to the owner. A start without a proof causes no notice, because it proves nothing about
+// the owner's password.
 func (s *Starter) bounded(ctx context.Context, c *challenge.Challenge, letters []letter, owner challenge.Account,
 	grant Grant) (writes []commit.Write, err error) {
 	switch {
@@ -109,7 +108,7 @@ func (s *Starter) bounded(ctx context.Context, c *challenge.Challenge, letters [
 		fallthrough
 	case grant.NoPush:
 		err = withoutPush(c, letters, grant.PushWait)
-		if err != nil && writes != nil { // there is no challenge that they could commit with
+		if err != nil && writes != nil { // they have no challenge to commit with
 			err = cmp.Or(s.Commit.Commit(ctx, writes...), err)
 		}
 	case grant.PushNumber > 0:
@@ -119,9 +118,8 @@ func (s *Starter) bounded(ctx context.Context, c *challenge.Challenge, letters [
 	return writes, err
 }
 
-// withoutPush takes the push out of a challenge because the bounds on pushes
-// allow none. RATE_LIMITED where the rest is not enough: what is required is
-// never lowered (D-2FA-11).
+// withoutPush removes the push from a challenge because the bounds on pushes allow none. It returns RATE_LIMITED if
+// too few methods remain: the required number is never lowered (D-2FA-11).
 func withoutPush(c *challenge.Challenge, letters []letter, wait time.Duration) error {
 	i := slices.IndexFunc(c.Methods, isPush)
 	if len(c.Methods)-1 < c.Required {
@@ -136,7 +134,7 @@ func withoutPush(c *challenge.Challenge, letters []letter, wait time.Duration) e
 	return nil
 }
 
-// newNumber draws a number of two digits, each as likely as any other.
+// newNumber draws a number of two digits, all equally likely.
 func newNumber() string {
 	n, err := rand.Int(rand.Reader, big.NewInt(90))
 	if err != nil {
@@ -145,16 +143,16 @@ func newNumber() string {
 	return fmt.Sprint(10 + n.Int64())
 }
 
-// wake is what a device is told. It says nothing that a carrier of the message
-// could use: the device that approves reads the rest with a proof.
+// wake is the message to a device. It contains nothing of use to a carrier: the approving device reads the rest with
+// a proof.
 type wake struct {
 	ChallengeID string `json:"challengeId"`
 	Action      string `json:"action"`
 	Expire      int64  `json:"expire"` // seconds
 }
 
-// wakes are the messages to the devices of a user whose challenge has a push. A
-// service without a sender for them works the same: devices ask by themselves.
+// wakes returns the messages to the devices of a user whose challenge has a push. A service without a sender for them
+// works the same: devices poll.
 func (s *Starter) wakes(ctx context.Context, c challenge.Challenge) ([]letter, error) {
 	i := slices.IndexFunc(c.Methods, isPush)
 	if i < 0 || !c.Kind.Owned() || s.Devices == nil || !s.Dispatch.Offers(message.Push) {
@@ -176,7 +174,7 @@ func (s *Starter) wakes(ctx context.Context, c challenge.Challenge) ([]letter, e
 		l := letter{method: i, to: d.Target, row: s.row(c, one, c.UserID, d.Target, c.Starter.IP)}
 		l.row.Channel, l.row.Dial, l.row.Proven, l.row.Uncounted = message.Push, "", c.Proven, true
 		l.text = message.Rendered{Channel: message.Push, To: d.Target, Text: string(text)}
-		plain, _ := l.text.AppendBinary(nil) // it has no error to give
+		plain, _ := l.text.AppendBinary(nil) // never fails
 		l.row.Payload = s.Ring.Seal(plain, challenge.PayloadData(c.ID, m.ID, n))
 		out[n] = l
 	}

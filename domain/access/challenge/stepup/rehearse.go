@@ -12,15 +12,14 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Rehearsal is what a policy for everybody would have come to in the last 24 hours
-// (D-MFA-14).
+// Rehearsal is the effect that a policy for all users would have had in the last 24 hours (D-MFA-14).
 type Rehearsal struct {
-	Considered int // challenges of the action that ended, as the audit knows them
-	// Changed are those that would have asked for something else, Stopped those of
-	// them that could not have started: the account lacks methods now.
+	Considered int // challenges of the action that ended, according to the audit
+	// Changed are the challenges that would have had other requirements. Stopped are those of them that could not
+	// have started, because the account now lacks methods.
 	Changed, Stopped int
 	Users            int  // accounts among those changed
-	Truncated        bool // the audit has more than was read
+	Truncated        bool // the audit has more rows than were read
 	Examples         []audit.Stored
 }
 
@@ -31,8 +30,8 @@ const (
 	examples      = 5
 )
 
-// Rehearse tries a policy for everybody on the challenges that the audit remembers.
-// Users and addresses that have a policy of their own are not touched by it.
+// Rehearse applies a policy for all users to the challenges in the audit. It does not affect users and addresses with
+// their own policy.
 func (s *Starter) Rehearse(ctx context.Context, rows audit.Store, p mfa.Policy) (out Rehearsal, err error) {
 	now, c := s.Now(), s.Catalog()
 	read, err := rows.List(ctx, audit.Query{Action: p.ActionCode, From: now.Add(-rehearsedTime)},
@@ -47,7 +46,7 @@ func (s *Starter) Rehearse(ctx context.Context, rows audit.Store, p mfa.Policy) 
 	users, seen, accounts := map[string]bool{}, map[string]bool{}, map[string]*challenge.Account{}
 	var changed, stopped []audit.Stored
 	for _, row := range read.Records {
-		// Other rows of the action are of tries that started no challenge: they name the account itself.
+		// Other rows of the action belong to attempts that started no challenge: they name the account itself.
 		if row.UserID == "" || row.Target == row.UserID || seen[row.Target] {
 			continue
 		}
@@ -88,7 +87,7 @@ func (s *Starter) Rehearse(ctx context.Context, rows audit.Store, p mfa.Policy) 
 	return out, nil
 }
 
-// same reports whether two plans ask for the same.
+// same reports whether two plans have the same requirements.
 func same(a, b mfa.Plan) bool {
 	return a.Required == b.Required && a.NumberMatching == b.NumberMatching &&
 		slices.EqualFunc(a.Methods, b.Methods, func(x, y mfa.Planned) bool {

@@ -29,7 +29,7 @@ func (r remembered) List(_ context.Context, q audit.Query, p page.Query[audit.Pl
 	return out, nil
 }
 
-// D-MFA-14: a policy is tried on the challenges that the audit remembers.
+// D-MFA-14: a policy is applied to the challenges in the audit.
 func TestRehearse(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	n := 0
@@ -88,7 +88,7 @@ func TestRehearse(t *testing.T) {
 		"numbers":                 {numbers, "6 4 0 3: r1 r4 r6 r7"},
 		"in place of the default": {policy("UPDATE_PASSWORD", 1, "MAIL"), "2 2 1 2: r13"},
 		"what must be proved":     {policy("RESET_PASSWORD", 1, "SMS", "MAIL"), "1 0 0 0:"},
-		"an action of nobody":     {policy("VERIFY_EMAIL", 1, "MAIL"), "0 0 0 0:"},
+		"an action without rows":  {policy("VERIFY_EMAIL", 1, "MAIL"), "0 0 0 0:"},
 	} {
 		x, err := s.Rehearse(t.Context(), rows, c.p)
 		storetest.Must(t, err)

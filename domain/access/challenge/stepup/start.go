@@ -13,8 +13,7 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// Starter starts challenges. All fields are needed but Devices, without which no
-// device is woken.
+// Starter starts challenges. All fields are required except Devices. Without Devices no device is woken.
 type Starter struct {
 	*Messenger
 	Actions    challenge.Actions
@@ -27,10 +26,9 @@ type Starter struct {
 
 var _ challenge.Starts = (*Starter)(nil)
 
-// Start implements challenge.Starts. The challenge, the outbox rows of its
-// codes, the challenges that make room for it, r.With and r.Bind commit together;
-// commit.ErrFenced means that the account or a fence of theirs moved on while
-// deciding: read again and start over.
+// Start starts a challenge. The challenge, the outbox rows of its codes, the challenges that make room for it, r.With
+// and r.Bind commit together. commit.ErrFenced means that the account or one of their fences changed meanwhile: read
+// again and restart.
 func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
 	action, ok := s.Actions[r.Action]
 	if !ok {
@@ -83,7 +81,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	for i := range letters {
 		l := &letters[i]
 		name := c.Methods[l.method].Name
-		off := r.Account.Off.Has(c.Flow, name) || slices.Contains(r.Withheld, name) // not offered where the start is proven
+		off := r.Account.Off.Has(c.Flow, name) || slices.Contains(r.Withheld, name) // not offered when the start is proven
 		s.seal(l, &c.Methods[l.method], c, r.Proven || grant.Send[i] && !off)
 		writes = append(writes, outbox.Add{Message: l.row})
 	}
@@ -104,7 +102,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	}
 	c = insert.Challenge
 	c.Version = 1
-	if c.Off == 0 { // what is primed has no such set; the owner reads the row
+	if c.Off == 0 { // a primed state has no such set; the owner reads the row
 		s.Challenges.Prime(c, insert.Command)
 	}
 	if err := s.Commit.Commit(ctx, writes...); err != nil {
@@ -127,8 +125,8 @@ func (s *Starter) started(c challenge.Challenge) (challenge.Started, error) {
 	return challenge.Started{Challenge: c, PAuth: token, ExpiresAt: until}, err
 }
 
-// Again returns a challenge as it is now, with another token, to a caller who lost the
-// answer of its start and has proven the same as then. CHALLENGE_NOT_FOUND.
+// Again returns a challenge in its current state, with another token. The caller lost the answer of its start and has
+// proven the same again. Errors: CHALLENGE_NOT_FOUND.
 func (s *Starter) Again(ctx context.Context, id string) (challenge.Started, error) {
 	c, err := s.Store.Load(ctx, id)
 	if err != nil {
@@ -137,15 +135,15 @@ func (s *Starter) Again(ctx context.Context, id string) (challenge.Started, erro
 	return s.started(c)
 }
 
-// offer decides which methods the account is asked for.
+// offer decides which methods the account must complete.
 func (s *Starter) offer(now time.Time, r challenge.StartRequest) (mfa.Plan, []mfa.Planned, error) {
 	userID := r.Account.UserID
-	if !r.Proven { // what holds for one user only would tell the user from a decoy (D-PWD-01)
+	if !r.Proven { // a rule for one user only would distinguish the user from a decoy (D-PWD-01)
 		userID = ""
 	}
 	plan := s.Catalog().Plan(now, r.Action, userID, r.Starter.IP)
 	offer, err := plan.Offer(func(n challenge.Name) bool {
-		owns := r.Account.Owns(n) || r.Decoy != "" // a decoy owns what is asked for
+		owns := r.Account.Owns(n) || r.Decoy != "" // a decoy owns every required method
 		if r.Proven && r.Account.Off.Has(s.Actions[r.Action].Flow, n) {
 			return false
 		}
@@ -202,7 +200,7 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 	return c
 }
 
-// letters are the messages of the codes that a new challenge sends.
+// letters returns the messages of the codes that a new challenge sends.
 func (s *Starter) letters(c challenge.Challenge, r challenge.StartRequest) []letter {
 	var ls []letter
 	for i, m := range c.Methods {

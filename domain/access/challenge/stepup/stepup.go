@@ -1,8 +1,7 @@
-// Package stepup drives second-factor challenges: it starts them, renews their
-// codes, takes answers and hands out the outcome. It makes the codes, their
-// digests and the sealed messages, so that neither an actor nor a row ever holds a
-// code (D-2FA-29). For everything that must happen in one order it asks the owners
-// of users and challenges, behind the ports UserGate and Challenges.
+// Package stepup drives second-factor challenges: it starts them, renews their codes, accepts answers and returns the
+// outcome. It creates the codes, their digests and the sealed messages, so neither an actor nor a row ever holds a
+// code (D-2FA-29). It leaves every step that needs an order to the owners of users and challenges, behind the ports
+// UserGate and Challenges.
 //
 // Start reading at Starter.Start and Answerer.Complete. Both share a Messenger.
 package stepup
@@ -18,21 +17,19 @@ import (
 	"castellan/domain/kit/audit"
 )
 
-// UserGate is the owner of a user's challenges and of what is sent to the user.
-// One owner decides at a time for a user, on whichever node it lives.
+// UserGate is the owner of a user's challenges and of the messages to the user. One owner decides at a time for a
+// user, whichever node it runs on.
 type UserGate interface {
-	// Reserve counts a new challenge in. It names the older ones that make
-	// room and says which messages the caps let out. Of a start with a proof it counts
-	// all messages in, or, where the caps hold one back, none.
+	// Reserve counts a new challenge. It returns the older ones that make room and the messages that the caps allow.
+	// For a start with a proof it counts all messages or, if the caps hold one back, none.
 	Reserve(ctx context.Context, userID string, r Reservation) (Grant, error)
-	// Send counts one more message in and says whether the caps let it out.
+	// Send counts one more message and reports whether the caps allow it.
 	Send(ctx context.Context, userID string, s Sending, c Caps) (bool, error)
-	// DummyCall goes the way of the others to an owner of nothing and back: what is
-	// decided for nobody takes as long to get there.
+	// DummyCall makes a round trip to an empty owner. A decision without an owner thus takes as long as the others.
 	DummyCall(ctx context.Context) error
 }
 
-// Reservation describes a challenge that is about to be made.
+// Reservation describes a challenge that is about to be created.
 type Reservation struct {
 	ChallengeID string
 	Action      string
@@ -46,21 +43,21 @@ type Reservation struct {
 // Sending is a message that is about to be sent to a user.
 type Sending struct {
 	Channel     message.Channel
-	Destination []byte // keyed hashes, one behind the other (outbox.Sending.To)
+	Destination []byte // concatenated keyed hashes (outbox.Sending.To)
 	Proven      bool
 }
 
 // Caps bound the messages of one user; 0 means no cap (D-EXT-05).
 type Caps struct{ DestinationHour, DestinationDay, UserDay int }
 
-// uncapped tells that no cap asks how many messages went out.
+// uncapped reports whether no cap needs the number of sent messages.
 func (c Config) uncapped() bool {
 	return c.Caps == (Caps{}) && c.PrefixHour <= 0 && len(c.DialDay) == 0
 }
 
-// Grant is the answer to a Reservation; Send is parallel to its Sendings. PushNumber
-// is that of the push; 0: it is not counted. NoPush says that the challenge must go
-// without one, and PushWait for how long there is none.
+// Grant is the answer to a Reservation; Send is parallel to its Sendings. PushNumber is the number of the push; 0: it
+// is not counted. NoPush means that the challenge must start without a push, and PushWait is how long pushes stay
+// blocked.
 type Grant struct {
 	Supersede  []string
 	Send       []bool
@@ -69,39 +66,37 @@ type Grant struct {
 	PushWait   time.Duration
 }
 
-// Challenges are the owners of challenges. Errors are the faults of the machine;
-// UNAVAILABLE and OVERLOADED say that the caller should try again.
+// Challenges are the owners of challenges. Errors are the faults of the state machine. On UNAVAILABLE and OVERLOADED
+// the caller should retry.
 type Challenges interface {
-	// Prime gives the owner the state that is about to be committed, and the
-	// sealed command. It may be lost; when the commit fails, Refresh takes it back.
+	// Prime passes the owner the state that is about to be committed, and the sealed command. The call may be lost.
+	// If the commit fails, Refresh reverts it.
 	Prime(c challenge.Challenge, command []byte)
-	// Refresh tells the owner that somebody else has changed the row.
+	// Refresh notifies the owner that the row was changed elsewhere.
 	Refresh(id string)
-	// Complete evaluates an answer and, when it was the last required one,
-	// waits for the action. Overtaken reports that a row moved on between the
-	// verdict of an answer with a use and its commit: judge it again.
+	// Complete evaluates an answer and, when it was the last required one, waits for the action. Overtaken reports
+	// that a row changed between the verdict of an answer with a use and its commit: judge it again.
 	Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration, by audit.By) (Answered, error)
-	// User names the user of a challenge; "" for a decoy. CHALLENGE_NOT_FOUND when
-	// there is no such challenge.
+	// User returns the user of a challenge; "" for a decoy. CHALLENGE_NOT_FOUND when the challenge does not exist.
 	User(ctx context.Context, id string) (string, error)
-	// CheckRenew reports what a renewal would renew; nothing changes.
+	// CheckRenew returns what a renewal would renew, and changes nothing.
 	CheckRenew(ctx context.Context, id, methodID string, name challenge.Name) (Renewal, error)
-	// Renew puts a new OTP in place and its message into the outbox.
+	// Renew stores a new OTP and adds its message to the outbox.
 	Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest, m outbox.Message,
 		by audit.By) (challenge.Challenge, error)
 	// Result waits at most wait for the outcome.
 	Result(ctx context.Context, id string, wait time.Duration) (Answered, error)
 }
 
-// Answered is what became of an answer. Outcome is sealed; it is nil while
-// methods remain (Final is false) or the action has not reported.
+// Answered is the result of an answer. Outcome is sealed; it is nil while methods remain (Final is false) or the
+// action has not reported.
 type Answered struct {
 	Action  string
 	Final   bool
 	Outcome []byte
 }
 
-// Renewal is what the node of the request needs to make the message of a renewal.
+// Renewal holds the data that the node of the request needs for the message of a renewal.
 type Renewal struct {
 	UserID     string
 	Subject    string
@@ -110,12 +105,12 @@ type Renewal struct {
 	Action     string
 	Language   string
 	Template   string
-	Generation int // of the OTP that a renewal would make
+	Generation int // of the OTP that a renewal would create
 	LifetimeMs int64
 	Proven     bool
 }
 
-// Accounts reads the account of a user as it is now.
+// Accounts reads the current account of a user.
 type Accounts interface {
 	// Account returns RECORD_NOT_FOUND for an unknown or inactive user.
 	Account(ctx context.Context, userID string) (challenge.Account, error)
@@ -123,16 +118,14 @@ type Accounts interface {
 
 // Dispatcher delivers messages that were committed under this node's lease.
 type Dispatcher interface {
-	// Deliver takes a message over without blocking. One that it cannot take
-	// is claimed by any node when its lease lapses. A discarded one is not sent,
-	// only settled, at the pace of the others.
+	// Deliver accepts a message without blocking. A message it cannot accept is claimed by any node when its lease
+	// expires. A discarded one is not sent, only settled, at the pace of the others.
 	Deliver(m outbox.Message, r message.Rendered)
 	// Offers reports whether a channel has a sender at all (D-2FA-29).
 	Offers(c message.Channel) bool
 }
 
-// Devices verifies what registered devices sign, and knows which of them want to
-// be woken.
+// Devices verifies the signatures of registered devices, and lists those that want to be woken.
 type Devices interface {
 	// Answered is device.Service.Answered.
 	Answered(ctx context.Context, r device.Request, a device.Answer) (device.Device, error)
@@ -145,19 +138,18 @@ type Tokens interface {
 	PAuth(challengeID string, expiresAt time.Time) (string, error)
 }
 
-// Sessions reports whether a session still lives.
+// Sessions reports whether a session is still active.
 type Sessions interface {
 	Live(userID, sessionID string, sv int64) bool
 }
 
-// Judge decides an answer that no digest can decide, such as a TOTP; Devices judges
-// the answers of devices. It is given the user of the challenge ("" for a decoy)
-// and the value as the engine reads it. A right answer that uses something up
-// names it; the method's entry in actors.Deps.Uses turns that into writes. An
-// error is a failure to judge and counts nothing.
+// Judge decides an answer that no digest can decide, such as a TOTP; Devices judges the answers of devices. It gets
+// the user of the challenge ("" for a decoy) and the value as the engine reads it. A right answer that uses up a
+// resource names it; the method's entry in actors.Deps.Uses turns that into writes. An error is a failure to judge
+// and counts nothing.
 type Judge func(ctx context.Context, userID string, a Answer) (challenge.Verdict, *challenge.Use, error)
 
-// Config are the numbers of the engine.
+// Config holds the settings of the engine.
 type Config struct {
 	TTL      time.Duration // mfa.challenge_ttl
 	Grace    time.Duration // mfa.p_auth_grace
@@ -165,22 +157,21 @@ type Config struct {
 	MaxOpen  int
 	Lease    time.Duration // of a message's first delivery
 	Caps     Caps
-	// MaxCodeAge bounds the life of a code whatever is configured (SEC-07).
+	// MaxCodeAge bounds the lifetime of a code, whatever the configuration (SEC-07).
 	MaxCodeAge time.Duration
-	// PrefixHour bounds the messages an hour that one IP prefix may cause.
+	// PrefixHour bounds the messages per hour that one IP prefix may cause.
 	PrefixHour int
-	// DialDay bounds the SMS a day to a dialling prefix.
+	// DialDay bounds the SMS per day to a dialling prefix.
 	DialDay map[string]int
 	Push    challenge.PushRules
 	// Language is the default of the installation.
 	Language string
-	// Silent are the kinds of notices that are not sent (notices.off).
+	// Silent holds the kinds of notices that are not sent (notices.off).
 	Silent map[message.Kind]bool
 }
 
-// News are events of a challenge on their way to the sockets that watch it.
-// The n-th completed method is event n; the outcome is the event after the
-// last (D-SOCK-05).
+// News holds events of a challenge for the sockets that watch it. The n-th completed method is event n; the outcome
+// is the event after the last (D-SOCK-05).
 type News struct {
 	ChallengeID string
 	Action      string
@@ -188,7 +179,7 @@ type News struct {
 	Gone        bool // ended without an outcome
 }
 
-// Event is one of them: a completed method, or the sealed outcome.
+// Event is a completed method, or the sealed outcome.
 type Event struct {
 	Number   int
 	MethodID string
@@ -198,8 +189,7 @@ type Event struct {
 
 // Feed subscribes this node to the events of challenges.
 type Feed interface {
-	// Subscribe says how many of this node's sockets watch a challenge, asks
-	// for the events after a number and for all that follow. It reports how
-	// many of the sockets are too many.
+	// Subscribe reports how many of this node's sockets watch a challenge, and subscribes to the events after a
+	// number. It returns how many of the sockets exceed the limit.
 	Subscribe(ctx context.Context, challengeID string, sockets, after int) (refused int, n News, err error)
 }

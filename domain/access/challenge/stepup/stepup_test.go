@@ -28,8 +28,8 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// Codes have six digits and every digit appears at every place about equally
-// often: chi-squared with nine degrees of freedom, beyond 40 once in 10^5.
+// Codes have six digits, and every digit appears at every position about equally often: chi-squared with nine degrees
+// of freedom, beyond 40 once in 10^5.
 func TestCodesAreEven(t *testing.T) {
 	const n = 200_000
 	var seen [6][10]int

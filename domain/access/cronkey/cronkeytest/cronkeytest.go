@@ -1,5 +1,4 @@
-// Package cronkeytest is the contract of cronkey.Store as a test: persistence
-// runs it on both databases.
+// Package cronkeytest is the contract of cronkey.Store as a test. The persistence package runs it on both databases.
 package cronkeytest
 
 import (
@@ -17,7 +16,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// Run checks an empty store and what commits to it.
+// Run checks an empty store and its committer.
 func Run(t *testing.T, open storetest.Open[cronkey.Store]) {
 	s, c := open(t)
 	ctx := t.Context()
@@ -65,6 +64,6 @@ func Run(t *testing.T, open storetest.Open[cronkey.Store]) {
 	}
 	listed(key("b"))
 	if err := c.Commit(ctx, cronkey.Add{Key: key("a")}); err != nil {
-		t.Errorf("adding it anew: %v", err)
+		t.Errorf("adding it again: %v", err)
 	}
 }

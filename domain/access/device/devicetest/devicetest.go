@@ -1,5 +1,5 @@
-// Package devicetest is the contract of device.Store as a test: persistence runs
-// it on both databases. Signer is also what other tests make a device from.
+// Package devicetest is the contract of device.Store as a test. The persistence package runs it on both databases.
+// Other tests use Signer to create devices.
 package devicetest
 
 import (
@@ -25,7 +25,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// Signer makes a private key for an algorithm, and its public part.
+// Signer creates a private key for an algorithm, and its public part.
 func Signer(t testing.TB, alg string) (crypto.Signer, device.Key) {
 	t.Helper()
 	var k crypto.Signer
@@ -42,7 +42,7 @@ func Signer(t testing.TB, alg string) (crypto.Signer, device.Key) {
 	return k, public
 }
 
-// Stores are an empty store and the accounts beside it.
+// Stores holds an empty store and the account store beside it.
 type Stores struct {
 	device.Store
 	Users user.Store
@@ -53,8 +53,7 @@ type stores struct {
 	commit.Committer
 }
 
-// Run checks an implementation of device.Store, of the package's writes
-// and of user.SetPush.
+// Run checks an implementation of device.Store, the writes of the package and user.SetPush.
 func Run(t *testing.T, open storetest.Open[Stores]) {
 	with := func(t *testing.T) (stores, commit.Committer) {
 		s, c := open(t)
@@ -142,8 +141,8 @@ func oneKeyOnce(t *testing.T, s stores, _ commit.Committer) {
 	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}))
 }
 
-// race runs 20 callers, half of them in transactions of their own, and counts
-// those whose unit was made; the others must be fenced out.
+// race runs 20 callers, half of them in transactions of their own, and counts those whose unit committed; the others
+// must be fenced out.
 func race(t *testing.T, s stores, unit func(i int) []commit.Write) int64 {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -187,7 +186,7 @@ func useIsFenced(t *testing.T, s stores, _ commit.Committer) {
 	off.Status = "BLOCKED"
 	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}, device.Add{Device: off}))
 	storetest.Must(t, s.Commit(ctx, device.Use{UserID: userID(1), ID: "d1", At: at}))
-	storetest.Must(t, s.Commit(ctx, device.Use{UserID: userID(1), ID: "d1", At: at})) // not a fence on how often
+	storetest.Must(t, s.Commit(ctx, device.Use{UserID: userID(1), ID: "d1", At: at})) // repeated use is not fenced
 	if got, err := s.Get(ctx, "d1"); err != nil || !got.LastUsedAt.Equal(at) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -1,5 +1,4 @@
-// Package geofiltertest is the suite of geofilter.Store, of the writes beside
-// it, and of what the service makes of both.
+// Package geofiltertest is the contract of geofilter.Store, its writes and the service over them as a test.
 package geofiltertest
 
 import (
@@ -25,7 +24,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// Stores are an empty store and the accounts beside it.
+// Stores holds an empty store and the account store beside it.
 type Stores struct {
 	geofilter.Store
 	Users  user.Store
@@ -62,8 +61,8 @@ type bench struct {
 	ids    []string
 }
 
-// run carries an action out as the owner of a challenge does: its writes commit
-// under the guard of the credentials that it was started with.
+// run executes an action like the owner of a challenge: its writes commit under the guard of the credentials at the
+// start.
 func (b *bench) run(ctx context.Context, a challenge.Action, userID, code string, cv int64) error {
 	cmd, err := json.Marshal(geofilter.Command{Code: code})
 	if err != nil {
@@ -88,7 +87,7 @@ func (b *bench) user(t *testing.T, n int) user.User {
 	return u
 }
 
-// change is a completed change of account n.
+// change makes a completed change of account n.
 func (b *bench) change(t *testing.T, a challenge.Action, n int, code string) {
 	t.Helper()
 	storetest.Must(t, b.run(t.Context(), a, b.ids[n], code, b.user(t, n).CV))
@@ -104,8 +103,7 @@ func (b *bench) codes(t *testing.T, n int) (codes []string) {
 	return codes
 }
 
-// Records and row say the same after every change, ids are never used again,
-// both versions rise, and nobody else is touched.
+// Records and row agree after every change, ids are never reused, both versions rise, and no other account changes.
 func testFilter(t *testing.T, b *bench) {
 	if all, err := b.svc.List(t.Context(), b.ids[0]); err != nil || all == nil || len(all) != 0 {
 		t.Errorf("an empty filter: %v, %v", all, err)
@@ -141,8 +139,8 @@ func testFilter(t *testing.T, b *bench) {
 	}
 }
 
-// What a start refuses is refused again when the challenge is complete
-// (D-GEO-04), and a decision on an older version of the account commits nothing.
+// The refusals of a start are repeated when the challenge is complete (D-GEO-04), and a decision on an older version
+// of the account commits nothing.
 func testRefusals(t *testing.T, b *bench) {
 	ctx := t.Context()
 	b.change(t, b.svc.AddAction(), 0, "TR")
@@ -181,7 +179,7 @@ func testRefusals(t *testing.T, b *bench) {
 	}
 }
 
-// Of changes that race on one version of the account one is made.
+// Of concurrent changes of one version of the account one succeeds.
 func testRace(t *testing.T, b *bench) {
 	cv := b.user(t, 0).CV
 	codes := geo.Codes()[:8]
@@ -215,9 +213,9 @@ func testClear(t *testing.T, b *bench) {
 		b.codes(t, 0) != nil || after.SV != before.SV+1 || after.CV <= before.CV {
 		t.Errorf("%v, %v; %+v", codes, err, after)
 	}
-	if told := challengetest.Told(t, b.outbox); len(told) != 4 ||
+	if told := challengetest.Committed(t, b.outbox); len(told) != 4 ||
 		told[0] != usertest.Sample(1).Email+" geofilter-changed " {
-		t.Errorf("told %q", told)
+		t.Errorf("notified %q", told)
 	}
 	if !slices.Equal(b.codes(t, 1), []string{"TR"}) {
 		t.Errorf("another account: %v", b.codes(t, 1))
@@ -228,12 +226,11 @@ func testClear(t *testing.T, b *bench) {
 		t.Errorf("nothing to clear: %v, %v", codes, err)
 	}
 	if _, err := b.svc.Clear(ctx, "nobody", audit.Operator); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("nobody's filter: %v", err)
+		t.Errorf("filter of an unknown account: %v", err)
 	}
 }
 
-// The copy knows the filters that were loaded, told and followed, and an older answer
-// never replaces a newer one.
+// The copy contains the loaded, the told and the followed filters, and an older answer never replaces a newer one.
 func testLive(t *testing.T, b *bench) {
 	ctx, l := t.Context(), geofilter.NewLive(b.store)
 	want := func(n int, f geo.Filter) {
@@ -259,12 +256,12 @@ func testLive(t *testing.T, b *bench) {
 	want(1, "DE,NL")
 
 	cv := b.user(t, 2).CV
-	l.Told(user.SetCountries{UserID: b.ids[2], CV: cv, Countries: "TR"})
-	l.Told(session.End{SessionID: "s1"})
+	l.Apply(user.SetCountries{UserID: b.ids[2], CV: cv, Countries: "TR"})
+	l.Apply(session.End{SessionID: "s1"})
 	want(2, "TR")
-	l.Told(user.SetCountries{UserID: b.ids[2], CV: cv + 2, Countries: ""})
-	l.Told(user.SetCountries{UserID: b.ids[2], CV: cv, Countries: "TR"}) // late
+	l.Apply(user.SetCountries{UserID: b.ids[2], CV: cv + 2, Countries: ""})
+	l.Apply(user.SetCountries{UserID: b.ids[2], CV: cv, Countries: "TR"}) // late
 	want(2, "")
-	storetest.Must(t, l.Follow(ctx, b.ids[2])) // the database is behind what was told
+	storetest.Must(t, l.Follow(ctx, b.ids[2])) // the database is behind the told write
 	want(2, "")
 }

@@ -1,5 +1,4 @@
-// Package mfatest is the suite of the contract mfa.Store: what every
-// implementation must keep, racing writers included.
+// Package mfatest is the contract of mfa.Store as a test, including concurrent writers.
 package mfatest
 
 import (
@@ -99,7 +98,7 @@ func roundTrip(t *testing.T, s mfa.Store, _ commit.Committer) {
 	}
 }
 
-// The keys of infoTableHeaders are the rows of a table: they keep their order.
+// The keys of infoTableHeaders are the rows of a table and keep their order.
 func orderOfHeaders(t *testing.T, s mfa.Store, _ commit.Committer) {
 	const text = `{"zebra":{"en":"z"},"b":{"en":"b"},"aa":{"en":"a"},"10":{"en":"ten"},"9":{"en":"nine"}}`
 	a := mfa.Action{Code: "AA", Title: mfa.Text{"en": "x"}}
@@ -144,7 +143,7 @@ func onePolicyPerEntity(t *testing.T, s mfa.Store, _ commit.Committer) {
 	_, err := s.AddPolicy(ctx, expired)
 	storetest.Wants(t, err, fault.RecordAlreadyExist)
 
-	// An expired one takes its place as well (D-MFA-08).
+	// An expired one still occupies its key (D-MFA-08).
 	expired.ActionCode = "BB"
 	_, err = s.AddPolicy(ctx, expired)
 	storetest.Must(t, err)
@@ -244,7 +243,7 @@ func changeCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 	}
 }
 
-// No change is lost between the reading and the saving of another.
+// No change is lost between the read and the save of another.
 func changesDoNotOverlap(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, s.AddMethod(ctx, mfa.Method{Code: "AA"}))

@@ -1,5 +1,5 @@
-// Package passwordtest is the contract of password.GuardStore as a test:
-// persistence runs it on both databases.
+// Package passwordtest is the contract of password.GuardStore as a test. The persistence package runs it on both
+// databases.
 package passwordtest
 
 import (
@@ -19,8 +19,7 @@ import (
 
 var now = time.UnixMilli(1_700_000_000_000).UTC()
 
-// Run checks an implementation of password.GuardStore and of the
-// package's writes.
+// Run checks an implementation of password.GuardStore and the writes of the package.
 func Run(t *testing.T, open storetest.Open[password.GuardStore]) {
 	storetest.Run(t, open, storetest.Cases[password.GuardStore]{
 		"RoundTrip":         roundTrip,
@@ -68,7 +67,7 @@ func roundTrip(t *testing.T, s password.GuardStore, c commit.Committer) {
 	}
 }
 
-// Every write that was acknowledged is in the row, and nothing else.
+// The row holds exactly the acknowledged writes.
 func fenceUnderRace(t *testing.T, s password.GuardStore, c commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, c.Commit(ctx, save(load(t, s, "u"))))
@@ -114,7 +113,7 @@ func firstRowUnderRace(t *testing.T, s password.GuardStore, c commit.Committer) 
 	}
 }
 
-// Nodes that share nothing but the rows judge ten wrong tries, not one more.
+// Nodes that share only the rows judge ten wrong tries and no more.
 func limitUnderRace(t *testing.T, s password.GuardStore, c commit.Committer) {
 	r := password.DefaultGuardRules()
 	var nodes []*password.Guards
@@ -162,11 +161,11 @@ func clearGuard(t *testing.T, s password.GuardStore, c commit.Committer) {
 	if g := load(t, s, "v"); len(g.Tries) != 1 {
 		t.Errorf("another account was cleared: %+v", g)
 	}
-	for i, key := range []string{"u", "fresh"} { // with a row and without
+	for i, key := range []string{"u", "fresh"} { // with and without a row
 		storetest.Must(t, c.Commit(ctx, password.ResetBy(key, "here", now)))
 		if g := load(t, s, key); len(g.Tries) != 0 || len(g.Good) != 1 || g.Good[0].Prefix != "here" ||
 			g.Version != int64(3-2*i) {
-			t.Errorf("%s anew: %+v", key, g)
+			t.Errorf("%s again: %+v", key, g)
 		}
 	}
 	storetest.Must(t, s.Purge(ctx, now.Add(30*24*time.Hour)))

@@ -16,7 +16,7 @@ import (
 	"castellan/domain/kit/keyring"
 )
 
-// ChangeRequest is a logged-in user's wish for another password.
+// ChangeRequest is the request of a logged-in user to change the password.
 type ChangeRequest struct {
 	UserID   string
 	Old      string
@@ -25,16 +25,15 @@ type ChangeRequest struct {
 	From     challenge.Starter
 }
 
-// Command is what is kept, sealed, of a change until the second factor is
-// complete: the hash of the new password, and by what it was judged.
+// Command is the sealed state of a change until the second factor is complete: the hash of the new password, and the
+// hashes it was compared with.
 type Command struct {
 	Hash string      `json:"h"`
 	Seen keyring.Sum `json:"s"` // keyed hash of the stored hashes at that time
 }
 
-// PrepareChange judges a change before its challenge is made, so that no code
-// is sent for a change that must fail (D-PWD-04). A wrong old password is
-// counted before it is judged.
+// PrepareChange judges a change before its challenge is created, so no code is sent for a change that must fail
+// (D-PWD-04). A wrong old password is counted before it is judged.
 //
 // Errors: INVALID_FIELD, PASSWORD_WRONG, RATE_LIMITED after too many of those,
 // PASSWORD_REUSED, OVERLOADED, UNAVAILABLE.
@@ -72,7 +71,7 @@ func (s *Service) PrepareChange(ctx context.Context, r ChangeRequest) (Command, 
 	return Command{Hash: hash, Seen: s.seen(u.ID, stored)}, err
 }
 
-// prove judges the old password.
+// prove checks the old password.
 func (s *Service) prove(ctx context.Context, place *password.Place, userID string, r ChangeRequest,
 	stored user.Secret) error {
 	attempt, err := s.Wrong.Charge(ctx, "change/"+userID, "")
@@ -91,20 +90,19 @@ func (s *Service) prove(ctx context.Context, place *password.Place, userID strin
 	return fault.New(fault.PasswordWrong, "the old password is not right")
 }
 
-// seen is the keyed hash of the stored hashes.
+// seen returns the keyed hash of the stored hashes.
 func (s *Service) seen(userID string, stored user.Secret) keyring.Sum {
 	return s.Ring.Hash("password history", userID, stored.Hash, stored.Previous)
 }
 
-// ChangeAction is the action behind UPDATE_PASSWORD: the password is replaced
-// and every other session of the user ends; the one that asked stays
-// (D-AUTH-11). History is judged again by looking whether what it was judged by
-// is still what is stored: the new password itself is not kept anywhere.
+// ChangeAction is the action of UPDATE_PASSWORD. It replaces the password and ends every other session of the user;
+// the requesting session stays (D-AUTH-11). The history check holds as long as the stored hashes are unchanged: the
+// new password itself is not stored anywhere.
 func (s *Service) ChangeAction() challenge.Action {
 	return challenge.Action{Code: ActionChange, Flow: challenge.FlowSession, Build: s.change}
 }
 
-// everySession is more than anybody can begin within the life of a token.
+// everySession exceeds the number of sessions that can begin within the lifetime of a token.
 const everySession = 1 << 20
 
 func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
@@ -129,7 +127,7 @@ func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.
 	if err != nil {
 		return none, nil, err
 	}
-	only := session.Only{UserID: c.UserID, At: x.Now}
+	only := session.NoOtherSessions{UserID: c.UserID, At: x.Now}
 	writes := []commit.Write{user.SetPassword{UserID: c.UserID, CV: c.CV, Hash: cmd.Hash}}
 	for _, other := range living {
 		only.IDs = append(only.IDs, other.ID)
@@ -138,5 +136,5 @@ func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.
 				session.Ended(other.ID, c.UserID))
 		}
 	}
-	return challenge.Result{Success: true}, append(append(writes, only), s.told(u, c.Starter.IP)...), nil
+	return challenge.Result{Success: true}, append(append(writes, only), s.notice(u, c.Starter.IP)...), nil
 }

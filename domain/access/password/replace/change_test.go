@@ -22,7 +22,7 @@ func (w *world) prepare(old, next string) (replace.Command, error) {
 		From: challenge.Starter{SessionID: "s1", IP: "192.0.2.7", RequestID: "r1"}})
 }
 
-// change changes the password from a session, and reads the user anew.
+// change changes the password from a session, and reloads the user.
 func (w *world) change(old, next, sessionID string) {
 	w.t.Helper()
 	command, err := w.prepare(old, next)
@@ -34,7 +34,7 @@ func (w *world) change(old, next, sessionID string) {
 	w.reload()
 }
 
-// A change replaces the password, ends every other session and tells the user.
+// A change replaces the password, ends every other session and notifies the user.
 func TestChange(t *testing.T) {
 	w := newWorld(t)
 	mine := w.login()
@@ -54,7 +54,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// The active password and the one before it are refused; nothing older is.
+// The active password and the one before it are refused; older ones are not.
 func TestHistory(t *testing.T) {
 	w := newWorld(t)
 	s := w.login()
@@ -69,7 +69,7 @@ func TestHistory(t *testing.T) {
 	w.change(third, first, s)
 }
 
-// Each request that must fail does so before its challenge, and a wrong old password is counted.
+// Each request that must fail fails before its challenge, and a wrong old password counts.
 func TestPrepareChange(t *testing.T) {
 	w := newWorld(t)
 	r := replace.ChangeRequest{UserID: w.user.ID, Old: first, Password: second, Verify: third}
@@ -105,7 +105,7 @@ func TestPrepareChange(t *testing.T) {
 	storetest.Must(t, err)
 }
 
-// A command is of no use once the password is another one.
+// A command is useless once the password has changed.
 func TestStaleCommand(t *testing.T) {
 	w := newWorld(t)
 	s := w.login()
@@ -133,7 +133,7 @@ func TestNoSessionIsForgotten(t *testing.T) {
 	}
 }
 
-// late is a store after whose list a session begins.
+// late is a store in which a session begins after each listing.
 type late struct {
 	session.Store
 	w *world

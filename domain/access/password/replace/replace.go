@@ -1,11 +1,9 @@
-// Package replace gives an account another password. A user who forgot it proves
-// phone and mail first (section 4.3 of the interface). A user who is logged in
-// proves the old one and a second factor (decisions D-PWD-01…07, D-AUTH-10,
+// Package replace changes the password of an account. A user who forgot it first proves phone and mail (section 4.3
+// of the interface). A logged-in user proves the old password and a second factor (decisions D-PWD-01…07, D-AUTH-10,
 // D-AUTH-11).
 //
-// The one idea: the starter of a reset learns nothing. A phone that belongs to
-// nobody takes the same steps as one that belongs to a user and gets a decoy, a
-// challenge that no value completes. From there on nothing differs.
+// The one idea: the starter of a reset learns nothing. A phone without an account takes the same steps as one with an
+// account, and gets a decoy: a challenge that no value completes. After that nothing differs.
 //
 // Start reading at Service, then reset.go and change.go.
 package replace
@@ -29,7 +27,7 @@ import (
 	"castellan/domain/kit/token"
 )
 
-// The codes of the actions, and the audit's name for the use of an ot-auth.
+// The codes of the actions, and the audit's name for the use of an ot-auth token.
 const (
 	ActionReset  = "RESET_PASSWORD"
 	ActionChange = "UPDATE_PASSWORD"
@@ -41,17 +39,15 @@ type Signer interface {
 	Sign(c token.Claims) (string, error)
 }
 
-// Engine is what the flows need of the challenge engine.
+// Engine is the part of the challenge engine that the flows use.
 type Engine interface {
 	challenge.Starts
 	challenge.Notices
-	// Subject is the subject of the decoy for a phone that nobody has, and those that
-	// it had while their key was another one.
+	// Subject returns the subject of the decoy for a phone without an account, and its subjects under former keys.
 	Subject(ctx context.Context, phone string) (subject string, former []string, err error)
 }
 
-// Service changes passwords. All fields are needed but Networks, Phones, Admits
-// and Place.
+// Service changes passwords. All fields are required except Networks, Phones, Admits and Place.
 type Service struct {
 	Users    user.Store
 	Sessions session.Store
@@ -60,35 +56,32 @@ type Service struct {
 	Engine   Engine
 	Hasher   *password.Hasher
 	Policy   password.Policy
-	// Networks and Phones bound the starts of the reset (D-GEN-14); nil: without
-	// bound.
+	// Networks and Phones bound the starts of the reset (D-GEN-14); nil means no bound.
 	Networks, Phones *password.Guards
 	// Wrong counts wrong old passwords of logged-in users; see WrongRules.
 	Wrong *password.Guards
-	// Commit must tell this node's revocations of the sessions that it ends
-	// (session.Revoking).
+	// Commit must report the sessions that it ends to the revocations of this node (session.Revoking).
 	Commit commit.Committer
 	Ring   *keyring.Ring
-	// Admits reports whether an account may be used from where the starter is
-	// (D-GEO-02); nil admits everybody. It answers from memory.
+	// Admits reports whether an account may be used from the starter's location (D-GEO-02); nil admits all. It
+	// answers from memory.
 	Admits func(u user.User, from challenge.Starter) bool
-	// Place names what shares places in the queue of hashes; nil: client.Site.
+	// Place names the unit that shares places in the queue of hashes; nil: client.Site.
 	Place    func(netip.Addr) string
 	Dev      bool          // accounts seeded for development may be used
 	TokenTTL time.Duration // of ot-auth
 	Now      func() time.Time
 }
 
-// WrongRules let a logged-in user be wrong about the old password five times
-// in 15 minutes (D-PWD-06).
+// WrongRules allow a logged-in user five wrong old passwords in 15 minutes (D-PWD-06).
 func WrongRules() password.GuardRules { return password.Limit(5, 15*time.Minute) }
 
-// usable reports whether an account may get a new password without logging in.
+// usable reports whether an account may get a new password without a login.
 func (s *Service) usable(u user.User, from challenge.Starter) bool {
 	return u.Active() && (s.Dev || !u.Demo) && (s.Admits == nil || s.Admits(u, from))
 }
 
-// check judges a new password by everything but history.
+// check validates a new password against everything except the history.
 func (s *Service) check(u user.User, secret, verify string) error {
 	if secret != verify {
 		return fault.Invalid("passwordVerify", "is not the same as password")
@@ -96,9 +89,8 @@ func (s *Service) check(u user.User, secret, verify string) error {
 	return s.Policy.Check(secret, password.Personal{Phone: u.Phone, DialCode: u.CountryCode, Mail: u.Email})
 }
 
-// fresh refuses a password that is one of the stored ones: the active one and
-// the one before it, nothing older (D-PWD-03). It hashes, so it is called
-// outside of any transaction.
+// fresh refuses a password that equals one of the stored ones: the active one and the one before it (D-PWD-03). It
+// hashes, so it is called outside any transaction.
 func fresh(ctx context.Context, place *password.Place, secret string, stored ...string) error {
 	for _, phc := range stored {
 		if phc == "" {
@@ -115,8 +107,8 @@ func fresh(ctx context.Context, place *password.Place, secret string, stored ...
 	return nil
 }
 
-// told is the notice that the password was changed.
-func (s *Service) told(u user.User, ip string) []commit.Write {
+// notice returns the writes that notify the user of the change.
+func (s *Service) notice(u user.User, ip string) []commit.Write {
 	return s.Engine.Notice(u.Account(), message.PasswordChanged, nil, ip)
 }
 
@@ -129,7 +121,7 @@ func record(at time.Time, userID, action string, o audit.Outcome, from challenge
 	return r
 }
 
-// caller takes a place in the queue of hashes for who has a session or an ot-auth.
+// caller describes a caller with a session or an ot-auth token to the queue of hashes.
 func (s *Service) caller(from challenge.Starter) password.Caller {
 	a, _ := netip.ParseAddr(from.IP)
 	if s.Place != nil {
@@ -139,15 +131,14 @@ func (s *Service) caller(from challenge.Starter) password.Caller {
 }
 
 func prefix(ip string) string {
-	a, _ := netip.ParseAddr(ip) // what is no address has the prefix ""
+	a, _ := netip.ParseAddr(ip) // an invalid address has the prefix ""
 	return client.Prefix(a)
 }
 
-// maxFenced bounds how often a decision is made again because the account was
-// changed meanwhile.
+// maxFenced bounds how often a decision is repeated because the account changed meanwhile.
 const maxFenced = 5
 
-// again repeats a decision until nothing it was made on has moved.
+// again repeats a decision until its data is unchanged at the commit.
 func again(decide func() error) error {
 	for range maxFenced {
 		if err := decide(); !errors.Is(err, commit.ErrFenced) {

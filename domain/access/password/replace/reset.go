@@ -22,7 +22,7 @@ type ResetRequest struct {
 	Phone       string `json:"phoneNumber"`
 }
 
-// Validate refuses what cannot be a phone number.
+// Validate refuses text that cannot be a phone number.
 //
 // Errors: INVALID_FIELD.
 func (r ResetRequest) Validate() error {
@@ -30,13 +30,12 @@ func (r ResetRequest) Validate() error {
 	return err
 }
 
-// StartReset starts the challenge that proves phone and mail. A phone that
-// nobody has, an account that may not be used or cannot be reached by mail, and
-// a place it may not be used from get a decoy: the same steps, statements and
-// bytes, and an answer that looks the same.
+// StartReset starts the challenge that proves phone and mail. Some phones get a decoy: a phone without an account,
+// and an account that is inactive, has no reachable mail or is blocked at the starter's location. A decoy takes the
+// same steps, statements and bytes, and its answer looks the same.
 //
-// Errors: INVALID_FIELD, RATE_LIMITED when the phone or the network started too
-// many, MFA_NOT_AVAILABLE where the installation cannot send, UNAVAILABLE.
+// Errors: INVALID_FIELD, RATE_LIMITED when the phone or the network started too many, MFA_NOT_AVAILABLE when the
+// installation cannot send, UNAVAILABLE.
 func (s *Service) StartReset(ctx context.Context, r ResetRequest, from challenge.Starter) (started challenge.Started,
 	err error) {
 	phone, err := user.Canonical(r.CountryCode, r.Phone)
@@ -62,8 +61,8 @@ func (s *Service) StartReset(ctx context.Context, r ResetRequest, from challenge
 	return started, err
 }
 
-// admit counts a start for the network and the phone, durably. What is refused
-// counts for neither. former are the subjects that the phone had before.
+// admit counts a start for the network and the phone, durably. A refused start counts for neither. former are the
+// former subjects of the phone.
 func (s *Service) admit(ctx context.Context, subject, prefix string, former []string) error {
 	if s.Networks == nil || s.Phones == nil {
 		return nil
@@ -80,12 +79,12 @@ func (s *Service) admit(ctx context.Context, subject, prefix string, former []st
 	if err != nil {
 		return errors.Join(tooMany(err), network.Return(context.WithoutCancel(ctx)))
 	}
-	network.Wrong() // that is: it counts
+	network.Wrong() // a started reset counts
 	phone.Wrong()
 	return nil
 }
 
-// tooMany is a guard's refusal in the words of a start.
+// tooMany turns a guard's refusal into the error of a start.
 func tooMany(err error) error {
 	var f *fault.Error
 	if errors.As(err, &f) && f.Code == fault.RateLimited {
@@ -102,8 +101,8 @@ func (s *Service) startReset(ctx context.Context, phone, dial, subject string,
 	}
 	if err == nil && u.Email != "" && s.usable(u, from) {
 		account := u.Account()
-		// The hint shows as much of the number as was said to be its country code,
-		// also when the account splits it in another way.
+		// The hint shows as much of the number as the request gave as its country code, even if the account splits
+		// the number differently.
 		account.Dial = dial
 		started, err := s.begin(ctx, challenge.StartRequest{Account: account}, u.ID, from)
 		if fault.CodeOf(err) != fault.MFANotAvailable {
@@ -123,9 +122,8 @@ func (s *Service) begin(ctx context.Context, r challenge.StartRequest, owner str
 	return s.Engine.Start(ctx, r)
 }
 
-// ResetAction is the action behind RESET_PASSWORD: phone and mail were proven,
-// and the outcome carries the header ot-auth, with which the password may be
-// set once. An earlier one of the user is of no use from then on (D-AUTH-10).
+// ResetAction is the action of RESET_PASSWORD. Phone and mail are proven, and the outcome carries the header ot-auth,
+// which sets the password once. It invalidates an earlier token of the user (D-AUTH-10).
 func (s *Service) ResetAction() challenge.Action {
 	return challenge.Action{Code: ActionReset, Flow: challenge.FlowReset, Build: s.reset}
 }
@@ -142,12 +140,10 @@ func (s *Service) reset(_ context.Context, x challenge.Execution) (challenge.Res
 			ExpiresAt: until}}}, nil
 }
 
-// hash is what is stored of a jti, under the steady key, so that a rotation does
-// not lose it.
+// hash returns the stored form of a jti, under the steady key, so a rotation does not lose it.
 func (s *Service) hash(jti string) string { return s.Ring.Steady("ot-auth", jti) }
 
-// token finds what is stored of a jti, also under a key that was replaced while the
-// token was under way.
+// token finds the stored form of a jti, even if its key was replaced since the token was issued.
 func (s *Service) token(ctx context.Context, jti string) (Token, error) {
 	t, err := s.Tokens.Token(ctx, s.hash(jti))
 	for _, former := range s.Ring.Former("ot-auth", jti) {
@@ -159,7 +155,7 @@ func (s *Service) token(ctx context.Context, jti string) (Token, error) {
 	return t, err
 }
 
-// UpdateRequest sets the password of the account that an ot-auth is for.
+// UpdateRequest sets the password of the account that an ot-auth token names.
 type UpdateRequest struct {
 	TokenID  string // jti of a verified ot-auth
 	Password string
@@ -167,12 +163,11 @@ type UpdateRequest struct {
 	From     challenge.Starter
 }
 
-// Update sets the password, uses the token up and ends every session of the
-// account, all in one unit. What is refused leaves the token as it is.
+// Update sets the password, uses up the token and ends every session of the account, all in one unit. A refused
+// request leaves the token unchanged.
 //
-// Errors: TOKEN_REVOKED for a token that was used, replaced, or made before the
-// account's credentials changed; GEO_BLOCKED, INVALID_FIELD, PASSWORD_REUSED,
-// OVERLOADED, UNAVAILABLE.
+// Errors: TOKEN_REVOKED for a token that was used, replaced, or made before the account's credentials changed;
+// GEO_BLOCKED, INVALID_FIELD, PASSWORD_REUSED, OVERLOADED, UNAVAILABLE.
 func (s *Service) Update(ctx context.Context, r UpdateRequest) error {
 	r.From = session.Clip(r.From)
 	return again(func() error { return s.update(ctx, r) })
@@ -191,7 +186,7 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 	if err := s.check(u, r.Password, r.Verify); err != nil {
 		return err
 	}
-	stored, err := s.Users.Secret(ctx, u.ID) // it cannot be older than u; if it is younger the fence fails
+	stored, err := s.Users.Secret(ctx, u.ID) // it is not older than u; if it is younger, the fence fails
 	if err != nil {
 		return err
 	}
@@ -206,14 +201,14 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 	writes := append(session.EndAll(u, now),
 		user.SetPassword{UserID: u.ID, CV: u.CV, Hash: hash},
 		Redeem{UserID: u.ID, ID: t.ID},
-		// The wrong tries were for the password that is gone, and so were the good ones:
-		// from now on the account knows whoever proved phone and mail (D-GEN-14).
+		// The new password clears the tries and the known prefixes. From now on the account knows only the prefix
+		// that proved phone and mail (D-GEN-14).
 		password.ResetBy(u.ID, prefix(r.From.IP), now),
 		record(now, u.ID, ActionSet, audit.Success, r.From, "with ot-auth; all sessions ended"))
-	return s.Commit.Commit(ctx, append(writes, s.told(u, r.From.IP)...)...)
+	return s.Commit.Commit(ctx, append(writes, s.notice(u, r.From.IP)...)...)
 }
 
-// redeemable finds the account that a token may still be used for.
+// redeemable finds the account of a token that is still valid.
 func (s *Service) redeemable(ctx context.Context, jti string, from challenge.Starter) (Token, user.User, error) {
 	revoked := fault.New(fault.TokenRevoked, "the ot-auth token was used or is not valid any more")
 	t, err := s.token(ctx, jti)

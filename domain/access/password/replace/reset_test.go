@@ -34,7 +34,7 @@ func (w *world) update(tokenID, next string) error {
 	return w.Update(w.t.Context(), replace.UpdateRequest{TokenID: tokenID, Password: next, Verify: next, From: from})
 }
 
-// A reset of an account starts its challenge. An unknown phone, and an account that may not be used, get a decoy with
+// A reset of an account starts its challenge. An unknown phone and an account that may not be used get a decoy with
 // the same steps.
 func TestStartReset(t *testing.T) {
 	w := newWorld(t)
@@ -69,14 +69,14 @@ func TestStartReset(t *testing.T) {
 	if len(acts) != 6 || acts[5] != "RESET_PASSWORD||"+w.user.ID+"|"+w.user.ID+"|started" {
 		t.Errorf("%v", acts)
 	}
-	w.Dev = true // accounts that are seeded for development may be used then
+	w.Dev = true // allows accounts that are seeded for development
 	_, err = w.reset("5320000011")
 	if storetest.Must(t, err); w.started[len(w.started)-1].Decoy != "" {
 		t.Errorf("%+v", w.started[len(w.started)-1])
 	}
 }
 
-// The hint of the phone shows as much as the client said to be the country code.
+// The hint of the phone shows as much as the client gave as the country code.
 func TestDialOfTheHint(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.StartReset(t.Context(), replace.ResetRequest{CountryCode: "9053", Phone: "20000001"}, from)
@@ -97,7 +97,7 @@ func TestStartResetRefuses(t *testing.T) {
 	_, err := w.reset("5329999999")
 	storetest.Wants(t, err, fault.Unavailable)
 	w.refuse = []error{fault.New(fault.MFANotAvailable, "no mail")}
-	_, err = w.reset("5320000001") // its challenge cannot be made, so it gets a decoy
+	_, err = w.reset("5320000001") // its challenge cannot be created, so it gets a decoy
 	if storetest.Must(t, err); w.started[0].Decoy != "subject of +905320000001" {
 		t.Errorf("%+v", w.started[0])
 	}
@@ -116,7 +116,7 @@ func TestStartResetRefuses(t *testing.T) {
 	})
 }
 
-// Starts are bounded for the phone and for the network; what is refused counts for neither.
+// Starts are bounded for the phone and for the network; a refused start counts for neither.
 func TestStartsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	now, guards := func() time.Time { return w.now }, access.NewPasswordGuards(w.db)
@@ -132,7 +132,7 @@ func TestStartsAreBounded(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	for n, want := range []fault.Code{"", "", fault.RateLimited} { // of the network two are left
+	for n, want := range []fault.Code{"", "", fault.RateLimited} { // the network has two left
 		_, err := w.reset(fmt.Sprint("532000010", n))
 		if fault.CodeOf(err) != want {
 			t.Errorf("another phone %d: %v", n, err)
@@ -152,7 +152,7 @@ func TestStartsAreBounded(t *testing.T) {
 	}
 }
 
-// A count that was made under the phone's former subject still holds.
+// A count under the phone's former subject still applies.
 func TestFormerSubjectCounts(t *testing.T) {
 	w := newWorld(t)
 	now, guards := func() time.Time { return w.now }, access.NewPasswordGuards(w.db)
@@ -165,7 +165,7 @@ func TestFormerSubjectCounts(t *testing.T) {
 	storetest.Wants(t, err, fault.RateLimited)
 }
 
-// A completed reset signs an ot-auth that is good for ten minutes.
+// A completed reset signs an ot-auth token that is valid for ten minutes.
 func TestResetAction(t *testing.T) {
 	w := newWorld(t)
 	r, err := w.build(w.ResetAction(), w.challenge(from), nil)
@@ -184,7 +184,7 @@ func TestResetAction(t *testing.T) {
 	}
 }
 
-// An ot-auth sets the password once: it ends every session, forgives wrong tries and tells the user.
+// An ot-auth token sets the password once: it ends every session, clears wrong tries and notifies the user.
 func TestUpdate(t *testing.T) {
 	w := newWorld(t)
 	w.login()
@@ -219,7 +219,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// What is refused leaves the token as it is.
+// A refused request leaves the token unchanged.
 func TestUpdateRefuses(t *testing.T) {
 	w := newWorld(t)
 	id := w.token()

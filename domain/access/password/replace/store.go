@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Token is what is kept of an ot-auth token that may still be used: the keyed
-// hash of its jti, and whom it is for. A user has at most one.
+// Token is the stored form of an ot-auth token that may still be used: the keyed hash of its jti and its user. A user
+// has at most one.
 type Token struct {
 	ID        string // keyed hash of the jti
 	UserID    string
@@ -15,16 +15,15 @@ type Token struct {
 	ExpiresAt time.Time
 }
 
-// Issue stores a token; it takes the place of the user's earlier one.
+// Issue stores a token; it replaces the user's earlier one.
 type Issue struct{ Token }
 
 func (Issue) Table() string { return "reset_token" }
 
-// Row tells the writer which row it changes.
+// Row returns the row that the write changes.
 func (w Issue) Row() string { return w.UserID }
 
-// Redeem uses a user's token up. It is a fence: the token must still be the
-// one with this id, and is gone afterwards.
+// Redeem uses up a user's token. It is a fence: the stored token must still have this id, and is deleted.
 type Redeem struct{ UserID, ID string }
 
 func (Redeem) Table() string { return "reset_token" }
@@ -34,8 +33,7 @@ func (w Redeem) Fence() (string, int64) { return w.UserID, 1 }
 // Store reads tokens. Writes go through commit.Committer as the values above.
 // It is safe for concurrent use.
 type Store interface {
-	// Token reads a token by its id; RECORD_NOT_FOUND when it was used or
-	// replaced, or never was.
+	// Token reads a token by its id; RECORD_NOT_FOUND when it was used, was replaced or never existed.
 	Token(ctx context.Context, id string) (Token, error)
 	// Purge removes tokens that expired before an instant.
 	Purge(ctx context.Context, expired time.Time) error

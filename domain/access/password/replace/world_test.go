@@ -37,7 +37,7 @@ const (
 	third  = "fare9armut"
 )
 
-// world is the service over a database, with an engine that notes what is started.
+// world is the service over a database, with an engine that records the started challenges.
 type world struct {
 	*replace.Service
 	challengetest.Notices
@@ -93,7 +93,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// add makes an account with the first password.
+// add creates an account with the first password.
 func (w *world) add(n int, edit func(*user.User)) user.User {
 	w.t.Helper()
 	hash, err := w.Hasher.Hash(w.t.Context(), first)
@@ -105,7 +105,7 @@ func (w *world) add(n int, edit func(*user.User)) user.User {
 	return u
 }
 
-// login makes a session of the user and returns its id.
+// login creates a session of the user and returns its id.
 func (w *world) login() string {
 	w.t.Helper()
 	s := session.Session{ID: id.New(w.now), UserID: w.user.ID, CreatedAt: w.now, LastSeenAt: w.now,
@@ -114,7 +114,7 @@ func (w *world) login() string {
 	return s.ID
 }
 
-// lives returns how many sessions of the user live.
+// lives returns how many sessions of the user are active.
 func (w *world) lives() int {
 	w.t.Helper()
 	all, err := w.Sessions.List(w.t.Context(), w.user.ID, w.now, 100)
@@ -144,7 +144,7 @@ func (w *world) build(a challenge.Action, c challenge.Challenge, command any) (c
 	return r, err
 }
 
-// challenge is one that the user has completed.
+// challenge returns a challenge that the user has completed.
 func (w *world) challenge(from challenge.Starter) challenge.Challenge {
 	return challenge.Challenge{ID: id.New(w.now), UserID: w.user.ID,
 		Body: challenge.Body{CV: w.user.CV, SV: w.user.SV, Starter: from}}
@@ -158,7 +158,7 @@ func (w *world) token() string {
 	return w.signed[len(w.signed)-1].ID
 }
 
-// reload reads the user anew.
+// reload reads the user again.
 func (w *world) reload() {
 	w.t.Helper()
 	var err error

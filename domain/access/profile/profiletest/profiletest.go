@@ -1,5 +1,4 @@
-// Package profiletest is the contract of profile.Store as tests: persistence runs
-// them on both databases.
+// Package profiletest is the contract of profile.Store as a test. The persistence package runs it on both databases.
 package profiletest
 
 import (
@@ -19,7 +18,7 @@ func Run(t *testing.T, open storetest.Open[profile.Store]) {
 	storetest.Run(t, open, storetest.Cases[profile.Store]{"MailChanges": mailChanges})
 }
 
-// Changes of one instant keep the order in which they were made.
+// Changes at one instant keep their order.
 func mailChanges(t *testing.T, s profile.Store, c commit.Committer) {
 	start := time.UnixMilli(1_700_000_000_000).UTC()
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Hour) }

@@ -53,7 +53,7 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 	storetest.Must(t, err)
 	storetest.Same(t, gs, []resource.Grant{line(second, q, "q", y, "GET /y", resource.Audit, now)})
 
-	// Every change left its line, the refused one none.
+	// Every change wrote its line, the refused one none.
 	var lines string
 	for _, e := range log(t, s) {
 		lines += fmt.Sprintf("%v %v %s %d\n", e.RoleID == r, e.ResourceID == x, e.Permission,

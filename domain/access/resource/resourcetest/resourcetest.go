@@ -1,5 +1,5 @@
-// Package resourcetest is the contract of resource.Store as a test:
-// persistence runs it on both databases.
+// Package resourcetest is the contract of resource.Store as a test. The persistence package runs it on both
+// databases.
 package resourcetest
 
 import (
@@ -141,7 +141,7 @@ func save(t *testing.T, s resource.Store, _ commit.Committer) {
 	storetest.Must(t, err)
 	all, err := s.Resources(ctx)
 	storetest.Must(t, err)
-	// Who made it stays.
+	// The creator stays.
 	nextType.CreatedBy, nextType.CreatedAt = stamp(1).CreatedBy, stamp(1).CreatedAt
 	next.CreatedBy, next.CreatedAt, next.TypeCode = stamp(1).CreatedBy, stamp(1).CreatedAt, "B"
 	storetest.Same(t, types[0], nextType)
@@ -174,7 +174,7 @@ func remove(t *testing.T, s resource.Store, _ commit.Committer) {
 	}
 }
 
-// racers is how many callers meet where a contract must hold.
+// racers is the number of concurrent callers in the race tests.
 const racers = 16
 
 func uniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
@@ -194,8 +194,8 @@ func uniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	}
 }
 
-// What is read under the lock stays true until the commit: no more than three
-// roles come to be when everybody counts before adding one.
+// A read under the lock stays true until the commit: at most three roles are created when every caller counts before
+// adding one.
 func lockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
 	full := fault.New(fault.RecordLimitReached, "full")
 	n := storetest.Race(t, racers, fault.RecordLimitReached, func(i int) error {
@@ -222,7 +222,7 @@ func lockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
 	}
 }
 
-// While one transaction holds the lock another one comes no further.
+// While one transaction holds the lock, another one waits.
 func lockWaits(t *testing.T, s resource.Store, c commit.Committer) {
 	held, second, errs := make(chan struct{}), make(chan struct{}), make(chan error, 2)
 	go func() {
@@ -314,14 +314,14 @@ func fromTable(t *testing.T, s resource.Store, c commit.Committer) {
 		t.Errorf("filled with\n%s", got)
 	}
 
-	// Again it changes nothing, not even a stamp.
+	// A second run changes nothing, not even a stamp.
 	run(table, now.Add(time.Hour))
 	again, allAgain, rolesAgain := state()
 	storetest.Same(t, again, types)
 	storetest.Same(t, allAgain, all)
 	storetest.Same(t, rolesAgain, roles)
 
-	// What was bent is straightened; names and places stay.
+	// Modified fields are restored; names and positions stay.
 	bent := all[0]
 	bent.Name, bent.Status, bent.TypeID, bent.ParentID = "mine", resource.Passive, types[1].ID, all[1].ID
 	storetest.Must(t, s.SaveResource(ctx, bent))
@@ -336,7 +336,7 @@ func fromTable(t *testing.T, s resource.Store, c commit.Committer) {
 	if len(all) != 4 || all[3].Code != "POST /new" {
 		t.Errorf("%+v", all)
 	}
-	run(table, now) // a line that is gone stays: another version may serve it
+	run(table, now) // a deleted line stays: another version may serve it
 	if _, all, _ = state(); len(all) != 4 {
 		t.Errorf("%d resources", len(all))
 	}

@@ -1,5 +1,5 @@
-// Package servicekeytest is the contract of servicekey.Store as a test: persistence runs it
-// on both databases.
+// Package servicekeytest is the contract of servicekey.Store as a test. The persistence package runs it on both
+// databases.
 package servicekeytest
 
 import (

@@ -12,13 +12,12 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// rounds of Births. Without the fence of session.Add or without session.Only a few
-// are enough.
+// rounds is the number of rounds of Births. Without the fence of session.Add or without session.NoOtherSessions, a few
+// suffice to fail.
 const rounds = 60
 
-// Births races sessions that are being born against a change of the password that
-// ends the living ones: none survives (D-AUTH-11). The two may be made by different
-// processes. The account is the first sample.
+// Births races new sessions against a change of the password that ends the active ones: none survives (D-AUTH-11).
+// births and changes may belong to different processes. The account is the first sample.
 func Births(t *testing.T, s session.Store, births, changes commit.Committer) {
 	ctx := t.Context()
 	cv, born, refused := int64(1), 0, 0
@@ -59,14 +58,14 @@ func Births(t *testing.T, s session.Store, births, changes commit.Committer) {
 	t.Logf("%d were born and ended, %d were not born", born, refused)
 }
 
-// changed replaces the password as package replace does, until it is done.
+// changed replaces the password like package replace, and retries until it succeeds.
 func changed(t *testing.T, s session.Store, c commit.Committer, cv int64) error {
 	for {
 		living, err := s.List(t.Context(), one, now, 1000)
 		if err != nil {
 			return err
 		}
-		only := session.Only{UserID: one, At: now}
+		only := session.NoOtherSessions{UserID: one, At: now}
 		writes := []commit.Write{user.SetPassword{UserID: one, CV: cv, Hash: fmt.Sprint("hash ", cv)}}
 		for _, l := range living {
 			only.IDs = append(only.IDs, l.ID)

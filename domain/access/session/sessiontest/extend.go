@@ -11,7 +11,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// A living session of the user is extended, and no other.
+// Only an active session of the user is extended.
 func extend(t *testing.T, s session.Store, c commit.Committer) {
 	for n, owner := range []string{one, one, two} {
 		storetest.Must(t, c.Commit(t.Context(), added(sample(n, owner))))

@@ -22,7 +22,7 @@ func taken(t *testing.T, s session.Store, c commit.Committer, before time.Time, 
 	return all
 }
 
-// Refusals add up by site and minute, whoever adds them, and are taken once.
+// Refusals add up by site and minute, whichever node adds them, and are taken once.
 func refused(t *testing.T, s session.Store, c commit.Committer) {
 	ctx, minute := t.Context(), now.Truncate(time.Minute).UTC()
 	add := func(site string, at time.Time) {
@@ -58,7 +58,7 @@ func refused(t *testing.T, s session.Store, c commit.Committer) {
 	}
 }
 
-// Nodes that take at the same time each get what no other gets.
+// When nodes take at the same time, each refusal goes to one of them.
 func refusedUnderRace(t *testing.T, s session.Store, c commit.Committer) {
 	minute := now.Truncate(time.Minute)
 	for i := range 40 {

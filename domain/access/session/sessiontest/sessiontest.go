@@ -1,5 +1,4 @@
-// Package sessiontest is the contract of session.Store as a test: persistence
-// runs it on both databases.
+// Package sessiontest is the contract of session.Store as a test. The persistence package runs it on both databases.
 package sessiontest
 
 import (
@@ -23,8 +22,7 @@ import (
 
 var now = usertest.Now
 
-// Run checks an implementation of session.Store and of the package's
-// writes.
+// Run checks an implementation of session.Store and the writes of the package.
 func Run(t *testing.T, open storetest.Open[session.Store]) {
 	beside := func(t *testing.T) (session.Store, commit.Committer) {
 		s, c := open(t)
@@ -59,7 +57,7 @@ func sample(n int, userID string) session.Session {
 		AMR: []string{"pwd", "otp", "mfa"}}
 }
 
-// added is the write of a session of an account that has not changed.
+// added is the write of a session of an unchanged account.
 func added(s session.Session) session.Add { return session.Add{Session: s, CV: 1} }
 
 func ids(t *testing.T, s session.Store, userID string, at time.Time) []string {
@@ -116,7 +114,7 @@ func onlyTheLiving(t *testing.T, s session.Store, c commit.Committer) {
 		t.Errorf("a limit of one: %+v", list)
 	}
 	if got := ids(t, s, "nobody", now); len(got) != 0 {
-		t.Errorf("nobody has %v", got)
+		t.Errorf("an unknown user has %v", got)
 	}
 }
 
@@ -141,8 +139,7 @@ func endOnce(t *testing.T, s session.Store, c commit.Committer) {
 	}
 }
 
-// However many end all sessions at once, the last word is one version that no
-// session has.
+// However many callers end all sessions at once, the result is one version that no session has.
 func endAllUnderRace(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, c.Commit(ctx, added(sample(1, one)), added(sample(2, two))))

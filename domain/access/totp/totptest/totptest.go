@@ -1,5 +1,4 @@
-// Package totptest is the contract of totp.Store as a test: persistence runs it
-// on both databases.
+// Package totptest is the contract of totp.Store as a test. The persistence package runs it on both databases.
 package totptest
 
 import (
@@ -21,7 +20,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// Stores are an empty store and the accounts beside it.
+// Stores holds an empty store and the account store beside it.
 type Stores struct {
 	totp.Store
 	Users user.Store
@@ -32,8 +31,7 @@ type stores struct {
 	commit.Committer
 }
 
-// Run checks an implementation of totp.Store, of the package's writes and
-// of user.SetTOTP.
+// Run checks an implementation of totp.Store, the writes of the package and user.SetTOTP.
 func Run(t *testing.T, open storetest.Open[Stores]) {
 	with := func(t *testing.T) (stores, commit.Committer) {
 		s, c := open(t)
@@ -111,8 +109,8 @@ func oneDefinition(t *testing.T, s stores, _ commit.Committer) {
 	}
 }
 
-// race runs 20 callers, half of them in transactions of their own, and counts those whose unit was made and those that
-// were fenced out; anything else is a fault.
+// race runs 20 callers, half of them in transactions of their own. It counts the committed units and the fenced ones;
+// any other result is a fault.
 func race(t *testing.T, s stores, unit func(i int) []commit.Write) (made, fenced int64) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -192,8 +190,7 @@ func stepUnderRace(t *testing.T, s stores, _ commit.Committer) {
 	}
 }
 
-// A step that a transaction uses up is used when the transaction commits, and
-// callers outside of it wait for that.
+// A step used in a transaction is used at its commit, and callers outside it wait for that.
 func stepInATransaction(t *testing.T, s stores, _ commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, s.Commit(ctx, define(1, "d1")))

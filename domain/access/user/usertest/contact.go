@@ -12,7 +12,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// names changes a name, which says nothing of credentials.
+// names changes a name, which does not affect credentials.
 func names(t *testing.T, s user.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(t.Context(), Sample(1), Sample(2)))
 	want, other := get(t, s, Sample(1).ID), get(t, s, Sample(2).ID)
@@ -26,8 +26,7 @@ func names(t *testing.T, s user.Store, c commit.Committer) {
 	}
 }
 
-// contacts changes where codes are sent: the credential version rises, and sessions
-// end in the same unit.
+// contacts changes the destinations of codes: the credential version rises, and sessions end in the same unit.
 func contacts(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
 	one := Sample(1)
@@ -66,7 +65,7 @@ func contacts(t *testing.T, s user.Store, c commit.Committer) {
 	}
 }
 
-// Of eight accounts that want one number, and one address, one gets each.
+// When eight accounts set one number or one address, one account gets each.
 func contactsUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
 	for i := range 16 {

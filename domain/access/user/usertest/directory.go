@@ -22,8 +22,8 @@ func RunDirectory(t *testing.T, open storetest.Open[user.Directory]) {
 	})
 }
 
-// people adds accounts 1 to 5, of which the even ones differ from the odd ones and
-// the fifth has nothing that can be left out. Two are added on each day.
+// people adds accounts 1 to 5. The even ones differ from the odd ones, and the fifth has no optional values. Each day
+// has two of them.
 func people(t *testing.T, c commit.Committer) {
 	t.Helper()
 	for i := 1; i <= 5; i++ {
@@ -45,7 +45,7 @@ func people(t *testing.T, c commit.Committer) {
 	}
 }
 
-// numbers are the places of the accounts in people.
+// numbers returns the positions of the accounts in people.
 func numbers[T any](records []T, id func(T) string) string {
 	var out []string
 	for _, r := range records {
@@ -146,7 +146,7 @@ func registered(t *testing.T, s user.Directory, c commit.Committer) {
 
 func counts(t *testing.T, s user.Directory, c commit.Committer) {
 	if got, err := s.CountByStatus(t.Context()); err != nil || len(got) != 0 {
-		t.Errorf("nobody: %v, %v", got, err)
+		t.Errorf("no account: %v, %v", got, err)
 	}
 	people(t, c)
 	got, err := s.CountByStatus(t.Context())
@@ -155,14 +155,14 @@ func counts(t *testing.T, s user.Directory, c commit.Committer) {
 	levels, err := s.CountByLevel(t.Context())
 	storetest.Must(t, err)
 	storetest.Same(t, levels, map[int]int64{0: 2, 2: 3})
-	first := user.Day(Now) // Now is at 22:13, so the first account is of the next day
+	first := user.Day(Now) // Now is at 22:13, so the first account belongs to the next day
 	days, err := s.CountByDay(t.Context(), user.Span{From: Now, To: Now.AddDate(0, 0, 2)})
 	storetest.Must(t, err)
 	storetest.Same(t, days, []user.DayCount{{Day: first.AddDate(0, 0, 1), Count: 2},
 		{Day: first.AddDate(0, 0, 2), Count: 2}})
 }
 
-// The day of the last login counts, also where an earlier one is noted after it.
+// The day of the last login counts, even if an earlier one is recorded after it.
 func active(t *testing.T, s user.Directory, c commit.Committer) {
 	people(t, c)
 	for i, days := range map[int][]int{1: {0, 3, 1}, 2: {2}, 3: {3}} {

@@ -11,7 +11,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// Of several decisions on one state of an account one is made; each write changes what it says.
+// Of several decisions on one state of an account one succeeds; each write changes only its own fields.
 func holdUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 	u := user.New("u1", Now)
 	u.Email = "u1@example.com"

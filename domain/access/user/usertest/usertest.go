@@ -1,5 +1,4 @@
-// Package usertest is the contract of user.Store as a test: persistence runs
-// it on both databases.
+// Package usertest is the contract of user.Store as a test. The persistence package runs it on both databases.
 package usertest
 
 import (
@@ -19,7 +18,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// Now is the instant at which the suites play.
+// Now is the current instant of the suites.
 var Now = time.UnixMilli(1_700_000_000_000).UTC()
 
 // Sample returns the n-th sample account, with the hash "hash-n".
@@ -30,8 +29,7 @@ func Sample(n int) user.Add {
 	return user.Add{User: u, PasswordHash: fmt.Sprint("hash-", n)}
 }
 
-// Run checks an implementation of user.Store and of the package's
-// writes.
+// Run checks an implementation of user.Store and the writes of the package.
 func Run(t *testing.T, open storetest.Open[user.Store]) {
 	storetest.Run(t, open, storetest.Cases[user.Store]{
 		"Networks":             networks,
@@ -93,7 +91,7 @@ func addAndRead(t *testing.T, s user.Store, c commit.Committer) {
 	}
 }
 
-// The guard comes with the account, or with the key of who has none.
+// The guard comes with the account, or with the key of an unknown identifier.
 func guardOfALogin(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
 	one := Sample(1)
@@ -121,7 +119,7 @@ func unknown(t *testing.T, s user.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, Sample(1)))
 	_, byID := s.Get(ctx, "nobody")
 	_, byPhone := s.ByPhone(ctx, "+905320000000")
-	_, byMail := s.ByEmail(ctx, "USER1@example.com") // not canonical: another address
+	_, byMail := s.ByEmail(ctx, "USER1@example.com") // not canonical: a different address
 	_, login := s.Login(ctx, user.Identifier{Phone: "user1@example.com"}, "?nobody")
 	_, empty := s.Login(ctx, user.Identifier{}, "?nobody")
 	_, secret := s.Secret(ctx, "nobody")
@@ -281,7 +279,7 @@ func demo(t *testing.T, s user.Store, c commit.Committer) {
 	}
 }
 
-// marks are what says something of an account and nothing of its credentials.
+// marks tests writes that change an account but not its credentials.
 func marks(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, c.Commit(ctx, Sample(1), Sample(2)))

@@ -1,7 +1,6 @@
-// Package placeholder owns the one syntax of texts with blanks: a name of
-// letters, digits and underscores between double braces. A text is cut once
-// into segments; filling it is copying them in order, so that a value which
-// itself looks like a placeholder stays what it is. Parse is the whole of it.
+// Package placeholder owns the syntax of texts with blanks: a name of letters, digits and underscores between double
+// braces. A text is split once into segments. Filling it copies them in order, so a value that looks like a
+// placeholder is unchanged. Start reading at Parse.
 package placeholder
 
 import (
@@ -17,10 +16,9 @@ type Segment struct {
 	Name string
 }
 
-// Parse cuts text into its segments, literals never empty and never two in a
-// row. A name that is not among known, an empty one and an opening without an
-// end are errors, so that a slip of the pen is found when a text is stored and
-// not when it is sent. A lone "}}" is text.
+// Parse splits text into its segments; literals are never empty and never adjacent. An unknown name, an empty one and
+// an opening without an end are errors. So a typo is found when a text is stored, not when it is sent. A lone "}}" is
+// text.
 func Parse(text string, known ...string) ([]Segment, error) {
 	var out []Segment
 	for text != "" {
@@ -45,8 +43,8 @@ func Parse(text string, known ...string) ([]Segment, error) {
 	return out, nil
 }
 
-// Fill joins the segments with the values of the blanks. It is the simple way;
-// package message has its own for the hot path.
+// Fill joins the segments with the values of the blanks. It is the simple way; package message has its own for the
+// hot path.
 func Fill(segments []Segment, value func(name string) string) string {
 	if len(segments) == 1 && segments[0].Name == "" {
 		return segments[0].Literal

@@ -56,8 +56,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// With every blank filled by its own spelling the text comes back,
-		// but for spaces inside the braces.
+		// Filling every blank with its own spelling restores the text, except for spaces inside the braces.
 		got := placeholder.Fill(segments, func(n string) string { return "{{" + n + "}}" })
 		squeeze := func(s string) string { return strings.ReplaceAll(s, " ", "") }
 		if squeeze(got) != squeeze(text) {

@@ -1,4 +1,4 @@
-// Package notificationtest is the suite of notification.Store.
+// Package notificationtest is the contract of notification.Store as a test.
 package notificationtest
 
 import (

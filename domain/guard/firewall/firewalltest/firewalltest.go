@@ -1,5 +1,4 @@
-// Package firewalltest is the suite of the contract firewall.Store: what every
-// implementation must keep, racing writers included.
+// Package firewalltest is the contract of firewall.Store as a test, including concurrent writers.
 package firewalltest
 
 import (
@@ -145,7 +144,7 @@ func change(t *testing.T, s firewall.Store, _ commit.Committer) {
 	}
 }
 
-// No change is lost between the reading and the saving of another.
+// No change is lost between the read and the save of another.
 func changesDoNotOverlap(t *testing.T, s firewall.Store, _ commit.Committer) {
 	storetest.Must(t, s.Add(t.Context(), rule("a")))
 	if n := storetest.Race(t, racers, "", func(int) error {

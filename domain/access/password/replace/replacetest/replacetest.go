@@ -1,5 +1,4 @@
-// Package replacetest is the contract of replace.Store as a test:
-// persistence runs it on both databases.
+// Package replacetest is the contract of replace.Store as a test. The persistence package runs it on both databases.
 package replacetest
 
 import (
@@ -18,8 +17,7 @@ import (
 
 var now = time.UnixMilli(1_700_000_000_000).UTC()
 
-// Run checks an implementation of replace.Store and of the package's
-// writes.
+// Run checks an implementation of replace.Store and the writes of the package.
 func Run(t *testing.T, open storetest.Open[replace.Store]) {
 	storetest.Run(t, open, storetest.Cases[replace.Store]{
 		"IssueAndRedeem":       issueAndRedeem,
@@ -62,7 +60,7 @@ func issueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
 	if _, err := s.Token(ctx, "h2"); err != nil {
 		t.Errorf("another user's: %v", err)
 	}
-	// A unit that is refused uses nothing up.
+	// A refused unit uses up no token.
 	if err := c.Commit(ctx, replace.Redeem{UserID: "u2", ID: "h2"},
 		replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("half a unit: %v", err)
