@@ -32,7 +32,7 @@ func (s *service) operations() error {
 	post := broadcast.Post{Senders: s.senders, Keep: s.keep}
 	many := &broadcast.Service{Users: s.users, Devices: access.NewDevices(s.DB), Jobs: s.jobs,
 		Changes: s.changes("", nil), Parameters: s.parameters, Post: post, Open: s.Ring.Open,
-		MayTell: func(caller, userID string) error { return s.roles.MayWrite(caller, userID, resource.General) }}
+		MaySend: func(caller, userID string) error { return s.roles.MayWrite(caller, userID, resource.General) }}
 	store := people.NewAgreements(s.DB)
 	terms := &agreement.Service{Store: store, Files: s.files, Users: s.users, Jobs: s.jobs, Changes: s.changes("", nil)}
 	s.join(part{groups: groups(httpbroadcast.Group{Service: many}), kinds: many.Kinds()})

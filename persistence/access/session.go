@@ -103,7 +103,7 @@ var SessionFences = []engine.Kind{
 	engine.Fenced("SELECT v.user_id {FROM v} WHERE NOT EXISTS (SELECT 1 FROM session AS s "+
 		"JOIN users AS u ON u.id = s.user_id WHERE s.user_id = v.user_id AND s.ended_at = 0 AND s.expires_at > v.at "+
 		"AND s.sv >= u.sv AND v.id NOT LIKE '%' || s.id || '%')",
-		func(w session.Only) sessionStep {
+		func(w session.NoOtherSessions) sessionStep {
 			return sessionStep{UserID: w.UserID, At: engine.Millis(w.At), ID: strings.Join(w.IDs, " ")}
 		}),
 }

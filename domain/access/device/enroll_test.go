@@ -58,7 +58,7 @@ func TestAddAndRemove(t *testing.T) {
 		_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: p.id})
 		expect(t, "a removed device", err, fault.RecordNotFound, false)
 		told := map[string]int{}
-		for _, n := range challengetest.Told(t, delivery.NewOutbox(d.db)) {
+		for _, n := range challengetest.Committed(t, delivery.NewOutbox(d.db)) {
 			told[n]++
 		}
 		mail := usertest.Sample(1).Email

@@ -45,7 +45,7 @@ func TestNewNetworks(t *testing.T) {
 			want = append(want, "user1@example.com new-network "+c.ip)
 			slices.Sort(want)
 		}
-		if got := challengetest.Told(t, delivery.NewOutbox(b.db)); !slices.Equal(got, want) {
+		if got := challengetest.Committed(t, delivery.NewOutbox(b.db)); !slices.Equal(got, want) {
 			t.Fatalf("after %s: told %q, want %q", c.ip, got, want)
 		}
 	}

@@ -43,7 +43,7 @@ type desk struct {
 // told returns the committed notices of a kind.
 func (d *desk) told(kind message.Kind) (all []string) {
 	d.t.Helper()
-	for _, n := range challengetest.Told(d.t, delivery.NewOutbox(d.db)) {
+	for _, n := range challengetest.Committed(d.t, delivery.NewOutbox(d.db)) {
 		if strings.Contains(n, " "+string(kind)+" ") {
 			all = append(all, n)
 		}

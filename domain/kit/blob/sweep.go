@@ -21,7 +21,7 @@ type Owner struct {
 	// Area is the prefix of the keys, such as document or public/announcement.
 	Area string
 	// ReferencedKeys returns those of the keys that a row names; nil means that no key has a row.
-	Named func(ctx context.Context, keys []string) ([]string, error)
+	ReferencedKeys func(ctx context.Context, keys []string) ([]string, error)
 }
 
 // sweepBatch is the number of keys in one call of an owner.

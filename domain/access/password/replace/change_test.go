@@ -47,7 +47,7 @@ func TestChange(t *testing.T) {
 	if _, err := w.Sessions.Get(t.Context(), w.user.ID, mine, w.now); err != nil {
 		t.Errorf("the session that asked: %v", err)
 	}
-	storetest.Same(t, challengetest.Told(t, delivery.NewOutbox(w.db)),
+	storetest.Same(t, challengetest.Committed(t, delivery.NewOutbox(w.db)),
 		[]string{w.user.Email + " password-changed 192.0.2.7"})
 	if a := w.ChangeAction(); a.Code != "UPDATE_PASSWORD" || a.Flow != challenge.FlowSession {
 		t.Errorf("%+v", a)

@@ -198,7 +198,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("first %t, second %t, %d sessions", w.is(first), w.is(second), w.lives())
 	}
 	storetest.Wants(t, w.update(id, third), fault.TokenRevoked)
-	storetest.Same(t, challengetest.Told(t, delivery.NewOutbox(w.db)),
+	storetest.Same(t, challengetest.Committed(t, delivery.NewOutbox(w.db)),
 		[]string{w.user.Email + " password-changed 192.0.2.7"})
 	acts := persistencetest.Acts(t, w.db)
 	if got := acts[len(acts)-1]; got != "PASSWORD_SET||"+w.user.ID+"|"+w.user.ID+"|with ot-auth; all sessions ended" {
