@@ -9,8 +9,13 @@ import { useEffect, useState } from 'react';
 import { client, Refusal } from './api';
 import { Lock } from './lock';
 import { watch } from './idle';
-import { router } from './router';
+import { routerOf } from './router';
+import { provideScreens } from './screen';
+import { screens } from './screens';
 import { session, useSession } from './session';
+
+const router = routerOf(screens);
+provideScreens(screens, (to) => void router.navigate({ to: to as never }));
 
 /** What failed on the way is asked again; what the service refused is not. */
 function again(failures: number, error: unknown): boolean {

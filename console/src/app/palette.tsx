@@ -3,7 +3,7 @@ import { Spotlight, type SpotlightActionData } from '@mantine/spotlight';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { screens } from './screens';
+import { allScreens } from './screen';
 import { useMay } from './session';
 
 export interface Place {
@@ -92,7 +92,7 @@ export function Palette() {
         'data-testid': `go-${place.title}`,
       }) as SpotlightActionData,
   );
-  const named = screens
+  const named = allScreens()
     .filter((s) => !s.inner && s.needs.every(may))
     .filter((s) => folded(t(s.title)).includes(folded(text.trim())))
     .map((s): SpotlightActionData => ({ id: s.path, label: t(s.title), onClick: () => go(s.path) }));

@@ -4,7 +4,7 @@ import { Refusal } from './api';
 import { Again, deferred } from './deferred';
 import Frame, { Missing, Nowhere } from './frame';
 import { base } from './page';
-import { screens, type Screen } from './screens';
+import type { Screen } from './screen';
 import { useMay } from './session';
 
 /** A screen, for those who may see it. */
@@ -32,24 +32,24 @@ function texts(search: Record<string, unknown>): Record<string, string> {
   );
 }
 
-const routes = screens.map((screen) =>
+const routeOf = (screen: Screen) =>
   createRoute({
     getParentRoute: () => root,
     path: screen.path,
     component: place(screen),
     validateSearch: texts,
-  }),
-);
+  });
 
-export const router = createRouter({
-  routeTree: root.addChildren(routes),
-  basepath: `${base}/console`,
-  defaultPreload: 'intent',
-  defaultErrorComponent: Broken,
-  // Plain names and values, so that an address can be read and typed.
-  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
-  stringifySearch: (search) => {
-    const text = new URLSearchParams(texts(search)).toString();
-    return text ? `?${text}` : '';
-  },
-});
+export const routerOf = (screens: Screen[]) =>
+  createRouter({
+    routeTree: root.addChildren(screens.map(routeOf)),
+    basepath: `${base}/console`,
+    defaultPreload: 'intent',
+    defaultErrorComponent: Broken,
+    // Plain names and values, so that an address can be read and typed.
+    parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+    stringifySearch: (search) => {
+      const text = new URLSearchParams(texts(search)).toString();
+      return text ? `?${text}` : '';
+    },
+  });

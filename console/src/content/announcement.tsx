@@ -7,9 +7,8 @@ import type { Body } from '../app/api';
 import { languages, type Language } from '../app/i18n';
 import { Problem } from '../app/problem';
 import { encoded, Field, type Input } from '../kit/write';
-import { path, type Announcement } from './announcements';
 import { Editor } from './editor';
-import { platforms, Preview, spoken, useTexts, type Platform } from './told';
+import { announcements, type Announcement, platforms, Preview, spoken, useTexts, type Platform } from './told';
 
 const add = '/announcement/add';
 const update = '/announcement/update';
@@ -102,8 +101,8 @@ const day = (at: string) => at.slice(0, 10);
 
 function Form({ of, stored: read, onClose }: { of?: Announcement; stored: ByLanguage; onClose: () => void }) {
   const { t } = useTranslation();
-  const adding = useAct('post', add, [path]);
-  const changing = useAct('post', update, [path]);
+  const adding = useAct('post', add, [announcements]);
+  const changing = useAct('post', update, [announcements]);
   const act = of ? changing : adding;
   const [stored] = useState(read);
   const [texts, setTexts] = useState(stored);

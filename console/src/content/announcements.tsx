@@ -2,7 +2,6 @@
 import { Button, Group, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { Schemas } from '../app/api';
 import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf } from '../kit/list';
@@ -10,10 +9,7 @@ import { Whole } from '../kit/record';
 import { Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { AnnouncementForm } from './announcement';
-import { Told } from './told';
-
-export const path = '/announcement/get';
-export type Announcement = Schemas['Announcement'];
+import { announcements, Told, type Announcement } from './told';
 
 const columns: Column<Announcement>[] = [
   { key: 'title', title: 'announcement.subject', show: (a) => <bdi>{a.title}</bdi> },
@@ -28,7 +24,7 @@ const columns: Column<Announcement>[] = [
   { key: 'sliderClientType', title: 'announcement.client', hidden: true },
 ];
 
-const filters: FilterOf<typeof path>[] = [
+const filters: FilterOf<typeof announcements>[] = [
   { name: 'isActive', title: 'announcement.active', kind: 'flag' },
   { name: 'slug', title: 'announcement.slug' },
 ];
@@ -42,7 +38,7 @@ export default function Announcements() {
   return (
     <>
       <List
-        path={path}
+        path={announcements}
         title="announcement.title"
         columns={columns}
         filters={filters}
@@ -66,7 +62,7 @@ export default function Announcements() {
                   rows={rows}
                   name={(a) => <bdi>{a.title}</bdi>}
                   body={(a) => ({ id: a.id })}
-                  touches={[path]}
+                  touches={[announcements]}
                   onDone={clear}
                   button={{ color: 'red', variant: 'light' }}
                 />
@@ -92,7 +88,7 @@ export default function Announcements() {
                 method="post"
                 path={remove}
                 title="announcement.delete"
-                touches={[path]}
+                touches={[announcements]}
                 fields={[]}
                 fixed={{ id: open.id }}
                 button={{ color: 'red', variant: 'light' }}

@@ -1,8 +1,11 @@
 /** The writes of currencies: a currency, a network and their link are added, changed and switched together. */
-import type { Body } from '../app/api';
+import type { Body, Schemas } from '../app/api';
 import { Diff } from '../kit/record';
 import { Write, type Input } from '../kit/write';
-import type { Currency, Link, Network } from './currencies';
+
+export type Currency = Schemas['CurrencyRecord'];
+export type Network = Schemas['CurrencyNetworkRecord'];
+export type Link = Schemas['CurrencyOfNetworkRecord'];
 
 const setup = '/admin/assets/setup';
 const update = '/admin/assets/setup-update';

@@ -5,7 +5,6 @@ import { useParams } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
-import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
@@ -14,11 +13,9 @@ import { Id, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { RichText } from './richtext';
 import { useOrder } from './order';
-import { AddMany, DeleteMany, Replace } from './sections';
+import { AddMany, DeleteMany, details, Replace, type Section } from './sections';
 import { SectionForm } from './section';
 
-export type Section = Schemas['ContractDetail'];
-export const details = '/admin/get-contract-details';
 const reorder = '/admin/reorder-contract-details';
 
 export default function Contract() {

@@ -3,20 +3,17 @@ import { Alert, Group, Loader, Stack, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useQuery } from '@tanstack/react-query';
-import { read, type Schemas } from '../app/api';
+import { read } from '../app/api';
 import { Problem } from '../app/problem';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Fact, Facts, Whole } from '../kit/record';
 import { Id, Status } from '../kit/show';
-import { Activate, Change, Setup } from './assets';
+import { Activate, Change, Setup, type Currency, type Link, type Network } from './assets';
 import { Sheets } from './parts';
 
 const path = '/admin/currency/get-all';
 const published = '/get-all-currency-network';
 type Any = Row<typeof path>;
-export type Currency = Schemas['CurrencyRecord'];
-export type Network = Schemas['CurrencyNetworkRecord'];
-export type Link = Schemas['CurrencyOfNetworkRecord'];
 
 const code = (text: string) => <bdi dir="ltr">{text}</bdi>;
 const ways: Column<Currency & Link>[] = [

@@ -1,5 +1,5 @@
 /** The screens of currencies, contracts, announcements and the rest of the back office. */
-import type { Screen } from '../app/screens';
+import type { Screen } from '../app/screen';
 
 export const content: Screen[] = [
   {

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import { Problem } from '../app/problem';
-import { details, type Section } from './contract';
+import { details, type Section } from './sections';
 import { Editor } from './editor';
 
 export function SectionForm({ contractId, of, onClose }: { contractId: string; of?: Section; onClose: () => void }) {

@@ -1,11 +1,13 @@
 /** Writes of many sections at once, all or none. Each shows first what will be added, changed or deleted. */
 import { List, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../app/api';
 import { Diff } from '../kit/record';
 import { Write, type Input } from '../kit/write';
-import { details, type Section } from './contract';
 import { RichText } from './richtext';
 
+export type Section = Schemas['ContractDetail'];
+export const details = '/admin/get-contract-details';
 type Values = Record<string, unknown>;
 
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

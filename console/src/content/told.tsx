@@ -4,10 +4,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { languages, type Language } from '../app/i18n';
-import { read } from '../app/api';
+import { read, type Schemas } from '../app/api';
 import { Problem } from '../app/problem';
-import type { Announcement } from './announcements';
 import { RichText, Shown } from './richtext';
+
+export const announcements = '/announcement/get';
+export type Announcement = Schemas['Announcement'];
 
 export const platforms = ['web', 'ios', 'android'] as const;
 export type Platform = (typeof platforms)[number];
@@ -36,14 +38,13 @@ export function lookOf(a: Announcement): Look {
 
 /** Reads an announcement in each language; the service answers in the one of the request. */
 export function useTexts(id: number | undefined) {
-  const path = '/announcement/get';
   return useQuery({
-    queryKey: [path, 'languages', id],
+    queryKey: [announcements, 'languages', id],
     enabled: id !== undefined,
     queryFn: async () => {
       const all = spoken.map(async (language) => {
         const query = { id, _requesterLanguage: language };
-        return (await read(path, { params: { query } })).data?.[0];
+        return (await read(announcements, { params: { query } })).data?.[0];
       });
       const found = await Promise.all(all);
       return Object.fromEntries(spoken.map((language, n) => [language, found[n]])) as Record<

@@ -9,6 +9,7 @@ import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import type { Body, Refusal } from '../app/api';
+import { openScreen } from '../app/screen';
 import { session, useSession } from '../app/session';
 
 export const undoMs = 10_000;
@@ -87,11 +88,8 @@ function over(decision: Decision, taken: boolean, problem?: Refusal) {
   set({ waiting: state.waiting.filter((d) => d !== decision), settled, failed });
 }
 
-/** Goes to a case. The bar is not below the routes, and the routes are loaded with the screens. */
-async function open(userId: string) {
-  const { router } = await import('../app/router');
-  await router.navigate({ to: `/kyc/${userId}` as never });
-}
+/** Opens a case. The bar is outside the routes. */
+const open = (userId: string) => openScreen(`/kyc/${userId}`);
 
 function Bar() {
   const { waiting } = usePending();
@@ -131,7 +129,7 @@ function Waiting({ decision }: { decision: Decision }) {
   useEffect(() => {
     if (!refused) return;
     over(decision, false, act.problem);
-    void open(decision.userId);
+    open(decision.userId);
   }, [refused]);
   const seconds = Math.max(0, Math.ceil(left / 1000));
   return (
@@ -146,7 +144,7 @@ function Waiting({ decision }: { decision: Decision }) {
             variant="light"
             data-testid="undo"
             onClick={() => {
-              if (undo(decision.userId)) void open(decision.userId);
+              if (undo(decision.userId)) open(decision.userId);
             }}
           >
             {t('kyc.undo', { seconds })}

@@ -1,5 +1,5 @@
 /** The screens of documents, identity and AML. */
-import type { Screen } from '../app/screens';
+import type { Screen } from '../app/screen';
 
 export const kyc: Screen[] = [
   {

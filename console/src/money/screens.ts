@@ -1,5 +1,5 @@
 /** The screens of balances, transactions and providers. */
-import type { Screen } from '../app/screens';
+import type { Screen } from '../app/screen';
 
 export const money: Screen[] = [
   {

@@ -1,5 +1,5 @@
 /** The screens of one's own account and security. */
-import type { Screen } from '../app/screens';
+import type { Screen } from '../app/screen';
 
 export const own: Screen[] = [
   { path: '/me', title: 'own.security', group: 'own', needs: ['GET /auth/sessions'], load: () => import('./security') },

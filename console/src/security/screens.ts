@@ -1,5 +1,5 @@
 /** The screens of roles, second factors, firewall and audit. */
-import type { Screen } from '../app/screens';
+import type { Screen } from '../app/screen';
 
 export const security: Screen[] = [
   {

@@ -7,7 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { readPage, type Gets } from '../app/api';
 import { deferred } from '../app/deferred';
 import { Problem } from '../app/problem';
-import { screens } from '../app/screens';
+import { allScreens } from '../app/screen';
 import { useMay } from '../app/session';
 import { JobBar } from '../kit/job';
 import { useRead } from '../kit/read';
@@ -95,7 +95,7 @@ function Waiting({ title, path, query, to, search = query }: Work) {
         <Text fz={28} fw={700} dir="ltr">
           {page.data ? `${n}${page.data.next ? '+' : ''}` : '–'}
         </Text>
-        {screens.some((s) => s.path === to && s.needs.every(may)) && (
+        {allScreens().some((s) => s.path === to && s.needs.every(may)) && (
           <Anchor component={Link} to={to as string} search={search as never} aria-label={`${t('open')}: ${t(title)}`}>
             {t('open')}
           </Anchor>

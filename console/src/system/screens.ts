@@ -1,5 +1,5 @@
 /** The screens of home, jobs and the cluster. */
-import type { Screen } from '../app/screens';
+import type { Screen } from '../app/screen';
 
 export const system: Screen[] = [
   { path: '/', title: 'home.title', group: 'work', needs: [], load: () => import('./home') },

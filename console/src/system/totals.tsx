@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';
-import { screens } from '../app/screens';
+import { allScreens } from '../app/screen';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
 import { Money } from '../kit/show';
@@ -24,7 +24,7 @@ export function Totals() {
     { enabled: provider !== '' },
   );
   const totals = Array.isArray(data) ? data : data ? [data] : [];
-  const page = screens.find((s) => s.path === '/providers' && s.needs.every(may));
+  const page = allScreens().find((s) => s.path === '/providers' && s.needs.every(may));
   const choose = (name: string) => {
     localStorage.setItem(remembered, name);
     setProvider(name);

@@ -5,7 +5,7 @@ import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
 import { Write } from '../kit/write';
 import { useDiallingCodes, useLevels, useStatuses } from './parts';
-import type { User } from './users';
+import type { User } from './bulk';
 
 /** What is read anew after any change: the account, its lists, and its story. */
 const touches = [

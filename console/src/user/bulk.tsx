@@ -3,8 +3,10 @@ import { Alert, Group, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
+import type { Row } from '../kit/list';
 import { Standing, useLevels, useStatuses } from './parts';
-import type { User } from './users';
+
+export type User = Row<'/admin/list-users'>;
 
 interface Chosen {
   users: User[];

@@ -1,10 +1,13 @@
 /** A user of a company: the forms that add and change one. */
 import type { Schemas } from '../app/api';
+import type { Row } from '../kit/list';
 import { Write } from '../kit/write';
 import { useDiallingCodes } from './parts';
-import type { Member } from './members';
 
-const touches = ['/admin/get-corporate-users'];
+export const members = '/admin/get-corporate-users';
+export type Member = Row<typeof members>;
+
+const touches = [members];
 
 export function InsertMember({ initial }: { initial: Partial<Schemas['InsertCorporateUserRequest']> }) {
   const codes = useDiallingCodes();

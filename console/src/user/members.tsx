@@ -1,15 +1,12 @@
 /** The users of companies. */
 import { Stack } from '@mantine/core';
 import { useState } from 'react';
-import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { List, type Column, type FilterOf } from '../kit/list';
 import { Whole } from '../kit/record';
 import { Id, Status } from '../kit/show';
 import { companies } from './applications';
-import { InsertMember, UpdateMember } from './member';
+import { InsertMember, members, UpdateMember, type Member } from './member';
 import { Neighbours, Person } from './parts';
-
-const path = '/admin/get-corporate-users';
-export type Member = Row<typeof path>;
 
 const columns: Column<Member>[] = [
   { key: 'id', title: 'user.id', show: (m) => <Id of={m.id} /> },
@@ -20,7 +17,7 @@ const columns: Column<Member>[] = [
   { key: 'email', title: 'users.email', show: (m) => <bdi dir="ltr">{m.email}</bdi> },
 ];
 
-const filters: FilterOf<typeof path>[] = [
+const filters: FilterOf<typeof members>[] = [
   { name: 'corporateUserId', title: 'corporate.company' },
   { name: 'userId', title: 'audit.user' },
   { name: 'status', title: 'users.status' },
@@ -32,7 +29,7 @@ export default function Members() {
     <Stack>
       <Neighbours of={companies} title="corporate.title" />
       <List
-        path={path}
+        path={members}
         title="corporate.users"
         columns={columns}
         filters={filters}

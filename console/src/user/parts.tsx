@@ -2,7 +2,7 @@
 import { Anchor, Button, Group } from '@mantine/core';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
-import { screens } from '../app/screens';
+import { allScreens } from '../app/screen';
 import { useMay, useSession } from '../app/session';
 import { Nothing, Status } from '../kit/show';
 import { useRead } from '../kit/read';
@@ -13,7 +13,7 @@ export function Neighbours({ of, title }: { of: string[]; title: string }) {
   const { t } = useTranslation();
   const may = useMay();
   const path = useRouterState({ select: (state) => state.location.pathname.replace(/^.*?\/console/, '') });
-  const shown = screens.filter((s) => of.includes(s.path) && s.needs.every(may));
+  const shown = allScreens().filter((s) => of.includes(s.path) && s.needs.every(may));
   if (shown.length < 2) return null;
   return (
     <Group component="nav" gap="xs" aria-label={t(title)}>

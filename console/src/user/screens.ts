@@ -1,5 +1,5 @@
 /** The screens of accounts and of companies. */
-import type { Screen } from '../app/screens';
+import type { Screen } from '../app/screen';
 
 export const user: Screen[] = [
   {

@@ -4,7 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';
-import { screens } from '../app/screens';
+import { allScreens } from '../app/screen';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
 import { Copies, Fact, Facts } from '../kit/record';
@@ -116,7 +116,7 @@ function Level({ id }: { id: string }) {
 function Beside({ id }: { id: string }) {
   const { t } = useTranslation();
   const may = useMay();
-  const shown = screens.filter((s) => beside.includes(s.path) && s.needs.every(may));
+  const shown = allScreens().filter((s) => beside.includes(s.path) && s.needs.every(may));
   if (shown.length === 0) return null;
   return (
     <Group component="nav" gap="md" aria-label={t('user.beside')}>

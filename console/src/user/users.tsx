@@ -2,13 +2,12 @@
 import { Stack } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { national } from '../app/palette';
-import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { List, type Column, type FilterOf } from '../kit/list';
 import { Id, Status } from '../kit/show';
-import { BulkLevel, BulkStatus } from './bulk';
+import { BulkLevel, BulkStatus, type User } from './bulk';
 import { lists, Neighbours, Standing, useStatuses } from './parts';
 
 const path = '/admin/list-users';
-export type User = Row<typeof path>;
 
 export const userColumns: Column<User>[] = [
   { key: 'userId', title: 'user.id', show: (u) => <Id of={u.userId} short />, hidden: true },
