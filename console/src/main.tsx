@@ -8,7 +8,7 @@ import { useTranslation } from 'react-i18next';
 import { deferred } from './app/deferred';
 import { keepFocus } from './app/focus';
 import { isRTL, startTexts } from './app/i18n';
-import { Login } from './app/login';
+import { Login } from './app/login/login';
 import { nonce, trust, worker } from './app/page';
 import { shareTabs, useSession } from './app/session';
 

@@ -17,12 +17,12 @@ import (
 var ownMenu = []string{"/me", "/me/account", "/me/countries", "/me/addresses", "/me/notifications"}
 
 // wholeMenu is that of an administrator.
-var wholeMenu = append([]string{"/", "/kyc", "/aml", "/approvals", "/transactions", "/withdrawals", "/requests",
+var wholeMenu = append([]string{"/", "/kyc", "/aml", "/approvals", "/requests", "/transactions", "/withdrawals",
 	"/documents", "/users", "/corporate", "/levels",
 	"/balances", "/statement", "/adjust", "/blockages", "/positions", "/providers", "/currencies", "/rates",
 	"/fees", "/accounting",
-	"/contracts", "/announcements", "/agreements", "/mailings", "/cdn",
-	"/mfa", "/firewall", "/roles", "/service-keys", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
+	"/agreements", "/contracts", "/announcements", "/mailings", "/cdn",
+	"/mfa", "/roles", "/service-keys", "/firewall", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
 
 // toWrite are the screens that are no use to who only reads.
 var toWrite = []string{"/kyc", "/adjust", "/accounting", "/announcements", "/mailings", "/cdn"}

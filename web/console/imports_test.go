@@ -3,6 +3,7 @@
 package console_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -107,4 +108,52 @@ func circle(imports map[string][]string) []string {
 		}
 	}
 	return nil
+}
+
+// The order of the areas (docs/architecture.md). Every area may import app and kit.
+var areas = []string{"delivery", "guard", "access", "money", "office", "people"}
+
+// An area of the console imports only areas before it. The list of screens in app imports all of them.
+func TestAreasImportInOrder(t *testing.T) {
+	areaOf := func(name string) int {
+		rest, _ := filepath.Rel(filepath.Join(sources, "src"), name)
+		first, _, _ := strings.Cut(filepath.ToSlash(rest), "/")
+		return slices.Index(areas, first)
+	}
+	found := map[int]bool{}
+	for _, name := range scripts(t) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[areaOf(name)] = true
+		for _, used := range resolved(name, string(text)) {
+			list := filepath.Base(name) == "screens.ts" && filepath.Base(used) == "screens.ts"
+			if areaOf(used) > areaOf(name) && !list {
+				t.Errorf("%s imports %s of a later area", name, used)
+			}
+		}
+	}
+	if len(found) != len(areas)+1 {
+		t.Errorf("found %d areas, want %d", len(found)-1, len(areas))
+	}
+}
+
+// A folder of the console has at most 30 files.
+func TestConsoleFoldersAreSmall(t *testing.T) {
+	files := map[string]int{}
+	err := filepath.WalkDir(filepath.Join(sources, "src"), func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files[filepath.Dir(name)]++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder, n := range files {
+		if n > 30 {
+			t.Errorf("%s has %d files, want at most 30: split it", folder, n)
+		}
+	}
 }

@@ -38,11 +38,11 @@ func TestAuditActionsHaveNames(t *testing.T) {
 
 // Every parameter that the service reads says in words what its object looks like.
 func TestParametersHaveShapes(t *testing.T) {
-	shapes, err := os.ReadFile(filepath.Join(sources, "src/content/shape.ts"))
+	shapes, err := os.ReadFile(filepath.Join(sources, "src/app/shape.ts"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := os.ReadFile("../../domain/parameter/kinds.go")
+	kinds, err := os.ReadFile("../../domain/kit/parameter/kinds.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestStatesHaveNames(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(text), "const colours")
 	table, _, _ = strings.Cut(table, "};")
-	queue, err := os.ReadFile("../../domain/transaction/queue.go")
+	queue, err := os.ReadFile("../../domain/money/transaction/queue.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
 import type { Flow, Outcome } from '../../../web/static/castellan-client.js';
 import { Refusal, start, type Writes } from './api';
-import { Challenge } from './challenge';
-import { useCode } from './code';
+import { Challenge } from './login/challenge';
+import { useCode } from './login/code';
 import { session, useMay } from './session';
 import { dateFormat } from '../kit/show';
 
