@@ -99,7 +99,8 @@ export function List<P extends Gets>(props: ListProps<P>) {
   const asked: Record<string, unknown> = { ...fixed, ...(size ? { limit: size } : {}) };
   for (const { name } of filters) if (search[name]) asked[name] = search[name];
   if (search.cursor) asked.cursor = search.cursor;
-  const ready = (props.needs ?? []).every((name) => asked[name] !== undefined);
+  const missing = (props.needs ?? []).filter((name) => asked[name] === undefined);
+  const ready = missing.length === 0;
   const page = useQuery({
     queryKey: [path, asked],
     enabled: ready,
@@ -219,7 +220,16 @@ export function List<P extends Gets>(props: ListProps<P>) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {!ready && <Alert color="gray">{t('list.needs')}</Alert>}
+      {!ready && (
+        <Alert color="gray">
+          {t('list.needs', {
+            fields: filters
+              .filter((f) => missing.includes(f.name))
+              .map((f) => t(f.title))
+              .join(', '),
+          })}
+        </Alert>
+      )}
       {ready && page.data && table.getRowModel().rows.length === 0 && (
         <Alert color="gray">{t(props.empty ?? 'list.empty')}</Alert>
       )}

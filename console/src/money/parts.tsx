@@ -116,7 +116,7 @@ export function Owner({ userId, here, bare = false }: { userId: string; here?: s
       )}
       {read.data?.length === 0 && (
         <Text size="sm" c="dimmed">
-          {t('money.nobody')}
+          {t('money.noSuchUser')}
         </Text>
       )}
       {open.map((w) => (
