@@ -3,6 +3,7 @@ import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { useRef } from 'react';
 import { useTranslation } from 'react-i18next';
+import { labelled, type Option } from './show';
 
 export interface Filter {
   name: string;
@@ -12,7 +13,7 @@ export interface Filter {
   /** Makes of what was typed what was meant: a number without its spaces, say. */
   clean?: (text: string) => string;
   /** date: a day, as 2026-11-22; flag: yes or no; a list is a choice. Text otherwise. */
-  kind?: 'text' | 'date' | 'flag' | readonly (string | { value: string; label: string })[];
+  kind?: 'text' | 'date' | 'flag' | readonly (string | Option)[];
 }
 
 type Values = Record<string, string | undefined>;
@@ -44,7 +45,7 @@ export function Filters({
                   { value: 'true', label: t('yes') },
                   { value: 'false', label: t('no') },
                 ]
-              : [...kind];
+              : labelled(kind, t);
           return (
             <Select
               key={name}

@@ -1,5 +1,6 @@
 /** How values are shown: money as the service wrote it, times in the operator's zone, ids that can be copied. */
 import { Badge, Code, CopyButton, Text, UnstyledButton } from '@mantine/core';
+import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 
@@ -13,6 +14,15 @@ export function Money({ amount, unit }: { amount?: string | number | null; unit?
     </bdi>
   );
 }
+
+export interface Option {
+  value: string;
+  label: string;
+}
+
+/** The options of a choice. A state is shown by its name in the dictionary of states, never by its wire word. */
+export const labelled = (options: readonly (string | Option)[], t: TFunction): Option[] =>
+  options.map((o) => (typeof o === 'string' ? { value: o, label: t(`state.${o}`, { defaultValue: o }) } : o));
 
 /** An instant of the service: RFC 3339, or milliseconds since 1970. */
 export type Instant = string | number | null | undefined;

@@ -26,6 +26,9 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import type { Bounds } from './amount';
 import { AmountInput } from './amountinput';
+import { labelled, type Option } from './show';
+
+export type { Option } from './show';
 
 type Method = 'post' | 'patch' | 'delete';
 type Values = Record<string, unknown>;
@@ -62,11 +65,6 @@ export interface Input<B> {
   bounds?: (values: Values) => Bounds;
   /** Shown only while this holds. */
   when?: (values: Values) => boolean;
-}
-
-export interface Option {
-  value: string;
-  label: string;
 }
 
 export interface WriteProps<M extends Method, P extends Writes<M> & keyof paths> {
@@ -209,7 +207,7 @@ export function Field({
     return (
       <Select
         {...common}
-        data={[...kind]}
+        data={labelled(kind, t)}
         value={text || null}
         clearable={!required}
         searchable
@@ -222,7 +220,7 @@ export function Field({
     return (
       <MultiSelect
         {...common}
-        data={[...kind.many]}
+        data={labelled(kind.many, t)}
         value={(value as string[]) ?? []}
         searchable
         clearable

@@ -2,6 +2,7 @@
 import { Alert, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { languages } from '../app/i18n';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
 import { Write, type Input } from '../kit/write';
@@ -12,6 +13,7 @@ const notify = '/admin/send-notification';
 const sms = '/send-bulk-sms';
 const parameters = '/admin/get-parameters';
 const touches = ['/admin/jobs'];
+const spoken = Object.entries(languages).map(([value, label]) => ({ value, label }));
 type Values = Record<string, unknown>;
 
 /** An object of a parameter, for those who may read parameters. */
@@ -85,7 +87,7 @@ function Notification({ onDone }: { onDone: (answer: unknown) => void }) {
         { name: 'topic', title: 'mailing.topic', required: true, help: 'mailing.topicHelp' },
         { name: 'title', title: 'mailing.subject', required: true },
         { name: 'body', title: 'mailing.body', kind: 'area', required: true },
-        { name: 'language', title: 'mailing.language', kind: ['tr', 'en', 'ar'] },
+        { name: 'language', title: 'mailing.language', kind: spoken },
         { name: 'imageUrl', title: 'mailing.image' },
         { name: 'clickActionType', title: 'mailing.click' },
         { name: 'operatingSystem', title: 'mailing.system', help: 'mailing.systemHelp' },
