@@ -1,4 +1,4 @@
-/** One's own account: level and limits, balances, transactions that wait. */
+/** The user's own account: level and limits, balances, pending transactions. */
 import { Stack, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';

@@ -1,4 +1,4 @@
-/** The countries from which one's own account may be used; an empty list allows all. */
+/** The countries from which the user's own account may be used. An empty list allows all. */
 import { Button, Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';

@@ -1,4 +1,4 @@
-/** What each role may do: a row for each resource, a column for each role. A cell is changed where it stands. */
+/** The permissions of the roles: a row for each resource, a column for each role. Cells are edited in place. */
 import { Button, Group, Modal, NativeSelect, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -25,7 +25,7 @@ interface Cell {
 }
 
 const permissions: Permission[] = ['ALLOW', 'AUDIT', 'DENY'];
-/** Shown at once; the filter finds the others. */
+/** The rows shown at first; the filter finds the others. */
 const most = 60;
 
 export function Matrix() {
@@ -143,7 +143,7 @@ export function Matrix() {
   );
 }
 
-/** Before a cell changes it says what it was and what it will be. */
+/** Shows the old and the new permission before a cell changes. */
 function Confirm({ cell, onClose }: { cell: Cell; onClose: () => void }) {
   const { t } = useTranslation();
   const grant = useAct('post', grants, [grants, log]);

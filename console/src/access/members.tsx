@@ -1,4 +1,4 @@
-/** Who holds which role. */
+/** The assignments of roles to accounts. */
 import { Anchor, Group } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { Bulk } from '../kit/bulk';

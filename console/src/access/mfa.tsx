@@ -1,4 +1,4 @@
-/** What guards the actions: methods, actions and policies. */
+/** MFA methods, actions and policies. */
 import { Anchor, Button, Group, Tabs } from '@mantine/core';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -163,7 +163,7 @@ function useFields(): Input<Draft>[] {
   ];
 }
 
-/** The methods are chosen by their codes; the template that one had stays with it. */
+/** Methods are chosen by their codes; a method keeps its template. */
 function draft(values: Record<string, unknown>, before?: Policy): Draft {
   const codes = (values.methods as unknown as string[]) ?? [];
   const tuple = (code: string) => before?.detail.methods.find(([c]) => c === code) ?? [code];

@@ -1,4 +1,4 @@
-/** Which policy guards an action for somebody, and which methods a challenge would offer. */
+/** Explains which policy applies to an action of an account, and which methods a challenge would offer. */
 import { Alert, Text } from '@mantine/core';
 import { useSearch } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';

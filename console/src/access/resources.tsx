@@ -1,4 +1,4 @@
-/** What permissions are granted on: endpoints, pages, and parts of pages; and their types. */
+/** The resources of permissions: endpoints, pages and parts of pages; and the resource types. */
 import { Button, Group } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -18,7 +18,7 @@ const typesPath = '/resource/resource-types';
 const typePath = '/resource/resource-type';
 type Type = Row<typeof typesPath>;
 
-/** A resource and all that are nested in it. */
+/** A resource and all its nested resources. */
 export function flat(list: Resource[]): Resource[] {
   return list.flatMap((r) => [r, ...flat(r.subResources ?? [])]);
 }
@@ -63,7 +63,7 @@ function statuses(t: (key: string) => string) {
   ];
 }
 
-/** The service wants a number where the form has a choice. */
+/** The service requires a number where the form has a choice. */
 const numbered = (v: Record<string, unknown>) => ({ ...v, status: v.status === '1' ? 1 : 0 });
 
 export function Resources() {

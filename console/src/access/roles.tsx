@@ -1,4 +1,4 @@
-/** Roles, what they are granted, who holds them, and the log of all that. */
+/** Roles, permissions, assignments and the change log. */
 import { Tabs } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -48,7 +48,7 @@ export default function Roles() {
 
 const log = '/admin/role-resource-permission-log';
 
-/** Its rows carry ids; the names come with the two lists that the matrix reads too. */
+/** The rows carry ids; the names come from the two lists that the matrix reads too. */
 function Log() {
   const may = useMay();
   const roles = useRead('/admin/roles');

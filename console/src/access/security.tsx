@@ -1,4 +1,4 @@
-/** What guards one's own account: password, authenticator, devices, sessions. */
+/** The security of the user's own account: password, authenticator app, devices, sessions. */
 import { Alert, Badge, Button, Card, Code, Group, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -46,7 +46,7 @@ export default function Security() {
   );
 }
 
-/** What the service shows once, when an authenticator is set up or read again. */
+/** The secret and the recovery codes of an authenticator app, shown once after setup or recovery. */
 interface Secret {
   base32?: string;
   qrDataUrl?: string;

@@ -39,7 +39,7 @@ export default function ServiceKeys() {
   const [open, setOpen] = useState<Key>();
   const [made, setMade] = useState<Made>();
   const roles = useRead('/admin/roles', undefined, { enabled: may('GET /admin/roles') });
-  // Without data a second person has to approve the call first.
+  // Without data, the call must be approved by a second person first.
   const show = (answer: unknown) => setMade((answer as { data?: Partial<Made> }).data?.key ? said(answer) : undefined);
   return (
     <>
@@ -134,7 +134,7 @@ function FirewallNote() {
   );
 }
 
-/** The service stores a hash alone, so the dialog closes only by its button. */
+/** The service stores only a hash, so the dialog closes only by its button. */
 function Once({ of, onClose }: { of?: Made; onClose: () => void }) {
   const { t } = useTranslation();
   return (

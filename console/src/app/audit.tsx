@@ -1,4 +1,6 @@
-/** The audit, newest first: who did what to whom, from where, and how it ended; and whether the trail is whole. */
+/**
+ * The audit, newest first: actor, action, target, origin and outcome of each entry; and whether the trail is intact.
+ */
 import { Alert, Group, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -29,7 +31,7 @@ const columns: Column<Entry>[] = [
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];
 
-/** An act by its name; its code, by which the list is filtered, on hover. */
+/** The name of an action. Its code, by which the list is filtered, is shown on hover. */
 function Act({ of }: { of: string }) {
   const { t } = useTranslation();
   return (
@@ -39,7 +41,7 @@ function Act({ of }: { of: string }) {
   );
 }
 
-/** Two lines of it; all of it is in the entry. */
+/** Two lines of the detail; the entry shows all of it. */
 function Detail({ of }: { of: string }) {
   return (
     <Text size="sm" miw={220} lineClamp={2} style={{ overflowWrap: 'anywhere' }} title={of} data-cut="meant">
@@ -80,7 +82,7 @@ export default function Audit() {
   );
 }
 
-/** A checkpoint is made every minute; what it says is proved when this is read. */
+/** A checkpoint is made every minute. It is verified when this is read. */
 function Chain() {
   const { t } = useTranslation();
   const chain = useRead('/admin/audit/chain', undefined, { every: 60_000 });

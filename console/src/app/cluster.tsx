@@ -1,4 +1,4 @@
-/** The nodes that serve: who belongs, what each owns, and what moved. */
+/** The nodes of the cluster: members, the share that each owns, and moved actors. */
 import { Card, Progress, Stack, Table, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
@@ -91,7 +91,7 @@ export default function Cluster() {
   );
 }
 
-/** A part of all that is owned; a fraction comes as text (app/api.ts), and this is for the eye only. */
+/** The share of a node in percent. A fraction comes as text (app/api.ts), and this value is only displayed. */
 function Share({ of, name }: { of: number | string; name: string }) {
   const percent = Math.round((JSON.parse(String(of)) as number) * 100);
   return (

@@ -1,4 +1,4 @@
-/** From an entry of the audit to all that it is about, and to the explanation of what it refused. */
+/** Links from an audit entry to its subjects, and to the explanation of a refusal. */
 import { Anchor, Group, Stack } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -50,7 +50,7 @@ export function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void
   );
 }
 
-/** What an explanation of the entry asks for: its challenge, or the endpoint that was refused. */
+/** The inputs for the explanation of an entry: its challenge, or the endpoint that was refused. */
 function WhyEntry({ entry: e }: { entry: Entry }) {
   const may = useMay();
   const actions = useRead('/admin/system/mfa/actions', undefined, { enabled: may('GET /admin/system/mfa/actions') });

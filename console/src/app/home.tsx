@@ -1,4 +1,4 @@
-/** Home: the work that waits for the caller, as far as he may do it, and the accounts at a glance. */
+/** Home: the pending work that the user may do, and an overview of the accounts. */
 import { Anchor, Card, Group, Progress, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -15,13 +15,13 @@ import { Totals } from './totals';
 
 const Chart = deferred(() => import('../kit/chart'), <Skeleton height={200} />);
 
-/** Work is what waits in a list: its page, and the question that finds it. */
+/** A kind of work is a list: its page, and the query that finds the pending entries. */
 interface Work {
   title: string;
   path: Gets;
   query: Record<string, string>;
   to: string;
-  /** How the page is told the same, where its filters have other names. */
+  /** The same filters in the address of the page, where their names differ. */
   search?: Record<string, string>;
 }
 
@@ -76,7 +76,7 @@ export default function Home() {
   );
 }
 
-/** How much waits, up to a page: nothing is counted for it. */
+/** The number of pending entries, up to one page. The service counts nothing for it. */
 function Waiting({ title, path, query, to, search = query }: Work) {
   const { t } = useTranslation();
   const may = useMay();
@@ -106,7 +106,7 @@ function Waiting({ title, path, query, to, search = query }: Work) {
   );
 }
 
-/** The jobs under way, with the way to stop them. */
+/** The running jobs, with a button to cancel each. */
 function Running() {
   const { t } = useTranslation();
   const jobs = useRead('/admin/jobs', { status: 'running', limit: 5 }, { every: 10_000 });

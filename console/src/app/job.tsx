@@ -1,4 +1,4 @@
-/** One job: how far it is, and what came of it. */
+/** One job: its progress and its result. */
 import { Stack, Title } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';

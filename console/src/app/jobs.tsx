@@ -1,4 +1,4 @@
-/** The background jobs: how far each is, what failed, and the way to stop one. */
+/** The background jobs: progress, failures, and a button to cancel. */
 import { Progress } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';

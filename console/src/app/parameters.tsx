@@ -1,4 +1,4 @@
-/** The parameters: what the service reads without being started anew. A change shows what differs before it is sent. */
+/** The parameters, which the service reads without a restart. The difference is shown before a change is sent. */
 import { List as Lines, Stack, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -33,7 +33,7 @@ export default function Parameters() {
   const [open, setOpen] = useState<Parameter>();
   const [changing, setChanging] = useState<Parameter>();
   const navigate = useNavigate();
-  // What is a table has a screen of its own.
+  // Parameters that are a table have their own screen.
   function show(p: Parameter) {
     const tab = sheets[p.code];
     if (tab) void navigate({ to: '/fees' as string, search: { tab } as never });
@@ -57,7 +57,7 @@ export default function Parameters() {
   );
 }
 
-/** What a list gains and loses; of any other object the members that differ. */
+/** The added and removed items of a list, or the changed members of another object. */
 function Changes({ before, after, list }: { before: object; after: object; list?: string }) {
   const { t } = useTranslation();
   if (!list) return <Diff before={before} after={after} />;
@@ -86,7 +86,7 @@ function Changes({ before, after, list }: { before: object; after: object; list?
   );
 }
 
-/** A parameter that is one list of texts is edited as a list; another as the object that it is. */
+/** A parameter that is one list of texts is edited as a list, any other as JSON. */
 function Change({ of, onClose }: { of: Parameter; onClose: () => void }) {
   const { t } = useTranslation();
   const list = asList(of.json);

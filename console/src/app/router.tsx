@@ -1,4 +1,4 @@
-/** The routes, made of the list of screens. The search of each address is kept as it is: text by name. */
+/** The routes, built from the list of screens. The search of each address is a set of texts by name. */
 import { createRootRoute, createRoute, createRouter, type ErrorComponentProps } from '@tanstack/react-router';
 import { Refusal } from './api';
 import { Again, deferred } from './deferred';
@@ -7,7 +7,7 @@ import { base } from './page';
 import type { Screen } from './screen';
 import { useMay } from './session';
 
-/** A screen, for those who may see it. */
+/** A screen, for users with its permissions. */
 function place({ load, needs }: Screen) {
   const Page = deferred(load);
   function Place() {
@@ -17,7 +17,7 @@ function place({ load, needs }: Screen) {
   return Object.assign(Place, { preload: Page.preload });
 }
 
-/** A screen that fell over; the frame around it stands. */
+/** Shown in the frame instead of a screen that threw an error. */
 function Broken({ error, reset }: ErrorComponentProps) {
   return <Again of={new Refusal(200, 'PAGE', String(error))} onClick={reset} />;
 }
@@ -46,7 +46,7 @@ export const routerOf = (screens: Screen[]) =>
     basepath: `${base}/console`,
     defaultPreload: 'intent',
     defaultErrorComponent: Broken,
-    // Plain names and values, so that an address can be read and typed.
+    // Plain names and values, so that users can read and type an address.
     parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
     stringifySearch: (search) => {
       const text = new URLSearchParams(texts(search)).toString();

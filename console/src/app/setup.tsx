@@ -1,4 +1,4 @@
-/** The controls and features that are off, and live checks of what is set. */
+/** Disabled controls and features, and live checks of the settings. */
 import { Alert, Badge, Button, Card, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';

@@ -1,6 +1,6 @@
-/** What the objects of the parameters must look like. The service judges them; this tells it beforehand. */
+/** The required form of parameter objects. The service validates them; these texts describe the form beforehand. */
 
-/** Key of the words for the shape of a parameter that the service reads, by code (domain/kit/parameter). */
+/** Key of the text for the form of a parameter, by code (domain/kit/parameter). */
 export const shapes: Record<string, string> = {
   USER_STATUS: 'parameter.codes',
   USER_TYPE: 'parameter.codes',
@@ -18,7 +18,7 @@ export const shapes: Record<string, string> = {
   KYC_LEVEL: 'parameter.level',
 };
 
-/** Parameters that are a table, and the sheet of the screen for fees that has them. */
+/** Parameters that are a table, and the sheet of the fees screen for each. */
 export const sheets: Record<string, string> = {
   WITHDRAWAL_FEE: 'fees',
   WITHDRAWAL_MINIMUM: 'minimums',
@@ -26,7 +26,7 @@ export const sheets: Record<string, string> = {
   EXPLORER: 'explorers',
 };
 
-/** The name of the one list of texts that an object is, if it is one. */
+/** The name of the only member of an object, if that is a list of texts. */
 export function asList(object: Record<string, unknown>): string | undefined {
   const [[name, value] = ['', undefined], ...more] = Object.entries(object);
   return more.length === 0 && Array.isArray(value) && value.every((one) => typeof one === 'string') ? name : undefined;

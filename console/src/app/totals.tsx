@@ -1,4 +1,7 @@
-/** What all accounts of a provider have, by the last readings. The service names no providers, so the reader does. */
+/**
+ * The total balance of a provider's accounts, by the latest readings. The service lists no providers, so the user
+ * types the name.
+ */
 import { Anchor, Card, Group, Table, Text, TextInput, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
@@ -16,7 +19,7 @@ export function Totals() {
   const { t } = useTranslation();
   const may = useMay();
   const [provider, setProvider] = useState(() => localStorage.getItem(remembered) ?? '');
-  // The slot before this one: of this one the readings may still be on their way.
+  // The previous slot: the readings of the current one may still be incomplete.
   const datetime5min = useMemo(() => Math.floor(Date.now() / slot) * slot - slot, [provider]);
   const { data, error } = useRead(
     '/process/get-provider-balances-total',

@@ -1,4 +1,4 @@
-/** What the service has told the owner of this account. */
+/** The notifications of the user's own account. */
 import { useAct } from '../app/act';
 import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';

@@ -1,4 +1,4 @@
-/** What both explanations are made of: the question above, the rules or policies that were looked at below. */
+/** The parts of both explanations: the inputs above, the evaluated rules or policies below. */
 import { Anchor, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -7,7 +7,7 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { Question, type Asked } from './question';
 
-/** area is the first word of the texts; back is where that is changed, for those who may read the list there. */
+/** area is the first word of the text keys. back links to the list of rules or policies, for users who may read it. */
 export function Explained({
   area,
   back,
@@ -47,7 +47,7 @@ export function Explained({
   );
 }
 
-/** A row for each, with its reason. */
+/** A row for each rule or policy, with the reason. */
 export function Verdicts({ heads, rows }: { heads: string[]; rows: { key: string | number; cells: ReactNode[] }[] }) {
   const { t } = useTranslation();
   return (

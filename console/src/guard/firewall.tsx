@@ -1,4 +1,4 @@
-/** The rules of the firewall. A new one is on trial at first, and says what it would have refused. */
+/** The rules of the firewall. A new rule starts on trial and shows what it would have blocked. */
 import { Anchor, Badge, Button, Group } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -134,7 +134,7 @@ function Targets({ all, of, kind }: { all: boolean; of: string[]; kind?: string 
   );
 }
 
-/** The trial ends, or the rule is switched on and off, without a form. */
+/** Ends the trial, or enables or disables the rule, without a form. */
 function Actions({ rule, onChange, onDone }: { rule: Rule; onChange: () => void; onDone: () => void }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -223,11 +223,11 @@ function useFields(): Input<Draft>[] {
   ];
 }
 
-/** What was typed, as the service takes it; undefined while something is missing. */
+/** The input as a request; undefined while it is incomplete. */
 function draft(values: Record<string, unknown>): Draft | undefined {
   const v = { ...values, expireAt: values.expireAt || 0 } as Draft;
   const limited = v.type !== 'rate_limit' || (v.limit && v.period);
-  // An empty list means everybody (the service says so), and nobody wants that by accident while typing.
+  // The service reads an empty list as all callers, which must not happen by accident while typing.
   const somebody = v.targetAllEntities || v.targetEntities?.length;
   return v.label && v.type && v.targetEntityType && limited && somebody ? v : undefined;
 }
@@ -276,7 +276,7 @@ function Tried({ values }: { values: Record<string, unknown> }) {
   return rule ? <RuleRehearsal rule={rule} /> : null;
 }
 
-/** A rule as it would be added anew. */
+/** An existing rule in the form of an add request. */
 function draftOf(rule: Rule): Draft {
   return Object.fromEntries(Object.entries(rule).filter(([, v]) => v !== null)) as unknown as Draft;
 }

@@ -1,4 +1,4 @@
-/** What the rules come to for one request, rule by rule. */
+/** Explains the decision of the firewall for one request, rule by rule. */
 import { Alert, Anchor, Card, Group, Text } from '@mantine/core';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -70,7 +70,7 @@ export default function FirewallExplain() {
   );
 }
 
-/** What the firewall knows nothing of: a permission, or what the owner of an account chose. */
+/** Refusals that the firewall does not decide: a permission, or a setting of the account's owner. */
 const elsewhere: Record<string, { to: (userId: string) => string; search: object; needs: string }> = {
   FORBIDDEN: { to: () => '/roles', search: {}, needs: 'GET /admin/roles' },
   GEO_BLOCKED: { to: (id) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
@@ -96,7 +96,7 @@ function Elsewhere({ code, userId }: { code?: string; userId?: string }) {
   );
 }
 
-/** What decided stands first, then what would have played a part. */
+/** The deciding rule first, then the other relevant rules. */
 function rank(matched: boolean, reason: string): number {
   return reason === 'DECIDES' || reason === 'OVER_LIMIT' ? 0 : matched ? 1 : 2;
 }

@@ -8,7 +8,7 @@ export interface Asked {
   name: string;
   title: string;
   required?: boolean;
-  /** What may be meant; anything else may be typed too. */
+  /** Suggested values; other values can be typed too. */
   options?: string[];
 }
 

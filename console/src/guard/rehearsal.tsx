@@ -1,4 +1,4 @@
-/** What a rule or a policy would have done in the last 24 hours, shown while it is typed. */
+/** Shows what a rule or a policy would have done in the last 24 hours, while the user types it. */
 import { Alert, Stack, Table, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useTranslation } from 'react-i18next';
@@ -42,7 +42,7 @@ export function PolicyRehearsal({ policy }: { policy?: Schemas['RehearseMfaPolic
   );
 }
 
-/** Asks when nobody has typed for a moment. */
+/** Sends the draft after a pause in typing. */
 function useSettled<T>(value: T): T {
   const [text] = useDebouncedValue(JSON.stringify(value), 500);
   return text === undefined ? (undefined as T) : JSON.parse(text);

@@ -1,4 +1,4 @@
-/** What several screens of the back office share: tabs that are an address, and lists of jobs. */
+/** Shared parts of several screens: tabs in the address, and lists of jobs. */
 import { Group, Progress, Stack, Tabs, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
@@ -10,7 +10,7 @@ import { List, type Column, type Row } from './list';
 import { useRead } from './read';
 import { Id, Status, Time } from './show';
 
-/** What an answer says in `data`. */
+/** The member `data` of an answer. */
 export function said<T>(answer: unknown): T {
   const whole = answer as { data?: T } & T;
   return whole.data ?? whole;
@@ -20,12 +20,12 @@ export interface Sheet {
   name: string;
   /** Key of its name. */
   title: string;
-  /** Shown to those who may ask for this. */
+  /** Shown to users with this permission. */
   needs: string;
   show: () => ReactNode;
 }
 
-/** Sheets of one screen, of which the address names the one that is open. */
+/** The sheets of one screen. The address names the open one. */
 export function Sheets({ sheets, label }: { sheets: Sheet[]; label: string }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -84,7 +84,7 @@ function Far({ job }: { job: Job }) {
   );
 }
 
-/** A screen whose writes start jobs: the job that the address names, and those of its kinds below. */
+/** A screen whose writes start jobs: the job in the address, and the jobs of its kinds below. */
 export function JobScreen({
   title,
   kinds,
@@ -139,7 +139,7 @@ export function JobScreen({
   );
 }
 
-/** The job that the address names, and the way to name another. */
+/** The job in the address, and a function to change it. */
 export function useJob(): [string, (id?: string | null) => void] {
   const navigate = useNavigate();
   const { job = '' } = useSearch({ strict: false }) as { job?: string };

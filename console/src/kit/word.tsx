@@ -1,4 +1,4 @@
-/** A text in a cell of a list: it follows the language, which a text that was made with the columns does not. */
+/** A text in a cell of a list. It follows the language, unlike a text created with the columns. */
 import { useTranslation } from 'react-i18next';
 
 export function Word({ of, ...values }: { of: string; [value: string]: string | number }) {

@@ -1,4 +1,4 @@
-/** One's own address book of withdrawals. */
+/** The user's own withdrawal addresses. */
 import { useState } from 'react';
 import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';

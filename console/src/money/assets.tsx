@@ -1,4 +1,4 @@
-/** The writes of currencies: a currency, a network and their link are added, changed and switched together. */
+/** The writes of currencies: a currency, a network and their link are added, changed and activated together. */
 import type { Body, Schemas } from '../app/api';
 import { Diff } from '../kit/record';
 import { Write, type Input } from '../kit/write';
@@ -16,7 +16,7 @@ type Part = 'currency' | 'currencyNetwork' | 'currencyOfNetwork';
 type Values = Record<string, unknown>;
 type Kind = 'flag' | 'money' | 'number';
 
-/** The fields of each section, as they are sent. What the service wants as text has no kind. */
+/** The fields of each section, in the form of the request. A field that the service expects as text has no kind. */
 const parts: Record<Part, [name: string, title: string, kind?: Kind, optional?: true][]> = {
   currency: [
     ['code', 'currency.code'],
@@ -58,7 +58,7 @@ const switches: Record<Part, string> = {
   currencyOfNetwork: 'currency.withLink',
 };
 
-/** One form for three sections: each has a switch, and its fields are there while it is on. */
+/** One form for three sections. Each has a checkbox, and its fields are shown while it is checked. */
 const fields = (Object.keys(parts) as Part[]).flatMap((part): Input<Values>[] => [
   { name: `${part}.enabled`, title: switches[part], kind: 'flag' },
   ...parts[part].map(([name, title, kind, optional]): Input<Values> => ({
@@ -71,8 +71,8 @@ const fields = (Object.keys(parts) as Part[]).flatMap((part): Input<Values>[] =>
 ]);
 
 /**
- * The request. Every field is required, also of a section that is switched off; there the service reads no more than
- * the codes, by which it finds what the link refers to.
+ * The request. Every field is required, also in a section that is not enabled. There the service reads only the codes,
+ * by which it finds the records of the link.
  */
 function request(values: Values): Record<Part, Values> {
   const link = (name: string) => values[`currencyOfNetwork.${name}`];
@@ -116,7 +116,7 @@ export function Setup() {
   );
 }
 
-/** Amounts stay the text that they are. */
+/** Amounts stay text. */
 function flat(part: Part, record: object): Values {
   const kinds = new Map(parts[part].map(([name, , kind]) => [name, kind]));
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** Currencies, networks, and which currency is on which network; and the same as a customer's client sees it. */
+/** Currencies, networks and the links between them; and the public view of a customer's client. */
 import { Alert, Group, Loader, Stack, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -195,7 +195,7 @@ function Around({ of, onDone }: { of: Any; onDone: () => void }) {
   });
 }
 
-/** What a client is told without a login. */
+/** The public data that a client gets without a login. */
 function Told({ symbol, network }: { symbol: string; network: string }) {
   const path = '/currency/get-currency-info';
   const info = useQuery({

@@ -1,6 +1,6 @@
 /**
- * Fees, minimums, treasury addresses and explorers: four parameters that are a table each. An entry is a row; a change
- * replaces the parameter as it was read, so of two operators who change it at once the second one is refused.
+ * Fees, minimums, treasury addresses and explorers: four parameters, each shown as a table. An entry is a row. A
+ * change replaces the whole parameter as it was read; of two concurrent changes the second is refused.
  */
 import { Alert, Stack, Text, Title } from '@mantine/core';
 import { useState, type ReactNode } from 'react';
@@ -85,7 +85,7 @@ function entriesOf(table: Table, json: object, under: Omit<Entry, 'value'> = {},
   });
 }
 
-/** The object with one entry set, or without it where there is no value. */
+/** The object with one entry set, or removed if the value is empty. */
 function withEntry(table: Table, json: Record<string, unknown>, entry: Partial<Entry>, depth = 0): object {
   const { [entry[table.keys[depth]!] ?? '']: old, ...rest } = json;
   const name = entry[table.keys[depth]!] ?? '';
@@ -96,7 +96,7 @@ function withEntry(table: Table, json: Record<string, unknown>, entry: Partial<E
   return entry.value && name ? { ...rest, [name]: entry.value } : rest;
 }
 
-/** An amount is written as the number that was typed, to the last digit. */
+/** An amount is sent as the typed number, to the last digit. */
 const exact = (JSON as unknown as { rawJSON?: (text: string) => unknown }).rawJSON;
 
 function sent(table: Table, json: object): Record<string, unknown> {
@@ -166,7 +166,7 @@ function Entries({ of: table }: { of: Table }) {
   }
 }
 
-/** Adds an entry, or changes the one that is given; without a value it is removed. */
+/** Adds an entry, or changes the given one. An empty value removes it. */
 function Change({
   of,
   table,

@@ -1,4 +1,4 @@
-/** The levels of accounts with their limits, which hold for withdrawals as soon as they are saved. */
+/** The levels of accounts with their limits, which apply to withdrawals as soon as they are saved. */
 import { Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -12,7 +12,7 @@ import { Write, type Input } from '../kit/write';
 const path = '/admin/levels';
 type Level = Row<typeof path>;
 
-/** A limit of a month without a value is thirty times that of a day. */
+/** A monthly limit without a value is thirty times the daily limit. */
 const limits = [
   { name: 'sendLimitTRYDaily', title: 'levels.sendTRYDaily', kind: 'money', required: true },
   { name: 'sendLimitTRYMonthly', title: 'levels.sendTRYMonthly', kind: 'money', required: true },
@@ -100,7 +100,7 @@ export default function Levels() {
   );
 }
 
-/** What differs; an emptied limit is null. */
+/** The changed values; an emptied limit is null. */
 function changes(level: Level, values: Record<string, unknown>): object {
   const before = level as unknown as Record<string, unknown>;
   const now = Object.keys(names).map((name): [string, unknown] => [

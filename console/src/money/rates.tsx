@@ -1,4 +1,4 @@
-/** The rates that hold now, or held at a time, and the one of any pair. */
+/** The current rates or those of a past time, and the rate of any pair. */
 import { Button, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -29,7 +29,7 @@ const columns: Column<Rate>[] = [
 
 const filters: FilterOf<typeof path>[] = [{ name: 'date', title: 'rate.date', kind: 'date' }];
 
-// The service moves the date back by two hours (D-CUR-08). "Now" is asked for as two hours later, so that it is now.
+// The service subtracts two hours from the date (D-CUR-08). For the current rates the request adds two hours.
 const shift = 2 * 3600 * 1000;
 
 export default function Rates() {

@@ -1,4 +1,4 @@
-/** The form of an announcement: its texts by language, when it is shown, its pictures, and how it will look. */
+/** The form of an announcement: texts by language, period, images, and a preview. */
 import { Button, Drawer, FileInput, Group, SimpleGrid, Stack, Tabs, Textarea, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -79,8 +79,8 @@ export function AnnouncementForm({ of, onClose }: { of?: Announcement; onClose: 
 }
 
 /**
- * The texts that are sent. The service answers one language at a time, with another where that one is missing, so what
- * is the same in all languages is one text for all.
+ * The texts of the request. The service answers one language at a time and falls back to another where a text is
+ * missing. So equal texts in all languages are sent as one text.
  */
 function words(texts: ByLanguage): Partial<Change> {
   const of = (name: keyof Texts): [string, Partial<Record<Language, string>>] => {
@@ -112,7 +112,7 @@ function Form({ of, stored: read, onClose }: { of?: Announcement; stored: ByLang
   const [pictures, setPictures] = useState<Partial<Record<Platform, string>>>({});
   const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
   const shown = [...fields, ...(values.showSlider === true ? ofSlider : [])];
-  // What nobody touched is not sent: a day of the form would else cut the hour of a stored time.
+  // Unchanged fields are not sent: a day of the form would otherwise cut off the hour of a stored time.
   const touched = shown.filter(({ name }) => {
     const before = of && (name === 'startDate' || name === 'endDate' ? day(of[name]) : (of as Values)[name]);
     return values[name] !== undefined && values[name] !== before;

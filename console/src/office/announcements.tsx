@@ -1,4 +1,4 @@
-/** What the platform tells its users: the list as they get it, and each as they will see it. */
+/** The announcements: the list, and a preview of each. */
 import { Button, Group, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';

@@ -1,4 +1,4 @@
-/** Requests that wait for a second person: what each would change, who asked, how long it lives; yes or no. */
+/** Requests that need a second person: changes, requester and time left; approve or reject. */
 import { Alert, Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useInterval } from '@mantine/hooks';
 import { useState } from 'react';
@@ -52,7 +52,7 @@ export default function Approvals() {
   );
 }
 
-/** The time that a waiting request has left; for any other, the instant at which it was decided or expired. */
+/** The remaining time of a pending request; otherwise the time of the decision or expiry. */
 function Left({ of }: { of: Approval }) {
   const [now, setNow] = useState(() => Date.now());
   useInterval(() => setNow(Date.now()), 1000, { autoInvoke: true });
@@ -65,7 +65,7 @@ function Left({ of }: { of: Approval }) {
   );
 }
 
-/** One request, as it is now: somebody else may decide while it is looked at. */
+/** One request, read again while it is open: another user may decide meanwhile. */
 function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -128,7 +128,7 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
   );
 }
 
-/** What each thing is called that a request changes. */
+/** Keys of the names of the changed fields. */
 const kinds: Record<string, string> = {
   user: 'money.user',
   treasury: 'money.treasury',
@@ -136,7 +136,7 @@ const kinds: Record<string, string> = {
   withdrawal: 'money.withdrawal',
 };
 
-/** Whom and what a request is about: both sides of each change, as things stand now, and what was typed. */
+/** The subject of a request: both sides of each change as of now, and the input. */
 function Asked({ of }: { of: Approval }) {
   const { t } = useTranslation();
   const { userId } = { ...of.changes?.[0]?.before, ...of.request } as { userId?: unknown };

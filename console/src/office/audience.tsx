@@ -1,4 +1,4 @@
-/** What a mailing will be, before it is sent: for how many, by what ways, how it looks, and what it costs in SMS. */
+/** A preview of a mailing: recipients, channels, look, and SMS parts. */
 import { Alert, Badge, Group, Paper, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
@@ -7,8 +7,8 @@ import { useRead } from '../kit/read';
 const counts = '/user/total-count-by-status';
 
 /**
- * For how many at most. The service counts recipients when the job begins, and says so in its answer; before that it
- * tells how many accounts there are by status. Of those some cannot be reached, or do not let campaigns come.
+ * The maximum number of recipients. The service counts recipients when the job starts. Until then, the preview uses
+ * the number of accounts by status. Some of those have no address, or do not accept campaigns.
  */
 export function Audience({
   ids,
@@ -35,7 +35,7 @@ export function Audience({
   );
 }
 
-/** By which ways a topic goes out, as the parameter NOTIFICATION_TOPICS says. */
+/** The channels of a topic, from the parameter NOTIFICATION_TOPICS. */
 export function Channels({
   topic,
   topics,
@@ -80,10 +80,10 @@ export function Letter({ title, body, language }: { title: string; body: string;
   );
 }
 
-/** The letters of GSM 03.38; any other makes every part of the SMS shorter. */
+/** The characters of GSM 03.38. Any other character shortens every part of the SMS. */
 const gsm = /^[\n\r A-Za-z0-9@£$¥èéùìòÇØøÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ!"#¤%&'()*+,\-./:;<=>?¡ÄÖÑÜ§¿äöñüà]*$/;
 
-/** How many characters a text has, and how many parts of an SMS that is. */
+/** The number of characters of a text, and of its SMS parts. */
 export function partsOf(text: string): { characters: number; parts: number } {
   const characters = text.length;
   const [one, many] = gsm.test(text) ? [160, 153] : [70, 67];

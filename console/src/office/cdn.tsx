@@ -1,4 +1,4 @@
-/** Public pictures: upload one, and copy the address at which everybody gets it. */
+/** Public images: upload one and copy its public URL. */
 import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';

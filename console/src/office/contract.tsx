@@ -1,4 +1,4 @@
-/** One contract: its sections in their order, which drag, buttons and keys change. */
+/** One contract: its sections in order. Drag, buttons and keys change the order. */
 import { ActionIcon, Alert, Button, Checkbox, Group, Paper, Stack, Text, Title, VisuallyHidden } from '@mantine/core';
 import { IconArrowDown, IconArrowUp, IconGripVertical } from '@tabler/icons-react';
 import { useParams } from '@tanstack/react-router';
@@ -132,7 +132,7 @@ function Sections({
   const movable = may(`POST ${reorder}`);
   const dragged = useRef<number>(undefined);
   const [moved, setMoved] = useState<{ id: number; title: string; place: number }>();
-  // The place of a row in the page changed, and with it the focus was lost.
+  // The row moved in the page, which loses the focus.
   useEffect(() => {
     if (moved) document.querySelector<HTMLElement>(`[data-handle="${moved.id}"]`)?.focus();
   }, [moved]);

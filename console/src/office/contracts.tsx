@@ -1,4 +1,4 @@
-/** The contracts. They are made at the command line; their sections are written here. */
+/** The contracts. They are created at the command line; their sections are edited here. */
 import { useNavigate } from '@tanstack/react-router';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';

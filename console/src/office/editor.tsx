@@ -1,4 +1,4 @@
-/** A text with simple HTML: written on one side, shown on the other as readers will see it. */
+/** An editor for simple HTML, with a preview beside it. */
 import { Button, Group, Paper, SimpleGrid, Stack, Text, Textarea } from '@mantine/core';
 import { useRef, type KeyboardEvent, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';

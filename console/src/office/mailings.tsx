@@ -1,4 +1,4 @@
-/** Messages to many: notifications by topic and SMS. Each is a job; whom it is for is shown before it begins. */
+/** Mailings: notifications by topic, and SMS. Each is a job; the recipients are shown before it starts. */
 import { Alert, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -16,13 +16,13 @@ const touches = ['/admin/jobs'];
 const spoken = Object.entries(languages).map(([value, label]) => ({ value, label }));
 type Values = Record<string, unknown>;
 
-/** An object of a parameter, for those who may read parameters. */
+/** The object of a parameter, for users who may read parameters. */
 function useParameter<T>(code: string): T | undefined {
   const may = useMay();
   return useRead(parameters, { code }, { enabled: may(`GET ${parameters}`) }).data?.[0]?.json as T | undefined;
 }
 
-/** What the service answers: for how many the job is, and which ids nobody has. */
+/** The answer of the service: the number of recipients, and the unknown ids. */
 interface Started {
   id: string;
   count: number;
@@ -67,7 +67,7 @@ function Begun({ of }: { of: Started }) {
   );
 }
 
-/** Ids as they are pasted: by line, comma or space, each once. */
+/** Pasted ids, separated by lines, commas or spaces, each once. */
 export function ids(value: unknown): string[] {
   const all = ((value as string[] | undefined) ?? []).flatMap((text) => text.split(/[\s,;]+/));
   return [...new Set(all.filter(Boolean))];

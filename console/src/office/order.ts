@@ -1,15 +1,15 @@
-/** The order of things that a person moves: by drag, by buttons, by keys. Nothing is sent before it is saved. */
+/** The order of rows that the user moves by drag, buttons or keys. Nothing is sent until it is saved. */
 import { useState } from 'react';
 
 export interface Order<T> {
   rows: T[];
   changed: boolean;
-  /** Moves the row at a place by so many places. */
+  /** Moves the row at a position by an offset. */
   move: (from: number, to: number) => void;
   reset: () => void;
 }
 
-/** The rows in the order of ids. A row that ids lack follows in the order of the service. */
+/** The rows in the order of ids. Rows that are not in ids follow in the order of the service. */
 export function ordered<T extends { id: number }>(stored: T[], ids?: number[]): T[] {
   if (ids === undefined) return stored;
   const of = new Map(stored.map((row) => [row.id, row]));
@@ -17,7 +17,7 @@ export function ordered<T extends { id: number }>(stored: T[], ids?: number[]): 
   return [...kept, ...stored.filter((row) => !kept.includes(row))];
 }
 
-/** The ids with the one at from moved to a place, or to the nearest end. */
+/** The ids with the one at from moved to a position, or to the nearest end. */
 export function moved(ids: number[], from: number, to: number): number[] {
   const next = [...ids];
   const place = Math.min(Math.max(to, 0), next.length - 1);

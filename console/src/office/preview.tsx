@@ -1,4 +1,4 @@
-/** An announcement as a user sees it: on each platform, in each language. */
+/** The preview of an announcement, by platform and language. */
 import { Badge, Group, Paper, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -15,7 +15,7 @@ export const platforms = ['web', 'ios', 'android'] as const;
 export type Platform = (typeof platforms)[number];
 export const spoken = Object.keys(languages) as Language[];
 
-/** What is shown of it; a picture is an address or a data URL. */
+/** The shown part of an announcement. An image is a URL or a data URL. */
 export interface Look {
   title: string;
   message: string;
@@ -36,7 +36,7 @@ export function lookOf(a: Announcement): Look {
   };
 }
 
-/** Reads an announcement in each language; the service answers in the one of the request. */
+/** Reads an announcement in each language. The service answers in the language of the request. */
 export function useTexts(id: number | undefined) {
   return useQuery({
     queryKey: [announcements, 'languages', id],
@@ -55,7 +55,7 @@ export function useTexts(id: number | undefined) {
   });
 }
 
-/** The stored one. */
+/** The stored announcement. */
 export function Told({ id }: { id: number }) {
   const texts = useTexts(id);
   if (texts.error) return <Problem of={texts.error} />;
@@ -70,7 +70,7 @@ export function Told({ id }: { id: number }) {
   );
 }
 
-/** The widths are for the eye: a phone, and a part of a page. */
+/** Approximate widths of a phone and of a part of a page. */
 const widths: Record<Platform, number> = { web: 720, ios: 340, android: 340 };
 
 export function Preview({ look }: { look: (language: Language) => Look }) {

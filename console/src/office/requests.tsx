@@ -1,4 +1,4 @@
-/** Requests for deployments and for VPN access: what waits is decided here, one by one or many at once. */
+/** Requests for deployments and for VPN access, with decisions one by one or in bulk. */
 import { Alert, Group, TextInput } from '@mantine/core';
 import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -24,7 +24,7 @@ const decisions = ['APPROVED', 'REJECTED'] as const;
 const titles = { APPROVED: 'request.approve', REJECTED: 'request.reject' };
 const colours = { APPROVED: 'green', REJECTED: 'red' };
 
-/** The columns of both; a request is a record of either. */
+/** The shared columns; a row is a record of either kind. */
 function people<T extends Any>(): Column<T>[] {
   return [
     { key: 'requestor_userid', title: 'request.by', show: (r) => <Id of={r.requestor_userid} short /> },
@@ -168,7 +168,7 @@ export default function Requests() {
   );
 }
 
-/** The requests of one sort: asked for, decided on one by one or many at once, and corrected. */
+/** The requests of one kind: create, decide one by one or in bulk, and change. */
 function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDeploy | typeof changeVPN>({
   path,
   change,
@@ -232,7 +232,7 @@ function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDe
   );
 }
 
-/** The service lets people decide on what they asked for themselves; the screen says so. */
+/** The service allows users to decide on their own requests; the screen warns about it. */
 function Own({ of }: { of: Any }) {
   const { t } = useTranslation();
   const { userId } = useSession();
@@ -241,7 +241,7 @@ function Own({ of }: { of: Any }) {
   ) : null;
 }
 
-/** Approve and reject, with a comment that takes the place of the request's own where one is written. */
+/** Approve and reject, with a comment that replaces the comment of the request if it is not empty. */
 function Decide({
   path,
   touches,

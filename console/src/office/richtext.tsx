@@ -1,7 +1,7 @@
 /**
- * HTML of the service, shown without ever being HTML of this page: it is read by hand and becomes React elements of a
- * short list of names, without style, class, id or script. The service cleans what it keeps (SEC-36); this is how the
- * text looks before that, and it can do no more than show text.
+ * Shows HTML of the service without inserting it into the page. It is parsed here and becomes React elements of a
+ * short list of names, without style, class, id or script. The service cleans stored HTML (SEC-36). This preview shows
+ * it before that, and can only show text.
  */
 import { Code } from '@mantine/core';
 import { createElement, Fragment, type CSSProperties, type ReactNode } from 'react';
@@ -48,7 +48,7 @@ function decoded(text: string): string {
   );
 }
 
-/** Reads HTML as far as a preview needs it: a tag that is left open ends with its parent. */
+/** Parses HTML as far as a preview needs it: an unclosed tag ends with its parent. */
 export function parse(html: string): Element {
   const root: Element = { tag: '', attributes: {}, children: [] };
   const open = [root];
@@ -130,7 +130,7 @@ const plain = new Set([
   'hr',
   'wbr',
 ]);
-/** Headings of a text are none of the page around it. */
+/** Headings of a text are not headings of the page. */
 const sizes: Record<string, string> = { h1: '1.5em', h2: '1.3em', h3: '1.15em', h4: '1em', h5: '1em', h6: '1em' };
 const borders: CSSProperties = { border: '1px solid var(--mantine-color-default-border)', padding: 4 };
 
@@ -166,7 +166,7 @@ function shown(node: Element | string, key: number): ReactNode {
   return createElement(tag, { key, dir, ...(cell ? { style: borders } : {}) }, ...children);
 }
 
-/** A picture from this service; the address of any other, which the policy of the page does not load. */
+/** An image of this service. Other images are shown as a URL, because the policy of the page blocks them. */
 export function Shown({ address, alt }: { address: string; alt: string }) {
   const url = URL.canParse(address, location.origin) ? new URL(address, location.origin) : undefined;
   if (url?.protocol !== 'data:' && url?.origin !== location.origin) return <Code dir="ltr">{address}</Code>;

@@ -1,4 +1,4 @@
-/** One section of a contract, new or changed, with what readers will see beside it. */
+/** The form of a contract section, with a preview. */
 import { Button, Drawer, Group, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';

@@ -1,4 +1,4 @@
-/** Writes of many sections at once, all or none. Each shows first what will be added, changed or deleted. */
+/** Bulk writes of sections, all or none. Each shows a preview of the added, changed or deleted sections. */
 import { List, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../app/api';
@@ -12,7 +12,7 @@ type Values = Record<string, unknown>;
 
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** Sections of a plain text: a line that begins with # is a title, and an empty line ends a paragraph. */
+/** The sections of a plain text: a line that begins with # is a title, and an empty line ends a paragraph. */
 export function sectionsOf(text: string): { title: string; content: string }[] {
   return text
     .split(/^#+[ \t]*/m)
@@ -67,7 +67,7 @@ export function AddMany({ contractId }: { contractId: string }) {
   );
 }
 
-/** The sections in which a text is found, as they will be. */
+/** The sections that contain a text, after the replacement. */
 function replaced(sections: Section[], values: Values): Section[] {
   const [find, put] = [String(values.find ?? ''), String(values.put ?? '')];
   if (!find) return [];

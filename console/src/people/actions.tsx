@@ -1,4 +1,4 @@
-/** What may be changed of an account. */
+/** The changes of an account. */
 import { Alert, Group } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
@@ -7,7 +7,7 @@ import { Write } from '../kit/write';
 import { useDiallingCodes, useLevels, useStatuses } from './parts';
 import type { User } from './bulk';
 
-/** What is read anew after any change: the account, its lists, and its story. */
+/** The paths that are read again after any change: the account, its lists and its timeline. */
 const touches = [
   '/admin/list-users',
   '/admin/user/limit-info',
@@ -33,7 +33,7 @@ interface Of {
   user: User;
 }
 
-/** The service tells the whole name: its last word is offered as the surname. */
+/** The service has only the full name: its last word is the default surname. */
 function Name({ user }: Of) {
   const words = user.fullName.split(' ');
   const surname = words.length > 1 ? (words.pop() ?? '') : '';

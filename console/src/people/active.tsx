@@ -1,4 +1,4 @@
-/** The accounts that were used in the last months, the latest first. */
+/** The accounts that were active in the last months, the latest first. */
 import { Stack } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { List, type FilterOf } from '../kit/list';

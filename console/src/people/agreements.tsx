@@ -1,4 +1,4 @@
-/** The agreements as one account sees them, and a new version for all, which a job mails. */
+/** The agreements as one account sees them, and publishing a new version, which a job mails. */
 import { Alert } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';

@@ -43,7 +43,7 @@ export default function Applications() {
   );
 }
 
-/** What follows an application: a user of the company, and a look at the accounts with its tax number. */
+/** The next steps for an application: add a user of the company, or open the accounts with its tax number. */
 function Next({ of }: { of: Application }) {
   const { t } = useTranslation();
   const may = useMay();

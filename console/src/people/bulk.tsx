@@ -32,7 +32,7 @@ export function BulkStatus({ users, onDone }: Chosen) {
   const statuses = useStatuses();
   const [chosen, setChosen] = useState<string | null>(null);
   const [reason, setReason] = useState('');
-  const status = chosen ?? ''; // whoever sends chose it: active would open what is closed
+  const status = chosen ?? ''; // no default: active would reopen closed accounts
   return (
     <Bulk
       method="post"

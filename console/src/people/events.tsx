@@ -1,4 +1,4 @@
-/** How an event of a story looks, and which one only repeats another. */
+/** The display of timeline events, and the detection of duplicates. */
 import {
   IconCoins,
   IconFile,
@@ -21,7 +21,7 @@ import { Address, Person } from './parts';
 type Entry = Row<'/admin/audit'>;
 type Login = Row<'/admin/login-history'>;
 
-/** Acts of the audit that another list of the story tells with more of what happened. */
+/** Audit actions that another list of the timeline shows with more detail. */
 const toldBy: Record<string, string> = {
   LOGIN: 'login',
   USER_UPDATE_EMAIL: 'mail',
@@ -31,8 +31,8 @@ const toldBy: Record<string, string> = {
 };
 
 /**
- * An entry of the audit that says once more what another event says; it stays in the list of the audit. Movements of
- * money are so many that they are a kind of their own.
+ * An audit entry that repeats another event; it stays in the audit list. Transactions are so many that they have their
+ * own kind.
  */
 export function repeats({ kind, record }: Event, chosen: string[], id: string): boolean {
   if (kind !== 'audit' && kind !== 'act') return false;

@@ -1,4 +1,4 @@
-/** The file of a document. Each look is in the audit, so nothing is fetched before somebody asks for it. */
+/** The file of a document. Each view is audited, so it is fetched only on request. */
 import { Box, Button, Group } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';

@@ -32,7 +32,7 @@ function Outcome({ of }: { of: Login }) {
   );
 }
 
-/** Why a login may have been refused: the service tells nobody which it was, so that strangers learn nothing. */
+/** The possible reasons for a refused login. The service does not name the reason, so that strangers learn nothing. */
 export function Refused({ of }: { of: Login }) {
   const { t } = useTranslation();
   if (of.success) return null;

@@ -32,7 +32,7 @@ export function InsertMember({ initial }: { initial: Partial<Schemas['InsertCorp
   );
 }
 
-/** Only what was changed is sent: fields that are not sent stay as they are. */
+/** Sends only the changed fields. */
 export function UpdateMember({ of, onDone }: { of: Member; onDone: () => void }) {
   const codes = useDiallingCodes();
   return (

@@ -1,11 +1,11 @@
 /**
- * Lists of the service, each newest first and read by its cursor, as one stream. Of a list the next page is read when
- * all that was read of it is shown, so a page of the stream costs at most one request for each list, and what is shown
- * is in order however long the lists are. A list that fails ends there, and the others go on.
+ * Merges lists of the service, each newest first and read by cursor, into one stream. The next page of a list is read
+ * when all its read events are shown. So a page of the stream costs at most one request per list, and the order is
+ * right however long the lists are. A list that fails ends there, and the others continue.
  */
 export interface Event {
   kind: string;
-  /** One of its kind. */
+  /** A record of its kind. */
   id: string;
   /** Milliseconds since 1970. */
   at: number;
@@ -18,22 +18,25 @@ export interface Source {
   page: (cursor: string, signal?: AbortSignal) => Promise<{ events: Event[]; next: string }>;
 }
 
-/** What is read of each list and not shown yet, and where it goes on; a list that is not in it was not begun. */
+/**
+ * The events of each list that are read and not shown yet, and the next cursor. A list that is missing has not been
+ * read.
+ */
 export type Place = Record<string, { waiting: Event[]; next: string }>;
 
 export interface Taken {
   events: Event[];
-  /** Lists that could not be read: what they know from here on is missing. */
+  /** Lists that could not be read: their events from here on are missing. */
   failed: { kind: string; problem: unknown }[];
   place: Place;
-  /** Whether there is something after it. */
+  /** Whether more events follow. */
   more: boolean;
 }
 
-/** How often lists may be read for one page of the stream, where nearly everything in them is left out. */
+/** The maximum number of reads for one page of the stream, where nearly all events are left out. */
 const mostReads = 10;
 
-/** Takes the next count events, without those that are left out. It fails when every list does. */
+/** Takes the next count events, without those that are left out. Fails when every list fails. */
 export async function take(
   sources: Source[],
   from: Place,

@@ -1,4 +1,4 @@
-/** Parts that the screens of accounts share: the way to neighbouring lists, choices, and links to an account. */
+/** Shared parts of the account screens: links to related lists, choices, and links to an account. */
 import { Anchor, Button, Group } from '@mantine/core';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -8,7 +8,7 @@ import { Nothing, Status } from '../kit/show';
 import { useRead } from '../kit/read';
 import type { Option } from '../kit/write';
 
-/** Links to lists of the same things; those that nobody may open are left out. */
+/** Links to related lists. Lists without permission are left out. */
 export function Neighbours({ of, title }: { of: string[]; title: string }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -36,7 +36,7 @@ export function Neighbours({ of, title }: { of: string[]; title: string }) {
 
 export const lists = ['/users', '/users/active', '/users/registered', '/users/logins'];
 
-/** The statuses of accounts, named in the reader's language. */
+/** The statuses of accounts, named in the user's language. */
 export function useStatuses(): Option[] {
   const may = useMay();
   const path = '/user/total-count-by-status';
@@ -44,7 +44,7 @@ export function useStatuses(): Option[] {
   return (data ?? []).map((s) => ({ value: s.statusCode, label: s.statusName }));
 }
 
-/** The status of an account, by the name that it has in the reader's language. */
+/** The status of an account, named in the user's language. */
 export function Standing({ of }: { of?: string }) {
   const name = useStatuses().find((s) => s.value === of)?.label;
   return <Status of={of} name={name} />;
@@ -57,7 +57,7 @@ export function useLevels(): Option[] {
   return (data ?? []).map((l) => ({ value: String(l.levelId), label: `${l.levelId} · ${l.levelLabel}` }));
 }
 
-/** The dialling codes, each once, with the countries that have it. */
+/** The dialling codes, each once, with its countries. */
 export function useDiallingCodes(): Option[] {
   const may = useMay();
   const path = '/admin/get-country-list';
@@ -72,7 +72,7 @@ export function useDiallingCodes(): Option[] {
   }));
 }
 
-/** Leads to the file of an account. */
+/** A link to an account. */
 export function Person({ id, children }: { id?: string | null; children?: string }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -93,7 +93,7 @@ export function Person({ id, children }: { id?: string | null; children?: string
   );
 }
 
-/** An IP address; it leads to all logins from there. */
+/** An IP address with a link to all its logins. */
 export function Address({ of }: { of?: string | null }) {
   const may = useMay();
   if (!of) return <Nothing />;

@@ -1,4 +1,4 @@
-/** The accounts by their registration, with the number of each day. */
+/** The accounts by registration date, with the number per day. */
 import { Card, Skeleton, Stack, Title } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMemo } from 'react';
@@ -54,7 +54,7 @@ export default function Registered() {
   );
 }
 
-/** How many registered on each day of a range; a day that the service leaves out had nobody. */
+/** The registrations of each day of a range. The service leaves out days without any. */
 function Days({ beginDate, endDate }: { beginDate: string; endDate: string }) {
   const { t } = useTranslation();
   const read = useRead(counts, { beginDate, endDate });

@@ -1,4 +1,4 @@
-/** The lists that know something of one person, with an instant for each thing. */
+/** The lists with events of one account, and the time of each event. */
 import { readPage, type Gets } from '../app/api';
 import type { Row } from '../kit/list';
 import type { Event, Source } from './merge';
@@ -14,7 +14,7 @@ interface Kind<P extends Gets> {
 
 const of = <P extends Gets>(kind: Kind<P>) => kind as unknown as Kind<never>;
 
-/** Kinds of events, as they stand beside each other in the filter. */
+/** The kinds of events, in the order of the filter. */
 export const kinds = [
   of({
     kind: 'login',
@@ -65,7 +65,7 @@ export function source({ kind, path, query, event }: (typeof kinds)[number], id:
         const { id: own, at } = event(record as never);
         return { kind, id: own, at: Date.parse(at), record };
       });
-      if (kind === 'role') events.sort((a, b) => b.at - a.at); // these come in one piece, by their code
+      if (kind === 'role') events.sort((a, b) => b.at - a.at); // these come without pages, ordered by code
       return { events, next: read.next };
     },
   };

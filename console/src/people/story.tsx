@@ -1,4 +1,4 @@
-/** One story per person: what the service knows of an account, as one stream by time. */
+/** The timeline of an account: all events that the service has, in one stream by time. */
 import { Alert, Badge, Button, Chip, Group, Loader, Stack, Text, Timeline, Title, UnstyledButton } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
@@ -16,9 +16,9 @@ import { looks, repeats } from './events';
 import { Refused, type Login } from './logins';
 
 const pageSize = 50;
-/** Kinds that are shown when somebody asks for them: so many that they hide the others. */
+/** Kinds that are hidden at first, because they are so many that they hide the others. */
 const rather = new Set(['act', 'movement']);
-/** Kinds whose record is an entry of the audit. */
+/** Kinds whose record is an audit entry. */
 const audited = new Set(['audit', 'act', 'movement']);
 
 export function Story({ id }: { id: string }) {
@@ -100,7 +100,7 @@ export function Story({ id }: { id: string }) {
   );
 }
 
-/** Where a list could not be read: what it knows from there on is missing, and that is said. */
+/** Marks the place where a list could not be read and its events are missing. */
 function Gap({ kind, problem, busy, again }: { kind: string; problem: unknown; busy: boolean; again: () => void }) {
   const { t } = useTranslation();
   return (

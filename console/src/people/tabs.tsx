@@ -139,9 +139,9 @@ function Entries({ fixed, columns, title }: { fixed: object; columns: typeof abo
   );
 }
 
-/** What happened to the account: its challenges among it, which have no list of their own. */
+/** The audit entries about the account, including its challenges, which have no own list. */
 export const Audit = ({ id }: Of) => <Entries fixed={{ userId: id }} columns={about} title="user.audit" />;
-/** What the account did, to whomever. */
+/** The audit entries of the account as the actor. */
 export const Acts = ({ id }: Of) => <Entries fixed={{ actorId: id }} columns={by} title="user.acts" />;
 
 export function Limits({ id }: Of) {

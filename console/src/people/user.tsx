@@ -1,4 +1,4 @@
-/** The file of one account: who it is, what may be changed, and all that is known of it. */
+/** One account: its data, its changes, and its lists. */
 import { Alert, Anchor, Group, Stack, Tabs, Title } from '@mantine/core';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -16,7 +16,7 @@ import { Story } from './story';
 
 interface Tab {
   name: string;
-  /** One of these is enough. */
+  /** One of these permissions is enough. */
   needs: string[];
   show: (id: string) => ReactNode;
 }
@@ -36,7 +36,7 @@ const tabs: Tab[] = [
   { name: 'acts', needs: ['GET /admin/audit'], show: (id) => <Acts id={id} /> },
 ];
 
-/** Screens of others that can be asked about one account. */
+/** Other screens that can be filtered by one account. */
 const beside = ['/kyc/$id', '/balances', '/statement', '/transactions', '/withdrawals', '/blockages', '/adjust'];
 
 export default function User() {

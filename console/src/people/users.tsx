@@ -19,12 +19,12 @@ export const userColumns: Column<User>[] = [
 ];
 
 /**
- * A mail address as it was meant: a Turkish keyboard writes İ and ı for i, and the service refuses both.
- * In names it takes all four letters i for one.
+ * The intended email address: a Turkish keyboard writes İ and ı for i, and the service refuses both. In names the
+ * service treats all four letters as i.
  */
 const cleanMail = (text: string) => text.replaceAll(/[İı]/g, 'i');
 
-/** What can be done with chosen accounts. */
+/** The actions for selected accounts. */
 export const bulk = (users: User[], clear: () => void) => (
   <>
     <BulkStatus users={users} onDone={clear} />

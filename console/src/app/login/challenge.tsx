@@ -1,4 +1,4 @@
-/** A challenge on the screen: every method of it, with its deadline, until the flow is done. Login uses it too. */
+/** A challenge on the screen: all its methods with their deadlines, until the flow is done. The login uses it too. */
 import { Alert, Button, Center, Group, Loader, PinInput, Stack, Text, Title } from '@mantine/core';
 import { Suspense, useEffect, useReducer, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -10,9 +10,9 @@ type Method = Flow['methods'][number];
 
 interface Props {
   flow: Flow;
-  /** Of the headings: what stands above it is a page, or a dialog. */
+  /** The level of the headings: below a page or a dialog. */
   level?: 2 | 3;
-  /** The write that it stands in front of; a login has none, for nobody there may ask why. */
+  /** The write that requires the challenge. A login has none, because an anonymous caller gets no explanation. */
   asked?: string;
   onCancel: () => void;
 }
@@ -52,9 +52,9 @@ export function Challenge({ flow, level = 3, asked, onCancel }: Props) {
   );
 }
 
-const AWAY_MS = 20_000; // longer than a flow waits before it asks again
+const AWAY_MS = 20_000; // longer than the polling interval of a flow
 
-/** Whether the flow cannot reach the service; it goes on trying by itself. */
+/** Whether the service is unreachable; the flow keeps retrying. */
 function useAway(flow: Flow): boolean {
   const [since, setSince] = useState(0);
   useEffect(() => {
@@ -71,7 +71,7 @@ function useAway(flow: Flow): boolean {
       flow.removeEventListener('transport', transport);
     };
   }, [flow]);
-  return Date.now() - since < AWAY_MS; // asked again every second
+  return Date.now() - since < AWAY_MS; // checked every second
 }
 
 function left(until: number): string {
@@ -100,7 +100,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
     } catch (error) {
       const refusal = Refusal.of(error, `POST /auth/2fa/challenge/${step}`);
       setProblem(refusal);
-      if (refusal.status === 0) return; // nobody has seen the code: it stays
+      if (refusal.status === 0) return; // the service did not receive the code: it stays
       setValue('');
       setWrong((n) => n + 1);
     } finally {
@@ -129,7 +129,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
         <Waiting number={method.matchNumber} />
       ) : (
         <PinInput
-          key={wrong} // after a wrong code the first digit has the focus
+          key={wrong} // after a wrong code the first digit gets the focus
           length={6}
           value={value}
           onChange={setValue}
@@ -143,7 +143,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
           w="fit-content"
           getInputProps={(place: number) => ({
             'aria-label': t('challenge.digit', { name, place: place + 1 }),
-            'data-autofocus': (place === 0 && first) || undefined, // a dialog gives the focus to what says so
+            'data-autofocus': (place === 0 && first) || undefined, // a dialog focuses the element with this attribute
           })}
           onComplete={(code) => run('complete', () => flow.complete(method.id, method.name, code))}
         />

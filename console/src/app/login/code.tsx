@@ -1,4 +1,4 @@
-/** The current code of the operator's authenticator, for the writes that want it besides the session (D-AUTH-08). */
+/** The current code of the operator's authenticator, for writes that require it besides the session (D-AUTH-08). */
 import { Button, Group, Modal, PinInput, Stack, Text } from '@mantine/core';
 import { useRef, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -6,7 +6,7 @@ import { Refusal } from '../api';
 import { Problem } from '../problem';
 
 interface Code {
-  /** Sends; where the service asks for a code the person is asked, until it is right or given up (ABANDONED). */
+  /** Sends a write. If the service requires a code, the user is asked until it is right or cancelled (ABANDONED). */
   with: <T>(send: (otp?: string) => Promise<T>) => Promise<T>;
   view: ReactNode;
 }

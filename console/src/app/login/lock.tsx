@@ -1,6 +1,6 @@
 /**
- * The login above a screen whose session ended. It covers everything, and what lies below can neither be seen nor
- * reached: dialogs, menus and the hotkeys of the screen included. What was typed there stays.
+ * The login above a screen whose session ended. It covers everything: dialogs, menus and hotkeys of the screen are
+ * neither visible nor reachable. The input below stays.
  */
 import { Button } from '@mantine/core';
 import { useEffect, useRef } from 'react';
@@ -8,7 +8,7 @@ import { useTranslation } from 'react-i18next';
 import { Login } from './login';
 import { session } from '../session';
 
-// Before any dialog asks for it: the Escape of a locked console would close the dialog below, with what was typed.
+// In the capture phase: otherwise Escape would close the dialog below and discard its input.
 addEventListener(
   'keydown',
   (event) => {

@@ -1,4 +1,6 @@
-/** The login, with every method of a challenge. It stands alone at first, and above the screen when a session ends. */
+/**
+ * The login, with every method of a challenge. It fills the page at first, and covers the screen when a session ends.
+ */
 import {
   Alert,
   Anchor,
@@ -26,10 +28,10 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
   const { over } = useSession();
   const [flow, setFlow] = useState<Flow>();
   const [problem, setProblem] = useState<unknown>();
-  // What was typed stays for the next try, without the password.
+  // The input stays for the next try, without the password.
   const [typed, setTyped] = useState<Partial<Who>>({});
   const open = useRef<Flow>(undefined);
-  const busy = useRef(false); // a double click is one click
+  const busy = useRef(false); // a double click sends once
   useEffect(() => () => open.current?.close(), []); // another tab was faster
   const start = async (who: Who) => {
     if (busy.current) return;
@@ -85,8 +87,8 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
 }
 
 /**
- * Who cannot read the browser's language cannot look for the menu that changes it. A change of direction builds the
- * page anew, so it is not offered where that would lose a challenge or the screen below.
+ * The language menu, for users who cannot read the browser's language. A change of direction rebuilds the page, so the
+ * menu is hidden where that would lose a challenge or the screen below.
  */
 function Languages({ onProblem }: { onProblem: (problem: unknown) => void }) {
   const { i18n } = useTranslation();

@@ -1,4 +1,4 @@
-/** The accounts that the AML control found. One or many are confirmed as harmless, after a look at who they are. */
+/** The accounts with AML findings. One or several are cleared after a review. */
 import { Group, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';

@@ -1,4 +1,4 @@
-/** The cockpit: one case with its pictures, its checks, its decision. The next one is read while this one is open. */
+/** The review screen: one case with its images, its checks and its decision. The next case is loaded meanwhile. */
 import './kyc.css';
 import {
   ActionIcon,
@@ -40,12 +40,12 @@ const documentsPath = '/user/get-documents';
 const documentsOf = (userId: string) => ({ userId, limit: 100 });
 
 /**
- * The case of the address. Each one is a fresh screen: nothing of the one before stays. The next one is drawn ahead,
- * hidden, and none of its effects runs before it is shown.
+ * The case of the address. Each case is a new screen: nothing of the previous one stays. The next one is rendered
+ * ahead, hidden, and its effects run only when it is shown.
  */
 export default function Cockpit() {
   const { id: at = '' } = useParams({ strict: false }) as { id?: string };
-  const [ahead, setAhead] = useState<string>(); // the next case is shown before the address has followed
+  const [ahead, setAhead] = useState<string>(); // the next case is shown before the address changes
   const navigate = useNavigate();
   useEffect(() => () => keepOnly(), []);
   useEffect(() => setAhead((to) => (to === at ? undefined : to)), [at]);
@@ -64,7 +64,7 @@ export default function Cockpit() {
   ));
 }
 
-/** Reads the next case before it is asked for, and lets go of those that are done. Tells which one is all here. */
+/** Loads the next case in advance and releases finished ones. Returns the id of the case that is fully loaded. */
 function usePreload(id: string, next: string | undefined, ready: boolean): string | undefined {
   const may = useMay();
   const queries = useQueryClient();
@@ -88,7 +88,7 @@ function usePreload(id: string, next: string | undefined, ready: boolean): strin
       may(`GET ${casePath}`) && read(casePath, { userId: next }),
     ]).then(
       () => live && setHere(next),
-      () => undefined, // it is read again, and the failure shown, when it is open
+      () => undefined, // it is read again, and a failure shown, when it opens
     );
     return () => {
       live = false;
@@ -101,7 +101,7 @@ interface OneProps {
   id: string;
   next?: string;
   go: (to: string | undefined) => void;
-  /** Its pictures are here. */
+  /** Its images are loaded. */
   onReady: (id: string) => void;
 }
 
@@ -234,11 +234,11 @@ function One({ id, next, go, onReady }: OneProps) {
   );
 }
 
-/** The parts of an identity that nobody uploaded: what is not there is easily overlooked. */
+/** The parts of an identity that are not uploaded, because a missing part is easily overlooked. */
 function Absent({ of }: { of: Shot[] }) {
   const { t } = useTranslation();
   const parts = ['front', 'back', 'selfie'].filter((part) => !of.some((shot) => shot.known && shot.part === part));
-  if (parts.length === 0 || of.some((shot) => !shot.known)) return null; // what has no type may be any of them
+  if (parts.length === 0 || of.some((shot) => !shot.known)) return null; // a document without a type may be any of them
   return (
     <Text size="sm" data-testid="absent">
       {t('kyc.absent')} {parts.map((part) => t(`kyc.part.${part}`)).join(', ')}
@@ -246,7 +246,7 @@ function Absent({ of }: { of: Shot[] }) {
   );
 }
 
-/** Why there is nothing to decide; undefined where there is. */
+/** The reason why there is nothing to decide; undefined otherwise. */
 function useWhyNot(found: Case | undefined, chosen: number, decided: boolean): string | undefined {
   const { t } = useTranslation();
   if (decided) return t('kyc.not.waiting');

@@ -1,4 +1,4 @@
-/** The cases that wait, who waits longest first: those of documents that nobody has decided on. One page, read once. */
+/** The pending cases, the longest waiting first: documents without a decision. One page, read once. */
 import { useQuery } from '@tanstack/react-query';
 import { readPage } from '../../app/api';
 import type { Document } from './document';
@@ -6,12 +6,12 @@ import { usePending } from './pending';
 
 export const path = '/user/get-documents';
 export const size = 200;
-/** Not by their status: the reason alone has an index in this order, and nearly all documents are active. */
+/** Not by status: only the reason has an index in this order, and nearly all documents are active. */
 export const everything = { reason: 'waitingApproval', order: 'oldest' } as const;
-/** Where the identity is decided already the address alone waits: that is no identity check. */
+/** If the identity is decided, only the address is pending: that is not an identity check. */
 export const identities = { ...everything, kycConfirm: 'waitingApproval' } as const;
 
-/** A case stands for its oldest document; the others stand in it. */
+/** A case is represented by its oldest document, and contains the others. */
 export type Case = Document & { all: Document[] };
 
 export function gather(documents: Document[]): Case[] {
@@ -27,14 +27,14 @@ export function gather(documents: Document[]): Case[] {
 
 /** The accounts of the queue, in its order. */
 export function useQueue(): string[] {
-  const asked = { ...identities, limit: size }; // as the list asks, so that both are one answer
+  const asked = { ...identities, limit: size }; // the same query as the list, so that both share one answer
   const page = useQuery({ queryKey: [path, asked], queryFn: ({ signal }) => readPage<Document>(path, asked, signal) });
   return gather(page.data?.rows ?? []).map((c) => c.userId);
 }
 
 const skipped = new Set<string>();
 
-/** Leaves a case for later: it comes again with the next visit of the queue. */
+/** Postpones a case: it comes again with the next visit of the queue. */
 export function skip(userId: string) {
   skipped.add(userId);
 }
@@ -43,7 +43,7 @@ export function forgetSkipped() {
   skipped.clear();
 }
 
-/** The cases that follow one: those behind it first. Of those that are decided or left for later none. */
+/** The cases that follow one, without those that are decided or postponed. */
 export function useNext(userId: string): string[] {
   const queue = useQueue();
   const { waiting, settled, failed } = usePending();

@@ -1,4 +1,4 @@
-/** The decision on a case, in three keys at most: 1 and Enter, or 2, the number of a reason, and Enter. */
+/** The decision on a case, in at most three keys: 1 and Enter, or 2, the number of a reason, and Enter. */
 import { Alert, Button, Chip, Group, Kbd, Stack, Text, TextInput } from '@mantine/core';
 import { useId, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -12,7 +12,7 @@ export type Sent = Pick<Body<'/user/update-kyc', 'post'>, 'kycConfirm' | 'reject
 
 const verdicts = ['manuelApproved', 'rejected', 'ocrOrNfcApproved'] as const;
 export const reasons = ['blurred', 'cut', 'expired', 'name', 'face', 'wrong', 'forged', 'missing'] as const;
-/** The last number is a reason in one's own words. */
+/** The last number is a free text. */
 const own = reasons.length;
 
 const words: Record<keyof typeof languages, () => Promise<{ default: Record<string, string> }>> = {
@@ -21,7 +21,7 @@ const words: Record<keyof typeof languages, () => Promise<{ default: Record<stri
   ar: () => import('../../text/ar'),
 };
 
-/** A reason in every language: the account reads it in its own. */
+/** A reason in every language, so that the customer can read it. */
 async function inAll(key: string): Promise<Record<string, string>> {
   return Object.fromEntries(
     await Promise.all(
@@ -45,7 +45,7 @@ export function Decide({
   const [verdict, setVerdict] = useState<(typeof verdicts)[number]>();
   const [reason, setReason] = useState<number>();
   const [text, setText] = useState('');
-  const [problem, setProblem] = useState<unknown>(); // the words of a reason could not be loaded
+  const [problem, setProblem] = useState<unknown>(); // the texts of a reason could not be loaded
   const field = useRef<HTMLInputElement>(null);
   const heading = useId();
   const said = reason !== undefined && (reason < own || text.trim() !== '');
@@ -148,7 +148,7 @@ export function Decide({
   );
 }
 
-/** A place in the list of reasons; chips have texts for values. */
+/** An index in the list of reasons; chips have texts for values. */
 function verdictNumber(value: unknown): number {
   return Array.from({ length: own + 1 }, (_, n) => String(n)).indexOf(String(value));
 }

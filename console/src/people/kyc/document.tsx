@@ -1,4 +1,4 @@
-/** One document: its picture, in memory only, and the change of what is said of it. */
+/** One document: its image, in memory only, and the change of its data. */
 import { Button, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -9,13 +9,13 @@ import { Write } from '../../kit/write';
 
 export type Document = Row<'/user/get-documents'>;
 
-/** Where the bytes of a document are. */
+/** The path of a document's bytes. */
 export const fileOf = (id: string) =>
   `/admin/get-document-file?documentInfo=${encodeURIComponent(JSON.stringify({ id }))}`;
 
 export const isPicture = (d: Document) => d.mimeType.startsWith('image/');
 
-/** Shows a picture once somebody asks for it, because each look is in the audit. A PDF can be saved only. */
+/** Shows an image only on request, because each view is audited. A PDF can only be saved. */
 export function Look({ of }: { of: Document }) {
   const { t } = useTranslation();
   const [open, setOpen] = useState('');

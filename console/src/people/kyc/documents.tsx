@@ -1,4 +1,4 @@
-/** The documents of all accounts: found, looked at, changed; one's own uploaded, another's kept. */
+/** The documents of all accounts: search, view and change; upload a document, or add one for a customer. */
 import { Stack } from '@mantine/core';
 import { useState } from 'react';
 import { useMay } from '../../app/session';
@@ -30,7 +30,7 @@ const filters: FilterOf<typeof path>[] = [
   { name: 'reason', title: 'documents.reason' },
 ];
 
-/** A JSON whole number of what was typed; what is none stays a text, and the service says so. */
+/** The input as a JSON whole number. Other input stays text, which the service refuses. */
 const code = (typed: unknown) =>
   /^\d{1,9}$/.test(String(typed)) ? (JSON.parse(String(typed)) as number) : String(typed);
 

@@ -1,4 +1,4 @@
-/** What is known of a case: the account, the checks of the service, its documents. */
+/** The data of a case: the account, the checks of the service, its documents. */
 import { Alert, Badge, Checkbox, Group, List, Stack, Text, Title } from '@mantine/core';
 import { IconAlertTriangle, IconCheck, IconQuestionMark } from '@tabler/icons-react';
 import { useId } from 'react';
@@ -14,7 +14,7 @@ import { ChangeDocument, Look, type Document } from './document';
 
 export type Case = Answer<'/admin/kyc-case'>;
 
-/** A decision on an identity or an address, in the reader's words. */
+/** A decision on an identity or an address, in the user's language. */
 export function Verdict({ of }: { of?: string | null }) {
   const { t } = useTranslation();
   return <Status of={of} name={of ? t(`kyc.verdict.${of}`, { defaultValue: of }) : undefined} />;
@@ -47,10 +47,10 @@ export function Account({ of }: { of: Case }) {
   );
 }
 
-/** What the service found out, good, bad or unknown: by a sign and by words, not by colour alone. */
+/** The results of the service's checks, good, bad or unknown: by a sign and a text, not by colour alone. */
 export function Checks({ of }: { of: Case }) {
   const { t } = useTranslation();
-  const heading = useId(); // the next case stands on the page too, hidden
+  const heading = useId(); // the next case is on the page too, hidden
   const { sameNumber, ...found } = of.checks;
   const all: [string, boolean | null][] = [
     ...(['identityNumber', 'register', 'name', 'birthDate'] as const).map((name): [string, boolean | null] => [
@@ -102,7 +102,7 @@ export function Checks({ of }: { of: Case }) {
   );
 }
 
-/** The documents of the account; those that are chosen get the status of the decision. */
+/** The documents of the account. The selected ones get the status of the decision. */
 export function Documents({
   of,
   types,
@@ -161,7 +161,7 @@ export function Documents({
 
 const decisions = ['waitingApproval', 'manuelApproved', 'rejected'] as const;
 
-/** The address and the level: what a reviewer decides besides the identity. */
+/** The address and the level: the other decisions of a reviewer. */
 export function Besides({ of }: { of: Case }) {
   const { t } = useTranslation();
   const may = useMay();

@@ -1,7 +1,7 @@
 /**
- * Decisions that can still be undone. A decision waits ten seconds before the service hears of it: until then it is
- * only here, and a bar that stays on every screen counts down. What the service refuses brings its case back, with the
- * problem. Nothing of it outlives the session of who decided.
+ * Decisions that can still be undone. A decision is sent after ten seconds. Until then it exists only here, and a bar
+ * on every screen counts down. A refusal of the service brings the case back, with the problem. Nothing outlives the
+ * session of the user who decided.
  */
 import { Button, Group, Progress, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
@@ -13,20 +13,20 @@ import { openScreen } from '../../app/screen';
 import { session, useSession } from '../../app/session';
 
 export const undoMs = 10_000;
-const tickMs = 500; // many may wait, and each tick draws
+const tickMs = 500; // many may wait, and each tick renders
 
 export interface Decision {
   userId: string;
   name: string;
   body: Body<'/user/update-kyc', 'post'>;
   due: number;
-  /** Who decided. */
+  /** The user who decided. */
   by: string;
 }
 
 interface State {
   waiting: readonly Decision[];
-  /** Sent and taken; the lists may not have heard of it yet. */
+  /** Sent and accepted; the lists may not show it yet. */
   settled: ReadonlySet<string>;
   failed: ReadonlyMap<string, Refusal | undefined>;
 }
@@ -51,7 +51,7 @@ function set(next: Partial<State>) {
   for (const listener of listeners) listener();
 }
 
-/** The browser asks before the page goes: what still waits would not be sent. */
+/** Makes the browser ask before the page closes, because pending decisions would not be sent. */
 function asks(event: BeforeUnloadEvent) {
   event.preventDefault();
 }
@@ -73,7 +73,7 @@ export function decide(decision: Omit<Decision, 'due' | 'by'>) {
   set({ waiting: [...state.waiting.filter((d) => d.userId !== decision.userId), one], failed });
 }
 
-/** Takes back the last decision, or that on an account; returns whose it was. */
+/** Undoes the last decision, or the one on an account. Returns the account. */
 export function undo(userId = state.waiting.at(-1)?.userId): string | undefined {
   if (!state.waiting.some((d) => d.userId === userId)) return undefined;
   set({ waiting: state.waiting.filter((d) => d.userId !== userId) });
@@ -95,7 +95,7 @@ function Bar() {
   const { waiting } = usePending();
   const { userId } = useSession();
   useEffect(() => {
-    if (waiting.some((d) => d.by !== userId)) set(nothing); // somebody else is here now
+    if (waiting.some((d) => d.by !== userId)) set(nothing); // another user has logged in
   }, [waiting, userId]);
   return (
     <Stack gap="xs" data-testid="undo-bar">

@@ -1,4 +1,4 @@
-/** Who else has a case open. It is asked every ten seconds, and ended with the case (D-KYC-10). */
+/** Other users who have a case open. It is reported every ten seconds, and ended with the case (D-KYC-10). */
 import { useEffect, useState } from 'react';
 import { start, type Schemas } from '../../app/api';
 import { useMay } from '../../app/session';
@@ -7,14 +7,14 @@ export type Person = Schemas['PresentPerson'];
 
 export interface Presence {
   others: Person[];
-  /** Somebody had it open before the caller. */
+  /** Another user opened it before the caller. */
   taken: boolean;
 }
 
 const path = '/admin/presence';
 const beatMs = 10_000;
 
-/** No screen waits for it and no failure of it is shown: it is no decision, and the next word follows soon. */
+/** No screen waits for it and failures are not shown, because the next report follows soon. */
 async function say(subject: string, leaves: boolean): Promise<Person[]> {
   const flow = await start('post', path, { subject, leaves });
   const outcome = await flow.done;

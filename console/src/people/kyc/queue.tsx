@@ -1,4 +1,4 @@
-/** The queue of identities that wait for a decision: one row a case. */
+/** The queue of identity checks: one row per case. */
 import { Badge, Button, Group, Switch, Text } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
@@ -25,7 +25,7 @@ const units = [
   ['minute', 60_000],
 ] as const;
 
-/** Since when, and how long that is. */
+/** The start and the length of the wait. */
 function Since({ at }: { at: string }) {
   const { i18n } = useTranslation();
   const past = Date.now() - Date.parse(at);

@@ -1,6 +1,6 @@
 /**
- * The pictures of cases. They are blobs in memory, never in the cache of what was read: the case that is open and the
- * next one stand on the shelf, and whatever leaves it is revoked.
+ * The images of cases. They are blobs in memory, never in the query cache. The open case and the next one are kept;
+ * all others are revoked.
  */
 import { useEffect, useState } from 'react';
 import { ask } from '../../app/api';
@@ -9,7 +9,7 @@ import type { Answer } from '../../kit/read';
 import { fileOf, isPicture, type Document } from './document';
 
 export interface Shot {
-  /** front, back, selfie: a part of the identity; else the name of a document. */
+  /** front, back, selfie: a part of the identity; otherwise the name of a document. */
   part: string;
   known: boolean;
   url: string;
@@ -33,7 +33,7 @@ interface Place {
 const shelf = new Map<string, Place>();
 const mostOthers = 3;
 
-/** Reads the pictures of a case, unless they are here already. */
+/** Reads the images of a case, unless they are loaded already. */
 export function take(userId: string, mayOpen: boolean): Promise<Shots> {
   let place = shelf.get(userId);
   if (!place) {
@@ -44,14 +44,14 @@ export function take(userId: string, mayOpen: boolean): Promise<Shots> {
         made.now = shots;
       },
       () => shelf.delete(userId),
-    ); // the next one to ask tries again
+    ); // the next call tries again
     shelf.set(userId, made);
     place = made;
   }
   return place.shots;
 }
 
-/** Lets go of every case but these. */
+/** Releases every case but these. */
 export function keepOnly(...userIds: string[]): void {
   for (const [userId, place] of shelf) {
     if (userIds.includes(userId)) continue;
@@ -83,7 +83,7 @@ async function load(userId: string, mayOpen: boolean, place: Place): Promise<Sho
     if (image) shots.push({ part, known: true, url: kept(URL.createObjectURL(blob(image))) });
   }
   if (shots.length === 0 && mayOpen) {
-    // what users upload has no type: it is looked at as it came
+    // uploads have no type: the bytes decide
     const query = { userId, status: 'active', reason: 'waitingApproval' };
     const waiting = await ask<Document[]>('/user/get-documents', { query });
     for (const d of waiting.filter(isPicture).slice(0, mostOthers)) {
@@ -93,7 +93,7 @@ async function load(userId: string, mayOpen: boolean, place: Place): Promise<Sho
   return { documentId: images.documentId, shots };
 }
 
-/** The bytes of a data URL; the page may not fetch one. */
+/** The bytes of a data URL, which the page may not fetch. */
 function blob(url: string): Blob {
   const [head = '', text = ''] = url.split(',', 2);
   const raw = atob(text);
@@ -102,7 +102,7 @@ function blob(url: string): Blob {
   return new Blob([bytes], { type: /^data:([^;]+)/.exec(head)?.[1] ?? 'image/jpeg' });
 }
 
-/** The pictures of the case that is shown. */
+/** The images of the open case. */
 export function useShots(userId: string, mayOpen: boolean): { shots?: Shots; problem?: unknown } {
   const [state, setState] = useState<{ of: string; shots?: Shots; problem?: unknown }>(() => ({
     of: userId,

@@ -1,6 +1,6 @@
 /**
- * Pictures side by side that move as one: what is turned, zoomed or dragged in one pane is so in all, because the
- * reviewer compares them. Wheel, pinch, drag, buttons and keys do the same.
+ * Images side by side that move together: a rotation, zoom or drag in one pane applies to all, because the reviewer
+ * compares them. Wheel, pinch, drag, buttons and keys do the same.
  */
 import { ActionIcon, Group, SimpleGrid, Text } from '@mantine/core';
 import { IconRotate, IconRotateClockwise, IconZoomIn, IconZoomOut, IconZoomReset } from '@tabler/icons-react';
@@ -21,9 +21,9 @@ interface View {
 const still: View = { scale: 1, x: 0, y: 0, turn: 0 };
 const most = 8;
 const step = 1.25;
-const stride = 40; // pixels of an arrow key
+const stride = 40; // pixels per arrow key
 
-/** Zooms about a point, which is measured from the middle of the pane. */
+/** Zooms about a point, relative to the centre of the pane. */
 function zoom(v: View, by: number, x = 0, y = 0): View {
   const scale = Math.min(most, Math.max(1, v.scale * by));
   if (scale === 1) return { ...still, turn: v.turn };
@@ -93,7 +93,7 @@ function Pane({ shot, view, setView, onLoad }: { shot: Shot; view: View; setView
   const pane = useRef<HTMLDivElement>(null);
   const image = useRef<HTMLImageElement>(null);
   useEffect(() => {
-    if (image.current?.complete) onLoad(); // it was drawn ahead, where nobody hears of its load
+    if (image.current?.complete) onLoad(); // it was rendered ahead, and its load event is over
   }, []);
   const name = shot.known ? t(`kyc.part.${shot.part}`) : shot.part;
   const hands = useHands(pane, setView);
@@ -121,7 +121,7 @@ function Pane({ shot, view, setView, onLoad }: { shot: Shot; view: View; setView
   );
 }
 
-/** One hand drags, two pinch and turn, the wheel zooms where the pointer is. */
+/** One finger drags, two pinch and rotate, the wheel zooms at the pointer. */
 function useHands(pane: { current: HTMLDivElement | null }, setView: Set) {
   const hands = useRef(new Map<number, { x: number; y: number }>());
   const middle = (x: number, y: number) => {
@@ -131,7 +131,7 @@ function useHands(pane: { current: HTMLDivElement | null }, setView: Set) {
   useEffect(() => {
     const element = pane.current;
     const wheel = (event: WheelEvent) => {
-      // React's own listener could not keep the page from scrolling
+      // a listener of React could not prevent the page from scrolling
       event.preventDefault();
       const [x, y] = middle(event.clientX, event.clientY);
       setView((v) => zoom(v, Math.exp(-event.deltaY / 400), x, y));
