@@ -29,7 +29,8 @@ const files = "/console/files/"
 var hashed = regexp.MustCompile(files + `(main|tokens)-[^".]+\.(js|css)`)
 
 // reload is the script that reloads the page after a build.
-const reload = `new EventSource(document.currentScript.src.replace('reload.js', 'events')).onmessage = () => location.reload();`
+const reload = `const events = document.currentScript.src.replace('reload.js', 'events');
+new EventSource(events).onmessage = () => location.reload();`
 
 // devServer serves the latest build of the sources and proxies every other request to a running service.
 type devServer struct {
