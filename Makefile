@@ -44,7 +44,7 @@ GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo cluster build image clean bench
-.PHONY: console tour test quick test-starved faults test-deps race fuzz fuzz-long verify lint security tidy size unchanged generate golden
+.PHONY: console console-dev tour test quick test-starved faults test-deps race fuzz fuzz-long verify lint security tidy size unchanged generate golden
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -125,6 +125,11 @@ console: $(CONSOLE) ## build the operators' console anew from console/ into web/
 	tools/openapi/node_modules/.bin/openapi-typescript docs/openapi.json -o console/src/api.d.ts >/dev/null
 	console/node_modules/.bin/tsc --noEmit -p console
 	go -C tools run ./console ../console ../web/console
+
+CONSOLE_SERVICE ?= http://127.0.0.1:8080
+
+console-dev: $(CONSOLE) ## serve the console from its sources, with reload, beside a running service
+	go -C tools run ./console dev ../console $(CONSOLE_SERVICE)
 
 tour: ## make the pictures of docs/console-tour.md anew, from the browser tests
 	$(WITH_POSTGRES) scripts/tour.sh

@@ -1,4 +1,4 @@
-/** The console starts here: trust, tabs, texts, then the login. The rest is loaded when somebody is logged in. */
+/** The entry point: trusted types, tabs, texts, then the login. Everything else is loaded after the login. */
 import '@mantine/core/styles.css';
 import './app/style.css';
 import { createTheme, DirectionProvider, MantineProvider } from '@mantine/core';
@@ -8,11 +8,11 @@ import { useTranslation } from 'react-i18next';
 import { deferred } from './app/deferred';
 import { keepFocus } from './app/focus';
 import { isRTL, startTexts } from './app/i18n';
-import { Login } from './app/login';
+import { Login } from './app/login/login';
 import { nonce, trust, worker } from './app/page';
 import { shareTabs, useSession } from './app/session';
 
-/** Drawers and dialogs: their cross has a name, and their heading is not the header of the page (role banner). */
+/** Drawers and dialogs: the close button has a name, and the title is not the page header (role banner). */
 const above = (close: string) => ({
   defaultProps: {
     closeButtonProps: { 'aria-label': close },
@@ -20,7 +20,7 @@ const above = (close: string) => ({
   },
 });
 
-/** Shade 6 of the primary colour, which Mantine takes, has too little contrast on white (WCAG 2.2, 1.4.3). */
+/** Shade 6 of the primary colour, Mantine's default, has too little contrast on white (WCAG 2.2, 1.4.3). */
 const theme = (close: string) =>
   createTheme({
     primaryColor: 'indigo',

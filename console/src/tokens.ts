@@ -1,8 +1,11 @@
 /**
- * A SharedWorker that holds the session token for all tabs of the console. The token is in memory only: with the last
- * tab the worker ends, and the token with it. Nothing is ever stored.
+ * A SharedWorker that holds the session token for all tabs of the console, in memory only. The worker and the token
+ * end with the last tab. Nothing is stored.
  */
-/** What a tab says and hears: a login, the end of a token and how it came, a touch. 'gone': the tab is closed. */
+/**
+ * The messages between a tab and the worker: a login, the end of a token with its cause, a touch. 'gone': the tab is
+ * closed.
+ */
 type Said = { token?: string; end?: string; why?: string; touched?: number } | 'gone';
 
 const ports = new Set<MessagePort>();
@@ -15,16 +18,16 @@ let touched = 0;
   port.onmessage = ({ data }: MessageEvent<Said>) => {
     if (data === 'gone') {
       ports.delete(port);
-      if (ports.size === 0) token = ''; // the browser may keep this worker for the page that is read anew
+      if (ports.size === 0) token = ''; // the browser may keep this worker for a reloaded page
       return;
     }
     if (data.end !== undefined) {
-      if (data.end !== token) return; // a slow tab ends what another one has replaced
+      if (data.end !== token) return; // a slow tab ends a token that another tab has replaced
       token = '';
     }
     token = data.token ?? token;
     touched = data.touched ?? touched;
-    // To all of them, so that all hear of two logins in the same order.
+    // Sent to all tabs, so that all receive two logins in the same order.
     for (const each of ports) each.postMessage(data);
   };
   port.start();

@@ -229,7 +229,7 @@ func (e editor) mailing(recipient string) {
 	e.look("mailing-form")
 	e.confirmed()
 	e.Until(`document.querySelector('[data-testid="job"]')?.innerText.includes('1 of 1 done')`)
-	e.says("Nobody has these ids: nobody")
+	e.says("No account has these ids: nobody")
 	e.look("mailing")
 	e.Click(marked("write-/send-bulk-sms"))
 	e.choose(marked("field-to"), "all")

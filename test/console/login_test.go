@@ -140,7 +140,7 @@ func (d *doorway) byDevice() {
 	f := d.asked()
 	d.phone.Answer(t, f, "APPROVED:"+blackbox.WrongFor(number)).Is(t, 422, "OTP_INVALID")
 	d.phone.Answer(t, f, "DENIED").Is(t, 200, "")
-	d.refused(d.chief, "refused on the device")
+	d.refused(d.chief, "Rejected on the device")
 	d.shot("push-refused")
 	d.Type(mark("password"), d.chief.Password) // the address is still there
 	d.Click(mark("login"))

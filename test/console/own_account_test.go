@@ -135,7 +135,7 @@ func (o *owner) endsSessions() {
 		x, _ := o.n.Session(t, o.who)
 		others = append(others, x)
 	}
-	o.Click(fmt.Sprintf(`[data-path=%q] [aria-label="Read again"]`, blackbox.SessionsPath))
+	o.Click(fmt.Sprintf(`[data-path=%q] [aria-label="Refresh"]`, blackbox.SessionsPath))
 	o.rows(blackbox.SessionsPath, 3)
 	for i := range 3 {
 		if one := fmt.Sprintf(`%s:nth-child(%d)`, row(blackbox.SessionsPath), i+1); webtest.Value[bool](o.Tab,
@@ -223,7 +223,7 @@ func (o *owner) seesTheSystem() {
 	o.Click(mark("nav-/jobs"))
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>
 		/accounting-integration\s+done/i.test(r.innerText)) ||
-		document.querySelector('main [aria-label="Read again"]:not([disabled])')?.click()`)
+		document.querySelector('main [aria-label="Refresh"]:not([disabled])')?.click()`)
 	o.shot("jobs")
 	o.Click(mark("nav-/cluster"))
 	var cluster struct {

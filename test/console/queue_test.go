@@ -181,7 +181,7 @@ func (m *till) fee(app *harness.Authenticator) {
 
 // named checks that every audited action has a label.
 func (m *till) named() {
-	text, err := os.ReadFile("../../console/src/text/en/user.json")
+	text, err := os.ReadFile("../../console/src/text/en/app.json")
 	if err != nil {
 		m.t.Fatal(err)
 	}

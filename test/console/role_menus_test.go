@@ -13,18 +13,18 @@ import (
 	"castellan/web/webtest"
 )
 
-// ownMenu is the menu of every user.
+// ownMenu is what everybody has.
 var ownMenu = []string{"/me", "/me/account", "/me/countries", "/me/addresses", "/me/notifications"}
 
 // wholeMenu is the menu of an administrator.
-var wholeMenu = append([]string{"/", "/kyc", "/aml", "/approvals", "/transactions", "/withdrawals", "/requests",
+var wholeMenu = append([]string{"/", "/kyc", "/aml", "/approvals", "/requests", "/transactions", "/withdrawals",
 	"/documents", "/users", "/corporate", "/levels",
 	"/balances", "/statement", "/adjust", "/blockages", "/positions", "/providers", "/currencies", "/rates",
 	"/fees", "/accounting",
-	"/contracts", "/announcements", "/agreements", "/mailings", "/cdn",
-	"/mfa", "/firewall", "/roles", "/service-keys", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
+	"/agreements", "/contracts", "/announcements", "/mailings", "/cdn",
+	"/mfa", "/roles", "/service-keys", "/firewall", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
 
-// toWrite are the screens that are useless for a read-only role.
+// toWrite are the screens that are no use to who only reads.
 var toWrite = []string{"/kyc", "/adjust", "/accounting", "/announcements", "/mailings", "/cdn"}
 
 // writing are the buttons that write and do not carry the path of their endpoint in their name.
@@ -37,9 +37,9 @@ var writing = map[string]string{"decide": "POST /admin/update-status-transaction
 	"section-edit": "POST /admin/update-contract-detail", "order-save": "POST /admin/update-contract-detail-order",
 	"announcement-add": "POST /announcement/add", "announcement-edit": "POST /announcement/update"}
 
-// rolesOf walks the screens of the demonstration's roles, and of a role that may read everything and write
-// nothing. The menu shows the permitted screens, no request is refused on the way, through first rows and tabs
-// too, and no button is shown that the service would refuse. The test looks walks the administrator's screens.
+// rolesOf walks the screens of the roles of the demonstration, and of one that may read everything and write nothing:
+// the menu is what the role may see, no request is refused on the way, through first rows and tabs too, and no button
+// is there that the service would refuse. The administrator's are walked by the looks.
 func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 	tab := webtest.Browser(t)
 	tab.Open(n.URL + "/console")
@@ -100,7 +100,7 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 
 const menu = `[...document.querySelectorAll('[data-testid^="nav-"]')].map((link) => link.dataset.testid.slice(4))`
 
-// atRest is true when the result of a click is shown, in the page or above it.
+// atRest: what a click asked for is there, in the page or above it.
 const atRest = `document.querySelectorAll('main h1').length <= 1 &&
 	!document.querySelector('.mantine-Loader-root, .mantine-Skeleton-root, [aria-busy="true"]')`
 
@@ -111,7 +111,7 @@ func menuTo(tab *webtest.Tab, screen string) {
 	tab.Until(drawn)
 }
 
-// dead finds the buttons whose endpoint is not permitted, and the refusals that the page shows.
+// dead finds the buttons on the page whose endpoint was not given, and the refusals that the page shows.
 func dead(t *testing.T, tab *webtest.Tab, step string, given []string) {
 	t.Helper()
 	for _, id := range webtest.Value[[]string](tab, `[...document.querySelectorAll('[data-testid]')]
@@ -144,7 +144,7 @@ func share(tab *webtest.Tab, token string) {
 		return true; })()`, token))
 }
 
-// permissions lists the endpoints that a session may call, as "POST /admin/roles".
+// permissions are what a session may ask for, as "POST /admin/roles".
 func permissions(t *testing.T, n *blackbox.Node, token string) (given []string) {
 	t.Helper()
 	var all []struct{ Method, Path string }

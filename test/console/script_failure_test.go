@@ -94,7 +94,7 @@ func (k keeper) chart() {
 	failed, heal := k.FailOne(consoleScripts, webtest.Fetched, 0)
 	k.Type(mark("filter-symbol"), "BTC\r")
 	k.fails(failed, heal)
-	k.Until(`document.querySelector('main').innerText.split('There is nothing here.').length === 3`) // table and chart
+	k.Until(`document.querySelector('main').innerText.split('No matching entries.').length === 3`) // table and chart
 	k.See(mark("filter-symbol"))
 }
 

@@ -96,7 +96,7 @@ func (c *officer) makesRule() {
 	c.shot("firewall-rehearsed")
 	c.Click(mark("send"))
 	c.See(mark("row"))
-	c.shows("On trial")
+	c.shows("Trial")
 	c.shot("firewall")
 	c.Click(mark("row") + " td")
 	c.See(mark("rule-trial"))

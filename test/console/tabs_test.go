@@ -233,7 +233,7 @@ func (p *pair) losesAGrant(agent blackbox.Account, head blackbox.Headers) {
 	p.one.Back()
 	p.one.See(mark("row"))
 	p.n.Ok(t, "DELETE", "/admin/user-roles", `{"userId":"`+agent.ID+`","roleCode":"support"}`, head)
-	p.one.Click(`main [aria-label="Read again"]`)
+	p.one.Click(`main [aria-label="Refresh"]`)
 	p.one.See(mark("forbidden"))
 	p.one.Until(`!document.querySelector('[data-testid="nav-/users"]')`)
 	p.one.Click(mark("logout"))

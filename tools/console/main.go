@@ -23,11 +23,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: console SOURCES OUTPUT")
+	var err error
+	switch {
+	case len(os.Args) == 4 && os.Args[1] == "dev":
+		err = dev(os.Args[2], os.Args[3])
+	case len(os.Args) == 3:
+		err = run(os.Args[1], os.Args[2])
+	default:
+		fmt.Fprintln(os.Stderr, "usage: console SOURCES OUTPUT, or console dev SOURCES URL")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -61,7 +61,7 @@ func TestWhatLeavesTheInterfaceTurnsRed(t *testing.T) {
 		t.Error("tsc is green")
 	}
 	for _, screen := range []string{
-		"money/transactions.tsx", "security/firewall.tsx", "user/users.tsx", "system/jobs.tsx",
+		"money/transactions.tsx", "guard/firewall.tsx", "people/users.tsx", "app/jobs.tsx",
 	} {
 		if !strings.Contains(out, "src/"+screen+"(") {
 			t.Errorf("tsc says nothing of %s:\n%s", screen, out)

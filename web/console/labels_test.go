@@ -37,11 +37,11 @@ func TestAuditActionsHaveNames(t *testing.T) {
 
 // Every parameter that the service reads describes the shape of its object.
 func TestParametersHaveShapes(t *testing.T) {
-	shapes, err := os.ReadFile(filepath.Join(sources, "src/content/shape.ts"))
+	shapes, err := os.ReadFile(filepath.Join(sources, "src/app/shape.ts"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds, err := os.ReadFile("../../domain/parameter/kinds.go")
+	kinds, err := os.ReadFile("../../domain/kit/parameter/kinds.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestStatesHaveNames(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(text), "const colours")
 	table, _, _ = strings.Cut(table, "};")
-	queue, err := os.ReadFile("../../domain/transaction/queue.go")
+	queue, err := os.ReadFile("../../domain/money/transaction/queue.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 /**
- * A write from the screen: one key for one intention, a challenge where the service wants one, and the refusal where
- * the person looks. Every screen writes this way.
+ * A write of a screen: one idempotency key for one intention, a challenge where the service requires one, and the
+ * refusal shown beside the form. Every screen writes through this module.
  */
 import { Anchor, Modal } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
@@ -11,19 +11,19 @@ import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
 import type { Flow, Outcome } from '../../../web/static/castellan-client.js';
 import { Refusal, start, type Writes } from './api';
-import { Challenge } from './challenge';
-import { useCode } from './code';
+import { Challenge } from './login/challenge';
+import { useCode } from './login/code';
 import { session, useMay } from './session';
 import { dateFormat } from '../kit/show';
 
 type Method = 'post' | 'patch' | 'delete';
 
-/** What the service answers to a call that a second person has to approve (D-EXT-08). */
+/** The answer to a call that a second person must approve (D-EXT-08). */
 interface Sealed {
   data?: { approvalId?: string; expiresAt?: string };
 }
 
-/** A refusal of the business with the status 200 (D-TX-05). */
+/** A business refusal with the status 200 (D-TX-05). */
 interface Refused {
   code?: number | null;
   message?: string;
@@ -31,18 +31,18 @@ interface Refused {
 
 export interface Act<B> {
   /**
-   * Carries it out, with the values of {places} in the path. Resolves with the data of the answer, or with undefined
-   * after a refusal, which is in `problem`.
+   * Runs the write, with the values of {places} in the path. Resolves with the data of the answer, or with undefined
+   * after a refusal, which is then in `problem`.
    */
   run: (body: B, places?: Record<string, string>) => Promise<unknown>;
   busy: boolean;
   problem?: Refusal;
   clear: () => void;
-  /** Place it on the screen: it shows the challenge. */
+  /** Render it on the screen: it shows the challenge. */
   view: ReactNode;
 }
 
-/** touches are the paths whose lists are read anew afterwards. */
+/** touches are the paths whose lists are read again afterwards. */
 export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   method: M,
   path: P,
@@ -58,9 +58,9 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Refusal>();
   const asked = `${method.toUpperCase()} ${String(path)}`;
-  // One key for one intention, which is what is asked of whom: another row or a changed form is another one.
+  // One key for one intention: method, path and body. Another row or a changed form gets another key.
   const keys = useRef(new Map<string, string>());
-  // A double click is one click.
+  // A double click sends once.
   const under = useRef(new Map<string, Promise<unknown>>());
 
   function run(body: Parameters<typeof start<M, P>>[2], places: Record<string, string> = {}) {
@@ -82,7 +82,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
       if (!outcome.success) throw Refusal.outcome(outcome, asked);
       const refused = outcome.data as Refused | undefined;
       if (refused?.code === 1) throw new Refusal(200, '1', refused.message ?? '');
-      keys.current.delete(intention); // the same once more is another one
+      keys.current.delete(intention); // the same write again is another intention
       const sealed = (outcome.data as Sealed | undefined)?.data;
       const waits = sealed?.approvalId;
       const stale = waits ? ['/admin/approvals'] : touches;
@@ -105,9 +105,9 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
       return outcome.data ?? {};
     } catch (error) {
       const refusal = Refusal.of(error, asked);
-      // Without an answer nobody knows whether it happened: the same key makes asking again safe.
+      // Without an answer the outcome is unknown. The same key makes a retry safe.
       if (refusal.status !== 0 && refusal.status < 500) keys.current.delete(intention);
-      const over = refusal.status === 401 && !session.now().token; // the login above the screen says it
+      const over = refusal.status === 401 && !session.now().token; // the login above the screen shows it
       if (refusal.code !== 'ABANDONED' && !over) setProblem(refusal);
       return undefined;
     } finally {
@@ -127,15 +127,15 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   return { run, busy, problem, clear: () => setProblem(undefined), view };
 }
 
-/** A second person must approve what was sent, before the instant that the service named. */
+/** A second person must approve the write before the instant that the service named. */
 export function WaitsUntil({ at }: { at: string }) {
   const { t, i18n } = useTranslation();
   return t('approval.waits', { at: dateFormat(i18n.language, 'medium').format(new Date(at)) });
 }
 
 /**
- * A second person has to approve it; the requests that wait are a click away for those who may see them. Notifications
- * stand outside of the routes, so it is no Link.
+ * The write waits for approval. Users with the permission get a link to the pending requests. Notifications are
+ * outside the routes, so it is not a router Link.
  */
 function Waits({ until, open }: { until: string; open?: () => void }) {
   const { t } = useTranslation();

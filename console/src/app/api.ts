@@ -1,7 +1,7 @@
 /**
- * The way to the service: typed reads by openapi-fetch, writes by the client module that integrators copy too, because
- * any write may turn into a challenge. Types come from docs/openapi.json, so a field that leaves the interface turns
- * tsc red.
+ * The client of the service: typed reads by openapi-fetch, writes by the client module that integrators copy too,
+ * because any write may start a challenge. The types are generated from docs/openapi.json, so tsc fails when a field
+ * leaves the interface.
  */
 import createClient from 'openapi-fetch';
 import type { PathsWithMethod } from 'openapi-typescript-helpers';
@@ -14,7 +14,7 @@ export type Schemas = components['schemas'];
 export type Field = Schemas['FieldProblem'];
 export type Gets = PathsWithMethod<paths, 'get'>;
 
-/** A refusal of the service, or no answer (status 0). Its fields are those of RFC 9457, as the interface has them. */
+/** A refusal of the service, or no answer (status 0). Its fields are those of RFC 9457. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -29,7 +29,7 @@ export class Refusal extends Error {
     super(message);
   }
 
-  /** A challenge that ended without success: somebody said no on the device, say. */
+  /** A challenge that ended without success, for example by a rejection on the device. */
   static outcome({ code = '', message = '' }: Outcome, asked = ''): Refusal {
     return new Refusal(200, code, message, '', [], 0, asked);
   }
@@ -58,9 +58,9 @@ const parse = JSON.parse as (
 ) => unknown;
 
 /**
- * Amounts are JSON numbers, and a number of JavaScript has 53 bits. So a number that has a fraction, an exponent or
- * more than 15 digits reaches the screens as the text that the service wrote. A browser that does not tell the source
- * of a number (before Chromium 114, Firefox 135, Safari 18.4) shows what a number of JavaScript keeps of it.
+ * Amounts are JSON numbers, and a number of JavaScript has 53 bits. A number that has a fraction, an exponent or more
+ * than 15 digits therefore reaches the screens as text, exactly as the service wrote it. Browsers without the source
+ * of numbers (before Chromium 114, Firefox 135, Safari 18.4) show the JavaScript number.
  */
 async function exact(response: Response): Promise<Response | undefined> {
   if (!response.headers.get('content-type')?.includes('json')) return undefined;
@@ -78,13 +78,13 @@ async function exact(response: Response): Promise<Response | undefined> {
   return new Response(kept || null, { status: response.status, statusText: response.statusText, headers });
 }
 
-/** What a refusal says of the session that it was asked with. */
+/** Reports what a refusal means for the session of the request. */
 function refused({ status, code }: Refusal, token: string) {
   if (status === 401) session.ended('over', token);
   if (code === 'FORBIDDEN') session.doubt();
 }
 
-/** "GET /admin/jobs/…": where the service begins is no part of it. */
+/** "GET /admin/jobs/…", without the base path of the service. */
 function key({ method, url }: Request): string {
   return `${method} ${new URL(url).pathname.slice(base.length)}`;
 }
@@ -94,7 +94,7 @@ const reader = createClient<paths>({ baseUrl: `${location.origin}${base}`, cache
 reader.use({
   onRequest({ request }) {
     const { token } = session.now();
-    if (!token) throw new Refusal(401, 'UNAUTHENTICATED', ''); // below the login nothing is asked
+    if (!token) throw new Refusal(401, 'UNAUTHENTICATED', ''); // no requests while the login is shown
     request.headers.set('x-auth', token);
     request.headers.set('accept-language', document.documentElement.lang);
     return request;
@@ -122,22 +122,22 @@ reader.use({
   },
 });
 
-/** Reads; a refusal is thrown. */
+/** Reads a path. Throws a refusal. */
 export const read = reader.GET;
 
-/** Reads a path of which only the type of the answer is known; a refusal is thrown. */
+/** Reads a path of which only the type of the answer is known. Throws a refusal. */
 export async function ask<T>(path: Gets, params: Record<string, unknown>, signal?: AbortSignal): Promise<T> {
   const asked = reader.GET as (path: string, init: unknown) => Promise<{ data?: unknown }>;
   return (await asked(path, { params, signal })).data as T;
 }
 
-/** One page of a growing list, and the cursor of the next one ('' at the end). */
+/** One page of a list, and the cursor of the next page ('' at the end). */
 export interface Page<T> {
   rows: T[];
   next: string;
 }
 
-/** Reads a page of a list; the cursor comes from the Link header of the page before (RFC 8288). */
+/** Reads a page of a list. The cursor comes from the Link header of the previous page (RFC 8288). */
 export async function readPage<T>(path: Gets, query: Record<string, unknown>, signal?: AbortSignal): Promise<Page<T>> {
   const asked = reader.GET as (path: string, init: unknown) => Promise<{ data?: unknown; response: Response }>;
   const { data, response } = await asked(path, { params: { query }, signal });
@@ -146,7 +146,7 @@ export async function readPage<T>(path: Gets, query: Record<string, unknown>, si
   return { rows: (data ?? []) as T[], next };
 }
 
-/** The body of a write; undefined for one without. */
+/** The body of a write; undefined for a write without a body. */
 export type Body<P extends keyof paths, M extends string> =
   paths[P] extends Record<M, { requestBody?: infer B }>
     ? NonNullable<B> extends { content: { 'application/json': infer J } }
@@ -155,7 +155,7 @@ export type Body<P extends keyof paths, M extends string> =
     : undefined;
 export type Writes<M extends 'post' | 'patch' | 'delete'> = PathsWithMethod<paths, M>;
 
-/** A fresh client for each write, so that it has the token and the language of the moment. */
+/** A new client for each write, so that it has the current token and language. */
 export function client(): CastellanClient {
   const c = new CastellanClient({
     baseUrl: `${location.origin}${base}`,
@@ -166,9 +166,9 @@ export function client(): CastellanClient {
 }
 
 /**
- * Starts a write. The flow is done at once, unless the service wants a challenge first. The key makes a repeated
- * request the same request (D-EXT-02): the caller makes one key for one intention. places fill {names} in the path;
- * otp is the authenticator's code, where the service asks for it besides the session (D-AUTH-08).
+ * Starts a write. The flow is done at once unless the service requires a challenge first. The key makes a repeated
+ * request the same request (D-EXT-02): the caller creates one key for one intention. places fill {names} in the path.
+ * otp is the code of the authenticator, where the service requires it besides the session (D-AUTH-08).
  */
 export async function start<M extends 'post' | 'patch' | 'delete', P extends Writes<M>>(
   method: M,

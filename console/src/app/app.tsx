@@ -1,4 +1,4 @@
-/** What a login opens: the routes, what was read, and the login above them when a session ended. */
+/** The console after the login: the routes, the query cache, and the login above them when a session ended. */
 import '@mantine/notifications/styles.css';
 import '@mantine/spotlight/styles.css';
 import { ModalsProvider } from '@mantine/modals';
@@ -7,18 +7,23 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { client, Refusal } from './api';
-import { Lock } from './lock';
-import { watch } from './idle';
-import { router } from './router';
+import { Lock } from './login/lock';
+import { watch } from './login/idle';
+import { routerOf } from './router';
+import { provideScreens } from './screen';
+import { screens } from './screens';
 import { session, useSession } from './session';
 
-/** What failed on the way is asked again; what the service refused is not. */
+const router = routerOf(screens);
+provideScreens(screens, (to) => void router.navigate({ to: to as never }));
+
+/** Failed requests are retried; refusals of the service are not. */
 function again(failures: number, error: unknown): boolean {
   const { status } = Refusal.of(error);
   return failures < 2 && (status === 0 || status >= 500);
 }
 
-/** always: without a network a question fails, and the screen says so; it does not wait in silence. */
+/** always: without a network a query fails and the screen shows it, instead of waiting silently. */
 const memory = () =>
   new QueryClient({
     defaultOptions: {
@@ -27,7 +32,7 @@ const memory = () =>
     },
   });
 
-/** Each person gets these anew (main.tsx): nobody sees what another one has read. */
+/** Created again for each user (main.tsx), so that no user sees the data of another. */
 export default function Screens() {
   const { token } = useSession();
   const [queries] = useState(memory);

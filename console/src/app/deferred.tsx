@@ -6,8 +6,8 @@ import { Problem } from './problem';
 import { script } from './script';
 
 /**
- * The component, once its script is loaded, and `waiting` until then. After a failure it shows the problem in its place
- * with a button that tries again; nothing else on the page changes.
+ * The component once its script is loaded, and `waiting` until then. After a failure it shows the problem in its place
+ * with a retry button. Nothing else on the page changes.
  */
 export function deferred<P extends object>(load: () => Promise<{ default: ComponentType<P> }>, waiting?: ReactNode) {
   let Loaded: ComponentType<P> | undefined;
@@ -33,7 +33,7 @@ export function deferred<P extends object>(load: () => Promise<{ default: Compon
   return Object.assign(Deferred, { preload: () => preload().catch(() => undefined) });
 }
 
-/** The problem in the place of a part, and a button that tries again. */
+/** The problem in the place of a part, with a retry button. */
 export function Again({ of, onClick }: { of: unknown; onClick: () => unknown }) {
   const { t } = useTranslation();
   const [busy, setBusy] = useState(false);

@@ -1,20 +1,20 @@
 /**
- * The focus is never lost. What has it may go away (a row that was acted on, a dialog that closes, a login that is
- * over) or be switched off (a button while it works). The browser then gives the focus to nobody, and who has no mouse
- * begins at the top of the page again. Here it goes back to where it came from, or to the heading of what is left.
+ * Keeps the keyboard focus. The focused element may be removed (a handled row, a closed dialog, a finished login) or
+ * disabled (a button while it works). The browser then drops the focus, and keyboard users start at the top of the
+ * page again. This module returns the focus to its origin, or to the heading of the remaining part.
  */
 interface Stop {
   element: HTMLElement;
-  /** The part of the page that it is in. */
+  /** The part of the page that contains the element. */
   within: Element | null;
 }
 
 const parts = '[role="dialog"], [role="tabpanel"], main';
 const kept = 20;
-const soonMs = 50; // a dialog that closes gives the focus back by itself, after 10 ms
+const soonMs = 50; // a closing dialog returns the focus by itself, after 10 ms
 
-const stops: Stop[] = []; // where the focus has been, the latest last
-let off: HTMLElement | undefined; // had the focus when it was switched off
+const stops: Stop[] = []; // the elements that had the focus, the latest last
+let off: HTMLElement | undefined; // had the focus when it was disabled
 let standIn: HTMLElement | undefined;
 let byKeys = false;
 
@@ -37,7 +37,7 @@ function restore() {
   const last = stops.at(-1);
   if (!last || (now && now !== document.body && now !== standIn)) return;
   if (usable(last.element)) {
-    if (off === last.element) give(last.element, false); // it works again; else somebody clicked beside it
+    if (off === last.element) give(last.element, false); // enabled again; otherwise the user clicked elsewhere
     off = undefined;
     return;
   }

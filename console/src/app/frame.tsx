@@ -1,4 +1,4 @@
-/** The frame of every screen: menu by permissions, palette, language, light and dark. */
+/** The frame of every screen: menu by permissions, palette, language, light and dark theme. */
 import {
   ActionIcon,
   Anchor,
@@ -29,7 +29,7 @@ import { languages, speak, type Language } from './i18n';
 import { Palette } from './palette';
 import { usePermissions } from './permissions';
 import { Problem } from './problem';
-import { screens, type Screen } from './screens';
+import { allScreens, type Screen } from './screen';
 import { session, useMay, useSession } from './session';
 
 const groups: Screen['group'][] = ['work', 'people', 'money', 'content', 'security', 'system', 'own'];
@@ -73,7 +73,7 @@ export default function Frame() {
         )}
       </AppShell.Main>
       {may && <Palette />}
-      {/* Here, below the routes: what it shows may be a link. */}
+      {/* Inside the routes, because it may show links. */}
       <Notifications position="bottom-right" />
     </AppShell>
   );
@@ -83,8 +83,8 @@ function Part({ group }: { group: Screen['group'] }) {
   const { t } = useTranslation();
   const may = useMay();
   const path = useRouterState({ select: (state) => state.location.pathname.replace(/^.*?\/console/, '') || '/' });
-  const shown = screens.filter((s) => s.group === group && !s.inner && s.needs.every(may));
-  // The screen itself, or the one that it was reached from; never two: /me is not open when /me/account is.
+  const shown = allScreens().filter((s) => s.group === group && !s.inner && s.needs.every(may));
+  // The screen itself, or the screen that linked to it; never two: /me is not open when /me/account is.
   const above = shown.filter((s) => s.path === path || (s.path !== '/' && path.startsWith(`${s.path}/`)));
   const here = above.sort((a, b) => b.path.length - a.path.length)[0];
   if (shown.length === 0) return null;
@@ -162,7 +162,7 @@ function Tools() {
           void client()
             .logout()
             .catch(() => undefined);
-          session.leave(); // also where the service cannot be reached
+          session.leave(); // also where the service is unreachable
         }}
       >
         <IconLogout size={16} />
@@ -175,7 +175,7 @@ export function Missing() {
   return <Nowhere text="missing" />;
 }
 
-/** There is no such screen, or it is not for everybody. */
+/** The screen does not exist, or the user has no permission for it. */
 export function Nowhere({ text }: { text: string }) {
   const { t } = useTranslation();
   return (

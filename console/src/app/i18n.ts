@@ -1,4 +1,4 @@
-/** Languages: tr, en, ar. A text that is missing is shown as its key, and a test finds it. */
+/** Languages: tr, en, ar. A missing text is shown as its key, and a test finds it. */
 import i18next from 'i18next';
 import { initReactI18next } from 'react-i18next';
 import { script } from './script';
@@ -14,7 +14,7 @@ const texts: Record<Language, () => Promise<{ default: object }>> = {
 
 export const isRTL = (language: string) => language === 'ar';
 
-/** The language that was chosen here, else the browser's first that is known, else English. */
+/** The language chosen here, otherwise the first supported language of the browser, otherwise English. */
 function preferred(): Language {
   const wanted = [localStorage.getItem('castellan.language') ?? '', ...navigator.languages];
   for (const tag of wanted) {
@@ -36,7 +36,7 @@ export async function startTexts(): Promise<void> {
   await speak(preferred());
 }
 
-/** Changes the language; pseudo is English forty percent longer, for tests of the layout. */
+/** Changes the language. With pseudo, English texts are forty percent longer, for layout tests. */
 export async function speak(language: Language): Promise<void> {
   const { default: words } = await script(texts[language]);
   const pseudo = new URLSearchParams(location.search).has('pseudo');

@@ -1,26 +1,26 @@
-/** Ctrl-K: a screen by its name, or anything that was pasted, which leads to the page where it belongs. */
+/** Ctrl-K: opens a screen by name, or finds the pages for a pasted text. */
 import { Spotlight, type SpotlightActionData } from '@mantine/spotlight';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { screens } from './screens';
+import { allScreens } from './screen';
 import { useMay } from './session';
 
 export interface Place {
-  /** Key of what it is: "palette.user". */
+  /** Key of the kind of text: "palette.user". */
   title: string;
   to: string;
   search?: Record<string, string>;
 }
 
-/** A phone number as the service has it. As people in Turkey say theirs it would be found nowhere. */
+/** A phone number in the form of the service. Numbers in the usual Turkish notation would not be found. */
 export function national(text: string): string {
   const digits = text.replaceAll(/[^\d+]/g, '');
   const turkish = /^0?(5\d{9})$/.exec(digits) ?? /^0([1-9]\d{9})$/.exec(digits);
   return turkish ? `+90${turkish[1]}` : digits;
 }
 
-/** What a pasted text looks like. */
+/** The forms of pasted texts. */
 const looks = {
   id: /^[0-9A-HJKMNP-TV-Z]{26}$/i,
   mail: /^[^\s@]+@[^\s@]+$/,
@@ -28,11 +28,11 @@ const looks = {
   ip: /^(\d{1,3}(\.\d{1,3}){3}|(?=.*:.*:)[\da-f:]+(\d{1,3}(\.\d{1,3}){3})?)$/i,
   name: /^\p{L}[\p{L}\p{M}\s.'’-]+$/u,
   hash: /^((0x)?[\da-f]{64}|[1-9A-HJ-NP-Za-km-z]{80,90})$/i,
-  /** No network has shorter addresses; those of the service itself have colons. */
+  /** No network has shorter addresses; the service's own addresses contain colons. */
   address: /^[\w:+/=-]{24,128}$/,
 };
 
-/** Where a pasted text may belong. Nothing is asked before somebody chooses. */
+/** The pages for a pasted text. No request is sent before the user chooses one. */
 export function places(text: string, may: (endpoint: string) => boolean): Place[] {
   const found: Place[] = [];
   const add = (needs: string, title: string, to: string, search?: Record<string, string>) => {
@@ -71,7 +71,7 @@ export function places(text: string, may: (endpoint: string) => boolean): Place[
 
 const byName = 'go palette.name'; // a screen with that name comes first
 
-/** Small letters of both Turkish i's are one for a search. */
+/** Both Turkish i's match one letter in a search. */
 export function folded(text: string): string {
   return text.toLocaleLowerCase('tr').replaceAll('ı', 'i').normalize('NFD').replaceAll(/\p{M}/gu, '');
 }
@@ -92,7 +92,7 @@ export function Palette() {
         'data-testid': `go-${place.title}`,
       }) as SpotlightActionData,
   );
-  const named = screens
+  const named = allScreens()
     .filter((s) => !s.inner && s.needs.every(may))
     .filter((s) => folded(t(s.title)).includes(folded(text.trim())))
     .map((s): SpotlightActionData => ({ id: s.path, label: t(s.title), onClick: () => go(s.path) }));

@@ -1,10 +1,13 @@
-/** What the caller may ask, from the service; the menu and the actions follow it. */
+/** The permissions of the caller, from the service. The menu and the actions depend on them. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { read } from './api';
 import { session, useSession } from './session';
 
-/** Everybody may ask these for himself; here they mean for others. Who may not has "GET /user/get-documents own". */
+/**
+ * Every user may call these for their own account; here they mean other accounts. Without that permission the list has
+ * "GET /user/get-documents own".
+ */
 const forOthers = new Set(['/user/get-documents', '/user/get-kyc-images', '/user/update-document']);
 
 async function load(signal: AbortSignal): Promise<true> {
@@ -19,7 +22,7 @@ async function load(signal: AbortSignal): Promise<true> {
 
 const key = ['/auth/permissions'];
 
-/** Reads them after each login, and again when the service refused what the menu offers. */
+/** Reads the permissions after each login, and again when the service refuses a call that the menu offers. */
 export function usePermissions() {
   const { doubts } = useSession();
   const queries = useQueryClient();

@@ -1,4 +1,4 @@
-/** What went wrong, always with code and request id, and the way to the explanation where there is one. */
+/** A problem, always with code and request id, and a link to its explanation where there is one. */
 import { Alert, Code, CopyButton, Group, Text, UnstyledButton } from '@mantine/core';
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -6,7 +6,7 @@ import { Refusal } from './api';
 import { script } from './script';
 import { useSession } from './session';
 
-/** The way to the explanation, which needs the routes and so a login. Where its script is missing it is left out. */
+/** The link to the explanation. It needs the routes and so a login. It is left out if its script fails to load. */
 export const Why = lazy(() => script(() => import('./why')).catch(() => ({ default: () => null })));
 
 export function Problem({ of }: { of: unknown }) {

@@ -1,13 +1,13 @@
-/** The routes, made of the list of screens. The search of each address is kept as it is: text by name. */
+/** The routes, built from the list of screens. The search of each address is a set of texts by name. */
 import { createRootRoute, createRoute, createRouter, type ErrorComponentProps } from '@tanstack/react-router';
 import { Refusal } from './api';
 import { Again, deferred } from './deferred';
 import Frame, { Missing, Nowhere } from './frame';
 import { base } from './page';
-import { screens, type Screen } from './screens';
+import type { Screen } from './screen';
 import { useMay } from './session';
 
-/** A screen, for those who may see it. */
+/** A screen, for users with its permissions. */
 function place({ load, needs }: Screen) {
   const Page = deferred(load);
   function Place() {
@@ -17,7 +17,7 @@ function place({ load, needs }: Screen) {
   return Object.assign(Place, { preload: Page.preload });
 }
 
-/** A screen that fell over; the frame around it stands. */
+/** Shown in the frame instead of a screen that threw an error. */
 function Broken({ error, reset }: ErrorComponentProps) {
   return <Again of={new Refusal(200, 'PAGE', String(error))} onClick={reset} />;
 }
@@ -32,24 +32,24 @@ function texts(search: Record<string, unknown>): Record<string, string> {
   );
 }
 
-const routes = screens.map((screen) =>
+const routeOf = (screen: Screen) =>
   createRoute({
     getParentRoute: () => root,
     path: screen.path,
     component: place(screen),
     validateSearch: texts,
-  }),
-);
+  });
 
-export const router = createRouter({
-  routeTree: root.addChildren(routes),
-  basepath: `${base}/console`,
-  defaultPreload: 'intent',
-  defaultErrorComponent: Broken,
-  // Plain names and values, so that an address can be read and typed.
-  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
-  stringifySearch: (search) => {
-    const text = new URLSearchParams(texts(search)).toString();
-    return text ? `?${text}` : '';
-  },
-});
+export const routerOf = (screens: Screen[]) =>
+  createRouter({
+    routeTree: root.addChildren(screens.map(routeOf)),
+    basepath: `${base}/console`,
+    defaultPreload: 'intent',
+    defaultErrorComponent: Broken,
+    // Plain names and values, so that users can read and type an address.
+    parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+    stringifySearch: (search) => {
+      const text = new URLSearchParams(texts(search)).toString();
+      return text ? `?${text}` : '';
+    },
+  });

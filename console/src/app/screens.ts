@@ -1,28 +1,62 @@
 /**
- * Every screen: its address, its place in the menu, and the endpoints without which it is no use. The menu, the
- * palette and the routes come from here, and so does the test that asks where each endpoint is used. A screen is
- * loaded when it is opened.
+ * The list of all screens. The menu, the palette and the routes are built from it. A screen is loaded when it is
+ * opened.
  */
-import type { ComponentType } from 'react';
-import { content } from '../content/screens';
-import { kyc } from '../kyc/screens';
+import { access } from '../access/screens';
+import { delivery } from '../delivery/screens';
+import { guard } from '../guard/screens';
 import { money } from '../money/screens';
-import { own } from '../own/screens';
-import { security } from '../security/screens';
-import { system } from '../system/screens';
-import { user } from '../user/screens';
+import { office } from '../office/screens';
+import { people } from '../people/screens';
+import type { Screen } from './screen';
 
-export interface Screen {
-  path: string;
-  /** Key of its name. */
-  title: string;
-  group: 'work' | 'people' | 'money' | 'content' | 'security' | 'system' | 'own';
-  /** It is shown to those who may ask for all of these. */
-  needs: string[];
-  load: () => Promise<{ default: ComponentType }>;
-  /** Not in the menu: it is reached from another screen. */
-  inner?: boolean;
-}
+const app: Screen[] = [
+  { path: '/', title: 'home.title', group: 'work', needs: [], load: () => import('./home') },
+  {
+    path: '/jobs',
+    title: 'jobs.title',
+    group: 'system',
+    needs: ['GET /admin/jobs'],
+    load: () => import('./jobs'),
+  },
+  {
+    path: '/jobs/$id',
+    title: 'jobs.job',
+    group: 'system',
+    needs: ['GET /admin/jobs/{id}'],
+    inner: true,
+    load: () => import('./job'),
+  },
+  {
+    path: '/cluster',
+    title: 'cluster.title',
+    group: 'system',
+    needs: ['GET /admin/cluster'],
+    load: () => import('./cluster'),
+  },
+  {
+    path: '/setup',
+    title: 'setup.title',
+    group: 'system',
+    needs: ['GET /admin/setup'],
+    load: () => import('./setup'),
+  },
+  {
+    path: '/parameters',
+    title: 'parameter.title',
+    group: 'system',
+    needs: ['GET /admin/get-parameters'],
+    load: () => import('./parameters'),
+  },
+];
+
+const audit: Screen = {
+  path: '/audit',
+  title: 'audit.title',
+  group: 'security',
+  needs: ['GET /admin/audit'],
+  load: () => import('./audit'),
+};
 
 /** In the order of the menu, within each group. */
-export const screens: Screen[] = [...system, ...kyc, ...user, ...money, ...content, ...security, ...own];
+export const screens: Screen[] = [...app, ...people, ...access, ...guard, ...office, ...money, ...delivery, audit];

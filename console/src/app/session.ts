@@ -1,22 +1,22 @@
 /**
- * Who is logged in. The token is in memory only, shared between tabs by the worker in tokens.ts; it is in no storage,
- * no cookie and no address.
+ * The session of the user. The token is in memory only and shared between tabs by the worker in tokens.ts. It is in no
+ * storage, no cookie and no address.
  */
 import { useSyncExternalStore } from 'react';
 
-/** How a session ended under somebody's hands: nobody touched the console, or the service refused the token. */
+/** The cause of a session's end during use: no activity, or a token that the service refused. */
 type End = 'idle' | 'over';
 
 export interface Session {
   token: string;
   userId: string;
-  /** What the caller may ask, as "GET /admin/list-users"; undefined until it is known. */
+  /** The permissions of the caller, as "GET /admin/list-users"; undefined until they are read. */
   may?: ReadonlySet<string>;
   /** The action of the challenge that a call starts, by endpoint. */
   guards?: ReadonlyMap<string, string>;
-  /** Grows when the service refused what the menu offers: somebody changed the permissions. */
+  /** Increases when the service refused a call that the menu offers, because the permissions changed. */
   doubts: number;
-  /** Set when a session ended under somebody's hands: the screen stays, with the login above it. */
+  /** Set when a session ended during use: the screen stays, with the login above it. */
   over?: End;
 }
 
@@ -27,7 +27,7 @@ let port: MessagePort | undefined;
 let touched = Date.now();
 let told = 0;
 
-const TELL_MS = 5_000; // so often at most other tabs hear of a touch
+const TELL_MS = 5_000; // the shortest interval between touches that other tabs receive
 
 function set(next: Session) {
   current = next;
@@ -45,7 +45,7 @@ function claims(token: string): { sub?: string } {
 
 export const session = {
   now: () => current,
-  /** A login succeeded here, or in another tab. Whoever was logged in before loses his screens to a stranger. */
+  /** A login succeeded in this or another tab. Another user does not get the screens of the previous one. */
   begin(token: string, from: 'here' | 'tab' = 'here') {
     const userId = claims(token).sub ?? '';
     const same = current.userId === userId;
@@ -58,33 +58,33 @@ export const session = {
   permits(may: Iterable<string>, guards: Iterable<[string, string]>) {
     set({ ...current, may: new Set(may), guards: new Map(guards) });
   },
-  /** The service refused what the menu offers. */
+  /** The service refused a call that the menu offers. */
   doubt() {
     set({ ...current, doubts: current.doubts + 1 });
   },
   /**
-   * The service refused the token, or nobody touched the console: what was typed stays below the login. A late answer
-   * to an older token ends nothing.
+   * The service refused the token, or there was no activity: the input stays below the login. A late answer for an
+   * older token ends nothing.
    */
   ended(why: End, token = current.token) {
     if (!token || token !== current.token) return;
     set({ ...current, token: '', over: why });
-    port?.postMessage({ end: token, why }); // heard again, it ends nothing any more
+    port?.postMessage({ end: token, why }); // a repeated message ends nothing
   },
-  /** Forget everything, in all tabs. */
+  /** Forgets everything, in all tabs. */
   leave() {
     const { token } = current;
     set(nobody);
     port?.postMessage({ end: token, why: 'left' });
   },
-  /** Somebody is there. */
+  /** Records activity of the user. */
   touch() {
     touched = Date.now();
     if (touched - told < TELL_MS) return;
     told = touched;
     port?.postMessage({ touched });
   },
-  /** When somebody last touched this tab, or, a few seconds late, another one. */
+  /** The time of the last activity in this tab or, a few seconds late, in another. */
   touched: () => touched,
 };
 
@@ -95,18 +95,18 @@ interface Said {
   touched?: number;
 }
 
-/** What happened in some tab, this one included. */
+/** Handles a message from any tab, including this one. */
 function hear(said: Said) {
   touched = Math.max(touched, said.touched ?? 0);
   if (said.token && said.token !== current.token) session.begin(said.token, 'tab');
   if (said.why === 'left') {
-    if (said.end === current.token) set(nobody); // also where the login is above the screen
+    if (said.end === current.token) set(nobody); // also while the login is above the screen
   } else if (said.why) {
     session.ended(said.why, said.end);
   }
 }
 
-/** Joins the tabs; resolves once it is known whether another tab is logged in. */
+/** Joins the tabs. Resolves once it is clear whether another tab is logged in. */
 export function shareTabs(worker: string | undefined): Promise<void> {
   if (!worker || typeof SharedWorker === 'undefined') return Promise.resolve();
   return new Promise((resolve) => {
@@ -121,7 +121,7 @@ export function shareTabs(worker: string | undefined): Promise<void> {
     };
     port.start();
     addEventListener('pagehide', () => port?.postMessage('gone'));
-    // A page that the browser kept and shows again has heard nothing meanwhile.
+    // A page restored from the browser's cache missed the messages in between.
     addEventListener('pageshow', (event) => {
       if (event.persisted) location.reload();
     });
@@ -135,7 +135,7 @@ export function useSession(): Session {
   }, session.now);
 }
 
-/** Whether the caller may ask for an endpoint, as "POST /admin/roles". */
+/** Returns a function that reports whether the caller may call an endpoint, as "POST /admin/roles". */
 export function useMay(): (endpoint: string) => boolean {
   const { may } = useSession();
   return (endpoint) => may?.has(endpoint) ?? false;

@@ -1,6 +1,6 @@
 /**
- * "Why?" beside a refusal or a challenge: to the explanation with the inputs of that request (the firewall's or the
- * policies'). It opens beside this page, so that what was typed here stays.
+ * "Why?" beside a refusal or a challenge: a link to the explanation with the inputs of that request (of the firewall
+ * or the policies). It opens in a new tab, so that the input on this page is kept.
  */
 import { useRead } from '../kit/read';
 import { Why } from '../kit/why';
@@ -15,7 +15,7 @@ const byFactor = new Set([
   'CHALLENGE_CLOSED',
 ]);
 
-/** asked is the endpoint; without a code of a refusal it is the challenge that is asked about. */
+/** asked is the endpoint. Without the code of a refusal, the challenge is explained. */
 export default function WhyOf({ asked, code }: { asked: string; code?: string }) {
   const may = useMay();
   const { token, userId, guards } = useSession();
@@ -24,7 +24,7 @@ export default function WhyOf({ asked, code }: { asked: string; code?: string })
   const shown =
     !!token &&
     ((action && may('POST /admin/system/mfa/explain')) || (resource && may('POST /admin/system/waf/explain')));
-  // From where one asks is known of one's session.
+  // The address and country of the caller come from the caller's session.
   const sessions = useRead('/auth/sessions', undefined, { enabled: !!shown });
   const ip = sessions.data?.find((s) => s.current)?.ip;
   if (!shown) return null;

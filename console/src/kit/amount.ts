@@ -9,26 +9,29 @@ const most = 18;
 export interface Bounds {
   /** Decimals of the currency. Without it, those of any amount. */
   decimals?: number;
-  /** Most digits before the decimal mark. Without it, those of any amount. */
+  /** Maximum digits before the decimal mark. Without it, those of any amount. */
   digits?: number;
-  /** Code of the currency. It may stand before or behind the number. */
+  /** Code of the currency. It may be before or after the number. */
   unit?: string;
-  /** A minus may lead. */
+  /** Allows a leading minus. */
   signed?: boolean;
 }
 
 /**
- * Why a text is not a number within its bounds. character: `of` cannot be part of one. grouping: the separators do not
- * form one.
+ * The reason why a text is not a number within its bounds. character: `of` is not allowed in a number. grouping: the
+ * separators are inconsistent.
  */
 export type Fault = { fault: 'character'; of: string } | { fault: 'sign' | 'grouping' | 'decimals' | 'range' };
 
-/** A value in plain notation, '' for an empty text; or the values that the text may mean; or why it means none. */
+/**
+ * A value in plain notation ('' for an empty text), the possible values of an ambiguous text, or the reason for a
+ * refusal.
+ */
 export type Reading = { value: string } | { values: string[] } | Fault;
 
 const invisible = /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g; // direction marks, which come with pasted text
 const otherDigits = /[\u0660-\u0669\u06f0-\u06f9]/g;
-const spaces = /[\s\u2000-\u200a]/g; // \s has the no-break spaces
+const spaces = /[\s\u2000-\u200a]/g; // \s includes no-break spaces
 const apostrophes = /[\u2018\u2019\u02bc]/g;
 
 /** The text with one sign for each kind of digit and separator. */
@@ -42,7 +45,7 @@ function plain(text: string): string {
     .trim();
 }
 
-/** The text without the code of the currency. A code with a digit in it needs a space beside it. */
+/** The text without the code of the currency. A code that contains a digit must be separated by a space. */
 function bare(text: string, unit = ''): string {
   if (!/[a-z]/i.test(unit)) return text;
   const gap = /\d/.test(unit) ? ' ' : '';
@@ -52,11 +55,11 @@ function bare(text: string, unit = ''): string {
   return text;
 }
 
-// Arabic has a decimal mark and a grouping mark of its own.
+// Arabic has its own decimal mark and grouping mark.
 const decimalMarks = ['.', ',', '٫'];
 const groupMarks = ['.', ',', '٬', ' ', "'"];
 
-/** Whole digits and decimals of a text, if the two marks make a number of it. Without a group mark it has no groups. */
+/** Whole digits and decimals of a text, if the two marks form a number. Without a group mark it has no groups. */
 function parts(text: string, decimal: string, group = ''): [string, string] | undefined {
   const [whole = '', fraction = '', more] = text.split(decimal);
   if (more !== undefined || !/^\d*$/.test(fraction) || (!whole && !fraction)) return undefined;
@@ -72,7 +75,7 @@ function short([whole, fraction]: [string, string]): string {
   return (whole.replace(/^0+(?=\d)/, '') || '0') + (decimals && `.${decimals}`);
 }
 
-/** Why a value in plain notation is not within the bounds. */
+/** The reason why a value in plain notation is out of bounds. */
 export function check(value: string, { decimals = most, digits = most }: Bounds = {}): Fault | undefined {
   const [whole = '', fraction = ''] = value.replace('-', '').split('.');
   if (whole.length > digits) return { fault: 'range' };
@@ -80,8 +83,8 @@ export function check(value: string, { decimals = most, digits = most }: Bounds 
 }
 
 /**
- * What a text means. A comma or a point with exactly three digits behind it may group or be the decimal mark: the
- * reading then has both values, or the one that is within the bounds, and a person has to choose.
+ * Reads a text. A comma or a point followed by exactly three digits may be a group mark or the decimal mark. The
+ * reading then has both values, or only the one within the bounds. With both, the user must choose.
  */
 export function read(text: string, bounds: Bounds = {}): Reading {
   const typed = plain(text);
@@ -107,8 +110,8 @@ export function read(text: string, bounds: Bounds = {}): Reading {
 }
 
 /**
- * A value as it is shown: its whole part, and its decimals with their mark. Spaces group, because a point or a comma
- * between three digits cannot be told from a decimal mark.
+ * A value for display: its whole part, and its decimals with their mark. Spaces group the digits, because a point or a
+ * comma between three digits looks like a decimal mark.
  */
 export function grouped(value: string, language: string): [whole: string, decimals: string] {
   const [whole = '', fraction] = value.split('.');

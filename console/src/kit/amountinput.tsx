@@ -1,6 +1,6 @@
 /**
  * The field for every number that an operator types. It keeps each character, shows the value that it will send, and
- * asks where a text can mean two values.
+ * requires a choice where a text has two possible values.
  */
 import { Button, Group, TextInput } from '@mantine/core';
 import { useDidUpdate } from '@mantine/hooks';
@@ -10,11 +10,11 @@ import { check, grouped, read, type Bounds, type Fault } from './amount';
 
 interface Props extends Bounds {
   label: string;
-  /** Plain notation, as the service writes it; '' for none. */
+  /** Plain notation, as the service writes it; '' for no value. */
   value: string;
-  /** Gets plain notation, or '' while the text is not a number within the bounds. The form cannot be sent then. */
+  /** Receives plain notation, or '' while the text is not a number within the bounds. The form cannot be sent then. */
   onChange: (value: string) => void;
-  /** The line below appears only where the text is not the value itself. For counts. */
+  /** Shows the line below only if the text differs from the value. For counts. */
   quiet?: boolean;
   description?: ReactNode;
   error?: string;
@@ -25,7 +25,7 @@ interface Props extends Bounds {
   'data-autofocus'?: boolean;
 }
 
-/** A text, and the value that the operator chose for it or that the form began with. */
+/** A text, and the value that the operator chose for it or that the form started with. */
 interface Choice {
   text: string;
   value: string;
@@ -55,7 +55,7 @@ export function AmountInput({
   const [choice, setChoice] = useState<Choice | undefined>({ text: value, value });
   const [known, setKnown] = useState(value);
   if (value !== known) {
-    // The form changed the value by itself.
+    // The form changed the value, not the user.
     setKnown(value);
     setText(value);
     setChoice({ text: value, value });
@@ -134,7 +134,7 @@ export function AmountInput({
   );
 }
 
-/** A value with its currency, in one notation that cannot be read in two ways. */
+/** A value with its currency, in an unambiguous notation. */
 function Plain({ of, unit, testid }: { of: string; unit?: string; testid?: string }) {
   const { i18n } = useTranslation();
   const [whole, decimals] = grouped(of, i18n.language);

@@ -1,16 +1,16 @@
-/** What an endpoint answers to a question that needs a body: it writes nothing, so it is asked like a read. */
+/** A query with a body: the endpoint writes nothing, so it is used like a read. */
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { paths } from '../api';
 import { start, type Body, type Writes } from '../app/api';
 
-/** What a POST answers. */
+/** The answer of a POST. */
 export type Reply<P extends keyof paths> = paths[P] extends {
   post: { responses: { 200: { content: { 'application/json': infer T } } } };
 }
   ? T
   : never;
 
-/** Asks as soon as there is a body, and again when it changes. */
+/** Sends the query once there is a body, and again when the body changes. */
 export function useAnswer<P extends Writes<'post'> & keyof paths>(
   path: P,
   body: Body<P, 'post'> | undefined,

@@ -1,4 +1,4 @@
-/** One write for each chosen row: what will happen is shown first, then how each went. A failed one can be repeated. */
+/** One write for each selected row: a preview first, then the result of each. Failed rows can be repeated. */
 import { Button, Modal, Progress, Stack, Table, type ButtonProps } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
@@ -15,18 +15,18 @@ export interface BulkProps<T, M extends 'post' | 'patch' | 'delete', P extends W
   path: P;
   title: string;
   rows: T[];
-  /** What stands for a row in the preview. */
+  /** The label of a row in the preview. */
   name: (row: T) => ReactNode;
   body: (row: T) => Body<P, M>;
   places?: (row: T) => Record<string, string>;
   touches?: string[];
   onDone?: () => void;
-  /** Shown above the rows: a field for the reason, say. */
+  /** Shown above the rows: for example, a field for the reason. */
   children?: ReactNode;
-  /** Whether what stands above the rows is filled in. */
+  /** Whether the fields above the rows are complete. */
   ready?: boolean;
   button?: ButtonProps;
-  /** Key of the text of the button that sends; it has the number of rows as count. For one row it is the title. */
+  /** Key of the text of the send button, with the number of rows as count. For a single row it is the title. */
   go?: string;
 }
 

@@ -1,4 +1,4 @@
-/** Values over time, drawn by uPlot, which is loaded with the first chart. A table for those who cannot see it. */
+/** Values over time, drawn by uPlot, which is loaded with the first chart. Screen readers get a table. */
 import { Group, Text, useMantineColorScheme, useMantineTheme, VisuallyHidden } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { useEffect, useRef } from 'react';
@@ -7,17 +7,17 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
 export interface Series {
-  /** Already in the reader's language. */
+  /** Already translated. */
   name: string;
-  /** One for each time; null where nothing is known. For the eye only: amounts stand elsewhere, exactly. */
+  /** One value for each time; null for unknown. Only for display: exact amounts are shown elsewhere. */
   values: (number | null)[];
 }
 
-/** Lines differ by more than their colour. */
+/** Lines differ by dashes, not only by colour. */
 const inks = ['indigo', 'teal', 'orange', 'grape'] as const;
 const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 
-/** times are seconds since 1970, growing. */
+/** times are seconds since 1970, in ascending order. */
 export default function Chart({
   title,
   times,

@@ -1,4 +1,4 @@
-/** CSV of what is shown (RFC 4180). A cell that a spreadsheet would run as a formula begins with an apostrophe. */
+/** CSV of the shown rows (RFC 4180). A cell that a spreadsheet would run as a formula starts with an apostrophe. */
 export function cell(value: unknown): string {
   let text =
     value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -1,18 +1,19 @@
-/** The filters above a list. What is typed goes to the address on Enter, or when the field is left. */
+/** The filters above a list. A typed value goes to the address on Enter or on blur. */
 import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { useRef } from 'react';
 import { useTranslation } from 'react-i18next';
+import { labelled, type Option } from './show';
 
 export interface Filter {
   name: string;
   title: string;
-  /** Key of what stands in the empty field: what has to be typed. */
+  /** Key of the placeholder, which describes the expected input. */
   hint?: string;
-  /** Makes of what was typed what was meant: a number without its spaces, say. */
+  /** Normalizes the input: for example, removes the spaces of a number. */
   clean?: (text: string) => string;
-  /** date: a day, as 2026-11-22; flag: yes or no; a list is a choice. Text otherwise. */
-  kind?: 'text' | 'date' | 'flag' | readonly (string | { value: string; label: string })[];
+  /** date: a day, as 2026-11-22. flag: yes or no. A list is a choice. Otherwise text. */
+  kind?: 'text' | 'date' | 'flag' | readonly (string | Option)[];
 }
 
 type Values = Record<string, string | undefined>;
@@ -44,7 +45,7 @@ export function Filters({
                   { value: 'true', label: t('yes') },
                   { value: 'false', label: t('no') },
                 ]
-              : [...kind];
+              : labelled(kind, t);
           return (
             <Select
               key={name}

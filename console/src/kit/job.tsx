@@ -1,4 +1,4 @@
-/** A long operation: how far it is, how long it still takes, what failed, and the way to stop it. */
+/** A long operation: progress, remaining time, failures, and a button to cancel it. */
 import { Alert, Button, Code, Group, List, Progress, Skeleton, Stack, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -69,7 +69,7 @@ export function JobBar({ id }: { id: string }) {
   );
 }
 
-/** Why items failed, and which of them were the first. */
+/** The reasons for failures, and the first failed items of each. */
 function Failures({ of }: { of: Schemas['JobFailure'][] }) {
   const { t } = useTranslation();
   return (

@@ -1,4 +1,7 @@
-/** Keys of a screen. They rest while somebody types, while a dialog is open, and with Ctrl, Alt or Meta. */
+/**
+ * The shortcuts of a screen. They are inactive while the user types, while a dialog is open, and with Ctrl, Alt or
+ * Meta.
+ */
 import { useEffect, useRef } from 'react';
 
 type Keys = Record<string, () => void>;
@@ -16,7 +19,7 @@ export function useKeys(keys: Keys): void {
       if (!run || event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
       if (event.repeat && event.key === 'Enter') return;
       if (target?.closest(typing) && (target as HTMLInputElement).type !== 'checkbox') return;
-      if (event.key === 'Enter' && target?.closest(pressing)) return; // it presses what has the focus
+      if (event.key === 'Enter' && target?.closest(pressing)) return; // Enter or Space activates the focused element
       if (document.querySelector('[role="dialog"]')) return;
       event.preventDefault();
       run();

@@ -1,7 +1,7 @@
 /**
- * A list of the service, as people expect one. Filters and the place in the list are in the address, so a list is a
- * link. A page is one request, reached by the cursor of the page before, and nothing is ever counted. Columns are
- * remembered; rows are chosen one by one, by range (Shift), or all; what is shown leaves as CSV.
+ * A list of the service. Filters and position are in the address, so a list is a link. A page is one request, by the
+ * cursor of the previous page, and the service counts nothing. Columns are remembered. Rows are selected one by one,
+ * by range (Shift) or all. The shown rows can be saved as CSV.
  */
 import {
   ActionIcon,
@@ -46,17 +46,17 @@ export type Row<P extends Gets> = paths[P] extends {
     ? T
     : never
   : never;
-/** What a list may be asked for; a name that leaves the interface turns tsc red. */
+/** The filters of a list. tsc fails when a name leaves the interface. */
 export type FilterOf<P extends Gets> = Filter & { name: keyof Query<P> & string };
 
 export interface Column<T> {
   key: keyof T & string;
-  /** Key of its heading; "users.fullName", say. */
+  /** Key of the heading, for example "users.fullName". */
   title: string;
   show?: (row: T) => ReactNode;
-  /** What the CSV has of it, where that is not the member of this key. */
+  /** The text of the cell in the CSV, if it is not the member of this key. */
   text?: (row: T) => unknown;
-  /** Not shown until somebody asks for it. */
+  /** Hidden until the user shows it. */
   hidden?: boolean;
 }
 
@@ -65,25 +65,25 @@ export interface ListProps<P extends Gets> {
   title: string;
   columns: Column<Row<P>>[];
   filters?: FilterOf<P>[];
-  /** Identifies a row; the place in the page where nothing does. */
+  /** Identifies a row; the index in the page where no member does. */
   id: (row: Row<P>) => string;
-  /** Where a row leads. */
+  /** Opens a row. */
   open?: (row: Row<P>) => void;
-  /** Beside the heading: what adds a record. */
+  /** Beside the heading: for example, a button to add a record. */
   actions?: ReactNode;
-  /** Between the filters and the rows: a chart of them, say. */
+  /** Between the filters and the rows: for example, a chart. */
   above?: ReactNode;
-  /** For the chosen rows: what can be done with all of them. */
+  /** The actions for all selected rows. */
   bulk?: (rows: Row<P>[], clear: () => void) => ReactNode;
-  /** Asked for always, and not in the address. */
+  /** Sent with every request, and not in the address. */
   fixed?: Partial<Query<P>>;
-  /** Filters without which the service refuses the question: nothing is asked before they are filled in. */
+  /** Required filters: no request is sent before they have values. */
   needs?: (keyof Query<P> & string)[];
-  /** It stands below the heading of a screen, and its own heading is a smaller one. */
+  /** The list is below the heading of a screen, so its own heading is smaller. */
   inside?: boolean;
-  /** Makes the rows that are shown of those of the page: one for several records of one case, say. */
+  /** Combines the rows of a page: for example, several records of one case into one row. */
   gather?: (rows: Row<P>[]) => Row<P>[];
-  /** How many rows a page has; undefined for a list that is never cut. */
+  /** The number of rows of a page; undefined for a list without pages. */
   size?: number | undefined;
   empty?: string;
 }
@@ -99,7 +99,8 @@ export function List<P extends Gets>(props: ListProps<P>) {
   const asked: Record<string, unknown> = { ...fixed, ...(size ? { limit: size } : {}) };
   for (const { name } of filters) if (search[name]) asked[name] = search[name];
   if (search.cursor) asked.cursor = search.cursor;
-  const ready = (props.needs ?? []).every((name) => asked[name] !== undefined);
+  const missing = (props.needs ?? []).filter((name) => asked[name] === undefined);
+  const ready = missing.length === 0;
   const page = useQuery({
     queryKey: [path, asked],
     enabled: ready,
@@ -161,7 +162,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
           </Group>
         </Paper>
       )}
-      {/* The arrow keys scroll a table that is too wide, once it has the focus. */}
+      {/* With the focus, the arrow keys scroll a table that is too wide. */}
       <Table.ScrollContainer
         minWidth={600}
         scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t(props.title) } }}
@@ -198,7 +199,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
               >
                 {props.bulk && (
                   <Table.Td>
-                    {/* Not Mantine's of eight elements: a hundred of them were an eighth of a page's time. */}
+                    {/* Mantine's checkbox has eight elements; a hundred of them took an eighth of the page's time. */}
                     <input
                       type="checkbox"
                       className="choose"
@@ -219,7 +220,16 @@ export function List<P extends Gets>(props: ListProps<P>) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {!ready && <Alert color="gray">{t('list.needs')}</Alert>}
+      {!ready && (
+        <Alert color="gray">
+          {t('list.needs', {
+            fields: filters
+              .filter((f) => missing.includes(f.name))
+              .map((f) => t(f.title))
+              .join(', '),
+          })}
+        </Alert>
+      )}
       {ready && page.data && table.getRowModel().rows.length === 0 && (
         <Alert color="gray">{t(props.empty ?? 'list.empty')}</Alert>
       )}
@@ -274,7 +284,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
   }
 }
 
-/** Which columns were shown; what somebody else wrote there counts for nothing. */
+/** The columns that were shown. Foreign values in the storage are ignored. */
 function recall(name: string): Record<string, boolean> {
   try {
     return JSON.parse(localStorage.getItem(name) ?? '{}');
@@ -340,8 +350,8 @@ function Waiting({ columns }: { columns: number }) {
 }
 
 /**
- * j and k take the focus down and up the rows, Enter opens, x chooses; Shift chooses everything since the last choice.
- * They rest while a dialog is open.
+ * j and k move the focus down and up, Enter opens, x selects, Shift selects the range since the last selection. The
+ * keys are inactive while a dialog is open.
  */
 function useCursorKeys(count: number, open: (n: number) => void, choose: (n: number) => void) {
   const [at, setAt] = useState(-1);
@@ -359,7 +369,7 @@ function useCursorKeys(count: number, open: (n: number) => void, choose: (n: num
   return {
     at,
     body,
-    /** What a row needs: one of them is reached by Tab. */
+    /** The props of a row. One row is reachable by Tab. */
     row: (n: number) => ({
       tabIndex: n === Math.max(at, 0) ? 0 : -1,
       onFocus: (event: FocusEvent) => event.target === event.currentTarget && setAt(n),

@@ -1,6 +1,6 @@
 /**
- * A picture that needs the session: it is fetched with the token, lives in memory only, and is gone with the element
- * that shows it. The watermark names who looks and when, so that a photograph of the screen does too.
+ * An image that requires the session. It is fetched with the token, held in memory only, and revoked with its element.
+ * The watermark shows user and time, so that a photograph of the screen does too.
  */
 import { Loader } from '@mantine/core';
 import { useEffect, useState, type CSSProperties } from 'react';
@@ -9,7 +9,7 @@ import { base } from '../app/page';
 import { Problem } from '../app/problem';
 import { session, useSession } from '../app/session';
 
-/** Fetches bytes with the session. The caller revokes the address when nobody looks any more. */
+/** Fetches bytes with the session. The caller revokes the address when the image is no longer shown. */
 export async function fetchPicture(address: string, signal?: AbortSignal): Promise<string> {
   const answer = await fetch(`${base}${address}`, {
     headers: { 'x-auth': session.now().token },
@@ -29,7 +29,7 @@ export async function fetchPicture(address: string, signal?: AbortSignal): Promi
   return URL.createObjectURL(await answer.blob());
 }
 
-/** address is one of this service that answers bytes; or a data URL, shown as it is. */
+/** address is a path of this service that answers bytes, or a data URL, which is shown as it is. */
 export function Picture({ address, alt, style }: { address: string; alt: string; style?: CSSProperties }) {
   const [shown, setShown] = useState('');
   const [problem, setProblem] = useState<unknown>();
@@ -61,7 +61,7 @@ export function Picture({ address, alt, style }: { address: string; alt: string;
   return <img src={shown} alt={alt} draggable={false} style={{ maxWidth: '100%', ...style }} />;
 }
 
-/** Who looks, and when, across a picture. */
+/** The user and the time, across an image. */
 export function Watermark() {
   const { userId } = useSession();
   const [at] = useState(() => new Date().toISOString().slice(0, 16).replace('T', ' '));

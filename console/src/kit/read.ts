@@ -1,20 +1,20 @@
-/** One answer of the service, read once and remembered for as long as it is fresh. */
+/** One answer of the service, read once and cached while it is fresh. */
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { paths } from '../api';
 import { ask, type Gets } from '../app/api';
 
-/** What an endpoint answers. */
+/** The answer of an endpoint. */
 export type Answer<P extends Gets> = paths[P] extends {
   get: { responses: { 200: { content: { 'application/json': infer T } } } };
 }
   ? T
   : never;
-/** What an endpoint may be asked for. */
+/** The query of an endpoint. */
 export type Query<P extends Gets> = paths[P] extends { get: { parameters: { query?: infer Q } } }
   ? NonNullable<Q>
   : never;
 
-/** Reads an endpoint; a write that touches its path reads it anew. places fill {names} in the path. */
+/** Reads an endpoint. A write that touches its path reads it again. places fill {names} in the path. */
 export function useRead<P extends Gets>(
   path: P,
   query?: Query<P>,

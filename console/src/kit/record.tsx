@@ -1,10 +1,10 @@
-/** One record: its fields side by side, all of it in a drawer, and what it was against what it is. */
+/** One record: its fields, a drawer with all of them, and the difference before a change. */
 import { Button, Code, CopyButton, Drawer, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { plain } from './show';
 
-/** Facts stand side by side; each has the key of its name. */
+/** Facts side by side, each with the key of its name. */
 export function Facts({ children }: { children: ReactNode }) {
   return <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 4 }}>{children}</SimpleGrid>;
 }
@@ -22,8 +22,8 @@ export function Fact({ title, children }: { title: string; children: ReactNode }
 }
 
 /**
- * The whole record, as the service sent it. It can be copied: as JSON, as YAML, as the link to this page, and, where
- * curl says how, as the command that makes it anew.
+ * The whole record, as the service sent it. It can be copied as JSON, as YAML, as a link to this page and, where curl
+ * is given, as the command that creates it again.
  */
 export function Whole({
   of,
@@ -75,7 +75,7 @@ export interface Command {
   body: object;
 }
 
-/** A request of curl; URL and TOKEN are variables of the shell, so that no token is copied. */
+/** A request for curl. URL and TOKEN are shell variables, so that no token is copied. */
 export function shell({ method, path, body }: Command): string {
   const quoted = JSON.stringify(body).replaceAll("'", "'\\''");
   const asked = `curl -s -X ${method} "$URL${path}" -H "x-auth: $TOKEN"`;
@@ -120,7 +120,7 @@ export function yaml(value: unknown, indent = ''): string {
     .join('\n');
 }
 
-/** What a record is and what it will be: the fields that differ, or all. names are keys of what fields are called. */
+/** The old and the new record: the fields that differ, or all. names are the keys of the field names. */
 export function Diff({
   before,
   after,

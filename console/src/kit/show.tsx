@@ -1,9 +1,10 @@
-/** How values are shown: money as the service wrote it, times in the operator's zone, ids that can be copied. */
+/** The display of values: money as the service wrote it, times in the operator's zone, ids that can be copied. */
 import { Badge, Code, CopyButton, Text, UnstyledButton } from '@mantine/core';
+import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 
-/** The exact string of the service (app/api.ts keeps it); nothing here ever counts with it. */
+/** The exact string of the service (app/api.ts keeps it). No screen calculates with it. */
 export function Money({ amount, unit }: { amount?: string | number | null; unit?: string | null }) {
   if (amount === undefined || amount === null) return <Nothing />;
   return (
@@ -14,12 +15,24 @@ export function Money({ amount, unit }: { amount?: string | number | null; unit?
   );
 }
 
+export interface Option {
+  value: string;
+  label: string;
+}
+
+/** The options of a choice. A state is shown by its name in the dictionary of states, never by its wire word. */
+export const labelled = (options: readonly (string | Option)[], t: TFunction): Option[] =>
+  options.map((o) => (typeof o === 'string' ? { value: o, label: t(`state.${o}`, { defaultValue: o }) } : o));
+
 /** An instant of the service: RFC 3339, or milliseconds since 1970. */
 export type Instant = string | number | null | undefined;
 
 const dates = new Map<string, Intl.DateTimeFormat>();
 
-/** Dates of a language, in the Gregorian calendar and the operator's zone. A list asks for hundreds: one is kept. */
+/**
+ * The date format of a language, in the Gregorian calendar and the operator's zone. Cached, because a list needs
+ * hundreds.
+ */
 export function dateFormat(language: string, timeStyle?: 'medium'): Intl.DateTimeFormat {
   const name = language + (timeStyle ?? '');
   let known = dates.get(name);
@@ -30,7 +43,7 @@ export function dateFormat(language: string, timeStyle?: 'medium'): Intl.DateTim
   return known;
 }
 
-/** An instant of the service, RFC 3339 in UTC, as it is read beside the operator's own time. */
+/** An instant of the service in UTC, shown beside the operator's own time. */
 export function inUTC(at: string): string {
   return `${at.replace('T', ' ').replace(/(\.000)?Z$/, '')} UTC`;
 }
@@ -54,7 +67,7 @@ const spans: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60_000],
 ];
 
-/** How long ago an instant was, with the instant itself on hover. */
+/** The age of an instant, with the instant itself on hover. */
 export function Ago({ at }: { at: Instant }) {
   const { i18n } = useTranslation();
   if (at === undefined || at === null || at === '') return <Nothing />;
@@ -73,7 +86,7 @@ export function Ago({ at }: { at: Instant }) {
   );
 }
 
-/** An id, a hash or an address: left to right in every language, copied by a click. */
+/** An id, a hash or an address: left to right in every language, copied on click. */
 export function Id({ of, short = false }: { of?: string | number | null; short?: boolean }) {
   const { t } = useTranslation();
   if (of === undefined || of === null || of === '') return <Nothing />;
@@ -140,7 +153,7 @@ const colours: Record<string, string> = {
   hotWalletInsufficientBalance: 'red',
 };
 
-/** A state, by its code: its name in the reader's language, from one dictionary (state.json), and its tone. */
+/** A state by its code: its name from the dictionary of states (kit.json), and its tone. */
 export function Status({ of, name }: { of?: string | boolean | null; name?: string }) {
   const { t } = useTranslation();
   if (of === undefined || of === null || of === '') return <Nothing />;
@@ -165,7 +178,7 @@ export function Nothing() {
   );
 }
 
-/** What a value looks like when nobody said how. */
+/** The default display of a value. */
 export function plain(value: unknown): ReactNode {
   if (value === undefined || value === null || value === '') return <Nothing />;
   if (typeof value === 'boolean') return <Status of={value} />;

@@ -1,6 +1,6 @@
 /**
- * "Why?": from a refusal, a challenge or a failed login to the explanation with its own inputs. An action leads to the
- * policies of the second factor, a resource ("POST /auth/login") to the rules of the firewall; with both there are two.
+ * "Why?": links a refusal, a challenge or a failed login to the explanation with its inputs. An action links to the
+ * MFA policies, a resource ("POST /auth/login") to the firewall rules. With both there are two links.
  */
 import { Anchor, Group } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
@@ -13,9 +13,9 @@ export interface Inputs {
   userId?: string;
   ip?: string;
   country?: string;
-  /** Of the refusal: not all are the firewall's. */
+  /** The code of the refusal: not all come from the firewall. */
   code?: string;
-  /** It opens beside this page. */
+  /** Opens in a new tab. */
   aside?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A write with a form: a button, a drawer with the fields, what will change, and the refusal beside the field that it
- * names. What was typed stays until the service has taken it.
+ * A write with a form: a button, a drawer with the fields, a preview of the change, and the refusal beside the field
+ * that it names. The input stays until the service has accepted it.
  */
 import {
   Button,
@@ -26,19 +26,22 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import type { Bounds } from './amount';
 import { AmountInput } from './amountinput';
+import { labelled, type Option } from './show';
+
+export type { Option } from './show';
 
 type Method = 'post' | 'patch' | 'delete';
 type Values = Record<string, unknown>;
 
 export interface Input<B> {
-  /** Name of the field in the request; tsc knows the names. */
+  /** Name of the field in the request, checked by tsc. */
   name: keyof B & string;
   /** Key of its label. */
   title: string;
   /**
-   * text is the default. money is an amount, and a test holds that every amount of the interface has this kind. number
-   * is a JSON number that is no amount. list is a list of texts. secret is never shown. file is Base64 of a file (data:
-   * a data URL). A list of options is a choice; many: several of them.
+   * text is the default. money is an amount, and a test requires this kind for every amount of the interface. number
+   * is any other JSON number. list is a list of texts. secret is never shown. file is Base64 of a file (data: a data
+   * URL). A list of options is a choice; many: several of them.
    */
   kind?:
     | 'text'
@@ -55,18 +58,13 @@ export interface Input<B> {
     | readonly (string | Option)[]
     | { many: readonly (string | Option)[] };
   required?: boolean;
-  /** Key of a line of help below the field. */
+  /** Key of the help text below the field. */
   help?: string;
   accept?: string;
-  /** Currency and decimals of an amount, from what the form holds. */
+  /** Currency and decimals of an amount, from the values of the form. */
   bounds?: (values: Values) => Bounds;
-  /** Shown only while this holds. */
+  /** Shown only while this is true. */
   when?: (values: Values) => boolean;
-}
-
-export interface Option {
-  value: string;
-  label: string;
 }
 
 export interface WriteProps<M extends Method, P extends Writes<M> & keyof paths> {
@@ -75,20 +73,20 @@ export interface WriteProps<M extends Method, P extends Writes<M> & keyof paths>
   /** Key of the name of the button and of the form. */
   title: string;
   fields: Input<Body<P, M>>[];
-  /** What stands in the fields at first. */
+  /** The initial values of the fields. */
   initial?: Partial<Body<P, M>>;
   /** Sent with the fields, not shown. */
   fixed?: Partial<Body<P, M>>;
   places?: Record<string, string>;
-  /** Paths that are read anew afterwards. */
+  /** Paths that are read again afterwards. */
   touches?: string[];
-  /** Shown above the button: what will change, say. */
+  /** Shown above the button: for example, a preview of the change. */
   before?: (values: Values) => ReactNode;
-  /** Makes the body of what was typed, where that is more than the fields. */
+  /** Builds the body from the values, if it is more than the fields. */
   make?: (values: Values) => Body<P, M>;
-  /** Has the answer of the service. */
+  /** Receives the answer of the service. */
   onDone?: (answer: unknown) => void;
-  /** The caller opens and closes the form himself; there is no button then. */
+  /** The caller opens and closes the form; there is no button then. */
   opened?: boolean;
   onClose?: () => void;
   button?: ButtonProps;
@@ -188,7 +186,7 @@ export function Field({
   value: unknown;
   error?: string;
   bounds?: Bounds;
-  /** It has the focus when the form opens. */
+  /** Focused when the form opens. */
   first?: boolean;
   onChange: (value: unknown) => void;
 }) {
@@ -209,11 +207,11 @@ export function Field({
     return (
       <Select
         {...common}
-        data={[...kind]}
+        data={labelled(kind, t)}
         value={text || null}
         clearable={!required}
         searchable
-        selectFirstOptionOnChange // Enter takes what was typed for, and does not send what was chosen before
+        selectFirstOptionOnChange // Enter takes the first match, and does not send the previous choice
         onChange={(v) => onChange(v ?? undefined)}
       />
     );
@@ -222,7 +220,7 @@ export function Field({
     return (
       <MultiSelect
         {...common}
-        data={[...kind.many]}
+        data={labelled(kind.many, t)}
         value={(value as string[]) ?? []}
         searchable
         clearable
@@ -280,7 +278,7 @@ export function Field({
   }
 }
 
-/** A count, a time or an id: a whole number that JavaScript keeps exactly. */
+/** A count, a time or an id: a whole number that JavaScript represents exactly. */
 const count = { decimals: 0, digits: 15, signed: true, quiet: true };
 
 function JSONInput({

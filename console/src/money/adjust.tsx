@@ -1,4 +1,4 @@
-/** Corrects one user's balance. How the accounts stand is shown before it is sent, and what changed afterwards. */
+/** Adjusts the balance of a user. The accounts are shown before the write, and the changes after it. */
 import {
   Alert,
   Autocomplete,
@@ -54,7 +54,7 @@ export default function Adjust() {
   );
 }
 
-/** One adjustment: its id is made once, so that the same one is never booked twice (D-TX-06). */
+/** One adjustment. Its id is created once, so that the same adjustment is never posted twice (D-TX-06). */
 function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -64,7 +64,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   const [reason, setReason] = useState('');
   const [sent, setSent] = useState(false);
   const [made, setMade] = useState<Made>();
-  const [waits, setWaits] = useState<string>(); // for a second person, until then
+  const [waits, setWaits] = useState<string>(); // waits for a second person until then
   const set = (some: Partial<Values>) => setValues((old) => ({ ...old, ...some }));
   const pairs = usePairs();
   const ofCurrency = pairs.filter((p) => p.currencyCode === values.currencyCode);
@@ -183,11 +183,11 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   );
 }
 
-/** Both accounts as they are and as they would be; the service counts. */
+/** Both accounts before and after the adjustment, calculated by the service. */
 function Preview({ of }: { of: Values }) {
   const { t } = useTranslation();
   const may = useMay();
-  const [asked] = useDebouncedValue(of, 400); // not one question for each letter that is typed
+  const [asked] = useDebouncedValue(of, 400); // no request for each typed character
   const enabled = may(`GET ${previewing}`) && Object.values(asked).every(Boolean);
   const read = useRead(previewing, asked, { enabled });
   if (!enabled) return null;

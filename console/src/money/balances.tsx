@@ -1,4 +1,4 @@
-/** What users have: totals by currency, as the service adds them up, and one user's by network. */
+/** The balances of users: totals by currency, as the service adds them up, and one user's balances by network. */
 import { Stack } from '@mantine/core';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';

@@ -1,4 +1,4 @@
-/** The blockages: those of all users with their names, or those that match; a new one, and the end of one. */
+/** The blockages: all with user names, or those that match the filters; adding and releasing blockages. */
 import { Group, SegmentedControl, Stack, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -73,7 +73,7 @@ const fields = (pairs: ReturnType<typeof usePairs>): Input<Schemas['AddBlockageR
   { name: 'description', title: 'money.reason', kind: 'area', required: true },
 ];
 
-/** What the filters ask for is told by one list, the names of the users by the other. */
+/** One list has the filters, the other the names of the users. */
 export default function Blockages() {
   const { t } = useTranslation();
   const may = useMay();
@@ -154,7 +154,7 @@ export default function Blockages() {
   );
 }
 
-/** Ends an active one, or makes one active again; the comment says why. */
+/** Releases an active blockage, or activates it again. The comment gives the reason. */
 function Turn({ of, onDone }: { of: Any; onDone: () => void }) {
   const active = of.status === 'active';
   return (

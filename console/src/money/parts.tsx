@@ -1,4 +1,4 @@
-/** What the screens of money share: small tables, and how accounts stand. */
+/** Shared parts of the money screens: small tables, and the balances of accounts. */
 import { Anchor, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQueries } from '@tanstack/react-query';
@@ -13,21 +13,21 @@ import { useRead } from '../kit/read';
 import { Diff } from '../kit/record';
 import { Id, Money, plain } from '../kit/show';
 
-/** A height for a chart, never shown as an amount and never counted with. */
+/** A height for a chart, never shown as an amount and never used in calculations. */
 export function forTheEye(amount: number | string): number {
   return JSON.parse(String(amount)) as number;
 }
 
 export type Search = Record<string, string | undefined>;
 
-/** The address of the screen: what it says, and how to change it. */
+/** The search of the address, and a function to change it. */
 export function useAddress(): [Search, (next: Search) => void] {
   const search = useSearch({ strict: false }) as Search;
   const navigate = useNavigate();
   return [search, (next) => void navigate({ to: '.', search: ((old: object) => ({ ...old, ...next })) as never })];
 }
 
-/** A table of few rows below another part; it is never cut. */
+/** A small table below another part, without pages. */
 export function Small<T extends object>({
   title,
   rows,
@@ -78,13 +78,15 @@ export function Small<T extends object>({
 const catalogue = '/get-all-currency-network';
 type Pair = Schemas['CurrencyNetworkListed'];
 
-/** Each currency on each network, for callers who may read the catalogue; none for others. */
+/** The links of currencies and networks, for callers who may read the catalogue; empty for others. */
 export function usePairs(enabled = true): Pair[] {
   const may = useMay();
   return useRead(catalogue, undefined, { enabled: enabled && may(`GET ${catalogue}`) }).data ?? [];
 }
 
-/** Most decimals of an amount of a currency: on one network, or on any. Unknown where the catalogue does not say. */
+/**
+ * The most decimals of an amount of a currency: on one network, or on any. Undefined where the catalogue has no value.
+ */
 export function decimalsOf(pairs: Pair[], currencyCode: string, networkCode?: string): number | undefined {
   const all = pairs.filter((p) => p.currencyCode === currencyCode && p.networkCode === (networkCode ?? p.networkCode));
   return all.length > 0 ? Math.max(...all.map((p) => p.decimals)) : undefined;
@@ -98,11 +100,11 @@ const ways = [
   { to: '/adjust', needs: 'POST /admin/transaction/adjust-balance', title: 'money.adjust' },
 ];
 
-/** Whose account it is, and the ways to what else there is of its money. here is the screen that shows it. */
+/** The owner of an account, with links to the owner's other money screens. here is the current screen. */
 export function Owner({ userId, here, bare = false }: { userId: string; here?: string; bare?: boolean }) {
   const { t } = useTranslation();
   const may = useMay();
-  const whole = /^[0-9A-Z]{26}$/.test(userId); // not while it is typed
+  const whole = /^[0-9A-Z]{26}$/.test(userId); // not while the user types
   const read = useRead(users, { userId }, { enabled: whole && may(`GET ${users}`) });
   const open = ways.filter((w) => !bare && w.to !== here && may(w.needs));
   if (!whole) return null;
@@ -116,7 +118,7 @@ export function Owner({ userId, here, bare = false }: { userId: string; here?: s
       )}
       {read.data?.length === 0 && (
         <Text size="sm" c="dimmed">
-          {t('money.nobody')}
+          {t('money.noSuchUser')}
         </Text>
       )}
       {open.map((w) => (
@@ -137,12 +139,12 @@ export function Owner({ userId, here, bare = false }: { userId: string; here?: s
 
 const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** When a transaction was made: its id begins with the milliseconds since 1970 (ULID). */
+/** The time of a transaction: its id starts with the milliseconds since 1970 (ULID). */
 export function madeAt(id: string): number {
   return [...id.slice(0, 10)].reduce((ms, digit) => ms * 32 + digits.indexOf(digit), 0);
 }
 
-/** What the fields of a change are called. */
+/** Keys of the names of the changed fields. */
 export const names: Record<string, string> = {
   balance: 'money.balance',
   available: 'money.available',
@@ -157,7 +159,7 @@ export const names: Record<string, string> = {
   uniqueId: 'money.uniqueId',
 };
 
-/** What a user has of a currency, over all its networks. */
+/** The balance of a user in a currency, over all networks. */
 export interface Holding {
   userId: string;
   code: string;
@@ -167,10 +169,10 @@ type Sum = Schemas['CurrencySum'];
 
 export const sums = '/admin/get-member-asset-balances-sum';
 
-/** Without such an account yet there is nothing of it. */
+/** Used while the user has no account in the currency. */
 const none: Partial<Sum> = {};
 
-/** How these accounts stand, for who may ask; once done, beside how they stood when it was sent. */
+/** The balances of accounts, for users who may read them. After the write, the balances before it are shown too. */
 export function Standing({
   of,
   sent = false,
@@ -182,11 +184,11 @@ export function Standing({
   sent?: boolean;
   done?: boolean;
   title?: string;
-  /** Shown once done: until then a preview says more. */
+  /** Shown only after the write: before it, a preview says more. */
   quiet?: boolean;
 }) {
   const { t } = useTranslation();
-  const [settled] = useDebouncedValue(JSON.stringify(of), 400); // not one question for each letter that is typed
+  const [settled] = useDebouncedValue(JSON.stringify(of), 400); // no request for each typed character
   const asked = useMay()(`GET ${sums}`) ? (JSON.parse(settled) as Holding[]) : [];
   const one = [...new Map(asked.filter((h) => h.userId && h.code).map((h) => [`${h.userId} ${h.code}`, h])).values()];
   const answers = useQueries({
@@ -198,7 +200,7 @@ export function Standing({
   });
   const before = useRef(new Map<string, Partial<Sum>>());
   useEffect(() => {
-    if (sent || done) return; // what is read from now on may be what came of it
+    if (sent || done) return; // later reads may already include the change
     one.forEach((h, n) => {
       const seen = answers[n]?.data;
       if (seen) before.current.set(`${h.userId} ${h.code}`, seen[0] ?? none);

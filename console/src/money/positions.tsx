@@ -1,4 +1,7 @@
-/** What came in and went out day by day, over the accounts of all users. One currency's days are drawn, too. */
+/**
+ * Deposits and withdrawals per day, over the accounts of all users. For one currency the days are also drawn as a
+ * chart.
+ */
 import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
@@ -45,7 +48,7 @@ export default function Positions() {
   );
 }
 
-/** The days that the list shows: it is the same question, so it is asked once. */
+/** The days of the list. The query is the same, so there is one request. */
 function Drawn() {
   const { t } = useTranslation();
   const [search] = useAddress();

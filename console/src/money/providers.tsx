@@ -1,4 +1,4 @@
-/** What providers have: each account by its last reading, the total of all, and one asset over the last 24 hours. */
+/** Balances at providers: each account by its latest reading, the total, and one asset over the last 24 hours. */
 import { Stack, Text } from '@mantine/core';
 import { useQueries } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
@@ -78,8 +78,8 @@ const slot = 300_000; // a provider is read every five minutes
 const hour = 3_600_000;
 
 /**
- * The totals of each hour of the last 24, and the newest. The readings themselves do not say when they were made
- * (section 4.9), so the chart asks for the totals of an instant: 25 small questions, once.
+ * The totals of each of the last 24 hours, and the newest. The readings carry no time (section 4.9), so the chart
+ * requests the totals of an instant: 25 small requests, once.
  */
 function Totals({ provider, asset }: { provider: string; asset?: string }) {
   const { t } = useTranslation();
@@ -127,7 +127,7 @@ function Totals({ provider, asset }: { provider: string; asset?: string }) {
   );
 }
 
-/** Every reading of the chosen account and asset of the last 24 hours, newest first. */
+/** Every reading of the selected account and asset of the last 24 hours, newest first. */
 function Readings({ provider, asset }: { provider: string; asset: string }) {
   const [{ of = 'AllAccounts' }] = useAddress();
   const [from] = useState(() => Date.now() - 24 * hour);

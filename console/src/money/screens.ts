@@ -1,14 +1,7 @@
-/** The screens of balances, transactions and providers. */
-import type { Screen } from '../app/screens';
+/** The screens of balances, transactions, currencies and providers. */
+import type { Screen } from '../app/screen';
 
 export const money: Screen[] = [
-  {
-    path: '/approvals',
-    title: 'approvals.title',
-    group: 'work',
-    needs: ['GET /admin/approvals'],
-    load: () => import('./approvals'),
-  },
   {
     path: '/transactions',
     title: 'money.transactions',
@@ -64,5 +57,47 @@ export const money: Screen[] = [
     group: 'money',
     needs: ['GET /process/get-provider-balances'],
     load: () => import('./providers'),
+  },
+  {
+    path: '/currencies',
+    title: 'currency.title',
+    group: 'money',
+    needs: ['GET /admin/currency/get-all'],
+    load: () => import('./currencies'),
+  },
+  {
+    path: '/rates',
+    title: 'rate.title',
+    group: 'money',
+    needs: ['GET /admin/get-last-rates-by-date'],
+    load: () => import('./rates'),
+  },
+  {
+    path: '/fees',
+    title: 'fees.title',
+    group: 'money',
+    needs: ['GET /admin/get-parameters'],
+    load: () => import('./fees'),
+  },
+  {
+    path: '/accounting',
+    title: 'accounting.title',
+    group: 'money',
+    needs: ['POST /integration/begin-accounting-integration'],
+    load: () => import('./accounting'),
+  },
+  {
+    path: '/levels',
+    title: 'levels.title',
+    group: 'people',
+    needs: ['GET /admin/levels'],
+    load: () => import('./levels'),
+  },
+  {
+    path: '/me/addresses',
+    title: 'own.addresses',
+    group: 'own',
+    needs: ['GET /asset/withdrawal-addresses'],
+    load: () => import('./addresses'),
   },
 ];

@@ -1,4 +1,4 @@
-/** What happened to the transactions of one user on their networks, newest first. */
+/** The statement of a user: the transactions by network, newest first. */
 import { Anchor } from '@mantine/core';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Id, Nothing, Status, Time } from '../kit/show';
@@ -48,7 +48,7 @@ export default function Statement() {
   );
 }
 
-/** A page of somebody else: it is opened only by a click, and is not told where the click came from. */
+/** A link to another site: it opens only on click, without a referrer. */
 export function Explorer({ url }: { url: string }) {
   if (!/^https?:\/\//.test(url)) return <Nothing />;
   return (

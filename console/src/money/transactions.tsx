@@ -1,4 +1,4 @@
-/** The deposits that wait for the treasury: who sent them, and what becomes of those that are chosen. */
+/** The deposits that wait for the treasury: their senders, and the decision about the selected ones. */
 import { Alert, Button, Group, Modal, Radio, Stack, Table, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -27,7 +27,7 @@ const columns: Column<Deposit>[] = [
     show: (d) => <Time at={madeAt(d.transactionId)} />,
     text: (d) => new Date(madeAt(d.transactionId)).toISOString(),
   },
-  { key: 'status', title: 'money.status', hidden: true }, // all of them wait
+  { key: 'status', title: 'money.status', hidden: true }, // all of them are pending
 ];
 
 const filters: FilterOf<typeof path>[] = [
@@ -36,7 +36,7 @@ const filters: FilterOf<typeof path>[] = [
   { name: 'toAddress', title: 'money.address' },
 ];
 
-/** A name, where the sender has one; all of it is in the record. */
+/** The name of the sender, if any; the record shows all details. */
 function Sender({ of }: { of: Deposit['senderInfo'] }) {
   if (!of) return <Nothing />;
   const { name } = of as { name?: unknown };
@@ -101,12 +101,12 @@ export default function Transactions() {
   );
 }
 
-/** More than this many accounts are not read one by one: the list and the job tell what became of them. */
+/** Above this number, accounts are not read one by one: the list and the job show the result. */
 const few = 5;
 
 /**
- * The rows are those that were chosen: once they are decided on, the list has them no more. Of a deposit whose sender
- * is not known the service takes no decision (D-TX-04).
+ * The rows are the selected ones: the list no longer has them after the decision. The service decides on no deposit
+ * without a sender (D-TX-04).
  */
 function Decide({
   rows: chosen,

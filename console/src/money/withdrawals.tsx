@@ -1,4 +1,4 @@
-/** The queue of withdrawals: whose they are, how much goes out, how long they wait, and the decisions about them. */
+/** The queue of withdrawals: customer, amount, age, and the decisions. */
 import { Group, Stack, Text, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -38,7 +38,7 @@ const columns: Column<Withdrawal>[] = [
   { key: 'explorerUrl', title: 'money.explorer', show: (w) => <Explorer url={w.explorerUrl} />, hidden: true },
 ];
 
-/** The statuses with the numbers by which the list is filtered. Those of 6 and 7 may be set otherwise (D-TX-02). */
+/** The statuses with their filter numbers. The statuses of 6 and 7 can be configured (D-TX-02). */
 const states: Record<string, string> = {
   '8': 'queued',
   '9': 'processing',
@@ -69,7 +69,7 @@ const filters = (t: (key: string) => string): FilterOf<typeof path>[] => [
   { name: 'endDate', title: 'list.to', kind: 'date' },
 ];
 
-/** From which statuses an operator may move a withdrawal (docs/neighbours.md). */
+/** The statuses from which an operator may move a withdrawal (docs/neighbours.md). */
 const undecided = ['hotWalletInsufficientBalance', 'timeOut'];
 const resumable = [...undecided, 'waitingApproval'];
 const cancellable = [...resumable, 'queued'];
@@ -102,7 +102,7 @@ export default function Withdrawals() {
   );
 }
 
-/** Each decision takes the rows that it is allowed for; the others are left out. */
+/** Each decision applies to the rows that allow it; the others are left out. */
 function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void }) {
   const { t } = useTranslation();
   const [reason, setReason] = useState('');
@@ -183,7 +183,7 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
   );
 }
 
-/** Whose withdrawal it is: the name, and below it the mail address or phone number for callers who get them. */
+/** The customer: the name, and below it the email address or phone number for callers who may read them. */
 function Customer({ of }: { of: Withdrawal }) {
   const { t } = useTranslation();
   const contact = of.email ?? of.phoneNumber;

@@ -1,12 +1,10 @@
 import app from './ar/app.json';
 import kit from './ar/kit.json';
-import user from './ar/user.json';
-import kyc from './ar/kyc.json';
+import delivery from './ar/delivery.json';
+import guard from './ar/guard.json';
+import access from './ar/access.json';
 import money from './ar/money.json';
-import content from './ar/content.json';
-import security from './ar/security.json';
-import system from './ar/system.json';
-import own from './ar/own.json';
-import state from './ar/state.json';
+import office from './ar/office.json';
+import people from './ar/people.json';
 
-export default { ...app, ...kit, ...user, ...kyc, ...money, ...content, ...security, ...system, ...own, ...state };
+export default { ...app, ...kit, ...delivery, ...guard, ...access, ...money, ...office, ...people };

@@ -1,12 +1,10 @@
 import app from './en/app.json';
 import kit from './en/kit.json';
-import user from './en/user.json';
-import kyc from './en/kyc.json';
+import delivery from './en/delivery.json';
+import guard from './en/guard.json';
+import access from './en/access.json';
 import money from './en/money.json';
-import content from './en/content.json';
-import security from './en/security.json';
-import system from './en/system.json';
-import own from './en/own.json';
-import state from './en/state.json';
+import office from './en/office.json';
+import people from './en/people.json';
 
-export default { ...app, ...kit, ...user, ...kyc, ...money, ...content, ...security, ...system, ...own, ...state };
+export default { ...app, ...kit, ...delivery, ...guard, ...access, ...money, ...office, ...people };

@@ -1,12 +1,10 @@
 import app from './tr/app.json';
 import kit from './tr/kit.json';
-import user from './tr/user.json';
-import kyc from './tr/kyc.json';
+import delivery from './tr/delivery.json';
+import guard from './tr/guard.json';
+import access from './tr/access.json';
 import money from './tr/money.json';
-import content from './tr/content.json';
-import security from './tr/security.json';
-import system from './tr/system.json';
-import own from './tr/own.json';
-import state from './tr/state.json';
+import office from './tr/office.json';
+import people from './tr/people.json';
 
-export default { ...app, ...kit, ...user, ...kyc, ...money, ...content, ...security, ...system, ...own, ...state };
+export default { ...app, ...kit, ...delivery, ...guard, ...access, ...money, ...office, ...people };

@@ -1,5 +1,5 @@
-// Package unit runs the unit tests of the console's modules in Node: those that need no browser. A test is below this
-// folder at the path of its module below console/src, as user/merge.test.ts for user/merge.ts.
+// Package unit runs the unit tests of the console's modules in Node: those that need no browser. A test stands below
+// this folder where its module is below console/src, as people/merge.test.ts for people/merge.ts.
 //
 // Each test file is bundled with the sources of a folder, so that the same tests run on changed sources (tools/mutate).
 //
@@ -24,7 +24,7 @@ const (
 	suffix = ".test.ts"
 )
 
-// Modules returns the modules that have tests, by their paths below console/src. root is the root of the project.
+// Modules returns the modules that have tests, by their paths below console/src. Root is that of the project.
 func Modules(root string) (names []string, err error) {
 	tests := os.DirFS(filepath.Join(root, folder))
 	err = fs.WalkDir(tests, ".", func(name string, _ fs.DirEntry, err error) error {
@@ -36,7 +36,7 @@ func Modules(root string) (names []string, err error) {
 	return names, err
 }
 
-// Run runs all tests on the sources in console/src of a copy of the console, and returns the output of Node.
+// Run runs all tests on the sources in console/src of a copy of the console, and returns what Node says.
 func Run(ctx context.Context, root, console string) (output string, err error) {
 	temp, err := os.MkdirTemp("", "unit")
 	if err != nil {
@@ -47,8 +47,7 @@ func Run(ctx context.Context, root, console string) (output string, err error) {
 	if err != nil {
 		return "", err
 	}
-	// JSON.parse gives the source of a number in every browser that the console supports, and in Node 20 with this
-	// flag.
+	// JSON.parse gives the source of a number in every browser that the console supports, and in Node 20 with this flag.
 	args := []string{"--harmony-json-parse-with-source", "--test", "--test-reporter=spec"}
 	var entries []string
 	for _, m := range modules {
@@ -68,7 +67,7 @@ func Run(ctx context.Context, root, console string) (output string, err error) {
 	if len(built.Errors) > 0 {
 		return "", errors.New(strings.Join(api.FormatMessages(built.Errors, api.FormatMessagesOptions{}), "\n"))
 	}
-	// The test runner starts a process for each file; all of them end together.
+	// The test runner starts a process for each file; all end together.
 	node := exec.CommandContext(ctx, "node", args...)
 	node.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	node.Cancel = func() error { return syscall.Kill(-node.Process.Pid, syscall.SIGKILL) }

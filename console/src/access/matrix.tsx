@@ -1,0 +1,224 @@
+/** The permissions of the roles: a row for each resource, a column for each role. Cells are edited in place. */
+import { Button, Group, Modal, NativeSelect, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../app/api';
+import { useAct } from '../app/act';
+import { folded } from '../app/palette';
+import { Problem } from '../app/problem';
+import { useMay } from '../app/session';
+import { useRead } from '../kit/read';
+import { Diff } from '../kit/record';
+import { Write } from '../kit/write';
+import { flat } from './resources';
+
+const grants = '/admin/role-resource-permission';
+const log = '/admin/role-resource-permission-log';
+type Role = Schemas['Role'];
+type Resource = Schemas['Resource'];
+type Permission = Schemas['RolePermission']['permission'];
+interface Cell {
+  role: Role;
+  resource: Resource;
+  before: string;
+  after: string;
+}
+
+const permissions: Permission[] = ['ALLOW', 'AUDIT', 'DENY'];
+/** The rows shown at first; the filter finds the others. */
+const most = 60;
+
+export function Matrix() {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [text, setText] = useState('');
+  const [context, setContext] = useState<'API' | 'UI'>('API');
+  const [only, setOnly] = useState<string | null>(null);
+  const [cell, setCell] = useState<Cell>();
+  const roles = useRead('/admin/roles');
+  const resources = useRead('/resource/resources', { resourceContext: context });
+  const granted = useRead(grants);
+  const columns = (roles.data ?? []).filter((r) => r.code !== 'admin' && (!only || r.code === only));
+  const given = new Map(granted.data?.map((g) => [`${g.roleId} ${g.resourceId}`, g.permission]));
+  const rows = flat(resources.data ?? []).filter((r) =>
+    folded(`${r.resourceCode} ${r.resourceName}`).includes(folded(text)),
+  );
+  const change = may(`POST ${grants}`);
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Title order={1} size="h3">
+          {t('roles.title')}
+        </Title>
+        <Group gap="xs">
+          <RoleWrites roles={roles.data ?? []} />
+        </Group>
+      </Group>
+      <Text size="sm" c="dimmed">
+        {t('roles.lead')}
+      </Text>
+      <Group role="search" align="end" gap="xs">
+        <TextInput
+          size="xs"
+          w={260}
+          label={t('roles.find')}
+          value={text}
+          onChange={(e) => setText(e.currentTarget.value)}
+          data-testid="matrix-find"
+        />
+        <Select
+          size="xs"
+          w={150}
+          label={t('roles.role')}
+          data={(roles.data ?? []).filter((r) => r.code !== 'admin').map((r) => r.code)}
+          value={only}
+          onChange={setOnly}
+          clearable
+        />
+        <NativeSelect
+          size="xs"
+          label={t('roles.context')}
+          data={['API', 'UI']}
+          value={context}
+          onChange={(e) => setContext(e.currentTarget.value as 'API' | 'UI')}
+        />
+      </Group>
+      <Problem of={roles.error ?? resources.error ?? granted.error} />
+      <Table.ScrollContainer
+        minWidth={500}
+        maxHeight="70vh"
+        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('roles.matrix') } }}
+      >
+        <Table striped stickyHeader data-testid="matrix">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th className="stays">{t('roles.resource')}</Table.Th>
+              {columns.map((r) => (
+                <Table.Th key={r.id} title={r.name}>
+                  <bdi>{r.code}</bdi>
+                </Table.Th>
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {granted.data &&
+              rows.slice(0, most).map((resource) => (
+                <Table.Tr key={resource.resourceId}>
+                  <Table.Th scope="row" fw={400} className="stays">
+                    <bdi dir="ltr">{resource.resourceCode}</bdi>
+                    <Text size="xs" c="dimmed">
+                      {resource.resourceName}
+                    </Text>
+                  </Table.Th>
+                  {columns.map((role) => {
+                    const before = given.get(`${role.id} ${resource.resourceId}`) ?? '';
+                    return (
+                      <Table.Td key={role.id}>
+                        <NativeSelect
+                          size="xs"
+                          w={110}
+                          disabled={!change}
+                          value={before}
+                          aria-label={`${role.code}: ${resource.resourceCode}`}
+                          data={[
+                            { value: '', label: '–' },
+                            ...permissions.map((value) => ({ value, label: t(`roles.${value}`) })),
+                          ]}
+                          onChange={(e) => setCell({ role, resource, before, after: e.currentTarget.value })}
+                          data-testid={`cell-${role.code}-${resource.resourceCode}`}
+                        />
+                      </Table.Td>
+                    );
+                  })}
+                </Table.Tr>
+              ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      <Text size="sm" c="dimmed">
+        {t('roles.shown', { shown: Math.min(rows.length, most), count: rows.length })}
+      </Text>
+      {cell && <Confirm cell={cell} onClose={() => setCell(undefined)} />}
+    </Stack>
+  );
+}
+
+/** Shows the old and the new permission before a cell changes. */
+function Confirm({ cell, onClose }: { cell: Cell; onClose: () => void }) {
+  const { t } = useTranslation();
+  const grant = useAct('post', grants, [grants, log]);
+  const revoke = useAct('delete', grants, [grants, log]);
+  const { role, resource, before, after } = cell;
+  const ids = { roleId: role.id, resourceId: resource.resourceId };
+  async function go() {
+    const done = after ? await grant.run({ ...ids, permission: after as Permission }) : await revoke.run(ids);
+    if (done !== undefined) onClose();
+  }
+  const name = (permission: string) => ({
+    [t('roles.permission')]: permission ? t(`roles.${permission}`) : t('roles.none'),
+  });
+  return (
+    <Modal opened onClose={onClose} title={t('roles.change')}>
+      <Stack>
+        <Text size="sm">
+          <bdi>
+            {role.name} ({role.code})
+          </bdi>
+        </Text>
+        <Text size="sm">
+          <bdi dir="ltr">{resource.resourceCode}</bdi>
+        </Text>
+        <Diff before={name(before)} after={name(after)} />
+        <Text size="sm" c="dimmed">
+          {t('roles.atOnce')}
+        </Text>
+        <Problem of={grant.problem ?? revoke.problem} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t('cancel')}
+          </Button>
+          <Button loading={grant.busy || revoke.busy} onClick={go} data-testid="matrix-send">
+            {t('roles.change')}
+          </Button>
+        </Group>
+        {grant.view}
+        {revoke.view}
+      </Stack>
+    </Modal>
+  );
+}
+
+function RoleWrites({ roles }: { roles: Role[] }) {
+  return (
+    <>
+      <Write
+        method="post"
+        path="/admin/roles"
+        title="roles.add"
+        touches={['/admin/roles']}
+        button={{ variant: 'filled' }}
+        fields={[
+          { name: 'code', title: 'roles.code', required: true, help: 'roles.codeHelp' },
+          { name: 'name', title: 'roles.name', required: true },
+        ]}
+      />
+      <Write
+        method="delete"
+        path="/admin/roles"
+        title="roles.remove"
+        touches={['/admin/roles']}
+        fields={[
+          {
+            name: 'code',
+            title: 'roles.role',
+            required: true,
+            help: 'roles.removeHelp',
+            kind: roles
+              .filter((r) => r.code !== 'admin' && r.code !== 'user')
+              .map((r) => ({ value: r.code, label: r.name })),
+          },
+        ]}
+      />
+    </>
+  );
+}

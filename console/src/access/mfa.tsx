@@ -1,0 +1,393 @@
+/** MFA methods, actions and policies. */
+import { Anchor, Button, Group, Tabs } from '@mantine/core';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../app/api';
+import { useMay } from '../app/session';
+import { List, type Column, type Row } from '../kit/list';
+import { useRead } from '../kit/read';
+import { Diff, Whole } from '../kit/record';
+import { Status, Time } from '../kit/show';
+import { Write, type Input } from '../kit/write';
+import { PolicyRehearsal } from '../guard/rehearsal';
+
+const methodsPath = '/admin/system/mfa/methods';
+const actionsPath = '/admin/system/mfa/actions';
+const policiesPath = '/admin/system/mfa/policies';
+const common = '/admin/system/mfa/policies/common';
+type Method = Row<typeof methodsPath>;
+type Action = Row<typeof actionsPath>;
+type Policy = Row<typeof policiesPath>;
+type Draft = Schemas['AddMfaPolicyRequest'];
+
+export default function Mfa() {
+  const { t } = useTranslation();
+  const may = useMay();
+  const navigate = useNavigate();
+  const { tab = 'policies' } = useSearch({ strict: false }) as { tab?: string };
+  return (
+    <Tabs
+      value={tab}
+      keepMounted={false}
+      onChange={(next) => navigate({ to: '.', search: { tab: next ?? undefined } as never })}
+    >
+      <Tabs.List mb="md">
+        <Tabs.Tab value="policies">{t('mfa.policies')}</Tabs.Tab>
+        {may(`GET ${actionsPath}`) && (
+          <Tabs.Tab value="actions" data-testid="tab-actions">
+            {t('mfa.actions')}
+          </Tabs.Tab>
+        )}
+        {may(`GET ${methodsPath}`) && (
+          <Tabs.Tab value="methods" data-testid="tab-methods">
+            {t('mfa.methods')}
+          </Tabs.Tab>
+        )}
+      </Tabs.List>
+      <Tabs.Panel value="policies">
+        <Policies />
+      </Tabs.Panel>
+      <Tabs.Panel value="actions">
+        <Actions />
+      </Tabs.Panel>
+      <Tabs.Panel value="methods">
+        <Methods />
+      </Tabs.Panel>
+    </Tabs>
+  );
+}
+
+const policyColumns: Column<Policy>[] = [
+  { key: 'actionCode', title: 'mfa.action', show: (p) => <bdi dir="ltr">{p.actionCode}</bdi> },
+  { key: 'name', title: 'mfa.name' },
+  { key: 'entityType', title: 'mfaWhy.entity', show: (p) => <Status of={p.entityType} /> },
+  {
+    key: 'detail',
+    title: 'mfa.needs',
+    show: (p) => (
+      <bdi dir="ltr">
+        {p.detail.required} / {p.detail.methods.map(([code]) => code).join(', ')}
+      </bdi>
+    ),
+  },
+  { key: 'expireAt', title: 'mfa.expireAt', show: (p) => <Expires at={p.expireAt} /> },
+];
+
+function Expires({ at }: { at: number }) {
+  const { t } = useTranslation();
+  return at ? <Time at={at} /> : t('firewall.never');
+}
+
+function Policies() {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [open, setOpen] = useState<Policy>();
+  const [change, setChange] = useState<Policy>();
+  return (
+    <>
+      <List
+        path={policiesPath}
+        title="mfa.title"
+        empty="mfa.noPolicies"
+        columns={policyColumns}
+        size={undefined}
+        id={(p) => String(p.id)}
+        open={setOpen}
+        actions={
+          <>
+            {may('POST /admin/system/mfa/explain') && (
+              <Anchor component={Link} to={'/mfa/explain' as string} size="sm">
+                {t('mfaWhy.title')}
+              </Anchor>
+            )}
+            {may(`POST ${common}`) && <AddPolicy />}
+          </>
+        }
+      />
+      <Whole
+        of={open}
+        title="mfa.policy"
+        onClose={() => setOpen(undefined)}
+        curl={open && { method: 'POST', path: common, body: draftOf(open) }}
+      >
+        {open && (
+          <Group gap="xs">
+            {may(`PATCH ${common}`) && open.entityType === 'GENERAL' && (
+              <Button
+                size="xs"
+                data-testid="policy-change"
+                onClick={() => {
+                  setChange(open);
+                  setOpen(undefined);
+                }}
+              >
+                {t('mfa.change')}
+              </Button>
+            )}
+            {may('POST /admin/system/mfa/explain') && (
+              <Anchor
+                component={Link}
+                to={'/mfa/explain' as string}
+                size="sm"
+                search={{ actionCode: open.actionCode } as never}
+              >
+                {t('why.mfa')}
+              </Anchor>
+            )}
+          </Group>
+        )}
+      </Whole>
+      {change && <ChangePolicy policy={change} onClose={() => setChange(undefined)} />}
+    </>
+  );
+}
+
+function useFields(): Input<Draft>[] {
+  const may = useMay();
+  const methods = useRead(methodsPath, undefined, { enabled: may(`GET ${methodsPath}`) });
+  const actions = useRead(actionsPath, undefined, { enabled: may(`GET ${actionsPath}`) });
+  return [
+    { name: 'actionCode', title: 'mfa.action', required: true, kind: actions.data?.map((a) => a.actionCode) ?? 'text' },
+    { name: 'name', title: 'mfa.name', required: true },
+    {
+      name: 'methods',
+      title: 'mfa.methods',
+      required: true,
+      help: 'mfa.methodsHelp',
+      kind: methods.data ? { many: methods.data.map((m) => m.methodCode) } : 'list',
+    },
+    { name: 'required', title: 'mfa.required', kind: 'number', required: true, help: 'mfa.requiredHelp' },
+    { name: 'numberMatching', title: 'mfa.numbers', kind: 'flag', help: 'mfa.numbersHelp' },
+    { name: 'expireAt', title: 'mfa.expireAt', kind: 'date', help: 'firewall.expireHelp' },
+  ];
+}
+
+/** Methods are chosen by their codes; a method keeps its template. */
+function draft(values: Record<string, unknown>, before?: Policy): Draft {
+  const codes = (values.methods as unknown as string[]) ?? [];
+  const tuple = (code: string) => before?.detail.methods.find(([c]) => c === code) ?? [code];
+  return { ...values, methods: codes.map(tuple), expireAt: values.expireAt ?? 0 } as Draft;
+}
+
+function complete(d: Draft): Draft | undefined {
+  return d.actionCode && d.name && d.required && d.methods.length ? { ...d, expireAt: d.expireAt || 0 } : undefined;
+}
+
+function Tried({ policy }: { policy: Draft }) {
+  const may = useMay();
+  const whole = complete(policy);
+  return may('POST /admin/system/mfa/rehearse') && whole ? <PolicyRehearsal policy={whole} /> : null;
+}
+
+function AddPolicy() {
+  return (
+    <Write
+      method="post"
+      path={common}
+      title="mfa.addPolicy"
+      touches={[policiesPath]}
+      fields={useFields()}
+      initial={{ required: 1 }}
+      make={(v) => draft(v)}
+      before={(v) => <Tried policy={draft(v)} />}
+    />
+  );
+}
+
+function draftOf(p: Policy): Draft {
+  return { actionCode: p.actionCode, name: p.name, expireAt: p.expireAt, ...p.detail };
+}
+
+function ChangePolicy({ policy, onClose }: { policy: Policy; onClose: () => void }) {
+  const before = draftOf(policy);
+  const codes = policy.detail.methods.map(([code]) => code);
+  const day = policy.expireAt ? new Date(policy.expireAt).toISOString().slice(0, 10) : undefined;
+  const make = (v: Record<string, unknown>) => {
+    const next = draft({ ...v, expireAt: v.expireAt === day ? policy.expireAt : (v.expireAt ?? 0) }, policy);
+    return { ...next, numberMatching: v.numberMatching === true };
+  };
+  return (
+    <Write
+      method="patch"
+      path={common}
+      title="mfa.change"
+      touches={[policiesPath]}
+      opened
+      onClose={onClose}
+      fixed={{ id: policy.id }}
+      fields={useFields().filter(({ name }) => name !== 'actionCode') as never}
+      initial={
+        {
+          name: policy.name,
+          methods: codes,
+          required: policy.detail.required,
+          numberMatching: policy.detail.numberMatching,
+          expireAt: day,
+        } as never
+      }
+      make={(v) => make(v) as never}
+      before={(v) => {
+        const { numberMatching, ...next } = { ...before, ...make(v) };
+        return (
+          <>
+            <Diff before={before} after={numberMatching ? { ...next, numberMatching } : next} />
+            <Tried policy={{ ...next, ...(numberMatching ? { numberMatching } : {}) }} />
+          </>
+        );
+      }}
+    />
+  );
+}
+
+const actionColumns: Column<Action>[] = [
+  { key: 'actionCode', title: 'mfa.action', show: (a) => <bdi dir="ltr">{a.actionCode}</bdi> },
+  { key: 'title', title: 'mfa.texts', show: (a) => <bdi>{Object.values(a.title).join(' · ')}</bdi> },
+];
+
+function Actions() {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [open, setOpen] = useState<Action>();
+  const [change, setChange] = useState<Action>();
+  const texts: Input<Schemas['AddMfaActionRequest']>[] = [
+    { name: 'title', title: 'mfa.texts', kind: 'json', required: true, help: 'mfa.textsHelp' },
+    { name: 'infoTableHeaders', title: 'mfa.headers', kind: 'json', required: true, help: 'mfa.headersHelp' },
+  ];
+  return (
+    <>
+      <List
+        path={actionsPath}
+        title="mfa.actions"
+        columns={actionColumns}
+        size={undefined}
+        id={(a) => a.actionCode}
+        open={setOpen}
+        filters={[{ name: 'actionCode', title: 'mfa.action' }]}
+        actions={
+          <Write
+            method="post"
+            path={actionsPath}
+            title="mfa.addAction"
+            touches={[actionsPath]}
+            initial={{ title: { en: '', tr: '', ar: '' }, infoTableHeaders: {} }}
+            fields={[{ name: 'actionCode', title: 'mfa.action', required: true }, ...texts]}
+          />
+        }
+      />
+      <Whole
+        of={open}
+        title="mfa.action"
+        onClose={() => setOpen(undefined)}
+        curl={open && { method: 'POST', path: actionsPath, body: open }}
+      >
+        {open && may(`PATCH ${actionsPath}`) && (
+          <Group>
+            <Button
+              size="xs"
+              data-testid="action-change"
+              onClick={() => {
+                setChange(open);
+                setOpen(undefined);
+              }}
+            >
+              {t('mfa.change')}
+            </Button>
+          </Group>
+        )}
+      </Whole>
+      {change && (
+        <Write
+          method="patch"
+          path={actionsPath}
+          title="mfa.change"
+          touches={[actionsPath]}
+          opened
+          onClose={() => setChange(undefined)}
+          fixed={{ actionCode: change.actionCode }}
+          initial={change}
+          fields={texts as never}
+        />
+      )}
+    </>
+  );
+}
+
+const methodColumns: Column<Method>[] = [
+  { key: 'methodCode', title: 'mfa.method', show: (m) => <bdi dir="ltr">{m.methodCode}</bdi> },
+  { key: 'expireMs', title: 'mfa.lives', show: (m) => <Seconds of={m.expireMs} none="mfa.asChallenge" /> },
+  { key: 'renewStartMs', title: 'mfa.renews', show: (m) => <Seconds of={m.renewStartMs} none="mfa.noRenewal" /> },
+];
+
+function Seconds({ of, none }: { of: number; none: string }) {
+  const { t } = useTranslation();
+  return of ? t('mfa.seconds', { count: of / 1000 }) : t(none);
+}
+
+function Methods() {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [open, setOpen] = useState<Method>();
+  const [change, setChange] = useState<Method>();
+  const times: Input<Schemas['AddMfaMethodRequest']>[] = [
+    { name: 'expireMs', title: 'mfa.livesMs', kind: 'number', required: true, help: 'mfa.livesHelp' },
+    { name: 'renewStartMs', title: 'mfa.renewsMs', kind: 'number', required: true, help: 'mfa.renewsHelp' },
+  ];
+  return (
+    <>
+      <List
+        path={methodsPath}
+        title="mfa.methods"
+        columns={methodColumns}
+        size={undefined}
+        id={(m) => m.methodCode}
+        open={setOpen}
+        filters={[{ name: 'methodCode', title: 'mfa.method' }]}
+        actions={
+          <Write
+            method="post"
+            path={methodsPath}
+            title="mfa.addMethod"
+            touches={[methodsPath]}
+            fields={[{ name: 'methodCode', title: 'mfa.method', required: true }, ...times]}
+          />
+        }
+      />
+      <Whole
+        of={open}
+        title="mfa.method"
+        onClose={() => setOpen(undefined)}
+        curl={open && { method: 'POST', path: methodsPath, body: open }}
+      >
+        {open && may(`PATCH ${methodsPath}`) && (
+          <Group>
+            <Button
+              size="xs"
+              data-testid="method-change"
+              onClick={() => {
+                setChange(open);
+                setOpen(undefined);
+              }}
+            >
+              {t('mfa.change')}
+            </Button>
+          </Group>
+        )}
+      </Whole>
+      {change && (
+        <Write
+          method="patch"
+          path={methodsPath}
+          title="mfa.change"
+          touches={[methodsPath]}
+          opened
+          onClose={() => setChange(undefined)}
+          fixed={{ methodCode: change.methodCode }}
+          initial={change}
+          fields={times as never}
+          before={(v) => <Diff before={change} after={{ ...change, ...v }} />}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,55 @@
+/** The screens of roles, MFA, service keys and the user's own security. */
+import type { Screen } from '../app/screen';
+
+export const access: Screen[] = [
+  {
+    path: '/mfa',
+    title: 'mfa.title',
+    group: 'security',
+    needs: ['GET /admin/system/mfa/policies'],
+    load: () => import('./mfa'),
+  },
+  {
+    path: '/mfa/explain',
+    title: 'mfaWhy.title',
+    group: 'security',
+    needs: ['POST /admin/system/mfa/explain'],
+    inner: true,
+    load: () => import('./mfaexplain'),
+  },
+  {
+    path: '/roles',
+    title: 'roles.title',
+    group: 'security',
+    needs: ['GET /admin/roles'],
+    load: () => import('./roles'),
+  },
+  {
+    path: '/service-keys',
+    title: 'serviceKeys.title',
+    group: 'security',
+    needs: ['GET /admin/service-keys'],
+    load: () => import('./servicekeys'),
+  },
+  {
+    path: '/me',
+    title: 'own.security',
+    group: 'own',
+    needs: ['GET /auth/sessions'],
+    load: () => import('./security'),
+  },
+  {
+    path: '/me/account',
+    title: 'own.account',
+    group: 'own',
+    needs: ['GET /user/user-profile'],
+    load: () => import('./account'),
+  },
+  {
+    path: '/me/countries',
+    title: 'own.countries',
+    group: 'own',
+    needs: ['GET /user/geofilter/countries'],
+    load: () => import('./countries'),
+  },
+];

@@ -1,0 +1,174 @@
+/** The keys of service clients. The value of a key is shown once, when it is added or rotated. */
+import { Alert, Button, Code, CopyButton, Group, Modal, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useMay } from '../app/session';
+import { Bulk } from '../kit/bulk';
+import { List, type Column, type Row } from '../kit/list';
+import { useRead } from '../kit/read';
+import { Whole } from '../kit/record';
+import { Ago, Time } from '../kit/show';
+import { Write } from '../kit/write';
+import { Word } from '../kit/word';
+
+const path = '/admin/service-keys';
+const rotate = '/admin/service-keys/rotate';
+type Key = Row<typeof path>;
+
+interface Made {
+  name: string;
+  key: string;
+}
+
+const columns: Column<Key>[] = [
+  { key: 'name', title: 'serviceKeys.name', show: (k) => <bdi dir="ltr">{k.name}</bdi> },
+  { key: 'role', title: 'serviceKeys.role', show: (k) => <bdi dir="ltr">{k.role}</bdi> },
+  { key: 'ip', title: 'serviceKeys.ip', show: (k) => <Networks of={k.ip} />, text: (k) => k.ip.join(' ') },
+  { key: 'createdAt', title: 'serviceKeys.created', show: (k) => <Ago at={k.createdAt} /> },
+  { key: 'rotatedAt', title: 'serviceKeys.rotated', show: (k) => <Ago at={k.rotatedAt} /> },
+  { key: 'oldUntil', title: 'serviceKeys.oldUntil', show: (k) => <Time at={k.oldUntil} />, hidden: true },
+];
+
+function Networks({ of }: { of: string[] }) {
+  if (of.length === 0) return <Word of="serviceKeys.anywhere" />;
+  return <bdi dir="ltr">{of.join(', ')}</bdi>;
+}
+
+export default function ServiceKeys() {
+  const may = useMay();
+  const [open, setOpen] = useState<Key>();
+  const [made, setMade] = useState<Made>();
+  const roles = useRead('/admin/roles', undefined, { enabled: may('GET /admin/roles') });
+  // Without data, the call must be approved by a second person first.
+  const show = (answer: unknown) => setMade((answer as { data?: Partial<Made> }).data?.key ? said(answer) : undefined);
+  return (
+    <>
+      <List
+        path={path}
+        title="serviceKeys.title"
+        empty="serviceKeys.none"
+        columns={columns}
+        size={undefined}
+        id={(k) => k.name}
+        open={setOpen}
+        actions={
+          <Write
+            method="post"
+            path={path}
+            title="serviceKeys.add"
+            touches={[path]}
+            onDone={show}
+            fields={[
+              { name: 'name', title: 'serviceKeys.name', help: 'serviceKeys.nameHelp', required: true },
+              {
+                name: 'role',
+                title: 'serviceKeys.role',
+                help: 'serviceKeys.roleHelp',
+                required: true,
+                kind: roles.data ? roles.data.map((r) => ({ value: r.code, label: `${r.name} · ${r.code}` })) : 'text',
+              },
+              { name: 'ip', title: 'serviceKeys.ip', help: 'serviceKeys.ipHelp', kind: 'list' },
+            ]}
+            before={() => <FirewallNote />}
+          />
+        }
+      />
+      <Whole of={open} title="serviceKeys.one" onClose={() => setOpen(undefined)}>
+        {open && (
+          <>
+            <Text fw={600}>
+              <bdi dir="ltr">{open.name}</bdi>
+            </Text>
+            <Group gap="xs">
+              <Write
+                method="post"
+                path={rotate}
+                title="serviceKeys.rotate"
+                touches={[path]}
+                fields={[]}
+                fixed={{ name: open.name }}
+                onDone={(answer) => {
+                  setOpen(undefined);
+                  show(answer);
+                }}
+                before={() => <Lead of="serviceKeys.rotateLead" name={open.name} />}
+              />
+              <Bulk
+                method="delete"
+                path={path}
+                title="serviceKeys.remove"
+                go="serviceKeys.remove"
+                rows={[open]}
+                touches={[path]}
+                onDone={() => setOpen(undefined)}
+                name={(k) => <bdi dir="ltr">{k.name}</bdi>}
+                body={(k) => ({ name: k.name })}
+                button={{ color: 'red', variant: 'light' }}
+              >
+                <Lead of="serviceKeys.removeLead" name={open.name} />
+              </Bulk>
+            </Group>
+          </>
+        )}
+      </Whole>
+      <Once of={made} onClose={() => setMade(undefined)} />
+    </>
+  );
+}
+
+function said(answer: unknown): Made {
+  return (answer as { data: Made }).data;
+}
+
+function Lead({ of, name }: { of: string; name: string }) {
+  const { t } = useTranslation();
+  return <Text size="sm">{t(of, { name })}</Text>;
+}
+
+function FirewallNote() {
+  const { t } = useTranslation();
+  return (
+    <Text size="sm" c="dimmed">
+      {t('serviceKeys.firewall')}
+    </Text>
+  );
+}
+
+/** The service stores only a hash, so the dialog closes only by its button. */
+function Once({ of, onClose }: { of?: Made; onClose: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <Modal
+      opened={!!of}
+      onClose={onClose}
+      title={t('serviceKeys.once', { name: of?.name })}
+      size="lg"
+      closeOnClickOutside={false}
+      closeOnEscape={false}
+      withCloseButton={false}
+    >
+      {of && (
+        <Stack data-testid="once">
+          <Alert color="yellow">{t('serviceKeys.onceLead')}</Alert>
+          <Text size="sm">{t('serviceKeys.header')}</Text>
+          <Code block dir="ltr" style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }} data-testid="key">
+            {of.key}
+          </Code>
+          <FirewallNote />
+          <Group justify="flex-end">
+            <CopyButton value={of.key}>
+              {({ copied, copy }) => (
+                <Button variant="default" onClick={copy} data-testid="copy-key">
+                  {t(copied ? 'copied' : 'copy')}
+                </Button>
+              )}
+            </CopyButton>
+            <Button onClick={onClose} data-testid="stored">
+              {t('serviceKeys.stored')}
+            </Button>
+          </Group>
+        </Stack>
+      )}
+    </Modal>
+  );
+}

@@ -1,0 +1,100 @@
+/**
+ * The audit, newest first: actor, action, target, origin and outcome of each entry; and whether the trail is intact.
+ */
+import { Alert, Group, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Problem } from './problem';
+import { useMay } from './session';
+import { List, type Column, type FilterOf } from '../kit/list';
+import { useRead } from '../kit/read';
+import { Whole } from '../kit/record';
+import { Id, Status, Time } from '../kit/show';
+import { actName } from './actname';
+import { Links, ulid, type Entry } from './entry';
+
+const path = '/admin/audit';
+
+const columns: Column<Entry>[] = [
+  { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} /> },
+  { key: 'action', title: 'audit.action', show: (e) => <Act of={e.action} /> },
+  { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome} /> },
+  { key: 'actorId', title: 'audit.actor', show: (e) => <Id of={e.actorId} short /> },
+  { key: 'userId', title: 'audit.user', show: (e) => <Id of={e.userId} short /> },
+  { key: 'ip', title: 'audit.ip', show: (e) => <bdi dir="ltr">{e.ip}</bdi> },
+  {
+    key: 'target',
+    title: 'audit.target',
+    show: (e) => (ulid.test(e.target) ? <Id of={e.target} short /> : <bdi dir="ltr">{e.target}</bdi>),
+  },
+  { key: 'detail', title: 'audit.detail', show: (e) => <Detail of={e.detail} /> },
+  { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
+];
+
+/** The name of an action. Its code, by which the list is filtered, is shown on hover. */
+function Act({ of }: { of: string }) {
+  const { t } = useTranslation();
+  return (
+    <bdi title={of} data-action={of}>
+      {actName(of, t)}
+    </bdi>
+  );
+}
+
+/** Two lines of the detail; the entry shows all of it. */
+function Detail({ of }: { of: string }) {
+  return (
+    <Text size="sm" miw={220} lineClamp={2} style={{ overflowWrap: 'anywhere' }} title={of} data-cut="meant">
+      <bdi>{of}</bdi>
+    </Text>
+  );
+}
+
+const filters: FilterOf<typeof path>[] = [
+  { name: 'userId', title: 'audit.user' },
+  { name: 'actorId', title: 'audit.actor' },
+  { name: 'action', title: 'audit.action' },
+  { name: 'ip', title: 'audit.ip' },
+  { name: 'target', title: 'audit.target' },
+  { name: 'requestId', title: 'audit.request' },
+  { name: 'from', title: 'list.from', kind: 'date' },
+  { name: 'to', title: 'list.to', kind: 'date' },
+];
+
+export default function Audit() {
+  const may = useMay();
+  const [open, setOpen] = useState<Entry>();
+  return (
+    <Stack>
+      <List
+        path={path}
+        title="audit.title"
+        columns={columns}
+        filters={filters}
+        id={(e) => e.id}
+        open={setOpen}
+        actions={may('GET /admin/audit/chain') && <Chain />}
+      />
+      <Whole of={open} title="audit.entry" onClose={() => setOpen(undefined)}>
+        {open && <Links entry={open} onLeave={() => setOpen(undefined)} />}
+      </Whole>
+    </Stack>
+  );
+}
+
+/** A checkpoint is made every minute. It is verified when this is read. */
+function Chain() {
+  const { t } = useTranslation();
+  const chain = useRead('/admin/audit/chain', undefined, { every: 60_000 });
+  const c = chain.data;
+  if (!c) return <Problem of={chain.error} />;
+  return (
+    <Alert color={c.holds ? (c.at ? 'green' : 'gray') : 'red'} py={4} data-testid="chain" data-holds={c.holds}>
+      <Group gap="xs">
+        {t(c.holds ? (c.at ? 'audit.holds' : 'audit.noCheckpoint') : 'audit.broken', { counter: c.counter })}
+        {c.at && <Time at={c.at} />}
+        {c.problem && <bdi dir="ltr">{c.problem}</bdi>}
+      </Group>
+    </Alert>
+  );
+}

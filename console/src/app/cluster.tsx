@@ -1,0 +1,103 @@
+/** The nodes of the cluster: members, the share that each owns, and moved actors. */
+import { Card, Progress, Stack, Table, Title } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Problem } from './problem';
+import { useRead } from '../kit/read';
+import { Fact, Facts } from '../kit/record';
+import { Id, Status, plain } from '../kit/show';
+
+export default function Cluster() {
+  const { t } = useTranslation();
+  const cluster = useRead('/admin/cluster', undefined, { every: 5000 });
+  const c = cluster.data?.data;
+  return (
+    <Stack>
+      <Title order={1} size="h3">
+        {t('cluster.title')}
+      </Title>
+      <Problem of={cluster.error} />
+      {c && (
+        <>
+          <Facts>
+            <Fact title="cluster.node">
+              <Id of={c.node} />
+            </Fact>
+            <Fact title="cluster.belongs">
+              <Status of={c.belongs} />
+            </Fact>
+            <Fact title="cluster.handedOver">{c.handedOver}</Fact>
+            <Fact title="cluster.moved">{c.moved}</Fact>
+            <Fact title="cluster.lapses">{c.lapses}</Fact>
+          </Facts>
+          <Card withBorder>
+            <Title order={2} size="h5">
+              {t('cluster.members')}
+            </Title>
+            <Table.ScrollContainer minWidth={500}>
+              <Table data-testid="members">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>{t('cluster.member')}</Table.Th>
+                    <Table.Th>{t('cluster.address')}</Table.Th>
+                    <Table.Th>{t('cluster.version')}</Table.Th>
+                    <Table.Th>{t('cluster.leaving')}</Table.Th>
+                    <Table.Th>{t('cluster.share')}</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {c.members.map((m) => (
+                    <Table.Tr key={m.id}>
+                      <Table.Td>
+                        <Id of={m.id} short />
+                      </Table.Td>
+                      <Table.Td>
+                        <bdi dir="ltr">{m.address}</bdi>
+                      </Table.Td>
+                      <Table.Td>
+                        <bdi dir="ltr">{plain(m.version)}</bdi>
+                      </Table.Td>
+                      <Table.Td>
+                        <Status of={m.leaving} />
+                      </Table.Td>
+                      <Table.Td>
+                        <Share of={m.share} name={m.id} />
+                      </Table.Td>
+                    </Table.Tr>
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+          </Card>
+          <Card withBorder>
+            <Title order={2} size="h5">
+              {t('cluster.activations')}
+            </Title>
+            <Table>
+              <Table.Tbody>
+                {Object.entries(c.activations).map(([kind, count]) => (
+                  <Table.Tr key={kind}>
+                    <Table.Th>
+                      <bdi dir="ltr">{kind}</bdi>
+                    </Table.Th>
+                    <Table.Td>{String(count)}</Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Card>
+        </>
+      )}
+    </Stack>
+  );
+}
+
+/** The share of a node in percent. A fraction comes as text (app/api.ts), and this value is only displayed. */
+function Share({ of, name }: { of: number | string; name: string }) {
+  const percent = Math.round((JSON.parse(String(of)) as number) * 100);
+  return (
+    <>
+      <bdi dir="ltr">{percent} %</bdi>
+      <Progress value={percent} aria-label={name} />
+    </>
+  );
+}

@@ -1,0 +1,65 @@
+/** Links from an audit entry to its subjects, and to the explanation of a refusal. */
+import { Anchor, Group, Stack } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { useTranslation } from 'react-i18next';
+import { useMay } from './session';
+import type { Row } from '../kit/list';
+import { useRead } from '../kit/read';
+import { Why } from '../kit/why';
+
+export type Entry = Row<'/admin/audit'>;
+
+export const ulid = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+export function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const link = (title: string, to: string, search: Record<string, string> = {}) => (
+    <Anchor
+      key={title}
+      component={Link}
+      to={to}
+      search={search as never}
+      size="sm"
+      onClick={onLeave}
+      data-testid={`to-${title}`}
+    >
+      {t(title)}
+    </Anchor>
+  );
+  const day = e.at.slice(0, 10);
+  const users = may('GET /admin/list-users');
+  return (
+    <Stack gap="xs" data-testid="links">
+      <Group gap="md">
+        {ulid.test(e.userId) && users && link('audit.toUser', `/users/${e.userId}`)}
+        {ulid.test(e.actorId) && e.actorId !== e.userId && users && link('audit.toActor', `/users/${e.actorId}`)}
+        {e.requestId && link('audit.allOfRequest', '/audit', { requestId: e.requestId })}
+        {e.ip && link('audit.allOfIp', '/audit', { ip: e.ip })}
+        {e.ip && may('GET /admin/login-history-v2') && link('audit.loginsOfIp', '/users/logins', { ipaddress: e.ip })}
+        {e.target && e.target !== e.userId && link('audit.allOfTarget', '/audit', { target: e.target })}
+        {e.userId && link('audit.allOfUser', '/audit', { userId: e.userId })}
+        {e.actorId && link('audit.allOfActor', '/audit', { actorId: e.actorId, from: day, to: day })}
+        {link('audit.allOfAction', '/audit', { action: e.action })}
+        {e.action.startsWith('FIREWALL_RULE') &&
+          may('GET /admin/system/waf/rules') &&
+          link('audit.toRules', '/firewall')}
+      </Group>
+      <WhyEntry entry={e} />
+    </Stack>
+  );
+}
+
+/** The inputs for the explanation of an entry: its challenge, or the endpoint that was refused. */
+function WhyEntry({ entry: e }: { entry: Entry }) {
+  const may = useMay();
+  const actions = useRead('/admin/system/mfa/actions', undefined, { enabled: may('GET /admin/system/mfa/actions') });
+  const guarded = new Set(['DEVICE_ADD', 'DEVICE_REMOVE', ...(actions.data?.map((a) => a.actionCode) ?? [])]);
+  const who = { userId: (ulid.test(e.userId) ? e.userId : e.actorId) || undefined, ip: e.ip || undefined };
+  if (e.action === 'DENIED' || e.action === 'CALL') {
+    const code = e.outcome === 'refused' ? e.detail : undefined;
+    return <Why {...who} userId={e.actorId || undefined} resource={e.target} code={code} />;
+  }
+  if (e.action === 'LOGIN') return <Why {...who} action="LOGIN" resource="POST /auth/login" />;
+  return guarded.has(e.action) ? <Why {...who} action={e.action} /> : null;
+}

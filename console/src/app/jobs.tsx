@@ -1,0 +1,71 @@
+/** The background jobs: progress, failures, and a button to cancel. */
+import { Progress } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { useTranslation } from 'react-i18next';
+import { Bulk } from '../kit/bulk';
+import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Id, Status, Time } from '../kit/show';
+
+const path = '/admin/jobs';
+type Job = Row<typeof path>;
+
+const statuses = ['queued', 'running', 'paused', 'cancelled', 'done', 'failed'] as const;
+
+const columns: Column<Job>[] = [
+  { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short /> },
+  { key: 'type', title: 'jobs.type' },
+  { key: 'status', title: 'jobs.status', show: (j) => <Status of={j.status} /> },
+  { key: 'done', title: 'jobs.done', show: (j) => <Far job={j} /> },
+  { key: 'failed', title: 'jobs.failed' },
+  { key: 'unknown', title: 'jobs.unknown' },
+  { key: 'skipped', title: 'jobs.skipped', hidden: true },
+  { key: 'startedAt', title: 'jobs.started', show: (j) => <Time at={j.startedAt} /> },
+  { key: 'finishedAt', title: 'jobs.finished', show: (j) => <Time at={j.finishedAt} /> },
+  { key: 'error', title: 'jobs.error' },
+];
+
+const filters: FilterOf<typeof path>[] = [
+  { name: 'type', title: 'jobs.type' },
+  { name: 'status', title: 'jobs.status', kind: statuses },
+];
+
+function Far({ job }: { job: Job }) {
+  const { t } = useTranslation();
+  const part = job.total ? Math.min(100, (job.done / job.total) * 100) : 0;
+  return (
+    <>
+      <bdi dir="ltr">
+        {job.done} / {job.total}
+      </bdi>
+      {job.status === 'running' && <Progress value={part} size="sm" animated aria-label={t('jobs.done')} />}
+    </>
+  );
+}
+
+export default function Jobs() {
+  const navigate = useNavigate();
+  return (
+    <List
+      path={path}
+      title="jobs.title"
+      columns={columns}
+      filters={filters}
+      id={(j) => j.id}
+      open={(j) => navigate({ to: `/jobs/${j.id}` as string })}
+      bulk={(jobs, clear) => (
+        <Bulk
+          method="post"
+          path="/admin/jobs/{id}/cancel"
+          title="jobs.cancel"
+          rows={jobs}
+          name={(j) => `${j.type} ${j.id}`}
+          body={() => undefined as never}
+          places={({ id }) => ({ id })}
+          touches={[path]}
+          onDone={clear}
+          button={{ color: 'red' }}
+        />
+      )}
+    />
+  );
+}

@@ -1,0 +1,198 @@
+/**
+ * The login, with every method of a challenge. It fills the page at first, and covers the screen when a session ends.
+ */
+import {
+  Alert,
+  Anchor,
+  Button,
+  Card,
+  Center,
+  Group,
+  PasswordInput,
+  Stack,
+  Tabs,
+  TextInput,
+  Title,
+} from '@mantine/core';
+import { useEffect, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Flow } from '../../../../web/static/castellan-client.js';
+import { client, Refusal } from '../api';
+import { Challenge } from './challenge';
+import { languages, speak, type Language } from '../i18n';
+import { Problem } from '../problem';
+import { session, useSession } from '../session';
+
+export function Login({ onDone }: { onDone: (same: boolean) => void }) {
+  const { t } = useTranslation();
+  const { over } = useSession();
+  const [flow, setFlow] = useState<Flow>();
+  const [problem, setProblem] = useState<unknown>();
+  // The input stays for the next try, without the password.
+  const [typed, setTyped] = useState<Partial<Who>>({});
+  const open = useRef<Flow>(undefined);
+  const busy = useRef(false); // a double click sends once
+  useEffect(() => () => open.current?.close(), []); // another tab was faster
+  const start = async (who: Who) => {
+    if (busy.current) return;
+    busy.current = true;
+    setProblem(undefined);
+    setTyped({ ...who, password: '' });
+    try {
+      const begun = await client().login(who);
+      open.current = begun;
+      setFlow(begun);
+      begun.done
+        .then((outcome) => {
+          const token = outcome.headers['x-auth'];
+          if (!outcome.success || !token) throw Refusal.outcome(outcome);
+          onDone(session.begin(token));
+        })
+        .catch((error: unknown) => {
+          setFlow(undefined);
+          if (Refusal.of(error).code !== 'ABANDONED') setProblem(error);
+        });
+    } catch (error) {
+      setProblem(error);
+    } finally {
+      busy.current = false;
+    }
+  };
+  return (
+    <Center mih={over ? undefined : '100vh'} p="md">
+      <Card withBorder={!over} w="100%" maw={420} padding="xl" radius="md" component={over ? 'div' : 'main'}>
+        <Stack>
+          <Title order={1} size="h3">
+            {t('login.title')}
+          </Title>
+          {over && <Alert color="yellow">{t(over === 'idle' ? 'login.idle' : 'login.over')}</Alert>}
+          {flow ? (
+            <Challenge
+              flow={flow}
+              level={2}
+              onCancel={() => {
+                flow.close();
+                setFlow(undefined);
+              }}
+            />
+          ) : (
+            <Identify typed={typed} onStart={start} />
+          )}
+          <Problem of={problem} />
+          {!flow && !over && <Languages onProblem={setProblem} />}
+        </Stack>
+      </Card>
+    </Center>
+  );
+}
+
+/**
+ * The language menu, for users who cannot read the browser's language. A change of direction rebuilds the page, so the
+ * menu is hidden where that would lose a challenge or the screen below.
+ */
+function Languages({ onProblem }: { onProblem: (problem: unknown) => void }) {
+  const { i18n } = useTranslation();
+  return (
+    <Group justify="center" gap="lg">
+      {Object.entries(languages).map(([code, name]) => (
+        <Anchor
+          key={code}
+          component="button"
+          type="button"
+          size="sm"
+          lang={code}
+          aria-current={i18n.language === code || undefined}
+          underline={i18n.language === code ? 'never' : 'always'}
+          onClick={() => speak(code as Language).then(() => onProblem(undefined), onProblem)}
+          data-testid={`login-language-${code}`}
+        >
+          {name}
+        </Anchor>
+      ))}
+    </Group>
+  );
+}
+
+interface Who {
+  email?: string;
+  countryCode?: string;
+  phoneNumber?: string;
+  password: string;
+}
+
+function Identify({ typed, onStart }: { typed: Partial<Who>; onStart: (who: Who) => Promise<void> }) {
+  const { t } = useTranslation();
+  const [busy, setBusy] = useState(false);
+  const [way, setWay] = useState<string | null>(typed.phoneNumber ? 'phone' : 'mail');
+  return (
+    <form
+      onSubmit={async (event) => {
+        event.preventDefault();
+        const entry = Object.fromEntries(new FormData(event.currentTarget)) as Record<string, string>;
+        setBusy(true);
+        await onStart(
+          way === 'mail'
+            ? { email: entry.email, password: entry.password ?? '' }
+            : { countryCode: entry.countryCode, phoneNumber: entry.phoneNumber, password: entry.password ?? '' },
+        );
+        setBusy(false);
+      }}
+    >
+      <Stack>
+        <Tabs value={way} onChange={setWay}>
+          <Tabs.List grow>
+            <Tabs.Tab value="mail">{t('login.mail')}</Tabs.Tab>
+            <Tabs.Tab value="phone">{t('login.phone')}</Tabs.Tab>
+          </Tabs.List>
+        </Tabs>
+        {way === 'mail' ? (
+          <TextInput
+            name="email"
+            type="email"
+            defaultValue={typed.email}
+            label={t('login.mail')}
+            autoComplete="username"
+            required
+            dir="ltr"
+            data-testid="email"
+            autoFocus={!typed.email}
+          />
+        ) : (
+          <>
+            <TextInput
+              name="countryCode"
+              defaultValue={typed.countryCode}
+              label={t('login.countryCode')}
+              inputMode="numeric"
+              required
+              dir="ltr"
+              autoComplete="tel-country-code"
+              data-testid="country-code"
+            />
+            <TextInput
+              name="phoneNumber"
+              defaultValue={typed.phoneNumber}
+              label={t('login.phone')}
+              inputMode="tel"
+              required
+              dir="ltr"
+              autoComplete="tel-national"
+              data-testid="phone"
+            />
+          </>
+        )}
+        <PasswordInput
+          name="password"
+          label={t('login.password')}
+          autoComplete="current-password"
+          autoFocus={!!(typed.email || typed.phoneNumber)}
+          required
+          data-testid="password"
+        />
+        <Button type="submit" loading={busy} data-testid="login">
+          {t('login.go')}
+        </Button>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,29 @@
+/** The type of a screen, and the list of all screens. It imports no screen, so a screen can import it. */
+import type { ComponentType } from 'react';
+
+export interface Screen {
+  path: string;
+  /** Key of its name. */
+  title: string;
+  group: 'work' | 'people' | 'money' | 'content' | 'security' | 'system' | 'own';
+  /** The endpoints that the user must be allowed to call; otherwise the screen is hidden. */
+  needs: string[];
+  load: () => Promise<{ default: ComponentType }>;
+  /** Not in the menu: another screen links to it. */
+  inner?: boolean;
+}
+
+let provided: Screen[] = [];
+let navigate: (to: string) => void = () => undefined;
+
+/** Sets the list of screens and the navigation between them, before the first screen is rendered. */
+export function provideScreens(list: Screen[], go: (to: string) => void): void {
+  provided = list;
+  navigate = go;
+}
+
+/** Opens an address from outside the routes, where the hooks of the router do not work. */
+export const openScreen = (to: string): void => navigate(to);
+
+/** All screens, in the order of the menu within each group. */
+export const allScreens = (): Screen[] => provided;

@@ -1,0 +1,108 @@
+/** Disabled controls and features, and live checks of the settings. */
+import { Alert, Badge, Button, Card, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Problem } from './problem';
+import { useRead, type Answer } from '../kit/read';
+import { Time } from '../kit/show';
+
+type Finding = Answer<'/admin/setup'>['data']['findings'][number];
+
+/** The groups, the most severe first. */
+const tones = { control: 'red', fault: 'orange', feature: 'yellow', ok: 'green' } as const;
+type Severity = keyof typeof tones;
+
+export default function Setup() {
+  const { t } = useTranslation();
+  const [wanted, setWanted] = useState(false);
+  const judged = useRead('/admin/setup');
+  const checked = useRead('/admin/setup', { check: true }, { enabled: wanted });
+  const setup = (checked.data ?? judged.data)?.data;
+  const run = () => {
+    if (wanted) void checked.refetch();
+    else setWanted(true);
+  };
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Title order={1} size="h3">
+          {t('setup.title')}
+        </Title>
+        <Button onClick={run} loading={checked.isFetching} data-testid="setup-check">
+          {t('setup.check')}
+        </Button>
+      </Group>
+      <Problem of={checked.error ?? judged.error} />
+      {setup && (
+        <>
+          {setup.mode === 'development' && <Alert color="blue">{t('setup.development')}</Alert>}
+          <Text size="sm" c="dimmed">
+            {setup.checkedAt ? (
+              <>
+                {t('setup.checkedAt')} <Time at={setup.checkedAt} />
+              </>
+            ) : (
+              t('setup.unchecked')
+            )}
+          </Text>
+          {(Object.keys(tones) as Severity[]).map((severity) => (
+            <Findings key={severity} severity={severity} of={setup.findings.filter((f) => f.severity === severity)} />
+          ))}
+        </>
+      )}
+    </Stack>
+  );
+}
+
+/** One group. The texts of the service are English in every language of the console. */
+function Findings({ severity, of }: { severity: Severity; of: Finding[] }) {
+  const { t } = useTranslation();
+  if (of.length === 0) return null;
+  const passed = severity === 'ok';
+  return (
+    <Card withBorder data-testid={`setup-${severity}`}>
+      <Group>
+        <Title order={2} size="h5">
+          {t(`setup.${severity}`)}
+        </Title>
+        <Badge color={tones[severity]} variant="light">
+          {of.length}
+        </Badge>
+      </Group>
+      <Table.ScrollContainer minWidth={600}>
+        <Table>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>{t('setup.key')}</Table.Th>
+              <Table.Th>{t('setup.state')}</Table.Th>
+              {!passed && <Table.Th>{t('setup.effect')}</Table.Th>}
+              {!passed && <Table.Th>{t('setup.mend')}</Table.Th>}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {of.map((f) => (
+              <Table.Tr key={`${f.key} ${f.state}`}>
+                <Table.Th>
+                  <bdi dir="ltr">{f.key}</bdi>
+                </Table.Th>
+                <English text={f.state} />
+                {!passed && <English text={f.effect} />}
+                {!passed && <English text={f.mend} />}
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Card>
+  );
+}
+
+function English({ text }: { text: string }) {
+  return (
+    <Table.Td style={{ overflowWrap: 'anywhere' }}>
+      <span lang="en" dir="ltr">
+        {text}
+      </span>
+    </Table.Td>
+  );
+}

@@ -1,0 +1,53 @@
+/** The notifications of the user's own account. */
+import { useAct } from '../app/act';
+import { Button } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Problem } from '../app/problem';
+import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Time } from '../kit/show';
+
+const path = '/user/notifications';
+
+const columns: Column<Row<typeof path>>[] = [
+  { key: 'createdAt', title: 'own.at', show: (n) => <Time at={n.createdAt} /> },
+  { key: 'title', title: 'own.subject' },
+  { key: 'body', title: 'own.text' },
+  { key: 'topic', title: 'own.topic', hidden: true },
+  { key: 'readAt', title: 'own.read', show: (n) => <Time at={n.readAt} /> },
+];
+
+const filters: FilterOf<typeof path>[] = [{ name: 'unread', title: 'own.unread', kind: 'flag' }];
+
+export default function Notifications() {
+  const { t } = useTranslation();
+  const read = useAct('post', '/user/notifications/read', [path]);
+  return (
+    <>
+      <Problem of={read.problem} />
+      <List
+        path={path}
+        title="own.notifications"
+        columns={columns}
+        filters={filters}
+        id={(n) => n.id}
+        actions={
+          <Button size="xs" variant="default" loading={read.busy} onClick={() => read.run({ all: true })}>
+            {t('own.readAll')}
+          </Button>
+        }
+        bulk={(rows, clear) => (
+          <Button
+            size="xs"
+            loading={read.busy}
+            onClick={async () => {
+              if (await read.run({ ids: rows.map((n) => n.id) })) clear();
+            }}
+          >
+            {t('own.markRead')}
+          </Button>
+        )}
+      />
+      {read.view}
+    </>
+  );
+}

@@ -1,0 +1,12 @@
+/** The screens of the user's own notifications. */
+import type { Screen } from '../app/screen';
+
+export const delivery: Screen[] = [
+  {
+    path: '/me/notifications',
+    title: 'own.notifications',
+    group: 'own',
+    needs: ['GET /user/notifications'],
+    load: () => import('./notifications'),
+  },
+];

@@ -1,0 +1,282 @@
+/** The rules of the firewall. A new rule starts on trial and shows what it would have blocked. */
+import { Anchor, Badge, Button, Group } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../app/api';
+import { useAct } from '../app/act';
+import { Problem } from '../app/problem';
+import { useMay } from '../app/session';
+import { List, type Column, type Row } from '../kit/list';
+import { Whole } from '../kit/record';
+import { Nothing, Status, Time } from '../kit/show';
+import { Write, type Input } from '../kit/write';
+import { RuleRehearsal } from './rehearsal';
+import { Word } from '../kit/word';
+
+const path = '/admin/system/waf/rules';
+type Rule = Row<typeof path>;
+type Draft = Schemas['AddFirewallRuleRequest'];
+
+const types = ['rate_limit', 'whitelist', 'blacklist', 'whitelist_force'] as const;
+const entities = ['USER_ID', 'IP', 'COUNTRY_CODE', 'APP_ID'] as const;
+
+const columns: Column<Rule>[] = [
+  { key: 'label', title: 'firewall.label' },
+  { key: 'type', title: 'firewall.type', show: (r) => <Word of={`firewall.type.${r.type}`} /> },
+  {
+    key: 'status',
+    title: 'firewall.status',
+    show: (r) => (
+      <Group gap={4} wrap="nowrap">
+        <Status of={r.status} />
+        {r.dryRun && (
+          <Badge color="yellow" variant="light" tt="none" miw="max-content">
+            <Word of="firewall.trial" />
+          </Badge>
+        )}
+      </Group>
+    ),
+  },
+  {
+    key: 'targetEntities',
+    title: 'firewall.entities',
+    show: (r) => <Targets all={r.targetAllEntities} of={r.targetEntities} kind={r.targetEntityType} />,
+  },
+  {
+    key: 'targetResources',
+    title: 'firewall.resources',
+    show: (r) => <Targets all={r.targetAllResources} of={r.targetResources} />,
+  },
+  {
+    key: 'limit',
+    title: 'firewall.limit',
+    show: (r) =>
+      r.limit && r.period ? (
+        <span style={{ whiteSpace: 'nowrap' }}>
+          <Word of="firewall.per" limit={r.limit} seconds={r.period / 1000} />
+        </span>
+      ) : (
+        <Nothing />
+      ),
+  },
+  {
+    key: 'expireAt',
+    title: 'firewall.expireAt',
+    show: (r) => (r.expireAt ? <Time at={r.expireAt} /> : <Word of="firewall.never" />),
+  },
+  { key: 'appId', title: 'firewall.app', hidden: true },
+];
+
+export default function Firewall() {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [open, setOpen] = useState<Rule>();
+  const [change, setChange] = useState<Rule>();
+  return (
+    <>
+      <List
+        path={path}
+        title="firewall.title"
+        columns={columns}
+        size={undefined}
+        id={(r) => r.label}
+        open={setOpen}
+        filters={[
+          { name: 'status', title: 'firewall.status', kind: ['ACTIVE', 'INACTIVE'] },
+          { name: 'appId', title: 'firewall.app' },
+        ]}
+        actions={
+          <>
+            {may('POST /admin/system/waf/explain') && (
+              <Anchor component={Link} to={'/firewall/explain' as string} size="sm">
+                {t('firewallWhy.title')}
+              </Anchor>
+            )}
+            <Add />
+          </>
+        }
+      />
+      <Whole
+        of={open}
+        title="firewall.rule"
+        onClose={() => setOpen(undefined)}
+        curl={open && { method: 'POST', path, body: draftOf(open) }}
+      >
+        {open && (
+          <Actions
+            rule={open}
+            onChange={() => {
+              setChange(open);
+              setOpen(undefined);
+            }}
+            onDone={() => setOpen(undefined)}
+          />
+        )}
+      </Whole>
+      {change && <Change rule={change} onClose={() => setChange(undefined)} />}
+    </>
+  );
+}
+
+function Targets({ all, of, kind }: { all: boolean; of: string[]; kind?: string }) {
+  const { t } = useTranslation();
+  const shown = all ? t('firewall.all') : of.slice(0, 3).join(', ') + (of.length > 3 ? ` +${of.length - 3}` : '');
+  return (
+    <Group gap={4}>
+      {kind && (
+        <Badge variant="default" tt="none">
+          {t(`firewall.entity.${kind}`)}
+        </Badge>
+      )}
+      <bdi dir={all ? undefined : 'ltr'}>{shown}</bdi>
+    </Group>
+  );
+}
+
+/** Ends the trial, or enables or disables the rule, without a form. */
+function Actions({ rule, onChange, onDone }: { rule: Rule; onChange: () => void; onDone: () => void }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const act = useAct('patch', path, [path]);
+  if (!may(`PATCH ${path}`)) return null;
+  const set = async (body: { dryRun?: boolean; status?: 'ACTIVE' | 'INACTIVE' }) => {
+    if (await act.run({ label: rule.label, ...body })) onDone();
+  };
+  return (
+    <>
+      <Group gap="xs">
+        <Button size="xs" onClick={onChange} data-testid="rule-change">
+          {t('firewall.change')}
+        </Button>
+        <Button
+          size="xs"
+          variant="default"
+          loading={act.busy}
+          onClick={() => set({ dryRun: !rule.dryRun })}
+          data-testid="rule-trial"
+        >
+          {t(rule.dryRun ? 'firewall.enforce' : 'firewall.try')}
+        </Button>
+        <Button
+          size="xs"
+          variant="default"
+          loading={act.busy}
+          data-testid="rule-status"
+          onClick={() => set({ status: rule.status === 'ACTIVE' ? 'INACTIVE' : 'ACTIVE' })}
+        >
+          {t(rule.status === 'ACTIVE' ? 'firewall.off' : 'firewall.on')}
+        </Button>
+      </Group>
+      <Problem of={act.problem} />
+      {act.view}
+    </>
+  );
+}
+
+function useFields(): Input<Draft>[] {
+  const { t } = useTranslation();
+  const limited = (v: Record<string, unknown>) => v.type === 'rate_limit';
+  return [
+    { name: 'label', title: 'firewall.label', required: true },
+    {
+      name: 'type',
+      title: 'firewall.type',
+      kind: types.map((value) => ({ value, label: t(`firewall.type.${value}`) })),
+      required: true,
+    },
+    { name: 'limit', title: 'firewall.limitOf', kind: 'number', required: true, when: limited },
+    {
+      name: 'period',
+      title: 'firewall.period',
+      kind: 'number',
+      required: true,
+      when: limited,
+      help: 'firewall.periodHelp',
+    },
+    {
+      name: 'targetEntityType',
+      title: 'firewall.entityType',
+      required: true,
+      kind: entities.map((value) => ({ value, label: t(`firewall.entity.${value}`) })),
+    },
+    { name: 'targetAllEntities', title: 'firewall.allEntities', kind: 'flag' },
+    {
+      name: 'targetEntities',
+      title: 'firewall.entities',
+      kind: 'list',
+      help: 'firewall.listHelp',
+      when: (v) => v.targetAllEntities !== true,
+    },
+    { name: 'targetAllResources', title: 'firewall.allResources', kind: 'flag' },
+    {
+      name: 'targetResources',
+      title: 'firewall.resources',
+      kind: 'list',
+      help: 'firewall.resourcesHelp',
+      when: (v) => v.targetAllResources !== true,
+    },
+    { name: 'expireAt', title: 'firewall.expireAt', kind: 'date', help: 'firewall.expireHelp' },
+    { name: 'status', title: 'firewall.status', kind: ['ACTIVE', 'INACTIVE'], required: true },
+    { name: 'dryRun', title: 'firewall.trial', kind: 'flag', help: 'firewall.trialHelp' },
+    { name: 'force', title: 'firewall.force', kind: 'flag', help: 'firewall.forceHelp' },
+  ];
+}
+
+/** The input as a request; undefined while it is incomplete. */
+function draft(values: Record<string, unknown>): Draft | undefined {
+  const v = { ...values, expireAt: values.expireAt || 0 } as Draft;
+  const limited = v.type !== 'rate_limit' || (v.limit && v.period);
+  // The service reads an empty list as all callers, which must not happen by accident while typing.
+  const somebody = v.targetAllEntities || v.targetEntities?.length;
+  return v.label && v.type && v.targetEntityType && limited && somebody ? v : undefined;
+}
+
+function Add() {
+  return (
+    <Write
+      method="post"
+      path={path}
+      title="firewall.add"
+      touches={[path]}
+      fields={useFields()}
+      initial={{ type: 'blacklist', targetEntityType: 'IP', status: 'ACTIVE', dryRun: true }}
+      make={(values) => ({ ...values, expireAt: values.expireAt ?? 0 }) as Draft}
+      before={(values) => <Tried values={values} />}
+    />
+  );
+}
+
+function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
+  const before = draftOf(rule);
+  const day = rule.expireAt ? new Date(rule.expireAt).toISOString().slice(0, 10) : undefined;
+  return (
+    <Write
+      method="patch"
+      path={path}
+      title="firewall.change"
+      touches={[path]}
+      opened
+      onClose={onClose}
+      fixed={{ label: rule.label }}
+      fields={useFields().filter(({ name }) => !['label', 'type', 'targetEntityType'].includes(name)) as never}
+      initial={{ ...before, expireAt: day } as never}
+      make={(values) =>
+        ({ ...values, expireAt: values.expireAt === day ? rule.expireAt : (values.expireAt ?? 0) }) as never
+      }
+      before={(values) => <Tried values={{ ...before, ...values }} />}
+    />
+  );
+}
+
+function Tried({ values }: { values: Record<string, unknown> }) {
+  const may = useMay();
+  if (!may('POST /admin/system/waf/rehearse')) return null;
+  const rule = draft(values);
+  return rule ? <RuleRehearsal rule={rule} /> : null;
+}
+
+/** An existing rule in the form of an add request. */
+function draftOf(rule: Rule): Draft {
+  return Object.fromEntries(Object.entries(rule).filter(([, v]) => v !== null)) as unknown as Draft;
+}

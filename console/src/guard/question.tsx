@@ -1,0 +1,58 @@
+/** The inputs of an explanation. They are in the address, so that an explanation is a link. */
+import { Autocomplete, Button, Group, TextInput } from '@mantine/core';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+export interface Asked {
+  name: string;
+  title: string;
+  required?: boolean;
+  /** Suggested values; other values can be typed too. */
+  options?: string[];
+}
+
+export function Question({ fields }: { fields: Asked[] }) {
+  const { t } = useTranslation();
+  const search = useSearch({ strict: false }) as Record<string, string>;
+  const navigate = useNavigate();
+  const [typed, setTyped] = useState<Record<string, string>>(search);
+  return (
+    <form
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const next = Object.fromEntries(fields.map(({ name }) => [name, typed[name]?.trim() || undefined]));
+        void navigate({ to: '.', search: next as never });
+      }}
+    >
+      <Group align="end" gap="xs">
+        {fields.map(({ name, title, required, options }) => {
+          const common = {
+            label: t(title),
+            required,
+            size: 'xs',
+            w: options ? 280 : 220,
+            dir: 'ltr' as const,
+            value: typed[name] ?? '',
+            'data-testid': `ask-${name}`,
+          };
+          return options ? (
+            <Autocomplete
+              key={name}
+              {...common}
+              data={options}
+              limit={50}
+              onChange={(v) => setTyped({ ...typed, [name]: v })}
+            />
+          ) : (
+            <TextInput key={name} {...common} onChange={(e) => setTyped({ ...typed, [name]: e.currentTarget.value })} />
+          );
+        })}
+        <Button type="submit" size="xs" data-testid="ask">
+          {t('explain.ask')}
+        </Button>
+      </Group>
+    </form>
+  );
+}

@@ -1,0 +1,116 @@
+/** Shows what a rule or a policy would have done in the last 24 hours, while the user types it. */
+import { Alert, Stack, Table, Text } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../app/api';
+import { Refusal } from '../app/api';
+import { useAnswer } from '../kit/answer';
+import { Id, Time } from '../kit/show';
+
+export function RuleRehearsal({ rule }: { rule?: Schemas['RehearseFirewallRuleRequest'] }) {
+  const { t } = useTranslation();
+  const body = useSettled(rule);
+  const answer = useAnswer('/admin/system/waf/rehearse', body);
+  const x = answer.data;
+  return (
+    <Shown
+      error={answer.error}
+      stopped={x?.stopped}
+      examples={x?.examples}
+      truncated={x?.truncated}
+      text={x && t('rehearse.rule', { stopped: x.stopped, considered: x.considered, users: x.users })}
+      hint={t('rehearse.reads')}
+    />
+  );
+}
+
+export function PolicyRehearsal({ policy }: { policy?: Schemas['RehearseMfaPolicyRequest'] }) {
+  const { t } = useTranslation();
+  const body = useSettled(policy);
+  const answer = useAnswer('/admin/system/mfa/rehearse', body);
+  const x = answer.data;
+  return (
+    <Shown
+      error={answer.error}
+      stopped={x?.stopped}
+      examples={x?.examples}
+      truncated={x?.truncated}
+      text={
+        x && t('rehearse.policy', { stopped: x.stopped, changed: x.changed, considered: x.considered, users: x.users })
+      }
+    />
+  );
+}
+
+/** Sends the draft after a pause in typing. */
+function useSettled<T>(value: T): T {
+  const [text] = useDebouncedValue(JSON.stringify(value), 500);
+  return text === undefined ? (undefined as T) : JSON.parse(text);
+}
+
+function Shown({
+  text,
+  stopped = 0,
+  examples = [],
+  truncated,
+  error,
+  hint,
+}: {
+  text?: string;
+  stopped?: number;
+  examples?: Schemas['RehearsalExample'][];
+  truncated?: boolean;
+  error: unknown;
+  hint?: string;
+}) {
+  const { t } = useTranslation();
+  if (error)
+    return (
+      <Text size="sm" c="dimmed" data-testid="rehearsal-problem">
+        {Refusal.of(error).message}
+      </Text>
+    );
+  return (
+    <Alert
+      color={stopped > 0 ? 'yellow' : 'gray'}
+      title={t('rehearse.title')}
+      aria-live="polite"
+      data-testid="rehearsal"
+    >
+      <Stack gap="xs">
+        <Text size="sm" data-stopped={text ? stopped : undefined}>
+          {text ?? t('rehearse.waits')}
+        </Text>
+        {hint && <Text size="xs">{hint}</Text>}
+        {truncated && <Text size="xs">{t('rehearse.truncated')}</Text>}
+        {examples.length > 0 && (
+          <Table.ScrollContainer
+            minWidth={420}
+            scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('rehearse.title') } }}
+          >
+            <Table>
+              <Table.Tbody>
+                {examples.map((e) => (
+                  <Table.Tr key={e.requestId}>
+                    <Table.Td>
+                      <Time at={e.at} />
+                    </Table.Td>
+                    <Table.Td>
+                      <bdi dir="ltr">{e.action}</bdi>
+                    </Table.Td>
+                    <Table.Td>
+                      <bdi dir="ltr">{e.ip}</bdi>
+                    </Table.Td>
+                    <Table.Td>
+                      <Id of={e.userId} short />
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Table.ScrollContainer>
+        )}
+      </Stack>
+    </Alert>
+  );
+}

@@ -1,0 +1,152 @@
+/** Shared parts of several screens: tabs in the address, and lists of jobs. */
+import { Group, Progress, Stack, Tabs, Title } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useEffect, type ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useMay } from '../app/session';
+import { JobBar } from './job';
+import { List, type Column, type Row } from './list';
+import { useRead } from './read';
+import { Id, Status, Time } from './show';
+
+/** The member `data` of an answer. */
+export function said<T>(answer: unknown): T {
+  const whole = answer as { data?: T } & T;
+  return whole.data ?? whole;
+}
+
+export interface Sheet {
+  name: string;
+  /** Key of its name. */
+  title: string;
+  /** Shown to users with this permission. */
+  needs: string;
+  show: () => ReactNode;
+}
+
+/** The sheets of one screen. The address names the open one. */
+export function Sheets({ sheets, label }: { sheets: Sheet[]; label: string }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const navigate = useNavigate();
+  const { tab } = useSearch({ strict: false }) as { tab?: string };
+  const open = sheets.filter((s) => may(s.needs));
+  const shown = open.find((s) => s.name === tab) ?? open[0];
+  if (!shown) return null;
+  return (
+    <Tabs
+      value={shown.name}
+      keepMounted={false}
+      onChange={(name) => navigate({ to: '.', search: { tab: name ?? '' } as never })}
+    >
+      <Tabs.List aria-label={t(label)}>
+        {open.map((s) => (
+          <Tabs.Tab key={s.name} value={s.name} data-testid={`tab-${s.name}`}>
+            {t(s.title)}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {open.map((s) => (
+        <Tabs.Panel key={s.name} value={s.name} pt="md">
+          {s.name === shown.name && s.show()}
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  );
+}
+
+const jobs = '/admin/jobs';
+type Job = Row<typeof jobs>;
+
+const jobColumns: Column<Job>[] = [
+  { key: 'id', title: 'content.job', show: (j) => <Id of={j.id} short /> },
+  { key: 'type', title: 'content.jobType' },
+  { key: 'status', title: 'content.jobStatus', show: (j) => <Status of={j.status} /> },
+  { key: 'done', title: 'content.jobDone', show: (j) => <Far job={j} /> },
+  { key: 'failed', title: 'content.jobFailed' },
+  { key: 'unknown', title: 'content.jobUnknown' },
+  { key: 'startedAt', title: 'content.jobStarted', show: (j) => <Time at={j.startedAt} /> },
+  { key: 'finishedAt', title: 'content.jobFinished', show: (j) => <Time at={j.finishedAt} />, hidden: true },
+];
+
+function Far({ job }: { job: Job }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <bdi dir="ltr">
+        {job.done} / {job.total}
+      </bdi>
+      {job.status === 'running' && (
+        <Progress value={job.total ? (job.done / job.total) * 100 : 0} size="sm" aria-label={t('content.jobDone')} />
+      )}
+    </>
+  );
+}
+
+/** A screen whose writes start jobs: the job in the address, and the jobs of its kinds below. */
+export function JobScreen({
+  title,
+  kinds,
+  actions,
+  children,
+}: {
+  title: string;
+  kinds: readonly string[];
+  actions: ReactNode;
+  children?: (job: string) => ReactNode;
+}) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [job, follow] = useJob();
+  const queries = useQueryClient();
+  const followed = job && may('GET /admin/jobs/{id}');
+  const state = useRead('/admin/jobs/{id}', undefined, { places: { id: job }, enabled: !!followed }).data?.status;
+  useEffect(() => {
+    void queries.invalidateQueries({ queryKey: [jobs] });
+  }, [state, queries]); // the list shows it too
+  const above = (
+    <>
+      {followed && <JobBar id={job} />}
+      {job && children?.(job)}
+    </>
+  );
+  if (!may(`GET ${jobs}`)) {
+    return (
+      <Stack>
+        <Group justify="space-between">
+          <Title order={1} size="h3">
+            {t(title)}
+          </Title>
+          <Group gap="xs">{actions}</Group>
+        </Group>
+        {above}
+      </Stack>
+    );
+  }
+  return (
+    <List
+      path={jobs}
+      title={title}
+      columns={jobColumns}
+      fixed={{ type: kinds[0] }}
+      actions={actions}
+      above={above}
+      filters={kinds.length > 1 ? [{ name: 'type', title: 'content.jobType', kind: kinds }] : []}
+      id={(j) => j.id}
+      open={(j) => follow(j.id)}
+    />
+  );
+}
+
+/** The job in the address, and a function to change it. */
+export function useJob(): [string, (id?: string | null) => void] {
+  const navigate = useNavigate();
+  const { job = '' } = useSearch({ strict: false }) as { job?: string };
+  return [
+    job,
+    (id) => {
+      if (id) void navigate({ to: '.', search: ((old: object) => ({ ...old, job: id })) as never });
+    },
+  ];
+}

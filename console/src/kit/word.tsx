@@ -1,0 +1,7 @@
+/** A text in a cell of a list. It follows the language, unlike a text created with the columns. */
+import { useTranslation } from 'react-i18next';
+
+export function Word({ of, ...values }: { of: string; [value: string]: string | number }) {
+  const { t } = useTranslation();
+  return t(of, values);
+}

@@ -1,0 +1,193 @@
+/** The writes of currencies: a currency, a network and their link are added, changed and activated together. */
+import type { Body, Schemas } from '../app/api';
+import { Diff } from '../kit/record';
+import { Write, type Input } from '../kit/write';
+
+export type Currency = Schemas['CurrencyRecord'];
+export type Network = Schemas['CurrencyNetworkRecord'];
+export type Link = Schemas['CurrencyOfNetworkRecord'];
+
+const setup = '/admin/assets/setup';
+const update = '/admin/assets/setup-update';
+const activate = '/admin/currency-activate';
+const touches = ['/admin/currency/get-all', '/get-all-currency-network', '/currency/get-currency-info'];
+
+type Part = 'currency' | 'currencyNetwork' | 'currencyOfNetwork';
+type Values = Record<string, unknown>;
+type Kind = 'flag' | 'money' | 'number';
+
+/** The fields of each section, in the form of the request. A field that the service expects as text has no kind. */
+const parts: Record<Part, [name: string, title: string, kind?: Kind, optional?: true][]> = {
+  currency: [
+    ['code', 'currency.code'],
+    ['name', 'currency.name'],
+    ['network', 'currency.network'],
+    ['image', 'currency.image'],
+    ['pngimage', 'currency.png'],
+    ['formatassetprice', 'currency.price', 'money'],
+    ['formatorderquantity', 'currency.quantity', 'money'],
+    ['threshold', 'currency.threshold', 'money'],
+    ['marketdataid', 'currency.market'],
+    ['marketlistingslug', 'currency.slug'],
+    ['depositEnable', 'currency.deposit', 'flag'],
+    ['withdrawEnable', 'currency.withdraw', 'flag'],
+  ],
+  currencyNetwork: [
+    ['networkCode', 'currency.networkCode'],
+    ['networkName', 'currency.networkName'],
+    ['kytNetworkName', 'currency.kyt'],
+  ],
+  currencyOfNetwork: [
+    ['currencyCode', 'currency.linkCurrency'],
+    ['networkCode', 'currency.linkNetwork'],
+    ['screeningSymbol', 'currency.screening'],
+    ['formatPrecision', 'currency.precision'],
+    ['mintAddress', 'currency.mint', undefined, true],
+    ['walletProviderId', 'currency.provider', 'number'],
+    ['walletCurrencyId', 'currency.walletCurrency', 'number'],
+    ['networkId', 'currency.walletNetwork', 'number'],
+    ['depositAddressAvailable', 'currency.addresses', 'flag'],
+    ['depositEnable', 'currency.linkDeposit', 'flag'],
+    ['withdrawEnable', 'currency.linkWithdraw', 'flag'],
+  ],
+};
+
+const switches: Record<Part, string> = {
+  currency: 'currency.withCurrency',
+  currencyNetwork: 'currency.withNetwork',
+  currencyOfNetwork: 'currency.withLink',
+};
+
+/** One form for three sections. Each has a checkbox, and its fields are shown while it is checked. */
+const fields = (Object.keys(parts) as Part[]).flatMap((part): Input<Values>[] => [
+  { name: `${part}.enabled`, title: switches[part], kind: 'flag' },
+  ...parts[part].map(([name, title, kind, optional]): Input<Values> => ({
+    name: `${part}.${name}`,
+    title,
+    kind: kind ?? 'text',
+    required: kind !== 'flag' && !optional,
+    when: (values) => values[`${part}.enabled`] === true,
+  })),
+]);
+
+/**
+ * The request. Every field is required, also in a section that is not enabled. There the service reads only the codes,
+ * by which it finds the records of the link.
+ */
+function request(values: Values): Record<Part, Values> {
+  const link = (name: string) => values[`currencyOfNetwork.${name}`];
+  const codes: Values = {
+    'currency.code': link('currencyCode'),
+    'currencyNetwork.networkCode': link('networkCode'),
+    'currencyOfNetwork.currencyCode': values['currency.code'],
+    'currencyOfNetwork.networkCode': values['currencyNetwork.networkCode'],
+  };
+  const section = (part: Part): Values => {
+    const enabled = values[`${part}.enabled`] === true;
+    const id = values[`${part}.id`];
+    const all = parts[part].map(([name, , kind]): [string, unknown] => {
+      const key = `${part}.${name}`;
+      const empty = kind === 'flag' ? false : kind ? '0' : name === 'mintAddress' ? '' : (codes[key] ?? '-');
+      return [name, values[key] ?? (enabled && !kind && name !== 'mintAddress' ? '' : empty)];
+    });
+    return { ...(id === undefined ? {} : { id }), enabled, ...Object.fromEntries(all) };
+  };
+  return {
+    currency: section('currency'),
+    currencyNetwork: section('currencyNetwork'),
+    currencyOfNetwork: section('currencyOfNetwork'),
+  };
+}
+
+const on: Values = { 'currency.enabled': true, 'currencyNetwork.enabled': true, 'currencyOfNetwork.enabled': true };
+
+export function Setup() {
+  return (
+    <Write
+      method="post"
+      path={setup}
+      title="currency.add"
+      touches={touches}
+      button={{ variant: 'filled' }}
+      fields={fields as unknown as Input<Body<typeof setup, 'post'>>[]}
+      initial={{ ...on, 'currency.depositEnable': true, 'currency.withdrawEnable': true } as never}
+      make={(values) => request(values) as never}
+    />
+  );
+}
+
+/** Amounts stay text. */
+function flat(part: Part, record: object): Values {
+  const kinds = new Map(parts[part].map(([name, , kind]) => [name, kind]));
+  return Object.fromEntries(
+    Object.entries(record)
+      .filter(([name]) => kinds.has(name))
+      .map(([name, value]) => [`${part}.${name}`, kinds.get(name) === 'money' ? String(value) : value]),
+  );
+}
+
+export function Change({
+  currency,
+  network,
+  link,
+  onDone,
+}: {
+  currency: Currency;
+  network: Network;
+  link: Link;
+  onDone: () => void;
+}) {
+  const before = {
+    ...flat('currency', currency),
+    ...flat('currencyNetwork', network),
+    ...flat('currencyOfNetwork', link),
+  };
+  return (
+    <Write
+      method="post"
+      path={update}
+      title="currency.change"
+      touches={touches}
+      onDone={onDone}
+      fields={fields as unknown as Input<Body<typeof update, 'post'>>[]}
+      initial={{ ...on, ...before } as never}
+      fixed={{ 'currency.id': currency.id, 'currencyNetwork.id': network.id, 'currencyOfNetwork.id': link.id } as never}
+      before={(values) => (
+        <div style={{ overflowWrap: 'anywhere' }}>
+          <Diff before={sent(values, before)} after={sent(values, values)} />
+        </div>
+      )}
+      make={(values) => request(values) as never}
+    />
+  );
+}
+
+/** The fields of the sections that are sent. */
+function sent(values: Values, of: Values): Values {
+  return Object.fromEntries(
+    Object.entries(of).filter(([key]) => !key.endsWith('.enabled') && values[`${key.split('.')[0]}.enabled`] === true),
+  );
+}
+
+export function Activate({ currency, link, onDone }: { currency: Currency; link: Link; onDone: () => void }) {
+  const before = { currency: currency.isActive, currencyOfNetwork: link.isActive };
+  return (
+    <Write
+      method="post"
+      path={activate}
+      title="currency.activate"
+      touches={touches}
+      onDone={onDone}
+      fields={[
+        { name: 'currency', title: 'currency.currencyActive', kind: 'flag' },
+        { name: 'currencyOfNetwork', title: 'currency.linkActive', kind: 'flag' },
+      ]}
+      initial={before as never}
+      before={(values) => <Diff before={before} after={values} />}
+      make={(values) => ({
+        currency: { id: currency.id, isActive: values.currency === true },
+        currencyOfNetwork: { id: link.id, isActive: values.currencyOfNetwork === true },
+      })}
+    />
+  );
+}

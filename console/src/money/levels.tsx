@@ -1,0 +1,123 @@
+/** The levels of accounts with their limits, which apply to withdrawals as soon as they are saved. */
+import { Text } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../app/api';
+import { useMay } from '../app/session';
+import { List, type Column, type Row } from '../kit/list';
+import { Diff } from '../kit/record';
+import { Money, Status } from '../kit/show';
+import { Write, type Input } from '../kit/write';
+
+const path = '/admin/levels';
+type Level = Row<typeof path>;
+
+/** A monthly limit without a value is thirty times the daily limit. */
+const limits = [
+  { name: 'sendLimitTRYDaily', title: 'levels.sendTRYDaily', kind: 'money', required: true },
+  { name: 'sendLimitTRYMonthly', title: 'levels.sendTRYMonthly', kind: 'money', required: true },
+  { name: 'sendLimitCryptoDaily', title: 'levels.sendCryptoDaily', kind: 'money', required: true },
+  { name: 'sendLimitCryptoMonthly', title: 'levels.sendCryptoMonthly', kind: 'money', required: true },
+  { name: 'receiveLimitTRYDaily', title: 'levels.receiveTRYDaily', kind: 'money', required: true },
+  { name: 'receiveLimitTRYMonthly', title: 'levels.receiveTRYMonthly', kind: 'money', help: 'levels.thirty' },
+  { name: 'receiveLimitCryptoDaily', title: 'levels.receiveCryptoDaily', kind: 'money', required: true },
+  { name: 'receiveLimitCryptoMonthly', title: 'levels.receiveCryptoMonthly', kind: 'money', help: 'levels.thirty' },
+] as const;
+
+const names: Record<string, string> = {
+  levelLabel: 'levels.label',
+  isSpecial: 'levels.special',
+  ...Object.fromEntries(limits.map(({ name, title }) => [name, title])),
+};
+
+const columns: Column<Level>[] = [
+  { key: 'levelId', title: 'levels.number' },
+  { key: 'levelLabel', title: 'levels.label' },
+  { key: 'isSpecial', title: 'levels.special', show: (l) => <Status of={l.isSpecial} /> },
+  ...limits.map(({ name, title }): Column<Level> => ({
+    key: name,
+    title,
+    show: (l) => <Money amount={l[name]} unit="TRY" />,
+    hidden: name.startsWith('receive'),
+  })),
+];
+
+const fields = [
+  { name: 'levelLabel', title: 'levels.label', required: true },
+  { name: 'isSpecial', title: 'levels.special', help: 'levels.specialHelp', kind: 'flag' },
+  ...limits.map((limit) => ({ ...limit, bounds: () => ({ unit: 'TRY' }) })),
+] as unknown as Input<Schemas['AddLevelRequest']>[];
+
+export default function Levels() {
+  const may = useMay();
+  const [edited, setEdited] = useState<Level>();
+  return (
+    <>
+      <List
+        path={path}
+        title="levels.title"
+        empty="levels.none"
+        columns={columns}
+        size={undefined}
+        id={(l) => String(l.levelId)}
+        open={may(`PATCH ${path}`) ? setEdited : undefined}
+        above={<Lead of="levels.lead" />}
+        actions={
+          <Write
+            method="post"
+            path={path}
+            title="levels.add"
+            touches={[path]}
+            fields={[
+              { name: 'levelId', title: 'levels.number', help: 'levels.numberHelp', kind: 'number', required: true },
+              ...fields,
+            ]}
+            initial={{ isSpecial: false }}
+          />
+        }
+      />
+      {edited && (
+        <Write
+          key={edited.levelId}
+          method="patch"
+          path={path}
+          title="levels.change"
+          touches={[path, '/admin/levels-info']}
+          opened
+          onClose={() => setEdited(undefined)}
+          initial={edited as never}
+          fields={fields as never}
+          make={(values) => changes(edited, values) as never}
+          before={(values) => (
+            <>
+              <Diff before={edited} after={{ ...edited, ...changes(edited, values) }} names={names} />
+              <Lead of="levels.effect" />
+            </>
+          )}
+        />
+      )}
+    </>
+  );
+}
+
+/** The changed values; an emptied limit is null. */
+function changes(level: Level, values: Record<string, unknown>): object {
+  const before = level as unknown as Record<string, unknown>;
+  const now = Object.keys(names).map((name): [string, unknown] => [
+    name,
+    values[name] || (name === 'isSpecial' ? false : null),
+  ]);
+  return {
+    levelId: level.levelId,
+    ...Object.fromEntries(now.filter(([name, value]) => String(value) !== String(before[name]))),
+  };
+}
+
+function Lead({ of }: { of: string }) {
+  const { t } = useTranslation();
+  return (
+    <Text size="sm" c="dimmed">
+      {t(of)}
+    </Text>
+  );
+}

@@ -1,0 +1,259 @@
+/** The form of an announcement: texts by language, period, images, and a preview. */
+import { Button, Drawer, FileInput, Group, SimpleGrid, Stack, Tabs, Textarea, TextInput, Title } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useAct } from '../app/act';
+import type { Body } from '../app/api';
+import { languages, type Language } from '../app/i18n';
+import { Problem } from '../app/problem';
+import { encoded, Field, type Input } from '../kit/write';
+import { Editor } from './editor';
+import { announcements, type Announcement, platforms, Preview, spoken, useTexts, type Platform } from './preview';
+
+const add = '/announcement/add';
+const update = '/announcement/update';
+type Values = Record<string, unknown>;
+type Change = Body<typeof update, 'post'>;
+
+/** The texts of one language. */
+interface Texts {
+  title: string;
+  message: string;
+  html: string;
+}
+
+type ByLanguage = Record<Language, Texts>;
+const none: Texts = { title: '', message: '', html: '' };
+
+const fields: Input<Values>[] = [
+  { name: 'startDate', title: 'announcement.start', required: true, kind: 'date' },
+  { name: 'endDate', title: 'announcement.end', required: true, kind: 'date' },
+  {
+    name: 'priority',
+    title: 'announcement.priority',
+    required: true,
+    kind: 'number',
+    help: 'announcement.priorityHelp',
+  },
+  { name: 'orderNo', title: 'announcement.order', kind: 'number' },
+  { name: 'isActive', title: 'announcement.active', kind: 'flag' },
+  { name: 'isPinned', title: 'announcement.pinned', kind: 'flag' },
+  { name: 'isExpanded', title: 'announcement.expanded', kind: 'flag' },
+  { name: 'showSlider', title: 'announcement.slider', kind: 'flag' },
+];
+
+const ofSlider: Input<Values>[] = [
+  { name: 'sliderName', title: 'announcement.sliderName' },
+  { name: 'sliderClientType', title: 'announcement.client' },
+  { name: 'type', title: 'announcement.type', kind: 'number' },
+  { name: 'routeContent', title: 'announcement.route', kind: 'json' },
+];
+
+const pictureField: Record<Platform, 'webSliderImageData' | 'iosSliderImageData' | 'sliderImageData'> = {
+  web: 'webSliderImageData',
+  ios: 'iosSliderImageData',
+  android: 'sliderImageData',
+};
+
+export function AnnouncementForm({ of, onClose }: { of?: Announcement; onClose: () => void }) {
+  const { t } = useTranslation();
+  const texts = useTexts(of?.id);
+  if (of && !texts.data) return <Problem of={texts.error} />;
+  const stored = Object.fromEntries(
+    spoken.map((language) => {
+      const a = texts.data?.[language];
+      return [language, a ? { title: a.title, message: a.message, html: a.htmlContent ?? '' } : none];
+    }),
+  ) as ByLanguage;
+  return (
+    <Drawer
+      opened
+      onClose={onClose}
+      position="right"
+      size="xl"
+      title={t(of ? 'announcement.change' : 'announcement.add')}
+    >
+      <Form of={of} stored={of ? stored : { tr: none, en: none, ar: none }} onClose={onClose} />
+    </Drawer>
+  );
+}
+
+/**
+ * The texts of the request. The service answers one language at a time and falls back to another where a text is
+ * missing. So equal texts in all languages are sent as one text.
+ */
+function words(texts: ByLanguage): Partial<Change> {
+  const of = (name: keyof Texts): [string, Partial<Record<Language, string>>] => {
+    const written = spoken.filter((language) => texts[language][name].trim());
+    const one = new Set(written.map((language) => texts[language][name])).size <= 1;
+    const by = one ? {} : Object.fromEntries(written.map((language) => [language, texts[language][name]]));
+    return [texts[written[0] ?? 'en'][name], by];
+  };
+  const [[title, titleJson], [message, messageJson], [html, htmlContentJson]] = [
+    of('title'),
+    of('message'),
+    of('html'),
+  ];
+  return { title, titleJson, message, messageJson, htmlContent: html || null, htmlContentJson };
+}
+
+const day = (at: string) => at.slice(0, 10);
+
+function Form({ of, stored: read, onClose }: { of?: Announcement; stored: ByLanguage; onClose: () => void }) {
+  const { t } = useTranslation();
+  const adding = useAct('post', add, [announcements]);
+  const changing = useAct('post', update, [announcements]);
+  const act = of ? changing : adding;
+  const [stored] = useState(read);
+  const [texts, setTexts] = useState(stored);
+  const [values, setValues] = useState<Values>(() =>
+    of ? { ...of, startDate: day(of.startDate), endDate: day(of.endDate) } : { isActive: true, priority: 0 },
+  );
+  const [pictures, setPictures] = useState<Partial<Record<Platform, string>>>({});
+  const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
+  const shown = [...fields, ...(values.showSlider === true ? ofSlider : [])];
+  // Unchanged fields are not sent: a day of the form would otherwise cut off the hour of a stored time.
+  const touched = shown.filter(({ name }) => {
+    const before = of && (name === 'startDate' || name === 'endDate' ? day(of[name]) : (of as Values)[name]);
+    return values[name] !== undefined && values[name] !== before;
+  });
+  async function save() {
+    const body = {
+      ...(of ? { id: of.id } : {}),
+      ...(!of || texts !== stored ? words(texts) : {}),
+      ...Object.fromEntries(touched.map(({ name }) => [name, values[name]])),
+      ...Object.fromEntries(platforms.filter((p) => pictures[p]).map((p) => [pictureField[p], pictures[p]])),
+    };
+    if (!of) (body as Values).isActive = values.isActive === true;
+    const done = of ? await changing.run(body as Change) : await adding.run(body as never);
+    if (done) onClose();
+  }
+  const stored3: Record<Platform, string | null | undefined> = {
+    web: of?.webSliderImageUrl,
+    ios: of?.iosSliderImageUrl,
+    android: of?.sliderImageUrl,
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <Stack>
+        <TextsIn texts={texts} onChange={setTexts} wrong={wrong} />
+        <SimpleGrid cols={{ base: 1, sm: 2 }}>
+          {shown.map((f) => (
+            <Field
+              key={f.name}
+              field={f}
+              value={values[f.name]}
+              error={wrong(f.name)}
+              onChange={(v) => setValues((old) => ({ ...old, [f.name]: v }))}
+            />
+          ))}
+        </SimpleGrid>
+        {values.showSlider === true && (
+          <SimpleGrid cols={{ base: 1, sm: 3 }}>
+            {platforms.map((p) => (
+              <FileInput
+                key={p}
+                label={t('announcement.picture', { platform: t(`announcement.${p}`) })}
+                clearable
+                clearButtonProps={{ 'aria-label': t('list.clear') }}
+                accept="image/png,image/jpeg,image/webp,image/gif"
+                error={wrong(pictureField[p])}
+                data-testid={`picture-${p}`}
+                onChange={(file) => {
+                  if (file) void encoded(file, true).then((data) => setPictures((old) => ({ ...old, [p]: data })));
+                  else setPictures((old) => ({ ...old, [p]: undefined }));
+                }}
+              />
+            ))}
+          </SimpleGrid>
+        )}
+        <Title order={3} size="h5">
+          {t('announcement.preview')}
+        </Title>
+        <Preview
+          look={(language) => ({
+            ...(texts[language].title ? texts[language] : texts[spoken.find((l) => texts[l].title) ?? language]),
+            pictures: Object.fromEntries(platforms.map((p) => [p, pictures[p] ?? stored3[p]])),
+            slider: values.showSlider === true,
+            pinned: values.isPinned === true,
+          })}
+        />
+        <Problem of={act.problem} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t('cancel')}
+          </Button>
+          <Button type="submit" loading={act.busy} data-testid="announcement-save">
+            {t('content.save')}
+          </Button>
+        </Group>
+      </Stack>
+      {act.view}
+    </form>
+  );
+}
+
+function TextsIn({
+  texts,
+  onChange,
+  wrong,
+}: {
+  texts: ByLanguage;
+  onChange: (texts: ByLanguage) => void;
+  wrong: (name: string) => string | undefined;
+}) {
+  const { t } = useTranslation();
+  return (
+    <Tabs defaultValue="tr">
+      <Tabs.List aria-label={t('language')}>
+        {spoken.map((language) => (
+          <Tabs.Tab key={language} value={language} lang={language} data-testid={`texts-${language}`}>
+            {languages[language]}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {spoken.map((language) => {
+        const set = (name: keyof Texts, text: string) =>
+          onChange({ ...texts, [language]: { ...texts[language], [name]: text } });
+        const dir = language === 'ar' ? 'rtl' : 'ltr';
+        return (
+          <Tabs.Panel key={language} value={language} pt="sm">
+            <Stack>
+              <TextInput
+                label={t('announcement.subject')}
+                value={texts[language].title}
+                dir={dir}
+                error={wrong('title')}
+                data-testid={`title-${language}`}
+                onChange={(event) => set('title', event.currentTarget.value)}
+              />
+              <Textarea
+                label={t('announcement.message')}
+                value={texts[language].message}
+                dir={dir}
+                autosize
+                minRows={2}
+                error={wrong('message')}
+                data-testid={`message-${language}`}
+                onChange={(event) => set('message', event.currentTarget.value)}
+              />
+              <Editor
+                label={t('announcement.html')}
+                value={texts[language].html}
+                name={`html-${language}`}
+                dir={dir}
+                error={wrong('htmlContent')}
+                onChange={(text) => set('html', text)}
+              />
+            </Stack>
+          </Tabs.Panel>
+        );
+      })}
+    </Tabs>
+  );
+}

@@ -1,0 +1,107 @@
+/** The announcements: the list, and a preview of each. */
+import { Button, Group, Stack } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useMay } from '../app/session';
+import { Bulk } from '../kit/bulk';
+import { List, type Column, type FilterOf } from '../kit/list';
+import { Whole } from '../kit/record';
+import { Status, Time } from '../kit/show';
+import { Write } from '../kit/write';
+import { AnnouncementForm } from './announcement';
+import { announcements, Told, type Announcement } from './preview';
+
+const columns: Column<Announcement>[] = [
+  { key: 'title', title: 'announcement.subject', show: (a) => <bdi>{a.title}</bdi> },
+  { key: 'isActive', title: 'announcement.active', show: (a) => <Status of={a.isActive} /> },
+  { key: 'startDate', title: 'announcement.start', show: (a) => <Time at={a.startDate} /> },
+  { key: 'endDate', title: 'announcement.end', show: (a) => <Time at={a.endDate} /> },
+  { key: 'priority', title: 'announcement.priority' },
+  { key: 'isPinned', title: 'announcement.pinned', show: (a) => <Status of={a.isPinned} /> },
+  { key: 'showSlider', title: 'announcement.slider', show: (a) => <Status of={a.showSlider} /> },
+  { key: 'slug', title: 'announcement.slug', show: (a) => <bdi dir="ltr">{a.slug}</bdi>, hidden: true },
+  { key: 'orderNo', title: 'announcement.order', hidden: true },
+  { key: 'sliderClientType', title: 'announcement.client', hidden: true },
+];
+
+const filters: FilterOf<typeof announcements>[] = [
+  { name: 'isActive', title: 'announcement.active', kind: 'flag' },
+  { name: 'slug', title: 'announcement.slug' },
+];
+
+export default function Announcements() {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [open, setOpen] = useState<Announcement>();
+  const [editing, setEditing] = useState<Announcement | 'new'>();
+  const remove = '/announcement/delete';
+  return (
+    <>
+      <List
+        path={announcements}
+        title="announcement.title"
+        columns={columns}
+        filters={filters}
+        size={undefined}
+        id={(a) => String(a.id)}
+        open={setOpen}
+        actions={
+          may('POST /announcement/add') && (
+            <Button size="xs" onClick={() => setEditing('new')} data-testid="announcement-add">
+              {t('announcement.add')}
+            </Button>
+          )
+        }
+        bulk={
+          may(`POST ${remove}`)
+            ? (rows, clear) => (
+                <Bulk
+                  method="post"
+                  path={remove}
+                  title="announcement.delete"
+                  rows={rows}
+                  name={(a) => <bdi>{a.title}</bdi>}
+                  body={(a) => ({ id: a.id })}
+                  touches={[announcements]}
+                  onDone={clear}
+                  button={{ color: 'red', variant: 'light' }}
+                />
+              )
+            : undefined
+        }
+      />
+      <Whole of={open} title="announcement.one" onClose={() => setOpen(undefined)}>
+        {open && (
+          <Stack>
+            <Group>
+              <Button
+                size="xs"
+                data-testid="announcement-edit"
+                onClick={() => {
+                  setEditing(open);
+                  setOpen(undefined);
+                }}
+              >
+                {t('announcement.change')}
+              </Button>
+              <Write
+                method="post"
+                path={remove}
+                title="announcement.delete"
+                touches={[announcements]}
+                fields={[]}
+                fixed={{ id: open.id }}
+                button={{ color: 'red', variant: 'light' }}
+                onDone={() => setOpen(undefined)}
+              />
+            </Group>
+            <Told id={open.id} />
+          </Stack>
+        )}
+      </Whole>
+      {editing && (
+        <AnnouncementForm of={editing === 'new' ? undefined : editing} onClose={() => setEditing(undefined)} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,178 @@
+/** Requests that need a second person: changes, requester and time left; approve or reject. */
+import { Alert, Button, Group, Stack, Table, Text } from '@mantine/core';
+import { useInterval } from '@mantine/hooks';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useAct } from '../app/act';
+import { Problem } from '../app/problem';
+import { useMay, useSession } from '../app/session';
+import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { useRead } from '../kit/read';
+import { Diff, Whole } from '../kit/record';
+import { Id, plain, Status, Time } from '../kit/show';
+import { Write } from '../kit/write';
+import { names, Owner } from '../money/parts';
+
+const path = '/admin/approvals';
+const one = '/admin/approvals/{id}';
+const approve = '/admin/approvals/{id}/approve';
+const refuse = '/admin/approvals/{id}/refuse';
+type Approval = Row<typeof path>;
+
+const columns: Column<Approval>[] = [
+  { key: 'requestedAt', title: 'approvals.at', show: (a) => <Time at={a.requestedAt} /> },
+  {
+    key: 'path',
+    title: 'approvals.call',
+    show: (a) => (
+      <bdi dir="ltr">
+        {a.method} {a.path}
+      </bdi>
+    ),
+  },
+  { key: 'summary', title: 'approvals.summary' },
+  { key: 'requestedBy', title: 'approvals.by', show: (a) => <Id of={a.requestedBy} short /> },
+  { key: 'status', title: 'approvals.status', show: (a) => <Status of={a.status} /> },
+  { key: 'expiresAt', title: 'approvals.left', show: (a) => <Left of={a} /> },
+  { key: 'decidedBy', title: 'approvals.decidedBy', show: (a) => <Id of={a.decidedBy} short />, hidden: true },
+  { key: 'reason', title: 'approvals.reason', hidden: true },
+];
+
+const filters: FilterOf<typeof path>[] = [
+  { name: 'status', title: 'approvals.status', kind: ['PENDING', 'APPROVED', 'REFUSED', 'EXPIRED', 'FAILED'] },
+];
+
+export default function Approvals() {
+  const [open, setOpen] = useState<Approval>();
+  return (
+    <>
+      <List path={path} title="approvals.title" columns={columns} filters={filters} id={(a) => a.id} open={setOpen} />
+      {open && <Case first={open} onClose={() => setOpen(undefined)} />}
+    </>
+  );
+}
+
+/** The remaining time of a pending request; otherwise the time of the decision or expiry. */
+function Left({ of }: { of: Approval }) {
+  const [now, setNow] = useState(() => Date.now());
+  useInterval(() => setNow(Date.now()), 1000, { autoInvoke: true });
+  const seconds = Math.floor((Date.parse(of.expiresAt) - now) / 1000);
+  if (of.status !== 'PENDING' || seconds < 0) return <Time at={of.decidedAt ?? of.expiresAt} />;
+  return (
+    <bdi dir="ltr">
+      {Math.floor(seconds / 60)}:{String(seconds % 60).padStart(2, '0')}
+    </bdi>
+  );
+}
+
+/** One request, read again while it is open: another user may decide meanwhile. */
+function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const { userId } = useSession();
+  const act = useAct('post', approve, [path, one], 'approvals.approved');
+  const read = useRead(one, undefined, { places: { id: first.id }, every: 5000, enabled: may(`GET ${one}`) });
+  const now = read.data ?? first;
+  const { changes: _, request: __, refusal: ___, ...rest } = now; // shown above the record
+  const own = now.requestedBy === userId;
+  return (
+    <Whole of={rest} title="approvals.one" onClose={onClose}>
+      <Stack>
+        <Text data-testid="summary">
+          <bdi>{now.summary}</bdi>
+        </Text>
+        <Group gap="xs">
+          <Status of={now.status} />
+          <Left of={now} />
+          <Text size="sm" c="dimmed">
+            {t('approvals.by')}
+          </Text>
+          <Owner userId={now.requestedBy} bare />
+        </Group>
+        <Problem of={read.error} />
+        <Asked of={now} />
+        {now.status === 'PENDING' && (
+          <>
+            {own && (
+              <Alert color="yellow" data-testid="own">
+                {t('approvals.own')}
+              </Alert>
+            )}
+            <Problem of={act.problem} />
+            <Group>
+              {!own && may(`POST ${approve}`) && (
+                <Button
+                  loading={act.busy}
+                  data-testid="approve"
+                  onClick={() => {
+                    void act.run(undefined as never, { id: now.id });
+                  }}
+                >
+                  {t('approvals.approve')}
+                </Button>
+              )}
+              <Write
+                method="post"
+                path={refuse}
+                title={own ? 'approvals.takeBack' : 'approvals.refuse'}
+                places={{ id: now.id }}
+                fields={[{ name: 'reason', title: 'approvals.reason', kind: 'area', required: true }]}
+                touches={[path, one]}
+              />
+            </Group>
+          </>
+        )}
+      </Stack>
+      {act.view}
+    </Whole>
+  );
+}
+
+/** Keys of the names of the changed fields. */
+const kinds: Record<string, string> = {
+  user: 'money.user',
+  treasury: 'money.treasury',
+  deposit: 'money.transaction',
+  withdrawal: 'money.withdrawal',
+};
+
+/** The subject of a request: both sides of each change as of now, and the input. */
+function Asked({ of }: { of: Approval }) {
+  const { t } = useTranslation();
+  const { userId } = { ...of.changes?.[0]?.before, ...of.request } as { userId?: unknown };
+  return (
+    <>
+      {of.refusal && (
+        <Alert color="red" title={t('approvals.refusal')} data-testid="refusal">
+          {of.refusal}
+        </Alert>
+      )}
+      {typeof userId === 'string' && <Owner userId={userId} />}
+      {of.changes?.map((c) => (
+        <Stack key={c.of + c.id} gap={4} data-testid="change">
+          <Text size="sm" fw={600}>
+            {t(kinds[c.of] ?? c.of)} {c.id && <Id of={c.id} short />}
+          </Text>
+          <Diff before={c.before} after={c.after} names={names} all />
+        </Stack>
+      ))}
+      {of.request && (
+        <Stack gap={4}>
+          <Text size="sm" fw={600}>
+            {t('approvals.request')}
+          </Text>
+          <Table withTableBorder data-testid="asked">
+            <Table.Tbody>
+              {Object.entries(of.request).map(([name, value]) => (
+                <Table.Tr key={name}>
+                  <Table.Th w="35%">{names[name] ? t(names[name]) : <bdi dir="ltr">{name}</bdi>}</Table.Th>
+                  <Table.Td style={{ overflowWrap: 'anywhere' }}>{plain(value)}</Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Stack>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,66 @@
+/** The applications of companies. */
+import { Stack } from '@mantine/core';
+import { useState } from 'react';
+import { useNavigate } from '@tanstack/react-router';
+import { Button } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { useMay } from '../app/session';
+import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Whole } from '../kit/record';
+import { Id, Status, Time } from '../kit/show';
+import { InsertMember } from './member';
+import { Neighbours } from './parts';
+
+const path = '/admin/get-corporate-application';
+type Application = Row<typeof path>;
+export const companies = ['/corporate', '/corporate/users'];
+
+const columns: Column<Application>[] = [
+  { key: 'id', title: 'user.id', show: (a) => <Id of={a.id} /> },
+  { key: 'companyName', title: 'corporate.company' },
+  { key: 'taxNumber', title: 'users.tax', show: (a) => <bdi dir="ltr">{a.taxNumber}</bdi> },
+  { key: 'status', title: 'users.status', show: (a) => <Status of={a.status} /> },
+  { key: 'createdAt', title: 'corporate.since', show: (a) => <Time at={a.createdAt} /> },
+];
+
+const filters: FilterOf<typeof path>[] = [
+  { name: 'companyName', title: 'corporate.company' },
+  { name: 'taxNumber', title: 'users.tax' },
+  { name: 'status', title: 'users.status' },
+  { name: 'id', title: 'user.id' },
+];
+
+export default function Applications() {
+  const [open, setOpen] = useState<Application>();
+  return (
+    <Stack>
+      <Neighbours of={companies} title="corporate.title" />
+      <List path={path} title="corporate.title" columns={columns} filters={filters} id={(a) => a.id} open={setOpen} />
+      <Whole of={open} title="corporate.application" onClose={() => setOpen(undefined)}>
+        {open && <Next of={open} />}
+      </Whole>
+    </Stack>
+  );
+}
+
+/** The next steps for an application: add a user of the company, or open the accounts with its tax number. */
+function Next({ of }: { of: Application }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const navigate = useNavigate();
+  return (
+    <>
+      <InsertMember initial={{ status: 'active', role: 'owner' }} />
+      {may('GET /admin/list-users') && (
+        <Button
+          size="xs"
+          variant="default"
+          w="fit-content"
+          onClick={() => navigate({ to: '/users' as string, search: { taxNumber: of.taxNumber } as never })}
+        >
+          {t('corporate.accounts')}
+        </Button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,154 @@
+/** The decision on a case, in at most three keys: 1 and Enter, or 2, the number of a reason, and Enter. */
+import { Alert, Button, Chip, Group, Kbd, Stack, Text, TextInput } from '@mantine/core';
+import { useId, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Body } from '../../app/api';
+import type { languages } from '../../app/i18n';
+import { Problem } from '../../app/problem';
+import { script } from '../../app/script';
+import { useKeys } from '../../kit/keys';
+
+export type Sent = Pick<Body<'/user/update-kyc', 'post'>, 'kycConfirm' | 'rejectedResult' | 'rejectedResultJson'>;
+
+const verdicts = ['manuelApproved', 'rejected', 'ocrOrNfcApproved'] as const;
+export const reasons = ['blurred', 'cut', 'expired', 'name', 'face', 'wrong', 'forged', 'missing'] as const;
+/** The last number is a free text. */
+const own = reasons.length;
+
+const words: Record<keyof typeof languages, () => Promise<{ default: Record<string, string> }>> = {
+  tr: () => import('../../text/tr'),
+  en: () => import('../../text/en'),
+  ar: () => import('../../text/ar'),
+};
+
+/** A reason in every language, so that the customer can read it. */
+async function inAll(key: string): Promise<Record<string, string>> {
+  return Object.fromEntries(
+    await Promise.all(
+      Object.entries(words).map(
+        async ([language, load]) => [language, (await script(load)).default[key] ?? ''] as const,
+      ),
+    ),
+  );
+}
+
+export function Decide({
+  disabled,
+  why,
+  onDecide,
+}: {
+  disabled: boolean;
+  why?: string;
+  onDecide: (sent: Sent) => void;
+}) {
+  const { t } = useTranslation();
+  const [verdict, setVerdict] = useState<(typeof verdicts)[number]>();
+  const [reason, setReason] = useState<number>();
+  const [text, setText] = useState('');
+  const [problem, setProblem] = useState<unknown>(); // the texts of a reason could not be loaded
+  const field = useRef<HTMLInputElement>(null);
+  const heading = useId();
+  const said = reason !== undefined && (reason < own || text.trim() !== '');
+  const ready = !disabled && verdict !== undefined && (verdict !== 'rejected' || said);
+  const choose = (n: number) => {
+    if (disabled) return;
+    setVerdict(verdicts[n]);
+    setReason(undefined);
+  };
+  const because = (n: number) => {
+    setReason(n);
+    if (n === own) setTimeout(() => field.current?.focus());
+  };
+  async function confirm() {
+    if (!ready || !verdict) return;
+    if (verdict !== 'rejected') onDecide({ kycConfirm: verdict });
+    else if (reason === own) onDecide({ kycConfirm: verdict, rejectedResult: text.trim() });
+    else {
+      const key = `kyc.reason.${reasons[reason!]}`;
+      setProblem(undefined);
+      await inAll(key).then(
+        (all) => onDecide({ kycConfirm: verdict, rejectedResult: t(key), rejectedResultJson: all }),
+        setProblem,
+      );
+    }
+  }
+  const numbers =
+    verdict === 'rejected'
+      ? Object.fromEntries(Array.from({ length: own + 1 }, (_, n) => [String(n + 1), () => because(n)]))
+      : Object.fromEntries(verdicts.map((_, n) => [String(n + 1), () => choose(n)]));
+  useKeys({
+    ...numbers,
+    Enter: () => void confirm(),
+    Escape: () => {
+      setVerdict(undefined);
+      setReason(undefined);
+    },
+  });
+  return (
+    <Stack gap="xs" data-testid="decide" data-verdict={verdict}>
+      {why && <Alert color="gray">{why}</Alert>}
+      <Group gap="xs">
+        {verdicts.map((v, n) => (
+          <Button
+            key={v}
+            size="xs"
+            variant={verdict === v ? 'filled' : 'default'}
+            aria-pressed={verdict === v}
+            disabled={disabled}
+            leftSection={<Kbd size="xs">{n + 1}</Kbd>}
+            onClick={() => choose(n)}
+            data-testid={`verdict-${v}`}
+          >
+            {t(`kyc.do.${v}`)}
+          </Button>
+        ))}
+      </Group>
+      {verdict === 'rejected' && (
+        <Stack gap="xs">
+          <Text size="sm" fw={600} id={heading}>
+            {t('kyc.why')}
+          </Text>
+          <Chip.Group value={reason === undefined ? null : String(reason)} onChange={(v) => because(verdictNumber(v))}>
+            <Group gap="xs" role="radiogroup" aria-labelledby={heading}>
+              {[...reasons, 'own'].map((r, n) => (
+                <Chip key={r} value={String(n)} size="xs" data-testid={`reason-${r}`}>
+                  {n + 1} · {t(`kyc.reason.${r}`)}
+                </Chip>
+              ))}
+            </Group>
+          </Chip.Group>
+          {reason === own && (
+            <TextInput
+              ref={field}
+              label={t('kyc.reason.text')}
+              value={text}
+              maxLength={2000}
+              data-testid="reason-text"
+              onChange={(event) => setText(event.currentTarget.value)}
+              onKeyDown={(event) => {
+                if (event.key === 'Enter') void confirm();
+              }}
+            />
+          )}
+        </Stack>
+      )}
+      <Problem of={problem} />
+      <Group>
+        <Button
+          size="sm"
+          disabled={!ready}
+          onClick={() => void confirm()}
+          rightSection={<Kbd size="xs">Enter</Kbd>}
+          data-testid="confirm"
+        >
+          {t('kyc.confirm')}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+/** An index in the list of reasons; chips have texts for values. */
+function verdictNumber(value: unknown): number {
+  return Array.from({ length: own + 1 }, (_, n) => String(n)).indexOf(String(value));
+}

@@ -1,0 +1,92 @@
+/** The documents of all accounts: search, view and change; upload a document, or add one for a customer. */
+import { Stack } from '@mantine/core';
+import { useState } from 'react';
+import { useMay } from '../../app/session';
+import { List, type Column, type FilterOf, type Row } from '../../kit/list';
+import { Whole } from '../../kit/record';
+import { plain, Status, Time } from '../../kit/show';
+import { Write } from '../../kit/write';
+import { Person } from '../parts';
+import { ChangeDocument, Look } from './document';
+
+const path = '/user/get-documents';
+type Document = Row<typeof path>;
+
+const columns: Column<Document>[] = [
+  { key: 'createdAt', title: 'documents.at', show: (d) => <Time at={d.createdAt} /> },
+  { key: 'name', title: 'documents.name', show: (d) => <bdi>{d.name}</bdi> },
+  { key: 'type', title: 'documents.type' },
+  { key: 'status', title: 'documents.status', show: (d) => <Status of={d.status} /> },
+  { key: 'reason', title: 'documents.reason', show: (d) => plain(d.reason) },
+  { key: 'userId', title: 'documents.owner', show: (d) => <Person id={d.userId}>{d.fullName}</Person> },
+  { key: 'mimeType', title: 'documents.mime', show: (d) => <bdi dir="ltr">{d.mimeType}</bdi>, hidden: true },
+  { key: 'description', title: 'documents.description', hidden: true },
+];
+
+const filters: FilterOf<typeof path>[] = [
+  { name: 'userId', title: 'documents.owner' },
+  { name: 'type', title: 'documents.type' },
+  { name: 'status', title: 'documents.status' },
+  { name: 'reason', title: 'documents.reason' },
+];
+
+/** The input as a JSON whole number. Other input stays text, which the service refuses. */
+const code = (typed: unknown) =>
+  /^\d{1,9}$/.test(String(typed)) ? (JSON.parse(String(typed)) as number) : String(typed);
+
+export default function Documents() {
+  const may = useMay();
+  const [open, setOpen] = useState<Document>();
+  const actions = (
+    <>
+      <Write
+        method="post"
+        path="/admin/save-document"
+        title="documents.save"
+        touches={[path]}
+        fields={[
+          { name: 'userId', title: 'documents.owner', required: true },
+          { name: 'documentName', title: 'documents.name', required: true, help: 'documents.name.help' },
+          { name: 'type', title: 'documents.type', required: true, help: 'documents.type.help' },
+          { name: 'base64String', title: 'documents.file', kind: 'file', required: true, accept: accepted },
+          { name: 'description', title: 'documents.description', kind: 'area' },
+        ]}
+        make={(v) => ({ ...v, type: code(v.type) }) as never}
+      />
+      <Write
+        method="post"
+        path="/document/upload-document"
+        title="documents.upload"
+        touches={[path]}
+        fields={[
+          { name: 'fileName', title: 'documents.name', required: true, help: 'documents.name.help' },
+          { name: 'base64Data', title: 'documents.file', kind: 'file', required: true, accept: accepted },
+          { name: 'description', title: 'documents.description', kind: 'area', required: true },
+        ]}
+      />
+    </>
+  );
+  return (
+    <>
+      <List
+        path={path}
+        title="documents.title"
+        columns={columns}
+        filters={filters}
+        id={(d) => d.id}
+        actions={actions}
+        open={setOpen}
+      />
+      <Whole of={open} title="documents.one" onClose={() => setOpen(undefined)}>
+        {open && (
+          <Stack>
+            {may('GET /admin/get-document-file') && <Look of={open} />}
+            <ChangeDocument of={open} onDone={(changed) => setOpen(changed)} />
+          </Stack>
+        )}
+      </Whole>
+    </>
+  );
+}
+
+const accepted = 'image/png,image/jpeg,image/webp,image/gif,application/pdf';

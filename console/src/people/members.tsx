@@ -1,0 +1,45 @@
+/** The users of companies. */
+import { Stack } from '@mantine/core';
+import { useState } from 'react';
+import { List, type Column, type FilterOf } from '../kit/list';
+import { Whole } from '../kit/record';
+import { Id, Status } from '../kit/show';
+import { companies } from './applications';
+import { InsertMember, members, UpdateMember, type Member } from './member';
+import { Neighbours, Person } from './parts';
+
+const columns: Column<Member>[] = [
+  { key: 'id', title: 'user.id', show: (m) => <Id of={m.id} /> },
+  { key: 'corporateUserId', title: 'corporate.company', show: (m) => <bdi>{m.corporateUserId}</bdi> },
+  { key: 'userId', title: 'audit.user', show: (m) => <Person id={m.userId} /> },
+  { key: 'role', title: 'user.role' },
+  { key: 'status', title: 'users.status', show: (m) => <Status of={m.status} /> },
+  { key: 'email', title: 'users.email', show: (m) => <bdi dir="ltr">{m.email}</bdi> },
+];
+
+const filters: FilterOf<typeof members>[] = [
+  { name: 'corporateUserId', title: 'corporate.company' },
+  { name: 'userId', title: 'audit.user' },
+  { name: 'status', title: 'users.status' },
+];
+
+export default function Members() {
+  const [open, setOpen] = useState<Member>();
+  return (
+    <Stack>
+      <Neighbours of={companies} title="corporate.title" />
+      <List
+        path={members}
+        title="corporate.users"
+        columns={columns}
+        filters={filters}
+        id={(m) => m.id}
+        open={setOpen}
+        actions={<InsertMember initial={{ status: 'active' }} />}
+      />
+      <Whole of={open} title="corporate.user" onClose={() => setOpen(undefined)}>
+        {open && <UpdateMember of={open} onDone={() => setOpen(undefined)} />}
+      </Whole>
+    </Stack>
+  );
+}

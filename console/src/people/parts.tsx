@@ -1,0 +1,113 @@
+/** Shared parts of the account screens: links to related lists, choices, and links to an account. */
+import { Anchor, Button, Group } from '@mantine/core';
+import { Link, useRouterState } from '@tanstack/react-router';
+import { useTranslation } from 'react-i18next';
+import { allScreens } from '../app/screen';
+import { useMay, useSession } from '../app/session';
+import { Nothing, Status } from '../kit/show';
+import { useRead } from '../kit/read';
+import type { Option } from '../kit/write';
+
+/** Links to related lists. Lists without permission are left out. */
+export function Neighbours({ of, title }: { of: string[]; title: string }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const path = useRouterState({ select: (state) => state.location.pathname.replace(/^.*?\/console/, '') });
+  const shown = allScreens().filter((s) => of.includes(s.path) && s.needs.every(may));
+  if (shown.length < 2) return null;
+  return (
+    <Group component="nav" gap="xs" aria-label={t(title)}>
+      {shown.map((s) => (
+        <Button
+          key={s.path}
+          component={Link}
+          to={s.path as string}
+          size="xs"
+          variant={s.path === path ? 'filled' : 'default'}
+          aria-current={s.path === path ? 'page' : undefined}
+          data-testid={`go-${s.path}`}
+        >
+          {t(s.title)}
+        </Button>
+      ))}
+    </Group>
+  );
+}
+
+export const lists = ['/users', '/users/active', '/users/registered', '/users/logins'];
+
+/** The statuses of accounts, named in the user's language. */
+export function useStatuses(): Option[] {
+  const may = useMay();
+  const path = '/user/total-count-by-status';
+  const { data } = useRead(path, undefined, { enabled: may(`GET ${path}`) });
+  return (data ?? []).map((s) => ({ value: s.statusCode, label: s.statusName }));
+}
+
+/** The status of an account, named in the user's language. */
+export function Standing({ of }: { of?: string }) {
+  const name = useStatuses().find((s) => s.value === of)?.label;
+  return <Status of={of} name={name} />;
+}
+
+export function useLevels(): Option[] {
+  const may = useMay();
+  const path = '/admin/levels-info';
+  const { data } = useRead(path, undefined, { enabled: may(`GET ${path}`) });
+  return (data ?? []).map((l) => ({ value: String(l.levelId), label: `${l.levelId} · ${l.levelLabel}` }));
+}
+
+/** The dialling codes, each once, with its countries. */
+export function useDiallingCodes(): Option[] {
+  const may = useMay();
+  const path = '/admin/get-country-list';
+  const { data } = useRead(path, undefined, { enabled: may(`GET ${path}`) });
+  const names = new Map<string, string[]>();
+  for (const { phoneCode, countryName } of data ?? []) {
+    if (phoneCode) names.set(phoneCode, [...(names.get(phoneCode) ?? []), countryName]);
+  }
+  return [...names].map(([value, of]) => ({
+    value,
+    label: `+${value} ${of.slice(0, 3).join(', ')}${of.length > 3 ? '…' : ''}`,
+  }));
+}
+
+/** A link to an account. */
+export function Person({ id, children }: { id?: string | null; children?: string }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const own = useSession().userId === id;
+  if (!id) return <Nothing />;
+  const short = id.length > 14 ? `${id.slice(0, 6)}…${id.slice(-6)}` : id;
+  const known = children || (own ? t('user.you') : undefined);
+  const name = (
+    <bdi dir={known ? undefined : 'ltr'} title={id}>
+      {known ?? short}
+    </bdi>
+  );
+  if (!may('GET /admin/list-users')) return name;
+  return (
+    <Anchor component={Link} to={`/users/${id}` as string} size="sm" onClick={(event) => event.stopPropagation()}>
+      {name}
+    </Anchor>
+  );
+}
+
+/** An IP address with a link to all its logins. */
+export function Address({ of }: { of?: string | null }) {
+  const may = useMay();
+  if (!of) return <Nothing />;
+  if (!may('GET /admin/login-history-v2')) return <bdi dir="ltr">{of}</bdi>;
+  return (
+    <Anchor
+      component={Link}
+      to={'/users/logins' as string}
+      search={{ ipaddress: of } as never}
+      size="sm"
+      dir="ltr"
+      onClick={(event) => event.stopPropagation()}
+    >
+      {of}
+    </Anchor>
+  );
+}

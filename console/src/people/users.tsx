@@ -1,0 +1,65 @@
+/** The accounts. */
+import { Stack } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { national } from '../app/palette';
+import { List, type Column, type FilterOf } from '../kit/list';
+import { Id, Status } from '../kit/show';
+import { BulkLevel, BulkStatus, type User } from './bulk';
+import { lists, Neighbours, Standing, useStatuses } from './parts';
+
+const path = '/admin/list-users';
+
+export const userColumns: Column<User>[] = [
+  { key: 'userId', title: 'user.id', show: (u) => <Id of={u.userId} short />, hidden: true },
+  { key: 'fullName', title: 'users.fullName' },
+  { key: 'email', title: 'users.email', show: (u) => <bdi dir="ltr">{u.email}</bdi> },
+  { key: 'phoneNumber', title: 'users.phone', show: (u) => <bdi dir="ltr">{u.phoneNumber}</bdi> },
+  { key: 'status', title: 'users.status', show: (u) => <Standing of={u.status} /> },
+  { key: 'kycConfirm', title: 'users.kyc', show: (u) => <Status of={u.kycConfirm} /> },
+];
+
+/**
+ * The intended email address: a Turkish keyboard writes İ and ı for i, and the service refuses both. In names the
+ * service treats all four letters as i.
+ */
+const cleanMail = (text: string) => text.replaceAll(/[İı]/g, 'i');
+
+/** The actions for selected accounts. */
+export const bulk = (users: User[], clear: () => void) => (
+  <>
+    <BulkStatus users={users} onDone={clear} />
+    <BulkLevel users={users} onDone={clear} />
+  </>
+);
+
+export default function Users() {
+  const navigate = useNavigate();
+  const statuses = useStatuses();
+  const filters: FilterOf<typeof path>[] = [
+    { name: 'fullName', title: 'users.fullName' },
+    { name: 'email', title: 'users.email', clean: cleanMail, hint: 'users.whole' },
+    { name: 'phoneNumber', title: 'users.phone', clean: national, hint: 'users.whole' },
+    { name: 'userId', title: 'user.id' },
+    { name: 'identityNumber', title: 'users.identity' },
+    { name: 'taxNumber', title: 'users.tax' },
+    { name: 'birthDate', title: 'users.birth', kind: 'date' },
+    { name: 'status', title: 'users.status', kind: statuses.length ? statuses : 'text' },
+    { name: 'kycConfirm', title: 'users.kyc', kind: 'flag' },
+    { name: 'type', title: 'users.type', kind: ['bireysel', 'kurumsal'] },
+  ];
+  return (
+    <Stack>
+      <Neighbours of={lists} title="users.lists" />
+      <List
+        path={path}
+        title="users.title"
+        columns={userColumns}
+        filters={filters}
+        fixed={{ isSortedByDate: true }}
+        id={(u) => u.userId}
+        open={(u) => navigate({ to: `/users/${u.userId}` as string })}
+        bulk={bulk}
+      />
+    </Stack>
+  );
+}
