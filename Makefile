@@ -155,7 +155,7 @@ lint: $(API_TOOLS) $(CONSOLE) ## vet, gofmt, staticcheck, prettier; the English 
 	console/node_modules/.bin/prettier --log-level warn --check console/src
 	go -C tools test ./...
 	go -C tools run ./deploylint ../deploy
-	go -C tools run ./prose -limit prose/limits.tsv ..
+	go -C tools run ./prose ..
 	@out=$$({ $(API_LINT); } 2>&1) || { echo "$$out"; exit 1; }
 	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/*.yaml) || { echo "$$out"; exit 1; }
 

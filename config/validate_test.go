@@ -12,7 +12,8 @@ import (
 
 const pg = "CASTELLAN_DATABASE_URL=postgres://u@db/c"
 
-// TestEachFaultIsNamed gives each fault alone and expects exactly it: the key, the source and a part of the reason, and never the
+// TestEachFaultIsNamed gives each fault alone and expects exactly it: the key, the source and a part of the reason,
+// and never the
 // canary of a secret.
 func TestEachFaultIsNamed(t *testing.T) {
 	for _, tc := range []struct {

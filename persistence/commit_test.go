@@ -21,14 +21,6 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-func sample(id string) challenge.Challenge {
-	now := time.Now().UnixMilli()
-	m := challenge.Method{ID: "m1", Name: challenge.SMS, LifetimeMs: 120_000, ExpiresAt: now + 120_000,
-		Digest: challenge.Digest{Key: "k", Sum: []byte{1, 2, 3}}}
-	return challenge.Challenge{ID: id, UserID: "u1", Action: "LOGIN", Flow: challenge.FlowLogin, CreatedAt: now,
-		ExpiresAt: now + 600_000, Body: challenge.Body{Subject: "u1", Required: 1, Methods: []challenge.Method{m}}}
-}
-
 func TestCommitRoundTrip(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store := t.Context(), access.NewChallenges(db)

@@ -99,7 +99,7 @@ type Site struct {
 
 // Serve serves groups. Options without guards get those of the program. A caller is a name:
 // "admin" is an administrator, and "clerk" is granted every endpoint that is not reserved.
-// "nobody" sends no token, "nonsense" an invalid one, and "cron:rates" is the scheduled client
+// `nobody` sends no token, "nonsense" an invalid one, and "cron:rates" is the scheduled client
 // rates. Every other name is a user of that id.
 func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 	t.Helper()

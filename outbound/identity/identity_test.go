@@ -141,7 +141,8 @@ func TestNoVerdict(t *testing.T) {
 		{200, result("true")[:len(result("true"))-9], "not a SOAP envelope"},
 		{200, result("true") + result("false"), "trailing data"},
 		{200, strings.Repeat(" ", 64<<10) + result("true"), "64 KiB"},
-		{200, `<!DOCTYPE x [<!ENTITY t "true">]>` + result("&t;")[strings.Index(result(""), "<soap:"):], "not a SOAP envelope"},
+		{200, `<!DOCTYPE x [<!ENTITY t "true">]>` + result("&t;")[strings.Index(result(""), "<soap:"):],
+			"not a SOAP envelope"},
 		{200, strings.Replace(result("true"), "utf-8", "utf-7", 1), "not a SOAP envelope"},
 	} {
 		r.says(tc.status, tc.text)

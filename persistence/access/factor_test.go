@@ -48,7 +48,7 @@ func TestSwitchOffAndOn(t *testing.T) {
 		}
 		storetest.Must(t, db.Commit(ctx, challenge.SwitchOff{UserID: one.ID,
 			Factor: challenge.FactorOf(challenge.FlowSession, challenge.TOTP)}))
-		storetest.Must(t, db.Commit(ctx, challenge.SwitchOff{UserID: challenge.DecoyMark, Factor: login})) // nobody's
+		storetest.Must(t, db.Commit(ctx, challenge.SwitchOff{UserID: challenge.DecoyMark, Factor: login})) // unknown
 		u, err := users.Get(ctx, one.ID)
 		if storetest.Must(t, err); u.FactorsOff != login|challenge.FactorOf(challenge.FlowSession, challenge.TOTP) ||
 			u.CV != one.CV || u.Account().Off != u.FactorsOff {

@@ -67,7 +67,7 @@ func (m *till) field(name, value string) {
 	m.tab.Type(fmt.Sprintf(`[data-testid="field-%s"]`, name), value)
 }
 
-// seen looks at a screen as it stands: nothing keeps anybody out of it.
+// seen takes a picture of a screen and checks its accessibility.
 func (m *till) seen(name string) {
 	m.t.Helper()
 	m.tab.Screenshot(m.t, filepath.Join(m.t.ArtifactDir(), "money", name+".png"))

@@ -13,7 +13,7 @@ import (
 	"castellan/web/webtest"
 )
 
-// ownMenu is what everybody has.
+// ownMenu is the menu of every user.
 var ownMenu = []string{"/me", "/me/account", "/me/countries", "/me/addresses", "/me/notifications"}
 
 // wholeMenu is the menu of an administrator.
@@ -37,9 +37,9 @@ var writing = map[string]string{"decide": "POST /admin/update-status-transaction
 	"section-edit": "POST /admin/update-contract-detail", "order-save": "POST /admin/update-contract-detail-order",
 	"announcement-add": "POST /announcement/add", "announcement-edit": "POST /announcement/update"}
 
-// rolesOf walks the screens of the roles of the demonstration, and of one that may read everything and write nothing:
-// the menu is what the role may see, no request is refused on the way, through first rows and tabs too, and no button
-// is there that the service would refuse. The administrator's are walked by the looks.
+// rolesOf opens the screens of the roles of the demonstration, and of a role that reads everything and writes nothing.
+// The menu has the permitted screens only. No request is refused, in first rows and tabs too, and no button leads to a
+// refusal. The screens of the administrator are opened by the test of the looks.
 func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 	tab := webtest.Browser(t)
 	tab.Open(n.URL + "/console")

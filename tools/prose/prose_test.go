@@ -14,7 +14,7 @@ func TestJudge(t *testing.T) {
 		{"a.go", "package a\n\n// x is what\n// nobody knows.\nvar x int\n", "name the actor"},
 		{"a.go", "package a\n\n// List implements Store.\nfunc List() {}\n", "a comment says more than its interface"},
 		{"a.go", "package a\n\n// " + long + "\nvar x int\n", "at most 30 words, this has 31"},
-		{"a.go", "package a\n\n// It reports whether.\nvar x int\n", `write "reports whether"`},
+		{"a.go", "package a\n\n// It tells whether.\nvar x int\n", `write "reports whether"`},
 		{"a.md", "# Who is there\n", "a sentence starts with its subject"},
 		{"a.md", "| Built anew |\n", `use "again" or a verb`},
 		{"a.md", "- It stands there.\n", `use "is" or "are"`},
@@ -27,6 +27,7 @@ func TestJudge(t *testing.T) {
 		{"a.md", "What is a challenge?\n\n```\nnobody\n```\n", ""},
 		{"a.md", "x stands for y, `" + strings.Repeat("word ", 40) + "`.\n", ""},
 		{"a.md", "- one\n- two\n\nDr. [name](http://nobody)\n", ""},
+		{"a.md", "The caller `nobody` has no token.\n", ""},
 		{"web/console/a.js", "// nobody\n", ""},
 	} {
 		read := reader(c.file)

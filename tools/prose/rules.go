@@ -39,8 +39,9 @@ var rules = []struct {
 func judge(file string, p paragraph) (found []finding) {
 	for _, s := range sentences(p.text) {
 		add := func(rule string) { found = append(found, finding{file, p.line, rule, s}) }
+		plain := code.ReplaceAllString(s, "code")
 		for _, r := range rules {
-			if m := r.pattern.FindString(s); m != "" && !strings.HasSuffix(strings.ToLower(m), "stands for") {
+			if m := r.pattern.FindString(plain); m != "" && !strings.HasSuffix(strings.ToLower(m), "stands for") {
 				add(r.name)
 			}
 		}

@@ -76,7 +76,8 @@ func (v *view) steadies(now time.Time) []*key {
 // INVALID_FIELD for the other purposes: values sealed under a leaked key were readable, and no new key undoes that.
 func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (Rotation, error) {
 	if p != Signing && p != Hashing {
-		return Rotation{}, fault.New(fault.InvalidField, "values made with keys of this purpose cannot be protected by a new key")
+		return Rotation{}, fault.New(fault.InvalidField,
+			"values made with keys of this purpose cannot be protected by a new key")
 	}
 	if p == Hashing && grace < HashGrace {
 		return Rotation{}, fault.New(fault.InvalidField,

@@ -1,5 +1,5 @@
-// Package unit runs the unit tests of the console's modules in Node: those that need no browser. A test stands below
-// this folder where its module is below console/src, as people/merge.test.ts for people/merge.ts.
+// Package unit runs the unit tests of the console's modules in Node: those that need no browser. A test has below
+// this folder the path that its module has below console/src, as people/merge.test.ts for people/merge.ts.
 //
 // Each test file is bundled with the sources of a folder, so that the same tests run on changed sources (tools/mutate).
 //
