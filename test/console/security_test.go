@@ -203,7 +203,7 @@ func (c *officer) raisesPolicy() {
 	c.Click(mark("policy-change"))
 	c.Type(mark("field-required"), "2")
 	c.See(mark("diff"))
-	c.Until(`/Of [1-9]\d* challenges [1-9]/.test(document.querySelector('[data-testid="rehearsal"]')?.innerText)`)
+	c.Until(`/[1-9]\d* of [1-9]\d* challenges/.test(document.querySelector('[data-testid="rehearsal"]')?.innerText)`)
 	c.shot("mfa-rehearsed")
 	c.Click(mark("send"))
 	c.Until(`document.querySelector('[data-testid="row"]')?.innerText.includes('2 / ')`)

@@ -223,10 +223,10 @@ func (d desk) walks(boss blackbox.Account) {
 	tab.Click(`[data-testid="write-/admin/update-corporate-user"]`)
 	tab.Type(`[data-testid="field-status"]`, "passive")
 	tab.Click(`[data-testid="send"]`)
-	d.rows(1, "passive")
+	d.rows(1, "Passive")
 	d.looked("companies")
 	tab.Click(`[data-testid="nav-/audit"]`)
-	d.rows(1, "CORPORATE_USER_ADD")
+	d.rows(1, "Corporate user added")
 }
 
 // looksInArabic shows a user's file on a phone, in the dark, from right to left. The timeline shows the reason

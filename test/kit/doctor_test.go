@@ -63,7 +63,7 @@ func TestDoctorReportsFindings(t *testing.T) {
 		}
 		n := s.Start()
 		running := doctor()
-		for _, key := range []string{"TREASURY", "WITHDRAWAL_FEE", "WITHDRAWAL_MINIMUM", "EXPLORER", "mail.host", "sms.url"} {
+		for _, key := range []string{"TREASURY", "WITHDRAWAL_FEE", "WITHDRAWAL_MINIMUM", "mail.host", "sms.url"} {
 			if !slices.Contains(running.keys("feature"), key) {
 				t.Errorf("%s is not named: %q", key, running.keys("feature"))
 			}
