@@ -332,19 +332,34 @@ func (s *story) address() (id string) {
 	return made.Data.ID
 }
 
-// withdraw requests a withdrawal for the customer, as the platform does, and returns its id.
+// withdraw requests a withdrawal through the platform's service client, which passes on the customer's token. The
+// customer approves it with the methods that the policy requires. Repetitions start nothing else.
 func (s *story) withdraw(addressID, amount string) string {
 	s.Helper()
 	platform := s.service("platform", "/integration/withdrawals")
-	body := map[string]any{"externalId": "withdrawal-1", "userId": s.account.ID, "currencyCode": "ETH", "network": "ETH",
-		"amount": json.Number(amount), "addressId": addressID}
-	var first, second struct{ Data struct{ ID string } }
-	platform.Ok(s.T, "POST", "/integration/withdrawals", body).Read(s.T, &first)
-	platform.Ok(s.T, "POST", "/integration/withdrawals", body).Read(s.T, &second) // as after a lost answer
-	if second.Data.ID != first.Data.ID || first.Data.ID == "" {
-		s.Fatalf("the request made %q, its repetition %q", first.Data.ID, second.Data.ID)
+	body := map[string]any{"externalId": "withdrawal-1", "userToken": s.customer.with["x-auth"], "currencyCode": "ETH",
+		"network": "ETH", "amount": json.Number(amount), "addressId": addressID}
+	sent := map[string]int{"SMS": len(s.sms.Deliveries()), "MAIL": len(s.mail.Deliveries())}
+	first := blackbox.FlowOf(s.T, platform.Do(s.T, "POST", "/integration/withdrawals", body))
+	f := blackbox.FlowOf(s.T, platform.Do(s.T, "POST", "/integration/withdrawals", body)) // as after a lost answer
+	if f.Challenge.ChallengeID != first.Challenge.ChallengeID {
+		s.Fatalf("the request started %s, its repetition %s", first.Challenge.ChallengeID, f.Challenge.ChallengeID)
 	}
-	return first.Data.ID
+	var final blackbox.Answer
+	for _, m := range f.MethodList {
+		code := s.code(s.account, m.Name, sent[m.Name])
+		final = s.node().Complete(s.T, f, f.Method(s.T, m.Name), code).Is(s.T, 200, "")
+		if strings.Contains(string(final.Body), `"execResult"`) { // the policy requires no other method
+			break
+		}
+	}
+	id := withdrawn(s.T, final)
+	var again struct{ Data struct{ ID string } }
+	platform.Ok(s.T, "POST", "/integration/withdrawals", body).Read(s.T, &again)
+	if again.Data.ID != id {
+		s.Fatalf("the customer approved %q, the repetition names %q", id, again.Data.ID)
+	}
+	return id
 }
 
 // becomes waits until a withdrawal has one of some statuses.
