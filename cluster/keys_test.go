@@ -286,7 +286,7 @@ func TestCertificatesEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.membership.warnOfEnd(time.Now())
-		if strings.Contains(said.String(), "ends soon") != warns {
+		if strings.Contains(said.String(), "expires soon") != warns {
 			t.Errorf("%v before the end: %s", left, said.String())
 		}
 		if got := time.Until(n.CertificateEnds()); got > left || got < left-time.Minute {

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"maps"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,6 +88,7 @@ func TestRecordsAreMadeByTheirServices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		stores := storePackages(parsed)
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			s, name := (*ast.SelectorExpr)(nil), write
 			switch n := n.(type) {
@@ -101,10 +103,13 @@ func TestRecordsAreMadeByTheirServices(t *testing.T) {
 			}
 			from, _ := s.X.(*ast.Ident)
 			switch _, literal := n.(*ast.CompositeLit); {
-			case from == nil, !literal && from.Name != "persistence", from.Name == "parameter":
+			case from == nil, !literal && !stores[from.Name], literal && from.Name == "parameter":
 				return true
+			case !literal:
+				used["persistence."+s.Sel.Name] = fset.Position(s.Pos()).String()
+			default:
+				used[from.Name+"."+s.Sel.Name] = fset.Position(s.Pos()).String()
 			}
-			used[from.Name+"."+s.Sel.Name] = fset.Position(s.Pos()).String()
 			return true
 		})
 	}
@@ -123,4 +128,21 @@ func TestRecordsAreMadeByTheirServices(t *testing.T) {
 	if len(used) < 20 {
 		t.Errorf("only %d stores and writes were found", len(used))
 	}
+}
+
+// storePackages are the names by which a file imports packages of persistence.
+func storePackages(file *ast.File) map[string]bool {
+	names := map[string]bool{}
+	for _, spec := range file.Imports {
+		at := strings.Trim(spec.Path.Value, `"`)
+		if !strings.HasPrefix(at, "castellan/persistence") {
+			continue
+		}
+		name := path.Base(at)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		names[name] = true
+	}
+	return names
 }
