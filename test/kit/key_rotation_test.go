@@ -155,7 +155,7 @@ func TestMissingMasterFileStopsStart(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		refused(`key \S+ \(\S+\) is wrapped by master key \S+, and there is no file \S+master.key`)
+		refused(`key \S+ \(\S+\) is wrapped by master key \S+, and the file \S+master.key is missing`)
 		if _, err := os.Stat(file); err == nil {
 			t.Fatal("a new master key was made beside existing keys")
 		}

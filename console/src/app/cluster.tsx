@@ -33,7 +33,10 @@ export default function Cluster() {
             <Title order={2} size="h5">
               {t('cluster.members')}
             </Title>
-            <Table.ScrollContainer minWidth={500}>
+            <Table.ScrollContainer
+              minWidth={500}
+              scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('cluster.members') } }}
+            >
               <Table data-testid="members">
                 <Table.Thead>
                   <Table.Tr>

@@ -69,7 +69,10 @@ function Findings({ severity, of }: { severity: Severity; of: Finding[] }) {
           {of.length}
         </Badge>
       </Group>
-      <Table.ScrollContainer minWidth={600}>
+      <Table.ScrollContainer
+        minWidth={600}
+        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t(`setup.${severity}`) } }}
+      >
         <Table>
           <Table.Thead>
             <Table.Tr>

@@ -50,7 +50,10 @@ export function Small<T extends object>({
           {t('list.empty')}
         </Text>
       ) : (
-        <Table.ScrollContainer minWidth={400}>
+        <Table.ScrollContainer
+          minWidth={400}
+          scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t(title) } }}
+        >
           <Table>
             <Table.Thead>
               <Table.Tr>
