@@ -121,7 +121,7 @@ bench: ## measure, on both databases with full durability
 	go test -run '^$$' -bench 'Permission|Endpoint|Fiber|Verify|Sign|Derive|Decide' -benchmem ./http/auth ./http/rest ./domain/kit/token ./domain/access/password
 	go test -run '^$$' -bench . -benchmem ./domain/guard/firewall ./actors/ratelimit
 
-console: $(CONSOLE) ## build the operators' console anew from console/ into web/console (needs Node)
+console: $(CONSOLE) ## build the operators' console from console/ into web/console (needs Node)
 	tools/openapi/node_modules/.bin/openapi-typescript docs/openapi.json -o console/src/api.d.ts >/dev/null
 	console/node_modules/.bin/tsc --noEmit -p console
 	go -C tools run ./console ../console ../web/console
@@ -131,7 +131,7 @@ CONSOLE_SERVICE ?= http://127.0.0.1:8080
 console-dev: $(CONSOLE) ## serve the console from its sources, with reload, beside a running service
 	go -C tools run ./console dev ../console $(CONSOLE_SERVICE)
 
-tour: ## make the pictures of docs/console-tour.md anew, from the browser tests
+tour: ## make the pictures of docs/console-tour.md from the browser tests
 	$(WITH_POSTGRES) scripts/tour.sh
 
 # What the console is made with, as its lock file pins it.
@@ -173,9 +173,9 @@ size: build
 unchanged:
 	@scripts/unchanged.sh $(MAKE) --no-print-directory generate golden console
 
-# Generated protobuf code is committed; making it anew is the only step that needs protoc.
+# Generated protobuf code is committed; generating it is the only step that needs protoc.
 generate: ## run the generators (protobuf apart)
 	go generate -skip protoc ./...
 
-golden: ## write the golden files anew
+golden: ## write the golden files
 	$(if $(GOLDEN),go test -count=1 -run Golden $(GOLDEN) -update)

@@ -13,7 +13,7 @@ import (
 	"castellan/http/rest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // credentials spells each credential of the table as the interface does.
 var credentials = map[string]rest.Credential{
@@ -172,6 +172,6 @@ func TestGoldenOpenAPI(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("docs/openapi.json is not what the table says (make golden writes it anew): %v", err)
+		t.Errorf("docs/openapi.json is not what the table says (make golden writes it): %v", err)
 	}
 }

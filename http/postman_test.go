@@ -26,7 +26,7 @@ func TestGoldenPostman(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the document says (make golden writes it anew): %v", file, err)
+		t.Errorf("%s is not what the document says (make golden writes it): %v", file, err)
 	}
 
 	schema, err := jsonschema.NewCompiler().Compile("../internal/postman/testdata/schema.json")

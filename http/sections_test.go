@@ -66,7 +66,7 @@ func compare(t *testing.T, pages map[string]*bytes.Buffer) {
 			storetest.Must(t, os.WriteFile(file, want, 0o644))
 		}
 		if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, want) {
-			t.Errorf("%s is not what the service answers (make golden writes it anew): %v\n%s", file, err,
+			t.Errorf("%s is not what the service answers (make golden writes it): %v\n%s", file, err,
 				difference(have, want))
 		}
 	}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the pictures of docs/console-tour.md anew, from the browser tests.
+# Makes the pictures of docs/console-tour.md from the browser tests.
 set -eu
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT

@@ -72,7 +72,7 @@ type jobsWatchCmd struct {
 }
 
 func (jobsWatchCmd) Help() string {
-	return `The line is written anew whenever the job has moved. The command ends with the job:
+	return `The line is written again whenever the job has moved. The command ends with the job:
 with 0 when it is done, with 1 when it failed or was cancelled.`
 }
 

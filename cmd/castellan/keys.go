@@ -79,7 +79,7 @@ func (rotateCmd) Help() string {
          everybody logs in again.
 sealing  New values are sealed under the new key; old ones stay readable. What was
          sealed under a key that became known was readable by whoever had both:
-         no rotation heals that. Set authenticators up anew, change credentials.
+         no rotation heals that. Set authenticators up again, change credentials.
 hashing  New codes are hashed under the new key ten seconds later; old keys go on
          to verify. What is counted, found or derived by its hash stays under the
          steady key (castellan keys list).
@@ -87,13 +87,13 @@ hashing  New codes are hashed under the new key ten seconds later; old keys go o
            decoys             those of the password reset come from the new key
            messages           caps count what was sent under both keys
            Web Push (VAPID)   /.well-known/vapid.json has the new key; devices
-                              subscribe anew, pushes go out under both until then
+                              subscribe again, pushes go out under both until then
            one-time tokens    new ones come from the new key, those under way work
-           identity numbers   hashed anew at once (castellan keys rehash)
+           identity numbers   hashed again at once (castellan keys rehash)
          The older keys end after --grace, 25 hours or more, and verify nothing
          from then on: recovery codes and keys of scheduled clients that were made
          under them end too. The command says how many there are.
-master   All keys are wrapped anew under a new master key file. On several nodes
+master   All keys are wrapped again under a new master key file. On several nodes
          put the same <file>.new beside each node's file first. A master key that
          became known has shown all keys: rotate it, then signing and hashing with
          --compromised, and sealing. The key of the audit trail is never rotated;

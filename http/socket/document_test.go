@@ -21,7 +21,7 @@ import (
 	"castellan/domain/access/challenge/stepup"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // document is what the tests read of it.
 type document struct {

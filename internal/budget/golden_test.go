@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the golden files anew")
+	update = flag.Bool("update", false, "write the golden files")
 	detail = flag.Bool("detail", false, "list the statements, rows and index entries of every flow")
 )
 

@@ -20,3 +20,6 @@ const (
 	MoneyUnit     = 100_000_000
 	AdjustPath    = "/admin/transaction/adjust-balance"
 )
+
+// OnePixel is a PNG of one pixel, in base64.
+const OnePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -280,7 +280,7 @@ func (s *story) identify() {
 	for kind, name := range []string{1: "passport.png", 4: "bill.png"} {
 		if name != "" {
 			s.customer.Ok(s.T, "POST", "/document/upload-document", map[string]any{"type": kind, "fileName": name,
-				"description": name, "base64Data": onePixel})
+				"description": name, "base64Data": harness.OnePixel})
 		}
 	}
 	of := "?userId=" + s.account.ID
@@ -390,6 +390,3 @@ func (s *story) has(balance, locked float64) {
 		s.Errorf("the customer has %+v, want %v, of which %v is locked", got, balance, locked)
 	}
 }
-
-// onePixel is a picture of one pixel, in base64.
-const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -56,7 +56,7 @@ var replaysOfAccounts = []replay{
 					t.Errorf("%s of another: %s, of a missing one: %s", path, got, unknown)
 				}
 			}
-			s.Ask("POST", "/document/upload-document", map[string]any{"base64Data": onePixel, "fileName": "a.png",
+			s.Ask("POST", "/document/upload-document", map[string]any{"base64Data": harness.OnePixel, "fileName": "a.png",
 				"description": "d", "userId": a.ID}, theirs).Is(t, 200, "")
 			if s.s.Count("document WHERE user_id = $1", a.ID) != 0 || s.s.Count("document WHERE user_id = $1", b.ID) != 1 {
 				t.Error("the document is another's")
@@ -137,6 +137,3 @@ var replaysOfAccounts = []replay{
 				Is(t, 200, "")
 		}, nil},
 }
-
-// onePixel is a PNG.
-const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -116,7 +116,7 @@ var replaysOfNames = []replay{
 				s.URL+"/flags/TR.svg") {
 				t.Errorf("the links are %.300s", got)
 			}
-			got = string(s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": onePixel, "imageName": "h.png",
+			got = string(s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": harness.OnePixel, "imageName": "h.png",
 				"folderType": "logo", "useSuffix": true}, h).Is(t, 200, "").Body)
 			if strings.Contains(got, evil) || !strings.Contains(got, s.URL+"/cdn/") {
 				t.Errorf("the link is %s", got)

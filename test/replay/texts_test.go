@@ -97,10 +97,12 @@ var replaysOfTexts = []replay{
 			s.Ask("POST", "/document/upload-document", map[string]any{"base64Data": data, "fileName": name, "description": ""},
 				me).Is(t, 400, "INVALID_FIELD")
 		}
-		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": onePixel, "imageName": "a.html", "folderType": "logo",
+		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": harness.OnePixel,
+			"imageName": "a.html", "folderType": "logo",
 			"useSuffix": true}, s.boss).Is(t, 400, "INVALID_FIELD")
 		var kept struct{ Data struct{ ImageURL string } }
-		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": onePixel, "imageName": "a.png", "folderType": "logo",
+		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": harness.OnePixel,
+			"imageName": "a.png", "folderType": "logo",
 			"useSuffix": true}, s.boss).Is(t, 200, "").Read(t, &kept)
 		u, err := url.Parse(kept.Data.ImageURL)
 		if err != nil {

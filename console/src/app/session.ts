@@ -20,8 +20,8 @@ export interface Session {
   over?: End;
 }
 
-const nobody: Session = { token: '', userId: '', doubts: 0 };
-let current = nobody;
+const signedOut: Session = { token: '', userId: '', doubts: 0 };
+let current = signedOut;
 const listeners = new Set<() => void>();
 let port: MessagePort | undefined;
 let touched = Date.now();
@@ -51,7 +51,7 @@ export const session = {
     const same = current.userId === userId;
     touched = Math.max(touched, Date.now());
     const known = same ? { may: current.may, guards: current.guards } : {};
-    set({ ...nobody, token, userId, ...known });
+    set({ ...signedOut, token, userId, ...known });
     if (from === 'here') port?.postMessage({ token });
     return same;
   },
@@ -74,7 +74,7 @@ export const session = {
   /** Forgets everything, in all tabs. */
   leave() {
     const { token } = current;
-    set(nobody);
+    set(signedOut);
     port?.postMessage({ end: token, why: 'left' });
   },
   /** Records activity of the user. */
@@ -100,7 +100,7 @@ function hear(said: Said) {
   touched = Math.max(touched, said.touched ?? 0);
   if (said.token && said.token !== current.token) session.begin(said.token, 'tab');
   if (said.why === 'left') {
-    if (said.end === current.token) set(nobody); // also while the login is above the screen
+    if (said.end === current.token) set(signedOut); // also while the login is above the screen
   } else if (said.why) {
     session.ended(said.why, said.end);
   }
