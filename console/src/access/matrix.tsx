@@ -11,6 +11,7 @@ import { useRead } from '../kit/read';
 import { Diff } from '../kit/record';
 import { Write } from '../kit/write';
 import { flat } from './resources';
+import { Wide } from '../kit/wide';
 
 const grants = '/admin/role-resource-permission';
 const log = '/admin/role-resource-permission-log';
@@ -84,11 +85,7 @@ export function Matrix() {
         />
       </Group>
       <Problem of={roles.error ?? resources.error ?? granted.error} />
-      <Table.ScrollContainer
-        minWidth={500}
-        maxHeight="70vh"
-        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('roles.matrix') } }}
-      >
+      <Wide label={t('roles.matrix')} minWidth={500} maxHeight="70vh">
         <Table striped stickyHeader data-testid="matrix">
           <Table.Thead>
             <Table.Tr>
@@ -134,7 +131,7 @@ export function Matrix() {
               ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </Wide>
       <Text size="sm" c="dimmed">
         {t('roles.shown', { shown: Math.min(rows.length, most), count: rows.length })}
       </Text>

@@ -5,6 +5,7 @@ import { Problem } from './problem';
 import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
 import { Id, Status, plain } from '../kit/show';
+import { Wide } from '../kit/wide';
 
 export default function Cluster() {
   const { t } = useTranslation();
@@ -33,10 +34,7 @@ export default function Cluster() {
             <Title order={2} size="h5">
               {t('cluster.members')}
             </Title>
-            <Table.ScrollContainer
-              minWidth={500}
-              scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('cluster.members') } }}
-            >
+            <Wide label={t('cluster.members')} minWidth={500}>
               <Table data-testid="members">
                 <Table.Thead>
                   <Table.Tr>
@@ -69,7 +67,7 @@ export default function Cluster() {
                   ))}
                 </Table.Tbody>
               </Table>
-            </Table.ScrollContainer>
+            </Wide>
           </Card>
           <Card withBorder>
             <Title order={2} size="h5">

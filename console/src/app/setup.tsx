@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
 import { useRead, type Answer } from '../kit/read';
 import { Time } from '../kit/show';
+import { Wide } from '../kit/wide';
 
 type Finding = Answer<'/admin/setup'>['data']['findings'][number];
 
@@ -69,10 +70,7 @@ function Findings({ severity, of }: { severity: Severity; of: Finding[] }) {
           {of.length}
         </Badge>
       </Group>
-      <Table.ScrollContainer
-        minWidth={600}
-        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t(`setup.${severity}`) } }}
-      >
+      <Wide label={t(`setup.${severity}`)} minWidth={600}>
         <Table>
           <Table.Thead>
             <Table.Tr>
@@ -95,7 +93,7 @@ function Findings({ severity, of }: { severity: Severity; of: Finding[] }) {
             ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </Wide>
     </Card>
   );
 }

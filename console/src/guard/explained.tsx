@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { Question, type Asked } from './question';
+import { Wide } from '../kit/wide';
 
 /** area is the first word of the text keys. back links to the list of rules or policies, for users who may read it. */
 export function Explained({
@@ -51,10 +52,7 @@ export function Explained({
 export function Verdicts({ heads, rows }: { heads: string[]; rows: { key: string | number; cells: ReactNode[] }[] }) {
   const { t } = useTranslation();
   return (
-    <Table.ScrollContainer
-      minWidth={600}
-      scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('firewallWhy.reason') } }}
-    >
+    <Wide label={t('firewallWhy.reason')} minWidth={600}>
       <Table striped>
         <Table.Thead>
           <Table.Tr>
@@ -73,6 +71,6 @@ export function Verdicts({ heads, rows }: { heads: string[]; rows: { key: string
           ))}
         </Table.Tbody>
       </Table>
-    </Table.ScrollContainer>
+    </Wide>
   );
 }

@@ -6,6 +6,7 @@ import type { Schemas } from '../app/api';
 import { Refusal } from '../app/api';
 import { useAnswer } from '../kit/answer';
 import { Id, Time } from '../kit/show';
+import { Wide } from '../kit/wide';
 
 export function RuleRehearsal({ rule }: { rule?: Schemas['RehearseFirewallRuleRequest'] }) {
   const { t } = useTranslation();
@@ -84,10 +85,7 @@ function Shown({
         {hint && <Text size="xs">{hint}</Text>}
         {truncated && <Text size="xs">{t('rehearse.truncated')}</Text>}
         {examples.length > 0 && (
-          <Table.ScrollContainer
-            minWidth={420}
-            scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t('rehearse.title') } }}
-          >
+          <Wide label={t('rehearse.title')} minWidth={420}>
             <Table>
               <Table.Tbody>
                 {examples.map((e) => (
@@ -108,7 +106,7 @@ function Shown({
                 ))}
               </Table.Tbody>
             </Table>
-          </Table.ScrollContainer>
+          </Wide>
         )}
       </Stack>
     </Alert>

@@ -37,6 +37,7 @@ import { Filters, type Filter } from './filter';
 import { useKeys } from './keys';
 import type { Query } from './read';
 import { plain } from './show';
+import { Wide } from './wide';
 
 /** The record of a list, by its path. */
 export type Row<P extends Gets> = paths[P] extends {
@@ -162,11 +163,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
           </Group>
         </Paper>
       )}
-      {/* With the focus, the arrow keys scroll a table that is too wide. */}
-      <Table.ScrollContainer
-        minWidth={600}
-        scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t(props.title) } }}
-      >
+      <Wide label={t(props.title)} minWidth={600}>
         <Table striped highlightOnHover stickyHeader aria-busy={page.isFetching}>
           <Table.Thead>
             <Table.Tr>
@@ -219,7 +216,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
             ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </Wide>
       {!ready && (
         <Alert color="gray">
           {t('list.needs', {

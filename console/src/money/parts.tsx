@@ -12,6 +12,7 @@ import type { Column } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Diff } from '../kit/record';
 import { Id, Money, plain } from '../kit/show';
+import { Wide } from '../kit/wide';
 
 /** A height for a chart, never shown as an amount and never used in calculations. */
 export function forTheEye(amount: number | string): number {
@@ -50,10 +51,7 @@ export function Small<T extends object>({
           {t('list.empty')}
         </Text>
       ) : (
-        <Table.ScrollContainer
-          minWidth={400}
-          scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': t(title) } }}
-        >
+        <Wide label={t(title)} minWidth={400}>
           <Table>
             <Table.Thead>
               <Table.Tr>
@@ -72,7 +70,7 @@ export function Small<T extends object>({
               ))}
             </Table.Tbody>
           </Table>
-        </Table.ScrollContainer>
+        </Wide>
       )}
     </Stack>
   );
