@@ -66,8 +66,10 @@ type WithdrawalRecord struct {
 	CreatedAt  time.Time   `json:"createdAt"`
 }
 
-// WithdrawalMove is a status change by the wallet: sent needs TxID, failed needs Reason.
+// WithdrawalMove is a status change by the wallet: sent needs TxID, failed needs Reason. If the withdrawal has another
+// status than From, the service refuses the change, unless it is a repetition; "" permits any status.
 type WithdrawalMove struct {
+	From   string `json:"from,omitempty"`
 	Status string `json:"status"`
 	TxID   string `json:"txId,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -98,7 +100,7 @@ func (c *Client) RequestWithdrawal(ctx context.Context, r WithdrawalRequest) (Wi
 }
 
 // MoveWithdrawal reports a status change. Errors: *Error; INVALID_STATE for a change that the present status does not
-// allow.
+// allow, or that names another status in From.
 func (c *Client) MoveWithdrawal(ctx context.Context, id string, m WithdrawalMove) (WithdrawalRecord, error) {
 	return repeat[WithdrawalRecord](ctx, c, http.MethodPatch, "/integration/withdrawals/"+url.PathEscape(id), m)
 }

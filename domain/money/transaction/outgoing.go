@@ -16,30 +16,36 @@ import (
 // WalletMove is a move of the wallet. TxID is required for QueueSent, and Reason for QueueFailed.
 type WalletMove struct {
 	ID           string
+	From         QueueStatus // the withdrawal must have this status; 0: any
 	To           QueueStatus
 	TxID, Reason string
 }
 
 var (
 	errMove   = fault.New(fault.InvalidState, "the withdrawal cannot change to this status")
+	errFrom   = fault.New(fault.InvalidState, "the withdrawal has another status than from")
 	errBooked = fault.New(fault.InvalidState, "the withdrawal is already booked and has no hold")
 )
 
 // Move executes a move of the wallet, once: repeating the last move of the withdrawal with the same fields returns the
-// record. QueueSuccess books the withdrawal (D-TX-08), QueueFailed releases its hold, both in the unit of the move.
+// record, whatever From is. QueueSuccess books the withdrawal (D-TX-08), QueueFailed releases its hold, both in the unit
+// of the move.
 //
-// Errors: RECORD_NOT_FOUND; INVALID_STATE for a move that is not in the table (Moves), and for a fee that cannot be
-// booked.
+// Errors: RECORD_NOT_FOUND; INVALID_STATE for a move that is not in the table (Moves), for another status than From, and
+// for a fee that cannot be booked.
 func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outgoing, error) {
-	return s.change(ctx, by, Wallet, m.ID, m.To, func(q *Queued) (repeated bool) {
+	return s.change(ctx, by, Wallet, m.ID, m.To, func(q *Queued) (repeated bool, err error) {
 		if q.Status == m.To && (m.TxID == "" || m.TxID == q.TxID) && (m.Reason == "" || m.Reason == q.Reason) {
-			return true
+			return true, nil
+		}
+		if m.From != 0 && m.From != q.Status {
+			return false, errFrom
 		}
 		if m.TxID != "" {
 			q.TxID = m.TxID
 		}
 		q.Reason = m.Reason
-		return false
+		return false, nil
 	})
 }
 
@@ -55,14 +61,14 @@ func (s *Withdrawals) Cancel(ctx context.Context, by audit.By, id, reason string
 	return s.change(ctx, by, Cancel, id, QueueCancelled, give(reason))
 }
 
-func give(reason string) func(*Queued) bool {
-	return func(q *Queued) bool { q.Reason = reason; return false }
+func give(reason string) func(*Queued) (bool, error) {
+	return func(q *Queued) (bool, error) { q.Reason = reason; return false, nil }
 }
 
-// change moves a withdrawal. edit sets the fields of the move, or reports that the withdrawal has already made this
-// move.
+// change moves a withdrawal. edit sets the fields of the move, reports that the withdrawal has already made this move,
+// or refuses it.
 func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id string, to QueueStatus,
-	edit func(*Queued) (repeated bool)) (o Outgoing, err error) {
+	edit func(*Queued) (repeated bool, err error)) (o Outgoing, err error) {
 	if o, err = s.Get(ctx, id); err != nil {
 		return o, err
 	}
@@ -72,8 +78,8 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 				return m, err
 			}
 			from := o.Queued.Status
-			if edit(&o.Queued) {
-				return m, nil
+			if repeated, err := edit(&o.Queued); repeated || err != nil {
+				return m, err
 			}
 			if !Allowed(mover, from, to) {
 				return m, errMove

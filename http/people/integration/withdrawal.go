@@ -56,7 +56,9 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 			Try(`{"id":"unknown","status":"processing"}`, fault.RecordNotFound).
 			Doc("moveWithdrawal", "The wallet claims a withdrawal with processing before it signs. sent requires txId. "+
 				"finalized posts the withdrawal. failed requires reason and releases the hold; it is refused after sent. "+
-				"Repeating the last change with the same fields returns the record."), g.moved),
+				"Repeating the last change with the same fields returns the record. Send from with the status that you "+
+				"expect: if the withdrawal has another one, the response is 409 INVALID_STATE and nothing changes. A request "+
+				"that arrives late then never reverts a newer change."), g.moved),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/resume", "Resume a withdrawal", rest.Tenant, g.resume,
 			fault.RecordNotFound, fault.InvalidState).Idempotent().
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
@@ -250,16 +252,17 @@ func (g Withdrawals) owner(ctx context.Context, id string) (rest.Named, error) {
 	return rest.Named{Users: []string{o.Queued.UserID}, Matter: rest.Standing}, err
 }
 
-// walletMoves are the statuses that the wallet reports.
-var walletMoves = map[string]transaction.QueueStatus{
-	"processing": transaction.QueueProcessing, "sent": transaction.QueueSent, finalized: transaction.QueueSuccess,
-	"failed": transaction.QueueFailed, "timeOut": transaction.TimeOut,
+// statuses are the statuses that the wallet names.
+var statuses = map[string]transaction.QueueStatus{
+	"queued": transaction.QueueReady, "processing": transaction.QueueProcessing, "sent": transaction.QueueSent,
+	finalized: transaction.QueueSuccess, "failed": transaction.QueueFailed, "timeOut": transaction.TimeOut,
 	"hotWalletInsufficientBalance": transaction.HotWalletIsEmpty,
 }
 
 type moveRequest struct {
 	ID     string  `json:"id" maxLength:"64"`
 	Status string  `json:"status" enum:"processing,sent,finalized,failed,timeOut,hotWalletInsufficientBalance"`
+	From   *string `json:"from" enum:"queued,processing,sent,timeOut,hotWalletInsufficientBalance" doc:"the expected status"`
 	TxID   *string `json:"txId" maxLength:"256" doc:"required for sent" example:"4a5e1e4b"`
 	Reason *string `json:"reason" maxLength:"500" doc:"required for failed" example:"The node refused it"`
 }
@@ -281,8 +284,12 @@ func (g Withdrawals) moved(ctx context.Context, _ rest.Caller, in moveRequest) (
 }
 
 func (g Withdrawals) move(ctx context.Context, who rest.Caller, in moveRequest) (rest.Data[withdrawal], error) {
-	return g.show(g.Service.Move(ctx, who.By(), transaction.WalletMove{ID: in.ID, To: walletMoves[in.Status],
-		TxID: strings.TrimSpace(rest.Or(in.TxID, "")), Reason: strings.TrimSpace(rest.Or(in.Reason, ""))}))
+	m := transaction.WalletMove{ID: in.ID, To: statuses[in.Status], TxID: strings.TrimSpace(rest.Or(in.TxID, "")),
+		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))}
+	if in.From != nil {
+		m.From = statuses[*in.From]
+	}
+	return g.show(g.Service.Move(ctx, who.By(), m))
 }
 
 type decideRequest struct {

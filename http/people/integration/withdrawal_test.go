@@ -322,3 +322,36 @@ func TestWithdrawalMoves(t *testing.T) {
 		}
 	})
 }
+
+// A move that names another status than the present one is refused and changes nothing, so a request that arrives late
+// does not revert a newer move. A repetition of the last move still gets the record.
+func TestWithdrawalMoveFrom(t *testing.T) {
+	withdrawals(t, func(s *site) {
+		id := s.made()
+		move := func(body string, status int, want string) {
+			t.Helper()
+			s.Wants("PATCH /integration/withdrawals/"+id, body, status, want)
+		}
+		const claim = `{"from":"queued","status":"processing"}`
+		processing := record(id, "made-1", "processing", 9, "null", "null")
+		empty := record(id, "made-1", "hotWalletInsufficientBalance", 6, "null", "null")
+		move(`{"from":"timeOut","status":"processing"}`, 409, "INVALID_STATE")
+		for _, unknown := range []string{`"cancelled"`, `"unknown"`, `""`, `8`} {
+			move(`{"from":`+unknown+`,"status":"processing"}`, 400, "INVALID_FIELD from")
+		}
+		move(claim, 200, processing)
+		move(claim, 200, processing)
+		move(`{"from":"processing","status":"hotWalletInsufficientBalance"}`, 200, empty)
+		move(claim, 409, "INVALID_STATE") // it arrives late
+		s.Wants("GET /integration/withdrawals/"+id, "", 200, empty)
+		s.Wants("POST /admin/withdrawals/"+id+"/resume", `{}`, 200, record(id, "made-1", "queued", 8, "null", "null"))
+		move(`{"from":"processing","status":"hotWalletInsufficientBalance"}`, 409, "INVALID_STATE")
+		move(`{"status":"hotWalletInsufficientBalance"}`, 200, empty) // without from, as before
+		move(`{"from":"hotWalletInsufficientBalance","status":"processing"}`, 200, processing)
+		move(`{"from":null,"status":"sent","txId":"0x1"}`, 200, record(id, "made-1", "sent", 10, `"0x1"`, "null"))
+		move(`{"from":"processing","status":"finalized"}`, 409, "INVALID_STATE")
+		s.has("jane", "2", "0.101")
+		move(`{"from":"sent","status":"finalized"}`, 200, record(id, "made-1", "finalized", 4, `"0x1"`, "null"))
+		s.has("jane", "1.899", "0")
+	})
+}
