@@ -99,9 +99,13 @@ func run(f *flag.FlagSet, args []string) error {
 		"finalize deposits that are confirmed and have a sender; otherwise the treasury decides")
 	f.DurationVar(&w.Poll, "poll", time.Second, "pause between two looks at the service and the chain")
 	f.DurationVar(&w.Options.Mine, "mine", time.Second, "time between two blocks; 0: wallet mine adds them")
+	f.DurationVar(&w.Check, "check", 2*time.Second, "pause between two looks at withdrawals that wait for an administrator")
 	f.Float64Var(&w.Lose, "lose", 0, "`probability` that the answer to a request is lost")
 	f.Float64Var(&w.Fail, "fail", 0, "`probability` that a withdrawal is reported failed")
 	f.Float64Var(&w.Empty, "empty", 0, "`probability` that the hot wallet is reported empty")
+	f.Float64Var(&w.TimeOut, "timeout", 0, "`probability` that a withdrawal is reported timed out")
+	f.Float64Var(&w.Retry, "retry", 0,
+		"`probability` that a withdrawal that waits for an administrator is claimed again, at each look")
 	f.Float64Var(&w.Crash, "crash", 0, "`probability` of a kill -9 of itself at each step")
 	if err := f.Parse(args); err != nil {
 		return err

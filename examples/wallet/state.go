@@ -22,12 +22,13 @@ import (
 // Step is the wallet's progress with a withdrawal or a deposit.
 type Step string
 
-// The steps of a withdrawal. Failing, Empty and Signed are decisions: each is on the disk before it is executed, and a
+// The steps of a withdrawal. Failing, Empty, Late and Signed are decisions: each is on the disk before it is executed, and a
 // withdrawal that is Failing or Signed never goes back.
 const (
 	Queued  Step = "queued"  // read from the events; claim it next
 	Failing Step = "failing" // it will not be signed; report failed next
 	Empty   Step = "empty"   // the hot wallet has too little; report that next
+	Late    Step = "late"    // its transaction can no longer appear on the network; report timeOut next
 	Parked  Step = "parked"  // reported; withdrawal.resumed puts it back to Queued
 	Signed  Step = "signed"  // its nonce and its transaction are decided; send it, report sent
 	Sent    Step = "sent"    // reported; report finalized when it is confirmed
@@ -52,7 +53,8 @@ type Withdrawal struct {
 	Address  string        `json:"address"`
 	Tag      string        `json:"tag,omitempty"`
 	Step     Step          `json:"step"`
-	Nonce    uint64        `json:"nonce"` // of a Signed one
+	From     string        `json:"from,omitempty"` // status in the service that the claim of a Queued one expects; "": queued
+	Nonce    uint64        `json:"nonce"`          // of a Signed one
 	TxID     string        `json:"txId,omitempty"`
 	Outcome  string        `json:"outcome,omitempty"`
 }

@@ -36,9 +36,12 @@ type Options struct {
 	Confirmations uint64
 	Finalize      bool // the wallet finalizes deposits; otherwise the treasury decides
 	Poll, Mine    time.Duration
-	Lose          float64 // probabilities
+	Check         time.Duration // between two looks at withdrawals that wait for an administrator
+	Lose          float64       // probabilities
 	Fail          float64
 	Empty         float64
+	TimeOut       float64
+	Retry         float64
 	Crash         float64
 }
 
@@ -163,7 +166,7 @@ func (w *Wallet) take(ev client.IntegrationEvent, e *entry) {
 		}
 	case "withdrawal.resumed":
 		// A signed withdrawal stays signed: its transaction may be on the chain.
-		if !found || known.Step != Empty && known.Step != Parked {
+		if !found || known.Step != Empty && known.Step != Late && known.Step != Parked {
 			return
 		}
 		known.Step = Queued

@@ -13,8 +13,13 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// checkEvery is how often the wallet queries withdrawals that wait for an administrator.
-const checkEvery = 2 * time.Second
+// The statuses of a withdrawal in the service from which the wallet moves it on.
+const (
+	queued     = "queued"
+	processing = "processing"
+	noMoney    = "hotWalletInsufficientBalance"
+	timeOut    = "timeOut"
+)
 
 // withdrawals advances each withdrawal as far as possible now. Those with a nonce come first, in the order of their
 // nonces: the chain accepts no other order.
@@ -25,7 +30,7 @@ func (w *Wallet) withdrawals(ctx context.Context) error {
 		}
 		return cmp.Or(rank(a.Step)-rank(b.Step), cmp.Compare(a.ID, b.ID))
 	})
-	check := time.Since(w.checked) >= checkEvery
+	check := time.Since(w.checked) >= w.Check
 	if check {
 		w.checked = time.Now()
 	}
@@ -62,9 +67,12 @@ func (w *Wallet) step(ctx context.Context, x Withdrawal, check bool) (Withdrawal
 	case Queued:
 		return w.claim(ctx, x)
 	case Failing:
-		return w.report(ctx, x, client.WithdrawalMove{Status: "failed", Reason: "the wallet was told to fail"}, Done)
+		return w.report(ctx, x, client.WithdrawalMove{From: processing, Status: "failed",
+			Reason: "the wallet was told to fail"}, Done)
 	case Empty:
-		return w.report(ctx, x, client.WithdrawalMove{Status: "hotWalletInsufficientBalance"}, Parked)
+		return w.report(ctx, x, client.WithdrawalMove{From: processing, Status: noMoney}, Parked)
+	case Late:
+		return w.report(ctx, x, client.WithdrawalMove{From: processing, Status: timeOut}, Parked)
 	case Parked:
 		if check {
 			return w.ask(ctx, x)
@@ -73,10 +81,10 @@ func (w *Wallet) step(ctx context.Context, x Withdrawal, check bool) (Withdrawal
 		if err := w.send(x); err != nil {
 			return x, err
 		}
-		return w.report(ctx, x, client.WithdrawalMove{Status: "sent", TxID: x.TxID}, Sent)
+		return w.report(ctx, x, client.WithdrawalMove{From: processing, Status: "sent", TxID: x.TxID}, Sent)
 	case Sent:
 		if m, found := w.Chain.Find(x.TxID); found && w.Chain.Confirmations(m) >= w.Confirmations {
-			return w.report(ctx, x, client.WithdrawalMove{Status: "finalized"}, Done)
+			return w.report(ctx, x, client.WithdrawalMove{From: "sent", Status: "finalized"}, Done)
 		}
 	}
 	return x, nil
@@ -92,12 +100,16 @@ func (w *Wallet) claim(ctx context.Context, x Withdrawal) (Withdrawal, error) {
 		return x, nil
 	}
 	const claimed = Step("claimed")
-	if now, err := w.report(ctx, x, client.WithdrawalMove{Status: "processing"}, claimed); now.Step != claimed {
+	move := client.WithdrawalMove{From: cmp.Or(x.From, queued), Status: processing}
+	if now, err := w.report(ctx, x, move, claimed); now.Step != claimed {
 		return now, err
 	}
+	x.From = ""
 	switch free := w.free(x); {
 	case chance(w.Fail):
 		x.Step = Failing
+	case chance(w.TimeOut):
+		x.Step = Late
 	case free.Cmp(x.Amount) < 0 || chance(w.Empty):
 		x.Step = Empty
 	default:
@@ -183,12 +195,14 @@ func (w *Wallet) ask(ctx context.Context, x Withdrawal) (Withdrawal, error) {
 			slog.Error("a withdrawal with a transaction has ended otherwise", "id", x.ID, "status", r.Status)
 		}
 		x.Step, x.Outcome = Done, r.Status
-	case x.Step == Parked && r.Status == "processing":
-		x.Step = Empty // an old claim came late: report the lack of money again
 	case x.Step == Signed && r.Status == "sent" && r.TxID == x.TxID:
 		x.Step = Sent
-	case x.Step == Queued && r.Status == "waitingApproval":
-		x.Step = Parked
+	case x.Step == Queued && r.Status == queued:
+		x.From = ""
+	case x.Step == Queued && r.Status != processing: // it waits for an administrator
+		x.Step, x.From = Parked, ""
+	case x.Step == Parked && (r.Status == noMoney || r.Status == timeOut) && chance(w.Retry):
+		x.Step, x.From = Queued, r.Status
 	}
 	return x, nil
 }

@@ -13,11 +13,13 @@ import (
 	"castellan/client"
 )
 
-// desk simulates the service with one withdrawal. Its status changes are those of docs/neighbours.md.
+// desk simulates the service with one withdrawal. Its status changes are those of docs/neighbours.md, and each must name
+// the status that it expects.
 type desk struct {
 	status, txID string
 	moves        []string // that it executed
 	drop         string   // the move whose answer is lost, once
+	resume       bool     // an administrator resumes the withdrawal after the claim
 }
 
 func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,15 +35,19 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPatch:
 		var m client.WithdrawalMove
 		_ = json.NewDecoder(r.Body).Decode(&m)
-		from := map[string]string{"processing": "queued hotWalletInsufficientBalance", "sent": "processing",
-			"hotWalletInsufficientBalance": "queued processing", "failed": "queued processing", "finalized": "sent"}[m.Status]
+		from := map[string]string{"processing": "queued hotWalletInsufficientBalance timeOut", "sent": "processing",
+			"hotWalletInsufficientBalance": "queued processing", "timeOut": "queued processing", "failed": "queued processing",
+			"finalized": "sent"}[m.Status]
 		if d.status != m.Status {
-			if !strings.Contains(from, d.status) {
+			if !strings.Contains(from, d.status) || m.From != d.status {
 				w.WriteHeader(http.StatusConflict)
 				fmt.Fprint(w, `{"status":409,"code":"INVALID_STATE"}`)
 				return
 			}
 			d.status, d.txID, d.moves = m.Status, m.TxID, append(d.moves, m.Status)
+		}
+		if d.resume && m.Status == "processing" {
+			d.status = "queued"
 		}
 		if d.drop == m.Status {
 			d.drop = ""
@@ -101,7 +107,7 @@ func TestWithdrawalSteps(t *testing.T) {
 		name  string
 		desk  desk
 		purse string
-		fail  float64
+		with  Options
 		then  func(t *testing.T, w *Wallet, d *desk)
 		moves string
 		end   string
@@ -110,11 +116,16 @@ func TestWithdrawalSteps(t *testing.T) {
 		{name: "paid", purse: "1", moves: "processing sent finalized", end: "finalized", paid: 1},
 		{name: "answers lost", desk: desk{drop: "processing"}, purse: "1", moves: "processing sent finalized",
 			end: "finalized", paid: 1},
-		{name: "told to fail", purse: "1", fail: 1, moves: "processing failed", end: "failed"},
+		{name: "told to fail", purse: "1", with: Options{Fail: 1}, moves: "processing failed", end: "failed"},
 		{name: "cancelled before the claim", desk: desk{status: "cancelled"}, purse: "1", end: "cancelled"},
 		{name: "no money", purse: "0.4", moves: "processing hotWalletInsufficientBalance"},
-		{name: "a claim came late", purse: "0.4", moves: "processing hotWalletInsufficientBalance " +
-			"hotWalletInsufficientBalance", then: func(_ *testing.T, _ *Wallet, d *desk) { d.status = "processing" }},
+		{name: "timed out", purse: "1", with: Options{TimeOut: 1}, moves: "processing timeOut"},
+		{name: "claimed again", desk: desk{status: "timeOut"}, purse: "1", with: Options{Retry: 1},
+			moves: "processing sent finalized", end: "finalized", paid: 1},
+		{name: "moved by another", desk: desk{status: "timeOut"}, purse: "1"},
+		{name: "waits for approval", desk: desk{status: "waitingApproval"}, purse: "1", with: Options{Retry: 1}},
+		{name: "resumed before the report", purse: "1", with: Options{TimeOut: 1}, moves: "processing",
+			desk: desk{resume: true}},
 		{name: "resumed", purse: "0.4", then: func(t *testing.T, w *Wallet, d *desk) {
 			if err := w.Chain.Send(money(addressFor(w.hot), "1")); err != nil {
 				t.Fatal(err)
@@ -133,7 +144,7 @@ func TestWithdrawalSteps(t *testing.T) {
 				d.status = "queued"
 			}
 			w := wallet(t, d, t.TempDir())
-			w.Fail = c.fail
+			w.Fail, w.TimeOut, w.Retry = c.with.Fail, c.with.TimeOut, c.with.Retry
 			if err := w.Chain.Send(money(addressFor(w.hot), c.purse)); err != nil {
 				t.Fatal(err)
 			}
