@@ -17,7 +17,10 @@ import (
 // development pages. On PostgreSQL three nodes serve, and requests alternate between them.
 func TestPlatformFromFirstStartToWithdrawal(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, site *blackbox.Site) {
-		s := newStory(t, site)
+		s := newStory(t, site, storyRates)
+		if err := s.wallet.start("--poll", "50ms", "--mine", "100ms"); err != nil {
+			t.Fatal(err)
+		}
 		if site.Kind == "postgres" {
 			s.signUp()
 		} else { // registration is off
@@ -61,6 +64,7 @@ const (
 type story struct {
 	*testing.T
 	site      *blackbox.Site
+	cluster   *blackbox.Cluster // nil: one node
 	nodes     []*blackbox.Node
 	turn      int
 	sms, mail *blackbox.Postbox
@@ -99,24 +103,24 @@ func (s *story) node() *blackbox.Node {
 	return s.nodes[s.turn%len(s.nodes)]
 }
 
-// newStory starts the service, makes the first administrator, and connects the wallet.
-func newStory(t *testing.T, site *blackbox.Site) *story {
+// newStory starts the service, imports rates, makes the first administrator, and gives the wallet its key.
+func newStory(t *testing.T, site *blackbox.Site, prices string) *story {
 	t.Helper()
 	s := &story{T: t, site: site}
 	site.Empty().Production().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=", "LOG_LEVEL=info",
 		"FILES_FOLDER="+filepath.Join(t.TempDir(), "files"))
 	s.sms, s.mail = site.Gateway(), site.Relay()
 	if site.Kind == "postgres" {
-		c := site.Set("REGISTRATION_ENABLED=true").Cluster()
+		s.cluster = site.Set("REGISTRATION_ENABLED=true").Cluster()
 		for range 3 {
-			c.Join()
+			s.cluster.Join()
 		}
-		s.nodes = c.Nodes
+		s.nodes = s.cluster.Nodes
 	} else {
 		s.nodes = []*blackbox.Node{site.Start()}
 	}
 	rates := filepath.Join(t.TempDir(), "rates.csv")
-	if err := os.WriteFile(rates, []byte(storyRates), 0o600); err != nil {
+	if err := os.WriteFile(rates, []byte(prices), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := site.Command("", "rates", "import", rates); got.Code != 0 {
@@ -139,9 +143,6 @@ func newStory(t *testing.T, site *blackbox.Site) *story {
 	s.role("wallet", "GET /integration/events", "POST /integration/deposits", "GET /integration/withdrawals/{id}",
 		"PATCH /integration/withdrawals/{id}")
 	s.wallet = newWallet(t, site, s.nodes[len(s.nodes)-1].URL, "wallet")
-	if err := s.wallet.start("--poll", "50ms", "--mine", "100ms"); err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 

@@ -1,13 +1,10 @@
 package money
 
 import (
-	"context"
+	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,56 +13,62 @@ import (
 
 	"castellan/client"
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/fault"
+	"castellan/domain/money/transaction"
 	"castellan/internal/blackbox"
-	"castellan/internal/porttest"
 	"castellan/test/harness"
 )
 
-// The service and the wallet are killed at random during deposits and withdrawals. Answers are lost, the hot
-// wallet is sometimes empty, and the wallet refuses some withdrawals. In the end the chain, the ledger and the
-// queue agree: no amount is lost, doubled or still on hold.
+// The wallet and random nodes of the service are killed during deposits and withdrawals, in production mode; on
+// PostgreSQL the service has three nodes. Answers are lost, the hot wallet is sometimes empty, and transactions time
+// out. The wallet and the administrators refuse, retry, resume, cancel and settle withdrawals, by every move of the
+// table. In the end the chain, the ledger and the queue agree: no amount is lost, doubled or still on hold.
 func TestFaultsWalletAndLedgerAgreeAfterKills(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		x := newExchange(t, s)
-		var clients, killer sync.WaitGroup
+		var clients sync.WaitGroup
 		clients.Go(x.pay)
 		clients.Go(x.administer)
 		for i := range requesters {
 			clients.Go(func() { x.request(i) })
 		}
-		killer.Go(x.killWallet)
+		clients.Go(x.killWallet)
 		began := time.Now()
 		kills := 0
-		for (kills < walletKills || x.wishes.Load() < walletWishes) && !x.stop.Load() {
+		for !x.stop.Load() && (kills < walletKills || x.walletKilled.Load() < walletKills) {
 			kills++
 			time.Sleep(rand.N(walletPause))
-			x.node.Kill()
-			x.node = s.Begin()
-			x.node.Ready()
+			x.killNode()
+		}
+		killed := time.Now()
+		for !x.stop.Load() && time.Since(killed) < movesTime && (x.wishes.Load() < walletWishes || len(x.unseen(t)) > 0) {
+			time.Sleep(200 * time.Millisecond)
 		}
 		took := time.Since(began)
-		killer.Wait()
 		x.stop.Store(true)
 		clients.Wait()
 		x.settle(t)
 		x.compare(t)
-		t.Logf("%d kills of the service and %d of the wallet in %v, which crashed %d times by itself; %d payments, "+
-			"%d withdrawals (%d refused): %v", kills, x.walletKilled, took.Round(time.Second), x.walletCrashed,
+		t.Logf("%d kills of nodes and %d of the wallet in %v, which crashed %d times by itself; %d payments, "+
+			"%d withdrawals (%d refused): %v", kills, x.walletKilled.Load(), took.Round(time.Second), x.walletCrashed,
 			x.payments, len(x.accepted), x.refused, x.ended)
+		moves, _ := x.moved(t)
+		t.Logf("moves: %v", moves)
 	})
 }
 
-const traders, requesters = 3, 8
+const (
+	traders, requesters = 3, 8
+	// movesTime is how long the test waits at most for the last move of the table, after the kills.
+	movesTime = time.Minute
+)
 
 // exchange is a platform with a wallet, three users and an administrator.
 type exchange struct {
-	*blackbox.Site
-	node      *blackbox.Node
+	*story
+	front     *harness.Front
 	caller    blackbox.Client
-	wallet    *walletProcess
-	platform  *client.Client
-	boss      blackbox.Headers
+	platform  *client.Client // requests withdrawals
+	sidekick  *client.Client // another program with the key of the wallet
 	users     [traders]string
 	addresses [traders]string
 
@@ -79,8 +82,9 @@ type exchange struct {
 	refused  int            // under mu
 	wishes   atomic.Int32   // accepted
 
-	walletKilled, walletCrashed int
-	ended                       map[string]int
+	walletKilled  atomic.Int32
+	walletCrashed int // the killer's
+	ended         map[string]int
 }
 
 // wish is a withdrawal that the service accepted.
@@ -92,27 +96,19 @@ type wish struct {
 
 func newExchange(t *testing.T, s *blackbox.Site) *exchange {
 	t.Helper()
-	at := porttest.Free(t)
-	s.Set("HTTP_ADDR="+at, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
-	x := &exchange{Site: s, node: s.Start(), caller: blackbox.NewClient("http://" + at)}
-	x.boss = harness.Admin(t, s, x.node)
-	rates := filepath.Join(t.TempDir(), "rates.csv")
-	err := os.WriteFile(rates, []byte("base,quote,rate,date\nUSD,TRY,40,2026-01-01\nETH,USD,0.01,2026-01-01\n"), 0o600)
+	// The rates are so low that no limit is reached.
+	x := &exchange{story: newStory(t, s, "base,quote,rate,date\nUSD,TRY,40,2026-01-01\nETH,USD,0.01,2026-01-01\n")}
+	x.front = harness.NewFront(t, x.nodes...)
+	x.caller, x.wallet.url = blackbox.NewClient(x.front.URL), x.front.URL
+	c, err := client.New(x.front.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Command("", "rates", "import", rates); got.Code != 0 {
-		t.Fatalf("rates import: %s%s", got.Out, got.ErrOut)
-	}
-	x.wallet = newWallet(t, s, "http://"+at, "admin")
-	c, err := client.New("http://" + at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.platform = c.Service(x.wallet.key)
+	x.platform = c.Service(x.service("platform", "/integration/withdrawals").with["service-auth"])
+	x.sidekick = c.Service(x.wallet.key)
 	for i := range traders {
 		x.users[i] = s.AddUser("user").ID
-		x.node.Ok(t, "POST", "/level/update-level", map[string]any{"userId": x.users[i], "levelId": 2}, x.boss)
+		x.boss.Ok(t, "POST", "/level/update-level", map[string]any{"userId": x.users[i], "levelId": 2})
 		x.addresses[i] = x.wallet.must(t, "address", "--user", x.users[i])
 		tx := x.wallet.must(t, "pay", "--to", x.addresses[i], "--amount", "2")
 		x.wallet.must(t, "sender", "--tx", tx, "--name", "Ada Lovelace")
@@ -127,9 +123,10 @@ func newExchange(t *testing.T, s *blackbox.Site) *exchange {
 
 // flags returns the command line flags of the wallet.
 func (x *exchange) flags(trouble bool) []string {
-	all := []string{"--finalize", "--poll", "20ms", "--mine", "50ms"}
+	all := []string{"--finalize", "--poll", "20ms", "--mine", "50ms", "--check", "200ms"}
 	if trouble {
-		all = append(all, "--lose", "0.1", "--fail", "0.1", "--empty", "0.1", "--crash", "0.005")
+		all = append(all, "--lose", "0.1", "--fail", "0.1", "--empty", "0.15", "--timeout", "0.15", "--retry", "0.3",
+			"--crash", "0.005")
 	}
 	return all
 }
@@ -143,103 +140,74 @@ func (x *exchange) broke(format string, args ...any) {
 	x.stop.Store(true)
 }
 
-// killWallet kills the wallet and starts it again.
-func (x *exchange) killWallet() {
-	for x.walletKilled < walletKills && !x.stop.Load() {
-		select {
-		case <-x.wallet.end:
-			x.walletCrashed++
-		case <-time.After(rand.N(walletPause)):
-			x.wallet.kill()
-			x.walletKilled++
-		}
-		if err := x.wallet.start(x.flags(true)...); err != nil {
-			x.broke("start the wallet: %w", err)
-		}
+// killNode kills a random node and starts another one.
+func (x *exchange) killNode() {
+	if x.cluster == nil {
+		x.nodes[0].Kill()
+		x.nodes[0] = x.site.Start()
+		x.front.Route(x.nodes...)
+		return
 	}
+	n := x.cluster.Nodes[rand.IntN(len(x.cluster.Nodes))]
+	n.Kill()
+	x.cluster.Forget(n)
+	x.front.Route(x.cluster.Nodes...)
+	x.cluster.Join()
+	x.front.Route(x.cluster.Nodes...)
 }
 
-func thousandths(n int64) string { return fmt.Sprintf("%d.%03d", n/1000, n%1000) }
+// auditActions are the names of the movers in the audit.
+var auditActions = map[transaction.Mover]string{transaction.Wallet: "WITHDRAWAL_MOVE",
+	transaction.Resume: "WITHDRAWAL_RESUME", transaction.Cancel: "WITHDRAWAL_CANCEL",
+	transaction.Decision: "WITHDRAWAL_QUEUE_STATUS"}
 
-// pay sends deposits to users and identifies their sender in the wallet.
-func (x *exchange) pay() {
-	for !x.stop.Load() {
-		user, n := rand.IntN(traders), 1+rand.Int64N(200)
-		tx, err := x.wallet.run("pay", "--to", x.addresses[user], "--amount", thousandths(n))
+// moved counts the moves that the audit names, and returns the withdrawals that an administrator settled by hand.
+func (x *exchange) moved(t *testing.T) (moves map[transaction.Move]int, byHand map[string]bool) {
+	t.Helper()
+	db := x.site.Open()
+	defer db.Close()
+	moves, byHand = map[transaction.Move]int{}, map[string]bool{}
+	for _, m := range transaction.Moves() {
+		rows, err := db.Query("SELECT target FROM audit WHERE action = $1 AND detail LIKE $2", auditActions[m.By],
+			fmt.Sprintf("%s to %s:%%", m.From, m.To))
 		if err != nil {
-			x.broke("%w", err)
-			return
+			t.Fatal(err)
 		}
-		x.payments, x.paid[user] = x.payments+1, x.paid[user]+n
-		time.Sleep(rand.N(300 * time.Millisecond))
-		if _, err := x.wallet.run("sender", "--tx", tx, "--name", "Ada Lovelace"); err != nil {
-			x.broke("%w", err)
-			return
+		targets, err := column(rows)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// request requests withdrawals, each until it is answered.
-func (x *exchange) request(name int) {
-	for n := 0; !x.stop.Load(); n++ {
-		w := wish{user: rand.IntN(traders), thousands: 1 + rand.Int64N(50)}
-		r := client.WithdrawalRequest{ExternalID: fmt.Sprintf("wish-%d-%d", name, n), UserID: x.users[w.user],
-			CurrencyCode: "ETH", Network: "ETH", Amount: json.Number(thousandths(w.thousands)), Address: coldWallet}
-		for again := true; again; {
-			got, err := x.platform.RequestWithdrawal(context.Background(), r)
-			switch e, answered := errors.AsType[*client.Error](err); {
-			case err == nil:
-				w.id, again = got.ID, false
-				x.mu.Lock()
-				x.accepted = append(x.accepted, w)
-				x.mu.Unlock()
-				x.wishes.Add(1)
-			case answered && e.Code == fault.InsufficientBalance:
-				again = false
-				x.mu.Lock()
-				x.refused++
-				x.mu.Unlock()
-			case answered && e.Status < 500:
-				x.broke("withdrawal %s: %w", r.ExternalID, err)
-				return
+		if moves[m] = len(targets); m.By == transaction.Decision && m.To == transaction.QueueSuccess {
+			for _, id := range targets {
+				byHand[id] = true
 			}
 		}
-		time.Sleep(rand.N(150 * time.Millisecond))
 	}
+	return moves, byHand
 }
 
-// administer resumes or cancels stuck withdrawals.
-func (x *exchange) administer() {
-	for !x.stop.Load() {
-		time.Sleep(100 * time.Millisecond)
-		if err := x.decide(0.2); err != nil {
-			x.broke("%w", err)
+func column(rows *sql.Rows) (all []string, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var s string
+		if err = rows.Scan(&s); err != nil {
+			return all, err
 		}
+		all = append(all, s)
 	}
+	return all, rows.Err()
 }
 
-// decide resumes withdrawals that the hot wallet could not pay, or cancels them with a probability.
-func (x *exchange) decide(cancel float64) error {
-	const stuck = "/admin/get-withdrawal-crypto-queue?limit=100&statusCode=6"
-	got, err := x.caller.Try("GET", stuck, nil, x.boss)
-	if err != nil || got.Status >= 500 {
-		return nil // between a kill and a start
-	}
-	var list []struct{ ID string }
-	if got.Status != 200 || json.Unmarshal(got.Body, &list) != nil {
-		return fmt.Errorf("the queue: %s", got)
-	}
-	for _, q := range list {
-		what := "resume"
-		if rand.Float64() < cancel {
-			what = "cancel"
-		}
-		got, err := x.caller.Try("POST", "/admin/withdrawals/"+q.ID+"/"+what, `{}`, x.boss)
-		if err == nil && got.Status != 200 && got.Status < 500 && got.Code() != "INVALID_STATE" {
-			return fmt.Errorf("%s: %s", what, got)
+// unseen returns the moves of the table that have not happened. The wallet replaces no transaction.
+func (x *exchange) unseen(t *testing.T) (missing []transaction.Move) {
+	t.Helper()
+	moves, _ := x.moved(t)
+	for _, m := range transaction.Moves() {
+		if moves[m] == 0 && m.From != m.To {
+			missing = append(missing, m)
 		}
 	}
-	return nil
+	return missing
 }
 
 // settle finishes all open work without further faults.
@@ -254,27 +222,27 @@ func (x *exchange) settle(t *testing.T) {
 	}
 	const open = "withdrawal_queue WHERE status NOT IN (4, 11, 12)"
 	ended := func() bool {
-		if err := x.decide(0); err != nil {
+		if err := x.decide(resumed); err != nil {
 			t.Fatal(err)
 		}
-		return x.Count(open) == 0
+		return x.site.Count(open) == 0
 	}
 	if !blackbox.Within(90*time.Second, ended) {
 		for _, w := range x.accepted {
 			var is struct{ Data struct{ Status string } }
-			got := x.node.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss)
+			got := x.caller.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss.with)
 			if got.Read(t, &is); !slices.Contains([]string{"finalized", "failed", "cancelled"}, is.Data.Status) {
 				t.Logf("%s", got.Body)
 			}
 		}
-		t.Fatalf("%d withdrawals have no end", x.Count(open))
+		t.Fatalf("%d withdrawals have no end", x.site.Count(open))
 	}
 }
 
 // compare compares the chain, the queue and the ledger.
 func (x *exchange) compare(t *testing.T) {
 	t.Helper()
-	if got := x.Count("withdrawal_queue"); got != len(x.accepted) {
+	if got := x.site.Count("withdrawal_queue"); got != len(x.accepted) {
 		t.Errorf("%d withdrawals in the queue, %d were accepted", got, len(x.accepted))
 	}
 	sent := map[string][]chainTx{}
@@ -285,17 +253,22 @@ func (x *exchange) compare(t *testing.T) {
 	}
 	x.ended = map[string]int{}
 	has := x.paid
+	_, byHand := x.moved(t)
 	for _, w := range x.accepted {
 		var is struct {
 			Data struct{ Status, TxID, Reason string }
 		}
-		x.node.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss).Read(t, &is)
+		x.caller.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss.with).Read(t, &is)
 		x.ended[is.Data.Status]++
 		txs := sent[w.id]
 		delete(sent, w.id)
 		switch is.Data.Status {
 		case "finalized":
-			if has[w.user] -= w.thousands; len(txs) != 1 || txs[0].To != coldWallet ||
+			has[w.user] -= w.thousands
+			if byHand[w.id] && len(txs) == 0 {
+				continue
+			}
+			if byHand[w.id] || len(txs) != 1 || txs[0].To != coldWallet ||
 				amount.Must(txs[0].Amount.String()) != amount.Must(thousandths(w.thousands)) {
 				t.Errorf("the withdrawal %s of %s is finalized, and on the chain as %+v", w.id, thousandths(w.thousands), txs)
 			}
@@ -314,7 +287,7 @@ func (x *exchange) compare(t *testing.T) {
 		var is []struct{ Balance, Locked json.Number }
 		want := amount.Must(thousandths(has[i]))
 		equal := func() bool {
-			x.node.Ok(t, "GET", "/admin/get-member-asset-balances?userId="+user, nil, x.boss).Read(t, &is)
+			x.caller.Ok(t, "GET", "/admin/get-member-asset-balances?userId="+user, nil, x.boss.with).Read(t, &is)
 			return len(is) == 0 && has[i] == 0 ||
 				len(is) == 1 && amount.Must(is[0].Balance.String()) == want && is[0].Locked == "0"
 		}
@@ -322,15 +295,18 @@ func (x *exchange) compare(t *testing.T) {
 			t.Errorf("user %d has %+v, want %s and nothing on hold", i, is, want)
 		}
 	}
-	if got := x.Count("deposit"); got != x.payments {
+	if got := x.site.Count("deposit"); got != x.payments {
 		t.Errorf("%d deposits of %d payments", got, x.payments)
 	}
 	if x.ended["finalized"] < walletKills/4 {
 		t.Errorf("%d withdrawals were finalized between %d kills: too few to mean anything", x.ended["finalized"],
 			walletKills)
 	}
+	if missing := x.unseen(t); len(missing) > 0 {
+		t.Errorf("these moves did not happen: %v", missing)
+	}
 	for _, command := range []string{"ledger", "audit"} {
-		if got := x.Command("", command, "verify"); got.Code != 0 {
+		if got := x.site.Command("", command, "verify"); got.Code != 0 {
 			t.Errorf("%s verify: exit %d: %s%s", command, got.Code, got.Out, got.ErrOut)
 		}
 	}
