@@ -31,6 +31,10 @@ func (s *Server) handler(e *rest.Endpoint) fiber.Handler {
 	params := rest.PathParams(e.Path)
 	return func(c *fiber.Ctx) error {
 		r := requestOf(c.Context())
+		if e.Disabled {
+			s.unmatched(r, fault.New(fault.NotFound, "no such resource"))
+			return nil
+		}
 		r.Endpoint, r.key = e, key
 		q := rest.Query{Raw: r.Caller.RawQuery}
 		if len(params) > 0 {

@@ -31,6 +31,12 @@ func (es Endpoints) MarkSensitive() Endpoints {
 // Extended applies Endpoint.Extended to all.
 func (es Endpoints) Extended() Endpoints { return es.each(func(e *Endpoint) { e.Extension = true }) }
 
+// Disable answers every request of all with 404 NOT_FOUND if off is set, like requests without a route. The document
+// keeps the endpoints.
+func (es Endpoints) Disable(off bool) Endpoints {
+	return es.each(func(e *Endpoint) { e.Disabled = off })
+}
+
 func (es Endpoints) each(set func(*Endpoint)) Endpoints {
 	for i := range es {
 		set(&es[i])

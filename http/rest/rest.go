@@ -202,6 +202,7 @@ type Endpoint struct {
 	Reserved      bool     // of Admin: for the role admin alone; it cannot be granted (D-AUTH-03)
 	Sensitive     bool     // mfa.guard_administration guards it with a challenge
 	Deciding      bool     // decides on requests pending a second person
+	Disabled      bool     // switched off: every request is answered like one without a route
 	Starts        string   // action code of the challenge that it starts, "" for none
 	Produces      []string // media types of a binary answer, for the document
 	Schema        string   // named schema of its answer, if Out does not define it

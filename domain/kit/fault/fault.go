@@ -103,7 +103,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// AttemptsLeft accompanies OTPInvalid; nil elsewhere.
 	AttemptsLeft *int
-	// ResetAt accompanies LimitExceeded: the instant at which the exceeded limit resets; zero elsewhere.
+	// ResetAt accompanies LimitExceeded: the instant at which the exceeded limit resets; zero elsewhere, and if a rate is
+	// missing, because waiting does not help then.
 	ResetAt time.Time
 	// Nonce accompanies DeviceSignatureInvalid if only the age of the signature is wrong: the client signs again with
 	// the nonce.

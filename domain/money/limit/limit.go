@@ -13,6 +13,7 @@ import (
 
 	"castellan/domain/access/user"
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/level"
 	"castellan/domain/money/rate"
@@ -112,36 +113,43 @@ func (s *Service) level(ctx context.Context, u user.User) (level.Level, error) {
 // monthOf returns the first instant of the UTC month.
 func monthOf(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
 
-// Exceeded checks an amount that an account is about to send, in addition to sent and queued amounts. resetAt is zero
-// if the limits permit the amount; otherwise it is when the exceeded limit resets, that of the month if both are
-// exceeded. An asset of unknown value exceeds every limit.
-func (s *Service) Exceeded(ctx context.Context, u user.User, asset int64, a amount.Amount) (resetAt time.Time,
-	err error) {
+// Check checks an amount that an account is about to send, in addition to sent and queued amounts. It returns nil if the
+// limits permit the amount.
+//
+// Errors: LIMIT_EXCEEDED. ResetAt is when the exceeded limit resets, that of the month if both are exceeded. It is zero
+// if the amount has no value because a rate of its currency, or of a currency sent in this month, is missing; the
+// message then names its currency.
+func (s *Service) Check(ctx context.Context, u user.User, asset int64, a amount.Amount) error {
 	l, err := s.level(ctx, u)
 	if err != nil {
-		return resetAt, err
+		return err
 	}
 	now := s.Now().UTC()
 	month, day := monthOf(now), user.Day(now)
 	moved, err := s.Store.Moved(ctx, u.ID, month, day)
 	if err != nil {
-		return resetAt, err
+		return err
 	}
 	used, err := s.value(ctx, now, sending(moved, asset, a))
 	if err != nil {
-		return resetAt, err
+		return err
 	}
 	sent, daily, monthly := used[otherOut], l.SendCryptoDaily, l.SendCryptoMonthly
 	if listed, _ := s.Catalog().Pair(asset); listed.Currency.Code == tryCode {
 		sent, daily, monthly = used[tryOut], l.SendTryDaily, l.SendTryMonthly
 	}
+	exceeded := fault.New(fault.LimitExceeded, "the amount is more than the level of the account permits now")
 	switch {
+	case sent.month.unrated != "":
+		return fault.New(fault.LimitExceeded, "the limits are in TRY, and there is no rate for %s/TRY", sent.month.unrated)
 	case sent.month.exceeds(monthly):
-		return month.AddDate(0, 1, 0), nil
+		exceeded.ResetAt = month.AddDate(0, 1, 0)
 	case sent.today.exceeds(daily):
-		return day.AddDate(0, 0, 1), nil
+		exceeded.ResetAt = day.AddDate(0, 0, 1)
+	default:
+		return nil
 	}
-	return resetAt, nil
+	return exceeded
 }
 
 // sending adds an amount to the sent amount of an asset.
@@ -176,7 +184,8 @@ type used struct{ today, month sum }
 // sum is an amount of TRY. over is true if it is unknown: too large, or of an asset without a rate.
 type sum struct {
 	amount.Amount
-	over bool
+	over    bool
+	unrated string // a currency without a rate, "" for none
 }
 
 func (s *sum) add(a amount.Amount, err error) {
@@ -233,8 +242,10 @@ func (s *Service) value(ctx context.Context, now time.Time, moved []Moved) (all 
 		}{{&all[kind].today, m.Today}, {&all[kind].month, m.Month}} {
 			switch {
 			case p.moved.Sign() == 0 && !m.Over:
-			case m.Over, kind >= otherIn && !known:
+			case m.Over:
 				p.to.over = true
+			case kind >= otherIn && !known:
+				p.to.over, p.to.unrated = true, codes[m.Asset]
 			case kind >= otherIn:
 				p.to.add(price.Of(p.moved, tryDecimals))
 			default:

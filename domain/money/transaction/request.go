@@ -207,16 +207,10 @@ func (s *Withdrawals) judge(ctx context.Context, r WithdrawalRequest, pair curre
 	case r.Amount.Cmp(minimum) < 0:
 		return "", fault.New(fault.BelowMinimum, "the smallest withdrawal is %s %s", minimum, pair.Currency.Code)
 	}
-	resetAt, err := s.Limits.Exceeded(ctx, u, pair.ID, r.Amount)
-	if err == nil && !resetAt.IsZero() {
-		refusal := fault.New(fault.LimitExceeded, "the amount is more than the level of the account permits now")
-		refusal.ResetAt = resetAt
-		err = refusal
+	if err := s.Limits.Check(ctx, u, pair.ID, r.Amount); err != nil {
+		return "", err
 	}
-	if err == nil {
-		to, err = s.address(ctx, r, pair)
-	}
-	if err != nil {
+	if to, err = s.address(ctx, r, pair); err != nil {
 		return "", err
 	}
 	total, err := r.Amount.Add(fee)

@@ -40,12 +40,18 @@ type (
 		level.Store
 		all []level.Level
 	}
-	quotes struct{ rate.Store }
+	quotes struct {
+		rate.Store
+		none *bool // no rate is known
+	}
 )
 
 func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, nil }
 
-func (quotes) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
+func (q quotes) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
+	if *q.none {
+		return nil, nil
+	}
 	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100")}}, nil
 }
 
@@ -58,6 +64,7 @@ type site struct {
 	db      *persistence.DB
 	service *transaction.Withdrawals
 	n       int
+	unrated bool // there is no rate of BTC
 }
 
 func withdrawals(t *testing.T, test func(s *site)) {
@@ -90,12 +97,13 @@ func withdrawals(t *testing.T, test func(s *site)) {
 		limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("1000")}
 		l := &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
-		s := &site{t: t, db: db, service: &transaction.Withdrawals{Ledger: l, Users: users, Currencies: currencies,
+		s := &site{t: t, db: db}
+		s.service = &transaction.Withdrawals{Ledger: l, Users: users, Currencies: currencies,
 			Store: moneystore.NewTransactions(db), Parameters: live, Rules: rules, Now: now,
 			Books: moneystore.NewAddressBooks(db), Claims: kit.NewIntegration(db),
 			Limits: &limit.Service{Users: users, Levels: levels{all: []level.Level{{Limits: limits}}},
 				Store: moneystore.NewLimits(db),
-				Rates: quotes{}, Catalog: currencies.Catalog, Now: now}}}
+				Rates: quotes{none: &s.unrated}, Catalog: currencies.Catalog, Now: now}}
 		s.user("jane", func(*user.User) {})
 		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Now: now,
 			Ring: keyringtest.Ring(t, now)}
@@ -223,6 +231,13 @@ func TestWithdrawalRefusals(t *testing.T) {
 		if !strings.Contains(answer, `"resetAt":"2026-04-01T00:00:00.000Z"`) {
 			t.Errorf("no reset of the month: %s", answer)
 		}
+		s.unrated = true
+		_, answer = s.Call(requests, body("r"))
+		if apitest.Refusal(answer) != "LIMIT_EXCEEDED" || strings.Contains(answer, "resetAt") ||
+			!strings.Contains(answer, `"detail":"the limits are in TRY, and there is no rate for BTC/TRY"`) {
+			t.Errorf("without a rate: %s", answer)
+		}
+		s.unrated = false
 		refused("ADDRESS_NOT_ALLOWED", "address", `"nowhere"`)
 		refused("ADDRESS_NOT_ALLOWED", "address", `"0xde0b295669a9fd93d5f28d9ec85e40f4cb697bae"`)
 		refused("ADDRESS_NOT_ALLOWED", "address", "", "addressId", "99")

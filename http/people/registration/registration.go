@@ -40,7 +40,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.NotFound).
 			Doc("listRegistrationContracts", "Returns the active contracts with their details in order. A sign-up sends "+
 				"all their ids in contracts."),
-	).For(rest.Public).Extended()
+	).For(rest.Public).Extended().Disable(!g.Enabled)
 }
 
 // Public starts the challenges that the section's public endpoints prepare (auth.Starter).
@@ -63,18 +63,7 @@ type registerRequest struct {
 
 func (registerRequest) SchemaName() string { return "Registration" }
 
-// open refuses requests if sign-ups are off, like an unknown route.
-func (g Group) open() error {
-	if g.Enabled {
-		return nil
-	}
-	return fault.New(fault.NotFound, "no such resource")
-}
-
 func (g Group) register(_ context.Context, _ rest.Caller, in registerRequest) (registration.SignUp, error) {
-	if err := g.open(); err != nil {
-		return registration.SignUp{}, err
-	}
 	return registration.SignUp{
 		Newcomer: registration.Newcomer{CountryCode: in.CountryCode, Phone: in.PhoneNumber, Email: in.Email, Name: in.Name,
 			Surname: rest.Or(in.Surname, ""), Language: rest.Or(in.Language, "")},
@@ -108,9 +97,6 @@ type part struct {
 func (part) SchemaName() string { return "RegistrationContractDetail" }
 
 func (g Group) contracts(ctx context.Context, _ rest.Caller, _ rest.None) (out rest.Data[[]terms], err error) {
-	if err := g.open(); err != nil {
-		return out, err
-	}
 	all, err := g.Service.Required(ctx)
 	if err != nil {
 		return out, err

@@ -125,7 +125,14 @@ func TestRegisterRefuses(t *testing.T) {
 		}
 		w.enabled = false
 		w.start()
-		w.register(form(1, 1)).is(t, 404, "NOT_FOUND")
+		unknown := w.call("POST", "/auth/registered", form(1, 1)).is(t, 404, "NOT_FOUND").body
+		for name, body := range map[string]any{"complete": form(1, 1), "none": nil, "empty": map[string]any{},
+			"incomplete": map[string]any{"email": "x"}, "no object": []int{1}, "too large": strings.Repeat("x", 1<<20)} {
+			a := w.call("POST", "/auth/register", body).is(t, 404, "NOT_FOUND")
+			if request.ReplaceAllString(a.body, "") != request.ReplaceAllString(unknown, "") {
+				t.Errorf("%s body: %s, an unknown route: %s", name, a.body, unknown)
+			}
+		}
 		w.call("GET", "/auth/register/contracts", nil).is(t, 404, "NOT_FOUND")
 	})
 }
