@@ -28,7 +28,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.Unavailable).
 			Doc("getSetup", "The findings of castellan doctor on the answering node. With check=true the configured "+
 				"services are also checked live, for up to ten seconds. The checks connect to servers, and write and delete a "+
-				"file, but send no message. Concurrent callers share one run."),
+				"file, but send no message. Concurrent callers share one run. Effects and remedies are in the language of the "+
+				"request; a state that quotes another program is not translated."),
 	).For(rest.Admin).Extended()
 }
 
@@ -52,7 +53,7 @@ type finding struct {
 	Mend     string `json:"mend" example:"set mail.host and mail.from" doc:"change that resolves it; empty for ok"`
 }
 
-func (g Group) show(ctx context.Context, _ rest.Caller, in request) (rest.Data[report], error) {
+func (g Group) show(ctx context.Context, who rest.Caller, in request) (rest.Data[report], error) {
 	var r setup.Report
 	if in.Check == nil || !*in.Check {
 		r = g.Report(ctx)
@@ -69,8 +70,14 @@ func (g Group) show(ctx context.Context, _ rest.Caller, in request) (rest.Data[r
 	if !r.CheckedAt.IsZero() {
 		out.CheckedAt = &rest.Time{Time: r.CheckedAt}
 	}
+	said := func(text string) string {
+		if other, ok := rest.Translated(text, who.Language); ok && who.Language != "en" {
+			return other
+		}
+		return text
+	}
 	for _, f := range r.Findings {
-		out.Findings = append(out.Findings, finding{f.Key, string(f.Severity), f.State, f.Effect, f.Mend})
+		out.Findings = append(out.Findings, finding{f.Key, string(f.Severity), said(f.State), said(f.Effect), said(f.Mend)})
 	}
 	return rest.Data[report]{Data: out}, nil
 }

@@ -3,6 +3,8 @@ package setup_test
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,8 +12,19 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpsetup "castellan/http/kit/setup"
+	"castellan/http/rest"
 	"castellan/persistence"
 )
+
+func init() { // package http adds it in the service
+	table, err := os.ReadFile("phrases.tsv")
+	if err == nil {
+		err = rest.AddPhrases(string(table))
+	}
+	if err != nil {
+		panic(err)
+	}
+}
 
 func TestSetup(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, _ *persistence.DB) {
@@ -31,6 +44,12 @@ func TestSetup(t *testing.T) {
 		const judged = `{"data":{"mode":"production","checkedAt":null,` + findings + `}}`
 		for _, query := range []string{"", "?check=false"} {
 			s.Wants("GET /admin/setup"+query, "", 200, judged)
+		}
+		for language, empty := range map[string]string{"tr": "boş", "ar": "فارغ", "en": "empty"} {
+			_, answer := s.Call("GET /admin/setup", "", "accept-language", language)
+			if want := strings.Replace(judged, `"empty"`, `"`+empty+`"`, 1); answer != want {
+				t.Errorf("%s: %s, want %s", language, answer, want)
+			}
 		}
 		s.Wants("GET /admin/setup?check=true", "", 200,
 			`{"data":{"mode":"production","checkedAt":"2023-11-14T22:13:20.000Z",`+findings+`}}`)
