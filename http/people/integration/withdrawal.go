@@ -58,7 +58,7 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 				"finalized posts the withdrawal. failed requires reason and releases the hold; it is refused after sent. "+
 				"Repeating the last change with the same fields returns the record. Send from with the status that you "+
 				"expect: if the withdrawal has another one, the response is 409 INVALID_STATE and nothing changes. A request "+
-				"that arrives late then never reverts a newer change."), g.moved),
+				"that arrives late then has no effect in another status."), g.moved),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/resume", "Resume a withdrawal", rest.Tenant, g.resume,
 			fault.RecordNotFound, fault.InvalidState).Idempotent().
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
