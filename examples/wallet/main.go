@@ -99,7 +99,8 @@ func run(f *flag.FlagSet, args []string) error {
 		"finalize deposits that are confirmed and have a sender; otherwise the treasury decides")
 	f.DurationVar(&w.Poll, "poll", time.Second, "pause between two looks at the service and the chain")
 	f.DurationVar(&w.Options.Mine, "mine", time.Second, "time between two blocks; 0: wallet mine adds them")
-	f.DurationVar(&w.Check, "check", 2*time.Second, "pause between two looks at withdrawals that wait for an administrator")
+	f.DurationVar(&w.Check, "check", 2*time.Second,
+		"pause between two looks at withdrawals that wait for an administrator")
 	f.Float64Var(&w.Lose, "lose", 0, "`probability` that the answer to a request is lost")
 	f.Float64Var(&w.Fail, "fail", 0, "`probability` that a withdrawal is reported failed")
 	f.Float64Var(&w.Empty, "empty", 0, "`probability` that the hot wallet is reported empty")

@@ -13,8 +13,8 @@ import (
 	"castellan/client"
 )
 
-// desk simulates the service with one withdrawal. Its status changes are those of docs/neighbours.md, and each must name
-// the status that it expects.
+// desk simulates the service with one withdrawal. Its status changes are those of docs/neighbours.md, and each must
+// name the status that it expects.
 type desk struct {
 	status, txID string
 	moves        []string // that it executed

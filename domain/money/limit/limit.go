@@ -113,8 +113,8 @@ func (s *Service) level(ctx context.Context, u user.User) (level.Level, error) {
 // monthOf returns the first instant of the UTC month.
 func monthOf(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
 
-// Check checks an amount that an account is about to send, in addition to sent and queued amounts. It returns nil if the
-// limits permit the amount.
+// Check checks an amount that an account is about to send, in addition to sent and queued amounts. It returns nil if
+// the limits permit the amount.
 //
 // Errors: LIMIT_EXCEEDED. ResetAt is when the exceeded limit resets, that of the month if both are exceeded. It is zero
 // if the amount has no value because a rate of its currency, or of a currency sent in this month, is missing; the

@@ -28,8 +28,8 @@ var (
 )
 
 // Move executes a move of the wallet, once: repeating the last move of the withdrawal with the same fields returns the
-// record, whatever From is. QueueSuccess books the withdrawal (D-TX-08), QueueFailed releases its hold, both in the unit
-// of the move.
+// record, whatever From is. QueueSuccess books the withdrawal (D-TX-08), QueueFailed releases its hold, both in the
+// unit of the move.
 //
 // Errors: RECORD_NOT_FOUND; INVALID_STATE for a move that is not in the table (Moves), for another status than From, and
 // for a fee that cannot be booked.

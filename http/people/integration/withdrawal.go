@@ -42,7 +42,8 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 			Gives("p-auth").
 			Doc("requestWithdrawal", "Holds the amount and the fee, and queues the withdrawal. The same request with the "+
 				"same externalId returns the same record. If several refusals apply, the first in the order of the codes is "+
-				"returned. LIMIT_EXCEEDED includes resetAt, except without a rate for the currency. With userToken in place of userId, the account owner must approve "+
+				"returned. LIMIT_EXCEEDED includes resetAt, except without a rate for the currency. "+
+				"With userToken in place of userId, the account owner must approve "+
 				"first. The response is then a challenge of the action WITHDRAW, with its token in the header p-auth, and "+
 				"nothing is held. When the owner completes the challenge, the request is validated again and queued, and "+
 				"execResult.data is the record. Until then, the same request returns the open challenge; afterwards, it "+
