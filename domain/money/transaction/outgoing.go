@@ -31,8 +31,8 @@ var (
 // record, whatever From is. QueueSuccess books the withdrawal (D-TX-08), QueueFailed releases its hold, both in the
 // unit of the move.
 //
-// Errors: RECORD_NOT_FOUND; INVALID_STATE for a move that is not in the table (Moves), for another status than From, and
-// for a fee that cannot be booked.
+// Errors: RECORD_NOT_FOUND; INVALID_STATE for a move that is not in the table (Moves), for another status than From,
+// and for a fee that cannot be booked.
 func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outgoing, error) {
 	return s.change(ctx, by, Wallet, m.ID, m.To, func(q *Queued) (repeated bool, err error) {
 		if q.Status == m.To && (m.TxID == "" || m.TxID == q.TxID) && (m.Reason == "" || m.Reason == q.Reason) {

@@ -263,7 +263,7 @@ var statuses = map[string]transaction.QueueStatus{
 type moveRequest struct {
 	ID     string  `json:"id" maxLength:"64"`
 	Status string  `json:"status" enum:"processing,sent,finalized,failed,timeOut,hotWalletInsufficientBalance"`
-	From   *string `json:"from" enum:"queued,processing,sent,timeOut,hotWalletInsufficientBalance" doc:"the expected status"`
+	From   *string `json:"from" enum:"queued,processing,sent,timeOut,hotWalletInsufficientBalance" doc:"expected status"`
 	TxID   *string `json:"txId" maxLength:"256" doc:"required for sent" example:"4a5e1e4b"`
 	Reason *string `json:"reason" maxLength:"500" doc:"required for failed" example:"The node refused it"`
 }
