@@ -22,8 +22,8 @@ import (
 // Step is the wallet's progress with a withdrawal or a deposit.
 type Step string
 
-// The steps of a withdrawal. Failing, Empty, Late and Signed are decisions: each is on the disk before it is executed, and
-// a withdrawal that is Failing or Signed never goes back.
+// The steps of a withdrawal. Failing, Empty, Late and Signed are decisions: each is on the disk before it is
+// executed, and a withdrawal that is Failing or Signed never goes back.
 const (
 	Queued  Step = "queued"  // read from the events; claim it next
 	Failing Step = "failing" // it will not be signed; report failed next
