@@ -9,7 +9,6 @@ import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Time } from '../kit/show';
-import { lists, Neighbours } from './parts';
 import { bulk, userColumns } from './users';
 
 const Chart = deferred(() => import('../kit/chart'), <Skeleton height={200} />);
@@ -38,7 +37,6 @@ export default function Registered() {
   const range = { beginDate: search.beginDate ?? day(now - 29 * dayMs), endDate: search.endDate ?? day(now) };
   return (
     <Stack>
-      <Neighbours of={lists} title="users.lists" />
       <List
         path={path}
         title="users.registered"

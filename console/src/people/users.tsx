@@ -5,7 +5,7 @@ import { national } from '../app/palette';
 import { List, type Column, type FilterOf } from '../kit/list';
 import { Id, Status } from '../kit/show';
 import { BulkLevel, BulkStatus, type User } from './bulk';
-import { lists, Neighbours, Standing, useStatuses } from './parts';
+import { Standing, useStatuses } from './parts';
 
 const path = '/admin/list-users';
 
@@ -49,7 +49,6 @@ export default function Users() {
   ];
   return (
     <Stack>
-      <Neighbours of={lists} title="users.lists" />
       <List
         path={path}
         title="users.title"
