@@ -10,14 +10,8 @@ import { languages, speak, type Language } from './i18n';
 import { mode } from './page';
 import { Problem } from './problem';
 import { session, useMay, useSession } from './session';
+import { initials } from '../kit/person';
 import { useRead } from '../kit/read';
-
-/** The first letters of the first and the last word of a name. */
-export function initials(name: string): string {
-  const words = name.trim().split(/\s+/).filter(Boolean);
-  const ends = words.length > 1 ? [words[0], words.at(-1)] : words;
-  return ends.map((word) => [...word!][0]!.toLocaleUpperCase()).join('');
-}
 
 export function Chip() {
   const { t, i18n } = useTranslation();

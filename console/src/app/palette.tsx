@@ -21,7 +21,7 @@ export function national(text: string): string {
 }
 
 /** The forms of pasted texts. */
-const looks = {
+export const looks = {
   id: /^[0-9A-HJKMNP-TV-Z]{26}$/i,
   mail: /^[^\s@]+@[^\s@]+$/,
   phone: /^[+\d][\d\s()-]{7,}$/,

@@ -42,6 +42,7 @@ export const theme = (close: string) =>
     },
     components: {
       Loader: { defaultProps: { role: 'status' } },
+      Button: { defaultProps: { fw: 500 } },
       Badge: { defaultProps: { tt: 'none', fw: 500, radius: 'sm' } },
       Drawer: above(close),
       Modal: above(close),

@@ -42,9 +42,9 @@ const listed: Column<Balance>[] = [
 
 const totalColumns: Column<Total>[] = [
   { key: 'asset', title: 'money.currency' },
-  { key: 'total', title: 'money.total', show: (s) => <Money amount={s.total} /> },
-  { key: 'free', title: 'money.free', show: (s) => <Money amount={s.free} /> },
-  { key: 'locked', title: 'money.locked', show: (s) => <Money amount={s.locked} /> },
+  { key: 'total', title: 'money.total', end: true, show: (s) => <Money amount={s.total} /> },
+  { key: 'free', title: 'money.free', end: true, show: (s) => <Money amount={s.free} /> },
+  { key: 'locked', title: 'money.locked', end: true, show: (s) => <Money amount={s.locked} /> },
   { key: 'datetime5min', title: 'money.at', show: (s) => <Time at={s.datetime5min} /> },
 ];
 
