@@ -44,7 +44,10 @@ func TestConsoleByKeyboard(t *testing.T) {
 	tab.Open(n.URL + "/console") // the page forgets its session, and the service keeps it
 	k.login(chief, false)
 	k.approves(chief)
-	k.Back(mark("logout"))
+	k.Back(mark("chip"))
+	k.Press(webtest.Enter)
+	tab.See(mark("logout"))
+	k.To(mark("logout"))
 	k.Press(webtest.Enter)
 	tab.See(mark("login"))
 	k.Holds("after the logout")

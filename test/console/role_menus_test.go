@@ -65,7 +65,7 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 		share(tab, token)
 		tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
 		tab.Until(drawn)
-		if got := webtest.Value[[]string](tab, menu); !slices.Equal(got, role.menu) {
+		if got := webtest.Value[[]string](tab, screens); !slices.Equal(got, role.menu) {
 			t.Errorf("%s: the menu is %v, want %v", role.name, got, role.menu)
 		}
 		for _, screen := range role.menu {
@@ -85,7 +85,7 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 				dead(t, tab, fmt.Sprintf("%s %s, tab %d of a row", role.name, screen, i), given)
 			}
 		}
-		webtest.Value[bool](tab, `(document.querySelector('[data-testid="logout"]').click(), true)`)
+		fromChip(tab, "logout")
 	}
 	refused := webtest.Value[[]string](tab, `performance.getEntriesByType('resource')
 		.filter((e) => e.responseStatus === 403).map((e) => e.name)`)
@@ -98,15 +98,13 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 	}
 }
 
-const menu = `[...document.querySelectorAll('[data-testid^="nav-"]')].map((link) => link.dataset.testid.slice(4))`
-
 // atRest: what a click asked for is there, in the page or above it.
 const atRest = `document.querySelectorAll('main h1').length <= 1 &&
 	!document.querySelector('.mantine-Loader-root, .mantine-Skeleton-root, [aria-busy="true"]')`
 
 // menuTo opens a screen of the menu.
 func menuTo(tab *webtest.Tab, screen string) {
-	webtest.Value[bool](tab, fmt.Sprintf(`(document.querySelector('[data-testid="nav-%s"]').click(), true)`, screen))
+	clickTo(tab, screen)
 	tab.Until(fmt.Sprintf(`location.pathname.replace(/\/$/, '') === '/console%s'.replace(/\/$/, '')`, screen))
 	tab.Until(drawn)
 }
