@@ -17,6 +17,10 @@ export default defineConfig(
       access.flatConfigs.recommended,
     ],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      // A member that is taken off a record stays unused.
+      '@typescript-eslint/no-unused-vars': ['error', { ignoreRestSiblings: true }],
+    },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
   },
 );

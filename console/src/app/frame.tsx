@@ -38,9 +38,9 @@ export default function Frame() {
   const { t } = useTranslation();
   const { may } = useSession();
   const permissions = usePermissions();
-  const [opened, menu] = useDisclosure();
+  const [opened, { close, toggle }] = useDisclosure();
   const path = useRouterState({ select: (state) => state.location.pathname });
-  useEffect(() => menu.close(), [path]);
+  useEffect(() => close(), [path, close]);
   return (
     <AppShell
       header={{ height: 52 }}
@@ -50,7 +50,7 @@ export default function Frame() {
       <AppShell.Header px="md">
         <Group h="100%" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
-            <Burger opened={opened} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={t('menu')} />
+            <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={t('menu')} />
             <Text fw={700}>Castellan</Text>
           </Group>
           <Tools />
@@ -97,7 +97,7 @@ function Part({ group }: { group: Screen['group'] }) {
         <NavLink
           key={s.path}
           component={Link}
-          to={s.path as string}
+          to={s.path}
           label={t(s.title)}
           py={6}
           data-testid={`nav-${s.path}`}
@@ -183,7 +183,7 @@ export function Nowhere({ text }: { text: string }) {
       <Title order={1} size="h3">
         {t(text)}
       </Title>
-      <Anchor component={Link} to={'/' as string}>
+      <Anchor component={Link} to={'/'}>
         {t('home.title')}
       </Anchor>
     </Stack>

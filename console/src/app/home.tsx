@@ -41,7 +41,7 @@ const waiting: Work[] = [
     query: { isActive: 'true' },
     to: '/withdrawals',
   },
-  { title: 'home.approvals', path: '/admin/approvals' as Gets, query: { status: 'PENDING' }, to: '/approvals' },
+  { title: 'home.approvals', path: '/admin/approvals', query: { status: 'PENDING' }, to: '/approvals' },
   { title: 'home.deploys', path: '/admin/deploy-request', query: {}, to: '/requests' },
   { title: 'home.vpn', path: '/admin/vpn-request', query: {}, to: '/requests' },
   { title: 'home.corporate', path: '/admin/get-corporate-application', query: { status: 'PENDING' }, to: '/corporate' },
@@ -96,7 +96,7 @@ function Waiting({ title, path, query, to, search = query }: Work) {
           {page.data ? `${n}${page.data.next ? '+' : ''}` : '–'}
         </Text>
         {allScreens().some((s) => s.path === to && s.needs.every(may)) && (
-          <Anchor component={Link} to={to as string} search={search as never} aria-label={`${t('open')}: ${t(title)}`}>
+          <Anchor component={Link} to={to} search={search as never} aria-label={`${t('open')}: ${t(title)}`}>
             {t('open')}
           </Anchor>
         )}
@@ -171,7 +171,7 @@ function Shares({ title, of, error }: { title: string; of?: Share[]; error: unkn
             <Table.Tr key={name}>
               <Table.Th scope="row" fw={400} w="35%">
                 {search && may('GET /admin/list-users') ? (
-                  <Anchor component={Link} to={'/users' as string} search={search as never}>
+                  <Anchor component={Link} to={'/users'} search={search as never}>
                     <bdi>{name}</bdi>
                   </Anchor>
                 ) : (

@@ -109,10 +109,10 @@ export function List<P extends Gets>(props: ListProps<P>) {
     placeholderData: keepPreviousData,
   });
   const to = (next: Record<string, string | undefined>) =>
-    navigate({ to: '.', search: ((old: object) => ({ ...old, ...next })) as never });
+    navigate({ to: '.', search: (old: object) => ({ ...old, ...next }) });
   const table = useRows(props, ready ? page.data : undefined);
   const chosen = table.getSelectedRowModel().rows.map((row) => row.original);
-  const cursor = useCursorKeys(
+  const { body, ...cursor } = useCursorKeys(
     table.getRowModel().rows.length,
     (n) => {
       const row = table.getRowModel().rows[n];
@@ -144,14 +144,14 @@ export function List<P extends Gets>(props: ListProps<P>) {
             aria-label={t('list.again')}
             loading={page.isFetching}
             disabled={!ready}
-            onClick={() => page.refetch()}
+            onClick={() => void page.refetch()}
           >
             <IconRefresh size={16} />
           </ActionIcon>
         </Group>
       </Group>
       {filters.length > 0 && (
-        <Filters filters={filters} values={search} onChange={(values) => to({ ...values, cursor: undefined })} />
+        <Filters filters={filters} values={search} onChange={(values) => void to({ ...values, cursor: undefined })} />
       )}
       {props.above}
       <Problem of={page.error} />
@@ -182,7 +182,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
               ))}
             </Table.Tr>
           </Table.Thead>
-          <Table.Tbody ref={cursor.body}>
+          <Table.Tbody ref={body}>
             {page.isLoading && <Waiting columns={columns.length} />}
             {table.getRowModel().rows.map((row, n) => (
               <Table.Tr
@@ -232,7 +232,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
       )}
       {!!size && (search.cursor || page.data?.next) && (
         <Group justify="flex-end">
-          <Button variant="default" disabled={!search.cursor} onClick={() => to({ cursor: undefined })}>
+          <Button variant="default" disabled={!search.cursor} onClick={() => void to({ cursor: undefined })}>
             {t('list.first')}
           </Button>
           <Button variant="default" disabled={!search.cursor} onClick={() => history.back()}>
@@ -242,7 +242,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
             variant="default"
             disabled={!page.data?.next}
             data-testid="next"
-            onClick={() => to({ cursor: page.data?.next })}
+            onClick={() => void to({ cursor: page.data?.next })}
           >
             {t('list.next')}
           </Button>
@@ -252,7 +252,8 @@ export function List<P extends Gets>(props: ListProps<P>) {
   );
 
   function useRows(p: ListProps<P>, data: Page<Row<P>> | undefined) {
-    const rows = useMemo(() => (p.gather ? p.gather(data?.rows ?? []) : (data?.rows ?? [])), [data]);
+    const { gather } = p;
+    const rows = useMemo(() => (gather ? gather(data?.rows ?? []) : (data?.rows ?? [])), [data, gather]);
     const remembered = `castellan.columns.${p.path}`;
     const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
       ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),
@@ -265,7 +266,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
         columns.map((c): ColumnDef<Features, Row<P> & object> => ({
           id: c.key,
           accessorFn: (row: Row<P>) => row[c.key],
-          cell: ({ row }) => (c.show ? c.show(row.original as Row<P>) : plain((row.original as Row<P>)[c.key])),
+          cell: ({ row }) => (c.show ? c.show(row.original) : plain((row.original as Row<P>)[c.key])),
         })),
       [],
     );
@@ -284,7 +285,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
 /** The columns that were shown. Foreign values in the storage are ignored. */
 function recall(name: string): Record<string, boolean> {
   try {
-    return JSON.parse(localStorage.getItem(name) ?? '{}');
+    return JSON.parse(localStorage.getItem(name) ?? '{}') as Record<string, boolean>;
   } catch {
     return {};
   }

@@ -21,7 +21,7 @@ export function Neighbours({ of, title }: { of: string[]; title: string }) {
         <Button
           key={s.path}
           component={Link}
-          to={s.path as string}
+          to={s.path}
           size="xs"
           variant={s.path === path ? 'filled' : 'default'}
           aria-current={s.path === path ? 'page' : undefined}
@@ -87,7 +87,7 @@ export function Person({ id, children }: { id?: string | null; children?: string
   );
   if (!may('GET /admin/list-users')) return name;
   return (
-    <Anchor component={Link} to={`/users/${id}` as string} size="sm" onClick={(event) => event.stopPropagation()}>
+    <Anchor component={Link} to={`/users/${id}`} size="sm" onClick={(event) => event.stopPropagation()}>
       {name}
     </Anchor>
   );
@@ -101,7 +101,7 @@ export function Address({ of }: { of?: string | null }) {
   return (
     <Anchor
       component={Link}
-      to={'/users/logins' as string}
+      to={'/users/logins'}
       search={{ ipaddress: of } as never}
       size="sm"
       dir="ltr"
