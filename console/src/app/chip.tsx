@@ -49,7 +49,7 @@ export function Chip() {
             <Left />
           </Menu.Label>
           {may('GET /auth/sessions') && (
-            <Menu.Item component={Link} to={'/me' as string} leftSection={<IconShieldLock size={16} />}>
+            <Menu.Item component={Link} to={'/me'} leftSection={<IconShieldLock size={16} />}>
               {t('own.security')}
             </Menu.Item>
           )}

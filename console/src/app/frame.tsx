@@ -32,9 +32,9 @@ export default function Frame() {
   const { t } = useTranslation();
   const { may } = useSession();
   const permissions = usePermissions();
-  const [opened, menu] = useDisclosure();
+  const [opened, { close, toggle }] = useDisclosure();
   const path = useRouterState({ select: (state) => state.location.pathname });
-  useEffect(() => menu.close(), [path]);
+  useEffect(() => close(), [path, close]);
   return (
     <AppShell
       header={{ height: 52 }}
@@ -44,8 +44,8 @@ export default function Frame() {
       <AppShell.Header px="md">
         <Group h="100%" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
-            <Burger opened={opened} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={t('menu')} />
-            <Link to={'/' as string} className="brand" aria-label={`Castellan: ${t('home.title')}`}>
+            <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={t('menu')} />
+            <Link to={'/'} className="brand" aria-label={`Castellan: ${t('home.title')}`}>
               <Logo />
               <Text component="span" fw={600} visibleFrom="xs">
                 Castellan
@@ -118,7 +118,7 @@ export function Nowhere({ text }: { text: string }) {
       <Title order={1} size="h3">
         {t(text)}
       </Title>
-      <Anchor component={Link} to={'/' as string}>
+      <Anchor component={Link} to={'/'}>
         {t('home.title')}
       </Anchor>
     </Stack>

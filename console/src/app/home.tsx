@@ -57,7 +57,7 @@ function Pending({ of: w }: { of: Waiting }) {
         {opens && (
           <Anchor
             component={Link}
-            to={w.to as string}
+            to={w.to}
             search={(w.search ?? w.query) as never}
             aria-label={`${t('open')}: ${t(w.title)}`}
           >
@@ -134,7 +134,7 @@ function Shares({ title, of, error }: { title: string; of?: Share[]; error: unkn
             <Table.Tr key={name}>
               <Table.Th scope="row" fw={400} w="35%">
                 {search && may('GET /admin/list-users') ? (
-                  <Anchor component={Link} to={'/users' as string} search={search as never}>
+                  <Anchor component={Link} to={'/users'} search={search as never}>
                     <bdi>{name}</bdi>
                   </Anchor>
                 ) : (

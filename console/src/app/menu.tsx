@@ -102,7 +102,7 @@ function Entry({ of: { head, name, members }, screen }: { of: Family; screen?: S
     <NavLink
       component={Link}
       ref={link}
-      to={head.path as string}
+      to={head.path}
       label={t(members.length > 1 ? (name.family ?? name.title) : head.title)}
       leftSection={Icon && <Icon size={17} stroke={1.6} />}
       rightSection={<Waits of={members} />}
@@ -143,12 +143,7 @@ export function FamilyTabs() {
   return (
     <nav className="family" aria-label={t(family.name.family ?? family.name.title)}>
       {family.members.map((s) => (
-        <Link
-          key={s.path}
-          to={s.path as string}
-          aria-current={s === screen ? 'page' : undefined}
-          data-testid={`go-${s.path}`}
-        >
+        <Link key={s.path} to={s.path} aria-current={s === screen ? 'page' : undefined} data-testid={`go-${s.path}`}>
           {t(s.title)}
         </Link>
       ))}

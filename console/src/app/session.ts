@@ -2,7 +2,7 @@
  * The session of the user. The token is in memory only and shared between tabs by the worker in tokens.ts. It is in no
  * storage, no cookie and no address.
  */
-import { useSyncExternalStore } from 'react';
+import { useCallback, useSyncExternalStore } from 'react';
 
 /** The cause of a session's end during use: no activity, or a token that the service refused. */
 type End = 'idle' | 'over';
@@ -39,7 +39,7 @@ function set(next: Session) {
 function claims(token: string): { sub?: string; exp?: number } {
   try {
     const part = token.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/');
-    return JSON.parse(atob(part));
+    return JSON.parse(atob(part)) as { sub?: string };
   } catch {
     return {};
   }
@@ -140,5 +140,5 @@ export function useSession(): Session {
 /** Returns a function that reports whether the caller may call an endpoint, as "POST /admin/roles". */
 export function useMay(): (endpoint: string) => boolean {
   const { may } = useSession();
-  return (endpoint) => may?.has(endpoint) ?? false;
+  return useCallback((endpoint) => may?.has(endpoint) ?? false, [may]);
 }

@@ -101,10 +101,10 @@ export function List<P extends Gets>(props: ListProps<P>) {
     placeholderData: keepPreviousData,
   });
   const to = (next: Record<string, string | undefined>) =>
-    navigate({ to: '.', search: ((old: object) => ({ ...old, ...next })) as never });
+    navigate({ to: '.', search: (old: object) => ({ ...old, ...next }) });
   const table = useRows(props, ready ? page.data : undefined);
   const chosen = table.getSelectedRowModel().rows.map((row) => row.original);
-  const cursor = useCursorKeys(
+  const { body, ...cursor } = useCursorKeys(
     table.getRowModel().rows.length,
     (n) => {
       const row = table.getRowModel().rows[n];
@@ -133,7 +133,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
         find={props.find}
         needs={props.needs ?? []}
         values={search}
-        onChange={(values) => to({ ...values, cursor: undefined })}
+        onChange={(values) => void to({ ...values, cursor: undefined })}
       >
         {filters.length > 0 && (
           <Views path={path} search={search} go={(view) => void navigate({ to: '.', search: view as never })} />
@@ -161,7 +161,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
           aria-label={t('list.again')}
           loading={page.isFetching}
           disabled={!ready}
-          onClick={() => page.refetch()}
+          onClick={() => void page.refetch()}
         >
           <IconRefresh size={16} />
         </ActionIcon>
@@ -202,7 +202,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
                   ))}
                 </Table.Tr>
               </Table.Thead>
-              <Table.Tbody ref={cursor.body}>
+              <Table.Tbody ref={body}>
                 {page.isLoading && <Waiting columns={columns.length} />}
                 {shown.map((row, n) => (
                   <Table.Tr
@@ -277,7 +277,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
       )}
       {!!size && (search.cursor || page.data?.next) && (
         <Group justify="flex-end" gap="xs">
-          <Button size="xs" variant="default" disabled={!search.cursor} onClick={() => to({ cursor: undefined })}>
+          <Button size="xs" variant="default" disabled={!search.cursor} onClick={() => void to({ cursor: undefined })}>
             {t('list.first')}
           </Button>
           <Button size="xs" variant="default" disabled={!search.cursor} onClick={() => history.back()}>
@@ -288,7 +288,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
             variant="default"
             disabled={!page.data?.next}
             data-testid="next"
-            onClick={() => to({ cursor: page.data?.next })}
+            onClick={() => void to({ cursor: page.data?.next })}
           >
             {t('list.next')}
           </Button>
@@ -298,7 +298,8 @@ export function List<P extends Gets>(props: ListProps<P>) {
   );
 
   function useRows(p: ListProps<P>, data: Page<Row<P>> | undefined) {
-    const rows = useMemo(() => (p.gather ? p.gather(data?.rows ?? []) : (data?.rows ?? [])), [data]);
+    const { gather } = p;
+    const rows = useMemo(() => (gather ? gather(data?.rows ?? []) : (data?.rows ?? [])), [data, gather]);
     const remembered = `castellan.columns.${p.path}`;
     const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
       ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),
@@ -311,7 +312,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
         columns.map((c): ColumnDef<Features, Row<P> & object> => ({
           id: c.key,
           accessorFn: (row: Row<P>) => row[c.key],
-          cell: ({ row }) => (c.show ? c.show(row.original as Row<P>) : plain((row.original as Row<P>)[c.key])),
+          cell: ({ row }) => (c.show ? c.show(row.original) : plain((row.original as Row<P>)[c.key])),
         })),
       [],
     );
@@ -330,7 +331,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
 /** The columns that were shown. Foreign values in the storage are ignored. */
 function recall(name: string): Record<string, boolean> {
   try {
-    return JSON.parse(localStorage.getItem(name) ?? '{}');
+    return JSON.parse(localStorage.getItem(name) ?? '{}') as Record<string, boolean>;
   } catch {
     return {};
   }

@@ -4,6 +4,7 @@ import { IconCheck } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useNow } from './now';
 
 /**
  * The exact string of the service (app/api.ts keeps it). No screen calculates with it. The digits before the decimal
@@ -87,9 +88,10 @@ const spans: [Intl.RelativeTimeFormatUnit, number][] = [
 /** The age of an instant, with the instant itself on hover. */
 export function Ago({ at }: { at: Instant }) {
   const { i18n } = useTranslation();
+  const now = useNow(10_000);
   if (at === undefined || at === null || at === '') return <Nothing />;
   const when = new Date(at);
-  const ms = when.getTime() - Date.now();
+  const ms = when.getTime() - now;
   const [unit, length] = spans.find(([, length]) => Math.abs(ms) >= length) ?? ['minute', 60_000];
   const words = new Intl.RelativeTimeFormat(i18n.language, { style: 'short', numeric: 'auto' }).format(
     Math.trunc(ms / length),
@@ -198,10 +200,16 @@ export function Nothing() {
   );
 }
 
+/** The text of a value of a form or a record; '' for none, JSON for an object. */
+export function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 /** The default display of a value. */
 export function plain(value: unknown): ReactNode {
   if (value === undefined || value === null || value === '') return <Nothing />;
   if (typeof value === 'boolean') return <Status of={value} />;
   if (typeof value === 'object') return <Code dir="ltr">{JSON.stringify(value)}</Code>;
-  return <bdi>{String(value)}</bdi>;
+  return <bdi>{textOf(value)}</bdi>;
 }

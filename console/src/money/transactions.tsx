@@ -194,7 +194,7 @@ function Decide({
         <Button
           loading={act.busy}
           disabled={reason.trim() === '' || rows.length === 0}
-          onClick={send}
+          onClick={() => void send()}
           data-testid="send"
         >
           {t(`money.${status}`)} ({rows.length})

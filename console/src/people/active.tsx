@@ -20,7 +20,7 @@ export default function Active() {
         columns={userColumns}
         filters={filters}
         id={(u) => u.userId}
-        open={(u) => navigate({ to: `/users/${u.userId}` as string })}
+        open={(u) => void navigate({ to: `/users/${u.userId}` })}
         bulk={bulk}
       />
     </Stack>

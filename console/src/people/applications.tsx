@@ -52,7 +52,7 @@ function Next({ of }: { of: Application }) {
           size="xs"
           variant="default"
           w="fit-content"
-          onClick={() => navigate({ to: '/users' as string, search: { taxNumber: of.taxNumber } as never })}
+          onClick={() => void navigate({ to: '/users', search: { taxNumber: of.taxNumber } })}
         >
           {t('corporate.accounts')}
         </Button>

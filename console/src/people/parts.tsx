@@ -58,7 +58,7 @@ export function Person({ id, children }: { id?: string | null; children?: string
   );
   if (!may('GET /admin/list-users')) return name;
   return (
-    <Anchor component={Link} to={`/users/${id}` as string} size="sm" onClick={(event) => event.stopPropagation()}>
+    <Anchor component={Link} to={`/users/${id}`} size="sm" onClick={(event) => event.stopPropagation()}>
       {name}
     </Anchor>
   );
@@ -72,7 +72,7 @@ export function Address({ of }: { of?: string | null }) {
   return (
     <Anchor
       component={Link}
-      to={'/users/logins' as string}
+      to={'/users/logins'}
       search={{ ipaddress: of } as never}
       size="sm"
       dir="ltr"

@@ -75,7 +75,7 @@ export default function Users() {
         find={find}
         fixed={{ isSortedByDate: true }}
         id={(u) => u.userId}
-        open={(u) => navigate({ to: `/users/${u.userId}` as string })}
+        open={(u) => void navigate({ to: `/users/${u.userId}` })}
         bulk={bulk}
       />
     </Stack>
