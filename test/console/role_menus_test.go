@@ -17,11 +17,10 @@ import (
 var ownMenu = []string{"/me", "/me/account", "/me/countries", "/me/addresses", "/me/notifications"}
 
 // wholeMenu is the menu of an administrator.
-var wholeMenu = append([]string{"/", "/kyc", "/aml", "/approvals", "/requests", "/transactions", "/withdrawals",
-	"/documents", "/users", "/corporate", "/levels",
-	"/balances", "/statement", "/adjust", "/blockages", "/positions", "/providers", "/currencies", "/rates",
-	"/fees", "/accounting",
-	"/agreements", "/contracts", "/announcements", "/mailings", "/cdn",
+var wholeMenu = append([]string{"/", "/kyc", "/aml", "/documents", "/approvals", "/requests", "/transactions",
+	"/withdrawals", "/users", "/users/active", "/users/registered", "/users/logins", "/corporate", "/corporate/users",
+	"/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting", "/currencies",
+	"/rates", "/fees", "/levels", "/contracts", "/agreements", "/announcements", "/cdn", "/mailings",
 	"/mfa", "/roles", "/service-keys", "/firewall", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
 
 // toWrite are the screens that are no use to who only reads.
@@ -52,9 +51,9 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 		{"identity checks", harness.DemoAccount(2),
 			append([]string{"/", "/kyc", "/aml", "/documents", "/users", "/blockages"}, ownMenu...)},
 		{"treasury", harness.DemoAccount(3), append([]string{"/", "/approvals", "/transactions", "/withdrawals", "/users",
-			"/balances", "/statement", "/adjust", "/blockages", "/positions", "/providers", "/currencies", "/rates",
-			"/accounting", "/audit", "/jobs"}, ownMenu...)},
-		{"support", harness.DemoAccount(4), append([]string{"/", "/users", "/mailings"}, ownMenu...)},
+			"/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting", "/currencies",
+			"/rates", "/audit", "/jobs"}, ownMenu...)},
+		{"support", harness.DemoAccount(4), append([]string{"/", "/users", "/users/logins", "/mailings"}, ownMenu...)},
 		{"reader", reader, slices.DeleteFunc(slices.Clone(wholeMenu), func(path string) bool {
 			return slices.Contains(append(toWrite, "/roles", "/service-keys"), path) // the last two are for administrators
 		})},

@@ -15,6 +15,7 @@ const (
 	Escape    = kb.Escape
 	Space     = " "
 	ArrowDown = kb.ArrowDown
+	ArrowUp   = kb.ArrowUp
 )
 
 // mostTabs bounds the way to an element: no screen has more stops before its end.

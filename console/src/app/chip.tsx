@@ -29,7 +29,7 @@ export function Chip() {
       )}
       <Menu width={260} position="bottom-end">
         <Menu.Target>
-          <UnstyledButton className="chip" aria-label={t('chip.title', { name })} data-testid="chip">
+          <UnstyledButton className="chip" title={t('chip.title', { name })} data-testid="chip">
             <Avatar size={28} radius="xl" color="castle" variant="filled" aria-hidden>
               {initials(name)}
             </Avatar>

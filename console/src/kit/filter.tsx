@@ -34,6 +34,8 @@ export interface Find {
 const typed = ({ kind = 'text' }: Filter) => kind === 'text';
 
 export function Filters(props: {
+  /** The name of the list. */
+  label: string;
   filters: Filter[];
   /** Filters that are always shown. */
   needs: string[];
@@ -59,7 +61,7 @@ export function Filters(props: {
     <Field key={f.name} of={f} value={values[f.name]} first={f === main ? first : undefined} onChange={onChange} />
   );
   return (
-    <div role="search">
+    <div role={filters.length > 0 ? 'search' : undefined} aria-label={filters.length > 0 ? props.label : undefined}>
       <Group align="end" gap="xs">
         {find && <FindField find={find} values={values} first={first} onChange={(found) => onChange(found)} />}
         {inline.map(field)}

@@ -129,6 +129,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
         <Group gap="xs">{props.actions}</Group>
       </Group>
       <Filters
+        label={t(props.title)}
         filters={filters}
         find={props.find}
         needs={props.needs ?? []}
