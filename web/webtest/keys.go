@@ -15,7 +15,6 @@ const (
 	Escape    = kb.Escape
 	Space     = " "
 	ArrowDown = kb.ArrowDown
-	ArrowUp   = kb.ArrowUp
 )
 
 // mostTabs bounds the way to an element: no screen has more stops before its end.
