@@ -1,7 +1,7 @@
 /** The entry point: trusted types, tabs, texts, then the login. Everything else is loaded after the login. */
 import '@mantine/core/styles.css';
 import './app/style.css';
-import { createTheme, DirectionProvider, MantineProvider } from '@mantine/core';
+import { DirectionProvider, MantineProvider } from '@mantine/core';
 import { useMemo } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useTranslation } from 'react-i18next';
@@ -11,30 +11,8 @@ import { isRTL, startTexts } from './app/i18n';
 import { Login } from './app/login/login';
 import { nonce, trust, worker } from './app/page';
 import { shareTabs, useSession } from './app/session';
+import { theme } from './app/theme';
 
-/** Drawers and dialogs: the close button has a name, and the title is not the page header (role banner). */
-const above = (close: string) => ({
-  defaultProps: {
-    closeButtonProps: { 'aria-label': close },
-    attributes: { header: { role: 'presentation' } },
-  },
-});
-
-/** Shade 6 of the primary colour, Mantine's default, has too little contrast on white (WCAG 2.2, 1.4.3). */
-const theme = (close: string) =>
-  createTheme({
-    primaryColor: 'indigo',
-    primaryShade: { light: 7, dark: 8 },
-    defaultRadius: 'sm',
-    cursorType: 'pointer',
-    respectReducedMotion: true,
-    components: {
-      Loader: { defaultProps: { role: 'status' } },
-      Drawer: above(close),
-      Modal: above(close),
-      Notification: { defaultProps: { closeButtonProps: { 'aria-label': close } } },
-    },
-  });
 const Screens = deferred(() => import('./app/app'));
 
 function Console() {

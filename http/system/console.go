@@ -36,6 +36,7 @@ const consolePage = `<!doctype html>
 <meta name="castellan-nonce" nonce="%[1]s">
 <meta name="castellan-tokens" content="%[2]s/console/files/%[3]s">
 <meta name="castellan-version" content="%[6]s">
+<meta name="castellan-mode" content="%[7]s">
 <title>Castellan</title>
 <link rel="icon" href="%[2]s/static/icon.svg">
 <link rel="stylesheet" href="%[2]s/console/files/%[4]s">
@@ -52,13 +53,17 @@ func mountConsole(s *edge.Server, o Options) {
 	if !ok {
 		return
 	}
+	mode := "production"
+	if o.Dev != nil {
+		mode = "development"
+	}
 	page := func(c *fiber.Ctx) error {
 		nonce := rand.Text()
 		c.Set(fiber.HeaderContentSecurityPolicy, fmt.Sprintf(consolePolicy, nonce))
 		c.Set(fiber.HeaderCacheControl, "no-store")
 		c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 		return c.SendString(fmt.Sprintf(consolePage, nonce, o.BasePath, built.Entry["tokens"], built.Entry["style"],
-			built.Entry["main"], html.EscapeString(o.Version)))
+			built.Entry["main"], html.EscapeString(o.Version), mode))
 	}
 	s.Raw(fiber.MethodGet, "/console", page)
 	s.Raw(fiber.MethodGet, "/console/", page)

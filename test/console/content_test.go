@@ -62,7 +62,7 @@ func marked(name string) string { return fmt.Sprintf("[data-testid=%q]", name) }
 func (e editor) to(path string) {
 	e.t.Helper()
 	before := e.Text("h1")
-	e.Click(marked("nav-" + path))
+	goTo(e.Tab, path)
 	e.Until(fmt.Sprintf("location.pathname === '/console%s' && document.querySelector('h1') && "+
 		"document.querySelector('h1').textContent.trim() !== %q", path, before)) // the previous screen stays for a while
 }
@@ -207,7 +207,7 @@ func (e editor) announcement() {
 func (e editor) parameter() {
 	e.t.Helper()
 	e.to("/parameters")
-	e.Type(marked("filter-code"), "CDN\r")
+	filterBy(e.Tab, "code", "CDN\r")
 	e.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
 	e.Click(marked("row"))
 	e.Type(marked("field-folderTypes"), "badge")
@@ -273,7 +273,7 @@ func (e editor) currency() {
 	e.look("currency-form")
 	e.send()
 	e.says("AVAX")
-	e.Type(marked("filter-symbol"), "AVAX\r")
+	filterBy(e.Tab, "symbol", "AVAX\r")
 	e.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
 	e.Click(marked("row"))
 	e.Click(marked("write-/admin/currency-activate"))

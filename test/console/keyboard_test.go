@@ -44,7 +44,10 @@ func TestConsoleByKeyboard(t *testing.T) {
 	tab.Open(n.URL + "/console") // the page forgets its session, and the service keeps it
 	k.login(chief, false)
 	k.approves(chief)
-	k.Back(mark("logout"))
+	k.Back(mark("chip"))
+	k.Press(webtest.Enter)
+	tab.See(mark("logout"))
+	k.Press(webtest.ArrowUp) // to the last entry
 	k.Press(webtest.Enter)
 	tab.See(mark("login"))
 	k.Holds("after the logout")
@@ -132,8 +135,7 @@ func (k *hands) credits(app *harness.Authenticator) {
 		k.s.Text("SELECT user_id FROM deposit WHERE status = -9 AND sender_info <> '' ORDER BY id LIMIT 1"))
 	k.To(aRow)
 	k.Press("x")
-	k.tab.See(mark("decide"))
-	k.Back(mark("decide"))
+	k.To(mark("decide"))
 	k.Press(webtest.Enter)
 	k.tab.See(theOpen)
 	k.Fill(mark("field-reason"), "The sender is known")

@@ -184,7 +184,7 @@ func TestConsoleKYC(t *testing.T) {
 		c.Ok(t, "POST", "/user/update-kyc", map[string]any{"userId": third, "kycConfirm": "rejected",
 			"rejectedResult": "x", "userDocumentId": c.papers(third), "documentId": c.papers(third)[0]}, c.admin)
 
-		tab.Click(`[data-testid="nav-/aml"]`)
+		goTo(tab, "/aml")
 		tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 2`)
 		barriers(t, tab, "aml")
 		tab.Click(`thead input[type="checkbox"]`)
@@ -269,8 +269,8 @@ func (c *cases) audited(ids ...string) {
 // documents finds the documents of one account, opens one and changes it.
 func (c *cases) documents(tab *webtest.Tab, shot func(string)) {
 	c.t.Helper()
-	tab.Click(`[data-testid="nav-/documents"]`)
-	tab.Type(`[data-testid="filter-userId"]`, c.ids[0])
+	goTo(tab, "/documents")
+	filterBy(tab, "userId", c.ids[0])
 	tab.Press("\r")
 	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 2`)
 	barriers(c.t, tab, "documents")
@@ -290,11 +290,11 @@ func (c *cases) views(tab *webtest.Tab, id string) {
 	c.t.Helper()
 	tab.Press("\x1b")
 	tab.Until(`!document.querySelector('[role="dialog"]')`)
-	tab.Click(`[data-testid="nav-/kyc"]`)
+	goTo(tab, "/kyc")
 	tab.Click(`[data-testid="kyc-begin"]`)
 	tab.Until(caseIs(id))
 	shot := func(name string) { tab.Screenshot(c.t, filepath.Join(c.t.ArtifactDir(), "kyc", name+".png")) }
-	tab.Click(`[data-testid="theme"]`)
+	fromChip(tab, "theme")
 	barriers(c.t, tab, "case in the dark")
 	shot("case-dark")
 	tab.View(webtest.Phone)

@@ -112,7 +112,7 @@ func (d *doorway) enters() {
 
 func (d *doorway) leaves() {
 	d.t.Helper()
-	d.Click(mark("logout"))
+	fromChip(d.Tab, "logout")
 	d.See(mark("login"))
 }
 

@@ -50,14 +50,14 @@ func TestConsoleMoney(t *testing.T) {
 func (m *till) open(path string) {
 	m.t.Helper()
 	webtest.Value[bool](m.tab, `(() => { window.headingBefore = document.querySelector('h1'); return true; })()`)
-	m.tab.Click(fmt.Sprintf(`[data-testid="nav-%s"]`, path))
+	goTo(m.tab, path)
 	// The previous screen may stay a while.
 	m.tab.Until(`![null, window.headingBefore].includes(document.querySelector('h1'))`)
 }
 
 func (m *till) filter(name, value string) {
 	m.t.Helper()
-	m.tab.Type(fmt.Sprintf(`[data-testid="filter-%s"]`, name), value+"\r")
+	filterBy(m.tab, name, value)
 	m.tab.Until(fmt.Sprintf(`new URLSearchParams(location.search).get(%q) === %q`, name, value))
 }
 

@@ -158,7 +158,7 @@ func (o *owner) endsSessions() {
 func (o *owner) keepsAddress() {
 	t := o.t
 	t.Helper()
-	o.Click(mark("nav-/me/addresses"))
+	goTo(o.Tab, "/me/addresses")
 	o.Click(mark("write-" + harness.AddressesPath))
 	o.Type(mark("field-name"), "Cold wallet")
 	for _, choice := range []string{"currencyCode", "networkCode"} {
@@ -196,7 +196,7 @@ func (o *owner) choosesCountry() {
 		o.confirms()
 		o.Until(`!document.querySelector('[data-testid="lock"]')`)
 	}
-	o.Click(mark("nav-/me/countries"))
+	goTo(o.Tab, "/me/countries")
 	o.Click(mark("write-" + countries))
 	o.Click(mark("field-countryCode"))
 	o.Click(`[role="option"][value="TR"]`)
@@ -220,12 +220,12 @@ func (o *owner) seesTheSystem() {
 	head := blackbox.Headers{"x-auth": x}
 	o.n.Ok(t, "POST", "/integration/begin-accounting-integration",
 		`{"startDate":"2026-01-01","endDate":"2026-01-02","invoiceDate":"2026-01-03"}`, head)
-	o.Click(mark("nav-/jobs"))
+	goTo(o.Tab, "/jobs")
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>
 		/accounting-integration\s+done/i.test(r.innerText)) ||
 		document.querySelector('main [aria-label="Refresh"]:not([disabled])')?.click()`)
 	o.shot("jobs")
-	o.Click(mark("nav-/cluster"))
+	goTo(o.Tab, "/cluster")
 	var cluster struct {
 		Data struct {
 			Node    string
@@ -236,12 +236,12 @@ func (o *owner) seesTheSystem() {
 	o.Until(fmt.Sprintf(`document.querySelectorAll('[data-testid="members"] tbody tr').length === %d &&
 		document.querySelector('main').innerText.includes(%q)`, len(cluster.Data.Members), cluster.Data.Node))
 	o.shot("cluster")
-	o.Click(mark("nav-/setup"))
+	goTo(o.Tab, "/setup")
 	o.See(`[data-testid="setup-control"]`)
 	o.Click(`[data-testid="setup-check"]`)
 	o.See(`[data-testid="setup-ok"]`)
 	o.shot("setup")
-	o.Click(mark("nav-/audit"))
+	goTo(o.Tab, "/audit")
 	for _, action := range []string{"UPDATE_PASSWORD", "TOTP_SETUP", "TOTP_RECOVER", "TOTP_DEACTIVATE", "SESSION_END",
 		"WITHDRAWAL_ADDRESS_ADD", "GEOFILTER_ADD", "GEOFILTER_REMOVE"} {
 		o.See(acted(action))

@@ -56,11 +56,11 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 		share(tab, token)
 		tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
 		tab.Until(fmt.Sprintf(`document.documentElement.lang === %q`, look.language))
-		screens := webtest.Value[[]string](tab, menu)
-		if !slices.Equal(screens, wholeMenu) {
-			t.Errorf("%s: the menu is %v, want %v", look.name, screens, wholeMenu)
+		all := webtest.Value[[]string](tab, screens)
+		if !slices.Equal(all, wholeMenu) {
+			t.Errorf("%s: the menu is %v, want %v", look.name, all, wholeMenu)
 		}
-		for _, screen := range screens {
+		for _, screen := range all {
 			step := look.name + " " + screen
 			menuTo(tab, screen)
 			tab.Screenshot(t, filepath.Join(t.ArtifactDir(), look.name, strings.ReplaceAll(screen, "/", "_")+".png"))

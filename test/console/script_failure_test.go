@@ -39,8 +39,8 @@ func TestConsoleSurvivesScriptFailure(t *testing.T) {
 // open clicks a menu entry without hovering over it, which would load its script beforehand.
 func (k keeper) open(path string) {
 	k.t.Helper()
-	k.See(mark("nav-" + path))
-	webtest.Value[bool](k.Tab, `(document.querySelector('[data-testid="nav-`+path+`"]').click(), true)`)
+	k.See(`[data-screens~="` + path + `"]`)
+	clickTo(k.Tab, path)
 }
 
 // fails waits for the error in the place of the missing part, heals the network, and retries.
@@ -59,7 +59,7 @@ func (k keeper) fails(failed func() string, heal func()) {
 // still checks that the page was not reloaded and the user is logged in.
 func (k keeper) still() {
 	k.t.Helper()
-	if !webtest.Value[bool](k.Tab, `window.samePage === true && !!document.querySelector('[data-testid="logout"]')`) {
+	if !webtest.Value[bool](k.Tab, `window.samePage === true && !!document.querySelector('[data-testid="chip"]')`) {
 		k.t.Fatal("the page was loaded again, or the session is gone")
 	}
 }
@@ -92,7 +92,7 @@ func (k keeper) chart() {
 	k.open("/positions")
 	k.See(mark("filter-symbol"))
 	failed, heal := k.FailOne(consoleScripts, webtest.Fetched, 0)
-	k.Type(mark("filter-symbol"), "BTC\r")
+	filterBy(k.Tab, "symbol", "BTC\r")
 	k.fails(failed, heal)
 	k.Until(`document.querySelector('main').innerText.split('No matching entries.').length === 3`) // table and chart
 	k.See(mark("filter-symbol"))
@@ -124,8 +124,7 @@ func (k keeper) form() {
 func (k keeper) language() {
 	k.t.Helper()
 	choose := func() {
-		k.Click(`[aria-label="Language"]`)
-		k.Click(mark("language-tr"))
+		fromChip(k.Tab, "language-tr")
 	}
 	failed, heal := k.FailOne(consoleScripts, webtest.Fetched, 0)
 	choose()

@@ -137,9 +137,9 @@ func (c *officer) explains(by, name string) {
 
 func (c *officer) explainsRefusal() {
 	c.t.Helper()
-	c.Click(mark("nav-/audit"))
+	goTo(c.Tab, "/audit")
 	c.See(mark("chain"))
-	c.Type(mark("filter-action"), "DENIED\r")
+	filterBy(c.Tab, "action", "DENIED\r")
 	c.rows("DENIED", 2)
 	c.Click(mark("row") + " td")
 	c.Click(mark("to-audit.allOfRequest")) // the other entries of the same request: none
@@ -172,7 +172,7 @@ func (c *officer) pastes() {
 
 func (c *officer) grants() {
 	c.t.Helper()
-	c.Click(mark("nav-/roles"))
+	goTo(c.Tab, "/roles")
 	c.See(mark("matrix"))
 	c.Type(mark("matrix-find"), "GET /admin/audit")
 	cell := mark("cell-auditor-GET /admin/audit")
@@ -196,7 +196,7 @@ func (c *officer) grants() {
 
 func (c *officer) raisesPolicy() {
 	c.t.Helper()
-	c.Click(mark("nav-/mfa"))
+	goTo(c.Tab, "/mfa")
 	c.See(mark("row"))
 	c.shot("mfa")
 	c.Click(mark("row") + " td")
@@ -216,14 +216,14 @@ func (c *officer) raisesPolicy() {
 
 func (c *officer) findsAll() {
 	c.t.Helper()
-	c.Click(mark("nav-/audit"))
+	goTo(c.Tab, "/audit")
 	for _, action := range []string{"MFA_POLICY_UPDATE", "PERMISSION_SET", "FIREWALL_RULE_UPDATE", "FIREWALL_RULE_ADD"} {
 		c.See(acted(action))
 	}
 	c.Until(`document.querySelector('[data-testid="chain"]')?.dataset.holds === 'true'`)
 	c.shot("audit")
 	// A failed login links to the policies.
-	c.Type(mark("filter-action"), "LOGIN\r")
+	filterBy(c.Tab, "action", "LOGIN\r")
 	c.Until(`[...document.querySelectorAll('[data-testid="row"]')].every((r) => r.querySelector('[data-action="LOGIN"]'))`)
 	c.explains("mfa", "mfa")
 }
@@ -255,10 +255,9 @@ func (c *officer) goes(path string) {
 // looksAround shows each screen on a phone, in Arabic and in the dark.
 func (c *officer) looksAround() {
 	c.t.Helper()
-	c.Click(`[aria-label="Language"]`)
-	c.Click(mark("language-ar"))
+	fromChip(c.Tab, "language-ar")
 	c.Until(`document.documentElement.dir === 'rtl'`)
-	c.Click(mark("theme"))
+	fromChip(c.Tab, "theme")
 	c.View(webtest.Phone)
 	row := func(path string) string { return fmt.Sprintf(`[data-path=%q] [data-testid="row"]`, path) }
 	for _, screen := range []struct{ name, path, see string }{

@@ -179,7 +179,7 @@ func (p *pair) survivesTheNetwork() {
 	}
 	p.secrets = webtest.Value[[]string](p.one, `heard.secrets`)
 	p.one.Offline(true)
-	p.one.Click(mark("nav-/contracts"))
+	goTo(p.one, "/contracts")
 	p.one.Until(`document.querySelector('main [data-testid="problem"]')?.innerText.includes('NETWORK')`)
 	p.one.Offline(false)
 	p.one.Click(mark("again"))
@@ -226,7 +226,7 @@ func (p *pair) losesAGrant(agent blackbox.Account, head blackbox.Headers) {
 	p.one.Open(p.n.URL + "/console/firewall?label=x")
 	p.logsIn(p.one, agent)
 	p.one.See(mark("forbidden"))
-	p.one.Click(mark("nav-/users"))
+	goTo(p.one, "/users")
 	p.one.See(mark("row"))
 	webtest.Value[bool](p.one, `(history.pushState({}, '', '/console/made/up'), true)`)
 	p.one.See(mark("missing"))
@@ -236,7 +236,7 @@ func (p *pair) losesAGrant(agent blackbox.Account, head blackbox.Headers) {
 	p.one.Click(`main [aria-label="Refresh"]`)
 	p.one.See(mark("forbidden"))
 	p.one.Until(`!document.querySelector('[data-testid="nav-/users"]')`)
-	p.one.Click(mark("logout"))
+	fromChip(p.one, "logout")
 	p.one.See(mark("email"))
 }
 
@@ -271,7 +271,7 @@ func (p *pair) other(who blackbox.Account) string {
 // all.
 func (p *pair) leavesTogether(demo blackbox.Account) {
 	p.t.Helper()
-	p.two.Click(mark("logout"))
+	fromChip(p.two, "logout")
 	p.two.See(mark("email"))
 	p.one.Front().See(mark("email"))
 	if webtest.Value[bool](p.one, `document.querySelector('nav, [data-testid="lock"]') !== null`) {
@@ -282,5 +282,5 @@ func (p *pair) leavesTogether(demo blackbox.Account) {
 	p.one.Click(mark("login"))
 	p.one.See(mark("challenge"))
 	p.logsIn(p.two.Front(), demo)
-	p.one.Front().See(mark("logout"))
+	p.one.Front().See(mark("chip"))
 }

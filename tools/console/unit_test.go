@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"castellan/tools/console/unit"
@@ -17,6 +18,17 @@ func TestModules(t *testing.T) {
 		t.Fatalf("%v, %v", modules, err)
 	}
 	if out, err := unit.Run(t.Context(), root, filepath.Join(root, "console")); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The components of the kit and of the frame pass their tests on a page without a browser.
+func TestComponents(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := unit.Components(t.Context(), root); err != nil || !strings.Contains(out, "tests 2") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -14,14 +14,14 @@ const waiting = '/user/get-waiting-info-transactions';
 const assetColumns: Column<Row<typeof assets>>[] = [
   { key: 'currencyName', title: 'own.currency' },
   { key: 'networkCode', title: 'own.network', show: (a) => <bdi dir="ltr">{a.networkCode}</bdi> },
-  { key: 'balance', title: 'own.balance', show: (a) => <Money amount={a.balance} unit={a.currencyCode} /> },
-  { key: 'locked', title: 'own.locked', show: (a) => <Money amount={a.locked} unit={a.currencyCode} /> },
-  { key: 'available', title: 'own.available', show: (a) => <Money amount={a.available} unit={a.currencyCode} /> },
+  { key: 'balance', title: 'own.balance', end: true, show: (a) => <Money amount={a.balance} unit={a.currencyCode} /> },
+  { key: 'locked', title: 'own.locked', end: true, show: (a) => <Money amount={a.locked} unit={a.currencyCode} /> },
+  { key: 'available', title: 'own.available', end: true, show: (a) => <Money amount={a.available} unit={a.currencyCode} /> },
 ];
 
 const waitingColumns: Column<Row<typeof waiting>>[] = [
   { key: 'transactionId', title: 'own.transaction', show: (w) => <Id of={w.transactionId} short /> },
-  { key: 'value', title: 'own.amount', show: (w) => <Money amount={w.value} unit={w.currencyCode} /> },
+  { key: 'value', title: 'own.amount', end: true, show: (w) => <Money amount={w.value} unit={w.currencyCode} /> },
   { key: 'toAddress', title: 'own.address', show: (w) => <Id of={w.toAddress} short /> },
   { key: 'txId', title: 'own.hash', show: (w) => <Id of={w.txId} short /> },
   { key: 'status', title: 'own.status' },

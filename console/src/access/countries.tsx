@@ -1,7 +1,7 @@
 /** The countries from which the user's own account may be used. An empty list allows all. */
 import { Button, Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { useAct } from '../app/act';
+import { each, useAct } from '../app/act';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
@@ -57,10 +57,9 @@ export default function Countries() {
                   size="xs"
                   color="red"
                   loading={remove.busy}
-                  onClick={async () => {
-                    for (const { countryCode } of rows) if (!(await remove.run({ countryCode }))) return;
-                    clear();
-                  }}
+                  onClick={() =>
+                    void each(rows, ({ countryCode }) => remove.run({ countryCode })).then((done) => done && clear())
+                  }
                 >
                   {t('own.remove')}
                 </Button>

@@ -174,7 +174,7 @@ function Confirm({ cell, onClose }: { cell: Cell; onClose: () => void }) {
           <Button variant="default" onClick={onClose}>
             {t('cancel')}
           </Button>
-          <Button loading={grant.busy || revoke.busy} onClick={go} data-testid="matrix-send">
+          <Button loading={grant.busy || revoke.busy} onClick={() => void go()} data-testid="matrix-send">
             {t('roles.change')}
           </Button>
         </Group>

@@ -20,7 +20,7 @@ export function Members() {
       show: (m) => (
         <Group gap="xs">
           <Id of={m.userId} />
-          <Anchor component={Link} to={`/users/${m.userId}` as string} size="sm">
+          <Anchor component={Link} to={`/users/${m.userId}`} size="sm">
             <Word of="open" />
           </Anchor>
         </Group>

@@ -30,7 +30,7 @@ export default function Mfa() {
     <Tabs
       value={tab}
       keepMounted={false}
-      onChange={(next) => navigate({ to: '.', search: { tab: next ?? undefined } as never })}
+      onChange={(next) => void navigate({ to: '.', search: { tab: next ?? undefined } })}
     >
       <Tabs.List mb="md">
         <Tabs.Tab value="policies">{t('mfa.policies')}</Tabs.Tab>
@@ -97,7 +97,7 @@ function Policies() {
         actions={
           <>
             {may('POST /admin/system/mfa/explain') && (
-              <Anchor component={Link} to={'/mfa/explain' as string} size="sm">
+              <Anchor component={Link} to={'/mfa/explain'} size="sm">
                 {t('mfaWhy.title')}
               </Anchor>
             )}
@@ -126,12 +126,7 @@ function Policies() {
               </Button>
             )}
             {may('POST /admin/system/mfa/explain') && (
-              <Anchor
-                component={Link}
-                to={'/mfa/explain' as string}
-                size="sm"
-                search={{ actionCode: open.actionCode } as never}
-              >
+              <Anchor component={Link} to={'/mfa/explain'} size="sm" search={{ actionCode: open.actionCode } as never}>
                 {t('why.mfa')}
               </Anchor>
             )}
@@ -165,7 +160,7 @@ function useFields(): Input<Draft>[] {
 
 /** Methods are chosen by their codes; a method keeps its template. */
 function draft(values: Record<string, unknown>, before?: Policy): Draft {
-  const codes = (values.methods as unknown as string[]) ?? [];
+  const codes = (values.methods as string[]) ?? [];
   const tuple = (code: string) => before?.detail.methods.find(([c]) => c === code) ?? [code];
   return { ...values, methods: codes.map(tuple), expireAt: values.expireAt ?? 0 } as Draft;
 }

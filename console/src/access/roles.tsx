@@ -28,7 +28,7 @@ export default function Roles() {
     <Tabs
       value={tab}
       keepMounted={false}
-      onChange={(next) => navigate({ to: '.', search: { tab: next ?? undefined } as never })}
+      onChange={(next) => void navigate({ to: '.', search: { tab: next ?? undefined } })}
     >
       <Tabs.List mb="md">
         {shown.map(({ name }) => (

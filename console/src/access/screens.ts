@@ -1,10 +1,12 @@
 /** The screens of roles, MFA, service keys and the user's own security. */
+import { IconKey, IconLock, IconUserCircle } from '@tabler/icons-react';
 import type { Screen } from '../app/screen';
 
 export const access: Screen[] = [
   {
     path: '/mfa',
     title: 'mfa.title',
+    icon: IconLock,
     group: 'security',
     needs: ['GET /admin/system/mfa/policies'],
     load: () => import('./mfa'),
@@ -20,6 +22,8 @@ export const access: Screen[] = [
   {
     path: '/roles',
     title: 'roles.title',
+    family: 'family.access',
+    icon: IconKey,
     group: 'security',
     needs: ['GET /admin/roles'],
     load: () => import('./roles'),
@@ -27,6 +31,7 @@ export const access: Screen[] = [
   {
     path: '/service-keys',
     title: 'serviceKeys.title',
+    under: '/roles',
     group: 'security',
     needs: ['GET /admin/service-keys'],
     load: () => import('./servicekeys'),
@@ -34,6 +39,8 @@ export const access: Screen[] = [
   {
     path: '/me',
     title: 'own.security',
+    family: 'family.own',
+    icon: IconUserCircle,
     group: 'own',
     needs: ['GET /auth/sessions'],
     load: () => import('./security'),
@@ -41,6 +48,7 @@ export const access: Screen[] = [
   {
     path: '/me/account',
     title: 'own.account',
+    under: '/me',
     group: 'own',
     needs: ['GET /user/user-profile'],
     load: () => import('./account'),
@@ -48,6 +56,7 @@ export const access: Screen[] = [
   {
     path: '/me/countries',
     title: 'own.countries',
+    under: '/me',
     group: 'own',
     needs: ['GET /user/geofilter/countries'],
     load: () => import('./countries'),

@@ -2,7 +2,7 @@
 import { Alert, Badge, Button, Card, Code, Group, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useAct } from '../app/act';
+import { each, useAct } from '../app/act';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
@@ -80,10 +80,7 @@ function Authenticator() {
                 size="xs"
                 loading={setup.busy}
                 data-testid="totp-setup"
-                onClick={async () => {
-                  const made = await setup.run(undefined as never);
-                  if (made) setSecret(made as Secret);
-                }}
+                onClick={() => void setup.run(undefined).then((made) => made && setSecret(made as Secret))}
               >
                 {t('own.totpSetup')}
               </Button>
@@ -170,10 +167,9 @@ function Devices() {
                   size="xs"
                   color="red"
                   loading={remove.busy}
-                  onClick={async () => {
-                    for (const { deviceId } of rows) if (!(await remove.run({ deviceId }))) return;
-                    clear();
-                  }}
+                  onClick={() =>
+                    void each(rows, ({ deviceId }) => remove.run({ deviceId })).then((done) => done && clear())
+                  }
                 >
                   {t('own.remove')}
                 </Button>
@@ -216,10 +212,7 @@ function Sessions() {
             color="red"
             loading={end.busy}
             data-testid="end-sessions"
-            onClick={async () => {
-              for (const { sessionId } of rows) if (!(await end.run({ sessionId }))) return;
-              clear();
-            }}
+            onClick={() => void each(rows, ({ sessionId }) => end.run({ sessionId })).then((done) => done && clear())}
           >
             {t('own.end')}
           </Button>

@@ -93,7 +93,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
               message: (
                 <Waits
                   until={sealed.expiresAt ?? ''}
-                  open={may('GET /admin/approvals') ? () => navigate({ to: '/approvals' as string }) : undefined}
+                  open={may('GET /admin/approvals') ? () => void navigate({ to: '/approvals' }) : undefined}
                 />
               ),
               id: 'waits', // once for a hundred rows
@@ -125,6 +125,12 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
     </>
   );
   return { run, busy, problem, clear: () => setProblem(undefined), view };
+}
+
+/** Writes for each row, in order, until one is refused. Resolves to whether all were accepted. */
+export async function each<T>(rows: T[], write: (row: T) => Promise<unknown>): Promise<boolean> {
+  for (const row of rows) if ((await write(row)) === undefined) return false;
+  return true;
 }
 
 /** A second person must approve the write before the instant that the service named. */

@@ -12,6 +12,7 @@ import { session } from './session';
 
 export type Schemas = components['schemas'];
 export type Field = Schemas['FieldProblem'];
+type Problem = Schemas['Problem'];
 export type Gets = PathsWithMethod<paths, 'get'>;
 
 /** A refusal of the service, or no answer (status 0). Its fields are those of RFC 9457. */
@@ -32,6 +33,21 @@ export class Refusal extends Error {
   /** A challenge that ended without success, for example by a rejection on the device. */
   static outcome({ code = '', message = '' }: Outcome, asked = ''): Refusal {
     return new Refusal(200, code, message, '', [], 0, asked);
+  }
+
+  /** A refusal by the service, whose body may have been written by something between. */
+  static async answered(response: Response, asked = ''): Promise<Refusal> {
+    const none: Partial<Problem> = {};
+    const problem = await (response.clone().json() as Promise<Partial<Problem>>).catch(() => none);
+    return new Refusal(
+      response.status,
+      problem.code ?? `HTTP_${response.status}`,
+      problem.message ?? response.statusText,
+      problem.requestId ?? response.headers.get('x-request-id') ?? '',
+      problem.errors ?? [],
+      Number(response.headers.get('retry-after')) || 0,
+      asked,
+    );
   }
 
   static of(error: unknown, asked = ''): Refusal {
@@ -101,19 +117,7 @@ reader.use({
   },
   async onResponse({ response, request }) {
     if (response.ok) return exact(response);
-    const problem = await response
-      .clone()
-      .json()
-      .catch(() => ({}));
-    const refusal = new Refusal(
-      response.status,
-      problem.code ?? `HTTP_${response.status}`,
-      problem.message ?? response.statusText,
-      problem.requestId ?? response.headers.get('x-request-id') ?? '',
-      problem.errors ?? [],
-      Number(response.headers.get('retry-after')) || 0,
-      key(request),
-    );
+    const refusal = await Refusal.answered(response, key(request));
     refused(refusal, request.headers.get('x-auth') ?? '');
     throw refusal;
   },
@@ -180,7 +184,7 @@ export async function start<M extends 'post' | 'patch' | 'delete', P extends Wri
   const { token } = session.now();
   try {
     const to = String(path).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(places[name] ?? ''));
-    return await client().start(method.toUpperCase(), to, (body ?? {}) as object, {
+    return await client().start(method.toUpperCase(), to, body ?? {}, {
       headers: { ...(key ? { 'idempotency-key': key } : {}), ...(otp ? { otp } : {}) },
     });
   } catch (error) {

@@ -15,7 +15,7 @@ import { screens } from './screens';
 import { session, useSession } from './session';
 
 const router = routerOf(screens);
-provideScreens(screens, (to) => void router.navigate({ to: to as never }));
+provideScreens(screens, (to) => void router.navigate({ to: to }));
 
 /** Failed requests are retried; refusals of the service are not. */
 function again(failures: number, error: unknown): boolean {

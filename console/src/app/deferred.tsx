@@ -44,10 +44,9 @@ export function Again({ of, onClick }: { of: unknown; onClick: () => unknown }) 
         variant="default"
         loading={busy}
         data-testid="again"
-        onClick={async () => {
+        onClick={() => {
           setBusy(true);
-          await onClick();
-          setBusy(false);
+          void Promise.resolve(onClick()).finally(() => setBusy(false));
         }}
       >
         {t('again')}

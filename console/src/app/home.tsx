@@ -1,10 +1,8 @@
 /** Home: the pending work that the user may do, and an overview of the accounts. */
 import { Anchor, Card, Group, Progress, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
-import { readPage, type Gets } from './api';
 import { deferred } from './deferred';
 import { Problem } from './problem';
 import { allScreens } from './screen';
@@ -12,48 +10,14 @@ import { useMay } from './session';
 import { JobBar } from '../kit/job';
 import { useRead } from '../kit/read';
 import { Totals } from './totals';
+import { useWaiting, type Waiting } from './waiting';
 
 const Chart = deferred(() => import('../kit/chart'), <Skeleton height={200} />);
-
-/** A kind of work is a list: its page, and the query that finds the pending entries. */
-interface Work {
-  title: string;
-  path: Gets;
-  query: Record<string, string>;
-  to: string;
-  /** The same filters in the address of the page, where their names differ. */
-  search?: Record<string, string>;
-}
-
-const waiting: Work[] = [
-  {
-    title: 'home.kyc',
-    path: '/user/get-documents',
-    query: { reason: 'waitingApproval', kycConfirm: 'waitingApproval' },
-    to: '/kyc',
-    search: {},
-  },
-  { title: 'home.aml', path: '/admin/user/get-users-without-aml-confirmed', query: {}, to: '/aml' },
-  { title: 'home.transactions', path: '/admin/get-waiting-info-transactions', query: {}, to: '/transactions' },
-  {
-    title: 'home.withdrawals',
-    path: '/admin/get-withdrawal-crypto-queue',
-    query: { isActive: 'true' },
-    to: '/withdrawals',
-  },
-  { title: 'home.approvals', path: '/admin/approvals' as Gets, query: { status: 'PENDING' }, to: '/approvals' },
-  { title: 'home.deploys', path: '/admin/deploy-request', query: {}, to: '/requests' },
-  { title: 'home.vpn', path: '/admin/vpn-request', query: {}, to: '/requests' },
-  { title: 'home.corporate', path: '/admin/get-corporate-application', query: { status: 'PENDING' }, to: '/corporate' },
-  { title: 'home.jobs', path: '/admin/jobs', query: { status: 'running' }, to: '/jobs' },
-  { title: 'home.active', path: '/admin/get-active-users', query: { pastMonths: '1' }, to: '/users/active' },
-];
-const most = 100;
 
 export default function Home() {
   const { t } = useTranslation();
   const may = useMay();
-  const shown = waiting.filter((w) => may(`GET ${w.path}`));
+  const shown = useWaiting();
   return (
     <Stack>
       <Title order={1} size="h3">
@@ -62,7 +26,7 @@ export default function Home() {
       {shown.length === 0 && <Text>{t('home.nothing')}</Text>}
       <SimpleGrid cols={{ base: 2, md: 3, xl: 5 }}>
         {shown.map((w) => (
-          <Waiting key={w.title} {...w} />
+          <Pending key={w.title} of={w} />
         ))}
       </SimpleGrid>
       {may('GET /admin/jobs') && may('GET /admin/jobs/{id}') && <Running />}
@@ -76,32 +40,31 @@ export default function Home() {
   );
 }
 
-/** The number of pending entries, up to one page. The service counts nothing for it. */
-function Waiting({ title, path, query, to, search = query }: Work) {
+/** The number of pending entries of a queue. */
+function Pending({ of: w }: { of: Waiting }) {
   const { t } = useTranslation();
   const may = useMay();
-  const page = useQuery({
-    queryKey: [path, 'waiting', query],
-    refetchInterval: 60_000,
-    queryFn: ({ signal }) => readPage<unknown>(path, { ...query, limit: most }, signal),
-  });
-  const n = page.data?.rows.length ?? 0;
+  const opens = allScreens().some((s) => s.path === w.to && s.needs.every(may));
   return (
-    <Card withBorder data-testid={`waits-${title}`}>
+    <Card withBorder data-testid={`waits-${w.title}`}>
       <Text size="sm" c="dimmed">
-        {t(title)}
+        {t(w.title)}
       </Text>
       <Group justify="space-between" align="end">
-        <Text fz={28} fw={700} dir="ltr">
-          {page.data ? `${n}${page.data.next ? '+' : ''}` : '–'}
+        <Text fz={28} fw={600} dir="ltr">
+          {`${w.count}${w.more ? '+' : ''}`}
         </Text>
-        {allScreens().some((s) => s.path === to && s.needs.every(may)) && (
-          <Anchor component={Link} to={to as string} search={search as never} aria-label={`${t('open')}: ${t(title)}`}>
+        {opens && (
+          <Anchor
+            component={Link}
+            to={w.to}
+            search={(w.search ?? w.query) as never}
+            aria-label={`${t('open')}: ${t(w.title)}`}
+          >
             {t('open')}
           </Anchor>
         )}
       </Group>
-      <Problem of={page.error} />
     </Card>
   );
 }
@@ -171,7 +134,7 @@ function Shares({ title, of, error }: { title: string; of?: Share[]; error: unkn
             <Table.Tr key={name}>
               <Table.Th scope="row" fw={400} w="35%">
                 {search && may('GET /admin/list-users') ? (
-                  <Anchor component={Link} to={'/users' as string} search={search as never}>
+                  <Anchor component={Link} to={'/users'} search={search as never}>
                     <bdi>{name}</bdi>
                   </Anchor>
                 ) : (

@@ -51,7 +51,7 @@ export default function Jobs() {
       columns={columns}
       filters={filters}
       id={(j) => j.id}
-      open={(j) => navigate({ to: `/jobs/${j.id}` as string })}
+      open={(j) => void navigate({ to: `/jobs/${j.id}` })}
       bulk={(jobs, clear) => (
         <Bulk
           method="post"
@@ -59,7 +59,7 @@ export default function Jobs() {
           title="jobs.cancel"
           rows={jobs}
           name={(j) => `${j.type} ${j.id}`}
-          body={() => undefined as never}
+          body={() => undefined}
           places={({ id }) => ({ id })}
           touches={[path]}
           onDone={clear}

@@ -7,6 +7,8 @@ export const nonce = meta('castellan-nonce')?.nonce ?? '';
 export const worker = meta('castellan-tokens')?.content;
 /** The base path of the service: "" or, for example, "/castellan". */
 export const base = worker?.replace(/\/console\/.*$/, '') ?? '';
+/** 'development' or 'production'. */
+export const mode = meta('castellan-mode')?.content ?? '';
 export const version = meta('castellan-version')?.content ?? '';
 
 interface TrustedTypes {

@@ -21,7 +21,7 @@ export function national(text: string): string {
 }
 
 /** The forms of pasted texts. */
-const looks = {
+export const looks = {
   id: /^[0-9A-HJKMNP-TV-Z]{26}$/i,
   mail: /^[^\s@]+@[^\s@]+$/,
   phone: /^[+\d][\d\s()-]{7,}$/,
@@ -81,7 +81,7 @@ export function Palette() {
   const may = useMay();
   const navigate = useNavigate();
   const [text, setText] = useState('');
-  const go = (to: string, search: Record<string, string> = {}) => navigate({ to, search: search as never });
+  const go = (to: string, search: Record<string, string> = {}) => void navigate({ to, search });
   const pasted = places(text.trim(), may).map(
     (place) =>
       ({

@@ -36,7 +36,7 @@ export default function Parameters() {
   // Parameters that are a table have their own screen.
   function show(p: Parameter) {
     const tab = sheets[p.code];
-    if (tab) void navigate({ to: '/fees' as string, search: { tab } as never });
+    if (tab) void navigate({ to: '/fees', search: { tab } });
     else if (p.isEditable && may(`POST ${update}`)) setChanging(p);
     else setOpen(p);
   }
@@ -91,7 +91,7 @@ function Change({ of, onClose }: { of: Parameter; onClose: () => void }) {
   const { t } = useTranslation();
   const list = asList(of.json);
   const shape = shapes[of.code];
-  const now = (values: Values): object => (list ? { [list]: values[list] ?? [] } : ((values.json ?? {}) as object));
+  const now = (values: Values): object => (list ? { [list]: values[list] ?? [] } : (values.json ?? {}));
   const fields = list
     ? [{ name: list as never, title: 'parameter.values', kind: 'list' as const, required: true }]
     : [{ name: 'json' as const, title: 'parameter.json', kind: 'json' as const, required: true }];
@@ -103,7 +103,7 @@ function Change({ of, onClose }: { of: Parameter; onClose: () => void }) {
       opened
       onClose={onClose}
       touches={[path]}
-      initial={(list ? of.json : { json: of.json }) as never}
+      initial={list ? of.json : { json: of.json }}
       fields={fields}
       before={(values) => (
         <Stack gap="xs">

@@ -11,6 +11,12 @@ export interface Screen {
   load: () => Promise<{ default: ComponentType }>;
   /** Not in the menu: another screen links to it. */
   inner?: boolean;
+  /** The path of the screen whose menu entry this screen shares. Above both, tabs lead from one to the other. */
+  under?: string;
+  /** Key of the name of the menu entry, where it differs from the title. */
+  family?: string;
+  /** The icon of the menu entry. */
+  icon?: ComponentType<{ size?: number; stroke?: number }>;
 }
 
 let provided: Screen[] = [];

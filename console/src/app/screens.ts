@@ -2,6 +2,7 @@
  * The list of all screens. The menu, the palette and the routes are built from it. A screen is loaded when it is
  * opened.
  */
+import { IconClock, IconInbox, IconListSearch, IconServer } from '@tabler/icons-react';
 import { access } from '../access/screens';
 import { delivery } from '../delivery/screens';
 import { guard } from '../guard/screens';
@@ -11,10 +12,18 @@ import { people } from '../people/screens';
 import type { Screen } from './screen';
 
 const app: Screen[] = [
-  { path: '/', title: 'home.title', group: 'work', needs: [], load: () => import('./home') },
+  {
+    path: '/',
+    title: 'home.title',
+    icon: IconInbox,
+    group: 'work',
+    needs: [],
+    load: () => import('./home'),
+  },
   {
     path: '/jobs',
     title: 'jobs.title',
+    icon: IconClock,
     group: 'system',
     needs: ['GET /admin/jobs'],
     load: () => import('./jobs'),
@@ -30,6 +39,8 @@ const app: Screen[] = [
   {
     path: '/cluster',
     title: 'cluster.title',
+    family: 'family.system',
+    icon: IconServer,
     group: 'system',
     needs: ['GET /admin/cluster'],
     load: () => import('./cluster'),
@@ -37,6 +48,7 @@ const app: Screen[] = [
   {
     path: '/setup',
     title: 'setup.title',
+    under: '/cluster',
     group: 'system',
     needs: ['GET /admin/setup'],
     load: () => import('./setup'),
@@ -44,6 +56,7 @@ const app: Screen[] = [
   {
     path: '/parameters',
     title: 'parameter.title',
+    under: '/cluster',
     group: 'system',
     needs: ['GET /admin/get-parameters'],
     load: () => import('./parameters'),
@@ -53,6 +66,7 @@ const app: Screen[] = [
 const audit: Screen = {
   path: '/audit',
   title: 'audit.title',
+  icon: IconListSearch,
   group: 'security',
   needs: ['GET /admin/audit'],
   load: () => import('./audit'),

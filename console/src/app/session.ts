@@ -2,7 +2,7 @@
  * The session of the user. The token is in memory only and shared between tabs by the worker in tokens.ts. It is in no
  * storage, no cookie and no address.
  */
-import { useSyncExternalStore } from 'react';
+import { useCallback, useSyncExternalStore } from 'react';
 
 /** The cause of a session's end during use: no activity, or a token that the service refused. */
 type End = 'idle' | 'over';
@@ -10,6 +10,8 @@ type End = 'idle' | 'over';
 export interface Session {
   token: string;
   userId: string;
+  /** The end of the session by the token, in milliseconds since 1970; 0 without one. */
+  ends: number;
   /** The permissions of the caller, as "GET /admin/list-users"; undefined until they are read. */
   may?: ReadonlySet<string>;
   /** The action of the challenge that a call starts, by endpoint. */
@@ -20,7 +22,7 @@ export interface Session {
   over?: End;
 }
 
-const signedOut: Session = { token: '', userId: '', doubts: 0 };
+const signedOut: Session = { token: '', userId: '', ends: 0, doubts: 0 };
 let current = signedOut;
 const listeners = new Set<() => void>();
 let port: MessagePort | undefined;
@@ -34,10 +36,10 @@ function set(next: Session) {
   for (const listener of listeners) listener();
 }
 
-function claims(token: string): { sub?: string } {
+function claims(token: string): { sub?: string; exp?: number } {
   try {
     const part = token.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/');
-    return JSON.parse(atob(part));
+    return JSON.parse(atob(part)) as { sub?: string };
   } catch {
     return {};
   }
@@ -47,11 +49,11 @@ export const session = {
   now: () => current,
   /** A login succeeded in this or another tab. Another user does not get the screens of the previous one. */
   begin(token: string, from: 'here' | 'tab' = 'here') {
-    const userId = claims(token).sub ?? '';
+    const { sub: userId = '', exp = 0 } = claims(token);
     const same = current.userId === userId;
     touched = Math.max(touched, Date.now());
     const known = same ? { may: current.may, guards: current.guards } : {};
-    set({ ...signedOut, token, userId, ...known });
+    set({ ...signedOut, token, userId, ends: exp * 1000, ...known });
     if (from === 'here') port?.postMessage({ token });
     return same;
   },
@@ -138,5 +140,5 @@ export function useSession(): Session {
 /** Returns a function that reports whether the caller may call an endpoint, as "POST /admin/roles". */
 export function useMay(): (endpoint: string) => boolean {
   const { may } = useSession();
-  return (endpoint) => may?.has(endpoint) ?? false;
+  return useCallback((endpoint) => may?.has(endpoint) ?? false, [may]);
 }

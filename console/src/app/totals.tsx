@@ -4,11 +4,12 @@
  */
 import { Anchor, Card, Group, Table, Text, TextInput, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { useMemo, useState } from 'react';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
 import { allScreens } from './screen';
 import { useMay } from './session';
+import { useNow } from '../kit/now';
 import { useRead } from '../kit/read';
 import { Money } from '../kit/show';
 
@@ -20,7 +21,7 @@ export function Totals() {
   const may = useMay();
   const [provider, setProvider] = useState(() => localStorage.getItem(remembered) ?? '');
   // The previous slot: the readings of the current one may still be incomplete.
-  const datetime5min = useMemo(() => Math.floor(Date.now() / slot) * slot - slot, [provider]);
+  const datetime5min = useNow(slot) - slot;
   const { data, error } = useRead(
     '/process/get-provider-balances-total',
     { provider, datetime5min },
@@ -39,7 +40,7 @@ export function Totals() {
           {t('home.providers')}
         </Title>
         {page && (
-          <Anchor component={Link} to={'/providers' as string} search={(provider ? { provider } : {}) as never}>
+          <Anchor component={Link} to={'/providers'} search={(provider ? { provider } : {}) as never}>
             {t('open')}
           </Anchor>
         )}

@@ -31,7 +31,7 @@ export default function Notifications() {
         filters={filters}
         id={(n) => n.id}
         actions={
-          <Button size="xs" variant="default" loading={read.busy} onClick={() => read.run({ all: true })}>
+          <Button size="xs" variant="default" loading={read.busy} onClick={() => void read.run({ all: true })}>
             {t('own.readAll')}
           </Button>
         }
@@ -39,9 +39,7 @@ export default function Notifications() {
           <Button
             size="xs"
             loading={read.busy}
-            onClick={async () => {
-              if (await read.run({ ids: rows.map((n) => n.id) })) clear();
-            }}
+            onClick={() => void read.run({ ids: rows.map((n) => n.id) }).then((done) => done && clear())}
           >
             {t('own.markRead')}
           </Button>

@@ -5,6 +5,7 @@ export const delivery: Screen[] = [
   {
     path: '/me/notifications',
     title: 'own.notifications',
+    under: '/me',
     group: 'own',
     needs: ['GET /user/notifications'],
     load: () => import('./notifications'),

@@ -89,7 +89,7 @@ export default function Firewall() {
         actions={
           <>
             {may('POST /admin/system/waf/explain') && (
-              <Anchor component={Link} to={'/firewall/explain' as string} size="sm">
+              <Anchor component={Link} to={'/firewall/explain'} size="sm">
                 {t('firewallWhy.title')}
               </Anchor>
             )}
@@ -153,7 +153,7 @@ function Actions({ rule, onChange, onDone }: { rule: Rule; onChange: () => void;
           size="xs"
           variant="default"
           loading={act.busy}
-          onClick={() => set({ dryRun: !rule.dryRun })}
+          onClick={() => void set({ dryRun: !rule.dryRun })}
           data-testid="rule-trial"
         >
           {t(rule.dryRun ? 'firewall.enforce' : 'firewall.try')}
@@ -163,7 +163,7 @@ function Actions({ rule, onChange, onDone }: { rule: Rule; onChange: () => void;
           variant="default"
           loading={act.busy}
           data-testid="rule-status"
-          onClick={() => set({ status: rule.status === 'ACTIVE' ? 'INACTIVE' : 'ACTIVE' })}
+          onClick={() => void set({ status: rule.status === 'ACTIVE' ? 'INACTIVE' : 'ACTIVE' })}
         >
           {t(rule.status === 'ACTIVE' ? 'firewall.off' : 'firewall.on')}
         </Button>
@@ -260,7 +260,7 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
       onClose={onClose}
       fixed={{ label: rule.label }}
       fields={useFields().filter(({ name }) => !['label', 'type', 'targetEntityType'].includes(name)) as never}
-      initial={{ ...before, expireAt: day } as never}
+      initial={{ ...before, expireAt: day }}
       make={(values) =>
         ({ ...values, expireAt: values.expireAt === day ? rule.expireAt : (values.expireAt ?? 0) }) as never
       }

@@ -23,7 +23,7 @@ export function Question({ fields }: { fields: Asked[] }) {
       onSubmit={(event) => {
         event.preventDefault();
         const next = Object.fromEntries(fields.map(({ name }) => [name, typed[name]?.trim() || undefined]));
-        void navigate({ to: '.', search: next as never });
+        void navigate({ to: '.', search: next });
       }}
     >
       <Group align="end" gap="xs">

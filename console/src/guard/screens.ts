@@ -1,10 +1,12 @@
 /** The screens of the firewall. */
+import { IconShield } from '@tabler/icons-react';
 import type { Screen } from '../app/screen';
 
 export const guard: Screen[] = [
   {
     path: '/firewall',
     title: 'firewall.title',
+    icon: IconShield,
     group: 'security',
     needs: ['GET /admin/system/waf/rules'],
     load: () => import('./firewall'),

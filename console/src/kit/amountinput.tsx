@@ -93,7 +93,7 @@ export function AmountInput({
       error={error ?? fault !== undefined}
       aria-invalid={!!(error ?? fault ?? unclear)}
       inputWrapperOrder={['label', 'input', 'description', 'error']}
-      descriptionProps={{ component: 'div' } as never}
+      descriptionProps={{ component: 'div' }}
       description={
         <>
           {description}

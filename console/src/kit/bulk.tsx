@@ -43,7 +43,7 @@ export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<
   async function all() {
     for (const row of props.rows) {
       if (done.has(row)) continue;
-      if ((await act.run(props.body(row) as never, props.places?.(row))) === undefined) return;
+      if ((await act.run(props.body(row), props.places?.(row))) === undefined) return;
       setDone((old) => new Set(old).add(row));
     }
     await Promise.all((props.touches ?? []).map((path) => queries.invalidateQueries({ queryKey: [path] })));
@@ -80,7 +80,12 @@ export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<
           </Table>
           {act.busy && <Progress value={(done.size / props.rows.length) * 100} aria-label={t('bulk.progress')} />}
           <Problem of={act.problem} />
-          <Button loading={act.busy} disabled={props.ready === false} onClick={all} data-testid="bulk-send">
+          <Button
+            loading={act.busy}
+            disabled={props.ready === false}
+            onClick={() => void all()}
+            data-testid="bulk-send"
+          >
             {t(props.go && props.rows.length === 1 ? props.title : (props.go ?? 'bulk.send'), {
               count: props.rows.length - done.size,
             })}

@@ -41,7 +41,7 @@ export default function Chart({
     const style = getComputedStyle(document.documentElement);
     const ink = style.getPropertyValue('--mantine-color-text').trim();
     const grid = { stroke: style.getPropertyValue('--mantine-color-default-border').trim(), width: 1 };
-    const colours = inks.map((name) => theme.colors[name]![5]!);
+    const colours = inks.map((name) => theme.colors[name][5]);
     const short = times.at(-1)! - times[0]! < 2 * 86_400;
     const day = new Intl.DateTimeFormat(
       `${i18n.language}-u-ca-gregory`,
@@ -98,7 +98,7 @@ export default function Chart({
                   x2="28"
                   y2="2"
                   strokeWidth="3"
-                  stroke={theme.colors[inks[n % 4]!]![5]}
+                  stroke={theme.colors[inks[n % 4]!][5]}
                   strokeDasharray={dashes[n % 4]!.join(' ')}
                 />
               </svg>

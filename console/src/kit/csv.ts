@@ -1,7 +1,8 @@
+import { textOf } from './show';
+
 /** CSV of the shown rows (RFC 4180). A cell that a spreadsheet would run as a formula starts with an apostrophe. */
 export function cell(value: unknown): string {
-  let text =
-    value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  let text = textOf(value);
   if (/^[=+\-@\t\r]/.test(text)) text = `'${text}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,6 +1,5 @@
 /** A long operation: progress, remaining time, failures, and a button to cancel it. */
 import { Alert, Button, Code, Group, List, Progress, Skeleton, Stack, Text } from '@mantine/core';
-import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import type { Schemas } from '../app/api';
@@ -14,11 +13,10 @@ const over = new Set(['done', 'failed', 'cancelled']);
 export function JobBar({ id }: { id: string }) {
   const { t } = useTranslation();
   const may = useMay();
-  const [ended, setEnded] = useState('');
-  const job = useRead('/admin/jobs/{id}', undefined, { places: { id }, every: ended !== id && 1000 });
-  useEffect(() => {
-    if (over.has(job.data?.status ?? '')) setEnded(id);
-  }, [job.data?.status, id]);
+  const job = useRead('/admin/jobs/{id}', undefined, {
+    places: { id },
+    every: (j) => !over.has(j?.status ?? '') && 1000,
+  });
   const cancel = useAct('post', '/admin/jobs/{id}/cancel', ['/admin/jobs/{id}', '/admin/jobs']);
   const j = job.data;
   if (!j) return job.error ? <Problem of={job.error} /> : <Skeleton height={100} />;
@@ -37,7 +35,7 @@ export function JobBar({ id }: { id: string }) {
               size="compact-xs"
               variant="default"
               loading={cancel.busy}
-              onClick={() => cancel.run(undefined as never, { id })}
+              onClick={() => void cancel.run(undefined, { id })}
             >
               {t('jobs.cancel')}
             </Button>

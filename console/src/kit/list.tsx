@@ -3,21 +3,8 @@
  * cursor of the previous page, and the service counts nothing. Columns are remembered. Rows are selected one by one,
  * by range (Shift) or all. The shown rows can be saved as CSV.
  */
-import {
-  ActionIcon,
-  Alert,
-  Button,
-  Checkbox,
-  Group,
-  Menu,
-  Paper,
-  Skeleton,
-  Stack,
-  Table,
-  Text,
-  Title,
-} from '@mantine/core';
-import { IconColumns, IconDownload, IconRefresh } from '@tabler/icons-react';
+import { ActionIcon, Alert, Button, Checkbox, Group, Paper, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
+import { IconDownload, IconRefresh } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import {
@@ -33,10 +20,11 @@ import type { paths } from '../api';
 import { readPage, type Gets, type Page } from '../app/api';
 import { Problem } from '../app/problem';
 import { csv, download } from './csv';
-import { Filters, type Filter } from './filter';
+import { Filters, type Filter, type Find } from './filter';
 import { useKeys } from './keys';
 import type { Query } from './read';
 import { plain } from './show';
+import { Look, useDense, Views } from './views';
 import { Wide } from './wide';
 
 /** The record of a list, by its path. */
@@ -59,6 +47,8 @@ export interface Column<T> {
   text?: (row: T) => unknown;
   /** Hidden until the user shows it. */
   hidden?: boolean;
+  /** Numbers below each other: at the end of the cell. */
+  end?: boolean;
 }
 
 export interface ListProps<P extends Gets> {
@@ -66,6 +56,8 @@ export interface ListProps<P extends Gets> {
   title: string;
   columns: Column<Row<P>>[];
   filters?: FilterOf<P>[];
+  /** One search field that sets several of the filters. */
+  find?: Find;
   /** Identifies a row; the index in the page where no member does. */
   id: (row: Row<P>) => string;
   /** Opens a row. */
@@ -109,10 +101,10 @@ export function List<P extends Gets>(props: ListProps<P>) {
     placeholderData: keepPreviousData,
   });
   const to = (next: Record<string, string | undefined>) =>
-    navigate({ to: '.', search: ((old: object) => ({ ...old, ...next })) as never });
+    navigate({ to: '.', search: (old: object) => ({ ...old, ...next }) });
   const table = useRows(props, ready ? page.data : undefined);
   const chosen = table.getSelectedRowModel().rows.map((row) => row.original);
-  const cursor = useCursorKeys(
+  const { body, ...cursor } = useCursorKeys(
     table.getRowModel().rows.length,
     (n) => {
       const row = table.getRowModel().rows[n];
@@ -121,102 +113,62 @@ export function List<P extends Gets>(props: ListProps<P>) {
     (n) => table.getRowModel().rows[n]?.toggleSelected(),
   );
 
+  const [dense] = useDense();
+  const shown = table.getRowModel().rows;
+  const empty = ready && page.data && shown.length === 0;
+  const filtered = filters.some(({ name }) => search[name]);
+  const labelOf = (key: string) => t(titleOf(columns, key));
+  const ends = new Set(columns.filter((c) => c.end).map((c) => c.key as string));
+
   return (
-    <Stack gap="md" data-testid="list" data-path={path}>
+    <Stack gap="sm" data-testid="list" data-path={path}>
       <Group justify="space-between">
         <Title order={props.inside ? 2 : 1} size={props.inside ? 'h4' : 'h3'}>
           {t(props.title)}
         </Title>
-        <Group gap="xs">
-          {props.actions}
-          <Button
-            variant="default"
-            size="xs"
-            leftSection={<IconDownload size={14} />}
-            disabled={!page.data?.rows.length}
-            onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(table, columns, t))}
-          >
-            CSV
-          </Button>
-          <Columns table={table} columns={columns} />
-          <ActionIcon
-            variant="default"
-            aria-label={t('list.again')}
-            loading={page.isFetching}
-            disabled={!ready}
-            onClick={() => page.refetch()}
-          >
-            <IconRefresh size={16} />
-          </ActionIcon>
-        </Group>
+        <Group gap="xs">{props.actions}</Group>
       </Group>
-      {filters.length > 0 && (
-        <Filters filters={filters} values={search} onChange={(values) => to({ ...values, cursor: undefined })} />
-      )}
+      <Filters
+        label={t(props.title)}
+        filters={filters}
+        find={props.find}
+        needs={props.needs ?? []}
+        values={search}
+        onChange={(values) => void to({ ...values, cursor: undefined })}
+      >
+        {filters.length > 0 && (
+          <Views path={path} search={search} go={(view) => void navigate({ to: '.', search: view as never })} />
+        )}
+        <Button
+          variant="default"
+          size="xs"
+          leftSection={<IconDownload size={14} />}
+          disabled={!page.data?.rows.length}
+          onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(table, columns, t))}
+        >
+          CSV
+        </Button>
+        <Look
+          columns={table.getAllLeafColumns().map((c) => ({
+            id: c.id,
+            label: labelOf(c.id),
+            shown: c.getIsVisible(),
+            toggle: () => c.toggleVisibility(),
+          }))}
+        />
+        <ActionIcon
+          variant="default"
+          size={30}
+          aria-label={t('list.again')}
+          loading={page.isFetching}
+          disabled={!ready}
+          onClick={() => void page.refetch()}
+        >
+          <IconRefresh size={16} />
+        </ActionIcon>
+      </Filters>
       {props.above}
       <Problem of={page.error} />
-      {chosen.length > 0 && props.bulk && (
-        <Paper withBorder p="xs">
-          <Group>
-            <Text size="sm">{t('list.chosen', { count: chosen.length })}</Text>
-            {props.bulk(chosen, () => table.resetRowSelection())}
-          </Group>
-        </Paper>
-      )}
-      <Wide label={t(props.title)} minWidth={600}>
-        <Table striped highlightOnHover stickyHeader aria-busy={page.isFetching}>
-          <Table.Thead>
-            <Table.Tr>
-              {props.bulk && (
-                <Table.Th w={36}>
-                  <Checkbox
-                    aria-label={t('list.all')}
-                    checked={table.getIsAllRowsSelected()}
-                    indeterminate={table.getIsSomeRowsSelected() && !table.getIsAllRowsSelected()}
-                    onChange={table.getToggleAllRowsSelectedHandler()}
-                  />
-                </Table.Th>
-              )}
-              {table.getVisibleLeafColumns().map((c) => (
-                <Table.Th key={c.id}>{t(titleOf(columns, c.id))}</Table.Th>
-              ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody ref={cursor.body}>
-            {page.isLoading && <Waiting columns={columns.length} />}
-            {table.getRowModel().rows.map((row, n) => (
-              <Table.Tr
-                key={row.id}
-                data-testid="row"
-                data-at={n === cursor.at || undefined}
-                {...cursor.row(n)}
-                aria-selected={row.getIsSelected()}
-                className={props.open ? 'opens' : undefined}
-                onClick={() => props.open?.(row.original)}
-              >
-                {props.bulk && (
-                  <Table.Td>
-                    {/* Mantine's checkbox has eight elements; a hundred of them took an eighth of the page's time. */}
-                    <input
-                      type="checkbox"
-                      className="choose"
-                      aria-label={t('list.choose')}
-                      checked={row.getIsSelected()}
-                      readOnly
-                      onClick={(event) => cursor.choose(event, n, table)}
-                    />
-                  </Table.Td>
-                )}
-                {row.getVisibleCells().map((cell) => (
-                  <Table.Td key={cell.id}>
-                    <table.FlexRender cell={cell} />
-                  </Table.Td>
-                ))}
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Wide>
       {!ready && (
         <Alert color="gray">
           {t('list.needs', {
@@ -227,22 +179,117 @@ export function List<P extends Gets>(props: ListProps<P>) {
           })}
         </Alert>
       )}
-      {ready && page.data && table.getRowModel().rows.length === 0 && (
-        <Alert color="gray">{t(props.empty ?? 'list.empty')}</Alert>
+      {ready && !empty && (
+        <Paper withBorder className="rows" data-dense={dense || undefined} data-inside={props.inside || undefined}>
+          <Wide label={t(props.title)} minWidth={0} maxHeight={props.inside ? undefined : 'var(--castellan-rows)'}>
+            <Table highlightOnHover stickyHeader aria-busy={page.isFetching}>
+              <Table.Thead>
+                <Table.Tr>
+                  {props.bulk && (
+                    <Table.Th w={36}>
+                      <Checkbox
+                        size="xs"
+                        aria-label={t('list.all')}
+                        checked={table.getIsAllRowsSelected()}
+                        indeterminate={table.getIsSomeRowsSelected() && !table.getIsAllRowsSelected()}
+                        onChange={table.getToggleAllRowsSelectedHandler()}
+                      />
+                    </Table.Th>
+                  )}
+                  {table.getVisibleLeafColumns().map((c) => (
+                    <Table.Th key={c.id} data-end={ends.has(c.id) || undefined}>
+                      {labelOf(c.id)}
+                    </Table.Th>
+                  ))}
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody ref={body}>
+                {page.isLoading && <Waiting columns={columns.length} />}
+                {shown.map((row, n) => (
+                  <Table.Tr
+                    key={row.id}
+                    data-testid="row"
+                    data-at={n === cursor.at || undefined}
+                    {...cursor.row(n)}
+                    aria-selected={row.getIsSelected()}
+                    className={props.open ? 'opens' : undefined}
+                    onClick={() => props.open?.(row.original)}
+                  >
+                    {props.bulk && (
+                      <Table.Td className="chooses">
+                        {/* Mantine's checkbox has eight elements; a hundred of them took an eighth of the page's time. */}
+                        <input
+                          type="checkbox"
+                          className="choose"
+                          aria-label={t('list.choose')}
+                          checked={row.getIsSelected()}
+                          readOnly
+                          onClick={(event) => cursor.choose(event, n, table)}
+                        />
+                      </Table.Td>
+                    )}
+                    {row.getVisibleCells().map((cell) => (
+                      <Table.Td
+                        key={cell.id}
+                        data-end={ends.has(cell.column.id) || undefined}
+                        data-label={labelOf(cell.column.id)}
+                      >
+                        <table.FlexRender cell={cell} />
+                      </Table.Td>
+                    ))}
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Wide>
+          {chosen.length > 0 && props.bulk && (
+            <Group className="bulk" data-testid="bulk">
+              <Text size="sm" fw={500}>
+                {t('list.chosen', { count: chosen.length })}
+              </Text>
+              <Group gap="xs" className="acts">
+                {props.bulk(chosen, () => table.resetRowSelection())}
+              </Group>
+              <Text size="sm" c="dimmed" className="none">
+                {t('list.noAction')}
+              </Text>
+              <Button size="xs" variant="subtle" ms="auto" onClick={() => table.resetRowSelection()}>
+                {t('list.unchoose')}
+              </Button>
+            </Group>
+          )}
+        </Paper>
+      )}
+      {empty && (
+        <Paper withBorder className="empty" data-testid="empty">
+          <Text c="dimmed">{t(filtered ? 'list.empty' : (props.empty ?? 'list.empty'))}</Text>
+          {filtered && (
+            <Button
+              size="xs"
+              variant="default"
+              onClick={() =>
+                to(Object.fromEntries([...filters.map((f) => [f.name, undefined]), ['cursor', undefined]]))
+              }
+            >
+              {t('list.clear')}
+            </Button>
+          )}
+        </Paper>
       )}
       {!!size && (search.cursor || page.data?.next) && (
-        <Group justify="flex-end">
-          <Button variant="default" disabled={!search.cursor} onClick={() => to({ cursor: undefined })}>
+        <Group justify="flex-end" gap="xs">
+          <Button size="xs" variant="default" disabled={!search.cursor} onClick={() => void to({ cursor: undefined })}>
             {t('list.first')}
           </Button>
-          <Button variant="default" disabled={!search.cursor} onClick={() => history.back()}>
+          <Button size="xs" variant="default" disabled={!search.cursor} onClick={() => history.back()}>
             {t('list.previous')}
           </Button>
           <Button
+            size="xs"
             variant="default"
             disabled={!page.data?.next}
             data-testid="next"
-            onClick={() => to({ cursor: page.data?.next })}
+            onClick={() => void to({ cursor: page.data?.next })}
           >
             {t('list.next')}
           </Button>
@@ -252,7 +299,8 @@ export function List<P extends Gets>(props: ListProps<P>) {
   );
 
   function useRows(p: ListProps<P>, data: Page<Row<P>> | undefined) {
-    const rows = useMemo(() => (p.gather ? p.gather(data?.rows ?? []) : (data?.rows ?? [])), [data]);
+    const { gather } = p;
+    const rows = useMemo(() => (gather ? gather(data?.rows ?? []) : (data?.rows ?? [])), [data, gather]);
     const remembered = `castellan.columns.${p.path}`;
     const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
       ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),
@@ -265,7 +313,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
         columns.map((c): ColumnDef<Features, Row<P> & object> => ({
           id: c.key,
           accessorFn: (row: Row<P>) => row[c.key],
-          cell: ({ row }) => (c.show ? c.show(row.original as Row<P>) : plain((row.original as Row<P>)[c.key])),
+          cell: ({ row }) => (c.show ? c.show(row.original) : plain((row.original as Row<P>)[c.key])),
         })),
       [],
     );
@@ -284,7 +332,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
 /** The columns that were shown. Foreign values in the storage are ignored. */
 function recall(name: string): Record<string, boolean> {
   try {
-    return JSON.parse(localStorage.getItem(name) ?? '{}');
+    return JSON.parse(localStorage.getItem(name) ?? '{}') as Record<string, boolean>;
   } catch {
     return {};
   }
@@ -307,32 +355,6 @@ function toCSV<T>(table: unknown, columns: Column<T>[], t: (key: string) => stri
         return text ? text(original) : (original as Record<string, unknown>)[key];
       }),
     ),
-  );
-}
-
-function Columns<T>({ table, columns }: { table: unknown; columns: Column<T>[] }) {
-  const { t } = useTranslation();
-  return (
-    <Menu closeOnItemClick={false} withinPortal>
-      <Menu.Target>
-        <ActionIcon variant="default" aria-label={t('list.columns')}>
-          <IconColumns size={16} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {(table as Rows).getAllLeafColumns().map((c) => (
-          <Menu.Item
-            key={c.id}
-            role="menuitemcheckbox"
-            aria-checked={c.getIsVisible()}
-            onClick={() => c.toggleVisibility()}
-          >
-            {c.getIsVisible() ? '✓ ' : ' '}
-            {t(titleOf(columns, c.id))}
-          </Menu.Item>
-        ))}
-      </Menu.Dropdown>
-    </Menu>
   );
 }
 

@@ -18,33 +18,25 @@ export async function fetchPicture(address: string, signal?: AbortSignal): Promi
     signal,
   });
   if (!answer.ok) {
-    const problem = await answer.json().catch(() => ({}));
-    throw new Refusal(
-      answer.status,
-      problem.code ?? `HTTP_${answer.status}`,
-      problem.message ?? answer.statusText,
-      problem.requestId,
-    );
+    throw await Refusal.answered(answer);
   }
   return URL.createObjectURL(await answer.blob());
 }
 
 /** address is a path of this service that answers bytes, or a data URL, which is shown as it is. */
 export function Picture({ address, alt, style }: { address: string; alt: string; style?: CSSProperties }) {
-  const [shown, setShown] = useState('');
+  const [fetched, setFetched] = useState('');
   const [problem, setProblem] = useState<unknown>();
+  const inline = address.startsWith('data:');
   useEffect(() => {
-    if (address.startsWith('data:')) {
-      setShown(address);
-      return undefined;
-    }
+    if (inline) return undefined;
     const abort = new AbortController();
     let url = '';
     fetchPicture(address, abort.signal).then(
       (made) => {
         url = made;
         if (abort.signal.aborted) URL.revokeObjectURL(url);
-        else setShown(url);
+        else setFetched(url);
       },
       (error: unknown) => {
         if (!abort.signal.aborted) setProblem(error);
@@ -52,10 +44,11 @@ export function Picture({ address, alt, style }: { address: string; alt: string;
     );
     return () => {
       abort.abort();
-      setShown('');
+      setFetched('');
       if (url) URL.revokeObjectURL(url);
     };
-  }, [address]);
+  }, [address, inline]);
+  const shown = inline ? address : fetched;
   if (problem) return <Problem of={problem} />;
   if (!shown) return <Loader size="sm" />;
   return <img src={shown} alt={alt} draggable={false} style={{ maxWidth: '100%', ...style }} />;

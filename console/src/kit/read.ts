@@ -14,20 +14,23 @@ export type Query<P extends Gets> = paths[P] extends { get: { parameters: { quer
   ? NonNullable<Q>
   : never;
 
+interface ReadOptions<T> {
+  enabled?: boolean;
+  /** The interval of repeated reads in milliseconds; it may depend on the last answer. */
+  every?: number | false | ((last: T | undefined) => number | false);
+  places?: Record<string, string>;
+}
+
 /** Reads an endpoint. A write that touches its path reads it again. places fill {names} in the path. */
 export function useRead<P extends Gets>(
   path: P,
   query?: Query<P>,
-  {
-    enabled = true,
-    every,
-    places,
-  }: { enabled?: boolean; every?: number | false; places?: Record<string, string> } = {},
+  { enabled = true, every, places }: ReadOptions<Answer<P>> = {},
 ): UseQueryResult<Answer<P>> {
   return useQuery({
     queryKey: [path, query ?? {}, places ?? {}],
     enabled,
-    refetchInterval: every ?? false,
+    refetchInterval: typeof every === 'function' ? (known) => every(known.state.data as Answer<P> | undefined) : (every ?? false),
     queryFn: ({ signal }) => ask<Answer<P>>(path, { query, path: places }, signal),
-  }) as UseQueryResult<Answer<P>>;
+  });
 }

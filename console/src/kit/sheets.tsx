@@ -38,7 +38,7 @@ export function Sheets({ sheets, label }: { sheets: Sheet[]; label: string }) {
     <Tabs
       value={shown.name}
       keepMounted={false}
-      onChange={(name) => navigate({ to: '.', search: { tab: name ?? '' } as never })}
+      onChange={(name) => void navigate({ to: '.', search: { tab: name ?? '' } })}
     >
       <Tabs.List aria-label={t(label)}>
         {open.map((s) => (
@@ -146,7 +146,7 @@ export function useJob(): [string, (id?: string | null) => void] {
   return [
     job,
     (id) => {
-      if (id) void navigate({ to: '.', search: ((old: object) => ({ ...old, job: id })) as never });
+      if (id) void navigate({ to: '.', search: (old: object) => ({ ...old, job: id }) });
     },
   ];
 }

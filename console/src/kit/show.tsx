@@ -1,18 +1,36 @@
 /** The display of values: money as the service wrote it, times in the operator's zone, ids that can be copied. */
 import { Badge, Code, CopyButton, Text, UnstyledButton } from '@mantine/core';
+import { IconCheck } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useNow } from './now';
 
-/** The exact string of the service (app/api.ts keeps it). No screen calculates with it. */
+/**
+ * The exact string of the service (app/api.ts keeps it). No screen calculates with it. The digits before the decimal
+ * point are grouped by space between them, so that a copied amount is still the string of the service.
+ */
 export function Money({ amount, unit }: { amount?: string | number | null; unit?: string | null }) {
   if (amount === undefined || amount === null) return <Nothing />;
+  const [, head = '', rest = ''] = /^(-?\d*)(.*)$/s.exec(String(amount)) ?? [];
   return (
     <bdi dir="ltr" className="money">
-      {amount}
+      {grouped(head)}
+      {rest}
       {unit ? ` ${unit}` : ''}
     </bdi>
   );
+}
+
+/** Groups of three digits; four digits stay together (ISO 80000-1, 7.3.1). */
+function grouped(digits: string): ReactNode {
+  if (digits.replace('-', '').length < 5) return digits;
+  const groups = digits.split(/(?<=\d)(?=(?:\d{3})+$)/);
+  return groups.map((group, n) => (
+    <span key={n} className={n > 0 ? 'digits' : undefined}>
+      {group}
+    </span>
+  ));
 }
 
 export interface Option {
@@ -70,9 +88,10 @@ const spans: [Intl.RelativeTimeFormatUnit, number][] = [
 /** The age of an instant, with the instant itself on hover. */
 export function Ago({ at }: { at: Instant }) {
   const { i18n } = useTranslation();
+  const now = useNow(10_000);
   if (at === undefined || at === null || at === '') return <Nothing />;
   const when = new Date(at);
-  const ms = when.getTime() - Date.now();
+  const ms = when.getTime() - now;
   const [unit, length] = spans.find(([, length]) => Math.abs(ms) >= length) ?? ['minute', 60_000];
   const words = new Intl.RelativeTimeFormat(i18n.language, { style: 'short', numeric: 'auto' }).format(
     Math.trunc(ms / length),
@@ -158,10 +177,13 @@ export function Status({ of, name }: { of?: string | boolean | null; name?: stri
   const { t } = useTranslation();
   if (of === undefined || of === null || of === '') return <Nothing />;
   if (typeof of === 'boolean')
-    return (
-      <Badge color={of ? 'green' : 'gray'} variant="light" miw="max-content">
-        {t(of ? 'yes' : 'no')}
-      </Badge>
+    return of ? (
+      <span className="yes">
+        <IconCheck size={16} aria-hidden />
+        <span className="said">{t('yes')}</span>
+      </span>
+    ) : (
+      <span className="no">{t('no')}</span>
     );
   return (
     <Badge color={colours[of] ?? 'gray'} variant="light" tt="none" miw="max-content" data-state={of}>
@@ -178,10 +200,16 @@ export function Nothing() {
   );
 }
 
+/** The text of a value of a form or a record; '' for none, JSON for an object. */
+export function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 /** The default display of a value. */
 export function plain(value: unknown): ReactNode {
   if (value === undefined || value === null || value === '') return <Nothing />;
   if (typeof value === 'boolean') return <Status of={value} />;
   if (typeof value === 'object') return <Code dir="ltr">{JSON.stringify(value)}</Code>;
-  return <bdi>{String(value)}</bdi>;
+  return <bdi>{textOf(value)}</bdi>;
 }

@@ -17,7 +17,7 @@ import {
   TextInput,
   type ButtonProps,
 } from '@mantine/core';
-import { useEffect, useState, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
 import { useAct } from '../app/act';
@@ -26,7 +26,7 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import type { Bounds } from './amount';
 import { AmountInput } from './amountinput';
-import { labelled, type Option } from './show';
+import { labelled, textOf, type Option } from './show';
 
 export type { Option } from './show';
 
@@ -131,9 +131,11 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteP
   const missing = shown.some((f) => f.required && (values[f.name] === undefined || values[f.name] === ''));
   async function send() {
     const sent = Object.fromEntries(
-      shown.map((f) => [f.name, values[f.name]]).filter(([, v]) => v !== undefined && v !== ''),
+      shown.map((f): [string, unknown] => [f.name, values[f.name]]).filter(([, v]) => v !== undefined && v !== ''),
     );
-    const body = props.make ? props.make({ ...props.fixed, ...sent }) : ({ ...props.fixed, ...sent } as Body<P, M>);
+    const body = props.make
+      ? props.make({ ...props.fixed, ...sent })
+      : ({ ...props.fixed, ...sent } as unknown as Body<P, M>);
     const answer = await act.run(body as never, props.places);
     if (answer === undefined) return;
     props.onDone?.(answer);
@@ -201,7 +203,7 @@ export function Field({
     'data-autofocus': first || undefined,
     description: field.help ? t(field.help) : undefined,
   };
-  const text = value === undefined || value === null ? '' : String(value);
+  const text = textOf(value);
   const typed = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value);
   if (Array.isArray(kind)) {
     return (
@@ -292,14 +294,15 @@ function JSONInput({
 }) {
   const [text, setText] = useState(() => (value === undefined ? '' : JSON.stringify(value, null, 2)));
   const [bad, setBad] = useState('');
-  useEffect(() => {
+  const type = (typed: string) => {
+    setText(typed);
     try {
-      onChange(text.trim() ? JSON.parse(text) : undefined);
+      onChange(typed.trim() ? JSON.parse(typed) : undefined);
       setBad('');
     } catch (error) {
       setBad(String(error instanceof Error ? error.message : error));
     }
-  }, [text]);
+  };
   return (
     <Textarea
       {...common}
@@ -310,7 +313,7 @@ function JSONInput({
       value={text}
       styles={{ input: { fontFamily: 'monospace' } }}
       error={bad || (common as { error?: string }).error}
-      onChange={(event) => setText(event.currentTarget.value)}
+      onChange={(event) => type(event.currentTarget.value)}
     />
   );
 }
@@ -319,7 +322,10 @@ function JSONInput({
 export function encoded(file: Blob, url = false): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
-    reader.onload = () => resolve(url ? String(reader.result) : String(reader.result).replace(/^[^,]*,/, ''));
+    reader.onload = () => {
+      const address = textOf(reader.result);
+      resolve(url ? address : address.replace(/^[^,]*,/, ''));
+    };
     reader.onerror = () => reject(reader.error ?? new Error('unreadable'));
     reader.readAsDataURL(file);
   });

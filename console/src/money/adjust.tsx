@@ -129,7 +129,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
             <SegmentedControl
               fullWidth
               value={values.type}
-              onChange={(type) => set({ type: type as Values['type'] })}
+              onChange={(type) => set({ type: type })}
               disabled={!!made || !!waits}
               aria-label={t('money.direction')}
               data={[

@@ -1,5 +1,5 @@
 /** The writes of currencies: a currency, a network and their link are added, changed and activated together. */
-import type { Body, Schemas } from '../app/api';
+import type { Schemas } from '../app/api';
 import { Diff } from '../kit/record';
 import { Write, type Input } from '../kit/write';
 
@@ -109,7 +109,7 @@ export function Setup() {
       title="currency.add"
       touches={touches}
       button={{ variant: 'filled' }}
-      fields={fields as unknown as Input<Body<typeof setup, 'post'>>[]}
+      fields={fields}
       initial={{ ...on, 'currency.depositEnable': true, 'currency.withdrawEnable': true } as never}
       make={(values) => request(values) as never}
     />
@@ -149,8 +149,8 @@ export function Change({
       title="currency.change"
       touches={touches}
       onDone={onDone}
-      fields={fields as unknown as Input<Body<typeof update, 'post'>>[]}
-      initial={{ ...on, ...before } as never}
+      fields={fields}
+      initial={{ ...on, ...before }}
       fixed={{ 'currency.id': currency.id, 'currencyNetwork.id': network.id, 'currencyOfNetwork.id': link.id } as never}
       before={(values) => (
         <div style={{ overflowWrap: 'anywhere' }}>

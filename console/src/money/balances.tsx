@@ -11,9 +11,9 @@ const networks = '/admin/get-member-asset-balances';
 
 const columns: Column<Row<typeof sums>>[] = [
   { key: 'currencyCode', title: 'money.currency' },
-  { key: 'balance', title: 'money.balance', show: (s) => <Money amount={s.balance} /> },
-  { key: 'available', title: 'money.available', show: (s) => <Money amount={s.available} /> },
-  { key: 'locked', title: 'money.locked', show: (s) => <Money amount={s.locked} /> },
+  { key: 'balance', title: 'money.balance', end: true, show: (s) => <Money amount={s.balance} /> },
+  { key: 'available', title: 'money.available', end: true, show: (s) => <Money amount={s.available} /> },
+  { key: 'locked', title: 'money.locked', end: true, show: (s) => <Money amount={s.locked} /> },
   { key: 'currencyId', title: 'money.currencyId', hidden: true },
 ];
 
@@ -26,9 +26,9 @@ const byNetwork: Column<Row<typeof networks>>[] = [
   { key: 'currencyCode', title: 'money.currency' },
   { key: 'currencyName', title: 'money.name' },
   { key: 'networkCode', title: 'money.network' },
-  { key: 'balance', title: 'money.balance', show: (b) => <Money amount={b.balance} /> },
-  { key: 'available', title: 'money.available', show: (b) => <Money amount={b.available} /> },
-  { key: 'locked', title: 'money.locked', show: (b) => <Money amount={b.locked} /> },
+  { key: 'balance', title: 'money.balance', end: true, show: (b) => <Money amount={b.balance} /> },
+  { key: 'available', title: 'money.available', end: true, show: (b) => <Money amount={b.available} /> },
+  { key: 'locked', title: 'money.locked', end: true, show: (b) => <Money amount={b.locked} /> },
 ];
 
 export default function Balances() {

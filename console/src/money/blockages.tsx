@@ -7,7 +7,7 @@ import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf } from '../kit/list';
 import { Whole } from '../kit/record';
-import { Id, Money, Status, Time } from '../kit/show';
+import { Id, Money, Status, Time, textOf } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { decimalsOf, Owner, Standing, sums, useAddress, usePairs } from './parts';
 
@@ -64,7 +64,7 @@ const fields = (pairs: ReturnType<typeof usePairs>): Input<Schemas['AddBlockageR
     kind: 'money',
     required: true,
     bounds: ({ currencyCode }) => {
-      const unit = String(currencyCode ?? '');
+      const unit = textOf(currencyCode);
       return { unit, decimals: decimalsOf(pairs, unit) };
     },
   },
@@ -92,8 +92,8 @@ export default function Blockages() {
       initial={{ userId: search.userId, currencyCode: search.currencyCode }}
       before={(v) => (
         <>
-          <Owner userId={String(v.userId ?? '')} />
-          <Standing of={[{ userId: String(v.userId ?? ''), code: String(v.currencyCode ?? '') }]} />
+          <Owner userId={textOf(v.userId)} />
+          <Standing of={[{ userId: textOf(v.userId), code: textOf(v.currencyCode) }]} />
         </>
       )}
     />

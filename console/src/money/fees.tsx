@@ -10,7 +10,7 @@ import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Diff } from '../kit/record';
-import { Id, Money } from '../kit/show';
+import { Id, Money, textOf } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { decimalsOf, usePairs } from './parts';
 import { Sheets } from '../kit/sheets';
@@ -190,7 +190,7 @@ function Change({
       required: !entry,
       kind: table.money ? 'money' : 'text',
       bounds: (values) => {
-        const unit = String(values.currency ?? entry?.currency ?? '');
+        const unit = textOf(values.currency ?? entry?.currency);
         return { unit, decimals: decimalsOf(pairs, unit) };
       },
     },
@@ -206,7 +206,7 @@ function Change({
       path={update}
       title={entry ? 'fees.change' : 'fees.add'}
       touches={[path]}
-      fields={fields as never}
+      fields={fields}
       initial={(entry ? { value: entry.value } : {}) as never}
       {...(entry ? { opened: true, onClose } : {})}
       before={(values) => (

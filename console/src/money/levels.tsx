@@ -85,7 +85,7 @@ export default function Levels() {
           touches={[path, '/admin/levels-info']}
           opened
           onClose={() => setEdited(undefined)}
-          initial={edited as never}
+          initial={edited}
           fields={fields as never}
           make={(values) => changes(edited, values) as never}
           before={(values) => (

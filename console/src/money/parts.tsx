@@ -25,7 +25,7 @@ export type Search = Record<string, string | undefined>;
 export function useAddress(): [Search, (next: Search) => void] {
   const search = useSearch({ strict: false }) as Search;
   const navigate = useNavigate();
-  return [search, (next) => void navigate({ to: '.', search: ((old: object) => ({ ...old, ...next })) as never })];
+  return [search, (next) => void navigate({ to: '.', search: (old: object) => ({ ...old, ...next }) })];
 }
 
 /** A small table below another part, without pages. */
@@ -113,7 +113,7 @@ export function Owner({ userId, here, bare = false }: { userId: string; here?: s
   return (
     <Group gap="xs" data-testid="owner">
       {user && (
-        <Anchor component={Link} to={`/users/${userId}` as string} fw={600} size="sm">
+        <Anchor component={Link} to={`/users/${userId}`} fw={600} size="sm">
           <bdi>{user.fullName || user.email || userId}</bdi>
         </Anchor>
       )}
@@ -123,14 +123,7 @@ export function Owner({ userId, here, bare = false }: { userId: string; here?: s
         </Text>
       )}
       {open.map((w) => (
-        <Button
-          key={w.to}
-          component={Link}
-          to={w.to as string}
-          search={{ userId } as never}
-          size="compact-xs"
-          variant="default"
-        >
+        <Button key={w.to} component={Link} to={w.to} search={{ userId } as never} size="compact-xs" variant="default">
           {t(w.title)}
         </Button>
       ))}
@@ -213,6 +206,7 @@ export function Standing({
       <Text size="sm" fw={600}>
         {t(done ? 'money.changed' : title)}
       </Text>
+      {/* eslint-disable-next-line react-hooks/refs -- it is read after the write, and no longer changes then */}
       {one.map((h, n) => {
         const now = answers[n]?.data?.[0] ?? none;
         return (

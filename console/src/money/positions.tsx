@@ -20,10 +20,10 @@ type Day = Row<typeof path>;
 const columns: Column<Day>[] = [
   { key: 'date', title: 'money.day', show: (d) => <bdi dir="ltr">{d.date.slice(0, 10)}</bdi> },
   { key: 'symbol', title: 'money.currency' },
-  { key: 'deposit', title: 'money.deposit', show: (d) => <Money amount={d.deposit} /> },
-  { key: 'withdrawal', title: 'money.out', show: (d) => <Money amount={d.withdrawal} /> },
-  { key: 'net', title: 'money.net', show: (d) => <Money amount={d.net} /> },
-  { key: 'balance', title: 'money.balance', show: (d) => <Money amount={d.balance} /> },
+  { key: 'deposit', title: 'money.deposit', end: true, show: (d) => <Money amount={d.deposit} /> },
+  { key: 'withdrawal', title: 'money.out', end: true, show: (d) => <Money amount={d.withdrawal} /> },
+  { key: 'net', title: 'money.net', end: true, show: (d) => <Money amount={d.net} /> },
+  { key: 'balance', title: 'money.balance', end: true, show: (d) => <Money amount={d.balance} /> },
 ];
 
 const filters: FilterOf<typeof path>[] = [

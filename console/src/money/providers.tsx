@@ -1,6 +1,6 @@
 /** Balances at providers: each account by its latest reading, the total, and one asset over the last 24 hours. */
 import { Stack, Text } from '@mantine/core';
-import { useQueries } from '@tanstack/react-query';
+import { useQueries, type UseQueryResult } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ask, type Schemas } from '../app/api';
@@ -42,9 +42,9 @@ const listed: Column<Balance>[] = [
 
 const totalColumns: Column<Total>[] = [
   { key: 'asset', title: 'money.currency' },
-  { key: 'total', title: 'money.total', show: (s) => <Money amount={s.total} /> },
-  { key: 'free', title: 'money.free', show: (s) => <Money amount={s.free} /> },
-  { key: 'locked', title: 'money.locked', show: (s) => <Money amount={s.locked} /> },
+  { key: 'total', title: 'money.total', end: true, show: (s) => <Money amount={s.total} /> },
+  { key: 'free', title: 'money.free', end: true, show: (s) => <Money amount={s.free} /> },
+  { key: 'locked', title: 'money.locked', end: true, show: (s) => <Money amount={s.locked} /> },
   { key: 'datetime5min', title: 'money.at', show: (s) => <Time at={s.datetime5min} /> },
 ];
 
@@ -77,6 +77,12 @@ export default function Providers() {
 const slot = 300_000; // a provider is read every five minutes
 const hour = 3_600_000;
 
+/** The totals of each instant, and the first failure. */
+const together = (all: UseQueryResult<Total | Total[]>[]) => ({
+  read: all.map(({ data }) => (Array.isArray(data) ? data : data ? [data] : [])),
+  error: all.find((one) => one.error)?.error,
+});
+
 /**
  * The totals of each of the last 24 hours, and the newest. The readings carry no time (section 4.9), so the chart
  * requests the totals of an instant: 25 small requests, once.
@@ -89,17 +95,16 @@ function Totals({ provider, asset }: { provider: string; asset?: string }) {
     const full = last - (last % hour);
     return [...new Set([...Array.from({ length: 25 }, (_, n) => full - (24 - n) * hour), last])];
   }, [now]);
-  const answers = useQueries({
+  const { read, error } = useQueries({
     queries: at.map((datetime5min) => ({
       queryKey: [total, provider, datetime5min],
       staleTime: Infinity,
       queryFn: ({ signal }: { signal: AbortSignal }) =>
         ask<Total | Total[]>(total, { query: { provider, datetime5min } }, signal),
     })),
+    combine: together,
   });
-  const read = answers.map((a) => (Array.isArray(a.data) ? a.data : a.data ? [a.data] : []));
   const newest = [...read].reverse().find((one) => one.length > 0) ?? [];
-  const known = read.filter((one) => one.length > 0).length;
   const drawn = useMemo(() => {
     const of = (n: number) => read[n]?.find((one) => one.asset === asset);
     return {
@@ -112,10 +117,10 @@ function Totals({ provider, asset }: { provider: string; asset?: string }) {
         }),
       })),
     };
-  }, [asset, known, at, t]);
+  }, [asset, read, at, t]);
   return (
     <>
-      <Problem of={answers.find((a) => a.error)?.error} />
+      <Problem of={error} />
       <Small title="money.totals" rows={newest} columns={totalColumns} id={(s) => s.asset} />
       {asset && newest.length > 0 && (
         <Stack gap="xs">

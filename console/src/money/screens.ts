@@ -1,10 +1,19 @@
 /** The screens of balances, transactions, currencies and providers. */
+import {
+  IconArrowDownCircle,
+  IconArrowUpCircle,
+  IconBuildingBank,
+  IconCoins,
+  IconScale,
+  IconWallet,
+} from '@tabler/icons-react';
 import type { Screen } from '../app/screen';
 
 export const money: Screen[] = [
   {
     path: '/transactions',
     title: 'money.transactions',
+    icon: IconArrowDownCircle,
     group: 'work',
     needs: ['GET /admin/get-waiting-info-transactions'],
     load: () => import('./transactions'),
@@ -12,6 +21,7 @@ export const money: Screen[] = [
   {
     path: '/withdrawals',
     title: 'money.withdrawals',
+    icon: IconArrowUpCircle,
     group: 'work',
     needs: ['GET /admin/get-withdrawal-crypto-queue'],
     load: () => import('./withdrawals'),
@@ -19,6 +29,8 @@ export const money: Screen[] = [
   {
     path: '/balances',
     title: 'money.balances',
+    family: 'family.balances',
+    icon: IconWallet,
     group: 'money',
     needs: ['GET /admin/get-member-asset-balances-sum'],
     load: () => import('./balances'),
@@ -26,6 +38,7 @@ export const money: Screen[] = [
   {
     path: '/statement',
     title: 'money.statement',
+    under: '/balances',
     group: 'money',
     needs: ['GET /process/get-process-admin'],
     load: () => import('./statement'),
@@ -33,6 +46,8 @@ export const money: Screen[] = [
   {
     path: '/adjust',
     title: 'money.adjust',
+    family: 'family.adjust',
+    icon: IconScale,
     group: 'money',
     needs: ['POST /admin/transaction/adjust-balance'],
     load: () => import('./adjust'),
@@ -40,6 +55,7 @@ export const money: Screen[] = [
   {
     path: '/blockages',
     title: 'money.blockages',
+    under: '/adjust',
     group: 'money',
     needs: ['GET /blockage/get-blockage-history'],
     load: () => import('./blockages'),
@@ -47,6 +63,7 @@ export const money: Screen[] = [
   {
     path: '/positions',
     title: 'money.positions',
+    under: '/balances',
     group: 'money',
     needs: ['GET /balance/get-daily-position'],
     load: () => import('./positions'),
@@ -54,6 +71,8 @@ export const money: Screen[] = [
   {
     path: '/providers',
     title: 'money.providers',
+    family: 'family.providers',
+    icon: IconBuildingBank,
     group: 'money',
     needs: ['GET /process/get-provider-balances'],
     load: () => import('./providers'),
@@ -61,6 +80,8 @@ export const money: Screen[] = [
   {
     path: '/currencies',
     title: 'currency.title',
+    family: 'family.currencies',
+    icon: IconCoins,
     group: 'money',
     needs: ['GET /admin/currency/get-all'],
     load: () => import('./currencies'),
@@ -68,6 +89,7 @@ export const money: Screen[] = [
   {
     path: '/rates',
     title: 'rate.title',
+    under: '/currencies',
     group: 'money',
     needs: ['GET /admin/get-last-rates-by-date'],
     load: () => import('./rates'),
@@ -75,6 +97,7 @@ export const money: Screen[] = [
   {
     path: '/fees',
     title: 'fees.title',
+    under: '/currencies',
     group: 'money',
     needs: ['GET /admin/get-parameters'],
     load: () => import('./fees'),
@@ -82,6 +105,7 @@ export const money: Screen[] = [
   {
     path: '/accounting',
     title: 'accounting.title',
+    under: '/providers',
     group: 'money',
     needs: ['POST /integration/begin-accounting-integration'],
     load: () => import('./accounting'),
@@ -89,6 +113,7 @@ export const money: Screen[] = [
   {
     path: '/levels',
     title: 'levels.title',
+    under: '/currencies',
     group: 'people',
     needs: ['GET /admin/levels'],
     load: () => import('./levels'),
@@ -96,6 +121,7 @@ export const money: Screen[] = [
   {
     path: '/me/addresses',
     title: 'own.addresses',
+    under: '/me',
     group: 'own',
     needs: ['GET /asset/withdrawal-addresses'],
     load: () => import('./addresses'),

@@ -19,7 +19,7 @@ type Deposit = Row<typeof path>;
 const columns: Column<Deposit>[] = [
   { key: 'transactionId', title: 'money.transaction', show: (d) => <Id of={d.transactionId} short /> },
   { key: 'userId', title: 'money.user', show: (d) => <Id of={d.userId} short /> },
-  { key: 'value', title: 'money.amount', show: (d) => <Money amount={d.value} unit={d.currencyCode} /> },
+  { key: 'value', title: 'money.amount', end: true, show: (d) => <Money amount={d.value} unit={d.currencyCode} /> },
   { key: 'senderInfo', title: 'money.sender', show: (d) => <Sender of={d.senderInfo} /> },
   {
     key: 'at' as 'transactionId',
@@ -194,7 +194,7 @@ function Decide({
         <Button
           loading={act.busy}
           disabled={reason.trim() === '' || rows.length === 0}
-          onClick={send}
+          onClick={() => void send()}
           data-testid="send"
         >
           {t(`money.${status}`)} ({rows.length})

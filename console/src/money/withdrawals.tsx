@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Named } from '../kit/person';
 import { Whole } from '../kit/record';
 import { Ago, Id, Money, Status } from '../kit/show';
 import { Owner, Standing, sums } from './parts';
@@ -19,11 +20,11 @@ const columns: Column<Withdrawal>[] = [
   {
     key: 'fullName',
     title: 'money.customer',
-    show: (w) => <Customer of={w} />,
+    show: (w) => <Named name={w.fullName} contact={w.email ?? w.phoneNumber} />,
     text: (w) => w.fullName ?? w.email ?? w.phoneNumber ?? w.userId,
   },
-  { key: 'amount', title: 'money.amount', show: (w) => <Money amount={w.amount} unit={w.code} /> },
-  { key: 'fee', title: 'money.fee', show: (w) => <Money amount={w.fee} unit={w.code} /> },
+  { key: 'amount', title: 'money.amount', end: true, show: (w) => <Money amount={w.amount} unit={w.code} /> },
+  { key: 'fee', title: 'money.fee', end: true, show: (w) => <Money amount={w.fee} unit={w.code} /> },
   { key: 'createdAt', title: 'money.age', show: (w) => <Ago at={w.createdAt} /> },
   {
     key: 'transactionDescription',
@@ -183,29 +184,11 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
   );
 }
 
-/** The customer: the name, and below it the email address or phone number for callers who may read them. */
-function Customer({ of }: { of: Withdrawal }) {
-  const { t } = useTranslation();
-  const contact = of.email ?? of.phoneNumber;
-  return (
-    <div data-testid="customer">
-      <Text size="sm" c={of.fullName ? undefined : 'dimmed'}>
-        <bdi>{of.fullName ?? t('money.noName')}</bdi>
-      </Text>
-      {contact && (
-        <Text size="xs" c="dimmed">
-          <bdi dir="ltr">{contact}</bdi>
-        </Text>
-      )}
-    </div>
-  );
-}
-
 function Line({ of }: { of: Withdrawal }) {
   const { t } = useTranslation();
   return (
     <Group gap="md" data-testid="line">
-      <Customer of={of} />
+      <Named name={of.fullName} contact={of.email ?? of.phoneNumber} />
       <div>
         <Money amount={of.amount} unit={of.code} />
         <Text size="xs" c="dimmed">

@@ -105,7 +105,7 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
                   loading={act.busy}
                   data-testid="approve"
                   onClick={() => {
-                    void act.run(undefined as never, { id: now.id });
+                    void act.run(undefined, { id: now.id });
                   }}
                 >
                   {t('approvals.approve')}

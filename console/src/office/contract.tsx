@@ -99,9 +99,9 @@ function SaveOrder({ contractId, order }: { contractId: string; order: ReturnTyp
             size="xs"
             loading={act.busy}
             data-testid="order-save"
-            onClick={async () => {
+            onClick={() => {
               const moved = order.rows.map((row, n) => ({ id: row.id, orderNo: n }));
-              if (await act.run({ contractId, details: moved })) order.reset();
+              void act.run({ contractId, details: moved }).then((done) => done && order.reset());
             }}
           >
             {t('contract.orderSave')}

@@ -30,7 +30,7 @@ export default function Contracts() {
       id={(c) => String(c.id)}
       empty="contract.none"
       {...(may('GET /admin/get-contract-details')
-        ? { open: (c: Contract) => navigate({ to: `/contracts/${c.id}` as string }) }
+        ? { open: (c: Contract) => void navigate({ to: `/contracts/${c.id}` }) }
         : {})}
     />
   );

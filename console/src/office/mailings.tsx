@@ -2,6 +2,7 @@
 import { Alert, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { textOf } from '../kit/show';
 import { languages } from '../app/i18n';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
@@ -95,12 +96,8 @@ function Notification({ onDone }: { onDone: (answer: unknown) => void }) {
       before={(values) => (
         <Stack gap="xs">
           <Audience ids={ids(values.memberId)} />
-          <Channels topic={String(values.topic ?? '')} topics={topics} />
-          <Letter
-            title={String(values.title ?? '')}
-            body={String(values.body ?? '')}
-            language={String(values.language ?? '')}
-          />
+          <Channels topic={textOf(values.topic)} topics={topics} />
+          <Letter title={textOf(values.title)} body={textOf(values.body)} language={textOf(values.language)} />
         </Stack>
       )}
       make={(values) => ({ ...values, memberId: ids(values.memberId) }) as never}
@@ -143,7 +140,7 @@ function SMS({ onDone }: { onDone: (answer: unknown) => void }) {
   const filter = (values: Values) =>
     Object.fromEntries(
       ['status', 'type', 'kycConfirm', 'levelId']
-        .map((name) => [name, values[name]])
+        .map((name): [string, unknown] => [name, values[name]])
         .filter(([, v]) => v !== undefined && !(Array.isArray(v) && v.length === 0)),
     );
   return (
@@ -153,7 +150,7 @@ function SMS({ onDone }: { onDone: (answer: unknown) => void }) {
       title="mailing.sms"
       touches={touches}
       initial={{ to: 'some' } as never}
-      fields={fields as never}
+      fields={fields}
       before={(values) => (
         <Stack gap="xs">
           <Audience
@@ -162,7 +159,7 @@ function SMS({ onDone }: { onDone: (answer: unknown) => void }) {
             narrowed={Object.keys(filter(values)).some((name) => name !== 'status')}
             sms
           />
-          <Length text={String(values.messageBody ?? '')} />
+          <Length text={textOf(values.messageBody)} />
         </Stack>
       )}
       make={(values) =>

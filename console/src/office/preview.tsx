@@ -86,14 +86,14 @@ export function Preview({ look }: { look: (language: Language) => Look }) {
         <SegmentedControl
           size="xs"
           value={platform}
-          onChange={(v) => setPlatform(v as Platform)}
+          onChange={(v) => setPlatform(v)}
           aria-label={t('announcement.platform')}
           data={platforms.map((value) => ({ value, label: t(`announcement.${value}`) }))}
         />
         <SegmentedControl
           size="xs"
           value={language}
-          onChange={(v) => setLanguage(v as Language)}
+          onChange={(v) => setLanguage(v)}
           aria-label={t('language')}
           data={spoken.map((value) => ({ value, label: languages[value] }))}
         />

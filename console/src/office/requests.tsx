@@ -193,7 +193,7 @@ function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDe
   const [open, setOpen] = useState<Row<P>>();
   const close = () => setOpen(undefined);
   const decide = (rows: Row<P>[], onDone: () => void) => (
-    <Decide path={change} touches={path} rows={rows as Any[]} name={name as (row: Any) => ReactNode} onDone={onDone} />
+    <Decide path={change} touches={path} rows={rows} name={name as (row: Any) => ReactNode} onDone={onDone} />
   );
   return (
     <>
@@ -211,7 +211,7 @@ function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDe
       <Whole of={open} title="request.one" onClose={close}>
         {open && (
           <>
-            <Own of={open as Any} />
+            <Own of={open} />
             <Group>
               {decide([open], close)}
               <Write
@@ -221,7 +221,7 @@ function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDe
                 touches={[path]}
                 onDone={close}
                 fixed={{ id: (open as Any).id } as never}
-                initial={open as never}
+                initial={open}
                 fields={edit}
               />
             </Group>

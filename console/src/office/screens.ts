@@ -1,10 +1,13 @@
 /** The screens of approvals, staff requests and published content. */
+import { IconChecks, IconFileText, IconSend, IconSpeakerphone } from '@tabler/icons-react';
 import type { Screen } from '../app/screen';
 
 export const office: Screen[] = [
   {
     path: '/approvals',
     title: 'approvals.title',
+    family: 'family.approvals',
+    icon: IconChecks,
     group: 'work',
     needs: ['GET /admin/approvals'],
     load: () => import('./approvals'),
@@ -12,6 +15,7 @@ export const office: Screen[] = [
   {
     path: '/requests',
     title: 'request.title',
+    under: '/approvals',
     group: 'work',
     needs: ['GET /admin/deploy-request'],
     load: () => import('./requests'),
@@ -19,6 +23,8 @@ export const office: Screen[] = [
   {
     path: '/contracts',
     title: 'contract.title',
+    family: 'family.contracts',
+    icon: IconFileText,
     group: 'content',
     needs: ['GET /admin/get-contracts'],
     load: () => import('./contracts'),
@@ -35,6 +41,8 @@ export const office: Screen[] = [
   {
     path: '/announcements',
     title: 'announcement.title',
+    family: 'family.announcements',
+    icon: IconSpeakerphone,
     group: 'content',
     needs: ['POST /announcement/update'],
     load: () => import('./announcements'),
@@ -42,6 +50,7 @@ export const office: Screen[] = [
   {
     path: '/mailings',
     title: 'mailing.title',
+    icon: IconSend,
     group: 'content',
     needs: ['POST /admin/send-notification'],
     load: () => import('./mailings'),
@@ -49,6 +58,7 @@ export const office: Screen[] = [
   {
     path: '/cdn',
     title: 'cdn.title',
+    under: '/announcements',
     group: 'content',
     needs: ['POST /admin/cdn/upload'],
     load: () => import('./cdn'),

@@ -1,6 +1,7 @@
 /** Bulk writes of sections, all or none. Each shows a preview of the added, changed or deleted sections. */
 import { List, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { textOf } from '../kit/show';
 import type { Schemas } from '../app/api';
 import { Diff } from '../kit/record';
 import { Write, type Input } from '../kit/write';
@@ -30,7 +31,7 @@ export function sectionsOf(text: string): { title: string; content: string }[] {
 
 export function AddMany({ contractId }: { contractId: string }) {
   const { t } = useTranslation();
-  const text = (values: Values) => String(values.text ?? '');
+  const text = (values: Values) => textOf(values.text);
   return (
     <Write
       method="post"
@@ -69,7 +70,7 @@ export function AddMany({ contractId }: { contractId: string }) {
 
 /** The sections that contain a text, after the replacement. */
 function replaced(sections: Section[], values: Values): Section[] {
-  const [find, put] = [String(values.find ?? ''), String(values.put ?? '')];
+  const [find, put] = [textOf(values.find), textOf(values.put)];
   if (!find) return [];
   return sections
     .filter((s) => s.title.includes(find) || s.content.includes(find))
@@ -88,7 +89,7 @@ export function Replace({ sections }: { sections: Section[] }) {
       path="/admin/bulk-update-contract-details"
       title="contract.replace"
       touches={[details]}
-      fields={fields as never}
+      fields={fields}
       before={(values) => {
         const after = replaced(sections, values);
         return (

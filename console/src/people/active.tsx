@@ -2,7 +2,6 @@
 import { Stack } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { List, type FilterOf } from '../kit/list';
-import { lists, Neighbours } from './parts';
 import { bulk, userColumns } from './users';
 
 const path = '/admin/get-active-users';
@@ -15,14 +14,13 @@ export default function Active() {
   const navigate = useNavigate();
   return (
     <Stack>
-      <Neighbours of={lists} title="users.lists" />
       <List
         path={path}
         title="users.active"
         columns={userColumns}
         filters={filters}
         id={(u) => u.userId}
-        open={(u) => navigate({ to: `/users/${u.userId}` as string })}
+        open={(u) => void navigate({ to: `/users/${u.userId}` })}
         bulk={bulk}
       />
     </Stack>

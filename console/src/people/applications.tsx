@@ -9,12 +9,9 @@ import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
 import { Id, Status, Time } from '../kit/show';
 import { InsertMember } from './member';
-import { Neighbours } from './parts';
 
 const path = '/admin/get-corporate-application';
 type Application = Row<typeof path>;
-export const companies = ['/corporate', '/corporate/users'];
-
 const columns: Column<Application>[] = [
   { key: 'id', title: 'user.id', show: (a) => <Id of={a.id} /> },
   { key: 'companyName', title: 'corporate.company' },
@@ -34,7 +31,6 @@ export default function Applications() {
   const [open, setOpen] = useState<Application>();
   return (
     <Stack>
-      <Neighbours of={companies} title="corporate.title" />
       <List path={path} title="corporate.title" columns={columns} filters={filters} id={(a) => a.id} open={setOpen} />
       <Whole of={open} title="corporate.application" onClose={() => setOpen(undefined)}>
         {open && <Next of={open} />}
@@ -56,7 +52,7 @@ function Next({ of }: { of: Application }) {
           size="xs"
           variant="default"
           w="fit-content"
-          onClick={() => navigate({ to: '/users' as string, search: { taxNumber: of.taxNumber } as never })}
+          onClick={() => void navigate({ to: '/users', search: { taxNumber: of.taxNumber } })}
         >
           {t('corporate.accounts')}
         </Button>

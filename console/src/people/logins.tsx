@@ -6,7 +6,7 @@ import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
 import { plain, Status, Time } from '../kit/show';
 import { Why } from '../kit/why';
-import { Address, lists, Neighbours, Person } from './parts';
+import { Address, Person } from './parts';
 
 const path = '/admin/login-history-v2';
 export type Login = Row<typeof path>;
@@ -55,7 +55,6 @@ export default function Logins() {
   const [open, setOpen] = useState<Login>();
   return (
     <Stack>
-      <Neighbours of={lists} title="users.lists" />
       <List
         path={path}
         title="users.logins"

@@ -4,9 +4,8 @@ import { useState } from 'react';
 import { List, type Column, type FilterOf } from '../kit/list';
 import { Whole } from '../kit/record';
 import { Id, Status } from '../kit/show';
-import { companies } from './applications';
 import { InsertMember, members, UpdateMember, type Member } from './member';
-import { Neighbours, Person } from './parts';
+import { Person } from './parts';
 
 const columns: Column<Member>[] = [
   { key: 'id', title: 'user.id', show: (m) => <Id of={m.id} /> },
@@ -27,7 +26,6 @@ export default function Members() {
   const [open, setOpen] = useState<Member>();
   return (
     <Stack>
-      <Neighbours of={companies} title="corporate.title" />
       <List
         path={members}
         title="corporate.users"

@@ -1,40 +1,11 @@
-/** Shared parts of the account screens: links to related lists, choices, and links to an account. */
-import { Anchor, Button, Group } from '@mantine/core';
-import { Link, useRouterState } from '@tanstack/react-router';
+/** Shared parts of the account screens: choices and links to an account. */
+import { Anchor } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
-import { allScreens } from '../app/screen';
 import { useMay, useSession } from '../app/session';
 import { Nothing, Status } from '../kit/show';
 import { useRead } from '../kit/read';
 import type { Option } from '../kit/write';
-
-/** Links to related lists. Lists without permission are left out. */
-export function Neighbours({ of, title }: { of: string[]; title: string }) {
-  const { t } = useTranslation();
-  const may = useMay();
-  const path = useRouterState({ select: (state) => state.location.pathname.replace(/^.*?\/console/, '') });
-  const shown = allScreens().filter((s) => of.includes(s.path) && s.needs.every(may));
-  if (shown.length < 2) return null;
-  return (
-    <Group component="nav" gap="xs" aria-label={t(title)}>
-      {shown.map((s) => (
-        <Button
-          key={s.path}
-          component={Link}
-          to={s.path as string}
-          size="xs"
-          variant={s.path === path ? 'filled' : 'default'}
-          aria-current={s.path === path ? 'page' : undefined}
-          data-testid={`go-${s.path}`}
-        >
-          {t(s.title)}
-        </Button>
-      ))}
-    </Group>
-  );
-}
-
-export const lists = ['/users', '/users/active', '/users/registered', '/users/logins'];
 
 /** The statuses of accounts, named in the user's language. */
 export function useStatuses(): Option[] {
@@ -87,7 +58,7 @@ export function Person({ id, children }: { id?: string | null; children?: string
   );
   if (!may('GET /admin/list-users')) return name;
   return (
-    <Anchor component={Link} to={`/users/${id}` as string} size="sm" onClick={(event) => event.stopPropagation()}>
+    <Anchor component={Link} to={`/users/${id}`} size="sm" onClick={(event) => event.stopPropagation()}>
       {name}
     </Anchor>
   );
@@ -101,7 +72,7 @@ export function Address({ of }: { of?: string | null }) {
   return (
     <Anchor
       component={Link}
-      to={'/users/logins' as string}
+      to={'/users/logins'}
       search={{ ipaddress: of } as never}
       size="sm"
       dir="ltr"

@@ -1,7 +1,7 @@
 /** The accounts by registration date, with the number per day. */
 import { Card, Skeleton, Stack, Title } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { deferred } from '../app/deferred';
 import { Problem } from '../app/problem';
@@ -9,7 +9,6 @@ import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Time } from '../kit/show';
-import { lists, Neighbours } from './parts';
 import { bulk, userColumns } from './users';
 
 const Chart = deferred(() => import('../kit/chart'), <Skeleton height={200} />);
@@ -34,11 +33,10 @@ export default function Registered() {
   const navigate = useNavigate();
   const may = useMay();
   const search = useSearch({ strict: false }) as Record<string, string>;
-  const [now] = useMemo(() => [Date.now()], []);
+  const [now] = useState(() => Date.now());
   const range = { beginDate: search.beginDate ?? day(now - 29 * dayMs), endDate: search.endDate ?? day(now) };
   return (
     <Stack>
-      <Neighbours of={lists} title="users.lists" />
       <List
         path={path}
         title="users.registered"
@@ -46,7 +44,7 @@ export default function Registered() {
         filters={filters}
         fixed={range}
         id={(u) => u.userId}
-        open={(u) => navigate({ to: `/users/${u.userId}` as string })}
+        open={(u) => void navigate({ to: `/users/${u.userId}` })}
         bulk={bulk}
         above={may(`GET ${counts}`) && <Days {...range} />}
       />

@@ -1,10 +1,13 @@
 /** The screens of accounts, companies, documents, identity and AML. */
+import { IconBuilding, IconIdBadge2, IconUsers } from '@tabler/icons-react';
 import type { Screen } from '../app/screen';
 
 export const people: Screen[] = [
   {
     path: '/kyc',
     title: 'kyc.title',
+    family: 'family.checks',
+    icon: IconIdBadge2,
     group: 'work',
     needs: ['GET /user/get-documents', 'GET /user/get-kyc-images', 'POST /user/update-kyc'],
     load: () => import('./kyc/queue'),
@@ -20,6 +23,7 @@ export const people: Screen[] = [
   {
     path: '/aml',
     title: 'aml.title',
+    under: '/kyc',
     group: 'work',
     needs: ['GET /admin/user/get-users-without-aml-confirmed'],
     load: () => import('./kyc/aml'),
@@ -27,6 +31,7 @@ export const people: Screen[] = [
   {
     path: '/documents',
     title: 'documents.title',
+    under: '/kyc',
     group: 'people',
     needs: ['GET /user/get-documents'],
     load: () => import('./kyc/documents'),
@@ -34,6 +39,8 @@ export const people: Screen[] = [
   {
     path: '/users',
     title: 'users.title',
+    family: 'family.users',
+    icon: IconUsers,
     group: 'people',
     needs: ['GET /admin/list-users'],
     load: () => import('./users'),
@@ -41,25 +48,25 @@ export const people: Screen[] = [
   {
     path: '/users/active',
     title: 'users.active',
+    under: '/users',
     group: 'people',
     needs: ['GET /admin/get-active-users'],
-    inner: true,
     load: () => import('./active'),
   },
   {
     path: '/users/registered',
     title: 'users.registered',
+    under: '/users',
     group: 'people',
     needs: ['GET /admin/get-users-by-register-date'],
-    inner: true,
     load: () => import('./registered'),
   },
   {
     path: '/users/logins',
     title: 'users.logins',
+    under: '/users',
     group: 'people',
     needs: ['GET /admin/login-history-v2'],
-    inner: true,
     load: () => import('./logins'),
   },
   {
@@ -73,6 +80,8 @@ export const people: Screen[] = [
   {
     path: '/corporate',
     title: 'corporate.title',
+    family: 'family.corporate',
+    icon: IconBuilding,
     group: 'people',
     needs: ['GET /admin/get-corporate-application'],
     load: () => import('./applications'),
@@ -80,14 +89,15 @@ export const people: Screen[] = [
   {
     path: '/corporate/users',
     title: 'corporate.users',
+    under: '/corporate',
     group: 'people',
     needs: ['GET /admin/get-corporate-users'],
-    inner: true,
     load: () => import('./members'),
   },
   {
     path: '/agreements',
     title: 'agreement.title',
+    under: '/contracts',
     group: 'content',
     needs: ['GET /admin/get-agreements'],
     load: () => import('./agreements'),

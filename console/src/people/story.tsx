@@ -10,7 +10,7 @@ import { useMay } from '../app/session';
 import { Whole } from '../kit/record';
 import { Time } from '../kit/show';
 import { Links, type Entry } from '../app/entry';
-import { take, type Event, type Place } from './merge';
+import { take, type Event } from './merge';
 import { kinds, source } from './sources';
 import { looks, repeats } from './events';
 import { Refused, type Login } from './logins';
@@ -26,7 +26,7 @@ export function Story({ id }: { id: string }) {
   const may = useMay();
   const navigate = useNavigate();
   const search = useSearch({ strict: false }) as { kinds?: string };
-  const known = kinds.filter((k) => may(`GET ${k.path}`));
+  const known = kinds.filter((k) => may(`GET ${String(k.path)}`));
   const chosen = search.kinds ? search.kinds.split(' ') : known.map((k) => k.kind).filter((k) => !rather.has(k));
   const asked = known.filter((k) => chosen.includes(k.kind));
   const [open, setOpen] = useState<Event>();
@@ -40,7 +40,7 @@ export function Story({ id }: { id: string }) {
         (event) => repeats(event, chosen, id),
         signal,
       ),
-    initialPageParam: {} as Place,
+    initialPageParam: {},
     getNextPageParam: (last) => (last.more ? last.place : undefined),
   });
   const read = pages.data?.pages ?? [];
@@ -54,9 +54,9 @@ export function Story({ id }: { id: string }) {
         multiple
         value={chosen}
         onChange={(next) =>
-          navigate({
+          void navigate({
             to: '.',
-            search: ((old: object) => ({ ...old, kinds: next.length ? next.join(' ') : undefined })) as never,
+            search: (old: object) => ({ ...old, kinds: next.length ? next.join(' ') : undefined }),
           })
         }
       >
@@ -87,7 +87,7 @@ export function Story({ id }: { id: string }) {
           w="fit-content"
           loading={pages.isFetchingNextPage}
           data-testid="older"
-          onClick={() => pages.fetchNextPage()}
+          onClick={() => void pages.fetchNextPage()}
         >
           {t('story.older')}
         </Button>

@@ -88,7 +88,7 @@ export default function User() {
         <Tabs
           value={at.name}
           keepMounted={false}
-          onChange={(to) => navigate({ to: '.', search: { tab: to ?? undefined } as never })}
+          onChange={(to) => void navigate({ to: '.', search: { tab: to ?? undefined } })}
         >
           <Tabs.List>
             {open.map((one) => (
@@ -125,7 +125,7 @@ function Beside({ id }: { id: string }) {
           key={s.path}
           component={Link}
           size="sm"
-          to={s.path.replace('$id', id) as string}
+          to={s.path.replace('$id', id)}
           search={(s.path.includes('$id') ? {} : { userId: id }) as never}
         >
           {t(s.title)}

@@ -1,17 +1,23 @@
 /** The accounts. */
 import { Stack } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { national } from '../app/palette';
+import { looks, national } from '../app/palette';
+import type { Find } from '../kit/filter';
 import { List, type Column, type FilterOf } from '../kit/list';
+import { Named } from '../kit/person';
 import { Id, Status } from '../kit/show';
 import { BulkLevel, BulkStatus, type User } from './bulk';
-import { lists, Neighbours, Standing, useStatuses } from './parts';
+import { Standing, useStatuses } from './parts';
 
 const path = '/admin/list-users';
 
 export const userColumns: Column<User>[] = [
   { key: 'userId', title: 'user.id', show: (u) => <Id of={u.userId} short />, hidden: true },
-  { key: 'fullName', title: 'users.fullName' },
+  {
+    key: 'fullName',
+    title: 'users.fullName',
+    show: (u) => <Named name={u.fullName} />,
+  },
   { key: 'email', title: 'users.email', show: (u) => <bdi dir="ltr">{u.email}</bdi> },
   { key: 'phoneNumber', title: 'users.phone', show: (u) => <bdi dir="ltr">{u.phoneNumber}</bdi> },
   { key: 'status', title: 'users.status', show: (u) => <Standing of={u.status} /> },
@@ -23,6 +29,18 @@ export const userColumns: Column<User>[] = [
  * service treats all four letters as i.
  */
 const cleanMail = (text: string) => text.replaceAll(/[İı]/g, 'i');
+
+/** The search field of the list: the form of the text decides the filter. */
+const find: Find = {
+  hint: 'users.find',
+  names: ['fullName', 'email', 'phoneNumber', 'userId'],
+  read: (text) => {
+    const mail = /<([^<>\s]+@[^<>\s]+)>/.exec(text)?.[1] ?? text; // "Ayşe <ayse@example.com>", pasted from a mail
+    if (looks.id.test(text)) return { userId: text.toUpperCase() };
+    if (looks.mail.test(mail)) return { email: cleanMail(mail) };
+    return looks.phone.test(text) ? { phoneNumber: national(text) } : { fullName: text };
+  },
+};
 
 /** The actions for selected accounts. */
 export const bulk = (users: User[], clear: () => void) => (
@@ -49,15 +67,15 @@ export default function Users() {
   ];
   return (
     <Stack>
-      <Neighbours of={lists} title="users.lists" />
       <List
         path={path}
         title="users.title"
         columns={userColumns}
         filters={filters}
+        find={find}
         fixed={{ isSortedByDate: true }}
         id={(u) => u.userId}
-        open={(u) => navigate({ to: `/users/${u.userId}` as string })}
+        open={(u) => void navigate({ to: `/users/${u.userId}` })}
         bulk={bulk}
       />
     </Stack>

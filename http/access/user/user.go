@@ -86,7 +86,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			rest.Tenant, g.history, fault.InvalidField).
 			Try("userId=${user.id}").
 			Doc("listEmailChanges", "startDate and endDate limit the time of the change; both are inclusive."),
-	), g.preferences()...)
+	), append(g.me(), g.preferences()...)...)
 }
 
 // facts is the account data that the interface shows to the owner.

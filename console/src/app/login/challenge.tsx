@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { Flow } from '../../../../web/static/castellan-client.js';
 import { Refusal } from '../api';
 import { Problem, Why } from '../problem';
+import { useNow } from '../../kit/now';
 
 type Method = Flow['methods'][number];
 
@@ -21,11 +22,9 @@ export function Challenge({ flow, level = 3, asked, onCancel }: Props) {
   const { t } = useTranslation();
   const [, redraw] = useReducer((n: number) => n + 1, 0);
   useEffect(() => {
-    const clock = setInterval(redraw, 1000);
     const events = ['method', 'transport', 'done', 'closed'];
     for (const name of events) flow.addEventListener(name, redraw);
     return () => {
-      clearInterval(clock);
       for (const name of events) flow.removeEventListener(name, redraw);
     };
   }, [flow]);
@@ -71,11 +70,11 @@ function useAway(flow: Flow): boolean {
       flow.removeEventListener('transport', transport);
     };
   }, [flow]);
-  return Date.now() - since < AWAY_MS; // checked every second
+  return useNow(1000) - since < AWAY_MS;
 }
 
-function left(until: number): string {
-  const s = Math.max(0, Math.round((until - Date.now()) / 1000));
+function left(until: number, now: number): string {
+  const s = Math.max(0, Math.round((until - now) / 1000));
   return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, '0')}`;
 }
 
@@ -92,6 +91,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Refusal>();
   const [wrong, setWrong] = useState(0);
+  const now = useNow(1000);
   const run = async (step: 'complete' | 'renew', work: () => Promise<unknown>) => {
     setBusy(true);
     setProblem(undefined);
@@ -122,7 +122,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
           {name} {method.hint && <bdi dir="ltr">{method.hint}</bdi>}
         </Title>
         <Text size="sm" c="dimmed" dir="ltr">
-          {left(method.expiresAt)}
+          {left(method.expiresAt, now)}
         </Text>
       </Group>
       {method.name === 'PUSH' ? (
@@ -135,6 +135,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
           onChange={setValue}
           type="number"
           oneTimeCode
+          // eslint-disable-next-line jsx-a11y/no-autofocus -- the step asks for this code and nothing else
           autoFocus={first || wrong > 0}
           disabled={busy}
           aria-label={name}
@@ -145,7 +146,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
             'aria-label': t('challenge.digit', { name, place: place + 1 }),
             'data-autofocus': (place === 0 && first) || undefined, // a dialog focuses the element with this attribute
           })}
-          onComplete={(code) => run('complete', () => flow.complete(method.id, method.name, code))}
+          onComplete={(code) => void run('complete', () => flow.complete(method.id, method.name, code))}
         />
       )}
       {problem?.status === 0 && value.length === 6 && (
@@ -154,7 +155,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
           size="compact-sm"
           w="fit-content"
           disabled={busy}
-          onClick={() => run('complete', () => flow.complete(method.id, method.name, value))}
+          onClick={() => void run('complete', () => flow.complete(method.id, method.name, value))}
         >
           {t('again')}
         </Button>
@@ -166,9 +167,9 @@ function Answer({ flow, method, level, first }: AnswerProps) {
           w="fit-content"
           data-testid="renew"
           disabled={renewal !== 'open' || busy}
-          onClick={() => run('renew', () => flow.renew(method.id, method.name))}
+          onClick={() => void run('renew', () => flow.renew(method.id, method.name))}
         >
-          {renewal === 'early' ? t('challenge.renewIn', { time: left(method.renewAt) }) : t('challenge.renew')}
+          {renewal === 'early' ? t('challenge.renewIn', { time: left(method.renewAt, now) }) : t('challenge.renew')}
         </Button>
       )}
       <Problem of={problem} />

@@ -54,7 +54,7 @@ export function useCode(): Code {
           onChange={setValue}
           type="number"
           oneTimeCode
-          autoFocus
+          autoFocus // eslint-disable-line jsx-a11y/no-autofocus -- the dialog asks for this code and nothing else
           dir="ltr"
           w="fit-content"
           aria-label={t('method.TOTP')}

@@ -103,7 +103,7 @@ function Languages({ onProblem }: { onProblem: (problem: unknown) => void }) {
           lang={code}
           aria-current={i18n.language === code || undefined}
           underline={i18n.language === code ? 'never' : 'always'}
-          onClick={() => speak(code as Language).then(() => onProblem(undefined), onProblem)}
+          onClick={() => void speak(code as Language).then(() => onProblem(undefined), onProblem)}
           data-testid={`login-language-${code}`}
         >
           {name}
@@ -126,16 +126,15 @@ function Identify({ typed, onStart }: { typed: Partial<Who>; onStart: (who: Who)
   const [way, setWay] = useState<string | null>(typed.phoneNumber ? 'phone' : 'mail');
   return (
     <form
-      onSubmit={async (event) => {
+      onSubmit={(event) => {
         event.preventDefault();
         const entry = Object.fromEntries(new FormData(event.currentTarget)) as Record<string, string>;
         setBusy(true);
-        await onStart(
+        void onStart(
           way === 'mail'
             ? { email: entry.email, password: entry.password ?? '' }
             : { countryCode: entry.countryCode, phoneNumber: entry.phoneNumber, password: entry.password ?? '' },
-        );
-        setBusy(false);
+        ).finally(() => setBusy(false));
       }}
     >
       <Stack>
@@ -155,7 +154,7 @@ function Identify({ typed, onStart }: { typed: Partial<Who>; onStart: (who: Who)
             required
             dir="ltr"
             data-testid="email"
-            autoFocus={!typed.email}
+            autoFocus={!typed.email} // eslint-disable-line jsx-a11y/no-autofocus -- the page is only this form
           />
         ) : (
           <>
@@ -185,6 +184,7 @@ function Identify({ typed, onStart }: { typed: Partial<Who>; onStart: (who: Who)
           name="password"
           label={t('login.password')}
           autoComplete="current-password"
+          // eslint-disable-next-line jsx-a11y/no-autofocus -- the password is what the next try needs
           autoFocus={!!(typed.email || typed.phoneNumber)}
           required
           data-testid="password"

@@ -39,7 +39,7 @@ export default function Aml() {
       columns={columns}
       id={(u) => u.userId}
       empty="aml.empty"
-      open={may('GET /admin/list-users') ? (u) => navigate({ to: `/users/${u.userId}` as string }) : undefined}
+      open={may('GET /admin/list-users') ? (u) => void navigate({ to: `/users/${u.userId}` }) : undefined}
       bulk={
         may('POST /admin/user/update-user-aml-confirmed')
           ? (rows, clear) => (

@@ -48,14 +48,14 @@ export default function Cockpit() {
   const [ahead, setAhead] = useState<string>(); // the next case is shown before the address changes
   const navigate = useNavigate();
   useEffect(() => () => keepOnly(), []);
-  useEffect(() => setAhead((to) => (to === at ? undefined : to)), [at]);
+  if (ahead !== undefined && ahead === at) setAhead(undefined);
   const id = ahead ?? at;
   const [next] = useNext(id);
   const [ready, setReady] = useState('');
   const drawn = usePreload(id, next, ready === id);
   const go = (to: string | undefined) => {
     setAhead(to);
-    setTimeout(() => void navigate({ to: (to ? `/kyc/${to}` : '/kyc') as string })); // the screen first
+    setTimeout(() => void navigate({ to: to ? `/kyc/${to}` : '/kyc' })); // the screen first
   };
   return [...new Set([id, drawn ?? id])].map((one) => (
     <Activity key={one} mode={one === id ? 'visible' : 'hidden'}>
@@ -93,7 +93,7 @@ function usePreload(id: string, next: string | undefined, ready: boolean): strin
     return () => {
       live = false;
     };
-  }, [id, next, ready]);
+  }, [id, next, ready, may, mayOpen, queries]);
   return here === next ? here : undefined;
 }
 
@@ -122,7 +122,7 @@ function One({ id, next, go, onReady }: OneProps) {
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
     if (done) onReady(id);
-  }, [done]);
+  }, [done, id, onReady]);
 
   const all = documents.data ?? [];
   const proposed = all.filter(
@@ -161,7 +161,7 @@ function One({ id, next, go, onReady }: OneProps) {
             <bdi>{found.data?.fullName ?? t('kyc.case')}</bdi>
           </Title>
           {found.data && may('GET /admin/list-users') && (
-            <Anchor component={Link} to={`/users/${id}` as string} size="sm">
+            <Anchor component={Link} to={`/users/${id}`} size="sm">
               {t('user.title')}
             </Anchor>
           )}

@@ -36,7 +36,7 @@ export function Look({ of }: { of: Document }) {
   if (!isPicture(of)) {
     return (
       <>
-        <Button size="xs" w="fit-content" variant="default" onClick={save}>
+        <Button size="xs" w="fit-content" variant="default" onClick={() => void save()}>
           {t('documents.download')}
         </Button>
         <Text size="xs" c="dimmed" flex={1} miw={160}>

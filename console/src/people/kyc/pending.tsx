@@ -125,12 +125,12 @@ function Waiting({ decision }: { decision: Decision }) {
       if (answer === undefined) setRefused(true);
       else over(decision, true);
     });
-  }, [left]);
+  }, [left, act, decision]);
   useEffect(() => {
     if (!refused) return;
     over(decision, false, act.problem);
     open(decision.userId);
-  }, [refused]);
+  }, [refused, act.problem, decision]);
   const seconds = Math.max(0, Math.ceil(left / 1000));
   return (
     <div>

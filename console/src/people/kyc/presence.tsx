@@ -13,6 +13,7 @@ export interface Presence {
 
 const path = '/admin/presence';
 const beatMs = 10_000;
+const alone: Presence = { others: [], taken: false };
 
 /** No screen waits for it and failures are not shown, because the next report follows soon. */
 async function say(subject: string, leaves: boolean): Promise<Person[]> {
@@ -23,7 +24,7 @@ async function say(subject: string, leaves: boolean): Promise<Person[]> {
 
 export function usePresence(subject: string): Presence {
   const may = useMay()(`POST ${path}`);
-  const [state, setState] = useState<Presence>({ others: [], taken: false });
+  const [state, setState] = useState<Presence>(alone);
   useEffect(() => {
     if (!may) return undefined;
     let live = true;
@@ -38,12 +39,12 @@ export function usePresence(subject: string): Presence {
         },
         () => undefined,
       );
-    setState({ others: [], taken: false });
     void beat();
-    const clock = setInterval(beat, beatMs);
+    const clock = setInterval(() => void beat(), beatMs);
     return () => {
       live = false;
       clearInterval(clock);
+      setState(alone);
       void say(subject, true).catch(() => undefined);
     };
   }, [subject, may]);

@@ -4,6 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { List, type Column, type FilterOf, type Row } from '../../kit/list';
+import { useNow } from '../../kit/now';
 import { dateFormat, Id, inUTC, Status } from '../../kit/show';
 import { everything, forgetSkipped, gather, identities, path, size, useQueue, type Case } from './cases';
 import { Verdict } from './facts';
@@ -28,7 +29,7 @@ const units = [
 /** The start and the length of the wait. */
 function Since({ at }: { at: string }) {
   const { i18n } = useTranslation();
-  const past = Date.now() - Date.parse(at);
+  const past = useNow(10_000) - Date.parse(at);
   const [unit, ms] = units.find(([, one]) => past >= one) ?? units[2];
   const ago = new Intl.RelativeTimeFormat(i18n.language, { numeric: 'auto' }).format(-Math.floor(past / ms), unit);
   return (
@@ -81,7 +82,7 @@ export default function Queue() {
   const { waiting, settled } = usePending();
   useEffect(forgetSkipped, []);
   const first = queue.find((id) => !settled.has(id) && !waiting.some((d) => d.userId === id));
-  const go = (id: string) => navigate({ to: `/kyc/${id}` as string });
+  const go = (id: string) => void navigate({ to: `/kyc/${id}` });
   return (
     <List
       path={path}
@@ -102,7 +103,7 @@ export default function Queue() {
             checked={!!search.all}
             data-testid="kyc-all"
             onChange={(event) =>
-              navigate({ to: '.', search: { all: event.currentTarget.checked ? 'true' : undefined } as never })
+              void navigate({ to: '.', search: { all: event.currentTarget.checked ? 'true' : undefined } })
             }
           />
           <Button size="xs" disabled={!first} onClick={() => first && go(first)} data-testid="kyc-begin">

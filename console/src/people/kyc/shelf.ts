@@ -76,7 +76,7 @@ async function load(userId: string, mayOpen: boolean, place: Place): Promise<Sho
     return url;
   };
   const images = await ask<Answer<'/user/get-kyc-images'>>('/user/get-kyc-images', { query: { userId } });
-  const data = images.data as { frontImage?: string | null; backImage?: string | null; selfieImage?: string | null };
+  const data = images.data;
   const shots: Shot[] = [];
   const parts = { front: data.frontImage, back: data.backImage, selfie: data.selfieImage };
   for (const [part, image] of Object.entries(parts)) {

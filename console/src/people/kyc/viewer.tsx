@@ -4,7 +4,7 @@
  */
 import { ActionIcon, Group, SimpleGrid, Text } from '@mantine/core';
 import { IconRotate, IconRotateClockwise, IconZoomIn, IconZoomOut, IconZoomReset } from '@tabler/icons-react';
-import { useEffect, useRef, useState, type PointerEvent } from 'react';
+import { useEffect, useEffectEvent, useRef, useState, type PointerEvent } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Watermark } from '../../kit/picture';
 import { useKeys } from '../../kit/keys';
@@ -92,8 +92,9 @@ function Pane({ shot, view, setView, onLoad }: { shot: Shot; view: View; setView
   const { t } = useTranslation();
   const pane = useRef<HTMLDivElement>(null);
   const image = useRef<HTMLImageElement>(null);
+  const loaded = useEffectEvent(onLoad);
   useEffect(() => {
-    if (image.current?.complete) onLoad(); // it was rendered ahead, and its load event is over
+    if (image.current?.complete) loaded(); // it was rendered ahead, and its load event is over
   }, []);
   const name = shot.known ? t(`kyc.part.${shot.part}`) : shot.part;
   const hands = useHands(pane, setView);
@@ -128,17 +129,17 @@ function useHands(pane: { current: HTMLDivElement | null }, setView: Set) {
     const box = pane.current!.getBoundingClientRect();
     return [x - box.x - box.width / 2, y - box.y - box.height / 2] as const;
   };
+  const roll = useEffectEvent((event: WheelEvent) => {
+    event.preventDefault();
+    const [x, y] = middle(event.clientX, event.clientY);
+    setView((v) => zoom(v, Math.exp(-event.deltaY / 400), x, y));
+  });
   useEffect(() => {
     const element = pane.current;
-    const wheel = (event: WheelEvent) => {
-      // a listener of React could not prevent the page from scrolling
-      event.preventDefault();
-      const [x, y] = middle(event.clientX, event.clientY);
-      setView((v) => zoom(v, Math.exp(-event.deltaY / 400), x, y));
-    };
+    const wheel = (event: WheelEvent) => roll(event); // a listener of React could not prevent the page from scrolling
     element?.addEventListener('wheel', wheel, { passive: false });
     return () => element?.removeEventListener('wheel', wheel);
-  }, []);
+  }, [pane]);
   const leave = (event: PointerEvent) => {
     hands.current.delete(event.pointerId);
   };

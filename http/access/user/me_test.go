@@ -1,0 +1,22 @@
+package user_test
+
+import (
+	"fmt"
+	"testing"
+
+	"castellan/http/apitest"
+	"castellan/persistence"
+)
+
+// Every user sees the own account, and no other one.
+func TestMe(t *testing.T) {
+	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+		for _, n := range []int{1, 2, 3} {
+			u := account(t, db, n)
+			s.As(u.ID).Wants("GET /auth/me?userId="+person(1, 0).ID, "", 200, fmt.Sprintf(
+				`{"data":{"userId":%q,"fullName":%q,"email":%q,"phoneNumber":%q,"roles":[]}}`,
+				u.ID, u.FullName(), u.Email, u.Phone))
+		}
+		s.As("nobody").Wants("GET /auth/me", "", 401, "UNAUTHENTICATED")
+	})
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import test, { after } from 'node:test';
+import { all, click, close, one, press, search, show, type, until, type Asked } from '../page';
+import { List } from 'castellan-console/kit/list';
+
+after(close);
+
+const asked: Asked[] = [];
+const page = (from: number) => [0, 1, 2].map((n) => ({ id: `job${from + n}`, type: 'sms', status: 'done', done: from + n }));
+
+/** Two pages of three jobs. */
+function service(request: Asked) {
+  asked.push(request);
+  if (request.query.cursor === 'second') return { body: page(3) };
+  return { body: page(0), link: '<https://castellan.example/admin/jobs?cursor=second>; rel="next"' };
+}
+
+let opened = '';
+let chosen: string[] = [];
+const list = (
+  <List
+    path="/admin/jobs"
+    title="jobs.title"
+    columns={[
+      { key: 'id', title: 'content.job' },
+      { key: 'done', title: 'content.jobDone', show: (j) => <b>{j.done}</b> },
+      { key: 'failed', title: 'content.jobFailed', hidden: true },
+    ]}
+    filters={[{ name: 'type', title: 'content.jobType' }]}
+    id={(j) => j.id}
+    open={(j) => (opened = j.id)}
+    bulk={(rows) => {
+      chosen = rows.map((j) => j.id);
+      return null;
+    }}
+  />
+);
+const ids = () => all('row').map((row) => row.querySelectorAll('td')[1]?.textContent);
+const boxes = () => [...document.querySelectorAll<HTMLInputElement>('input.choose')];
+const firstPage = () => until(() => ids().join() === 'job0,job1,job2');
+
+test('a page, the next one by its cursor, and the first again', async () => {
+  await show(list, { service });
+  await firstPage();
+  await click('next');
+  await until(() => ids().join() === 'job3,job4,job5');
+  assert.equal(search().cursor, 'second');
+  assert.deepEqual(asked.at(-1)?.query, { limit: '100', cursor: 'second' });
+  assert.equal(((await one('next')) as HTMLButtonElement).disabled, true);
+  press([...document.querySelectorAll('button')].find((b) => b.textContent === 'First page')!);
+  await firstPage();
+});
+
+test('a filter goes to the address and to the request, and leaves the page', async () => {
+  await show(list, { at: '/?cursor=second', service });
+  await until(() => ids().join() === 'job3,job4,job5');
+  await type('filter-type', ' sms ');
+  const input = await one('filter-type');
+  input.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+  await until(() => search().type === 'sms');
+  await until(() => asked.at(-1)?.query.type === 'sms');
+  assert.equal(asked.at(-1)?.query.cursor, undefined);
+});
+
+test('rows are selected one by one, by range and all, and a selected row is not opened', async () => {
+  await show(list, { service });
+  await firstPage();
+  press(boxes()[0]!);
+  await until(() => chosen.join() === 'job0');
+  press(boxes()[2]!, true);
+  await until(() => chosen.join() === 'job0,job1,job2');
+  press(boxes()[1]!);
+  await until(() => chosen.join() === 'job0,job2');
+  assert.equal(opened, '');
+  press(document.querySelector('thead input')!);
+  await until(() => chosen.length === 3);
+});
+
+test('a click or Enter opens a row', async () => {
+  opened = '';
+  await show(list, { service });
+  await firstPage();
+  press(all('row')[1]!);
+  assert.equal(opened, 'job1');
+  all('row')[2]!.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+  assert.equal(opened, 'job2');
+});
+
+test('a hidden column is not shown', async () => {
+  await show(list, { service });
+  await firstPage();
+  assert.equal(document.querySelectorAll('thead th').length, 3);
+});
