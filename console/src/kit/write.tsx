@@ -133,7 +133,9 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteP
     const sent = Object.fromEntries(
       shown.map((f): [string, unknown] => [f.name, values[f.name]]).filter(([, v]) => v !== undefined && v !== ''),
     );
-    const body = props.make ? props.make({ ...props.fixed, ...sent }) : ({ ...props.fixed, ...sent } as unknown as Body<P, M>);
+    const body = props.make
+      ? props.make({ ...props.fixed, ...sent })
+      : ({ ...props.fixed, ...sent } as unknown as Body<P, M>);
     const answer = await act.run(body as never, props.places);
     if (answer === undefined) return;
     props.onDone?.(answer);
