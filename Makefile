@@ -35,6 +35,8 @@ KUBE_SCORE = --ignore-container-cpu-limit --enable-optional-test container-secco
 API_TOOLS = tools/openapi/node_modules/.package-lock.json
 # Node's half of the operators' console.
 CONSOLE   = console/node_modules/.package-lock.json
+# The types of the interface, for the console's sources; they are not committed.
+CONSOLE_TYPES = tools/openapi/node_modules/.bin/openapi-typescript docs/openapi.json -o console/src/api.d.ts >/dev/null
 API_LINT  = cd tools/openapi && \
 	REDOCLY_TELEMETRY=off npx --no redocly lint --max-problems 50 ../../docs/openapi.json && \
 	npx --no spectral lint --ruleset spectral.yaml --fail-severity warn ../../docs/openapi.json ../../docs/asyncapi.json
@@ -122,7 +124,7 @@ bench: ## measure, on both databases with full durability
 	go test -run '^$$' -bench . -benchmem ./domain/guard/firewall ./actors/ratelimit
 
 console: $(CONSOLE) ## build the operators' console from console/ into web/console (needs Node)
-	tools/openapi/node_modules/.bin/openapi-typescript docs/openapi.json -o console/src/api.d.ts >/dev/null
+	$(CONSOLE_TYPES)
 	console/node_modules/.bin/tsc --noEmit -p console
 	go -C tools run ./console ../console ../web/console
 
@@ -147,12 +149,14 @@ fuzz-long: ## spoilt requests to the whole program, ten million (HOSTILE=1000000
 
 verify: lint security tidy unchanged size ## everything that needs no running: lint, security, tidy modules, generated and golden files, size
 
-lint: $(API_TOOLS) $(CONSOLE) ## vet, gofmt, staticcheck, prettier; the English of texts; the files in deploy/; the documents of the interface
+lint: $(API_TOOLS) $(CONSOLE) ## vet, gofmt, staticcheck, prettier, ESLint; the English of texts; the files in deploy/; the documents of the interface
 	go vet ./...
 	go vet -tags faults ./test/...
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
 	go tool -modfile=tools/go.mod staticcheck ./...
-	console/node_modules/.bin/prettier --log-level warn --check console/src
+	console/node_modules/.bin/prettier --log-level warn --check console/src console/eslint.config.js
+	$(CONSOLE_TYPES)
+	cd console && node_modules/.bin/eslint --max-warnings 0 --cache --cache-strategy content --cache-location node_modules/.cache/eslint/ src
 	go -C tools test ./...
 	go -C tools run ./deploylint ../deploy
 	go -C tools run ./prose ..

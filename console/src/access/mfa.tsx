@@ -1,8 +1,9 @@
 /** MFA methods, actions and policies. */
 import { Anchor, Button, Group, Tabs } from '@mantine/core';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useTexts } from '../app/address';
 import type { Schemas } from '../app/api';
 import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
@@ -25,7 +26,7 @@ export default function Mfa() {
   const { t } = useTranslation();
   const may = useMay();
   const navigate = useNavigate();
-  const { tab = 'policies' } = useSearch({ strict: false }) as { tab?: string };
+  const { tab = 'policies' } = useTexts();
   return (
     <Tabs
       value={tab}

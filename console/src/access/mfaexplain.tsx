@@ -1,7 +1,7 @@
 /** Explains which policy applies to an action of an account, and which methods a challenge would offer. */
 import { Alert, Text } from '@mantine/core';
-import { useSearch } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
+import { useTexts } from '../app/address';
 import { useMay } from '../app/session';
 import { useAnswer } from '../kit/answer';
 import { useRead } from '../kit/read';
@@ -12,7 +12,7 @@ import { Explained, Verdicts } from '../guard/explained';
 export default function MfaExplain() {
   const { t } = useTranslation();
   const may = useMay();
-  const { actionCode, userId, ip } = useSearch({ strict: false }) as Record<string, string>;
+  const { actionCode, userId, ip } = useTexts();
   const actions = useRead('/admin/system/mfa/actions', undefined, { enabled: may('GET /admin/system/mfa/actions') });
   const answer = useAnswer('/admin/system/mfa/explain', actionCode ? { actionCode, userId, ip } : undefined);
   const x = answer.data;

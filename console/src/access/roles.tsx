@@ -1,7 +1,8 @@
 /** Roles, permissions, assignments and the change log. */
 import { Tabs } from '@mantine/core';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
+import { useTexts } from '../app/address';
 import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
@@ -22,7 +23,7 @@ export default function Roles() {
   const { t } = useTranslation();
   const may = useMay();
   const navigate = useNavigate();
-  const { tab = 'matrix' } = useSearch({ strict: false }) as { tab?: string };
+  const { tab = 'matrix' } = useTexts();
   const shown = tabs.filter(({ needs }) => needs.every(may));
   return (
     <Tabs

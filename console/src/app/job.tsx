@@ -1,7 +1,7 @@
 /** One job: its progress and its result. */
 import { Stack, Title } from '@mantine/core';
-import { useParams } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
+import { useId } from './address';
 import { JobBar } from '../kit/job';
 import { useRead } from '../kit/read';
 import { Fact, Facts, Copies } from '../kit/record';
@@ -9,7 +9,7 @@ import { Id, Time } from '../kit/show';
 
 export default function Job() {
   const { t } = useTranslation();
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const id = useId();
   const job = useRead('/admin/jobs/{id}', undefined, { places: { id } });
   return (
     <Stack>

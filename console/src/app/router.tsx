@@ -1,5 +1,6 @@
 /** The routes, built from the list of screens. The search of each address is a set of texts by name. */
 import { createRootRoute, createRoute, createRouter, type ErrorComponentProps } from '@tanstack/react-router';
+import { texts } from './address';
 import { Refusal } from './api';
 import { Again, deferred } from './deferred';
 import Frame, { Missing, Nowhere } from './frame';
@@ -23,14 +24,6 @@ function Broken({ error, reset }: ErrorComponentProps) {
 }
 
 const root = createRootRoute({ component: Frame, notFoundComponent: Missing });
-
-function texts(search: Record<string, unknown>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(search)
-      .filter(([, v]) => v !== undefined && v !== '')
-      .map(([k, v]) => [k, String(v)]),
-  );
-}
 
 const routeOf = (screen: Screen) =>
   createRoute({

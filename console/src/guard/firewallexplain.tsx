@@ -1,7 +1,8 @@
 /** Explains the decision of the firewall for one request, rule by rule. */
 import { Alert, Anchor, Card, Group, Text } from '@mantine/core';
-import { Link, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
+import { useTexts } from '../app/address';
 import { useMay } from '../app/session';
 import { useAnswer } from '../kit/answer';
 import { Nothing, Status } from '../kit/show';
@@ -9,7 +10,7 @@ import { Explained, Verdicts } from './explained';
 
 export default function FirewallExplain() {
   const { t } = useTranslation();
-  const { resource, userId, ip, countryCode, code } = useSearch({ strict: false }) as Record<string, string>;
+  const { resource, userId, ip, countryCode, code } = useTexts();
   const answer = useAnswer('/admin/system/waf/explain', resource ? { resource, userId, ip, countryCode } : undefined);
   const x = answer.data;
   const rules = [...(x?.rules ?? [])].sort((a, b) => rank(a.matched, a.reason) - rank(b.matched, b.reason));

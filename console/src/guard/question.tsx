@@ -1,8 +1,9 @@
 /** The inputs of an explanation. They are in the address, so that an explanation is a link. */
 import { Autocomplete, Button, Group, TextInput } from '@mantine/core';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { texts, useTexts } from '../app/address';
 
 export interface Asked {
   name: string;
@@ -14,9 +15,9 @@ export interface Asked {
 
 export function Question({ fields }: { fields: Asked[] }) {
   const { t } = useTranslation();
-  const search = useSearch({ strict: false }) as Record<string, string>;
+  const search = useTexts();
   const navigate = useNavigate();
-  const [typed, setTyped] = useState<Record<string, string>>(search);
+  const [typed, setTyped] = useState<Record<string, string>>(() => texts(search));
   return (
     <form
       role="search"

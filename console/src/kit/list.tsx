@@ -6,7 +6,6 @@
 import { ActionIcon, Alert, Button, Checkbox, Group, Paper, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
 import { IconDownload, IconRefresh } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import {
   columnVisibilityFeature,
   rowSelectionFeature,
@@ -16,6 +15,7 @@ import {
 } from '@tanstack/react-table';
 import { useEffect, useMemo, useRef, useState, type FocusEvent, type KeyboardEvent, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useAddress } from '../app/address';
 import type { paths } from '../api';
 import { readPage, type Gets, type Page } from '../app/api';
 import { Problem } from '../app/problem';
@@ -87,8 +87,7 @@ type Features = typeof features;
 export function List<P extends Gets>(props: ListProps<P>) {
   const { path, columns, filters = [], fixed, size = 100, id } = props;
   const { t } = useTranslation();
-  const search = useSearch({ strict: false }) as Record<string, string>;
-  const navigate = useNavigate();
+  const [search, to] = useAddress();
   const asked: Record<string, unknown> = { ...fixed, ...(size ? { limit: size } : {}) };
   for (const { name } of filters) if (search[name]) asked[name] = search[name];
   if (search.cursor) asked.cursor = search.cursor;
@@ -100,8 +99,6 @@ export function List<P extends Gets>(props: ListProps<P>) {
     queryFn: ({ signal }) => readPage<Row<P>>(path, asked, signal),
     placeholderData: keepPreviousData,
   });
-  const to = (next: Record<string, string | undefined>) =>
-    navigate({ to: '.', search: (old: object) => ({ ...old, ...next }) });
   const table = useRows(props, ready ? page.data : undefined);
   const chosen = table.getSelectedRowModel().rows.map((row) => row.original);
   const { body, ...cursor } = useCursorKeys(
@@ -289,7 +286,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
             variant="default"
             disabled={!page.data?.next}
             data-testid="next"
-            onClick={() => void to({ cursor: page.data?.next })}
+            onClick={() => to({ cursor: page.data?.next })}
           >
             {t('list.next')}
           </Button>

@@ -30,7 +30,8 @@ export function useRead<P extends Gets>(
   return useQuery({
     queryKey: [path, query ?? {}, places ?? {}],
     enabled,
-    refetchInterval: typeof every === 'function' ? (known) => every(known.state.data as Answer<P> | undefined) : (every ?? false),
+    refetchInterval:
+      typeof every === 'function' ? (known) => every(known.state.data as Answer<P> | undefined) : (every ?? false),
     queryFn: ({ signal }) => ask<Answer<P>>(path, { query, path: places }, signal),
   });
 }

@@ -1,9 +1,10 @@
 /** Shared parts of several screens: tabs in the address, and lists of jobs. */
 import { Group, Progress, Stack, Tabs, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useEffect, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useAddress, useTexts } from '../app/address';
 import { useMay } from '../app/session';
 import { JobBar } from './job';
 import { List, type Column, type Row } from './list';
@@ -30,7 +31,7 @@ export function Sheets({ sheets, label }: { sheets: Sheet[]; label: string }) {
   const { t } = useTranslation();
   const may = useMay();
   const navigate = useNavigate();
-  const { tab } = useSearch({ strict: false }) as { tab?: string };
+  const { tab } = useTexts();
   const open = sheets.filter((s) => may(s.needs));
   const shown = open.find((s) => s.name === tab) ?? open[0];
   if (!shown) return null;
@@ -141,12 +142,11 @@ export function JobScreen({
 
 /** The job in the address, and a function to change it. */
 export function useJob(): [string, (id?: string | null) => void] {
-  const navigate = useNavigate();
-  const { job = '' } = useSearch({ strict: false }) as { job?: string };
+  const [{ job = '' }, go] = useAddress();
   return [
     job,
     (id) => {
-      if (id) void navigate({ to: '.', search: (old: object) => ({ ...old, job: id }) });
+      if (id) go({ job: id });
     },
   ];
 }

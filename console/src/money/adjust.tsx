@@ -15,6 +15,7 @@ import {
 import { useDebouncedValue } from '@mantine/hooks';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useAddress } from '../app/address';
 import { useAct, WaitsUntil } from '../app/act';
 import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
@@ -23,7 +24,7 @@ import { AmountInput } from '../kit/amountinput';
 import { useRead } from '../kit/read';
 import { Copies, Diff, Fact, Facts } from '../kit/record';
 import { Id } from '../kit/show';
-import { decimalsOf, names, Owner, Standing, sums, useAddress, usePairs } from './parts';
+import { decimalsOf, names, Owner, Standing, sums, usePairs } from './parts';
 
 const path = '/admin/transaction/adjust-balance';
 const previewing = '/admin/transaction/adjust-balance/preview';

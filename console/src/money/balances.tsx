@@ -1,11 +1,12 @@
 /** The balances of users: totals by currency, as the service adds them up, and one user's balances by network. */
+import { useAddress } from '../app/address';
 import { Stack } from '@mantine/core';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Money } from '../kit/show';
-import { Owner, Small, sums, useAddress } from './parts';
+import { Owner, Small, sums } from './parts';
 
 const networks = '/admin/get-member-asset-balances';
 

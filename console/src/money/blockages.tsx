@@ -2,6 +2,7 @@
 import { Group, SegmentedControl, Stack, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useAddress } from '../app/address';
 import type { Schemas } from '../app/api';
 import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';
@@ -9,7 +10,7 @@ import { List, type Column, type FilterOf } from '../kit/list';
 import { Whole } from '../kit/record';
 import { Id, Money, Status, Time, textOf } from '../kit/show';
 import { Write, type Input } from '../kit/write';
-import { decimalsOf, Owner, Standing, sums, useAddress, usePairs } from './parts';
+import { decimalsOf, Owner, Standing, sums, usePairs } from './parts';
 
 const named = '/admin/blockage/get-all-block-histories';
 const found = '/blockage/get-blockage-history';

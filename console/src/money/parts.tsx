@@ -2,7 +2,7 @@
 import { Anchor, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQueries } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ask, type Schemas } from '../app/api';
@@ -17,15 +17,6 @@ import { Wide } from '../kit/wide';
 /** A height for a chart, never shown as an amount and never used in calculations. */
 export function forTheEye(amount: number | string): number {
   return JSON.parse(String(amount)) as number;
-}
-
-export type Search = Record<string, string | undefined>;
-
-/** The search of the address, and a function to change it. */
-export function useAddress(): [Search, (next: Search) => void] {
-  const search = useSearch({ strict: false }) as Search;
-  const navigate = useNavigate();
-  return [search, (next) => void navigate({ to: '.', search: (old: object) => ({ ...old, ...next }) })];
 }
 
 /** A small table below another part, without pages. */

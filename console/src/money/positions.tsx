@@ -6,11 +6,12 @@ import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useAddress } from '../app/address';
 import { readPage } from '../app/api';
 import { deferred } from '../app/deferred';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Money } from '../kit/show';
-import { forTheEye, useAddress } from './parts';
+import { forTheEye } from './parts';
 
 const Chart = deferred(() => import('../kit/chart'));
 

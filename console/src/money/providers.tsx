@@ -3,6 +3,7 @@ import { Stack, Text } from '@mantine/core';
 import { useQueries, type UseQueryResult } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useAddress } from '../app/address';
 import { ask, type Schemas } from '../app/api';
 import { deferred } from '../app/deferred';
 import { Problem } from '../app/problem';
@@ -10,7 +11,7 @@ import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Money, Time } from '../kit/show';
-import { forTheEye, Small, useAddress } from './parts';
+import { forTheEye, Small } from './parts';
 
 const Chart = deferred(() => import('../kit/chart'));
 

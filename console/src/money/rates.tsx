@@ -1,8 +1,8 @@
 /** The current rates or those of a past time, and the rate of any pair. */
 import { Button, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
-import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useTexts } from '../app/address';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
@@ -36,7 +36,7 @@ export default function Rates() {
   const { t } = useTranslation();
   const may = useMay();
   const [now] = useState(() => new Date(Date.now() + shift).toISOString());
-  const { date } = useSearch({ strict: false }) as { date?: string };
+  const { date } = useTexts();
   return (
     <Stack>
       <List

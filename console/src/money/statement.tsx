@@ -1,8 +1,9 @@
 /** The statement of a user: the transactions by network, newest first. */
+import { useAddress } from '../app/address';
 import { Anchor } from '@mantine/core';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Id, Nothing, Status, Time } from '../kit/show';
-import { madeAt, Owner, useAddress } from './parts';
+import { madeAt, Owner } from './parts';
 
 const path = '/process/get-process-admin';
 

@@ -1,9 +1,9 @@
 /** One contract: its sections in order. Drag, buttons and keys change the order. */
 import { ActionIcon, Alert, Button, Checkbox, Group, Paper, Stack, Text, Title, VisuallyHidden } from '@mantine/core';
 import { IconArrowDown, IconArrowUp, IconGripVertical } from '@tabler/icons-react';
-import { useParams } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useId } from '../app/address';
 import { useAct } from '../app/act';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
@@ -21,7 +21,7 @@ const reorder = '/admin/reorder-contract-details';
 export default function Contract() {
   const { t } = useTranslation();
   const may = useMay();
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const id = useId();
   const contract = useRead('/admin/get-contracts', { id }, { enabled: may('GET /admin/get-contracts') }).data?.[0];
   const stored = useRead(details, { contractId: id });
   const order = useOrder(stored.data ?? []);

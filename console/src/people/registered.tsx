@@ -1,8 +1,9 @@
 /** The accounts by registration date, with the number per day. */
 import { Card, Skeleton, Stack, Title } from '@mantine/core';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useTexts } from '../app/address';
 import { deferred } from '../app/deferred';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
@@ -32,7 +33,7 @@ const day = (at: number) => new Date(at).toISOString().slice(0, 10);
 export default function Registered() {
   const navigate = useNavigate();
   const may = useMay();
-  const search = useSearch({ strict: false }) as Record<string, string>;
+  const search = useTexts();
   const [now] = useState(() => Date.now());
   const range = { beginDate: search.beginDate ?? day(now - 29 * dayMs), endDate: search.endDate ?? day(now) };
   return (

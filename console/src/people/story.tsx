@@ -2,9 +2,9 @@
 import { Alert, Badge, Button, Chip, Group, Loader, Stack, Text, Timeline, Title, UnstyledButton } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useAddress } from '../app/address';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { Whole } from '../kit/record';
@@ -24,8 +24,7 @@ const audited = new Set(['audit', 'act', 'movement']);
 export function Story({ id }: { id: string }) {
   const { t } = useTranslation();
   const may = useMay();
-  const navigate = useNavigate();
-  const search = useSearch({ strict: false }) as { kinds?: string };
+  const [search, go] = useAddress();
   const known = kinds.filter((k) => may(`GET ${String(k.path)}`));
   const chosen = search.kinds ? search.kinds.split(' ') : known.map((k) => k.kind).filter((k) => !rather.has(k));
   const asked = known.filter((k) => chosen.includes(k.kind));
@@ -50,16 +49,7 @@ export function Story({ id }: { id: string }) {
       <Title order={2} size="h4">
         {t('user.tab.story')}
       </Title>
-      <Chip.Group
-        multiple
-        value={chosen}
-        onChange={(next) =>
-          void navigate({
-            to: '.',
-            search: (old: object) => ({ ...old, kinds: next.length ? next.join(' ') : undefined }),
-          })
-        }
-      >
+      <Chip.Group multiple value={chosen} onChange={(next) => go({ kinds: next.length ? next.join(' ') : undefined })}>
         <Group gap="xs" role="group" aria-label={t('story.kinds')}>
           {known.map((k) => (
             <Chip key={k.kind} value={k.kind} size="xs" data-testid={`kind-${k.kind}`}>

@@ -1,8 +1,9 @@
 /** One account: its data, its changes, and its lists. */
 import { Alert, Anchor, Group, Stack, Tabs, Title } from '@mantine/core';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useId, useTexts } from '../app/address';
 import { Problem } from '../app/problem';
 import { allScreens } from '../app/screen';
 import { useMay } from '../app/session';
@@ -42,8 +43,8 @@ const beside = ['/kyc/$id', '/balances', '/statement', '/transactions', '/withdr
 export default function User() {
   const { t } = useTranslation();
   const may = useMay();
-  const { id = '' } = useParams({ strict: false }) as { id?: string };
-  const { tab } = useSearch({ strict: false }) as { tab?: string };
+  const id = useId();
+  const { tab } = useTexts();
   const navigate = useNavigate();
   const read = useRead('/admin/list-users', { userId: id });
   const user = read.data?.[0];

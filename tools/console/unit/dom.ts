@@ -10,6 +10,7 @@ for (const name of Object.getOwnPropertyNames(page)) {
   const value: unknown = Reflect.get(page, name);
   Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
 }
+Object.assign(page.document, { fonts: new page.EventTarget() }); // a field that grows waits for fonts
 Object.assign(globalThis, { window: globalThis, self: globalThis });
 for (const name of ['getComputedStyle', 'matchMedia', 'addEventListener', 'removeEventListener', 'dispatchEvent']) {
   const method = Reflect.get(page, name) as (...values: unknown[]) => unknown;

@@ -39,7 +39,11 @@ globalThis.fetch = async (input, init) => {
   const request = input instanceof Request ? input : new Request(new URL(String(input), location.href), init);
   const url = new URL(request.url);
   const text = await request.text();
-  const { status = 200, body, link } = answer({
+  const {
+    status = 200,
+    body,
+    link,
+  } = answer({
     method: request.method,
     path: url.pathname,
     query: Object.fromEntries(url.searchParams),
@@ -70,7 +74,10 @@ export async function show(
     routeTree: createRootRoute({ component: () => element }),
     history: createMemoryHistory({ initialEntries: [at] }),
     parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
-    stringifySearch: (search) => `?${new URLSearchParams(search as Record<string, string>).toString()}`,
+    stringifySearch: (search) => {
+      const set = Object.entries(search as Record<string, string | undefined>).filter(([, v]) => v !== undefined);
+      return set.length > 0 ? `?${new URLSearchParams(set as [string, string][]).toString()}` : '';
+    },
   });
   document.body.innerHTML = '<div id="page"></div>';
   root = createRoot(document.getElementById('page')!);
@@ -93,9 +100,9 @@ export function close() {
 /** The search of the address. */
 export const search = () => router.state.location.search as Record<string, string>;
 
-/** Waits until the condition holds. It fails after two thousand turns of the event loop, about five seconds. */
+/** Waits until the condition holds. It fails after five hundred turns of the event loop. */
 export async function until(holds: () => unknown): Promise<void> {
-  for (let turn = 0; turn < 2000; turn++) {
+  for (let turn = 0; turn < 500; turn++) {
     if (holds()) return;
     await new Promise((next) => setTimeout(next, 1));
   }

@@ -18,9 +18,10 @@ import {
 } from '@mantine/core';
 import { IconKeyboard } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { Activity, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useId } from '../../app/address';
 import { ask } from '../../app/api';
 import { Problem } from '../../app/problem';
 import { useMay } from '../../app/session';
@@ -44,7 +45,7 @@ const documentsOf = (userId: string) => ({ userId, limit: 100 });
  * ahead, hidden, and its effects run only when it is shown.
  */
 export default function Cockpit() {
-  const { id: at = '' } = useParams({ strict: false }) as { id?: string };
+  const at = useId();
   const [ahead, setAhead] = useState<string>(); // the next case is shown before the address changes
   const navigate = useNavigate();
   useEffect(() => () => keepOnly(), []);

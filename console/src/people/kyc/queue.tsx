@@ -1,8 +1,9 @@
 /** The queue of identity checks: one row per case. */
 import { Badge, Button, Group, Switch, Text } from '@mantine/core';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useTexts } from '../../app/address';
 import { List, type Column, type FilterOf, type Row } from '../../kit/list';
 import { useNow } from '../../kit/now';
 import { dateFormat, Id, inUTC, Status } from '../../kit/show';
@@ -77,7 +78,7 @@ function Documents({ of }: { of: Case }) {
 export default function Queue() {
   const { t } = useTranslation();
   const navigate = useNavigate();
-  const search = useSearch({ strict: false }) as { all?: string };
+  const search = useTexts();
   const queue = useQueue();
   const { waiting, settled } = usePending();
   useEffect(forgetSkipped, []);

@@ -20,7 +20,10 @@ test('the pages of an id', () => {
 });
 
 test('only pages that the user may open', () => {
-  assert.deepEqual(found('a@example.com', () => false), []);
+  assert.deepEqual(
+    found('a@example.com', () => false),
+    [],
+  );
   assert.deepEqual(
     found('01JD3XE5GN2D2R8A5PKM9C1YQF', (endpoint) => endpoint === 'GET /admin/jobs'),
     ['/jobs/01JD3XE5GN2D2R8A5PKM9C1YQF?'],
@@ -40,7 +43,10 @@ test('a hash is looked for as a transaction first, and another address as an add
   const hash = `0x${'a1'.repeat(32)}`;
   assert.equal(found(hash)[0], `/withdrawals?txId=${hash}`);
   const address = '0x52908400098527886E0F7030069857D2E4169EE7';
-  assert.deepEqual(found(address).slice(0, 2), [`/withdrawals?address=${address}`, `/transactions?toAddress=${address}`]);
+  assert.deepEqual(found(address).slice(0, 2), [
+    `/withdrawals?address=${address}`,
+    `/transactions?toAddress=${address}`,
+  ]);
 });
 
 test('a phone number in the form of the service', () => {

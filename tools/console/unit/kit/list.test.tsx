@@ -6,7 +6,8 @@ import { List } from 'castellan-console/kit/list';
 after(close);
 
 const asked: Asked[] = [];
-const page = (from: number) => [0, 1, 2].map((n) => ({ id: `job${from + n}`, type: 'sms', status: 'done', done: from + n }));
+const page = (from: number) =>
+  [0, 1, 2].map((n) => ({ id: `job${from + n}`, type: 'sms', status: 'done', done: from + n }));
 
 /** Two pages of three jobs. */
 function service(request: Asked) {
