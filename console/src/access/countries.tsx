@@ -1,7 +1,8 @@
 /** The countries from which the user's own account may be used. An empty list allows all. */
-import { Button, Stack } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
+import { base } from '../app/page';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
@@ -12,10 +13,20 @@ import { Write } from '../kit/write';
 const path = '/user/geofilter/countries';
 
 const columns: Column<Row<typeof path>>[] = [
-  { key: 'countryName', title: 'own.country' },
+  { key: 'countryName', title: 'own.country', show: (c) => <Country code={c.countryCode} name={c.countryName} /> },
   { key: 'countryCode', title: 'own.countryCode', show: (c) => <bdi dir="ltr">{c.countryCode}</bdi> },
   { key: 'createDateTimeStamp', title: 'own.since', show: (c) => <Time at={c.createDateTimeStamp} /> },
 ];
+
+/** The flag is the service's own copy: flagImage may name another host, which the policy of the page refuses. */
+function Country({ code, name }: { code: string; name: string }) {
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <img src={`${base}/flags/${code}.svg`} alt="" width={30} height={20} />
+      <bdi>{name}</bdi>
+    </Group>
+  );
+}
 
 export default function Countries() {
   const { t } = useTranslation();
@@ -33,6 +44,7 @@ export default function Countries() {
         size={undefined}
         id={(c) => c.countryCode}
         empty="own.anywhere"
+        above={<Text c="dimmed">{t('own.countriesLead')}</Text>}
         actions={
           <Write
             method="post"

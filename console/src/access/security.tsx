@@ -1,15 +1,14 @@
 /** The security of the user's own account: password, authenticator app, devices, sessions. */
-import { Alert, Badge, Button, Card, Code, Group, Stack, Text, Title } from '@mantine/core';
-import { useState } from 'react';
+import { Button, Card, Group, Stack, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
-import { Picture } from '../kit/picture';
 import { useRead } from '../kit/read';
-import { Id, Status, Time } from '../kit/show';
+import { Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
+import { Authenticator } from './authenticator';
 
 const sessions = '/auth/sessions';
 const devices = '/auth/devices';
@@ -33,7 +32,7 @@ export default function Security() {
             touches={[sessions]}
             fields={[
               { name: 'oldPassword', title: 'own.oldPassword', kind: 'secret', required: true },
-              { name: 'password', title: 'own.newPassword', kind: 'secret', required: true },
+              { name: 'password', title: 'own.newPassword', kind: 'secret', required: true, help: 'own.passwordRule' },
               { name: 'passwordVerify', title: 'own.again', kind: 'secret', required: true },
             ]}
           />
@@ -43,98 +42,6 @@ export default function Security() {
       <Devices />
       <Sessions />
     </Stack>
-  );
-}
-
-/** The secret and the recovery codes of an authenticator app, shown once after setup or recovery. */
-interface Secret {
-  base32?: string;
-  qrDataUrl?: string;
-  recoveryCodes?: string[];
-}
-
-function Authenticator() {
-  const { t } = useTranslation();
-  const may = useMay();
-  const profile = useRead('/user/user-profile', undefined, { enabled: may('GET /user/user-profile') });
-  const setup = useAct('post', '/auth/totp/setup', ['/user/user-profile']);
-  const [secret, setSecret] = useState<Secret>();
-  const on = profile.data?.totp;
-  return (
-    <Card withBorder>
-      <Stack>
-        <Group justify="space-between">
-          <Group>
-            <Title order={2} size="h5">
-              {t('own.totp')}
-            </Title>
-            {on !== undefined && (
-              <Badge color={on ? 'green' : 'gray'} variant="light" tt="none">
-                {t(on ? 'own.totpIsOn' : 'own.totpIsOff')}
-              </Badge>
-            )}
-          </Group>
-          <Group gap="xs">
-            {on === false && may('POST /auth/totp/setup') && (
-              <Button
-                size="xs"
-                loading={setup.busy}
-                data-testid="totp-setup"
-                onClick={async () => {
-                  const made = await setup.run(undefined as never);
-                  if (made) setSecret(made as Secret);
-                }}
-              >
-                {t('own.totpSetup')}
-              </Button>
-            )}
-            {on && (
-              <Write
-                method="post"
-                path="/auth/totp/recover"
-                title="own.totpRecover"
-                onDone={(made) => setSecret(made as Secret)}
-                fields={[{ name: 'recoveryCode', title: 'own.recoveryCode', required: true }]}
-              />
-            )}
-            {on && (
-              <Write
-                method="post"
-                path="/auth/totp/deactivate"
-                title="own.totpOff"
-                fields={[]}
-                touches={['/user/user-profile']}
-                button={{ color: 'red' }}
-              />
-            )}
-          </Group>
-        </Group>
-        <Problem of={setup.problem} />
-        {secret && (
-          <Alert
-            color="yellow"
-            title={t('own.once')}
-            withCloseButton
-            closeButtonLabel={t('close')}
-            onClose={() => setSecret(undefined)}
-          >
-            <Stack>
-              {secret.qrDataUrl && <Picture address={secret.qrDataUrl} alt={t('own.qr')} style={{ width: 200 }} />}
-              <Id of={secret.base32} />
-              {secret.recoveryCodes && (
-                <>
-                  <Text size="sm">{t('own.recoveryCodes')}</Text>
-                  <Code block dir="ltr">
-                    {secret.recoveryCodes.join('\n')}
-                  </Code>
-                </>
-              )}
-            </Stack>
-          </Alert>
-        )}
-      </Stack>
-      {setup.view}
-    </Card>
   );
 }
 
@@ -200,6 +107,25 @@ const sessionColumns: Column<Row<typeof sessions>>[] = [
 function Sessions() {
   const { t } = useTranslation();
   const end = useAct('delete', sessions, [sessions]);
+  const known = useRead(sessions);
+  async function endAll(rows: Row<typeof sessions>[]) {
+    for (const { sessionId } of rows) if (!(await end.run({ sessionId }))) return false;
+    return true;
+  }
+  const others = known.data?.some((s) => !s.current) && (
+    <Button
+      size="xs"
+      variant="default"
+      loading={end.busy}
+      data-testid="end-others"
+      onClick={async () => {
+        const { data } = await known.refetch(); // a session may have begun since
+        await endAll((data ?? []).filter((s) => !s.current));
+      }}
+    >
+      {t('own.endOthers')}
+    </Button>
+  );
   return (
     <Stack>
       <Problem of={end.problem} />
@@ -210,6 +136,7 @@ function Sessions() {
         columns={sessionColumns}
         size={undefined}
         id={(s) => s.sessionId}
+        actions={others}
         bulk={(rows, clear) => (
           <Button
             size="xs"
@@ -217,8 +144,7 @@ function Sessions() {
             loading={end.busy}
             data-testid="end-sessions"
             onClick={async () => {
-              for (const { sessionId } of rows) if (!(await end.run({ sessionId }))) return;
-              clear();
+              if (await endAll(rows)) clear();
             }}
           >
             {t('own.end')}

@@ -29,7 +29,7 @@ import { languages, speak, type Language } from './i18n';
 import { Palette } from './palette';
 import { usePermissions } from './permissions';
 import { Problem } from './problem';
-import { allScreens, type Screen } from './screen';
+import { offeredScreens, type Screen } from './screen';
 import { session, useMay, useSession } from './session';
 
 const groups: Screen['group'][] = ['work', 'people', 'money', 'content', 'security', 'system', 'own'];
@@ -83,7 +83,7 @@ function Part({ group }: { group: Screen['group'] }) {
   const { t } = useTranslation();
   const may = useMay();
   const path = useRouterState({ select: (state) => state.location.pathname.replace(/^.*?\/console/, '') || '/' });
-  const shown = allScreens().filter((s) => s.group === group && !s.inner && s.needs.every(may));
+  const shown = offeredScreens(may).filter((s) => s.group === group);
   // The screen itself, or the screen that linked to it; never two: /me is not open when /me/account is.
   const above = shown.filter((s) => s.path === path || (s.path !== '/' && path.startsWith(`${s.path}/`)));
   const here = above.sort((a, b) => b.path.length - a.path.length)[0];

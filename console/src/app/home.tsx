@@ -1,13 +1,13 @@
-/** Home: the pending work that the user may do, and an overview of the accounts. */
+/** Home: the pending work that the user may do, and an overview of the accounts. Without any, the own account. */
 import { Anchor, Card, Group, Progress, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, Navigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { readPage, type Gets } from './api';
 import { deferred } from './deferred';
 import { Problem } from './problem';
-import { allScreens } from './screen';
+import { allScreens, offeredScreens } from './screen';
 import { useMay } from './session';
 import { JobBar } from '../kit/job';
 import { useRead } from '../kit/read';
@@ -54,6 +54,8 @@ export default function Home() {
   const { t } = useTranslation();
   const may = useMay();
   const shown = waiting.filter((w) => may(`GET ${w.path}`));
+  const first = offeredScreens(may)[0];
+  if (first?.group === 'own') return <Navigate to={first.path as string} replace />;
   return (
     <Stack>
       <Title order={1} size="h3">
