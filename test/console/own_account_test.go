@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,27 +12,38 @@ import (
 	"castellan/web/webtest"
 )
 
-// An administrator secures the administrator's own account in the console. A password is refused beside its
-// field, then changed, which ends the other sessions. The secret of an authenticator is shown as text and as a
-// picture, which is decoded, and the authenticator is removed. Two sessions are ended at once. The address
-// book and the list of countries require a challenge. The jobs and the cluster show the true state, and the
-// audit contains all of it.
+// A customer without any permission of administration uses the console for the own account. A forgotten password is
+// reset at the login. The console shows the pages of the own account and no other. A password is refused beside its
+// field, then changed, which ends the other sessions. The secret of an authenticator is shown as text and as a picture,
+// the recovery codes are printed alone, and the authenticator is removed. Sessions are ended, two at once and all others.
+// Notifications are marked as read. The address book and the list of countries require a challenge. An administrator
+// then finds all of it in the audit, and the true state of the jobs and the cluster.
 func TestConsoleOwnAccount(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start("MFA_GUARDED=POST " + harness.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
-		boss := s.Seeded("admin")
-		before, _ := n.Session(t, boss)
-		head := blackbox.Headers{"x-auth": before}
+		n := harness.Patient(s).Start("MFA_GUARDED=POST " + harness.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
+		boss, customer := s.Seeded("admin"), s.Seeded("user")
+		auth, _ := n.Session(t, boss)
+		head := blackbox.Headers{"x-auth": auth}
 		n.Ok(t, "POST", "/admin/system/mfa/actions", harness.NewAction("WITHDRAWAL_ADDRESS_ADD"), head)
-		tab := webtest.Browser(t)
-		consoleLogin(t, tab, n, boss, "/me")
-		listens(tab)
-		o := &owner{Tab: tab, t: t, n: n, who: boss}
+		customer.ID = s.Text("SELECT id FROM users WHERE email = '" + customer.Mail + "'")
+		n.Ok(t, "POST", "/admin/send-notification", map[string]any{"memberId": []string{customer.ID}, "topic": "news",
+			"title": "A new currency", "body": "<b>SOL</b> can be traded from today."}, head)
+		o := &owner{Tab: webtest.Browser(t), t: t, n: n, who: customer}
+		o.resetsPassword()
+		before, _ := n.Session(t, o.who)
+		consoleLogin(t, o.Tab, n, o.who, "")
+		listens(o.Tab)
+		o.seesOnlyOwn()
 		o.changesPassword(before)
 		o.hasAuthenticator()
 		o.endsSessions()
+		o.readsNotifications()
 		o.keepsAddress()
 		o.choosesCountry()
+		o.Click(mark("logout"))
+		o.See(mark("login"))
+		o.who = boss
+		consoleLogin(t, o.Tab, n, boss, "/jobs")
 		o.seesTheSystem()
 	})
 }
@@ -69,6 +81,60 @@ func (o *owner) rows(list string, want int) {
 
 const oneDialog = `document.querySelector('[role="dialog"]')`
 
+// resetsPassword sets a forgotten password at the login. A refused password does not consume the token.
+func (o *owner) resetsPassword() {
+	t := o.t
+	t.Helper()
+	o.Open(o.n.URL + "/console")
+	o.Click(mark("forgot"))
+	o.shot("reset")
+	o.Type(mark("country-code"), o.who.Country)
+	o.Type(mark("phone"), o.who.Phone)
+	o.Click(mark("reset-send"))
+	for _, method := range []string{"SMS", "MAIL"} {
+		o.See(mark("method-" + method))
+		o.Type(`[data-testid="code-`+method+`"] input`, o.n.Code(t, o.who, method))
+	}
+	set := func(password string) {
+		t.Helper()
+		o.Type(mark("new-password"), password)
+		o.Type(mark("new-again"), password)
+		o.Click(mark("reset-send"))
+	}
+	set("short")
+	o.Until(`document.querySelector('[data-testid="new-password"]').closest('.mantine-InputWrapper-root').innerText
+		.includes('must have at least 8 characters')`)
+	o.shot("reset-refused")
+	set(o.who.Password)
+	o.Until(`document.querySelector('[data-testid="problem"]')?.innerText.includes('PASSWORD_REUSED')`)
+	o.who.Password = "a-first-lantern-orchard"
+	set(o.who.Password)
+	o.See(mark("login"))
+	o.shot("reset-done")
+}
+
+// seesOnlyOwn opens every screen of the menu: those of the own account, and none that the service refuses.
+func (o *owner) seesOnlyOwn() {
+	t := o.t
+	t.Helper()
+	o.Until(`location.pathname === '/console/me'`) // home has no work for a customer
+	if got := webtest.Value[[]string](o.Tab, menu); !slices.Equal(got, ownMenu) {
+		t.Errorf("the menu is %v, want %v", got, ownMenu)
+	}
+	for _, screen := range append(slices.Clone(ownMenu[1:]), ownMenu[0]) {
+		menuTo(o.Tab, screen)
+		if problems := webtest.Value[[]string](o.Tab, complaints); len(problems) > 0 {
+			t.Errorf("%s shows %v", screen, problems)
+		}
+		o.shot("customer" + strings.ReplaceAll(screen, "/", "-"))
+	}
+	others := webtest.Value[[]string](o.Tab, `performance.getEntriesByType('resource').map((e) => new URL(e.name).pathname)
+		.filter((path) => path.startsWith('/admin/') && path !== '/admin/get-country-list')`)
+	if len(others) > 0 {
+		t.Errorf("the screens of a customer call %v", others)
+	}
+}
+
 func (o *owner) changesPassword(before string) {
 	t := o.t
 	t.Helper()
@@ -82,6 +148,11 @@ func (o *owner) changesPassword(before string) {
 	}
 	o.rows(blackbox.SessionsPath, 2)
 	o.Click(mark("write-/auth/password"))
+	o.Type(mark("field-oldPassword"), "not the one")
+	o.Type(mark("field-password"), fresh)
+	o.Type(mark("field-passwordVerify"), fresh)
+	o.Click(mark("send"))
+	o.Until(oneDialog + `.innerText.includes('PASSWORD_WRONG')`)
 	fill("short")
 	o.Until(`document.querySelector('[data-testid="field-password"]').closest('.mantine-InputWrapper-root').innerText
 		.includes('must have at least 8 characters')`)
@@ -110,11 +181,20 @@ func (o *owner) hasAuthenticator() {
 		t.Errorf("recovery codes %q", codes)
 	}
 	o.shot("authenticator")
+	o.printsCodes()
 	app := harness.NewAuthenticator(t, text)
 	const shut = `main [role="alert"] button[aria-label="Close"]`
 	o.Click(shut)
 	o.Until("!" + secret)
+	for _, once := range append(codes, text) {
+		if webtest.Value[bool](o.Tab, fmt.Sprintf("document.body.textContent.includes(%q)", once)) {
+			t.Errorf("%s stays on the page", once)
+		}
+	}
 	o.Click(mark("write-/auth/totp/recover"))
+	o.Type(mark("field-recoveryCode"), "abcde-fghij")
+	o.Click(mark("send"))
+	o.Until(oneDialog + `.innerText.includes('RECOVERY_CODE_INVALID')`)
 	o.Type(mark("field-recoveryCode"), codes[0])
 	o.Click(mark("send"))
 	o.Until(secret + " === '" + text + "'")
@@ -124,6 +204,22 @@ func (o *owner) hasAuthenticator() {
 	o.Type(`[data-testid="code-TOTP"] input`, app.Next(t))
 	o.Until("!" + oneDialog)
 	o.See(mark("totp-setup"))
+}
+
+// printsCodes presses the button that prints the recovery codes; nothing else is printed.
+func (o *owner) printsCodes() {
+	t := o.t
+	t.Helper()
+	webtest.Value[bool](o.Tab, "(window.print = () => { window.printed = true; }, true)")
+	o.Click(mark("print-codes"))
+	o.Until("window.printed")
+	o.Media("print")
+	const shown = `['main [role="alert"] pre', 'main [role="alert"] img', 'main h1', 'header', 'nav']
+		.filter((part) => document.querySelector(part).checkVisibility({ visibilityProperty: true })).join(' ')`
+	if paper := webtest.Value[string](o.Tab, shown); paper != `main [role="alert"] pre` {
+		t.Errorf("printed are %q", paper)
+	}
+	o.Media("screen")
 }
 
 // endsSessions ends two at once; each request has an idempotency key of its own.
@@ -153,6 +249,56 @@ func (o *owner) endsSessions() {
 		t.Errorf("two writes had %d keys", keys)
 	}
 	o.shot("security")
+	var more []string
+	for range 2 {
+		x, _ := o.n.Session(t, o.who)
+		more = append(more, x)
+	}
+	o.Click(fmt.Sprintf(`[data-path=%q] [aria-label="Refresh"]`, blackbox.SessionsPath))
+	o.rows(blackbox.SessionsPath, 3)
+	o.Click(mark("end-others"))
+	o.rows(blackbox.SessionsPath, 1)
+	for _, x := range more {
+		o.n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": x}).Is(t, 401, "TOKEN_REVOKED")
+	}
+}
+
+// readsNotifications marks the newest notification as read, and then all. Their text is no markup.
+func (o *owner) readsNotifications() {
+	t := o.t
+	t.Helper()
+	const notifications = "/user/notifications"
+	var all []struct{ ReadAt *string }
+	unread := func() (n int) {
+		t.Helper()
+		x, _ := o.n.Session(t, o.who)
+		o.n.Ok(t, "GET", notifications, nil, blackbox.Headers{"x-auth": x}).Read(t, &all)
+		for _, one := range all {
+			if one.ReadAt == nil {
+				n++
+			}
+		}
+		return n
+	}
+	before := unread()
+	o.Click(mark("nav-/me/notifications"))
+	o.rows(notifications, len(all))
+	list := o.Text(`[data-path="` + notifications + `"] tbody`)
+	if !strings.Contains(list, "A new currency") || !strings.Contains(list, "<b>SOL</b> can be traded") {
+		t.Errorf("the notifications are %q", list)
+	}
+	o.Click(row(notifications) + ` input[type="checkbox"]`)
+	o.Click(`[data-path="` + notifications + `"] .mantine-Paper-root button`)
+	o.Until(`!document.querySelector('[data-path="` + notifications + `"] .mantine-Paper-root')`)
+	if after := unread(); after != before-1 {
+		t.Errorf("%d notifications are unread after one of %d was read", after, before)
+	}
+	o.Click(mark("read-all"))
+	o.Until(`[...document.querySelectorAll('` + row(notifications) + `')].every((r) => r.querySelectorAll('time').length === 2)`)
+	if after := unread(); after != 0 {
+		t.Errorf("%d notifications are unread after all were read", after)
+	}
+	o.shot("notifications")
 }
 
 func (o *owner) keepsAddress() {
@@ -205,6 +351,7 @@ func (o *owner) choosesCountry() {
 	again()
 	o.Until("!" + oneDialog)
 	o.rows(countries, 1)
+	o.Until(`document.querySelector('` + row(countries) + ` img').naturalWidth > 0`)
 	o.shot("countries")
 	o.Click(row(countries) + ` input[type="checkbox"]`)
 	o.Click(`[data-path="` + countries + `"] .mantine-Paper-root button`)
@@ -220,7 +367,6 @@ func (o *owner) seesTheSystem() {
 	head := blackbox.Headers{"x-auth": x}
 	o.n.Ok(t, "POST", "/integration/begin-accounting-integration",
 		`{"startDate":"2026-01-01","endDate":"2026-01-02","invoiceDate":"2026-01-03"}`, head)
-	o.Click(mark("nav-/jobs"))
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>
 		/accounting-integration\s+done/i.test(r.innerText)) ||
 		document.querySelector('main [aria-label="Refresh"]:not([disabled])')?.click()`)
