@@ -27,7 +27,8 @@ func TestConsoleOwnAccount(t *testing.T) {
 		n.Ok(t, "POST", "/admin/system/mfa/actions", harness.NewAction("WITHDRAWAL_ADDRESS_ADD"), head)
 		customer.ID = s.Text("SELECT id FROM users WHERE email = '" + customer.Mail + "'")
 		n.Ok(t, "POST", "/admin/send-notification", map[string]any{"memberId": []string{customer.ID}, "topic": "news",
-			"title": "A new currency", "body": "<b>SOL</b> can be traded from today."}, head)
+			"title": "A new currency", "body": "<b>SOL</b> can be traded from today."},
+			blackbox.Headers{"x-auth": auth, "otp": harness.Enrolled(t, n, boss, head).Next(t)})
 		o := &owner{Tab: webtest.Browser(t), t: t, n: n, who: customer}
 		o.resetsPassword()
 		before, _ := n.Session(t, o.who)
