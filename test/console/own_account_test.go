@@ -240,7 +240,8 @@ func (o *owner) endsSessions() {
 			o.Click(one + ` input[type="checkbox"]`)
 		}
 	}
-	o.Click(mark("end-sessions"))
+	o.Click(mark("bulk-" + blackbox.SessionsPath))
+	o.Click(mark("bulk-send"))
 	o.rows(blackbox.SessionsPath, 1)
 	for _, x := range others {
 		o.n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": x}).Is(t, 401, "TOKEN_REVOKED")
@@ -355,7 +356,8 @@ func (o *owner) choosesCountry() {
 	o.Until(`document.querySelector('` + row(countries) + ` img').naturalWidth > 0`)
 	o.shot("countries")
 	o.Click(row(countries) + ` input[type="checkbox"]`)
-	o.Click(`[data-path="` + countries + `"] .mantine-Paper-root button`)
+	o.Click(mark("bulk-" + countries))
+	o.Click(mark("bulk-send"))
 	o.confirms()
 	again()
 	o.rows(countries, 0)

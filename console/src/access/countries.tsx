@@ -1,10 +1,9 @@
 /** The countries from which the user's own account may be used. An empty list allows all. */
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { useAct } from '../app/act';
 import { base } from '../app/page';
-import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
+import { Bulk } from '../kit/bulk';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Time } from '../kit/show';
@@ -32,55 +31,46 @@ export default function Countries() {
   const { t } = useTranslation();
   const may = useMay();
   const all = useRead('/admin/get-country-list', undefined, { enabled: may('GET /admin/get-country-list') });
-  const remove = useAct('delete', path, [path]);
   const known = (all.data ?? []).map((c) => ({ value: c.countryCode, label: c.countryName }));
   return (
-    <Stack>
-      <Problem of={remove.problem} />
-      <List
-        path={path}
-        title="own.countries"
-        columns={columns}
-        size={undefined}
-        id={(c) => c.countryCode}
-        empty="own.anywhere"
-        above={<Text c="dimmed">{t('own.countriesLead')}</Text>}
-        actions={
-          <Write
-            method="post"
-            path={path}
-            title="own.addCountry"
-            touches={[path]}
-            fields={[
-              {
-                name: 'countryCode',
-                title: 'own.country',
-                kind: known.length ? known : 'text',
-                required: true,
-                help: 'own.countryHelp',
-              },
-            ]}
-          />
-        }
-        bulk={
-          may(`DELETE ${path}`)
-            ? (rows, clear) => (
-                <Button
-                  size="xs"
-                  color="red"
-                  loading={remove.busy}
-                  onClick={async () => {
-                    for (const { countryCode } of rows) if (!(await remove.run({ countryCode }))) return;
-                    clear();
-                  }}
-                >
-                  {t('own.remove')}
-                </Button>
-              )
-            : undefined
-        }
-      />
-      {remove.view}
-    </Stack>
+    <List
+      path={path}
+      title="own.countries"
+      columns={columns}
+      size={undefined}
+      id={(c) => c.countryCode}
+      empty="own.anywhere"
+      above={<Text c="dimmed">{t('own.countriesLead')}</Text>}
+      actions={
+        <Write
+          method="post"
+          path={path}
+          title="own.addCountry"
+          touches={[path]}
+          fields={[
+            {
+              name: 'countryCode',
+              title: 'own.country',
+              kind: known.length ? known : 'text',
+              required: true,
+              help: 'own.countryHelp',
+            },
+          ]}
+        />
+      }
+      bulk={(rows, clear) => (
+        <Bulk
+          method="delete"
+          path={path}
+          title="own.remove"
+          rows={rows}
+          name={(c) => c.countryName}
+          body={({ countryCode }) => ({ countryCode })}
+          touches={[path]}
+          onDone={clear}
+          button={{ color: 'red' }}
+        />
+      )}
+    />
   );
 }

@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
+import { Bulk } from '../kit/bulk';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Status, Time } from '../kit/show';
@@ -55,41 +56,31 @@ const deviceColumns: Column<Row<typeof devices>>[] = [
 ];
 
 function Devices() {
-  const { t } = useTranslation();
   const may = useMay();
-  const remove = useAct('delete', devices, [devices]);
   if (!may(`GET ${devices}`)) return null;
   return (
-    <Stack>
-      <Problem of={remove.problem} />
-      <List
-        path={devices}
-        title="own.devices"
-        inside
-        columns={deviceColumns}
-        size={undefined}
-        id={(d) => d.deviceId}
-        empty="own.noDevices"
-        bulk={
-          may(`DELETE ${devices}`)
-            ? (rows, clear) => (
-                <Button
-                  size="xs"
-                  color="red"
-                  loading={remove.busy}
-                  onClick={async () => {
-                    for (const { deviceId } of rows) if (!(await remove.run({ deviceId }))) return;
-                    clear();
-                  }}
-                >
-                  {t('own.remove')}
-                </Button>
-              )
-            : undefined
-        }
-      />
-      {remove.view}
-    </Stack>
+    <List
+      path={devices}
+      title="own.devices"
+      inside
+      columns={deviceColumns}
+      size={undefined}
+      id={(d) => d.deviceId}
+      empty="own.noDevices"
+      bulk={(rows, clear) => (
+        <Bulk
+          method="delete"
+          path={devices}
+          title="own.remove"
+          rows={rows}
+          name={(d) => `${d.brand} ${d.model}`}
+          body={({ deviceId }) => ({ deviceId })}
+          touches={[devices]}
+          onDone={clear}
+          button={{ color: 'red' }}
+        />
+      )}
+    />
   );
 }
 
@@ -107,28 +98,14 @@ const sessionColumns: Column<Row<typeof sessions>>[] = [
 function Sessions() {
   const { t } = useTranslation();
   const end = useAct('delete', sessions, [sessions]);
-  const known = useRead(sessions);
-  async function endAll(rows: Row<typeof sessions>[]) {
-    for (const { sessionId } of rows) if (!(await end.run({ sessionId }))) return false;
-    return true;
-  }
-  const others = known.data?.some((s) => !s.current) && (
-    <Button
-      size="xs"
-      variant="default"
-      loading={end.busy}
-      data-testid="end-others"
-      onClick={async () => {
-        const { data } = await known.refetch(); // a session may have begun since
-        await endAll((data ?? []).filter((s) => !s.current));
-      }}
-    >
-      {t('own.endOthers')}
-    </Button>
-  );
+  const current = useRead(sessions, undefined, { enabled: false }); // read when the button needs it
+  const endOthers = async () => {
+    const { data = [] } = await current.refetch();
+    for (const { sessionId } of data.filter((s) => !s.current)) if (!(await end.run({ sessionId }))) return;
+  };
   return (
     <Stack>
-      <Problem of={end.problem} />
+      <Problem of={end.problem ?? current.error} />
       <List
         path={sessions}
         title="own.sessions"
@@ -136,19 +113,23 @@ function Sessions() {
         columns={sessionColumns}
         size={undefined}
         id={(s) => s.sessionId}
-        actions={others}
-        bulk={(rows, clear) => (
-          <Button
-            size="xs"
-            color="red"
-            loading={end.busy}
-            data-testid="end-sessions"
-            onClick={async () => {
-              if (await endAll(rows)) clear();
-            }}
-          >
-            {t('own.end')}
+        actions={
+          <Button size="xs" variant="default" loading={end.busy} data-testid="end-others" onClick={endOthers}>
+            {t('own.endOthers')}
           </Button>
+        }
+        bulk={(rows, clear) => (
+          <Bulk
+            method="delete"
+            path={sessions}
+            title="own.end"
+            rows={rows}
+            name={(s) => [s.ip, s.countryName, s.deviceBrand, s.deviceModel].filter(Boolean).join(' · ')}
+            body={({ sessionId }) => ({ sessionId })}
+            touches={[sessions]}
+            onDone={clear}
+            button={{ color: 'red' }}
+          />
         )}
       />
       {end.view}
