@@ -1,13 +1,13 @@
 /** The countries from which the user's own account may be used. An empty list allows all. */
 import { Group, Text } from '@mantine/core';
+import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { base } from '../app/page';
-import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type Row } from '../kit/list';
-import { useRead } from '../kit/read';
-import { Time } from '../kit/show';
+import { Time, type Option } from '../kit/show';
 import { Write } from '../kit/write';
+import { countryCodes } from './countrycodes';
 
 const path = '/user/geofilter/countries';
 
@@ -27,11 +27,17 @@ function Country({ code, name }: { code: string; name: string }) {
   );
 }
 
+/** All countries by their names in a language. The list of the service is for administrators. */
+function countries(language: string): Option[] {
+  const names = new Intl.DisplayNames(language, { type: 'region' });
+  return countryCodes
+    .map((value) => ({ value, label: names.of(value) ?? value }))
+    .sort((a, b) => a.label.localeCompare(b.label, language));
+}
+
 export default function Countries() {
-  const { t } = useTranslation();
-  const may = useMay();
-  const all = useRead('/admin/get-country-list', undefined, { enabled: may('GET /admin/get-country-list') });
-  const known = (all.data ?? []).map((c) => ({ value: c.countryCode, label: c.countryName }));
+  const { t, i18n } = useTranslation();
+  const known = useMemo(() => countries(i18n.language), [i18n.language]);
   return (
     <List
       path={path}
@@ -47,15 +53,7 @@ export default function Countries() {
           path={path}
           title="own.addCountry"
           touches={[path]}
-          fields={[
-            {
-              name: 'countryCode',
-              title: 'own.country',
-              kind: known.length ? known : 'text',
-              required: true,
-              help: 'own.countryHelp',
-            },
-          ]}
+          fields={[{ name: 'countryCode', title: 'own.country', kind: known, required: true }]}
         />
       }
       bulk={(rows, clear) => (

@@ -79,6 +79,9 @@ export default function Frame() {
   );
 }
 
+/** Otherwise the link of /me would also be marked at /me/account. */
+const exactly = { exact: true, includeSearch: false };
+
 function Part({ group }: { group: Screen['group'] }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -98,6 +101,7 @@ function Part({ group }: { group: Screen['group'] }) {
           key={s.path}
           component={Link}
           to={s.path as string}
+          activeOptions={exactly}
           label={t(s.title)}
           py={6}
           data-testid={`nav-${s.path}`}
