@@ -6,7 +6,7 @@ import { t, moment } from './texts.js';
 const TIMES = ['iat', 'exp', 'nbf', 'auth_time'];
 
 /** The claims of a JWT, for display only: nothing here verifies it. */
-export function claimsOf(token) {
+function claimsOf(token) {
   try {
     const part = token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/');
     return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(part), (c) => c.charCodeAt(0))));

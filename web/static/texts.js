@@ -117,7 +117,7 @@ function pick() {
 export const language = () => current;
 
 /** Switches the language of the page; views that build their own elements listen to `languagechanged` on document. */
-export function setLanguage(tag) {
+function setLanguage(tag) {
   current = texts[tag] ? tag : 'en';
   try { localStorage.setItem(KEY, current); } catch { /* it lasts until the page is left */ }
   translate();
