@@ -12,12 +12,12 @@ import (
 	"castellan/web/webtest"
 )
 
-// A customer without any permission of administration uses the console for the own account. A forgotten password is
-// reset at the login. The console shows the pages of the own account and no other. A password is refused beside its
-// field, then changed, which ends the other sessions. The secret of an authenticator is shown as text and as a picture,
-// the recovery codes are printed alone, and the authenticator is removed. Sessions are ended, two at once and all others.
-// Notifications are marked as read. The address book and the list of countries require a challenge. An administrator
-// then finds all of it in the audit, and the true state of the jobs and the cluster.
+// A customer without any permission of administration uses the console for the own account. A forgotten password
+// is reset at the login. The console shows the pages of the own account and no other. A password is refused beside
+// its field, then changed, which ends the other sessions. The secret of an authenticator is shown as text and as a
+// picture, the recovery codes are printed alone, and the authenticator is removed. Sessions are ended, two at once
+// and all others. Notifications are marked as read. The address book and the list of countries require a
+// challenge. An administrator then finds all of it in the audit, and the true state of the jobs and the cluster.
 func TestConsoleOwnAccount(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start("MFA_GUARDED=POST " + harness.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
