@@ -139,7 +139,8 @@ func (o *owner) readsNotifications() {
 		t.Errorf("%d notifications are unread after one of %d was read", after, before)
 	}
 	o.Click(mark("read-all"))
-	o.Until(`[...document.querySelectorAll('` + row(notifications) + `')].every((r) => r.querySelectorAll('time').length === 2)`)
+	o.Until(`[...document.querySelectorAll('` + row(notifications) + `')]
+		.every((r) => r.querySelectorAll('time').length === 2)`)
 	if after := unread(); after != 0 {
 		t.Errorf("%d notifications are unread after all were read", after)
 	}
