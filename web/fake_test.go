@@ -50,8 +50,7 @@ type service struct {
 	live      []*websocket.Conn
 	changed   chan struct{} // closed and replaced at every event and end
 	loggedOut bool
-	noticed   []string // ids of read notifications
-	results   int      // answered result requests
+	results   int // answered result requests
 }
 
 type method struct {
@@ -96,12 +95,6 @@ func newService(t *testing.T) *service {
 	mux.HandleFunc("POST /auth/2fa/challenge/complete", s.complete)
 	mux.HandleFunc("POST /auth/2fa/challenge/renew", s.renew)
 	mux.HandleFunc("GET /auth/2fa/challenge/result", s.result)
-	empty := func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, []any{}) }
-	mux.HandleFunc("GET /auth/devices", empty)
-	mux.HandleFunc("GET /asset/withdrawal-addresses", empty)
-	mux.HandleFunc("GET /user/geofilter/countries", empty)
-	mux.HandleFunc("GET /user/notifications", s.listNotifications)
-	mux.HandleFunc("POST /user/notifications/read", s.readNotifications)
 	mux.HandleFunc("GET /2fa", s.socket)
 	mux.HandleFunc(
 		"GET /openapi.json",

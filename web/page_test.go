@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,8 +47,7 @@ func TestPages(t *testing.T) {
 	t.Run("challenge ends", func(t *testing.T) { challengeEnds(t, tab.For(t)) })
 	t.Run("page without socket", func(t *testing.T) { pageWithoutSocket(t, tab.For(t)) })
 	t.Run("login refused", func(t *testing.T) { loginRefused(t, tab.For(t)) })
-	t.Run("sessions of the account", func(t *testing.T) { sessionsOfTheAccount(t, tab.For(t)) })
-	t.Run("notifications", func(t *testing.T) { notificationsOfTheAccount(t, tab.For(t)) })
+	t.Run("links to the console", func(t *testing.T) { linksToTheConsole(t, tab.For(t)) })
 	t.Run("log hides tokens", func(t *testing.T) { logHidesTokens(t, tab.For(t)) })
 	t.Run("outbox page", func(t *testing.T) { outboxPage(t, tab.For(t)) })
 	t.Run("docs errors", func(t *testing.T) { docsErrors(t, tab.For(t)) })
@@ -140,48 +140,21 @@ func loginRefused(t *testing.T, tab *webtest.Tab) {
 	tab.Until("document.getElementById('password').type === 'text'")
 }
 
-// The account has tabs; sessions are listed, another one can be ended, and ending the current one leads back to the
-// login.
-func sessionsOfTheAccount(t *testing.T, tab *webtest.Tab) {
+// After the login the page links to the account's pages of the console, below the base path of the service.
+func linksToTheConsole(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	openChallenge(t, tab, s)
 	tab.Type(`[data-testid="code-SMS"]`, tab.FreshCode("SMS"))
 	tab.Click(`[data-testid="verify-SMS"]`)
-	tab.See("#panel-sessions")
-	arrowsMoveTabs(t, tab)
-	tab.Click(`[data-testid="session-item"][data-current="false"] [data-testid="session-end"]`)
-	tab.Until("document.getElementById('announcer').textContent === 'The session was ended.'")
-	tab.Click(`[data-testid="session-item"][data-current="true"] [data-testid="session-end"]`)
-	tab.See("#login-form")
-	contains(t, "the notice", tab.Text("#notice"), "This session is over")
-}
-
-// arrowsMoveTabs presses keys on the tabs: each shows only its panel.
-func arrowsMoveTabs(t *testing.T, tab *webtest.Tab) {
-	t.Helper()
-	webtest.Value[bool](tab, "(() => { document.getElementById('tab-sessions').focus(); return true; })()")
-	for _, step := range [][2]string{{"ArrowRight", "authenticator"}, {"End", "addresses"}, {"ArrowRight", "sessions"},
-		{"ArrowLeft", "addresses"}, {"Home", "sessions"}} {
-		got := webtest.Value[string](tab, fmt.Sprintf(`(() => {
-			document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: %q, bubbles: true, cancelable: true }));
-			const open = [...document.querySelectorAll('[role="tabpanel"]:not([hidden])')].map((panel) => panel.id);
-			const chosen = document.querySelector('[aria-selected="true"]').id;
-			return [document.activeElement.id, document.activeElement.tabIndex, chosen, ...open].join(' ');
-		})()`, step[0]))
-		if want := fmt.Sprintf("tab-%[1]s 0 tab-%[1]s panel-%[1]s", step[1]); got != want {
-			t.Errorf("after %s: %s, want %s", step[0], got, want)
-		}
+	tab.See("#account")
+	got := webtest.Value[[]string](tab, "[...document.querySelectorAll('#account a')].map((a) => a.href)")
+	var want []string
+	for _, screen := range []string{"", "/account", "/countries", "/addresses", "/notifications"} {
+		want = append(want, s.URL+"/console/me"+screen)
 	}
-}
-
-// Notifications are shown as text, whatever they contain, and can be marked as read.
-func notificationsOfTheAccount(t *testing.T, tab *webtest.Tab) {
-	s := newService(t)
-	openChallenge(t, tab, s)
-	tab.Type(`[data-testid="code-SMS"]`, tab.FreshCode("SMS"))
-	tab.Click(`[data-testid="verify-SMS"]`)
-	tab.See("#session-step")
-	tab.WalkNotifications(webtest.Person{Shots: t.ArtifactDir()}, 2, "<b>A new currency</b>")
+	if !slices.Equal(got, want) {
+		t.Errorf("the links are %v, want %v", got, want)
+	}
 }
 
 // The page never shows a complete token.
@@ -227,16 +200,12 @@ func TestViews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, tab := newService(t), browser.For(t)
 			dir := t.ArtifactDir()
-			fits := func(step string) {
+			look := func(step string) {
 				t.Helper()
 				if wide := webtest.Value[int](tab, "document.documentElement.scrollWidth - "+
 					"document.documentElement.clientWidth"); wide > 0 {
 					t.Errorf("%s is %d pixels too wide", step, wide)
 				}
-			}
-			look := func(step string) {
-				t.Helper()
-				fits(step)
 				tab.Screenshot(t, filepath.Join(dir, name+"-"+step+".png"))
 			}
 			tab.Open(s.URL + "/")
@@ -247,14 +216,8 @@ func TestViews(t *testing.T) {
 			look("challenge")
 			tab.Type(`[data-testid="code-SMS"]`, code)
 			tab.Click(`[data-testid="verify-SMS"]`)
-			tab.See(`[data-testid="session-item"]`)
+			tab.See("#session-step")
 			look("session")
-			for _, one := range []string{"authenticator", "devices", "password", "notifications", "countries", "addresses"} {
-				tab.Click("#tab-" + one)
-				tab.See("#panel-" + one)
-				fits(one)
-			}
-			look("addresses")
 			tab.Open(s.URL + "/docs#post-auth-2fa-challenge-complete")
 			tab.See("#post-auth-2fa-challenge-complete .fields")
 			look("docs")

@@ -1,8 +1,6 @@
 package web_test
 
 import (
-	"encoding/base32"
-	"fmt"
 	"image/png"
 	"io/fs"
 	"path"
@@ -111,34 +109,9 @@ func TestModules(t *testing.T) {
 	tab := webtest.Browser(t)
 	tab.Open(s.URL + "/")
 	t.Run("texts", func(t *testing.T) { textsAreThere(t, tab.For(t)) })
-	t.Run("countries", func(t *testing.T) { countriesAreThere(t, tab.For(t)) })
-	t.Run("codes", func(t *testing.T) { codesAreRight(t, tab.For(t)) })
 }
 
-// The page offers every country of the service and no other.
-func countriesAreThere(t *testing.T, tab *webtest.Tab) {
-	offered := webtest.Value[[]string](
-		tab,
-		"[...document.querySelectorAll('#country option')].map((option) => option.value).sort()",
-	)
-	if want := slices.Sorted(slices.Values(geo.Codes())); !slices.Equal(offered, want) {
-		t.Errorf("the page offers %d countries, the service knows %d: %v", len(offered), len(want), difference(offered, want))
-	}
-}
-
-// The demonstration of an authenticator app computes the codes of RFC 6238, appendix B, cut to six digits.
-func codesAreRight(t *testing.T, tab *webtest.Tab) {
-	secret := base32.StdEncoding.EncodeToString([]byte("12345678901234567890"))
-	for at, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924",
-		2000000000: "279037", 20000000000: "353130"} {
-		if got := webtest.Value[string](tab, fmt.Sprintf("import('/static/authenticator.js').then(({ codeAt }) => "+
-			"codeAt(%q, %d))", secret, at*1000)); got != want {
-			t.Errorf("the code at %d is %s, want %s", at, got, want)
-		}
-	}
-}
-
-// Every text exists in every language, and every requested text exists.
+// Every text exists in every language, every requested text exists, and a page uses every text.
 func textsAreThere(t *testing.T, tab *webtest.Tab) {
 	keys := webtest.Value[map[string][]string](tab, `import('/static/docs-texts.js').then(() => import('/static/texts.js'))
 		.then(({ texts }) =>
@@ -154,10 +127,14 @@ func textsAreThere(t *testing.T, tab *webtest.Tab) {
 	asked := regexp.MustCompile(
 		`\bt\('(\w+)'|data-t(?:-label|-placeholder)?="(\w+)"|(?:key|kind): '(\w+)'|(?:leave|note|verify)\('(\w+)'`,
 	)
+	var pages strings.Builder
 	_ = fs.WalkDir(web.FS(), ".", func(name string, _ fs.DirEntry, _ error) error {
 		body, _, ok := web.Page(name)
 		if !ok {
 			return nil
+		}
+		if name != "texts.js" && name != "docs-texts.js" {
+			pages.Write(body)
 		}
 		for _, found := range asked.FindAllStringSubmatch(string(body), -1) {
 			key := strings.Join(found[1:], "")
@@ -167,6 +144,13 @@ func textsAreThere(t *testing.T, tab *webtest.Tab) {
 		}
 		return nil
 	})
+	built := regexp.MustCompile(`^method[A-Z]+$`) // from the name of a method
+	for _, key := range keys["en"] {
+		named := regexp.MustCompile(`'` + key + `'|data-t(-label|-placeholder)?="` + key + `"`)
+		if !built.MatchString(key) && !named.MatchString(pages.String()) {
+			t.Errorf("no page uses the text %q", key)
+		}
+	}
 }
 
 func difference(a, b []string) (only []string) {

@@ -131,11 +131,11 @@ func RandomPassword() string {
 // banner prints once the URL and the logins.
 func banner(w io.Writer, v *Deployment, version, dataDir, url, metrics string) {
 	fmt.Fprintf(w, "\n  Castellan %s, development mode\n\n", version)
-	fmt.Fprintf(w, "    Demo page    %s/\n", url)
+	fmt.Fprintf(w, "    Demo page    %s/   (login, challenge, device)\n", url)
 	fmt.Fprintf(w, "    Sent codes   %s/dev/outbox/page   (JSON: %s/dev/outbox?to=…)\n", url, url)
 	fmt.Fprintf(w, "    Interface    %s/docs\n", url)
 	if _, ok := console.Built(); ok {
-		fmt.Fprintf(w, "    Console      %s/console, as admin\n", url)
+		fmt.Fprintf(w, "    Console      %s/console   (as user: the own account; as admin: everything)\n", url)
 	}
 	if metrics != "" {
 		fmt.Fprintf(w, "    Metrics      http://%s/metrics\n", metrics)

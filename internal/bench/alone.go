@@ -24,10 +24,7 @@ func alone(b *bench) error {
 }
 
 func (b *bench) aloneOn(p *place, n int) error {
-	if err := p.seed(1); err != nil {
-		return err
-	}
-	s, err := start(roleService, p.environ)
+	s, err := p.serve(0)
 	if err != nil {
 		return err
 	}

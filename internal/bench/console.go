@@ -32,10 +32,7 @@ func operators(b *bench) error {
 	for _, other := range places {
 		defer other.bare.close()
 	}
-	if err := p.seed(1); err != nil {
-		return err
-	}
-	s, err := start(roleService, p.environ)
+	s, err := p.serve(0)
 	if err != nil {
 		return err
 	}
@@ -191,13 +188,7 @@ func million(b *bench) error {
 }
 
 func (b *bench) millionOn(p *place, many int, chromium context.Context) error {
-	if err := p.seed(1); err != nil {
-		return err
-	}
-	if err := p.copies(many); err != nil {
-		return fmt.Errorf("copy accounts: %w", err)
-	}
-	s, err := start(roleService, p.environ)
+	s, err := p.serve(many)
 	if err != nil {
 		return err
 	}

@@ -62,10 +62,7 @@ var decoySteps = []struct {
 }
 
 func (b *bench) decoyOn(p *place, each int) error {
-	if err := p.seed(1); err != nil {
-		return err
-	}
-	s, err := start(roleService, p.environ)
+	s, err := p.serve(0)
 	if err != nil {
 		return err
 	}

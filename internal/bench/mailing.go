@@ -26,10 +26,7 @@ func mailing(b *bench) error {
 }
 
 func (b *bench) besideMailing(p *place, warm, span time.Duration) error {
-	if err := p.seed(1); err != nil {
-		return err
-	}
-	s, err := start(roleService, p.environ)
+	s, err := p.serve(0)
 	if err != nil {
 		return err
 	}

@@ -35,13 +35,7 @@ var listed = []struct{ about, query string }{
 }
 
 func (b *bench) pagesOf(p *place, many int) error {
-	if err := p.seed(1); err != nil {
-		return err
-	}
-	if err := p.copies(many); err != nil {
-		return fmt.Errorf("copy accounts: %w", err)
-	}
-	s, err := start(roleService, p.environ)
+	s, err := p.serve(many)
 	if err != nil {
 		return err
 	}

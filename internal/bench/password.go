@@ -122,10 +122,7 @@ func during(s *server, token string, f func() error) ([]float64, error) {
 // crowd sends many at once, and then ten times the possible load.
 func (b *bench) crowd(p *place) error {
 	together, lines := b.many(64, 64, 8), b.many(400, 400, 40)
-	if err := p.seed(1); err != nil {
-		return err
-	}
-	s, err := start(roleService, p.environ)
+	s, err := p.serve(0)
 	if err != nil {
 		return err
 	}

@@ -103,6 +103,18 @@ func (b *bench) postgresql(settings []string) (*place, error) {
 	return p, err
 }
 
+// serve seeds the accounts of one round and starts the service. more is how many further accounts are copied first.
+func (p *place) serve(more int) (*server, error) {
+	err := p.seed(1)
+	if err == nil && more > 0 {
+		err = p.copies(more)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("seed accounts: %w", err)
+	}
+	return start(roleService, p.environ)
+}
+
 // seed migrates the database and creates the accounts of that many rounds, whose password has one hash of the
 // configured cost. The account after those of the first round is an administrator.
 func (p *place) seed(rounds int) error {

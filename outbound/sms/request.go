@@ -59,7 +59,12 @@ func compileBody(cfg Config) (body, error) {
 		if _, end := decoder.Token(); err != nil || end != io.EOF {
 			return body{}, errors.New("body is not one JSON document")
 		}
-		b.document = walk(b.document, func(s string) any { return compile("body", s) })
+		b.document = mapped(b.document, func(leaf any) any {
+			if s, ok := leaf.(string); ok {
+				return compile("body", s)
+			}
+			return leaf
+		})
 	} else {
 		object := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(cfg.Fields)) {
@@ -83,46 +88,23 @@ func compileBody(cfg Config) (body, error) {
 	return b, errors.Join(faults...)
 }
 
-// walk copies a JSON value with every string (not the names) replaced.
-func walk(v any, replace func(string) any) any {
+// mapped copies a JSON value with every leaf, a value that is no array and no object, replaced.
+func mapped(v any, leaf func(any) any) any {
 	switch x := v.(type) {
-	case string:
-		return replace(x)
 	case []any:
 		out := make([]any, len(x))
 		for i, e := range x {
-			out[i] = walk(e, replace)
+			out[i] = mapped(e, leaf)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(x))
 		for k, e := range x {
-			out[k] = walk(e, replace)
+			out[k] = mapped(e, leaf)
 		}
 		return out
 	}
-	return v
-}
-
-// fill is walk for a compiled document.
-func fill(v any, value func(string) string) any {
-	switch x := v.(type) {
-	case []placeholder.Segment:
-		return placeholder.Fill(x, value)
-	case []any:
-		out := make([]any, len(x))
-		for i, e := range x {
-			out[i] = fill(e, value)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(x))
-		for k, e := range x {
-			out[k] = fill(e, value)
-		}
-		return out
-	}
-	return v
+	return leaf(v)
 }
 
 // request builds the request that carries m. Its errors name no recipient.
@@ -161,7 +143,13 @@ func (s *Sender) request(ctx context.Context, key string, m message.Rendered) (*
 		var b bytes.Buffer
 		encoder := json.NewEncoder(&b)
 		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(fill(s.body.document, value)); err != nil {
+		filled := mapped(s.body.document, func(leaf any) any {
+			if segments, ok := leaf.([]placeholder.Segment); ok {
+				return placeholder.Fill(segments, value)
+			}
+			return leaf
+		})
+		if err := encoder.Encode(filled); err != nil {
 			return nil, errors.New("message cannot be encoded")
 		}
 		content = bytes.NewReader(bytes.TrimSuffix(b.Bytes(), []byte("\n")))

@@ -35,9 +35,9 @@ func TestDemonstrationPages(t *testing.T) {
 	})
 }
 
-// An account holder uses the security pages in the browser. The pages cover a forgotten password, an
-// authenticator, a device with its own key, a new password, the sessions, the address book and the countries.
-func TestAccountPages(t *testing.T) {
+// An account holder makes the browser of the demonstration page a device, which approves and denies logins with its own
+// key. The console removes it from the account.
+func TestDemoDevice(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := harness.Patient(s).Start()
@@ -46,18 +46,12 @@ func TestAccountPages(t *testing.T) {
 		Country:  demo.Country,
 		Phone:    demo.Phone,
 		Password: demo.Password,
-		Shots:    filepath.Join(t.ArtifactDir(), "account"),
-	}
-	others := func() {
-		demo.Password = who.Password
-		n.Session(t, demo)
-		n.Session(t, demo)
+		Shots:    filepath.Join(t.ArtifactDir(), "device"),
 	}
 	tab := webtest.Browser(t)
 	at := strings.Replace(n.URL, "127.0.0.1", "localhost", 1) // not the address that proofs name
 	tab.Visit(at)
-	who = tab.WalkReset(who, "another-lantern-orchard")
-	tab.WalkAuthenticator(who)
+	tab.Enter(who)
 	tab.WalkDevice(at, who, func() {
 		n.Ok(
 			t,
@@ -67,11 +61,16 @@ func TestAccountPages(t *testing.T) {
 				`"numberMatching":true,"methods":[["PUSH"],["SMS"],["MAIL"]]}`,
 			boss,
 		)
+	}, func() {
+		const devices = "/auth/devices"
+		o := &owner{Tab: tab.Another().Front(), t: t, n: n, who: demo}
+		consoleLogin(t, o.Tab, n, demo, "/me")
+		o.rows(devices, 1)
+		o.Click(row(devices) + ` input[type="checkbox"]`)
+		o.Click(mark("bulk-" + devices))
+		o.Click(mark("bulk-send"))
+		o.confirms()
+		o.rows(devices, 0)
+		tab.Front()
 	})
-	others()
-	tab.WalkSessions(who, 3) // one is that of the page before its reload
-	others()
-	who = tab.WalkPassword(who, "a-third-lantern", 2)
-	tab.WalkAddresses(who, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6T")
-	tab.WalkCountries(who, "TR")
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,27 +12,39 @@ import (
 	"castellan/web/webtest"
 )
 
-// An administrator secures the administrator's own account in the console. A password is refused beside its
-// field, then changed, which ends the other sessions. The secret of an authenticator is shown as text and as a
-// picture, which is decoded, and the authenticator is removed. Two sessions are ended at once. The address
-// book and the list of countries require a challenge. The jobs and the cluster show the true state, and the
-// audit contains all of it.
+// A customer without any permission of administration uses the console for the own account. A forgotten password
+// is reset at the login. The console shows the pages of the own account and no other. A password is refused beside
+// its field, then changed, which ends the other sessions. The secret of an authenticator is shown as text and as a
+// picture, the recovery codes are printed alone, and the authenticator is removed. Sessions are ended, two at once
+// and all others. Notifications are marked as read. The address book and the list of countries require a
+// challenge. An administrator then finds all of it in the audit, and the true state of the jobs and the cluster.
 func TestConsoleOwnAccount(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start("MFA_GUARDED=POST " + harness.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
-		boss := s.Seeded("admin")
-		before, _ := n.Session(t, boss)
-		head := blackbox.Headers{"x-auth": before}
+		n := harness.Patient(s).Start("MFA_GUARDED=POST " + harness.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
+		boss, customer := s.Seeded("admin"), s.Seeded("user")
+		auth, _ := n.Session(t, boss)
+		head := blackbox.Headers{"x-auth": auth}
 		n.Ok(t, "POST", "/admin/system/mfa/actions", harness.NewAction("WITHDRAWAL_ADDRESS_ADD"), head)
-		tab := webtest.Browser(t)
-		consoleLogin(t, tab, n, boss, "/me")
-		listens(tab)
-		o := &owner{Tab: tab, t: t, n: n, who: boss}
+		customer.ID = s.Text("SELECT id FROM users WHERE email = '" + customer.Mail + "'")
+		n.Ok(t, "POST", "/admin/send-notification", map[string]any{"memberId": []string{customer.ID}, "topic": "news",
+			"title": "A new currency", "body": "<b>SOL</b> can be traded from today."},
+			blackbox.Headers{"x-auth": auth, "otp": harness.Enrolled(t, n, boss, head).Next(t)})
+		o := &owner{Tab: webtest.Browser(t), t: t, n: n, who: customer}
+		o.resetsPassword()
+		before, _ := n.Session(t, o.who)
+		consoleLogin(t, o.Tab, n, o.who, "")
+		listens(o.Tab)
+		o.seesOnlyOwn()
 		o.changesPassword(before)
 		o.hasAuthenticator()
 		o.endsSessions()
+		o.readsNotifications()
 		o.keepsAddress()
 		o.choosesCountry()
+		o.Click(mark("logout"))
+		o.See(mark("login"))
+		o.who = boss
+		consoleLogin(t, o.Tab, n, boss, "/jobs")
 		o.seesTheSystem()
 	})
 }
@@ -69,90 +82,69 @@ func (o *owner) rows(list string, want int) {
 
 const oneDialog = `document.querySelector('[role="dialog"]')`
 
-func (o *owner) changesPassword(before string) {
+// seesOnlyOwn opens every screen of the menu: those of the own account, and none that the service refuses.
+func (o *owner) seesOnlyOwn() {
 	t := o.t
 	t.Helper()
-	fresh := "another-lantern-orchard"
-	fill := func(password string) {
-		t.Helper()
-		o.Type(mark("field-oldPassword"), o.who.Password)
-		o.Type(mark("field-password"), password)
-		o.Type(mark("field-passwordVerify"), password)
-		o.Click(mark("send"))
+	o.Until(`location.pathname === '/console/me'`) // home has no work for a customer
+	if got := webtest.Value[[]string](o.Tab, menu); !slices.Equal(got, ownMenu) {
+		t.Errorf("the menu is %v, want %v", got, ownMenu)
 	}
-	o.rows(blackbox.SessionsPath, 2)
-	o.Click(mark("write-/auth/password"))
-	fill("short")
-	o.Until(`document.querySelector('[data-testid="field-password"]').closest('.mantine-InputWrapper-root').innerText
-		.includes('must have at least 8 characters')`)
-	o.shot("password-refused")
-	fill(fresh)
-	o.See(mark("challenge"))
-	o.shot("password-challenge")
-	o.confirms()
-	o.Until("!" + oneDialog)
-	o.rows(blackbox.SessionsPath, 1)
-	o.n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": before}).Is(t, 401, "TOKEN_REVOKED")
-	o.who.Password = fresh
-}
-
-func (o *owner) hasAuthenticator() {
-	t := o.t
-	t.Helper()
-	const secret = `document.querySelector('main [role="alert"] button code')?.innerText`
-	o.Click(mark("totp-setup"))
-	o.confirms()
-	o.Until(secret)
-	text := webtest.Value[string](o.Tab, secret)
-	o.Until(`document.querySelector('main [role="alert"] img').naturalWidth > 100`)
-	codes := strings.Fields(webtest.Value[string](o.Tab, `document.querySelector('main [role="alert"] pre').innerText`))
-	if len(codes) != 5 {
-		t.Errorf("recovery codes %q", codes)
-	}
-	o.shot("authenticator")
-	app := harness.NewAuthenticator(t, text)
-	const shut = `main [role="alert"] button[aria-label="Close"]`
-	o.Click(shut)
-	o.Until("!" + secret)
-	o.Click(mark("write-/auth/totp/recover"))
-	o.Type(mark("field-recoveryCode"), codes[0])
-	o.Click(mark("send"))
-	o.Until(secret + " === '" + text + "'")
-	o.Click(shut)
-	o.Click(mark("write-/auth/totp/deactivate"))
-	o.Click(mark("send"))
-	o.Type(`[data-testid="code-TOTP"] input`, app.Next(t))
-	o.Until("!" + oneDialog)
-	o.See(mark("totp-setup"))
-}
-
-// endsSessions ends two at once; each request has an idempotency key of its own.
-func (o *owner) endsSessions() {
-	t := o.t
-	t.Helper()
-	var others []string
-	for range 2 {
-		x, _ := o.n.Session(t, o.who)
-		others = append(others, x)
-	}
-	o.Click(fmt.Sprintf(`[data-path=%q] [aria-label="Refresh"]`, blackbox.SessionsPath))
-	o.rows(blackbox.SessionsPath, 3)
-	for i := range 3 {
-		if one := fmt.Sprintf(`%s:nth-child(%d)`, row(blackbox.SessionsPath), i+1); webtest.Value[bool](o.Tab,
-			fmt.Sprintf(`!document.querySelector(%q).innerText.toUpperCase().includes('YES')`, one)) {
-			o.Click(one + ` input[type="checkbox"]`)
+	for _, screen := range append(slices.Clone(ownMenu[1:]), ownMenu[0]) {
+		menuTo(o.Tab, screen)
+		if problems := webtest.Value[[]string](o.Tab, complaints); len(problems) > 0 {
+			t.Errorf("%s shows %v", screen, problems)
 		}
+		if here := webtest.Value[[]string](o.Tab, `[...document.querySelectorAll('nav a[aria-current], nav a[data-active]')]
+			.map((link) => link.dataset.testid)`); !slices.Equal(here, []string{"nav-" + screen}) {
+			t.Errorf("the menu marks %v at %s", here, screen)
+		}
+		o.shot("customer" + strings.ReplaceAll(screen, "/", "-"))
 	}
-	o.Click(mark("end-sessions"))
-	o.rows(blackbox.SessionsPath, 1)
-	for _, x := range others {
-		o.n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": x}).Is(t, 401, "TOKEN_REVOKED")
+	others := webtest.Value[[]string](o.Tab, `performance.getEntriesByType('resource').map((e) => new URL(e.name).pathname)
+		.filter((path) => path.startsWith('/admin/'))`)
+	if len(others) > 0 {
+		t.Errorf("the screens of a customer call %v", others)
 	}
-	if keys := webtest.Value[int](o.Tab, `new Set(heard.keys.filter((k, n) =>
-		heard.asked[n] === 'DELETE /auth/sessions')).size`); keys != 2 {
-		t.Errorf("two writes had %d keys", keys)
+}
+
+// readsNotifications marks the newest notification as read, and then all. Their text is no markup.
+func (o *owner) readsNotifications() {
+	t := o.t
+	t.Helper()
+	const notifications = "/user/notifications"
+	var all []struct{ ReadAt *string }
+	unread := func() (n int) {
+		t.Helper()
+		x, _ := o.n.Session(t, o.who)
+		o.n.Ok(t, "GET", notifications, nil, blackbox.Headers{"x-auth": x}).Read(t, &all)
+		for _, one := range all {
+			if one.ReadAt == nil {
+				n++
+			}
+		}
+		return n
 	}
-	o.shot("security")
+	before := unread()
+	o.Click(mark("nav-/me/notifications"))
+	o.rows(notifications, len(all))
+	list := o.Text(`[data-path="` + notifications + `"] tbody`)
+	if !strings.Contains(list, "A new currency") || !strings.Contains(list, "<b>SOL</b> can be traded") {
+		t.Errorf("the notifications are %q", list)
+	}
+	o.Click(row(notifications) + ` input[type="checkbox"]`)
+	o.Click(`[data-path="` + notifications + `"] .mantine-Paper-root button`)
+	o.Until(`!document.querySelector('[data-path="` + notifications + `"] .mantine-Paper-root')`)
+	if after := unread(); after != before-1 {
+		t.Errorf("%d notifications are unread after one of %d was read", after, before)
+	}
+	o.Click(mark("read-all"))
+	o.Until(`[...document.querySelectorAll('` + row(notifications) + `')]
+		.every((r) => r.querySelectorAll('time').length === 2)`)
+	if after := unread(); after != 0 {
+		t.Errorf("%d notifications are unread after all were read", after)
+	}
+	o.shot("notifications")
 }
 
 func (o *owner) keepsAddress() {
@@ -205,9 +197,11 @@ func (o *owner) choosesCountry() {
 	again()
 	o.Until("!" + oneDialog)
 	o.rows(countries, 1)
+	o.Until(`document.querySelector('` + row(countries) + ` img').naturalWidth > 0`)
 	o.shot("countries")
 	o.Click(row(countries) + ` input[type="checkbox"]`)
-	o.Click(`[data-path="` + countries + `"] .mantine-Paper-root button`)
+	o.Click(mark("bulk-" + countries))
+	o.Click(mark("bulk-send"))
 	o.confirms()
 	again()
 	o.rows(countries, 0)
@@ -220,7 +214,6 @@ func (o *owner) seesTheSystem() {
 	head := blackbox.Headers{"x-auth": x}
 	o.n.Ok(t, "POST", "/integration/begin-accounting-integration",
 		`{"startDate":"2026-01-01","endDate":"2026-01-02","invoiceDate":"2026-01-03"}`, head)
-	goTo(o.Tab, "/jobs")
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>
 		/accounting-integration\s+done/i.test(r.innerText)) ||
 		document.querySelector('main [aria-label="Refresh"]:not([disabled])')?.click()`)

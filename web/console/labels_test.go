@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/geo"
 )
 
 // Every action that the code writes to the audit has a name in three languages. TestTexts compares the languages.
@@ -80,6 +82,18 @@ func TestStatesHaveNames(t *testing.T) {
 		if names["state."+m[1]] == "" {
 			t.Errorf("the state %s has no text state.%s", m[1], m[1])
 		}
+	}
+}
+
+// The console offers the countries of the service.
+func TestCountriesAreThoseOfTheService(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(sources, "src/access/countrycodes.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	offered := regexp.MustCompile(`\b[A-Z]{2}\b`).FindAllString(string(text), -1)
+	if slices.Sort(offered); !slices.Equal(offered, geo.Codes()) {
+		t.Errorf("the console offers %v, the service knows %v", offered, geo.Codes())
 	}
 }
 

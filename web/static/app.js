@@ -1,20 +1,14 @@
-/** The demonstration page: log in, answer the challenge, hold the session and guard the account, log out. This file
- *  owns the steps; the content of each step has a separate file. */
+/** The demonstration page: log in, answer the challenge, hold the session, make the browser a device, log out. This
+ *  file owns the steps; the content of each step has a separate file. The account's own pages are in the console. */
 
 import { CastellanClient } from './castellan-client.js';
-import { Addresses } from './addresses.js';
-import { Authenticator } from './authenticator.js';
 import { ChallengeView } from './challenge.js';
-import { Countries } from './countries.js';
 import { Devices } from './devices.js';
-import { Notifications } from './notifications.js';
-import { Passwords } from './passwords.js';
 import { SessionView } from './session.js';
 import { EventLog } from './log.js';
 import { Outbox } from './outbox.js';
 import { clearNotices, drawError, showError, showNotice, startNotices } from './errors.js';
 import { $ } from './dom.js';
-import { tabs } from './tabs.js';
 import { t, language, languageSwitch, translate } from './texts.js';
 
 // This file is in <base>/static/: the page works below any base path.
@@ -28,18 +22,16 @@ const outbox = new Outbox({
 
 /** The part of the page that the views receive. */
 const page = {
-  base, client, say, fail, show, leave, verify, read, note: showNotice, clear: clearNotices,
-  fill: (channel, code) => challenge?.fill(channel, code),
+  client, verify, note: showNotice,
   /** A client with the same language whose requests are not logged: for polling every few seconds. */
   quiet: new CastellanClient({ baseUrl: base.href, headers: client.headers }),
 };
 
-const STEPS = { login: 0, reset: 0, challenge: 1, renew: 1, ended: 1, session: 2 };
+const STEPS = { login: 0, challenge: 1, ended: 1, session: 2 };
 
 /** The current challenge of the page: {flow, what, settled}. settled receives its outcome, or undefined. */
 let current;
-let challenge, session, busyLogin = false;
-let authenticator, devices, passwords, notifications, countries, addresses, chooseTab;
+let challenge, session, devices, busyLogin = false;
 
 function say(text) {
   $('announcer').textContent = text;
@@ -49,15 +41,6 @@ function say(text) {
 function fail(error, form) {
   if (error.status === 401 && session && !error.code.startsWith('DEVICE_')) leave('sessionGone');
   else showError(error, form);
-}
-
-/** Reads data of the account, such as a list. A refusal is shown, and the result is undefined. */
-async function read(path) {
-  try {
-    return (await client.request('GET', path, { headers: { 'x-auth': client.xAuth } })).data;
-  } catch (error) {
-    fail(error);
-  }
 }
 
 function show(step) {
@@ -95,7 +78,6 @@ function open(started) {
   challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: say, device: $('device-pane') });
   outbox.start(flow.challenge.ts); // codes of earlier challenges are older
   devices.listen(flow.methods.find((method) => method.name === 'PUSH')?.expiresAt);
-  authenticator.offer(flow.methods.some((method) => method.name === 'TOTP'));
   drawChallenge();
   show('challenge');
 }
@@ -157,7 +139,6 @@ function settle() {
   challenge = undefined;
   outbox.stop();
   devices.listen();
-  authenticator.offer(false);
 }
 
 /** Leaves a challenge: to the account, or to the login. */
@@ -178,10 +159,8 @@ function drop() {
 
 function enter(outcome) {
   clearNotices();
-  session = new SessionView(page, outcome,
-    { key: $('session-key'), left: $('token-left'), claims: $('claims'), list: $('sessions'), others: $('end-others') });
-  devices.owner = session.claims.sub ?? '';
-  chooseTab('tab-sessions');
+  session = new SessionView(client.xAuth, outcome, { key: $('session-key'), left: $('token-left'), claims: $('claims') });
+  devices.own(session.claims.sub ?? '');
   show('session');
 }
 
@@ -193,7 +172,7 @@ function leave(reason = '') {
   settle();
   client.xAuth = '';
   drop();
-  for (const view of [passwords, authenticator, devices, notifications, countries, addresses]) view.clear();
+  devices.own('');
   if (reason) showNotice(reason);
   show('login');
 }
@@ -249,20 +228,7 @@ async function logout() {
 }
 
 function start() {
-  authenticator = new Authenticator(page);
   devices = new Devices(page);
-  passwords = new Passwords(page);
-  notifications = new Notifications(page);
-  countries = new Countries(page);
-  addresses = new Addresses(page);
-  chooseTab = tabs($('tabs'), (panel) => {
-    clearNotices();
-    if (panel === 'panel-sessions') session?.refresh();
-    if (panel === 'panel-devices') devices.refresh();
-    if (panel === 'panel-notifications') notifications.refresh();
-    if (panel === 'panel-countries') countries.refresh();
-    if (panel === 'panel-addresses') addresses.refresh();
-  });
   languageSwitch($('language'));
   $('login-form').addEventListener('submit', login);
   $('login-form').addEventListener('change', drawLogin);
@@ -272,10 +238,7 @@ function start() {
   });
   $('cancel').addEventListener('click', back);
   $('again').addEventListener('click', back);
-  for (const button of document.querySelectorAll('[data-leave]')) button.addEventListener('click', () => leave());
   $('logout').addEventListener('click', logout);
-  $('refresh').addEventListener('click', () => session?.refresh());
-  $('end-others').addEventListener('click', () => session?.endOthers());
   $('log-clear').addEventListener('click', () => log.clear());
   document.addEventListener('languagechanged', () => {
     client.headers['accept-language'] = language();

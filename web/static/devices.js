@@ -1,26 +1,23 @@
-/** The account's devices, and this browser as one of them: the pane beside the page simulates a phone that lists
- *  its pending challenges and approves or denies them. An integrator would copy castellan-device.js. */
+/** This browser as a device of the account: the pane beside the page simulates a phone that lists its pending
+ *  challenges and approves or denies them. An integrator would copy castellan-device.js. */
 
 import { Device, forgetDevice, loadDevice, saveDevice } from './castellan-device.js';
 import { agentOf, shortened } from './agent.js';
 import { digits } from './challenge.js';
 import { wordsOf } from './errors.js';
-import { $, h, busy, clock, instant, sentences } from './dom.js';
-import { t, moment } from './texts.js';
+import { $, h, busy, clock, sentences } from './dom.js';
+import { t } from './texts.js';
 
 const EVERY_MS = 2000;
 
 export class Devices {
-  #page; #device; #list; #waiting = []; #drawn = ''; #timer; #note;
+  #page; #device; #owner = ''; #waiting = []; #drawn = ''; #timer; #note;
 
   /** @param page see app.js */
   constructor(page) {
     this.#page = page;
-    /** The user of the page's session; another user's device is not offered for it. */
-    this.owner = '';
     const on = (id, work) => $(id).addEventListener('click', (event) => busy(event.currentTarget, work));
     on('enroll', () => this.#enroll());
-    on('devices-refresh', () => this.refresh());
     on('device-ask', () => this.#ask(true));
     on('device-forget', () => this.#forget());
     setInterval(() => this.#tick(), 1000);
@@ -44,17 +41,9 @@ export class Devices {
     if (until || this.#waiting.length) this.#ask();
   }
 
-  /** Clears the account's list. */
-  clear() {
-    this.#list = undefined;
-    this.#draw();
-  }
-
-  /** Reads the account's list. */
-  async refresh() {
-    const list = await this.#page.read('/auth/devices');
-    if (!list) return;
-    this.#list = list;
+  /** Names the user of the page's session, or none. Another user's device does not hide the registration. */
+  own(owner) {
+    this.#owner = owner;
     this.#draw();
   }
 
@@ -63,7 +52,7 @@ export class Devices {
     const outcome = await this.#page.verify('whatDevice', async () => {
       // Proofs name the service's public URL, which need not be the address of this page.
       const { publicUrl } = (await this.#page.client.request('GET', '/dev/service')).data;
-      device = await Device.create({ audience: publicUrl, owner: this.owner });
+      device = await Device.create({ audience: publicUrl, owner: this.#owner });
       const { browser, system } = agentOf();
       return device.enroll(this.#page.client, { brand: browser || 'Browser', model: system || '?', description: t('deviceDescription'), platform: 'web' });
     });
@@ -72,16 +61,8 @@ export class Devices {
     await saveDevice(device);
     this.#device = device;
     this.#page.note('enrolled');
-    await this.refresh();
+    this.#draw();
     this.#ask();
-  }
-
-  async #remove(deviceId) {
-    const outcome = await this.#page.verify('whatDeviceOff', () => this.#page.client.start('DELETE', '/auth/devices', { deviceId }));
-    if (!outcome) return;
-    if (deviceId === this.#device?.deviceId) await this.#forget();
-    this.#page.note('deviceRemoved');
-    await this.refresh();
   }
 
   async #forget() {
@@ -95,26 +76,10 @@ export class Devices {
 
   #draw() {
     const mine = this.#device;
-    $('devices').replaceChildren(...(this.#list ?? []).map((device) => this.#row(device)));
-    $('devices-empty').hidden = this.#list?.length !== 0; // unread is not empty
-    $('enroll-card').hidden = Boolean(mine) && (!this.owner || mine.owner === this.owner);
+    $('enroll-card').hidden = Boolean(mine) && (!this.#owner || mine.owner === this.#owner);
     $('device-pane').hidden = !mine;
     $('device-id').textContent = mine?.deviceId ?? '';
     this.#drawWaiting();
-  }
-
-  #row(device) {
-    const name = [device.brand, device.model].filter(Boolean).join(' ');
-    const when = (label, value) => instant(value) && h('span', {}, `${t(label)}: `, h('time', {}, moment(instant(value))));
-    return h('li', { class: 'row', dataset: { testid: 'device-item', mine: String(device.deviceId === this.#device?.deviceId) } },
-      h('div', { class: 'row-what' },
-        h('p', { class: 'row-name' }, h('bdi', {}, name), device.deviceId === this.#device?.deviceId && h('span', { class: 'badge current' }, t('thisBrowser'))),
-        h('p', { class: 'row-facts' }, device.description && h('bdi', {}, device.description), h('bdi', {}, device.platform),
-          when('registered', device.createdAt), when('lastUsed', device.lastUsedAt))),
-      h('button', {
-        type: 'button', class: 'small danger', 'aria-label': `${t('remove')}: ${name}`, dataset: { testid: 'device-remove' },
-        on: { click: (event) => busy(event.currentTarget, () => this.#remove(device.deviceId)) },
-      }, t('remove')));
   }
 
   /** @param {boolean} [asked] by the user: the answer is shown even if nothing is pending */

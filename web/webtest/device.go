@@ -2,21 +2,21 @@ package webtest
 
 import "strings"
 
-// WalkDevice makes the browser a device, approves and denies logins with it, across a reload of the page, and removes
-// it. ask is called before the login with number matching. It begins and ends logged in.
-func (tab *Tab) WalkDevice(baseURL string, who Person, ask func()) {
+// WalkDevice makes the browser a device, and approves and denies logins with it, across a reload of the page. ask is
+// called before the login with number matching, and remove when the account shall lose the device. It begins and ends
+// logged in.
+func (tab *Tab) WalkDevice(baseURL string, who Person, ask, remove func()) {
 	t := tab.t
 	t.Helper()
 	const push = `[data-testid="push"]`
-	tab.Click("#tab-devices")
-	tab.See("#devices-empty")
+	tab.See("#enroll-card")
 	tab.Shot(who, "device-1-before")
 	tab.Click("#enroll")
 	tab.See("#challenge-step")
 	tab.AnswerByOutbox()
 	tab.Told("This browser is a device now")
-	tab.See(`[data-testid="device-item"][data-mine="true"]`)
 	tab.See("#device-pane")
+	tab.Until("document.getElementById('enroll-card').hidden")
 	tab.Shot(who, "device-2-enrolled")
 	key := Value[string](tab, `import('/static/castellan-device.js').then(async ({ loadDevice }) => {
 		const { keys: { privateKey } } = await loadDevice();
@@ -75,16 +75,12 @@ func (tab *Tab) WalkDevice(baseURL string, who Person, ask func()) {
 	tab.Click(push + ` [data-testid="approve"]`)
 	tab.See("#session-step")
 
-	tab.Click("#tab-devices")
-	tab.Click(`[data-testid="device-item"][data-mine="true"] [data-testid="device-remove"]`)
-	tab.See("#challenge-step")
-	tab.AnswerByOutbox()
-	tab.Told("The device was removed.")
-	tab.See("#devices-empty")
-	if Value[bool](
-		tab,
-		"!document.getElementById('device-pane').hidden || document.getElementById('enroll-card').hidden",
-	) {
-		t.Error("a removed device is still there")
+	remove()
+	tab.Click("#device-ask")
+	tab.Until("document.getElementById('device-note').dataset.kind === 'bad'")
+	tab.Click("#device-forget")
+	tab.See("#enroll-card")
+	if Value[bool](tab, "!document.getElementById('device-pane').hidden") {
+		t.Error("a forgotten device is still there")
 	}
 }

@@ -45,7 +45,6 @@ func (tab *Tab) Walk(baseURL, countryCode, phone, password, shotsDir string, vie
 	tab.See("#session-step")
 	tab.Until(logged("METHOD_COMPLETE", "socket"))
 	tab.Until(logged("ACTION_COMPLETE", "socket"))
-	tab.See(`[data-testid="session-item"][data-current="true"]`)
 	if key := tab.Text("#session-key"); key == "" {
 		t.Error("the session shows no session key")
 	}
@@ -94,7 +93,7 @@ func (tab *Tab) AnswerByOutbox() {
 	tab.t.Fatalf("the challenge goes on after %d methods", maxMethods)
 }
 
-// Step names the current step of the page: login, reset, renew, challenge, ended or session.
+// Step names the current step of the page: login, challenge, ended or session.
 func (tab *Tab) Step() string {
 	tab.t.Helper()
 	return Value[string](tab, "document.body.dataset.step")

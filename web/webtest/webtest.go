@@ -181,8 +181,8 @@ func (tab *Tab) View(view View) {
 	}
 }
 
-// media displays the page on a "screen" or in "print", in light colours.
-func (tab *Tab) media(kind string) {
+// Media displays the page on a "screen" or in "print", in light colours.
+func (tab *Tab) Media(kind string) {
 	tab.t.Helper()
 	_, err := chromedp.Call(tab.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: kind})
 	if err != nil {

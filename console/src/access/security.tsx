@@ -1,15 +1,15 @@
 /** The security of the user's own account: password, authenticator app, devices, sessions. */
-import { Alert, Badge, Button, Card, Code, Group, Stack, Text, Title } from '@mantine/core';
-import { useState } from 'react';
+import { Button, Card, Group, Stack, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { each, useAct } from '../app/act';
+import { useAct } from '../app/act';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
+import { Bulk } from '../kit/bulk';
 import { List, type Column, type Row } from '../kit/list';
-import { Picture } from '../kit/picture';
 import { useRead } from '../kit/read';
-import { Id, Status, Time } from '../kit/show';
+import { Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
+import { Authenticator } from './authenticator';
 
 const sessions = '/auth/sessions';
 const devices = '/auth/devices';
@@ -33,7 +33,7 @@ export default function Security() {
             touches={[sessions]}
             fields={[
               { name: 'oldPassword', title: 'own.oldPassword', kind: 'secret', required: true },
-              { name: 'password', title: 'own.newPassword', kind: 'secret', required: true },
+              { name: 'password', title: 'own.newPassword', kind: 'secret', required: true, help: 'own.passwordRule' },
               { name: 'passwordVerify', title: 'own.again', kind: 'secret', required: true },
             ]}
           />
@@ -43,95 +43,6 @@ export default function Security() {
       <Devices />
       <Sessions />
     </Stack>
-  );
-}
-
-/** The secret and the recovery codes of an authenticator app, shown once after setup or recovery. */
-interface Secret {
-  base32?: string;
-  qrDataUrl?: string;
-  recoveryCodes?: string[];
-}
-
-function Authenticator() {
-  const { t } = useTranslation();
-  const may = useMay();
-  const profile = useRead('/user/user-profile', undefined, { enabled: may('GET /user/user-profile') });
-  const setup = useAct('post', '/auth/totp/setup', ['/user/user-profile']);
-  const [secret, setSecret] = useState<Secret>();
-  const on = profile.data?.totp;
-  return (
-    <Card withBorder>
-      <Stack>
-        <Group justify="space-between">
-          <Group>
-            <Title order={2} size="h5">
-              {t('own.totp')}
-            </Title>
-            {on !== undefined && (
-              <Badge color={on ? 'green' : 'gray'} variant="light" tt="none">
-                {t(on ? 'own.totpIsOn' : 'own.totpIsOff')}
-              </Badge>
-            )}
-          </Group>
-          <Group gap="xs">
-            {on === false && may('POST /auth/totp/setup') && (
-              <Button
-                size="xs"
-                loading={setup.busy}
-                data-testid="totp-setup"
-                onClick={() => void setup.run(undefined).then((made) => made && setSecret(made as Secret))}
-              >
-                {t('own.totpSetup')}
-              </Button>
-            )}
-            {on && (
-              <Write
-                method="post"
-                path="/auth/totp/recover"
-                title="own.totpRecover"
-                onDone={(made) => setSecret(made as Secret)}
-                fields={[{ name: 'recoveryCode', title: 'own.recoveryCode', required: true }]}
-              />
-            )}
-            {on && (
-              <Write
-                method="post"
-                path="/auth/totp/deactivate"
-                title="own.totpOff"
-                fields={[]}
-                touches={['/user/user-profile']}
-                button={{ color: 'red' }}
-              />
-            )}
-          </Group>
-        </Group>
-        <Problem of={setup.problem} />
-        {secret && (
-          <Alert
-            color="yellow"
-            title={t('own.once')}
-            withCloseButton
-            closeButtonLabel={t('close')}
-            onClose={() => setSecret(undefined)}
-          >
-            <Stack>
-              {secret.qrDataUrl && <Picture address={secret.qrDataUrl} alt={t('own.qr')} style={{ width: 200 }} />}
-              <Id of={secret.base32} />
-              {secret.recoveryCodes && (
-                <>
-                  <Text size="sm">{t('own.recoveryCodes')}</Text>
-                  <Code block dir="ltr">
-                    {secret.recoveryCodes.join('\n')}
-                  </Code>
-                </>
-              )}
-            </Stack>
-          </Alert>
-        )}
-      </Stack>
-      {setup.view}
-    </Card>
   );
 }
 
@@ -145,40 +56,31 @@ const deviceColumns: Column<Row<typeof devices>>[] = [
 ];
 
 function Devices() {
-  const { t } = useTranslation();
   const may = useMay();
-  const remove = useAct('delete', devices, [devices]);
   if (!may(`GET ${devices}`)) return null;
   return (
-    <Stack>
-      <Problem of={remove.problem} />
-      <List
-        path={devices}
-        title="own.devices"
-        inside
-        columns={deviceColumns}
-        size={undefined}
-        id={(d) => d.deviceId}
-        empty="own.noDevices"
-        bulk={
-          may(`DELETE ${devices}`)
-            ? (rows, clear) => (
-                <Button
-                  size="xs"
-                  color="red"
-                  loading={remove.busy}
-                  onClick={() =>
-                    void each(rows, ({ deviceId }) => remove.run({ deviceId })).then((done) => done && clear())
-                  }
-                >
-                  {t('own.remove')}
-                </Button>
-              )
-            : undefined
-        }
-      />
-      {remove.view}
-    </Stack>
+    <List
+      path={devices}
+      title="own.devices"
+      inside
+      columns={deviceColumns}
+      size={undefined}
+      id={(d) => d.deviceId}
+      empty="own.noDevices"
+      bulk={(rows, clear) => (
+        <Bulk
+          method="delete"
+          path={devices}
+          title="own.remove"
+          rows={rows}
+          name={(d) => `${d.brand} ${d.model}`}
+          body={({ deviceId }) => ({ deviceId })}
+          touches={[devices]}
+          onDone={clear}
+          button={{ color: 'red' }}
+        />
+      )}
+    />
   );
 }
 
@@ -196,9 +98,14 @@ const sessionColumns: Column<Row<typeof sessions>>[] = [
 function Sessions() {
   const { t } = useTranslation();
   const end = useAct('delete', sessions, [sessions]);
+  const current = useRead(sessions, undefined, { enabled: false }); // read when the button needs it
+  const endOthers = async () => {
+    const { data = [] } = await current.refetch();
+    for (const { sessionId } of data.filter((s) => !s.current)) if (!(await end.run({ sessionId }))) return;
+  };
   return (
     <Stack>
-      <Problem of={end.problem} />
+      <Problem of={end.problem ?? current.error} />
       <List
         path={sessions}
         title="own.sessions"
@@ -206,16 +113,23 @@ function Sessions() {
         columns={sessionColumns}
         size={undefined}
         id={(s) => s.sessionId}
-        bulk={(rows, clear) => (
-          <Button
-            size="xs"
-            color="red"
-            loading={end.busy}
-            data-testid="end-sessions"
-            onClick={() => void each(rows, ({ sessionId }) => end.run({ sessionId })).then((done) => done && clear())}
-          >
-            {t('own.end')}
+        actions={
+          <Button size="xs" variant="default" loading={end.busy} data-testid="end-others" onClick={endOthers}>
+            {t('own.endOthers')}
           </Button>
+        }
+        bulk={(rows, clear) => (
+          <Bulk
+            method="delete"
+            path={sessions}
+            title="own.end"
+            rows={rows}
+            name={(s) => [s.ip, s.countryName, s.deviceBrand, s.deviceModel].filter(Boolean).join(' · ')}
+            body={({ sessionId }) => ({ sessionId })}
+            touches={[sessions]}
+            onDone={clear}
+            button={{ color: 'red' }}
+          />
         )}
       />
       {end.view}

@@ -1,11 +1,11 @@
-/** Home: the pending work that the user may do, and an overview of the accounts. */
+/** Home: the pending work that the user may do, and an overview of the accounts. Without any, the own account. */
 import { Anchor, Card, Group, Progress, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Link, Navigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { deferred } from './deferred';
 import { Problem } from './problem';
-import { allScreens } from './screen';
+import { allScreens, offeredScreens } from './screen';
 import { useMay } from './session';
 import { JobBar } from '../kit/job';
 import { useRead } from '../kit/read';
@@ -18,6 +18,8 @@ export default function Home() {
   const { t } = useTranslation();
   const may = useMay();
   const shown = useWaiting();
+  const first = offeredScreens(may)[0];
+  if (first?.group === 'own') return <Navigate to={first.path} replace />;
   return (
     <Stack>
       <Title order={1} size="h3">

@@ -7,11 +7,14 @@ import { IconChevronDown } from '@tabler/icons-react';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { allScreens, type Screen } from './screen';
+import { allScreens, offeredScreens, type Screen } from './screen';
 import { useMay } from './session';
 import { useWaiting } from './waiting';
 
 const groups: Screen['group'][] = ['work', 'people', 'money', 'content', 'security', 'system', 'own'];
+
+/** Otherwise the link of /me would also be marked at /me/account. */
+const exactly = { exact: true, includeSearch: false };
 
 /** A menu entry: the screens of one subject that the user may open. The first one opens with it. */
 interface Family {
@@ -23,9 +26,8 @@ interface Family {
 
 function families(may: (endpoint: string) => boolean): Family[] {
   const all = allScreens();
-  const open = all.filter((s) => !s.inner && s.needs.every(may));
   const found = new Map<string, Family>();
-  for (const s of open) {
+  for (const s of offeredScreens(may)) {
     const name = all.find((one) => one.path === s.under) ?? s;
     const family = found.get(name.path) ?? { head: s, name, members: [] };
     if (s === name) family.head = s;
@@ -103,6 +105,7 @@ function Entry({ of: { head, name, members }, screen }: { of: Family; screen?: S
       component={Link}
       ref={link}
       to={head.path}
+      activeOptions={exactly}
       label={t(members.length > 1 ? (name.family ?? name.title) : head.title)}
       leftSection={Icon && <Icon size={17} stroke={1.6} />}
       rightSection={<Waits of={members} />}

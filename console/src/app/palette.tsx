@@ -3,7 +3,7 @@ import { Spotlight, type SpotlightActionData } from '@mantine/spotlight';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { allScreens } from './screen';
+import { offeredScreens } from './screen';
 import { useMay } from './session';
 
 export interface Place {
@@ -92,8 +92,7 @@ export function Palette() {
         'data-testid': `go-${place.title}`,
       }) as SpotlightActionData,
   );
-  const named = allScreens()
-    .filter((s) => !s.inner && s.needs.every(may))
+  const named = offeredScreens(may)
     .filter((s) => folded(t(s.title)).includes(folded(text.trim())))
     .map((s): SpotlightActionData => ({ id: s.path, label: t(s.title), onClick: () => go(s.path) }));
   return (

@@ -33,3 +33,13 @@ export const openScreen = (to: string): void => navigate(to);
 
 /** All screens, in the order of the menu within each group. */
 export const allScreens = (): Screen[] => provided;
+
+/**
+ * The screens that a caller finds in the menu and the palette. Home shows the pending work, so a caller who has only
+ * the own account does not get it.
+ */
+export function offeredScreens(may: (endpoint: string) => boolean): Screen[] {
+  const offered = provided.filter((s) => !s.inner && s.needs.every(may));
+  const own = offered.filter((s) => s.group === 'own');
+  return offered.length > own.length + 1 ? offered : own;
+}

@@ -31,7 +31,13 @@ export default function Notifications() {
         filters={filters}
         id={(n) => n.id}
         actions={
-          <Button size="xs" variant="default" loading={read.busy} onClick={() => void read.run({ all: true })}>
+          <Button
+            size="xs"
+            variant="default"
+            loading={read.busy}
+            data-testid="read-all"
+            onClick={() => void read.run({ all: true })}
+          >
             {t('own.readAll')}
           </Button>
         }

@@ -113,6 +113,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
   const [dense] = useDense();
   const shown = table.getRowModel().rows;
   const empty = ready && page.data && shown.length === 0;
+  const none = Object.fromEntries([...filters.map((f) => f.name), 'cursor'].map((name) => [name, undefined]));
   const filtered = filters.some(({ name }) => search[name]);
   const labelOf = (key: string) => t(titleOf(columns, key));
   const ends = new Set(columns.filter((c) => c.end).map((c) => c.key as string));
@@ -131,10 +132,10 @@ export function List<P extends Gets>(props: ListProps<P>) {
         find={props.find}
         needs={props.needs ?? []}
         values={search}
-        onChange={(values) => void to({ ...values, cursor: undefined })}
+        onChange={(values) => to({ ...values, cursor: undefined })}
       >
         {filters.length > 0 && (
-          <Views path={path} search={search} go={(view) => void navigate({ to: '.', search: view as never })} />
+          <Views path={path} search={search} go={(view) => to({ ...none, ...view })} />
         )}
         <Button
           variant="default"
@@ -264,9 +265,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
             <Button
               size="xs"
               variant="default"
-              onClick={() =>
-                to(Object.fromEntries([...filters.map((f) => [f.name, undefined]), ['cursor', undefined]]))
-              }
+              onClick={() => to(none)}
             >
               {t('list.clear')}
             </Button>
@@ -275,7 +274,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
       )}
       {!!size && (search.cursor || page.data?.next) && (
         <Group justify="flex-end" gap="xs">
-          <Button size="xs" variant="default" disabled={!search.cursor} onClick={() => void to({ cursor: undefined })}>
+          <Button size="xs" variant="default" disabled={!search.cursor} onClick={() => to({ cursor: undefined })}>
             {t('list.first')}
           </Button>
           <Button size="xs" variant="default" disabled={!search.cursor} onClick={() => history.back()}>

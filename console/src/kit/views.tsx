@@ -4,10 +4,11 @@ import { useLocalStorage } from '@mantine/hooks';
 import { IconAdjustmentsHorizontal, IconBookmark, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import type { Search } from '../app/address';
 
 interface View {
   name: string;
-  search: Record<string, string>;
+  search: Search;
 }
 
 /** The saved views of a list. A view is its filters; the position is not part of it. */

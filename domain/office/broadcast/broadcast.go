@@ -237,22 +237,31 @@ func (s *Service) recipients(ctx context.Context, j job.Job, after string, limit
 	return p.IDs[from:min(from+limit, len(p.IDs))], nil
 }
 
-// text sends the SMS of a job to one user.
-func (s *Service) text(ctx context.Context, j job.Job, userID string) ([]commit.Write, error) {
-	var p sending
-	if err := j.Into(&p); err != nil {
-		return nil, err
+// recipient returns the message of a job and a user to whom its actor may send it. An unknown user is skipped.
+func (s *Service) recipient(ctx context.Context, j job.Job, userID string) (p sending, u user.User, err error) {
+	if err = j.Into(&p); err != nil {
+		return p, u, err
 	}
-	if err := s.MaySend(j.ActorID, userID); err != nil {
-		return nil, err
+	if err = s.MaySend(j.ActorID, userID); err != nil {
+		return p, u, err
 	}
-	u, err := s.Users.Get(ctx, userID)
+	u, err = s.Users.Get(ctx, userID)
 	switch {
 	case fault.CodeOf(err) == fault.RecordNotFound:
-		return nil, job.Skip
+		err = job.Skip
 	case err != nil:
-		return nil, job.Later(err)
-	case !u.TakesSMS(Turkey):
+		err = job.Later(err)
+	}
+	return p, u, err
+}
+
+// text sends the SMS of a job to one user.
+func (s *Service) text(ctx context.Context, j job.Job, userID string) ([]commit.Write, error) {
+	p, u, err := s.recipient(ctx, j, userID)
+	if err != nil {
+		return nil, err
+	}
+	if !u.TakesSMS(Turkey) {
 		return nil, job.Skip
 	}
 	return s.Post.Send(ctx, j.ID+"-"+userID, u.ID,

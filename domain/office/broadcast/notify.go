@@ -22,19 +22,12 @@ const campaigns = "campaign"
 // notify delivers a notice to one user. The notification in the account commits with the outcome. The mail is sent
 // first: if it is retried, nothing else has happened. Then the reachable devices are woken.
 func (s *Service) notify(ctx context.Context, j job.Job, userID string) ([]commit.Write, error) {
-	var p sending
-	if err := j.Into(&p); err != nil {
+	p, u, err := s.recipient(ctx, j, userID)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.MaySend(j.ActorID, userID); err != nil {
-		return nil, err
-	}
-	u, err := s.Users.Get(ctx, userID)
-	switch {
-	case fault.CodeOf(err) == fault.RecordNotFound, err == nil && !u.Active():
+	if !u.Active() {
 		return nil, job.Skip
-	case err != nil:
-		return nil, job.Later(err)
 	}
 	var writes []commit.Write
 	served := slices.Contains(p.Channels, parameter.InApp)

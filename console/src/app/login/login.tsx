@@ -19,9 +19,13 @@ import { useTranslation } from 'react-i18next';
 import type { Flow } from '../../../../web/static/castellan-client.js';
 import { client, Refusal } from '../api';
 import { Challenge } from './challenge';
+import { deferred } from '../deferred';
 import { languages, speak, type Language } from '../i18n';
 import { Problem } from '../problem';
+import { PhoneFields, textsOf, type Phone } from './phone';
 import { session, useSession } from '../session';
+
+const Reset = deferred(() => import('./reset'));
 
 export function Login({ onDone }: { onDone: (same: boolean) => void }) {
   const { t } = useTranslation();
@@ -32,11 +36,13 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
   const [typed, setTyped] = useState<Partial<Who>>({});
   const open = useRef<Flow>(undefined);
   const busy = useRef(false); // a double click sends once
+  const [reset, setReset] = useState<'open' | 'done'>();
   useEffect(() => () => open.current?.close(), []); // another tab was faster
   const start = async (who: Who) => {
     if (busy.current) return;
     busy.current = true;
     setProblem(undefined);
+    setReset(undefined);
     setTyped({ ...who, password: '' });
     try {
       const begun = await client().login(who);
@@ -63,10 +69,13 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
       <Card withBorder={!over} w="100%" maw={420} padding="xl" radius="md" component={over ? 'div' : 'main'}>
         <Stack>
           <Title order={1} size="h3">
-            {t('login.title')}
+            {t(reset === 'open' ? 'login.resetTitle' : 'login.title')}
           </Title>
+          {reset === 'done' && <Alert color="green">{t('login.passwordSet')}</Alert>}
           {over && <Alert color="yellow">{t(over === 'idle' ? 'login.idle' : 'login.over')}</Alert>}
-          {flow ? (
+          {reset === 'open' ? (
+            <Reset typed={typed} onDone={(set) => setReset(set ? 'done' : undefined)} />
+          ) : flow ? (
             <Challenge
               flow={flow}
               level={2}
@@ -79,7 +88,21 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
             <Identify typed={typed} onStart={start} />
           )}
           <Problem of={problem} />
-          {!flow && !over && <Languages onProblem={setProblem} />}
+          {!flow && !over && reset !== 'open' && (
+            <>
+              <Button
+                variant="subtle"
+                data-testid="forgot"
+                onClick={() => {
+                  setProblem(undefined);
+                  setReset('open');
+                }}
+              >
+                {t('login.forgot')}
+              </Button>
+              <Languages onProblem={setProblem} />
+            </>
+          )}
         </Stack>
       </Card>
     </Center>
@@ -113,10 +136,8 @@ function Languages({ onProblem }: { onProblem: (problem: unknown) => void }) {
   );
 }
 
-interface Who {
+interface Who extends Phone {
   email?: string;
-  countryCode?: string;
-  phoneNumber?: string;
   password: string;
 }
 
@@ -128,7 +149,7 @@ function Identify({ typed, onStart }: { typed: Partial<Who>; onStart: (who: Who)
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        const entry = Object.fromEntries(new FormData(event.currentTarget)) as Record<string, string>;
+        const entry = textsOf(event.currentTarget);
         setBusy(true);
         void onStart(
           way === 'mail'
@@ -157,28 +178,7 @@ function Identify({ typed, onStart }: { typed: Partial<Who>; onStart: (who: Who)
             autoFocus={!typed.email} // eslint-disable-line jsx-a11y/no-autofocus -- the page is only this form
           />
         ) : (
-          <>
-            <TextInput
-              name="countryCode"
-              defaultValue={typed.countryCode}
-              label={t('login.countryCode')}
-              inputMode="numeric"
-              required
-              dir="ltr"
-              autoComplete="tel-country-code"
-              data-testid="country-code"
-            />
-            <TextInput
-              name="phoneNumber"
-              defaultValue={typed.phoneNumber}
-              label={t('login.phone')}
-              inputMode="tel"
-              required
-              dir="ltr"
-              autoComplete="tel-national"
-              data-testid="phone"
-            />
-          </>
+          <PhoneFields typed={typed} />
         )}
         <PasswordInput
           name="password"
