@@ -173,8 +173,8 @@ func entries(metafile string) (entry, texts map[string]string, first []string, e
 	return entry, texts, first, nil
 }
 
-// compressed writes name.gz; the plain file is not needed. Brotli would be an eighth shorter, and every file would be in
-// the program twice, because browsers take it only from secure origins.
+// compressed writes name.gz; the plain file is not needed. Brotli would be an eighth shorter, but browsers take it only
+// from secure origins, so each file would be in the program twice.
 func compressed(name string, content []byte) error {
 	var gz bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&gz, gzip.BestCompression) // the level is valid
