@@ -14,7 +14,6 @@ tool (
 )
 
 require (
-	github.com/andybalholm/brotli v1.2.8
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/evanw/esbuild v0.28.2
 	github.com/oapi-codegen/runtime v1.8.0

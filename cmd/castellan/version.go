@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	_ "embed"
 	"fmt"
+	"io"
 	"runtime"
+	"strings"
 
 	"castellan/web/console"
 )
@@ -11,8 +15,8 @@ import (
 // notices are the licences of everything that is linked into the program.
 //
 //go:generate go -C ../../tools run ./notices .. ./cmd/castellan
-//go:embed THIRD_PARTY_NOTICES
-var notices string
+//go:embed THIRD_PARTY_NOTICES.gz
+var notices []byte
 
 type versionCmd struct {
 	Licenses bool `help:"Print whose work the program holds, and under which licences."`
@@ -20,7 +24,11 @@ type versionCmd struct {
 
 func (c versionCmd) Run(e *env) error {
 	if c.Licenses {
-		_, err := fmt.Fprint(e.out, notices, "\n", console.Notices())
+		text, err := gzip.NewReader(bytes.NewReader(notices))
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(e.out, io.MultiReader(text, strings.NewReader("\n"+console.Notices())))
 		return err
 	}
 	_, err := fmt.Fprintf(e.out, "castellan %s (commit %s, %s, %s %s/%s)\n",

@@ -124,7 +124,7 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("%s: %s lacks %s", name, got, want)
 		}
 	}
-	record := doc.Components.Schemas["RestDocRecord"].Value
+	record := doc.Components.Schemas["DocRecord"].Value
 	if got := strings.Join(record.Required, ","); got != "id,amount,paid,createdAt,endedAt,raw,sub,at,picture,tags,score" {
 		t.Errorf("record requires %q", got)
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -115,9 +116,10 @@ func (s *schemas) ref(t reflect.Type, input bool, build func() *huma.Schema) *hu
 	return &huma.Schema{Ref: schemaPrefix + name}
 }
 
-// schemaName is the name of a type in the document: the result of its method SchemaName,
-// otherwise package and type name: mfa.policy is MfaPolicy, session.record is Session. Types
-// of package wire have no package prefix.
+// schemaName is the name of a type in the document; define refuses a duplicate. A type of several words has its own
+// name: roleMember is RoleMember. A single word follows the name of its package: mfa.policy is MfaPolicy. A record has
+// the name of its package: session.record is Session. Types of package wire have their own names. The method SchemaName
+// of a type comes before these rules.
 func schemaName(t reflect.Type) string {
 	if n, ok := reflect.Zero(t).Interface().(interface{ SchemaName() string }); ok {
 		return n.SchemaName()
@@ -126,7 +128,7 @@ func schemaName(t reflect.Type) string {
 	switch {
 	case name == "Record":
 		return slice
-	case slice == "Wire" || strings.HasPrefix(name, slice):
+	case slice == "Wire" || strings.HasPrefix(name, slice) || strings.ContainsFunc(name[1:], unicode.IsUpper):
 		return name
 	}
 	return slice + name

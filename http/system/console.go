@@ -76,25 +76,18 @@ func mountConsole(s *edge.Server, o Options) {
 var consoleTypes = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".svg": "image/svg+xml", ".woff2": "font/woff2"}
 
-// consoleFile sends a file in the best coding that the client takes.
+// consoleFile sends a file as it is embedded, in gzip, or uncompressed to a client that does not take gzip.
 func consoleFile(c *fiber.Ctx) error {
-	name, accepted := c.Params("file"), c.Get(fiber.HeaderAcceptEncoding)
+	name := c.Params("file")
 	kind, known := consoleTypes[path.Ext(name)]
-	coding := "gz"
-	if takes(accepted, "br") {
-		coding = "br"
-	}
-	body, ok := console.File(name, coding)
+	body, ok := console.File(name)
 	if !known || !ok {
 		return fault.New(fault.NotFound, "no such file")
 	}
 	c.Vary(fiber.HeaderAcceptEncoding)
-	switch {
-	case coding == "br":
-		c.Set(fiber.HeaderContentEncoding, "br")
-	case takesGzip(accepted):
+	if takesGzip(c.Get(fiber.HeaderAcceptEncoding)) {
 		c.Set(fiber.HeaderContentEncoding, "gzip")
-	default:
+	} else {
 		var err error
 		if body, err = plain(body); err != nil {
 			return err

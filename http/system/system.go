@@ -46,18 +46,16 @@ func (k Keys) jwks(context.Context, rest.Caller, rest.None) (rest.Reply[rest.Non
 		Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=" + age}}}, nil
 }
 
-type vapidKey struct {
+type pushKey struct {
 	PublicKey string `json:"publicKey" doc:"the applicationServerKey of a push subscription (RFC 8292), in base64url"`
 }
 
-func (vapidKey) SchemaName() string { return "PushKey" }
-
-func (k Keys) vapid(context.Context, rest.Caller, rest.None) (rest.Reply[vapidKey], error) {
+func (k Keys) vapid(context.Context, rest.Caller, rest.None) (rest.Reply[pushKey], error) {
 	key, err := k.VAPID()
 	if err != nil {
-		return rest.Reply[vapidKey]{}, err
+		return rest.Reply[pushKey]{}, err
 	}
-	return rest.Reply[vapidKey]{Body: vapidKey{key},
+	return rest.Reply[pushKey]{Body: pushKey{key},
 		Headers: []rest.Header{{Name: "Cache-Control", Value: "public, max-age=300"}}}, nil
 }
 

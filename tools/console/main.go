@@ -18,7 +18,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/andybalholm/brotli"
 	"github.com/evanw/esbuild/pkg/api"
 )
 
@@ -44,7 +43,7 @@ type Manifest struct {
 	Sources string            `json:"sources"` // hash over the names and bytes of all sources
 	ESBuild string            `json:"esbuild"` // version
 	Entry   map[string]string `json:"entry"`   // main, style, tokens → file
-	Files   map[string]string `json:"files"`   // file without .br or .gz → hash of its plain bytes
+	Files   map[string]string `json:"files"`   // file without .gz → hash of its plain bytes
 	Texts   map[string]string `json:"texts"`   // language → file; a browser loads one
 	First   []string          `json:"first"`   // the scripts that a browser loads before the login
 }
@@ -174,17 +173,14 @@ func entries(metafile string) (entry, texts map[string]string, first []string, e
 	return entry, texts, first, nil
 }
 
-// compressed writes name.br and name.gz; the plain file is not needed.
+// compressed writes name.gz; the plain file is not needed. Brotli would be an eighth shorter, but browsers take it only
+// from secure origins, so each file would be in the program twice.
 func compressed(name string, content []byte) error {
-	var br, gz bytes.Buffer
-	b := brotli.NewWriterLevel(&br, brotli.BestCompression)
-	g, _ := gzip.NewWriterLevel(&gz, gzip.BestCompression) // the level is valid
-	_, err1 := b.Write(content)
-	_, err2 := g.Write(content)
-	if err := errors.Join(err1, b.Close(), err2, g.Close()); err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(name+".br", br.Bytes(), 0o644), os.WriteFile(name+".gz", gz.Bytes(), 0o644))
+	var gz bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&gz, gzip.BestCompression) // the level is valid
+	w.Write(content)                                       // a buffer takes everything
+	w.Close()
+	return os.WriteFile(name+".gz", gz.Bytes(), 0o644)
 }
 
 // report prints the size of the first load and the total.

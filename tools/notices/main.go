@@ -1,5 +1,6 @@
 // Notices writes the file THIRD_PARTY_NOTICES: the third-party modules linked into a program, their licences, and the
-// texts that must be distributed with it. A module without a recognised licence ends it with an error.
+// texts that must be distributed with it. A module without a recognised licence ends it with an error. The program
+// embeds THIRD_PARTY_NOTICES.gz, the same text, which is a seventh as long.
 //
 // The linked modules are those that "go list -deps" reports for the program on the systems of the image. The texts are
 // those in the module cache: the licence files in each linked package's folder, and in all folders above it up to the
@@ -9,6 +10,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,7 +77,12 @@ func run(root, program string) error {
 	if err := write(&out, parts); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(root, program, "THIRD_PARTY_NOTICES"), out.Bytes(), 0o644)
+	name := filepath.Join(root, program, "THIRD_PARTY_NOTICES")
+	var packed bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
+	w.Write(out.Bytes())                                       // a buffer takes everything
+	w.Close()
+	return errors.Join(os.WriteFile(name, out.Bytes(), 0o644), os.WriteFile(name+".gz", packed.Bytes(), 0o644))
 }
 
 // pkg is the requested output of "go list".

@@ -34,12 +34,12 @@ func Notices() string {
 	return string(text)
 }
 
-// File returns a file of the console in its compressed form: br or gz. ok is false for every name that is not in the
-// manifest. The caller must not change body.
-func File(name, coding string) (body []byte, ok bool) {
+// File returns a file of the console in gzip. ok is false for every name that is not in the manifest. The caller must
+// not change body.
+func File(name string) (body []byte, ok bool) {
 	if _, ok := manifest.Files[name]; !ok {
 		return nil, false
 	}
-	body, err := embedded.ReadFile("dist/" + name + "." + coding)
+	body, err := embedded.ReadFile("dist/" + name + ".gz")
 	return body, err == nil
 }

@@ -52,19 +52,18 @@ func TestOutputBelongsToItsSources(t *testing.T) {
 	}
 }
 
-// Each file of the manifest exists in both encodings, with the bytes that it names, and there are no other files. All
-// of it adds at most 1.2 MB to the program.
+// Each file of the manifest exists, with the bytes that it names, and there are no other files. All of it adds at most
+// 650 kB to the program.
 func TestFilesAreThoseOfTheManifest(t *testing.T) {
 	m, _ := console.Built()
 	all := 0
 	for name, want := range m.Files {
-		zipped, ok := console.File(name, "gz")
-		br, both := console.File(name, "br")
-		if !ok || !both {
-			t.Errorf("%s is not there in both codings", name)
+		zipped, ok := console.File(name)
+		if !ok {
+			t.Errorf("%s is not there", name)
 			continue
 		}
-		all += len(zipped) + len(br)
+		all += len(zipped)
 		r, err := gzip.NewReader(bytes.NewReader(zipped))
 		if err != nil {
 			t.Fatal(err)
@@ -73,15 +72,15 @@ func TestFilesAreThoseOfTheManifest(t *testing.T) {
 			t.Errorf("%s has the hash %s, want %s (%v)", name, hash(text), want, err)
 		}
 	}
-	if found, err := filepath.Glob("dist/*"); err != nil || len(found) != 2*len(m.Files) {
-		t.Errorf("dist has %d files, want two for each of %d (%v)", len(found), len(m.Files), err)
+	if found, err := filepath.Glob("dist/*"); err != nil || len(found) != len(m.Files) {
+		t.Errorf("dist has %d files, want %d (%v)", len(found), len(m.Files), err)
 	}
-	if all > 1_200_000 {
-		t.Errorf("the console adds %d bytes, more than 1.2 MB", all)
+	if all > 650_000 {
+		t.Errorf("the console adds %d bytes, more than 650 kB", all)
 	}
 	first, scripts := 0, 0
 	for name := range m.Files {
-		zipped, _ := console.File(name, "gz")
+		zipped, _ := console.File(name)
 		if strings.HasSuffix(name, ".js") && name != m.Texts["tr"] && name != m.Texts["ar"] {
 			scripts += len(zipped)
 		}

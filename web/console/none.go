@@ -6,7 +6,7 @@ package console
 func Built() (m Manifest, ok bool) { return Manifest{}, false }
 
 // File finds no file here.
-func File(name, coding string) (body []byte, ok bool) { return nil, false }
+func File(name string) (body []byte, ok bool) { return nil, false }
 
 // Notices is empty here.
 func Notices() string { return "" }

@@ -16,7 +16,12 @@ const assetColumns: Column<Row<typeof assets>>[] = [
   { key: 'networkCode', title: 'own.network', show: (a) => <bdi dir="ltr">{a.networkCode}</bdi> },
   { key: 'balance', title: 'own.balance', end: true, show: (a) => <Money amount={a.balance} unit={a.currencyCode} /> },
   { key: 'locked', title: 'own.locked', end: true, show: (a) => <Money amount={a.locked} unit={a.currencyCode} /> },
-  { key: 'available', title: 'own.available', end: true, show: (a) => <Money amount={a.available} unit={a.currencyCode} /> },
+  {
+    key: 'available',
+    title: 'own.available',
+    end: true,
+    show: (a) => <Money amount={a.available} unit={a.currencyCode} />,
+  },
 ];
 
 const waitingColumns: Column<Row<typeof waiting>>[] = [

@@ -146,7 +146,13 @@ export function FamilyTabs() {
   return (
     <nav className="family" aria-label={t(family.name.family ?? family.name.title)}>
       {family.members.map((s) => (
-        <Link key={s.path} to={s.path} aria-current={s === screen ? 'page' : undefined} data-testid={`go-${s.path}`}>
+        <Link
+          key={s.path}
+          to={s.path}
+          activeOptions={exactly}
+          aria-current={s === screen ? 'page' : undefined}
+          data-testid={`go-${s.path}`}
+        >
           {t(s.title)}
         </Link>
       ))}

@@ -134,9 +134,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
         values={search}
         onChange={(values) => to({ ...values, cursor: undefined })}
       >
-        {filters.length > 0 && (
-          <Views path={path} search={search} go={(view) => to({ ...none, ...view })} />
-        )}
+        {filters.length > 0 && <Views path={path} search={search} go={(view) => to({ ...none, ...view })} />}
         <Button
           variant="default"
           size="xs"
@@ -262,11 +260,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
         <Paper withBorder className="empty" data-testid="empty">
           <Text c="dimmed">{t(filtered ? 'list.empty' : (props.empty ?? 'list.empty'))}</Text>
           {filtered && (
-            <Button
-              size="xs"
-              variant="default"
-              onClick={() => to(none)}
-            >
+            <Button size="xs" variant="default" onClick={() => to(none)}>
               {t('list.clear')}
             </Button>
           )}

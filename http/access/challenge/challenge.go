@@ -102,17 +102,17 @@ type completeRequest struct {
 	DeviceID    *string `json:"deviceId" doc:"for a push: the device that answers it"`
 }
 
-type completeAnswer struct {
+type challengeCompletion struct {
 	Action string `json:"action"`
 
 	ExecResult  *wire.ExecResult `json:"execResult,omitempty" doc:"present once the action of the challenge has run"`
 	ChallengeID string           `json:"challengeId,omitempty" doc:"present in the final response"`
 }
 
-func (completeAnswer) SchemaName() string { return "ChallengeCompletion" }
-
-func (g Group) complete(ctx context.Context, who rest.Caller, in completeRequest) (rest.Reply[completeAnswer], error) {
-	var none rest.Reply[completeAnswer]
+func (g Group) complete(
+	ctx context.Context, who rest.Caller, in completeRequest,
+) (rest.Reply[challengeCompletion], error) {
+	var none rest.Reply[challengeCompletion]
 	name, ok := challenge.ParseName(in.Method)
 	if !ok {
 		return none, fault.Invalid("method", "must be TOTP, PUSH, MAIL or SMS")
@@ -139,7 +139,7 @@ func (g Group) complete(ctx context.Context, who rest.Caller, in completeRequest
 	if err != nil {
 		return none, err
 	}
-	r := rest.Reply[completeAnswer]{Body: completeAnswer{Action: c.Action}}
+	r := rest.Reply[challengeCompletion]{Body: challengeCompletion{Action: c.Action}}
 	if c.Final {
 		r.Body.ChallengeID = c.ChallengeID
 	}
@@ -169,21 +169,19 @@ func (g Group) renew(ctx context.Context, who rest.Caller, in renewRequest) (wir
 	return wire.Renewed(c, in.MethodID, g.Now()), nil
 }
 
-type resultAnswer struct {
+type challengeResult struct {
 	Action      string          `json:"action"`
 	ChallengeID string          `json:"challengeId"`
 	ExecResult  wire.ExecResult `json:"execResult"`
 }
 
-func (resultAnswer) SchemaName() string { return "ChallengeResult" }
-
-func (g Group) result(ctx context.Context, who rest.Caller, _ rest.None) (rest.Reply[resultAnswer], error) {
+func (g Group) result(ctx context.Context, who rest.Caller, _ rest.None) (rest.Reply[challengeResult], error) {
 	c, err := g.Answers.Result(ctx, who.ChallengeID, who.Wait)
 	if err != nil {
-		return rest.Reply[resultAnswer]{}, err
+		return rest.Reply[challengeResult]{}, err
 	}
-	return rest.Reply[resultAnswer]{
-		Body:    resultAnswer{Action: c.Action, ChallengeID: c.ChallengeID, ExecResult: *wire.Exec(*c.Result, true)},
+	return rest.Reply[challengeResult]{
+		Body:    challengeResult{Action: c.Action, ChallengeID: c.ChallengeID, ExecResult: *wire.Exec(*c.Result, true)},
 		Headers: wire.Tokens(*c.Result),
 	}, nil
 }

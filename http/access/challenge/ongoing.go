@@ -12,15 +12,13 @@ type ongoingRequest struct {
 	DeviceID string `json:"deviceId" doc:"the device that signs the request"`
 }
 
-// pending is an unanswered push (section 2.1 of the interface).
-type pending struct {
-	Body string      `json:"body" doc:"text of the question"`
-	Data pendingData `json:"data"`
+// pendingPush is an unanswered push (section 2.1 of the interface).
+type pendingPush struct {
+	Body string          `json:"body" doc:"text of the question"`
+	Data pendingPushData `json:"data"`
 }
 
-func (pending) SchemaName() string { return "PendingPush" }
-
-type pendingData struct {
+type pendingPushData struct {
 	ChallengeID string `json:"challengeId"`
 	TS          int64  `json:"ts" doc:"creation, epoch ms"`
 	MethodID    string `json:"methodId"`
@@ -29,12 +27,10 @@ type pendingData struct {
 	// NumberMatching is an extension, present if it is on.
 	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: approve with APPROVED:<the starter's number>"`
 
-	Params pendingParams `json:"params"`
+	Params pendingPushParams `json:"params"`
 }
 
-func (pendingData) SchemaName() string { return "PendingPushData" }
-
-type pendingParams struct {
+type pendingPushParams struct {
 	IP          string    `json:"ip"`
 	DeviceBrand string    `json:"deviceBrand"`
 	DeviceModel string    `json:"deviceModel"`
@@ -46,24 +42,18 @@ type pendingParams struct {
 	InfoTable   infoTable `json:"infoTable"`
 }
 
-func (pendingParams) SchemaName() string { return "PendingPushParams" }
-
 type infoTable struct {
-	Metadata metadata   `json:"metadata"`
-	Data     [][]string `json:"data" doc:"[header, value] in the order of infoTableHeaders"`
+	Metadata infoTableMetadata `json:"metadata"`
+	Data     [][]string        `json:"data" doc:"[header, value] in the order of infoTableHeaders"`
 }
 
-func (infoTable) SchemaName() string { return "InfoTable" }
-
-type metadata struct {
+type infoTableMetadata struct {
 	Type string `json:"type"`
 	Rows int    `json:"rows"`
 	Cols int    `json:"cols"`
 }
 
-func (metadata) SchemaName() string { return "InfoTableMetadata" }
-
-func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) ([]pending, error) {
+func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) ([]pendingPush, error) {
 	if in.DeviceID != who.DeviceID {
 		return nil, device.Refused()
 	}
@@ -79,13 +69,14 @@ func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) 
 	if zone == nil {
 		zone = time.UTC
 	}
-	out := make([]pending, len(all))
+	out := make([]pendingPush, len(all))
 	for i, a := range all {
 		c, from := a.Challenge, a.Challenge.Starter
-		p := pendingParams{IP: from.IP, DeviceBrand: from.Brand, DeviceModel: from.Model, DeviceDesc: from.Description,
-			DateTime: time.UnixMilli(c.CreatedAt).In(zone).Format("02.01.2006 15:04:05"), Timestamp: c.CreatedAt,
+		p := pendingPushParams{IP: from.IP, DeviceBrand: from.Brand, DeviceModel: from.Model,
+			DeviceDesc: from.Description,
+			DateTime:   time.UnixMilli(c.CreatedAt).In(zone).Format("02.01.2006 15:04:05"), Timestamp: c.CreatedAt,
 			Expire: int64(a.Left / time.Second),
-			InfoTable: infoTable{Metadata: metadata{Type: "table", Rows: len(a.Rows), Cols: 2},
+			InfoTable: infoTable{Metadata: infoTableMetadata{Type: "table", Rows: len(a.Rows), Cols: 2},
 				Data: make([][]string, len(a.Rows))}}
 		for j, row := range a.Rows {
 			p.InfoTable.Data[j] = row[:]
@@ -93,8 +84,9 @@ func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) 
 		if g.CountryName != nil && from.Country != "" {
 			p.CountryName = g.CountryName(from.Country, who.Language)
 		}
-		out[i] = pending{Body: a.Text, Data: pendingData{ChallengeID: c.ID, TS: c.CreatedAt, MethodID: a.Method.ID,
-			Action: c.Action, ActionTitle: a.Title,
+		out[i] = pendingPush{Body: a.Text, Data: pendingPushData{ChallengeID: c.ID, TS: c.CreatedAt,
+			MethodID: a.Method.ID,
+			Action:   c.Action, ActionTitle: a.Title,
 			NumberMatching: a.Method.Number != "", Params: p}}
 	}
 	return out, nil

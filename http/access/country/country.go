@@ -28,8 +28,6 @@ type record struct {
 	FlagImage   string `json:"flagImage" doc:"address of an SVG"`
 }
 
-func (record) SchemaName() string { return "Country" }
-
 func (g Group) list(_ context.Context, who rest.Caller, _ rest.None) ([]record, error) {
 	return rest.Each(geo.Codes(), func(code string) record {
 		return record{code, geo.Name(code, who.Language), geo.DialCode(code), g.CDN + "/flags/" + code + ".svg"}

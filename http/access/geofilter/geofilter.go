@@ -46,8 +46,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 	)
 }
 
-// record is the geo-filter country of section 2.7 of the interface.
-type record struct {
+// allowedCountry is the geo-filter country of section 2.7 of the interface.
+type allowedCountry struct {
 	ID           int64  `json:"id"`
 	UserID       string `json:"userId"`
 	CountryCode  string `json:"countryCode" doc:"ISO 3166-1 alpha-2"`
@@ -59,9 +59,7 @@ type record struct {
 	PNGFlagImage string `json:"pngFlagImage" doc:"address of a PNG"`
 }
 
-func (record) SchemaName() string { return "AllowedCountry" }
-
-func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
+func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]allowedCountry, error) {
 	all, err := g.Service.List(ctx, who.UserID)
 	if err != nil {
 		return nil, err
@@ -74,10 +72,11 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 		}
 		language = cmp.Or(u.Language, language)
 	}
-	out := make([]record, len(all))
+	out := make([]allowedCountry, len(all))
 	for i, c := range all {
 		flag := g.CDN + "/flags/" + c.Code
-		out[i] = record{ID: c.ID, UserID: c.UserID, CountryCode: c.Code, CountryName: geo.Name(c.Code, language),
+		out[i] = allowedCountry{ID: c.ID, UserID: c.UserID, CountryCode: c.Code, CountryName: geo.Name(c.Code,
+			language),
 			CreatedAt: c.CreatedAt.UnixMilli(), UpdatedAt: c.UpdatedAt.UnixMilli(), FlagImage: flag + ".svg",
 			IOSFlagImage: flag + ".ios.png", PNGFlagImage: flag + ".png"}
 	}

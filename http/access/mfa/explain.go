@@ -125,8 +125,6 @@ type rehearsal struct {
 	Examples   []wire.Example `json:"examples" doc:"at most 5 stopped challenges, otherwise changed ones"`
 }
 
-func (rehearsal) SchemaName() string { return "MfaRehearsal" }
-
 func (g Explain) rehearse(ctx context.Context, _ rest.Caller, in addCommonRequest) (out rehearsal, err error) {
 	p, err := in.policy()
 	if err != nil {

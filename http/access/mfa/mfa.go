@@ -82,13 +82,13 @@ func (g Group) methods(ctx context.Context, _ rest.Caller, in methodFilter) ([]m
 	return rest.Each(all, func(m mfa.Method) method { return method{m.Code, m.ExpireMs, m.RenewStartMs} }), err
 }
 
-type methodCode struct {
+type mfaMethodCode struct {
 	MethodCode string `json:"methodCode"`
 }
 
-func (g Group) addMethod(ctx context.Context, who rest.Caller, in addMethodRequest) (methodCode, error) {
+func (g Group) addMethod(ctx context.Context, who rest.Caller, in addMethodRequest) (mfaMethodCode, error) {
 	m := mfa.Method{Code: in.MethodCode, ExpireMs: in.ExpireMs, RenewStartMs: in.RenewStartMs}
-	return methodCode{m.Code}, g.Admin.AddMethod(ctx, who.By(), m)
+	return mfaMethodCode{m.Code}, g.Admin.AddMethod(ctx, who.By(), m)
 }
 
 func (g Group) changeMethod(ctx context.Context, who rest.Caller, in changeMethodRequest) (rest.None, error) {
@@ -111,16 +111,16 @@ func (g Group) actions(ctx context.Context, _ rest.Caller, in actionFilter) ([]a
 	return rest.Each(all, func(a mfa.Action) action { return action{a.Code, a.Title, a.Headers} }), err
 }
 
-type actionCode struct {
+type mfaActionCode struct {
 	ActionCode string `json:"actionCode"`
 }
 
-func (g Group) addAction(ctx context.Context, who rest.Caller, in addActionRequest) (actionCode, error) {
+func (g Group) addAction(ctx context.Context, who rest.Caller, in addActionRequest) (mfaActionCode, error) {
 	a, err := in.action()
 	if err != nil {
-		return actionCode{}, err
+		return mfaActionCode{}, err
 	}
-	return actionCode{a.Code}, g.Admin.AddAction(ctx, who.By(), a)
+	return mfaActionCode{a.Code}, g.Admin.AddAction(ctx, who.By(), a)
 }
 
 func (g Group) changeAction(ctx context.Context, who rest.Caller, in changeActionRequest) (rest.None, error) {
@@ -132,18 +132,18 @@ func (g Group) changeAction(ctx context.Context, who rest.Caller, in changeActio
 }
 
 type policy struct {
-	ID         int64  `json:"id"`
-	ActionCode string `json:"actionCode"`
-	Name       string `json:"name" example:"Login by SMS"`
-	EntityType string `json:"entityType" enum:"GENERAL,USER_ID,IP"`
-	ExpireAt   int64  `json:"expireAt" doc:"epoch ms; 0: never"`
-	Type       string `json:"type"`
-	Detail     detail `json:"detail"`
+	ID         int64           `json:"id"`
+	ActionCode string          `json:"actionCode"`
+	Name       string          `json:"name" example:"Login by SMS"`
+	EntityType string          `json:"entityType" enum:"GENERAL,USER_ID,IP"`
+	ExpireAt   int64           `json:"expireAt" doc:"epoch ms; 0: never"`
+	Type       string          `json:"type"`
+	Detail     mfaPolicyDetail `json:"detail"`
 }
 
-// detail of a COMMON policy. The interface spells the last one "preffered" and has it only in
+// mfaPolicyDetail of a COMMON policy. The interface spells the last one "preffered" and has it only in
 // requests; it is listed so that clients can read it back.
-type detail struct {
+type mfaPolicyDetail struct {
 	Methods   [][]string `json:"methods" schema:"MethodChoices"`
 	Required  int        `json:"required" doc:"number of methods to complete"`
 	Preferred int        `json:"preffered" doc:"no effect"`
@@ -151,30 +151,29 @@ type detail struct {
 	NumberMatching bool `json:"numberMatching,omitempty" doc:"extension: approve a push with the starter's number"`
 }
 
-func (detail) SchemaName() string { return "MfaPolicyDetail" }
-
 func (g Group) policies(ctx context.Context, _ rest.Caller, _ rest.None) ([]policy, error) {
 	all, err := g.Admin.Store.Policies(ctx)
 	return rest.Each(all, showPolicy), err
 }
 
 func showPolicy(p mfa.Policy) policy {
-	d := detail{Methods: rest.Each(p.Methods, mfa.Choice.Tuple), Required: p.Required, Preferred: p.Preference(),
+	d := mfaPolicyDetail{Methods: rest.Each(p.Methods, mfa.Choice.Tuple), Required: p.Required,
+		Preferred:      p.Preference(),
 		NumberMatching: p.NumberMatching}
 	return policy{p.ID, p.ActionCode, p.Name, string(p.EntityType), p.ExpireAt, p.Type, d}
 }
 
-type policyID struct {
+type mfaPolicyID struct {
 	ID int64 `json:"id"`
 }
 
-func (g Group) addCommon(ctx context.Context, who rest.Caller, in addCommonRequest) (policyID, error) {
+func (g Group) addCommon(ctx context.Context, who rest.Caller, in addCommonRequest) (mfaPolicyID, error) {
 	p, err := in.policy()
 	if err != nil {
-		return policyID{}, err
+		return mfaPolicyID{}, err
 	}
 	id, err := g.Admin.AddCommon(ctx, who.By(), p)
-	return policyID{id}, err
+	return mfaPolicyID{id}, err
 }
 
 func (g Group) changeCommon(ctx context.Context, who rest.Caller, in changeCommonRequest) (rest.None, error) {

@@ -33,8 +33,6 @@ type ownPermission struct {
 	Action  string `json:"action,omitempty" doc:"action of the challenge that a request starts, if any" example:"LOGIN"`
 }
 
-func (ownPermission) SchemaName() string { return "OwnPermission" }
-
 func (g Own) list(_ context.Context, who rest.Caller, _ rest.None) ([]ownPermission, error) {
 	table := g.Table()
 	may := make([]ownPermission, 0, len(table))

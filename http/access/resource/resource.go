@@ -165,8 +165,8 @@ func (g Group) removeType(ctx context.Context, who rest.Caller, in removeTypeReq
 	return id{n}, g.Admin.RemoveType(ctx, who.By(), n)
 }
 
-// entry of the log writes its ids as strings, as the record states them.
-type entry struct {
+// permissionLogEntry of the log writes its ids as strings, as the record states them.
+type permissionLogEntry struct {
 	ID         string    `json:"id"`
 	RoleID     string    `json:"roleId"`
 	ResourceID string    `json:"resourceId"`
@@ -174,14 +174,13 @@ type entry struct {
 	CreatedAt  rest.Time `json:"createdAt"`
 }
 
-func (entry) SchemaName() string { return "PermissionLogEntry" }
-
-func (g Group) log(ctx context.Context, who rest.Caller, in logRequest) (rest.Reply[[]entry], error) {
+func (g Group) log(ctx context.Context, who rest.Caller, in logRequest) (rest.Reply[[]permissionLogEntry], error) {
 	q := resource.LogQuery{ID: (*int64)(in.ID), RoleID: (*int64)(in.RoleID), ResourceID: (*int64)(in.ResourceID)}
 	return rest.List(ctx, who, in.Paging, q, g.Admin.Store.Log, showEntry)
 }
 
-func showEntry(e resource.LogEntry) entry {
+func showEntry(e resource.LogEntry) permissionLogEntry {
 	text := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return entry{text(e.ID), text(e.RoleID), text(e.ResourceID), string(e.Permission), rest.Time{Time: e.CreatedAt}}
+	return permissionLogEntry{text(e.ID), text(e.RoleID), text(e.ResourceID), string(e.Permission),
+		rest.Time{Time: e.CreatedAt}}
 }

@@ -95,16 +95,14 @@ func (g Roles) removeRole(ctx context.Context, who rest.Caller, in removeRoleReq
 	return rest.Data[role]{Data: showRole(r)}, err
 }
 
-type member struct {
+type roleMember struct {
 	UserID    string    `json:"userId"`
 	RoleCode  string    `json:"roleCode"`
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-func (member) SchemaName() string { return "RoleMember" }
-
-func showMember(m resource.Member) member {
-	return member{m.UserID, m.RoleCode, rest.Time{Time: m.CreatedAt}}
+func showMember(m resource.Member) roleMember {
+	return roleMember{m.UserID, m.RoleCode, rest.Time{Time: m.CreatedAt}}
 }
 
 type membersRequest struct {
@@ -113,7 +111,9 @@ type membersRequest struct {
 	rest.Paging
 }
 
-func (g Roles) members(ctx context.Context, who rest.Caller, in membersRequest) (out rest.Reply[[]member], err error) {
+func (g Roles) members(
+	ctx context.Context, who rest.Caller, in membersRequest,
+) (out rest.Reply[[]roleMember], err error) {
 	q := resource.MemberQuery{UserID: rest.Or(in.UserID, ""), RoleCode: rest.Or(in.RoleCode, "")}
 	if in.UserID != nil && q.UserID == "" {
 		return out, fault.Invalid("userId", "must not be blank")
@@ -126,17 +126,17 @@ type memberRequest struct {
 	RoleCode string `json:"roleCode"`
 }
 
-func (g Roles) give(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[member], error) {
+func (g Roles) give(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[roleMember], error) {
 	m, err := g.Admin.Give(ctx, who.By(), in.UserID, in.RoleCode)
-	return rest.Data[member]{Data: showMember(m)}, err
+	return rest.Data[roleMember]{Data: showMember(m)}, err
 }
 
-func (g Roles) take(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[member], error) {
+func (g Roles) take(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[roleMember], error) {
 	m, err := g.Admin.Take(ctx, who.By(), in.UserID, in.RoleCode)
-	return rest.Data[member]{Data: showMember(m)}, err
+	return rest.Data[roleMember]{Data: showMember(m)}, err
 }
 
-type permission struct {
+type rolePermission struct {
 	ID           int64     `json:"id"`
 	RoleID       int64     `json:"roleId"`
 	ResourceID   int64     `json:"resourceId"`
@@ -145,17 +145,16 @@ type permission struct {
 	CreatedAt    rest.Time `json:"createdAt"`
 }
 
-func (permission) SchemaName() string { return "RolePermission" }
-
-func showPermission(g resource.Grant) permission {
-	return permission{g.ID, g.RoleID, g.ResourceID, g.ResourceCode, string(g.Permission), rest.Time{Time: g.CreatedAt}}
+func showPermission(g resource.Grant) rolePermission {
+	return rolePermission{g.ID, g.RoleID, g.ResourceID, g.ResourceCode, string(g.Permission),
+		rest.Time{Time: g.CreatedAt}}
 }
 
 type permissionsRequest struct {
 	RoleID *rest.ID `json:"roleId"`
 }
 
-func (g Roles) permissions(ctx context.Context, _ rest.Caller, in permissionsRequest) ([]permission, error) {
+func (g Roles) permissions(ctx context.Context, _ rest.Caller, in permissionsRequest) ([]rolePermission, error) {
 	all, err := g.Admin.Store.Grants(ctx, resource.GrantQuery{RoleID: (*int64)(in.RoleID)})
 	return rest.Each(all, showPermission), err
 }
@@ -166,9 +165,9 @@ type grantRequest struct {
 	Permission string  `json:"permission" enum:"ALLOW,DENY,AUDIT" doc:"DENY overrides other roles; AUDIT: ALLOW, audited"`
 }
 
-func (g Roles) grant(ctx context.Context, who rest.Caller, in grantRequest) (rest.Data[permission], error) {
+func (g Roles) grant(ctx context.Context, who rest.Caller, in grantRequest) (rest.Data[rolePermission], error) {
 	x, err := g.Admin.Grant(ctx, who.By(), int64(in.RoleID), int64(in.ResourceID), resource.Permission(in.Permission))
-	return rest.Data[permission]{Data: showPermission(x)}, err
+	return rest.Data[rolePermission]{Data: showPermission(x)}, err
 }
 
 type revokeRequest struct {
@@ -176,7 +175,7 @@ type revokeRequest struct {
 	ResourceID rest.ID `json:"resourceId"`
 }
 
-func (g Roles) revoke(ctx context.Context, who rest.Caller, in revokeRequest) (rest.Data[permission], error) {
+func (g Roles) revoke(ctx context.Context, who rest.Caller, in revokeRequest) (rest.Data[rolePermission], error) {
 	x, err := g.Admin.Revoke(ctx, who.By(), int64(in.RoleID), int64(in.ResourceID))
-	return rest.Data[permission]{Data: showPermission(x)}, err
+	return rest.Data[rolePermission]{Data: showPermission(x)}, err
 }

@@ -36,7 +36,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	).For(rest.Admin).Reserve().MarkSensitive().Extended().NamesNoUser("a service client has no account")
 }
 
-type record struct {
+type serviceKey struct {
 	Name      string     `json:"name" example:"wallet"`
 	Role      string     `json:"role" example:"wallet"`
 	IP        []string   `json:"ip" doc:"allowed client addresses and networks; empty: every address"`
@@ -46,10 +46,8 @@ type record struct {
 	OldUntil *rest.Time `json:"oldUntil" doc:"expiry of the previous key" example:"2026-11-24T11:00:00.000Z"`
 }
 
-func (record) SchemaName() string { return "ServiceKey" }
-
-func show(k servicekey.Key) record {
-	r := record{Name: k.Name, Role: k.Role, IP: []string{}, CreatedAt: rest.Time{Time: k.CreatedAt}}
+func show(k servicekey.Key) serviceKey {
+	r := serviceKey{Name: k.Name, Role: k.Role, IP: []string{}, CreatedAt: rest.Time{Time: k.CreatedAt}}
 	for _, p := range k.Networks {
 		r.IP = append(r.IP, p.String())
 	}
@@ -59,18 +57,16 @@ func show(k servicekey.Key) record {
 	return r
 }
 
-func (g Group) list(ctx context.Context, _ rest.Caller, _ rest.None) ([]record, error) {
+func (g Group) list(ctx context.Context, _ rest.Caller, _ rest.None) ([]serviceKey, error) {
 	all, err := g.Service.Store.List(ctx)
 	return rest.Each(all, show), err
 }
 
-// made is a key with its secret.
-type made struct {
-	record
+// newServiceKey is a key with its secret.
+type newServiceKey struct {
+	serviceKey
 	Key string `json:"key" doc:"value of the header service-auth; returned only once" example:"wallet.1Jm0…"`
 }
-
-func (made) SchemaName() string { return "NewServiceKey" }
 
 type addRequest struct {
 	Name string   `json:"name" maxLength:"64" example:"wallet" doc.pattern:"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"`
@@ -78,31 +74,31 @@ type addRequest struct {
 	IP   []string `json:"ip,omitempty" maxItems:"32" doc:"addresses and networks, such as 192.0.2.0/24"`
 }
 
-func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out rest.Data[made], err error) {
+func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out rest.Data[newServiceKey], err error) {
 	networks, err := servicekey.ParseNetworks(in.IP)
 	if err != nil {
 		return out, err
 	}
 	k, header, err := g.Service.Add(ctx, who.By(), in.Name, in.Role, networks)
-	return rest.Data[made]{Data: made{show(k), header}}, err
+	return rest.Data[newServiceKey]{Data: newServiceKey{show(k), header}}, err
 }
 
 type nameRequest struct {
 	Name string `json:"name" maxLength:"64" example:"wallet"`
 }
 
-func (g Group) rotate(ctx context.Context, who rest.Caller, in nameRequest) (out rest.Data[made], err error) {
+func (g Group) rotate(ctx context.Context, who rest.Caller, in nameRequest) (out rest.Data[newServiceKey], err error) {
 	k, header, err := g.Service.Rotate(ctx, who.By(), in.Name)
-	return rest.Data[made]{Data: made{show(k), header}}, err
+	return rest.Data[newServiceKey]{Data: newServiceKey{show(k), header}}, err
 }
 
-// removed names the deleted key.
-type removed struct {
+// removedServiceKey names the deleted key.
+type removedServiceKey struct {
 	Name string `json:"name" example:"wallet"`
 }
 
-func (removed) SchemaName() string { return "RemovedServiceKey" }
-
-func (g Group) remove(ctx context.Context, who rest.Caller, in nameRequest) (out rest.Data[removed], err error) {
-	return rest.Data[removed]{Data: removed(in)}, g.Service.Remove(ctx, who.By(), in.Name)
+func (g Group) remove(
+	ctx context.Context, who rest.Caller, in nameRequest,
+) (out rest.Data[removedServiceKey], err error) {
+	return rest.Data[removedServiceKey]{Data: removedServiceKey(in)}, g.Service.Remove(ctx, who.By(), in.Name)
 }

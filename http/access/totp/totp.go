@@ -54,8 +54,8 @@ type recoverRequest struct {
 	Code string `json:"recoveryCode" alias:"recovery_code" maxLength:"64" doc:"from setupTotp" example:"abcde-fghij"`
 }
 
-// recoverAnswer spells two of its fields both ways (D-TOTP-01).
-type recoverAnswer struct {
+// recoveredTotp spells two of its fields both ways (D-TOTP-01).
+type recoveredTotp struct {
 	Base32      string `json:"base32" doc:"the secret"`
 	OTPAuthURL  string `json:"otpAuthUrl" doc:"the secret as otpauth://totp/…"`
 	QRDataURL   string `json:"qrDataUrl" doc:"the URL as a QR code: a PNG as data:image/png;base64,…"`
@@ -63,10 +63,8 @@ type recoverAnswer struct {
 	QRDataURL2  string `json:"qr_data_url" alias:"qrDataUrl"`
 }
 
-func (recoverAnswer) SchemaName() string { return "RecoveredTotp" }
-
-func (g Group) recover(ctx context.Context, who rest.Caller, in recoverRequest) (recoverAnswer, error) {
+func (g Group) recover(ctx context.Context, who rest.Caller, in recoverRequest) (recoveredTotp, error) {
 	a, err := g.Service.Recover(ctx, who.By(), in.Code)
-	return recoverAnswer{Base32: a.Base32, OTPAuthURL: a.URL, QRDataURL: a.QRDataURL, OTPAuthURL2: a.URL,
+	return recoveredTotp{Base32: a.Base32, OTPAuthURL: a.URL, QRDataURL: a.QRDataURL, OTPAuthURL2: a.URL,
 		QRDataURL2: a.QRDataURL}, err
 }

@@ -11,8 +11,8 @@ import (
 	"castellan/http/rest"
 )
 
-// item is an account in a list of administrators.
-type item struct {
+// userListItem is an account in a list of administrators.
+type userListItem struct {
 	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	FullName    string `json:"fullName" example:"Ayşe Yılmaz"`
 	Email       string `json:"email" example:"ayse@example.com" doc:"empty if the account has none"`
@@ -21,10 +21,8 @@ type item struct {
 	Status      string `json:"status" example:"active"`
 }
 
-func (item) SchemaName() string { return "UserListItem" }
-
-func show(u user.User) item {
-	return item{u.ID, u.FullName(), u.Email, u.Phone, u.KYCApproved(), string(u.Status)}
+func show(u user.User) userListItem {
+	return userListItem{u.ID, u.FullName(), u.Email, u.Phone, u.KYCApproved(), string(u.Status)}
 }
 
 type listRequest struct {
@@ -112,7 +110,7 @@ func (g Group) unknown(field string, status *string) *fault.Problem {
 	return &fault.Problem{Field: field, Message: "is not a known status"}
 }
 
-func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out rest.Reply[[]item], err error) {
+func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out rest.Reply[[]userListItem], err error) {
 	q, err := g.query(in)
 	if err != nil {
 		return out, err
@@ -122,11 +120,9 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out r
 
 // registration is an account in a list by registration date (D-USR-05).
 type registration struct {
-	item
+	userListItem
 	CreatedAt rest.Time `json:"createdAt"`
 }
-
-func (registration) SchemaName() string { return "UserRegistration" }
 
 func showRegistration(r user.Registered) registration {
 	return registration{show(r.User), rest.Time{Time: r.CreatedAt}}
@@ -137,9 +133,10 @@ type activeRequest struct {
 	rest.Paging
 }
 
-func (g Group) active(ctx context.Context, who rest.Caller, in activeRequest) (rest.Reply[[]item], error) {
+func (g Group) active(ctx context.Context, who rest.Caller, in activeRequest) (rest.Reply[[]userListItem], error) {
 	since := g.Now().UTC().AddDate(0, -in.PastMonths, 0)
-	return rest.List(ctx, who, in.Paging, since, g.Directory.Active, func(v user.Visitor) item { return show(v.User) })
+	return rest.List(ctx, who, in.Paging, since, g.Directory.Active,
+		func(v user.Visitor) userListItem { return show(v.User) })
 }
 
 type spanRequest struct {

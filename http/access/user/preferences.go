@@ -29,8 +29,6 @@ type preferences struct {
 	CampaignPush bool    `json:"campaignPush" doc:"campaigns by push are allowed" example:"true"`
 }
 
-func (preferences) SchemaName() string { return "UserPreferences" }
-
 func showPreferences(u user.User) preferences {
 	out := preferences{nil, u.Campaigns.Mail, u.Campaigns.SMS, u.Campaigns.Push}
 	if u.Language != "" {

@@ -11,8 +11,8 @@ import (
 )
 
 // answered is the account after a change.
-func answered(u user.User, err error) (rest.Data[item], error) {
-	return rest.Data[item]{Data: show(u)}, err
+func answered(u user.User, err error) (rest.Data[userListItem], error) {
+	return rest.Data[userListItem]{Data: show(u)}, err
 }
 
 type nameRequest struct {
@@ -21,7 +21,7 @@ type nameRequest struct {
 	Surname string `json:"surname" example:"Yılmaz" maxLength:"100"`
 }
 
-func (g Group) setName(ctx context.Context, who rest.Caller, in nameRequest) (rest.Data[item], error) {
+func (g Group) setName(ctx context.Context, who rest.Caller, in nameRequest) (rest.Data[userListItem], error) {
 	name, surname := strings.TrimSpace(in.Name), strings.TrimSpace(in.Surname)
 	return answered(g.Profiles.SetName(ctx, who.By(), in.UserID, name, surname))
 }
@@ -32,17 +32,17 @@ type phoneRequest struct {
 	CountryCode string `json:"countryCode" example:"90" maxLength:"16" doc:"dialling code"`
 }
 
-func (g Group) setPhone(ctx context.Context, who rest.Caller, in phoneRequest) (rest.Data[item], error) {
+func (g Group) setPhone(ctx context.Context, who rest.Caller, in phoneRequest) (rest.Data[userListItem], error) {
 	is, problems := user.Identify(&in.CountryCode, &in.PhoneNum, nil)
 	if is.Phone != "" && (user.User{Phone: is.Phone}).Reachable() == "" { // a placeholder
 		problems = append(problems, fault.Problem{Field: "phoneNum", Message: "must be digits, without the country code"})
 	}
 	if err := renamed(problems, "phoneNumber", "phoneNum"); err != nil {
-		return rest.Data[item]{}, err
+		return rest.Data[userListItem]{}, err
 	}
 	dial, err := user.DialCode(in.CountryCode)
 	if err != nil {
-		return rest.Data[item]{}, err
+		return rest.Data[userListItem]{}, err
 	}
 	return answered(g.Profiles.SetPhone(ctx, who.By(), in.UserID, dial, is.Phone))
 }
@@ -52,10 +52,10 @@ type mailRequest struct {
 	MailAddress string `json:"mailAddress" example:"ayse@example.com" maxLength:"320"`
 }
 
-func (g Group) setMail(ctx context.Context, who rest.Caller, in mailRequest) (rest.Data[item], error) {
+func (g Group) setMail(ctx context.Context, who rest.Caller, in mailRequest) (rest.Data[userListItem], error) {
 	is, problems := user.Identify(nil, nil, &in.MailAddress)
 	if err := renamed(problems, "email", "mailAddress"); err != nil {
-		return rest.Data[item]{}, err
+		return rest.Data[userListItem]{}, err
 	}
 	return answered(g.Profiles.SetMail(ctx, who.By(), in.UserID, is.Mail))
 }
@@ -77,7 +77,7 @@ type historyRequest struct {
 	rest.Paging
 }
 
-type change struct {
+type emailChange struct {
 	ID        rest.ID   `json:"id" example:"1"`
 	UserID    string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	OldEmail  string    `json:"oldEmail" example:"ayse@example.com" doc:"empty if the account had none"`
@@ -86,13 +86,13 @@ type change struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-func (change) SchemaName() string { return "EmailChange" }
-
-func showChange(c profile.MailChange) change {
-	return change{rest.ID(c.ID), c.UserID, c.Old, c.New, c.ChangedBy, rest.Time{Time: c.At}}
+func showChange(c profile.MailChange) emailChange {
+	return emailChange{rest.ID(c.ID), c.UserID, c.Old, c.New, c.ChangedBy, rest.Time{Time: c.At}}
 }
 
-func (g Group) history(ctx context.Context, who rest.Caller, in historyRequest) (out rest.Reply[[]change], err error) {
+func (g Group) history(
+	ctx context.Context, who rest.Caller, in historyRequest,
+) (out rest.Reply[[]emailChange], err error) {
 	q := profile.Query{UserID: in.UserID}
 	if q.From, q.To, err = rest.Span("startDate", in.StartDate, in.EndDate); err != nil {
 		return out, err

@@ -41,8 +41,6 @@ type record struct {
 	ReadAt          *rest.Time `json:"readAt" doc:"null: unread" example:"2026-11-22T10:00:00.000Z"`
 }
 
-func (record) SchemaName() string { return "Notification" }
-
 func show(n notification.Notification) record {
 	return record{n.ID, n.Topic, n.Title, n.Body, rest.Filled(n.ImageURL), rest.Filled(n.ClickAction),
 		rest.Time{Time: n.CreatedAt}, rest.At(n.ReadAt)}

@@ -56,12 +56,12 @@ type explainRequest struct {
 }
 
 type explanation struct {
-	Decision  string       `json:"decision" enum:"ALLOW,DENY,RATE_LIMITED"`
-	Rules     []considered `json:"rules" doc:"every rule, in order of creation"`
-	DecidedBy *string      `json:"decidedBy" doc:"label of the rule that decided; null: none"`
+	Decision  string                `json:"decision" enum:"ALLOW,DENY,RATE_LIMITED"`
+	Rules     []firewallRuleVerdict `json:"rules" doc:"every rule, in order of creation"`
+	DecidedBy *string               `json:"decidedBy" doc:"label of the rule that decided; null: none"`
 }
 
-type considered struct {
+type firewallRuleVerdict struct {
 	Label   string `json:"label"`
 	Type    string `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
 	Matched bool   `json:"matched" doc:"whether the rule applies to the resource and targets the client"`
@@ -70,8 +70,6 @@ type considered struct {
 	Limit   *int64 `json:"limit" doc:"limit of the rule"`
 	ResetMs *int64 `json:"resetMs" doc:"ms until a counted request expires; null if the rule does not count it"`
 }
-
-func (considered) SchemaName() string { return "FirewallRuleVerdict" }
 
 func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) (explanation, error) {
 	resource, c, err := g.read(in)
@@ -82,12 +80,12 @@ func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) 
 	if err != nil {
 		return explanation{}, err
 	}
-	out := explanation{Decision: string(x.Decision), Rules: make([]considered, len(x.Rules))}
+	out := explanation{Decision: string(x.Decision), Rules: make([]firewallRuleVerdict, len(x.Rules))}
 	if x.DecidedBy != "" {
 		out.DecidedBy = &x.DecidedBy
 	}
 	for i, k := range x.Rules {
-		out.Rules[i] = considered{Label: k.Rule.Label, Type: string(k.Rule.Type), Matched: k.Matched,
+		out.Rules[i] = firewallRuleVerdict{Label: k.Rule.Label, Type: string(k.Rule.Type), Matched: k.Matched,
 			Reason: string(k.Reason), Limit: k.Rule.Limit}
 		if k.Counted {
 			out.Rules[i].Used, out.Rules[i].ResetMs = &k.Used, &k.ResetMs
@@ -135,8 +133,6 @@ type rehearsal struct {
 	Truncated  bool           `json:"truncated" doc:"true: only the newest 5000 rows of the audit log were read"`
 	Examples   []wire.Example `json:"examples" doc:"at most 5 refused requests, newest first"`
 }
-
-func (rehearsal) SchemaName() string { return "FirewallRehearsal" }
 
 func (g Explain) rehearse(ctx context.Context, _ rest.Caller, in addRequest) (out rehearsal, err error) {
 	countryOf := g.CountryOf

@@ -42,7 +42,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	).For(rest.Admin).MarkSensitive()
 }
 
-type record struct {
+type firewallRule struct {
 	AppID              string   `json:"appId"`
 	Label              string   `json:"label"`
 	Type               string   `json:"type" enum:"rate_limit,whitelist,blacklist,whitelist_force"`
@@ -58,15 +58,13 @@ type record struct {
 	DryRun             bool     `json:"dryRun,omitempty" doc:"extension, present if true: the rule refuses nothing"`
 }
 
-func (record) SchemaName() string { return "FirewallRule" }
-
-func (g Group) list(ctx context.Context, _ rest.Caller, in filter) ([]record, error) {
+func (g Group) list(ctx context.Context, _ rest.Caller, in filter) ([]firewallRule, error) {
 	all, err := g.Admin.Store.Rules(ctx, firewall.Query{AppID: in.AppID, Status: (*firewall.Status)(in.Status)})
 	return rest.Each(all, show), err
 }
 
-func show(r firewall.Rule) record {
-	return record{AppID: r.AppID, Label: r.Label, Type: string(r.Type), Period: r.PeriodMs, Limit: r.Limit,
+func show(r firewall.Rule) firewallRule {
+	return firewallRule{AppID: r.AppID, Label: r.Label, Type: string(r.Type), Period: r.PeriodMs, Limit: r.Limit,
 		ExpireAt: r.ExpireAt, TargetEntityType: string(r.EntityType), TargetEntities: r.Entities,
 		TargetResources: r.Resources, TargetAllEntities: r.AllEntities, TargetAllResources: r.AllResources,
 		Status: string(r.Status), DryRun: r.DryRun}

@@ -75,8 +75,8 @@ func (in listRequest) query() (q audit.Query, err error) {
 	return q, err
 }
 
-// record is a row. Neither its id nor its hash is a secret: a forged hash requires the key of the audit.
-type record struct {
+// auditEntry is a row. Neither its id nor its hash is a secret: a forged hash requires the key of the audit.
+type auditEntry struct {
 	ID        string    `json:"id" doc:"the chain and the number within the chain"`
 	At        rest.Time `json:"at"`
 	ActorID   string    `json:"actorId" doc:"empty if the client is not logged in"`
@@ -90,15 +90,14 @@ type record struct {
 	Hash      string    `json:"hash" doc:"HMAC-SHA256 over the row and the previous row of the chain, in hexadecimal"`
 }
 
-func (record) SchemaName() string { return "AuditEntry" }
-
-func show(r audit.Stored) record {
-	return record{fmt.Sprintf("%s:%d", r.Chain, r.Seq), rest.Time{Time: r.At}, r.ActorID, r.UserID, r.Action, r.Target,
+func show(r audit.Stored) auditEntry {
+	return auditEntry{fmt.Sprintf("%s:%d", r.Chain, r.Seq), rest.Time{Time: r.At}, r.ActorID, r.UserID,
+		r.Action, r.Target,
 		string(r.Outcome),
 		r.IP, r.RequestID, r.Detail, hex.EncodeToString(r.Hash)}
 }
 
-func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out rest.Reply[[]record], err error) {
+func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out rest.Reply[[]auditEntry], err error) {
 	q, err := in.query()
 	if err != nil {
 		return out, err
@@ -113,8 +112,6 @@ type chain struct {
 	Holds   bool       `json:"holds" doc:"whether the audit log matches the checkpoint"`
 	Problem *string    `json:"problem" doc:"the mismatch; null if the audit log matches" example:"checkpoint 7 is missing"`
 }
-
-func (chain) SchemaName() string { return "AuditChain" }
 
 func (g Group) chain(ctx context.Context, _ rest.Caller, _ rest.None) (out chain, err error) {
 	s, err := g.State(ctx)

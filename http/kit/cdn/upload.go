@@ -28,14 +28,12 @@ type uploadRequest struct {
 	UseSuffix  bool        `json:"useSuffix" default:"true" doc:"false: replaces the picture of this name"`
 }
 
-type uploaded struct {
+type cdnUpload struct {
 	ImageURL *string `json:"imageUrl" example:"https://id.example.com/cdn/upload/logo/logo_1769853600000.png"`
 }
 
-func (uploaded) SchemaName() string { return "CdnUpload" }
-
-func (g Group) upload(ctx context.Context, who rest.Caller, in uploadRequest) (rest.Data[uploaded], error) {
+func (g Group) upload(ctx context.Context, who rest.Caller, in uploadRequest) (rest.Data[cdnUpload], error) {
 	address, err := g.Service.Upload(ctx, who.By(), cdn.Upload{Content: in.ImageData, Name: in.ImageName,
 		FolderOf: in.FolderType, Suffix: in.UseSuffix})
-	return rest.Data[uploaded]{Data: uploaded{&address}}, err
+	return rest.Data[cdnUpload]{Data: cdnUpload{&address}}, err
 }

@@ -62,8 +62,6 @@ type record struct {
 	Failures   []failure  `json:"failures,omitempty" doc:"failed items by reason; omitted if there are none"`
 }
 
-func (record) SchemaName() string { return "Job" }
-
 // failure is the number of items that failed for one reason.
 type failure struct {
 	Reason string   `json:"reason" example:"INVALID_STATE" doc:"an error code; OTHER combines further reasons"`
@@ -71,8 +69,6 @@ type failure struct {
 	Count  int64    `json:"count" example:"17"`
 	First  []string `json:"first" doc:"ids of the first items" example:"[\"01JD3X4Q7V0S8D4T2M6B9N1ZKA\"]"`
 }
-
-func (failure) SchemaName() string { return "JobFailure" }
 
 // show is a job in the language of a caller.
 func show(who rest.Caller) func(job.Job) record {

@@ -45,8 +45,6 @@ type record struct {
 	UpdatedAt  rest.Time       `json:"updatedAt" doc:"increases with every change" example:"2026-11-22T10:00:00.000Z"`
 }
 
-func (record) SchemaName() string { return "Parameter" }
-
 func show(p parameter.Parameter) record {
 	return record{p.ID, p.Code, p.Name, p.JSON, p.Editable, rest.Time{Time: p.CreatedAt}, rest.Time{Time: p.UpdatedAt}}
 }

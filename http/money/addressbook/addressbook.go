@@ -44,8 +44,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 	)
 }
 
-// record is the withdrawal address record, and the extension usableFrom.
-type record struct {
+// withdrawalAddress is the withdrawal address record, and the extension usableFrom.
+type withdrawalAddress struct {
 	ID           string `json:"id" doc:"digits" example:"12"`
 	Name         string `json:"name" example:"Cold wallet"`
 	Address      string `json:"address"`
@@ -57,16 +57,14 @@ type record struct {
 	UsableFrom *rest.Time `json:"usableFrom,omitempty" doc:"earliest withdrawal; present if a waiting time is configured"`
 }
 
-func (record) SchemaName() string { return "WithdrawalAddress" }
-
-func shown(r addressbook.Record) record {
-	return record{strconv.FormatInt(r.ID, 10), r.Name, r.Address, r.CurrencyID, r.NetworkID, r.CurrencyCode,
+func shown(r addressbook.Record) withdrawalAddress {
+	return withdrawalAddress{strconv.FormatInt(r.ID, 10), r.Name, r.Address, r.CurrencyID, r.NetworkID, r.CurrencyCode,
 		r.NetworkCode, rest.At(r.UsableFrom)}
 }
 
-func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
+func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]withdrawalAddress, error) {
 	all, err := g.Service.List(ctx, who.By())
-	out := make([]record, len(all))
+	out := make([]withdrawalAddress, len(all))
 	for i, r := range all {
 		out[i] = shown(r)
 	}
@@ -80,10 +78,10 @@ type addRequest struct {
 	Name         string `json:"name" doc.maxLength:"32" example:"Cold wallet"`
 }
 
-func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Data[record], error) {
+func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Data[withdrawalAddress], error) {
 	r, err := g.Service.Add(ctx, who.By(), addressbook.New{CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode,
 		Address: in.Address, Name: in.Name})
-	return rest.Data[record]{Data: shown(r)}, err
+	return rest.Data[withdrawalAddress]{Data: shown(r)}, err
 }
 
 type changeRequest struct {
@@ -92,22 +90,22 @@ type changeRequest struct {
 	Name    *string `json:"name" doc:"send name, address or both" doc.maxLength:"32" example:"Cold wallet"`
 }
 
-func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[record], error) {
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[withdrawalAddress], error) {
 	r, err := g.Service.Change(ctx, who.By(), addressbook.Change{ID: int64(in.ID), Address: in.Address, Name: in.Name})
-	return rest.Data[record]{Data: shown(r)}, err
+	return rest.Data[withdrawalAddress]{Data: shown(r)}, err
 }
 
 type removeRequest struct {
 	ID rest.ID `json:"id"`
 }
 
-type removed struct {
+type withdrawalAddressRemoved struct {
 	ID string `json:"id" doc:"digits" example:"12"`
 }
 
-func (removed) SchemaName() string { return "WithdrawalAddressRemoved" }
-
-func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {
-	return rest.Data[removed]{Data: removed{strconv.FormatInt(int64(in.ID), 10)}},
+func (g Group) remove(
+	ctx context.Context, who rest.Caller, in removeRequest,
+) (rest.Data[withdrawalAddressRemoved], error) {
+	return rest.Data[withdrawalAddressRemoved]{Data: withdrawalAddressRemoved{strconv.FormatInt(int64(in.ID), 10)}},
 		g.Service.Remove(ctx, who.By(), int64(in.ID))
 }

@@ -59,8 +59,6 @@ type memberBalance struct {
 	wire.UserAsset
 }
 
-func (memberBalance) SchemaName() string { return "MemberBalance" }
-
 func (g Group) member(ctx context.Context, _ rest.Caller, in memberRequest) ([]memberBalance, error) {
 	if wanted := rest.Or(in.Type, ""); wanted != "" {
 		u, err := g.User(ctx, in.UserID)
@@ -114,8 +112,6 @@ type currencySum struct {
 	Locked       amount.Amount `json:"locked" example:"20.5"`
 }
 
-func (currencySum) SchemaName() string { return "CurrencySum" }
-
 func (g Group) sum(ctx context.Context, _ rest.Caller, in sumRequest) ([]currencySum, error) {
 	q := balance.Query{Assets: g.assets(strings.TrimSpace(rest.Or(in.Code, "")), in.CurrencyID)}
 	if rest.Or(in.UserID, "") != "" {
@@ -161,7 +157,7 @@ type positionRequest struct {
 	rest.Paging
 }
 
-type position struct {
+type dailyPosition struct {
 	Date       rest.Time     `json:"date" example:"2026-01-31T00:00:00.000Z"`
 	Symbol     string        `json:"symbol" example:"USDT"`
 	Deposit    amount.Amount `json:"deposit" example:"120.5"`
@@ -170,12 +166,10 @@ type position struct {
 	Balance    amount.Amount `json:"balance" example:"1100"`
 }
 
-func (position) SchemaName() string { return "DailyPosition" }
-
 // days is the default range, today included.
 const days = 30
 
-func (g Group) positions(ctx context.Context, who rest.Caller, in positionRequest) (out rest.Reply[[]position],
+func (g Group) positions(ctx context.Context, who rest.Caller, in positionRequest) (out rest.Reply[[]dailyPosition],
 	err error) {
 	from, to, err := rest.Span("startDate", in.StartDate, in.EndDate)
 	if err != nil {
@@ -192,6 +186,6 @@ func (g Group) positions(ctx context.Context, who rest.Caller, in positionReques
 	return rest.List(ctx, who, in.Paging, r, g.Service.Positions, show)
 }
 
-func show(p balance.Position) position {
-	return position{rest.Time{Time: balance.Start(p.Day)}, p.Symbol, p.Deposit, p.Withdrawal, p.Net, p.Balance}
+func show(p balance.Position) dailyPosition {
+	return dailyPosition{rest.Time{Time: balance.Start(p.Day)}, p.Symbol, p.Deposit, p.Withdrawal, p.Net, p.Balance}
 }

@@ -70,10 +70,8 @@ type record struct {
 	UpdatedAt    *rest.Time    `json:"updatedAt" doc:"null: never" example:"2026-11-22T10:00:00.000Z"`
 }
 
-func (record) SchemaName() string { return "Blockage" }
-
-// namedRecord is a blockage in the list of all users.
-type namedRecord struct {
+// namedBlockage is a blockage in the list of all users.
+type namedBlockage struct {
 	ID           string        `json:"id" example:"3677386137600123"`
 	UserID       string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	FullName     *string       `json:"fullName" example:"Jane Doe"`
@@ -84,15 +82,14 @@ type namedRecord struct {
 	CreatedAt    rest.Time     `json:"createdAt"`
 }
 
-func (namedRecord) SchemaName() string { return "NamedBlockage" }
-
 func show(b blockage.Blockage) record {
 	return record{strconv.FormatInt(b.ID, 10), b.UserID, b.CurrencyCode, b.TypeID, b.Amount, string(b.Status),
 		rest.Filled(b.Description), rest.Time{Time: b.CreatedAt}, rest.At(b.UpdatedAt)}
 }
 
-func showNamed(b blockage.Blockage) namedRecord {
-	return namedRecord{strconv.FormatInt(b.ID, 10), b.UserID, rest.Filled(b.FullName), b.CurrencyCode, b.TypeID, b.Amount,
+func showNamed(b blockage.Blockage) namedBlockage {
+	return namedBlockage{strconv.FormatInt(b.ID, 10), b.UserID, rest.Filled(b.FullName), b.CurrencyCode,
+		b.TypeID, b.Amount,
 		string(b.Status), rest.Time{Time: b.CreatedAt}}
 }
 
@@ -134,10 +131,10 @@ type listAllRequest struct {
 	rest.Paging
 }
 
-func (g Group) listAll(ctx context.Context, who rest.Caller, in listAllRequest) (rest.Reply[[]namedRecord], error) {
+func (g Group) listAll(ctx context.Context, who rest.Caller, in listAllRequest) (rest.Reply[[]namedBlockage], error) {
 	var q blockage.Query
 	if !g.ofCode(&q, in.CurrencyCode) {
-		return rest.Reply[[]namedRecord]{Body: []namedRecord{}}, nil
+		return rest.Reply[[]namedBlockage]{Body: []namedBlockage{}}, nil
 	}
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, showNamed)
 }
@@ -180,14 +177,12 @@ type removeRequest struct {
 	ID rest.ID `json:"id"`
 }
 
-type removed struct {
+type deletedBlockage struct {
 	ID      string `json:"id" example:"3677386137600123"`
 	Deleted bool   `json:"deleted" example:"true"`
 }
 
-func (removed) SchemaName() string { return "DeletedBlockage" }
-
-func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {
+func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[deletedBlockage], error) {
 	b, err := g.Service.Delete(ctx, who.By(), int64(in.ID))
-	return rest.Data[removed]{Data: removed{strconv.FormatInt(b.ID, 10), true}}, err
+	return rest.Data[deletedBlockage]{Data: deletedBlockage{strconv.FormatInt(b.ID, 10), true}}, err
 }

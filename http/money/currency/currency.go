@@ -97,8 +97,8 @@ type pairsRequest struct {
 	Active *bool `json:"currencyOfNetworkIsActive" doc:"filter by the active status of the link"`
 }
 
-// listed is the public shape of a pair.
-type listed struct {
+// currencyNetworkListed is the public shape of a pair.
+type currencyNetworkListed struct {
 	ID              int64  `json:"id"`
 	CurrencyCode    string `json:"currencyCode"`
 	CurrencyName    string `json:"currencyName" example:"Tether USD"`
@@ -111,11 +111,10 @@ type listed struct {
 	Decimals        int    `json:"decimals" example:"6"`
 }
 
-func (listed) SchemaName() string { return "CurrencyNetworkListed" }
-
-func (g Group) pairs(_ context.Context, _ rest.Caller, in pairsRequest) ([]listed, error) {
-	return rest.Each(g.Live.Catalog().Pairs(in.Active), func(l currency.Listed) listed {
-		return listed{l.ID, l.Currency.Code, l.Currency.Name, l.Network.Code, l.Network.Name, l.Active, l.Deposit,
+func (g Group) pairs(_ context.Context, _ rest.Caller, in pairsRequest) ([]currencyNetworkListed, error) {
+	return rest.Each(g.Live.Catalog().Pairs(in.Active), func(l currency.Listed) currencyNetworkListed {
+		return currencyNetworkListed{l.ID, l.Currency.Code, l.Currency.Name, l.Network.Code, l.Network.Name,
+			l.Active, l.Deposit,
 			l.Withdraw, l.FormatPrecision, l.Decimals()}
 	}), nil
 }
@@ -139,8 +138,6 @@ type exchangeRate struct {
 	Rate  rest.Decimal `json:"rate" example:"41.7352"`
 }
 
-func (exchangeRate) SchemaName() string { return "ExchangeRate" }
-
 func (g Group) rate(ctx context.Context, _ rest.Caller, in rateRequest) (exchangeRate, error) {
 	q, err := g.Rates.Rate(ctx, in.Base, in.Quote)
 	if err != nil {
@@ -153,18 +150,16 @@ type lastRequest struct {
 	Date rest.Time `json:"date" example:"2026-01-31T10:00:00.000Z"`
 }
 
-type lastRate struct {
+type datedExchangeRate struct {
 	Base  string       `json:"base" example:"USD"`
 	Quote string       `json:"quote" example:"TRY"`
 	Rate  rest.Decimal `json:"rate" example:"41.7352"`
 	Date  rest.Time    `json:"date" doc:"time of the rate" example:"2026-01-31T07:55:00.000Z"`
 }
 
-func (lastRate) SchemaName() string { return "DatedExchangeRate" }
-
-func (g Group) lastRates(ctx context.Context, _ rest.Caller, in lastRequest) ([]lastRate, error) {
+func (g Group) lastRates(ctx context.Context, _ rest.Caller, in lastRequest) ([]datedExchangeRate, error) {
 	all, err := g.Rates.LastBy(ctx, in.Date.Time)
-	return rest.Each(all, func(q rate.Quote) lastRate {
-		return lastRate{q.Base, q.Quote, rest.Decimal(q.Rate.String()), rest.Time{Time: q.At}}
+	return rest.Each(all, func(q rate.Quote) datedExchangeRate {
+		return datedExchangeRate{q.Base, q.Quote, rest.Decimal(q.Rate.String()), rest.Time{Time: q.At}}
 	}), err
 }

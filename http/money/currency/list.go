@@ -25,21 +25,17 @@ type currencyRecord struct {
 	currencyFields
 }
 
-type networkRecord struct {
+type currencyNetworkRecord struct {
 	stored
 	networkFields
 }
 
-type linkRecord struct {
+type currencyOfNetworkRecord struct {
 	stored
 	linkFields
 }
 
-func (currencyRecord) SchemaName() string { return "CurrencyRecord" }
-func (networkRecord) SchemaName() string  { return "CurrencyNetworkRecord" }
-func (linkRecord) SchemaName() string     { return "CurrencyOfNetworkRecord" }
-
-type anyRecord = rest.OneOf[currencyRecord, networkRecord, linkRecord]
+type anyRecord = rest.OneOf[currencyRecord, currencyNetworkRecord, currencyOfNetworkRecord]
 
 func (g Group) all(ctx context.Context, _ rest.Caller, in allRequest) ([]anyRecord, error) {
 	store := g.Service.Store
@@ -54,7 +50,8 @@ func (g Group) all(ctx context.Context, _ rest.Caller, in allRequest) ([]anyReco
 	case "CURRENCY_NETWORK":
 		all, err := store.Networks(ctx, currency.Query{Code: in.NetworkCode})
 		return rest.Each(all, func(n currency.Network) anyRecord {
-			return anyRecord{Value: networkRecord{stored{n.ID, n.Active}, networkFields{n.Code, n.Name, n.KYTName}}}
+			return anyRecord{Value: currencyNetworkRecord{stored{n.ID, n.Active}, networkFields{n.Code, n.Name,
+				n.KYTName}}}
 		}), err
 	default:
 		catalog, err := currency.Load(ctx, store)
@@ -62,7 +59,8 @@ func (g Group) all(ctx context.Context, _ rest.Caller, in allRequest) ([]anyReco
 			return nil, err
 		}
 		return rest.Each(catalog.Pairs(nil), func(l currency.Listed) anyRecord {
-			return anyRecord{Value: linkRecord{stored{l.ID, l.Active}, linkFields{l.Currency.Code, l.Network.Code,
+			return anyRecord{Value: currencyOfNetworkRecord{stored{l.ID, l.Active}, linkFields{l.Currency.Code,
+				l.Network.Code,
 				l.ScreeningSymbol, l.Deposit, l.Withdraw, l.FormatPrecision, l.MintAddress, rest.ID(l.WalletProviderID),
 				l.DepositAddress, rest.ID(l.WalletCurrencyID), rest.ID(l.ProviderNetworkID)}}}
 		}), nil

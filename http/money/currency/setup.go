@@ -102,8 +102,8 @@ type updateRequest struct {
 	} `json:"currencyOfNetwork"`
 }
 
-// outcome is the answer to both: the created or updated records and their ids.
-type outcome struct {
+// assetsSetup is the answer to both: the created or updated records and their ids.
+type assetsSetup struct {
 	Currency            bool   `json:"currency" doc:"whether the currency was created or updated"`
 	CurrencyID          *int64 `json:"currencyId" doc:"null: none"`
 	CurrencyNetwork     bool   `json:"currencyNetwork" doc:"whether the network was created or updated"`
@@ -112,16 +112,14 @@ type outcome struct {
 	CurrencyOfNetworkID *int64 `json:"currencyOfNetworkId" doc:"null: none" example:"12"`
 }
 
-func (outcome) SchemaName() string { return "AssetsSetup" }
-
-func shown(r currency.Result) outcome {
+func shown(r currency.Result) assetsSetup {
 	id := func(o currency.Outcome) *int64 {
 		if o.ID == 0 {
 			return nil
 		}
 		return &o.ID
 	}
-	return outcome{r.Currency.Done, id(r.Currency), r.Network.Done, id(r.Network), r.Pair.Done, id(r.Pair)}
+	return assetsSetup{r.Currency.Done, id(r.Currency), r.Network.Done, id(r.Network), r.Pair.Done, id(r.Pair)}
 }
 
 // trySetup is the example request without the ids and a name.
@@ -140,14 +138,14 @@ func section[T any](s switched, record T) currency.Section[T] {
 	return currency.Section[T]{Enabled: s.Enabled, Record: record}
 }
 
-func (g Group) setup(ctx context.Context, who rest.Caller, in setupRequest) (outcome, error) {
+func (g Group) setup(ctx context.Context, who rest.Caller, in setupRequest) (assetsSetup, error) {
 	c, n, l := in.Currency, in.CurrencyNetwork, in.CurrencyOfNetwork
 	r, err := g.Service.Setup(ctx, who.By(), currency.Setup{Currency: section(c.switched, c.record()),
 		Network: section(n.switched, n.record()), Pair: section(l.switched, l.record())})
 	return shown(r), err
 }
 
-func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (outcome, error) {
+func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (assetsSetup, error) {
 	c, n, l := in.Currency.record(), in.CurrencyNetwork.record(), in.CurrencyOfNetwork.record()
 	c.ID, n.ID, l.ID = int64(in.Currency.ID), int64(in.CurrencyNetwork.ID), int64(in.CurrencyOfNetwork.ID)
 	r, err := g.Service.Update(ctx, who.By(), currency.Setup{Currency: section(in.Currency.switched, c),
@@ -167,18 +165,18 @@ type activateRequest struct {
 
 // activated is the state of both after the change.
 type activated struct {
-	Currency          activeRecord `json:"currency"`
-	CurrencyOfNetwork activeRecord `json:"currencyOfNetwork"`
+	Currency          currencyActiveRecord `json:"currency"`
+	CurrencyOfNetwork currencyActiveRecord `json:"currencyOfNetwork"`
 }
 
-type activeRecord struct {
+type currencyActiveRecord struct {
 	ID       int64 `json:"id"`
 	IsActive bool  `json:"isActive"`
 }
 
 func (g Group) activate(ctx context.Context, who rest.Caller, in activateRequest) (rest.Data[activated], error) {
 	c, p := in.Currency, in.CurrencyOfNetwork
-	out := activated{activeRecord{int64(c.ID), c.IsActive}, activeRecord{int64(p.ID), p.IsActive}}
+	out := activated{currencyActiveRecord{int64(c.ID), c.IsActive}, currencyActiveRecord{int64(p.ID), p.IsActive}}
 	return rest.Data[activated]{Data: out},
 		g.Service.Activate(ctx, who.By(), int64(c.ID), c.IsActive, int64(p.ID), p.IsActive)
 }

@@ -29,18 +29,18 @@ func (g Group) administration() rest.Endpoints {
 	).For(rest.Admin).MarkSensitive().Extended().NamesNoUser("a level is no account")
 }
 
-// full is a level with the limits that the interface does not have.
-type full struct {
+// fullLevel is a level with the limits that the interface does not have.
+type fullLevel struct {
 	record
 	ReceiveTryMonthly    *amount.Amount `json:"receiveLimitTRYMonthly" example:"1000000" doc:"null: 30 x daily limit"`
 	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly" example:"1000000" doc:"null: 30 x daily limit"`
 }
 
-func (full) SchemaName() string { return "FullLevel" }
+func showAll(l level.Level) fullLevel {
+	return fullLevel{show(l), l.ReceiveTryMonthly, l.ReceiveCryptoMonthly}
+}
 
-func showAll(l level.Level) full { return full{show(l), l.ReceiveTryMonthly, l.ReceiveCryptoMonthly} }
-
-func (g Group) listAll(ctx context.Context, _ rest.Caller, _ rest.None) ([]full, error) {
+func (g Group) listAll(ctx context.Context, _ rest.Caller, _ rest.None) ([]fullLevel, error) {
 	all, err := g.Service.Store.List(ctx, level.Query{})
 	return rest.Each(all, showAll), err
 }
@@ -60,13 +60,13 @@ type addRequest struct {
 	ReceiveCryptoMonthly *amount.Amount `json:"receiveLimitCryptoMonthly" example:"20000000"`
 }
 
-func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out rest.Data[full], err error) {
+func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out rest.Data[fullLevel], err error) {
 	l := level.Level{ID: in.LevelID, Label: in.LevelLabel, Special: in.IsSpecial, Limits: level.Limits{
 		SendTryDaily: in.SendTryDaily, SendCryptoDaily: in.SendCryptoDaily, SendTryMonthly: in.SendTryMonthly,
 		SendCryptoMonthly: in.SendCryptoMonthly, ReceiveTryDaily: in.ReceiveTryDaily,
 		ReceiveCryptoDaily: in.ReceiveCryptoDaily, ReceiveTryMonthly: in.ReceiveTryMonthly,
 		ReceiveCryptoMonthly: in.ReceiveCryptoMonthly}}
-	return rest.Data[full]{Data: showAll(l)}, g.Service.Add(ctx, who.By(), l)
+	return rest.Data[fullLevel]{Data: showAll(l)}, g.Service.Add(ctx, who.By(), l)
 }
 
 type changeRequest struct {
@@ -103,7 +103,7 @@ func set[T any](field, value *T) {
 	}
 }
 
-func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (out rest.Data[full], err error) {
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (out rest.Data[fullLevel], err error) {
 	l, err := g.Service.Change(ctx, who.By(), int64(in.LevelID), in.edit)
-	return rest.Data[full]{Data: showAll(l)}, err
+	return rest.Data[fullLevel]{Data: showAll(l)}, err
 }

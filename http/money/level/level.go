@@ -44,8 +44,6 @@ type record struct {
 	ReceiveCryptoDaily amount.Amount `json:"receiveLimitCryptoDaily" example:"100000"`
 }
 
-func (record) SchemaName() string { return "Level" }
-
 func (g Group) list(ctx context.Context, _ rest.Caller, in listRequest) ([]record, error) {
 	all, err := g.Service.Store.List(ctx, level.Query{Special: in.IsSpecial})
 	return rest.Each(all, show), err
@@ -61,16 +59,14 @@ type giveRequest struct {
 	LevelID rest.ID `json:"levelId" example:"1"`
 }
 
-// given is an account with its level, with the field names of limits.
-type given struct {
+// userLevel is an account with its level, with the field names of limits.
+type userLevel struct {
 	UserID     string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	LevelID    int64  `json:"levelId" example:"1"`
 	LevelLabel string `json:"levelLabel" example:"Confirmed"`
 }
 
-func (given) SchemaName() string { return "UserLevel" }
-
-func (g Group) give(ctx context.Context, who rest.Caller, in giveRequest) (rest.Data[given], error) {
+func (g Group) give(ctx context.Context, who rest.Caller, in giveRequest) (rest.Data[userLevel], error) {
 	l, err := g.Service.Give(ctx, who.By(), in.UserID, int64(in.LevelID))
-	return rest.Data[given]{Data: given{in.UserID, l.ID, l.Label}}, err
+	return rest.Data[userLevel]{Data: userLevel{in.UserID, l.ID, l.Label}}, err
 }

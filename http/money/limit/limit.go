@@ -33,7 +33,7 @@ type request struct {
 	UserID *string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" maxLength:"64" doc:"default: the caller"`
 }
 
-type info struct {
+type userLimitInfo struct {
 	UserID             string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	LevelID            int64         `json:"levelId" example:"1"`
 	LevelLabel         string        `json:"levelLabel" example:"Confirmed"`
@@ -49,23 +49,22 @@ type info struct {
 	DebitMonthly       amount.Amount `json:"debitRemainingMonthly" example:"500000" doc:"left to send this month"`
 }
 
-func (info) SchemaName() string { return "UserLimitInfo" }
-
-func (g Group) own(ctx context.Context, who rest.Caller, _ rest.None) (info, error) {
+func (g Group) own(ctx context.Context, who rest.Caller, _ rest.None) (userLimitInfo, error) {
 	return g.read(ctx, who.UserID)
 }
 
-func (g Group) of(ctx context.Context, who rest.Caller, in request) (info, error) {
+func (g Group) of(ctx context.Context, who rest.Caller, in request) (userLimitInfo, error) {
 	userID := rest.Or(in.UserID, who.UserID)
 	if strings.TrimSpace(userID) == "" {
-		return info{}, fault.Invalid("userId", "must not be blank")
+		return userLimitInfo{}, fault.Invalid("userId", "must not be blank")
 	}
 	return g.read(ctx, userID)
 }
 
-func (g Group) read(ctx context.Context, userID string) (info, error) {
+func (g Group) read(ctx context.Context, userID string) (userLimitInfo, error) {
 	i, err := g.Service.Of(ctx, userID)
 	l := i.Level
-	return info{i.UserID, l.ID, l.Label, l.SendTryDaily, l.SendCryptoDaily, l.SendTryMonthly, l.SendCryptoMonthly,
+	return userLimitInfo{i.UserID, l.ID, l.Label, l.SendTryDaily, l.SendCryptoDaily, l.SendTryMonthly,
+		l.SendCryptoMonthly,
 		l.ReceiveTryDaily, l.ReceiveCryptoDaily, i.CreditDaily, i.DebitDaily, i.CreditMonthly, i.DebitMonthly}, err
 }

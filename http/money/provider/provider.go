@@ -40,24 +40,20 @@ func (g Group) Endpoints() []rest.Endpoint {
 	)
 }
 
-// entry is a balance of an account at a provider.
-type entry struct {
-	AccountName string      `json:"accountname" example:"main"`
-	Asset       assetObject `json:"assetObject"`
+// providerBalance is a balance of an account at a provider.
+type providerBalance struct {
+	AccountName string        `json:"accountname" example:"main"`
+	Asset       providerAsset `json:"assetObject"`
 }
 
-type assetObject struct {
+type providerAsset struct {
 	Asset  string        `json:"asset" example:"BTC"`
 	Free   amount.Amount `json:"free" example:"1.5"`
 	Locked amount.Amount `json:"locked" example:"0.25"`
 }
 
-func (entry) SchemaName() string { return "ProviderBalance" }
-
-func (assetObject) SchemaName() string { return "ProviderAsset" }
-
-func show(e provider.Entry) entry {
-	return entry{e.Account, assetObject{e.Asset, e.Free, e.Locked}}
+func show(e provider.Entry) providerBalance {
+	return providerBalance{e.Account, providerAsset{e.Asset, e.Free, e.Locked}}
 }
 
 // accountOf is the account filter of a store; "" for all.
@@ -80,7 +76,9 @@ type ofAssetRequest struct {
 	rest.Paging
 }
 
-func (g Group) ofAsset(ctx context.Context, who rest.Caller, in ofAssetRequest) (out rest.Reply[[]entry], err error) {
+func (g Group) ofAsset(
+	ctx context.Context, who rest.Caller, in ofAssetRequest,
+) (out rest.Reply[[]providerBalance], err error) {
 	q := provider.History{Provider: in.Provider, Account: accountOf(in.Account), Asset: assetOf(in.Asset)}
 	if q.From, q.To, err = rest.Span("from", in.From, in.To); err != nil {
 		return out, err
@@ -100,7 +98,7 @@ type latestRequest struct {
 	Account  string `json:"account" default:"AllAccounts" maxLength:"64" doc:"an account name; empty: AllAccounts"`
 }
 
-func (g Group) latest(ctx context.Context, _ rest.Caller, in latestRequest) ([]entry, error) {
+func (g Group) latest(ctx context.Context, _ rest.Caller, in latestRequest) ([]providerBalance, error) {
 	all, err := g.Store.Latest(ctx, in.Provider, accountOf(in.Account), "")
 	return rest.Each(all, show), err
 }
@@ -120,8 +118,6 @@ type total struct {
 	Free     amount.Amount `json:"free" example:"1.5"`
 	Locked   amount.Amount `json:"locked" example:"0.25"`
 }
-
-func (total) SchemaName() string { return "ProviderTotal" }
 
 type totals = rest.Either[total, []total]
 

@@ -36,14 +36,12 @@ type change[T any] struct {
 	After  T `json:"after"`
 }
 
-type preview struct {
+type adjustmentPreview struct {
 	User     change[holding] `json:"user"`
 	Treasury change[owing]   `json:"treasury"`
 }
 
-func (preview) SchemaName() string { return "AdjustmentPreview" }
-
-func (g Group) preview(ctx context.Context, _ rest.Caller, in previewRequest) (out preview, err error) {
+func (g Group) preview(ctx context.Context, _ rest.Caller, in previewRequest) (out adjustmentPreview, err error) {
 	user, treasury, err := g.Service.Preview(ctx, transaction.Adjustment{UserID: in.UserID, CurrencyCode: in.CurrencyCode,
 		NetworkCode: in.NetworkCode, Amount: in.Amount, Direction: transaction.Direction(in.Type)})
 	if err != nil {

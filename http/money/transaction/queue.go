@@ -32,8 +32,8 @@ func (n Numbers) queueStatus(number int) transaction.QueueStatus {
 	return 0
 }
 
-// queued is an entry of the withdrawal queue.
-type queued struct {
+// cryptoWithdrawalQueueEntry is an entry of the withdrawal queue.
+type cryptoWithdrawalQueueEntry struct {
 	ID          string `json:"id" doc:"id of the withdrawal" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Code        string `json:"code" example:"BTC"`
@@ -52,19 +52,17 @@ type queued struct {
 	Phone     *string       `json:"phoneNumber" doc:"of the user; requires access to accounts" example:"+905321234567"`
 }
 
-func (queued) SchemaName() string { return "CryptoWithdrawalQueueEntry" }
-
 // explorer is the block explorer URL of a transaction.
 func (g Group) explorer(network, txID string) string {
 	return parameter.Explorer.In(g.Service.Parameters.Set()).Of(network, txID)
 }
 
 // showQueued includes contact data for callers who see it in the list of accounts.
-func (g Group) showQueued(contacts bool) func(transaction.Entry) queued {
-	return func(e transaction.Entry) queued {
+func (g Group) showQueued(contacts bool) func(transaction.Entry) cryptoWithdrawalQueueEntry {
+	return func(e transaction.Entry) cryptoWithdrawalQueueEntry {
 		q := e.Queued
 		pair, _ := g.Service.Currencies.Catalog().Pair(q.Asset)
-		out := queued{q.ID, q.UserID, pair.Currency.Code, q.Address, pair.Network.Code,
+		out := cryptoWithdrawalQueueEntry{q.ID, q.UserID, pair.Currency.Code, q.Address, pair.Network.Code,
 			g.explorer(pair.Network.Code, q.TxID), g.Numbers.queue(q.Status), q.Status.String(),
 			e.Withdrawal.Amount, g.Service.Cost(e), rest.Time{Time: q.At}, orNull(q.Reason), orNull(e.FullName), nil, nil}
 		if contacts {
@@ -97,7 +95,9 @@ type queueRequest struct {
 	rest.Paging
 }
 
-func (g Group) queue(ctx context.Context, who rest.Caller, in queueRequest) (out rest.Reply[[]queued], err error) {
+func (g Group) queue(
+	ctx context.Context, who rest.Caller, in queueRequest,
+) (out rest.Reply[[]cryptoWithdrawalQueueEntry], err error) {
 	q := transaction.QueueQuery{ID: in.ID, UserID: in.UserID, Address: in.Address, AddressTag: in.AddressTag,
 		ExternalID: in.ExternalID, Attempt: in.AttemptIdentifier, TxID: in.TxID, Active: in.IsActive, Name: in.FullName,
 		Assets: g.Service.Assets(in.Code, in.Network)}
@@ -136,7 +136,9 @@ func (g Group) queueOwner(ctx context.Context, _ rest.Caller, in decideRequest) 
 	return rest.Named{Users: []string{q.UserID}, Matter: rest.Standing}, err
 }
 
-func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (out rest.Data[queued], err error) {
+func (g Group) decide(
+	ctx context.Context, who rest.Caller, in decideRequest,
+) (out rest.Data[cryptoWithdrawalQueueEntry], err error) {
 	q, err := g.Service.UpdateQueue(ctx, who.By(), transaction.QueueUpdate{ID: in.WithdrawalID,
 		To: transaction.QueueStatus(in.Status), CurrencyCode: strings.TrimSpace(rest.Or(in.CurrencyCode, "")),
 		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))})

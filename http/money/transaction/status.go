@@ -23,8 +23,8 @@ func (n Numbers) status(s transaction.Status) int {
 	return int(s)
 }
 
-// waiting is a pending deposit in the owner's view.
-type waiting struct {
+// waitingTransaction is a pending deposit in the owner's view.
+type waitingTransaction struct {
 	TransactionID string        `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID        string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	CurrencyCode  string        `json:"currencyCode" example:"BTC"`
@@ -34,10 +34,8 @@ type waiting struct {
 	ToAddress     *string       `json:"toAddress" example:"castellan:1:01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 }
 
-func (waiting) SchemaName() string { return "WaitingTransaction" }
-
-// received is a deposit in the administrators' view.
-type received struct {
+// receivedTransaction is a deposit in the administrators' view.
+type receivedTransaction struct {
 	TransactionID string        `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID        string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Status        int           `json:"status" example:"-9"`
@@ -46,8 +44,6 @@ type received struct {
 	SenderInfo    rest.JSON     `json:"senderInfo" schema:"SenderInfo"`
 	Failed        string        `json:"failed,omitempty" doc:"reason of a failed update" example:"FORBIDDEN"`
 }
-
-func (received) SchemaName() string { return "ReceivedTransaction" }
 
 func (g Group) code(asset int64) string {
 	pair, _ := g.Service.Currencies.Catalog().Pair(asset)
@@ -62,17 +58,18 @@ func orNull(s string) *string {
 	return &s
 }
 
-func (g Group) showReceived(d transaction.Deposit) received {
-	return received{TransactionID: d.ID, UserID: d.UserID, Status: g.Numbers.status(d.Status),
+func (g Group) showReceived(d transaction.Deposit) receivedTransaction {
+	return receivedTransaction{TransactionID: d.ID, UserID: d.UserID, Status: g.Numbers.status(d.Status),
 		CurrencyCode: g.code(d.Asset), Value: d.Amount, SenderInfo: rest.JSON(d.SenderInfo)}
 }
 
 type ownRequest struct{ rest.Paging }
 
-func (g Group) own(ctx context.Context, who rest.Caller, in ownRequest) (rest.Reply[[]waiting], error) {
+func (g Group) own(ctx context.Context, who rest.Caller, in ownRequest) (rest.Reply[[]waitingTransaction], error) {
 	return rest.List(ctx, who, in.Paging, transaction.WaitingQuery{UserID: who.UserID}, g.Service.Store.Waiting,
-		func(d transaction.Deposit) waiting {
-			return waiting{d.ID, d.UserID, g.code(d.Asset), g.Numbers.status(d.Status), d.Amount, orNull(d.TxID),
+		func(d transaction.Deposit) waitingTransaction {
+			return waitingTransaction{d.ID, d.UserID, g.code(d.Asset), g.Numbers.status(d.Status), d.Amount,
+				orNull(d.TxID),
 				orNull(d.ToAddress)}
 		})
 }
@@ -84,7 +81,9 @@ type waitingRequest struct {
 	rest.Paging
 }
 
-func (g Group) waiting(ctx context.Context, who rest.Caller, in waitingRequest) (rest.Reply[[]received], error) {
+func (g Group) waiting(
+	ctx context.Context, who rest.Caller, in waitingRequest,
+) (rest.Reply[[]receivedTransaction], error) {
 	q := transaction.WaitingQuery{Treasury: true}
 	var ps []fault.Problem
 	for _, sought := range [...]struct {
@@ -96,7 +95,7 @@ func (g Group) waiting(ctx context.Context, who rest.Caller, in waitingRequest) 
 		}
 	}
 	if err := fault.All(ps); err != nil {
-		return rest.Reply[[]received]{}, err
+		return rest.Reply[[]receivedTransaction]{}, err
 	}
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Waiting, g.showReceived)
 }
@@ -154,27 +153,23 @@ func (g Group) owners(ctx context.Context, _ rest.Caller, in updateRequest) (res
 		Users: rest.Each(found, func(d transaction.Deposit) string { return d.UserID })}, err
 }
 
-// begun names the job that continues after the answer.
-type begun struct {
+// transactionUpdate names the job that continues after the answer.
+type transactionUpdate struct {
 	Accepted bool   `json:"accepted"`
 	ID       string `json:"id" doc:"id of the job" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Count    int    `json:"count" example:"21"`
 }
 
-func (begun) SchemaName() string { return "TransactionUpdate" }
-
-type updated struct {
-	Data rest.Either[[]received, begun] `json:"data"`
+type updatedTransactions struct {
+	Data rest.Either[[]receivedTransaction, transactionUpdate] `json:"data"`
 }
 
-func (updated) SchemaName() string { return "UpdatedTransactions" }
-
-func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (out updated, err error) {
+func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (out updatedTransactions, err error) {
 	u, err := g.Service.UpdateStatus(ctx, who.By(), transaction.Update{IDs: in.TransactionIDs, To: in.to,
 		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))})
-	out.Data.Value = begun{true, u.JobID, len(in.TransactionIDs)}
+	out.Data.Value = transactionUpdate{true, u.JobID, len(in.TransactionIDs)}
 	if u.Deposits != nil {
-		out.Data.Value = rest.Each(u.Deposits, func(d transaction.Deposit) received {
+		out.Data.Value = rest.Each(u.Deposits, func(d transaction.Deposit) receivedTransaction {
 			r := g.showReceived(d)
 			r.Failed = string(u.Failed[d.ID])
 			return r

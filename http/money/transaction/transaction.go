@@ -91,14 +91,14 @@ type adjustRequest struct {
 
 // adjusted is the answer: code is null, or 1 beside a message (D-TX-05).
 type adjusted struct {
-	Code    *int    `json:"code" example:"null" doc:"1: refused"`
-	Data    *record `json:"data"`
-	Message string  `json:"message,omitempty" doc:"reason of the refusal"`
+	Code    *int               `json:"code" example:"null" doc:"1: refused"`
+	Data    *balanceAdjustment `json:"data"`
+	Message string             `json:"message,omitempty" doc:"reason of the refusal"`
 }
 
 func (a adjusted) Undone() (why string, is bool) { return a.Message, a.Code != nil }
 
-type record struct {
+type balanceAdjustment struct {
 	TransactionID string        `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID        string        `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	CurrencyCode  string        `json:"currencyCode" example:"BTC"`
@@ -112,8 +112,6 @@ type record struct {
 	Timestamp     int64         `json:"timestamp" example:"1767225600000"`
 	CreatedAt     rest.Time     `json:"createdAt"`
 }
-
-func (record) SchemaName() string { return "BalanceAdjustment" }
 
 func (g Group) adjust(ctx context.Context, who rest.Caller, in adjustRequest) (adjusted, error) {
 	a := transaction.Adjustment{UserID: in.UserID, CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode,
@@ -129,7 +127,8 @@ func (g Group) adjust(ctx context.Context, who rest.Caller, in adjustRequest) (a
 	if err != nil {
 		return adjusted{}, err
 	}
-	return adjusted{Data: &record{made.TransactionID, made.UserID, made.CurrencyCode, made.NetworkCode, made.Amount,
+	return adjusted{Data: &balanceAdjustment{made.TransactionID, made.UserID, made.CurrencyCode,
+		made.NetworkCode, made.Amount,
 		string(made.Direction), made.UniqueID, int(made.Status), made.Address, made.ToAddress, made.At.UnixMilli(),
 		rest.Time{Time: made.CreatedAt}}}, nil
 }
@@ -147,19 +146,18 @@ func ofBusiness(err error) (message string, is bool) {
 	return "", false
 }
 
-// refusal is the answer to an unreadable request: the keys of an answer, and the code of the error (D-TX-05).
-type refusal struct {
-	Code    int     `json:"code" example:"1"`
-	Data    *record `json:"data" example:"null"`
-	Message string  `json:"message" example:"amount: must be greater than 0"`
-	Error   string  `json:"error" example:"INVALID_FIELD"`
+// balanceAdjustmentRefusal is the answer to an unreadable request: the keys of an answer, and the code of the error
+// (D-TX-05).
+type balanceAdjustmentRefusal struct {
+	Code    int                `json:"code" example:"1"`
+	Data    *balanceAdjustment `json:"data" example:"null"`
+	Message string             `json:"message" example:"amount: must be greater than 0"`
+	Error   string             `json:"error" example:"INVALID_FIELD"`
 }
-
-func (refusal) SchemaName() string { return "BalanceAdjustmentRefusal" }
 
 func malformed(_ int, f *fault.Error) any {
 	if f.Code != fault.InvalidField {
 		return nil
 	}
-	return refusal{1, nil, f.Message, string(f.Code)}
+	return balanceAdjustmentRefusal{1, nil, f.Message, string(f.Code)}
 }

@@ -69,8 +69,6 @@ type record struct {
 	SliderClientType  *string   `json:"sliderClientType" doc:"target platform" example:"mobile"`
 }
 
-func (record) SchemaName() string { return "Announcement" }
-
 // showIn shows announcements in a language (D-ANN-05, D-ANN-06).
 func (g Group) showIn(language string) func(announcement.Announcement) record {
 	url := func(key string) *string {

@@ -137,21 +137,19 @@ func readFilter(text []byte) (a user.Audience, wrong string) {
 
 // accepted is the job that was started.
 type accepted struct {
-	Accepted bool    `json:"accepted"`
-	ID       string  `json:"id" doc:"id of the job"`
-	Count    int     `json:"count" doc:"number of recipients" example:"2"`
-	LeftOut  leftOut `json:"leftOut" doc:"excluded accounts, each counted once"`
+	Accepted bool       `json:"accepted"`
+	ID       string     `json:"id" doc:"id of the job"`
+	Count    int        `json:"count" doc:"number of recipients" example:"2"`
+	LeftOut  smsLeftOut `json:"leftOut" doc:"excluded accounts, each counted once"`
 }
 
-// leftOut holds the reasons in the order in which they are checked.
-type leftOut struct {
+// smsLeftOut holds the reasons in the order in which they are checked.
+type smsLeftOut struct {
 	Unknown         int `json:"unknown" doc:"ids without an account" example:"1"`
 	Filter          int `json:"filter" doc:"accounts that the filter excludes" example:"0"`
 	NoTurkishNumber int `json:"noTurkishNumber" doc:"accounts without a Turkish phone number" example:"3"`
 	CampaignsOff    int `json:"campaignsOff" doc:"accounts that do not allow campaigns by SMS" example:"1"`
 }
-
-func (leftOut) SchemaName() string { return "SmsLeftOut" }
 
 func (g Group) text(ctx context.Context, who rest.Caller, in textRequest) (out rest.Data[accepted], err error) {
 	sms := broadcast.SMS{Text: in.MessageBody, Filter: in.narrowed}
@@ -159,6 +157,6 @@ func (g Group) text(ctx context.Context, who rest.Caller, in textRequest) (out r
 		sms.UserIDs = *in.UserIDs
 	}
 	started, err := g.Service.Text(ctx, who.By(), sms)
-	out.Data = accepted{true, started.JobID, started.Count, leftOut(started.LeftOut)}
+	out.Data = accepted{true, started.JobID, started.Count, smsLeftOut(started.LeftOut)}
 	return out, err
 }

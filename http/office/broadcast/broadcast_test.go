@@ -126,7 +126,7 @@ type started struct {
 	ID      string
 	Count   int
 	Unknown []string
-	LeftOut leftOut
+	LeftOut smsLeftOut
 }
 
 func (s *service) starts(line, body string, headers ...string) started {

@@ -12,7 +12,7 @@ import (
 
 const sms = "POST /send-bulk-sms"
 
-type leftOut struct{ Unknown, Filter, NoTurkishNumber, CampaignsOff int }
+type smsLeftOut struct{ Unknown, Filter, NoTurkishNumber, CampaignsOff int }
 
 // REQ-ADM-08, REQ-ADM-09, D-ADM-05: Turkish numbers alone, narrowed by the filter.
 func TestText(t *testing.T) {
@@ -23,19 +23,19 @@ func TestText(t *testing.T) {
 		s.add("han", func(u *user.User) { u.Campaigns.SMS = false })
 		for _, c := range []struct {
 			body, want string
-			leftOut    leftOut
+			leftOut    smsLeftOut
 		}{
-			{`{"sendAllUsers":true`, "ada ben cem eva", leftOut{0, 0, 3, 1}},
-			{`{"sendAllUsers":true,"userIds":["ada"]`, "ada ben cem eva", leftOut{0, 0, 3, 1}},
-			{`{"userIds":["eva","dan","ada","nobody","fax","gül","han","ada"]`, "ada eva", leftOut{1, 0, 3, 1}},
-			{`{"userIds":"ben"`, "ben", leftOut{}},
-			{`{"sendAllUsers":true,"filter":{"status":"active"}`, "ada ben eva", leftOut{0, 1, 3, 1}},
-			{`{"sendAllUsers":true,"filter":{"status":["passive","blocked"]}`, "cem", leftOut{0, 7, 0, 0}},
+			{`{"sendAllUsers":true`, "ada ben cem eva", smsLeftOut{0, 0, 3, 1}},
+			{`{"sendAllUsers":true,"userIds":["ada"]`, "ada ben cem eva", smsLeftOut{0, 0, 3, 1}},
+			{`{"userIds":["eva","dan","ada","nobody","fax","gül","han","ada"]`, "ada eva", smsLeftOut{1, 0, 3, 1}},
+			{`{"userIds":"ben"`, "ben", smsLeftOut{}},
+			{`{"sendAllUsers":true,"filter":{"status":"active"}`, "ada ben eva", smsLeftOut{0, 1, 3, 1}},
+			{`{"sendAllUsers":true,"filter":{"status":["passive","blocked"]}`, "cem", smsLeftOut{0, 7, 0, 0}},
 			{`{"sendAllUsers":true,"filter":{"type":"kurumsal","kycConfirm":["approved"],"levelId":3}`, "eva",
-				leftOut{0, 7, 0, 0}},
-			{`{"userIds":["ada","eva"],"filter":{"levelId":"3"}`, "eva", leftOut{0, 1, 0, 0}},
-			{`{"userIds":["ada"],"filter":{"levelId":3}`, "", leftOut{0, 1, 0, 0}},
-			{`{"userIds":["dan"],"filter":{}`, "", leftOut{0, 0, 1, 0}},
+				smsLeftOut{0, 7, 0, 0}},
+			{`{"userIds":["ada","eva"],"filter":{"levelId":"3"}`, "eva", smsLeftOut{0, 1, 0, 0}},
+			{`{"userIds":["ada"],"filter":{"levelId":3}`, "", smsLeftOut{0, 1, 0, 0}},
+			{`{"userIds":["dan"],"filter":{}`, "", smsLeftOut{0, 0, 1, 0}},
 		} {
 			clear(s.sent)
 			got := s.starts(sms, c.body+`,"messageBody":"hello"}`)

@@ -70,8 +70,6 @@ type record struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-func (record) SchemaName() string { return "Contract" }
-
 func show(c contract.Contract) record {
 	r := record{ID: c.ID, Code: c.Code, Name: c.Name, IsActive: c.Active, CreatedAt: rest.Time{Time: c.CreatedAt}}
 	if c.Version != "" {
@@ -87,8 +85,6 @@ type detail struct {
 	Content    string `json:"content" doc:"sanitized HTML"`
 	OrderNo    int64  `json:"orderNo"`
 }
-
-func (detail) SchemaName() string { return "ContractDetail" }
 
 func showDetail(d contract.Detail) detail {
 	return detail{d.ID, d.ContractID, d.Title, d.Content, d.OrderNo}

@@ -85,20 +85,18 @@ type record struct {
 	Reason      *string    `json:"reason" doc:"reason of the rejection" example:"Nobody knows this user"`
 	Result      *rest.JSON `json:"result" schema:"ApprovalResult"`
 
-	Request *rest.JSON `json:"request,omitempty" schema:"ApprovalRequest"`
-	Changes []change   `json:"changes,omitempty" doc:"for a single pending request: the changes it would make now"`
-	Refusal *string    `json:"refusal,omitempty" doc:"reason for a refusal now" example:"the balance is too small"`
+	Request *rest.JSON       `json:"request,omitempty" schema:"ApprovalRequest"`
+	Changes []approvalChange `json:"changes,omitempty" doc:"for a single pending request: the changes it would make now"`
+	Refusal *string          `json:"refusal,omitempty" doc:"reason for a refusal now" example:"the balance is too small"`
 }
 
-// change is the change that a request would make to one record.
-type change struct {
+// approvalChange is the change that a request would make to one record.
+type approvalChange struct {
 	Of     string    `json:"of" doc:"kind of the record" example:"treasury"`
 	ID     string    `json:"id" doc:"empty if of identifies the record" example:""`
 	Before rest.JSON `json:"before" schema:"ApprovalState"`
 	After  rest.JSON `json:"after" schema:"ApprovalState"`
 }
-
-func (change) SchemaName() string { return "ApprovalChange" }
 
 func (record) SchemaName() string { return "Approval" }
 
@@ -180,7 +178,7 @@ func (g Group) look(ctx context.Context, who rest.Caller, r foureyes.Request, ou
 		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
-		out.Changes = append(out.Changes, change{c.Of, c.ID, before, after})
+		out.Changes = append(out.Changes, approvalChange{c.Of, c.ID, before, after})
 	}
 	return err
 }

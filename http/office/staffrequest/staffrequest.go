@@ -60,7 +60,7 @@ func statusOf(id *rest.ID, sent *string) *staffrequest.Status {
 	return (*staffrequest.Status)(sent)
 }
 
-type deployRecord struct {
+type deployRequest struct {
 	ID                  int64     `json:"id"`
 	ServiceName         string    `json:"service_name" example:"wallet"`
 	OriginalServiceName string    `json:"original_service_name" example:"wallet-service"`
@@ -75,10 +75,8 @@ type deployRecord struct {
 	UpdatedAt           rest.Time `json:"updated_at"`
 }
 
-func (deployRecord) SchemaName() string { return "DeployRequest" }
-
-func showDeploy(d staffrequest.Deploy) deployRecord {
-	return deployRecord{d.ID, d.ServiceName, d.OriginalServiceName, d.BuildNumber, string(d.Status), d.Minutes,
+func showDeploy(d staffrequest.Deploy) deployRequest {
+	return deployRequest{d.ID, d.ServiceName, d.OriginalServiceName, d.BuildNumber, string(d.Status), d.Minutes,
 		d.Comment, d.Type, d.RequestorID, decider(d.Request), rest.Time{Time: d.CreatedAt}, rest.Time{Time: d.UpdatedAt}}
 }
 
@@ -99,7 +97,7 @@ type deploysRequest struct {
 	rest.Paging
 }
 
-func (g Group) deploys(ctx context.Context, who rest.Caller, in deploysRequest) (rest.Reply[[]deployRecord], error) {
+func (g Group) deploys(ctx context.Context, who rest.Caller, in deploysRequest) (rest.Reply[[]deployRequest], error) {
 	q := staffrequest.DeployQuery{ID: (*int64)(in.ID), Status: statusOf(in.ID, in.Status), ServiceName: in.ServiceName,
 		OriginalServiceName: in.OriginalServiceName, Type: in.Type}
 	return rest.List(ctx, who, in.Paging, q, g.Service.Deploys.List, showDeploy)
@@ -115,12 +113,12 @@ type addDeployRequest struct {
 	Type                string  `json:"type" doc.maxLength:"200" example:"backend"`
 }
 
-func (g Group) addDeploy(ctx context.Context, who rest.Caller, in addDeployRequest) (rest.Data[deployRecord], error) {
+func (g Group) addDeploy(ctx context.Context, who rest.Caller, in addDeployRequest) (rest.Data[deployRequest], error) {
 	d, err := g.Service.AddDeploy(ctx, who.By(), staffrequest.Deploy{
 		Request:     staffrequest.Request{Status: asked(in.Status), Comment: in.Comment, Type: in.Type},
 		ServiceName: in.ServiceName, OriginalServiceName: in.OriginalServiceName, BuildNumber: in.BuildNumber,
 		Minutes: in.DurationMinutes})
-	return rest.Data[deployRecord]{Data: showDeploy(d)}, err
+	return rest.Data[deployRequest]{Data: showDeploy(d)}, err
 }
 
 func asked(status *string) staffrequest.Status {
@@ -138,9 +136,9 @@ type changeDeployRequest struct {
 }
 
 func (g Group) changeDeploy(ctx context.Context, who rest.Caller,
-	in changeDeployRequest) (rest.Data[deployRecord], error) {
+	in changeDeployRequest) (rest.Data[deployRequest], error) {
 	d, err := g.Service.ChangeDeploy(ctx, who.By(), int64(in.ID), staffrequest.DeployChange{ServiceName: in.ServiceName,
 		OriginalServiceName: in.OriginalServiceName, BuildNumber: in.BuildNumber, Comment: in.Comment,
 		Status: (*staffrequest.Status)(in.Status), Minutes: in.DurationMinutes})
-	return rest.Data[deployRecord]{Data: showDeploy(d)}, err
+	return rest.Data[deployRequest]{Data: showDeploy(d)}, err
 }

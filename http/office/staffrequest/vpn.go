@@ -9,7 +9,7 @@ import (
 	"castellan/http/rest"
 )
 
-type vpnRecord struct {
+type vpnRequest struct {
 	ID              int64     `json:"id"`
 	UserName        string    `json:"user_name" example:"jane"`
 	Name            string    `json:"name" example:"Jane"`
@@ -23,10 +23,8 @@ type vpnRecord struct {
 	UpdatedAt       rest.Time `json:"updated_at"`
 }
 
-func (vpnRecord) SchemaName() string { return "VpnRequest" }
-
-func showVPN(v staffrequest.VPN) vpnRecord {
-	return vpnRecord{v.ID, v.UserName, v.Name, v.Surname, string(v.Status), v.Comment, v.Type, v.RequestorID,
+func showVPN(v staffrequest.VPN) vpnRequest {
+	return vpnRequest{v.ID, v.UserName, v.Name, v.Surname, string(v.Status), v.Comment, v.Type, v.RequestorID,
 		decider(v.Request), rest.Time{Time: v.CreatedAt}, rest.Time{Time: v.UpdatedAt}}
 }
 
@@ -38,7 +36,7 @@ type vpnsRequest struct {
 	rest.Paging
 }
 
-func (g Group) vpns(ctx context.Context, who rest.Caller, in vpnsRequest) (rest.Reply[[]vpnRecord], error) {
+func (g Group) vpns(ctx context.Context, who rest.Caller, in vpnsRequest) (rest.Reply[[]vpnRequest], error) {
 	q := staffrequest.VPNQuery{ID: (*int64)(in.ID), Status: statusOf(in.ID, in.Status), UserName: in.UserName}
 	if in.Type != nil {
 		q.Type = new(strings.ToUpper(*in.Type))
@@ -54,10 +52,10 @@ type addVPNRequest struct {
 	Type     string  `json:"type" doc.maxLength:"200" doc:"stored in upper case" example:"developer"`
 }
 
-func (g Group) addVPN(ctx context.Context, who rest.Caller, in addVPNRequest) (rest.Data[vpnRecord], error) {
+func (g Group) addVPN(ctx context.Context, who rest.Caller, in addVPNRequest) (rest.Data[vpnRequest], error) {
 	v, err := g.Service.AddVPN(ctx, who.By(), in.UserID, staffrequest.VPN{UserName: in.UserName,
 		Request: staffrequest.Request{Status: asked(in.Status), Comment: rest.Or(in.Comment, ""), Type: in.Type}})
-	return rest.Data[vpnRecord]{Data: showVPN(v)}, err
+	return rest.Data[vpnRequest]{Data: showVPN(v)}, err
 }
 
 type changeVPNRequest struct {
@@ -75,8 +73,8 @@ func (g Group) requestor(ctx context.Context, _ rest.Caller, in changeVPNRequest
 		Users: rest.Each(found.Records, func(v staffrequest.VPN) string { return v.RequestorID })}, err
 }
 
-func (g Group) changeVPN(ctx context.Context, who rest.Caller, in changeVPNRequest) (rest.Data[vpnRecord], error) {
+func (g Group) changeVPN(ctx context.Context, who rest.Caller, in changeVPNRequest) (rest.Data[vpnRequest], error) {
 	v, err := g.Service.ChangeVPN(ctx, who.By(), int64(in.ID), staffrequest.VPNChange{UserName: in.UserName,
 		Comment: in.Comment, Status: (*staffrequest.Status)(in.Status)})
-	return rest.Data[vpnRecord]{Data: showVPN(v)}, err
+	return rest.Data[vpnRequest]{Data: showVPN(v)}, err
 }

@@ -52,8 +52,6 @@ type record struct {
 	AcceptedAt       *rest.Time `json:"acceptedAt" doc:"null: not accepted" example:"2026-11-22T10:00:00.000Z"`
 }
 
-func (record) SchemaName() string { return "Agreement" }
-
 func show(a agreement.Agreement) record {
 	return record{a.ID, a.Name, a.Description, a.Version, a.AcceptRequired, a.FilePath, rest.Time{Time: a.CreatedAt},
 		rest.At(a.AcceptedAt)}

@@ -42,18 +42,16 @@ func (g Group) Endpoints() []rest.Endpoint {
 	)
 }
 
-type applicationFilter struct {
+type corporateApplicationFilter struct {
 	ID          *rest.ID `json:"id"`
 	CompanyName *string  `json:"companyName" maxLength:"200" example:"acme"`
 	TaxNumber   *string  `json:"taxNumber" maxLength:"64" example:"1234567890"`
 	Status      *string  `json:"status" maxLength:"64" example:"PENDING"`
 }
 
-func (applicationFilter) SchemaName() string { return "CorporateApplicationFilter" }
-
 type applicationsRequest struct {
-	applicationFilter
-	Body *applicationFilter `json:"body" doc:"filters; as a query parameter, JSON"`
+	corporateApplicationFilter
+	Body *corporateApplicationFilter `json:"body" doc:"filters; as a query parameter, JSON"`
 	rest.Paging
 }
 
@@ -65,17 +63,16 @@ type application struct {
 	CreatedAt   rest.Time `json:"createdAt"`
 }
 
-func (application) SchemaName() string { return "CorporateApplication" }
-
 func showApplication(a corporate.Application) application {
 	return application{digits(a.ID), a.CompanyName, a.TaxNumber, a.Status, rest.Time{Time: a.CreatedAt}}
 }
 
 func (g Group) applications(ctx context.Context, who rest.Caller,
 	in applicationsRequest) (rest.Reply[[]application], error) {
-	f := in.applicationFilter
+	f := in.corporateApplicationFilter
 	if b := in.Body; b != nil {
-		f = applicationFilter{first(f.ID, b.ID), first(f.CompanyName, b.CompanyName), first(f.TaxNumber, b.TaxNumber),
+		f = corporateApplicationFilter{first(f.ID, b.ID), first(f.CompanyName, b.CompanyName), first(f.TaxNumber,
+			b.TaxNumber),
 			first(f.Status, b.Status)}
 	}
 	q := corporate.ApplicationQuery{ID: (*int64)(f.ID), CompanyName: f.CompanyName, TaxNumber: f.TaxNumber,
@@ -99,7 +96,7 @@ type usersRequest struct {
 	rest.Paging
 }
 
-type record struct {
+type corporateUser struct {
 	ID              string  `json:"id" doc:"digits" example:"12"`
 	UserID          string  `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	CorporateUserID string  `json:"corporateUserId" example:"acme"`
@@ -108,13 +105,11 @@ type record struct {
 	Email           *string `json:"email" example:"ayse@acme.example"`
 }
 
-func (record) SchemaName() string { return "CorporateUser" }
-
-func show(u corporate.User) record {
-	return record{digits(u.ID), u.UserID, u.CorporateUserID, u.Role, u.Status, u.Email}
+func show(u corporate.User) corporateUser {
+	return corporateUser{digits(u.ID), u.UserID, u.CorporateUserID, u.Role, u.Status, u.Email}
 }
 
-func (g Group) users(ctx context.Context, who rest.Caller, in usersRequest) (rest.Reply[[]record], error) {
+func (g Group) users(ctx context.Context, who rest.Caller, in usersRequest) (rest.Reply[[]corporateUser], error) {
 	q := corporate.UserQuery{UserID: in.UserID, CorporateUserID: in.CorporateUserID, Status: in.Status}
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Users, show)
 }
@@ -140,18 +135,16 @@ func named(userID *string) error {
 	return nil
 }
 
-type inserted struct {
+type corporateUserInserted struct {
 	ID      *string `json:"id" doc:"digits; null for a refusal" example:"12"`
 	Message *string `json:"message" doc:"reason of a refusal; otherwise null" example:"null"`
 }
 
-func (inserted) SchemaName() string { return "CorporateUserInserted" }
-
-func (g Group) insert(ctx context.Context, who rest.Caller, in insertRequest) (inserted, error) {
+func (g Group) insert(ctx context.Context, who rest.Caller, in insertRequest) (corporateUserInserted, error) {
 	id, err := g.Service.Insert(ctx, who.By(), corporate.User{UserID: rest.Or(in.UserID, ""),
 		CorporateUserID: in.CorporateUserID, Status: in.Status, Role: in.Role, CountryCode: in.CountryCode,
 		PhoneNumber: in.PhoneNumber, Email: &in.Email}, rest.Or(in.TaxNumber, ""))
-	return inserted{ID: new(digits(id))}, err
+	return corporateUserInserted{ID: new(digits(id))}, err
 }
 
 type changeRequest struct {
@@ -183,11 +176,9 @@ func (in changeRequest) Validate() error {
 	return fault.All(ps)
 }
 
-type changed struct {
+type corporateUserUpdated struct {
 	Message *string `json:"message" doc:"reason of a refusal; otherwise null" example:"null"`
 }
-
-func (changed) SchemaName() string { return "CorporateUserUpdated" }
 
 // linked returns the user of a link, and the user that replaces it.
 func (g Group) linked(ctx context.Context, _ rest.Caller, in changeRequest) (rest.Named, error) {
@@ -201,12 +192,12 @@ func (g Group) linked(ctx context.Context, _ rest.Caller, in changeRequest) (res
 	return n, err
 }
 
-func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (changed, error) {
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (corporateUserUpdated, error) {
 	var taxNumber *string
 	if in.TaxNumber.Sent {
 		taxNumber = &in.TaxNumber.Value
 	}
-	return changed{}, g.Service.Change(ctx, who.By(), int64(in.ID), func(u *corporate.User) {
+	return corporateUserUpdated{}, g.Service.Change(ctx, who.By(), int64(in.ID), func(u *corporate.User) {
 		rest.Set(&u.UserID, in.UserID)
 		rest.Set(&u.CorporateUserID, in.CorporateUserID)
 		rest.Set(&u.Status, in.Status)
@@ -217,33 +208,29 @@ func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (c
 	}, taxNumber)
 }
 
-// changeRefused and insertRefused are the bodies of refusals (D-COR-04).
-type changeRefused struct {
+// corporateUserUpdateRefusal and insertRefused are the bodies of refusals (D-COR-04).
+type corporateUserUpdateRefusal struct {
 	Message string     `json:"message" example:"there is no such user"`
 	Code    fault.Code `json:"code" example:"RECORD_NOT_FOUND"`
 }
 
-func (changeRefused) SchemaName() string { return "CorporateUserUpdateRefusal" }
-
-type insertRefused struct {
+type corporateUserInsertRefusal struct {
 	ID *string `json:"id" example:"null"`
-	changeRefused
+	corporateUserUpdateRefusal
 }
-
-func (insertRefused) SchemaName() string { return "CorporateUserInsertRefusal" }
 
 func refuseInsert(status int, f *fault.Error) any {
 	if ofGuards(status) {
 		return nil
 	}
-	return insertRefused{nil, changeRefused{f.Message, f.Code}}
+	return corporateUserInsertRefusal{nil, corporateUserUpdateRefusal{f.Message, f.Code}}
 }
 
 func refuseChange(status int, f *fault.Error) any {
 	if ofGuards(status) {
 		return nil
 	}
-	return changeRefused{f.Message, f.Code}
+	return corporateUserUpdateRefusal{f.Message, f.Code}
 }
 
 // ofGuards reports whether a status comes from the credential, the firewall or the transport,

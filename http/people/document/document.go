@@ -65,8 +65,6 @@ type metadata struct {
 	FilePath    string  `json:"filePath" example:"document/TV/S1/01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 }
 
-func (metadata) SchemaName() string { return "DocumentMetadata" }
-
 type record struct {
 	ID          string    `json:"id"`
 	UserID      string    `json:"userId"`

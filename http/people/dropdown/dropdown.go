@@ -31,7 +31,7 @@ type listRequest struct {
 	Language *string `json:"_requesterLanguage" doc:"tr, en or ar" example:"tr"`
 }
 
-type record struct {
+type dropdownOption struct {
 	ID   int64  `json:"id"`
 	Code string `json:"code" doc:"code of the dropdown" example:"SOURCE_OF_FUNDING"`
 	Name string `json:"name" example:"Salary"`
@@ -39,11 +39,9 @@ type record struct {
 	IsExplainMandatory bool `json:"isExplainMandatory" doc:"whether the choice requires an explanation"`
 }
 
-func (record) SchemaName() string { return "DropdownOption" }
-
-func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) ([]record, error) {
+func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) ([]dropdownOption, error) {
 	all, err := g.Store.List(ctx, dropdown.Query{Group: in.DropdownCode, Code: in.Code})
-	return rest.Each(all, func(o dropdown.Option) record {
-		return record{o.ID, o.Group, o.Name(who.Language), o.ExplainMandatory}
+	return rest.Each(all, func(o dropdown.Option) dropdownOption {
+		return dropdownOption{o.ID, o.Group, o.Name(who.Language), o.ExplainMandatory}
 	}), err
 }

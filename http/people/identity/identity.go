@@ -44,8 +44,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 	).For(rest.SelfUser)
 }
 
-// answers are the five choices, each with its explanation.
-type answers struct {
+// additionalInfo are the five choices, each with its explanation.
+type additionalInfo struct {
 	Purpose rest.ID `json:"purposeOfTransactionId" example:"1"`
 	Source  rest.ID `json:"sourceOfFundingId" example:"7"`
 	Income  rest.ID `json:"monthlyIncomeAmountId" example:"14"`
@@ -59,9 +59,7 @@ type answers struct {
 	CountText   *string `json:"explainEstimatedMonthlyDWCount" maxLength:"1000" example:"Every day"`
 }
 
-func (answers) SchemaName() string { return "AdditionalInfo" }
-
-func (in answers) info() identity.Info {
+func (in additionalInfo) info() identity.Info {
 	c := func(id rest.ID, text *string) identity.Choice {
 		return identity.Choice{OptionID: int64(id), Explanation: rest.Or(text, "")}
 	}
@@ -69,20 +67,19 @@ func (in answers) info() identity.Info {
 		c(in.Income, in.IncomeText), c(in.Amount, in.AmountText), c(in.Count, in.CountText)}}
 }
 
-// informed has the four keys of the interface (D-INF-05).
-type informed struct {
+// additionalInfoSaved has the four keys of the interface (D-INF-05).
+type additionalInfoSaved struct {
 	ID      *string `json:"id" example:"1"`
 	Purpose *string `json:"purposeOfTransactionId" example:"1"`
 	Source  *string `json:"sourceOfFundingId" example:"7"`
 	Income  *string `json:"monthlyIncomeAmountId" example:"14"`
 }
 
-func (informed) SchemaName() string { return "AdditionalInfoSaved" }
-
-func (g Group) inform(ctx context.Context, who rest.Caller, in answers) (informed, error) {
+func (g Group) inform(ctx context.Context, who rest.Caller, in additionalInfo) (additionalInfoSaved, error) {
 	i, err := g.Service.Inform(ctx, who.By(), in.info())
 	text := func(id int64) *string { return new(strconv.FormatInt(id, 10)) }
-	return informed{text(i.ID), text(i.Choices[0].OptionID), text(i.Choices[1].OptionID), text(i.Choices[2].OptionID)}, err
+	return additionalInfoSaved{text(i.ID), text(i.Choices[0].OptionID), text(i.Choices[1].OptionID),
+		text(i.Choices[2].OptionID)}, err
 }
 
 // code is a number of an external list, sent as a string or as a number and stored as sent.
@@ -100,18 +97,18 @@ func (c *code) UnmarshalJSON(b []byte) error {
 }
 
 type confirmRequest struct {
-	Number       code    `json:"userIdentityNumber" maxLength:"32" schema:"IdentityCode" example:"10000000146"`
-	Name         string  `json:"name" maxLength:"100" example:"Ayşe"`
-	Surname      string  `json:"surname" maxLength:"100" example:"Yılmaz"`
-	SecondName   *string `json:"secondName" maxLength:"100" example:"Nur"`
-	BirthDate    string  `json:"birthDate" maxLength:"10" doc:"YYYY-MM-DD or DD.MM.YYYY" example:"1990-05-01"`
-	CountryCode  *code   `json:"countryCode" maxLength:"16" schema:"IdentityCode" doc:"stored as sent" example:"TR"`
-	CityID       *code   `json:"cityId" maxLength:"64" schema:"IdentityCode" example:"34"`
-	DistrictID   *code   `json:"districtId" maxLength:"64" schema:"IdentityCode" example:"1"`
-	Address      *string `json:"address" maxLength:"500" example:"Moda Cd. 1, Kadıköy"`
-	OccupationID *code   `json:"occupationId" maxLength:"64" schema:"IdentityCode" example:"7"`
-	Register     *bool   `json:"useTCKNService" doc:"check the national register"`
-	Info         answers `json:"additionalInfo"`
+	Number       code           `json:"userIdentityNumber" maxLength:"32" schema:"IdentityCode" example:"10000000146"`
+	Name         string         `json:"name" maxLength:"100" example:"Ayşe"`
+	Surname      string         `json:"surname" maxLength:"100" example:"Yılmaz"`
+	SecondName   *string        `json:"secondName" maxLength:"100" example:"Nur"`
+	BirthDate    string         `json:"birthDate" maxLength:"10" doc:"YYYY-MM-DD or DD.MM.YYYY" example:"1990-05-01"`
+	CountryCode  *code          `json:"countryCode" maxLength:"16" schema:"IdentityCode" doc:"stored as sent" example:"TR"`
+	CityID       *code          `json:"cityId" maxLength:"64" schema:"IdentityCode" example:"34"`
+	DistrictID   *code          `json:"districtId" maxLength:"64" schema:"IdentityCode" example:"1"`
+	Address      *string        `json:"address" maxLength:"500" example:"Moda Cd. 1, Kadıköy"`
+	OccupationID *code          `json:"occupationId" maxLength:"64" schema:"IdentityCode" example:"7"`
+	Register     *bool          `json:"useTCKNService" doc:"check the national register"`
+	Info         additionalInfo `json:"additionalInfo"`
 }
 
 // confirmed is the answer; both are null if the register reports another person (D-AUTH-15).
@@ -120,16 +117,12 @@ type confirmed struct {
 	Data  *account `json:"data"`
 }
 
-func (confirmed) SchemaName() string { return "IdentityConfirmed" }
-
 type account struct {
 	UserID     string `json:"userId"`
 	FullName   string `json:"fullName" example:"Ayşe Nur Yılmaz"`
 	KYCConfirm string `json:"kycConfirm" example:"waitingApproval"`
 	LevelID    int    `json:"levelId" example:"0"`
 }
-
-func (account) SchemaName() string { return "IdentityAccount" }
 
 func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Reply[confirmed], error) {
 	or := func(c *code) string { return string(rest.Or(c, "")) }

@@ -34,8 +34,8 @@ type applicationRequest struct {
 	Status      string `json:"status" default:"PENDING" maxLength:"64"`
 }
 
-// application is the wire shape of an application for other services.
-type application struct {
+// integrationCorporateApplication is the wire shape of an application for other services.
+type integrationCorporateApplication struct {
 	ID          string    `json:"id" example:"1"`
 	ExternalID  *string   `json:"externalId" doc:"null: created in this service" example:"application-1"`
 	CompanyName string    `json:"companyName" example:"Acme A.Ş."`
@@ -44,14 +44,15 @@ type application struct {
 	CreatedAt   rest.Time `json:"createdAt"`
 }
 
-func (application) SchemaName() string { return "IntegrationCorporateApplication" }
-
-func showApplication(a corporate.Application) rest.Data[application] {
-	return rest.Data[application]{Data: application{strconv.FormatInt(a.ID, 10), rest.Filled(a.ExternalID), a.CompanyName,
-		a.TaxNumber, a.Status, rest.Time{Time: a.CreatedAt}}}
+func showApplication(a corporate.Application) rest.Data[integrationCorporateApplication] {
+	return rest.Data[integrationCorporateApplication]{Data: integrationCorporateApplication{
+		strconv.FormatInt(a.ID, 10), rest.Filled(a.ExternalID), a.CompanyName, a.TaxNumber, a.Status,
+		rest.Time{Time: a.CreatedAt}}}
 }
 
-func (g Applications) add(ctx context.Context, who rest.Caller, in applicationRequest) (rest.Data[application], error) {
+func (g Applications) add(
+	ctx context.Context, who rest.Caller, in applicationRequest,
+) (rest.Data[integrationCorporateApplication], error) {
 	a, err := g.Service.Report(ctx, who.By(), corporate.Application{ExternalID: in.ExternalID,
 		CompanyName: in.CompanyName, TaxNumber: in.TaxNumber, Status: in.Status})
 	return showApplication(a), err
@@ -62,7 +63,9 @@ type statusRequest struct {
 	Status string  `json:"status" maxLength:"64" example:"APPROVED"`
 }
 
-func (g Applications) change(ctx context.Context, who rest.Caller, in statusRequest) (rest.Data[application], error) {
+func (g Applications) change(
+	ctx context.Context, who rest.Caller, in statusRequest,
+) (rest.Data[integrationCorporateApplication], error) {
 	a, err := g.Service.SetStatus(ctx, who.By(), int64(in.ID), in.Status)
 	return showApplication(a), err
 }

@@ -63,8 +63,6 @@ type deposit struct {
 	CreatedAt    rest.Time     `json:"createdAt"`
 }
 
-func (deposit) SchemaName() string { return "IntegrationDeposit" }
-
 func (g Deposits) show(d transaction.Deposit) deposit {
 	pair, _ := g.Service.Currencies.Catalog().Pair(d.Asset)
 	code := int(d.Status)

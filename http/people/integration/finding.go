@@ -37,8 +37,8 @@ type findingRequest struct {
 	Detail     *string `json:"detail" maxLength:"4000" example:"A name on a sanctions list"`
 }
 
-// finding is the wire shape of a finding for other services.
-type finding struct {
+// amlFinding is the wire shape of a finding for other services.
+type amlFinding struct {
 	ID         string    `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	ExternalID string    `json:"externalId" example:"finding-1"`
 	UserID     string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
@@ -49,20 +49,19 @@ type finding struct {
 	CreatedAt  rest.Time `json:"createdAt"`
 }
 
-func (finding) SchemaName() string { return "AmlFinding" }
-
-func showFinding(f standing.Finding) rest.Data[finding] {
-	return rest.Data[finding]{Data: finding{f.ID, f.ExternalID, f.UserID, f.Status, f.Source, rest.Filled(f.Reference),
+func showFinding(f standing.Finding) rest.Data[amlFinding] {
+	return rest.Data[amlFinding]{Data: amlFinding{f.ID, f.ExternalID, f.UserID, f.Status, f.Source,
+		rest.Filled(f.Reference),
 		rest.Filled(f.Detail), rest.Time{Time: f.At}}}
 }
 
-func (g Findings) report(ctx context.Context, who rest.Caller, in findingRequest) (rest.Data[finding], error) {
+func (g Findings) report(ctx context.Context, who rest.Caller, in findingRequest) (rest.Data[amlFinding], error) {
 	f, err := g.Service.Find(ctx, who.By(), standing.Finding{ExternalID: in.ExternalID, UserID: in.UserID,
 		Status: in.Status, Source: in.Source, Reference: rest.Or(in.Reference, ""), Detail: rest.Or(in.Detail, "")})
 	return showFinding(f), err
 }
 
-func (g Findings) read(ctx context.Context, _ rest.Caller, in idRequest) (rest.Data[finding], error) {
+func (g Findings) read(ctx context.Context, _ rest.Caller, in idRequest) (rest.Data[amlFinding], error) {
 	f, err := g.Service.Store.Finding(ctx, in.ID)
 	return showFinding(f), err
 }

@@ -49,8 +49,6 @@ type event struct {
 	CreatedAt rest.Time         `json:"createdAt"`
 }
 
-func (event) SchemaName() string { return "IntegrationEvent" }
-
 func show(e integration.Event) event {
 	return event{e.ID, string(e.Type), e.UserID, e.Data, rest.Time{Time: e.At}}
 }

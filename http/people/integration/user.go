@@ -34,8 +34,8 @@ func (g Users) Endpoints() []rest.Endpoint {
 	).For(rest.Admin).Extended().NamesNoUser("the account does not exist yet")
 }
 
-// newcomer is an account to be created.
-type newcomer struct {
+// integrationUserCreation is an account to be created.
+type integrationUserCreation struct {
 	ExternalID  string  `json:"externalId" maxLength:"128" doc:"id that the client assigns" example:"crm-4711"`
 	CountryCode string  `json:"countryCode" maxLength:"16" doc:"dialling code" example:"90"`
 	PhoneNumber string  `json:"phoneNumber" maxLength:"40" doc:"number without the dialling code" example:"5321234567"`
@@ -46,49 +46,45 @@ type newcomer struct {
 	Type        *string `json:"type" enum:"bireysel,kurumsal" doc:"a person (default) or a company"`
 }
 
-func (newcomer) SchemaName() string { return "IntegrationUserCreation" }
-
-func (n newcomer) read() registration.Newcomer {
+func (n integrationUserCreation) read() registration.Newcomer {
 	return registration.Newcomer{ExternalID: n.ExternalID, CountryCode: n.CountryCode, Phone: n.PhoneNumber,
 		Email: rest.Or(n.Email, ""), Name: n.Name, Surname: rest.Or(n.Surname, ""), Language: rest.Or(n.Language, ""),
 		Type: user.Type(rest.Or(n.Type, ""))}
 }
 
-// account is the wire shape of an account for other services.
-type account struct {
+// integrationUser is the wire shape of an account for other services.
+type integrationUser struct {
 	ID         string    `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	ExternalID *string   `json:"externalId" example:"crm-4711"`
 	Status     string    `json:"status" example:"active"`
 	CreatedAt  rest.Time `json:"createdAt"`
 }
 
-func (account) SchemaName() string { return "IntegrationUser" }
-
-func answer(r registration.Record, err error) (rest.Data[account], error) {
-	a := account{ID: r.ID, Status: string(r.Status), CreatedAt: rest.Time{Time: r.CreatedAt}}
+func answer(r registration.Record, err error) (rest.Data[integrationUser], error) {
+	a := integrationUser{ID: r.ID, Status: string(r.Status), CreatedAt: rest.Time{Time: r.CreatedAt}}
 	if r.ExternalID != "" {
 		a.ExternalID = &r.ExternalID
 	}
-	return rest.Data[account]{Data: a}, err
+	return rest.Data[integrationUser]{Data: a}, err
 }
 
-func (g Users) add(ctx context.Context, who rest.Caller, in newcomer) (rest.Data[account], error) {
+func (g Users) add(
+	ctx context.Context, who rest.Caller, in integrationUserCreation,
+) (rest.Data[integrationUser], error) {
 	return answer(g.Service.Add(ctx, who.By(), in.read()))
 }
 
 type bulkRequest struct {
-	Users []newcomer `json:"users" doc.maxItems:"1000" doc:"at least one, each externalId once"`
+	Users []integrationUserCreation `json:"users" doc.maxItems:"1000" doc:"at least one, each externalId once"`
 }
 
-// started names the job of a request.
-type started struct {
+// integrationJob names the job of a request.
+type integrationJob struct {
 	JobID string `json:"jobId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 }
 
-func (started) SchemaName() string { return "IntegrationJob" }
-
-func (g Users) addAll(ctx context.Context, who rest.Caller, in bulkRequest) (out rest.Data[started], err error) {
-	out.Data.JobID, err = g.Service.AddAll(ctx, who.By(), rest.Each(in.Users, newcomer.read))
+func (g Users) addAll(ctx context.Context, who rest.Caller, in bulkRequest) (out rest.Data[integrationJob], err error) {
+	out.Data.JobID, err = g.Service.AddAll(ctx, who.By(), rest.Each(in.Users, integrationUserCreation.read))
 	return out, err
 }
 
@@ -96,6 +92,6 @@ type getRequest struct {
 	ID string `json:"id"`
 }
 
-func (g Users) get(ctx context.Context, _ rest.Caller, in getRequest) (rest.Data[account], error) {
+func (g Users) get(ctx context.Context, _ rest.Caller, in getRequest) (rest.Data[integrationUser], error) {
 	return answer(g.Service.Get(ctx, in.ID))
 }

@@ -86,8 +86,6 @@ type withdrawal struct {
 	CreatedAt  rest.Time     `json:"createdAt"`
 }
 
-func (withdrawal) SchemaName() string { return "IntegrationWithdrawal" }
-
 func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdrawal], error) {
 	return rest.Data[withdrawal]{Data: g.record(o)}, err
 }
@@ -118,13 +116,11 @@ func orNull(s string) *string {
 
 const finalized = "finalized"
 
-// requested is the answer of a request: the record, or the challenge of the owner.
-type requested struct {
+// integrationWithdrawalRequested is the answer of a request: the record, or the challenge of the owner.
+type integrationWithdrawalRequested struct {
 	Data      *withdrawal     `json:"data,omitempty" doc:"present once the withdrawal is queued"`
 	Challenge *wire.Challenge `json:"challenge,omitempty" doc:"challenge of the account owner, until it is approved"`
 }
-
-func (requested) SchemaName() string { return "IntegrationWithdrawalRequested" }
 
 type withdrawalRequest struct {
 	ExternalID   string        `json:"externalId" maxLength:"128" example:"withdrawal-1"`
@@ -186,7 +182,7 @@ func (g Withdrawals) owned(ctx context.Context, who rest.Caller,
 }
 
 func (g Withdrawals) request(ctx context.Context, who rest.Caller,
-	in withdrawalRequest) (out rest.Reply[requested], err error) {
+	in withdrawalRequest) (out rest.Reply[integrationWithdrawalRequested], err error) {
 	r := transaction.WithdrawalRequest{ExternalID: in.ExternalID, UserID: rest.Or(in.UserID, ""),
 		CurrencyCode: strings.TrimSpace(in.CurrencyCode), NetworkCode: strings.TrimSpace(in.Network),
 		Amount: in.Amount, Address: strings.TrimSpace(rest.Or(in.Address, "")),
@@ -204,7 +200,7 @@ func (g Withdrawals) request(ctx context.Context, who rest.Caller,
 
 // approve starts the approval of a request by the owner of a token.
 func (g Withdrawals) approve(ctx context.Context, who rest.Caller, r transaction.WithdrawalRequest,
-	userToken string) (out rest.Reply[requested], err error) {
+	userToken string) (out rest.Reply[integrationWithdrawalRequested], err error) {
 	var from challenge.Starter
 	if r.UserID, from, err = g.owned(ctx, who, userToken); err != nil {
 		return out, err

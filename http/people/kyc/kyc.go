@@ -50,7 +50,7 @@ type imagesRequest struct {
 	UserID *string `json:"userId" doc:"for administrators: the account; default: the caller"`
 }
 
-type images struct {
+type kycDocument struct {
 	DocumentID string `json:"documentId" doc:"the newest document; empty: none" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 	Data       any    `json:"data" schema:"KycImages"`
 }
@@ -62,18 +62,16 @@ type shown struct {
 	Selfie *string `json:"selfieImage"`
 }
 
-func (images) SchemaName() string { return "KycDocument" }
-
-func (g Group) images(ctx context.Context, who rest.Caller, in imagesRequest) (images, error) {
+func (g Group) images(ctx context.Context, who rest.Caller, in imagesRequest) (kycDocument, error) {
 	userID := cmp.Or(rest.Or(in.UserID, ""), who.UserID)
 	if !who.AsAdmin && userID != who.UserID {
-		return images{}, fault.New(fault.Forbidden, "these are the documents of another user")
+		return kycDocument{}, fault.New(fault.Forbidden, "these are the documents of another user")
 	}
 	all, err := g.Service.Images(ctx, who.By(), userID)
 	if all.DocumentID == "" {
-		return images{Data: rest.None{}}, err
+		return kycDocument{Data: rest.None{}}, err
 	}
-	return images{all.DocumentID, shown{dataURL(all.Front), dataURL(all.Back), dataURL(all.Selfie)}}, err
+	return kycDocument{all.DocumentID, shown{dataURL(all.Front), dataURL(all.Back), dataURL(all.Selfie)}}, err
 }
 
 func dataURL(p *picture.Picture) *string {
@@ -95,7 +93,7 @@ type decideRequest struct {
 	DocumentID     string   `json:"documentId" doc:"the document of the decision" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 }
 
-type decided struct {
+type kycDecision struct {
 	UserID         string   `json:"userId"`
 	KYCConfirm     string   `json:"kycConfirm" example:"manuelApproved"`
 	RejectedResult *string  `json:"rejectedResult" example:"The picture is blurred."`
@@ -103,17 +101,15 @@ type decided struct {
 	DocumentID     string   `json:"documentId" example:"01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 }
 
-func (decided) SchemaName() string { return "KycDecision" }
-
-func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[decided], error) {
+func (g Group) decide(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[kycDecision], error) {
 	err := g.Service.Decide(ctx, who.By(), kyc.Verdict{UserID: in.UserID, KYCConfirm: in.KYCConfirm,
 		Reason: in.RejectedResult, Reasons: rest.Or(in.RejectedResultJSON, nil), DocumentIDs: in.UserDocumentID,
 		DocumentID: in.DocumentID})
-	out := decided{in.UserID, in.KYCConfirm, in.RejectedResult, in.UserDocumentID, in.DocumentID}
+	out := kycDecision{in.UserID, in.KYCConfirm, in.RejectedResult, in.UserDocumentID, in.DocumentID}
 	if in.KYCConfirm != user.Rejected {
 		out.RejectedResult = nil
 	}
-	return rest.Data[decided]{Data: out}, err
+	return rest.Data[kycDecision]{Data: out}, err
 }
 
 type confirmRequest struct {
@@ -122,18 +118,16 @@ type confirmRequest struct {
 	AddressDescription *string `json:"addressDescription" doc:"reason" doc.maxLength:"2000" example:"The bill is too old."`
 }
 
-type confirmed struct {
+type addressDecision struct {
 	UserID             string  `json:"userId"`
 	AddressConfirmed   string  `json:"addressConfirmed" example:"manuelApproved"`
 	AddressDescription *string `json:"addressDescription" example:"The bill is older than three months."`
 }
 
-func (confirmed) SchemaName() string { return "AddressDecision" }
-
-func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Data[confirmed], error) {
+func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Data[addressDecision], error) {
 	if in.AddressConfirmed == "approved" { // the same in the words of the documents (D-KYC-05)
 		in.AddressConfirmed = user.ManuelApproved
 	}
 	err := g.Service.Confirm(ctx, who.By(), in.UserID, in.AddressConfirmed, rest.Or(in.AddressDescription, ""))
-	return rest.Data[confirmed]{Data: confirmed(in)}, err
+	return rest.Data[addressDecision]{Data: addressDecision(in)}, err
 }

@@ -46,22 +46,18 @@ type sayRequest struct {
 	Leaves  bool   `json:"leaves" default:"false"`
 }
 
-type person struct {
+type presentPerson struct {
 	UserID   string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	FullName string    `json:"fullName" example:"Ayşe Yılmaz"`
 	Since    rest.Time `json:"since" example:"2026-01-31T10:00:00.000Z"`
 }
 
-func (person) SchemaName() string { return "PresentPerson" }
-
-type said struct {
-	Subject string   `json:"subject" example:"kyc/01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	Others  []person `json:"others" doc:"other viewers of the record, earliest first"`
+type record struct {
+	Subject string          `json:"subject" example:"kyc/01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	Others  []presentPerson `json:"others" doc:"other viewers of the record, earliest first"`
 }
 
-func (said) SchemaName() string { return "Presence" }
-
-func (g Group) say(ctx context.Context, who rest.Caller, in sayRequest) (out rest.Data[said], err error) {
+func (g Group) say(ctx context.Context, who rest.Caller, in sayRequest) (out rest.Data[record], err error) {
 	kind, id, _ := strings.Cut(in.Subject, "/")
 	endpoint, known := subjects[kind]
 	if !known || strings.TrimSpace(id) == "" {
@@ -75,9 +71,9 @@ func (g Group) say(ctx context.Context, who rest.Caller, in sayRequest) (out res
 		return out, err
 	}
 	others, err := g.Rooms.Say(ctx, in.Subject, presence.Person{UserID: who.UserID, Name: u.FullName()}, in.Leaves)
-	out.Data = said{Subject: in.Subject, Others: make([]person, len(others))}
+	out.Data = record{Subject: in.Subject, Others: make([]presentPerson, len(others))}
 	for i, o := range others {
-		out.Data.Others[i] = person{o.UserID, o.Name, rest.Time{Time: o.Since}}
+		out.Data.Others[i] = presentPerson{o.UserID, o.Name, rest.Time{Time: o.Since}}
 	}
 	return out, err
 }

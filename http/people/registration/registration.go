@@ -61,8 +61,6 @@ type registerRequest struct {
 	Contracts      []rest.ID `json:"contracts,omitempty" maxItems:"100" doc:"ids of the contracts that the user accepts"`
 }
 
-func (registerRequest) SchemaName() string { return "Registration" }
-
 func (g Group) register(_ context.Context, _ rest.Caller, in registerRequest) (registration.SignUp, error) {
 	return registration.SignUp{
 		Newcomer: registration.Newcomer{CountryCode: in.CountryCode, Phone: in.PhoneNumber, Email: in.Email, Name: in.Name,
@@ -79,36 +77,36 @@ func (g Group) start(ctx context.Context, from challenge.Starter, command []byte
 	return g.Service.Start(ctx, r, from)
 }
 
-type terms struct {
-	ID      int64   `json:"id"`
-	Code    string  `json:"code" example:"TERMS_OF_USE"`
-	Name    string  `json:"name" doc:"plain text" example:"Terms of use"`
-	Version *string `json:"version" example:"2026-1"`
-	Details []part  `json:"details"`
+type registrationContract struct {
+	ID      int64                        `json:"id"`
+	Code    string                       `json:"code" example:"TERMS_OF_USE"`
+	Name    string                       `json:"name" doc:"plain text" example:"Terms of use"`
+	Version *string                      `json:"version" example:"2026-1"`
+	Details []registrationContractDetail `json:"details"`
 }
 
-func (terms) SchemaName() string { return "RegistrationContract" }
-
-type part struct {
+type registrationContractDetail struct {
 	Title   string `json:"title" doc:"plain text" example:"Scope"`
 	Content string `json:"content" doc:"sanitized HTML" example:"<p>What this is about.</p>"`
 }
 
-func (part) SchemaName() string { return "RegistrationContractDetail" }
-
-func (g Group) contracts(ctx context.Context, _ rest.Caller, _ rest.None) (out rest.Data[[]terms], err error) {
+func (g Group) contracts(
+	ctx context.Context, _ rest.Caller, _ rest.None,
+) (out rest.Data[[]registrationContract], err error) {
 	all, err := g.Service.Required(ctx)
 	if err != nil {
 		return out, err
 	}
-	out.Data = []terms{}
+	out.Data = []registrationContract{}
 	for _, c := range all {
 		details, err := g.Contracts.Details(ctx, c.ID)
 		if err != nil {
 			return out, err
 		}
-		t := terms{ID: c.ID, Code: c.Code, Name: c.Name,
-			Details: rest.Each(details, func(d contract.Detail) part { return part{d.Title, d.Content} })}
+		t := registrationContract{ID: c.ID, Code: c.Code, Name: c.Name,
+			Details: rest.Each(details, func(d contract.Detail) registrationContractDetail {
+				return registrationContractDetail{d.Title, d.Content}
+			})}
 		if c.Version != "" {
 			t.Version = &c.Version
 		}

@@ -45,7 +45,7 @@ type setRequest struct {
 	ClosedUserReason *string `json:"closedUserReason" maxLength:"2000" example:"Asked for by the user"`
 }
 
-type record struct {
+type userStanding struct {
 	UserID           string  `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	FullName         string  `json:"fullName" example:"Jane Doe"`
 	Email            *string `json:"email" example:"jane@example.com"`
@@ -54,17 +54,15 @@ type record struct {
 	ClosedUserReason *string `json:"closedUserReason" example:"Asked for by the user"`
 }
 
-func (record) SchemaName() string { return "UserStanding" }
-
-func (g Group) set(ctx context.Context, who rest.Caller, in setRequest) (rest.Data[record], error) {
+func (g Group) set(ctx context.Context, who rest.Caller, in setRequest) (rest.Data[userStanding], error) {
 	next := standing.Standing{UserID: rest.Or(in.UserID, who.UserID), Status: user.Status(in.Status),
 		Description: rest.Or(in.Description, ""), Reason: rest.Or(in.ClosedUserReason, "")}
 	u, err := g.Service.Set(ctx, who.By(), next)
-	return rest.Data[record]{Data: record{u.ID, u.FullName(), rest.Filled(u.Email), string(u.Status),
+	return rest.Data[userStanding]{Data: userStanding{u.ID, u.FullName(), rest.Filled(u.Email), string(u.Status),
 		rest.Filled(next.Description), rest.Filled(next.Reason)}}, err
 }
 
-type riskyRecord struct {
+type userAmlStatus struct {
 	UserID    string    `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	FullName  string    `json:"fullName" example:"Jane Doe"`
 	Email     *string   `json:"email" example:"jane@example.com"`
@@ -72,15 +70,13 @@ type riskyRecord struct {
 	CreatedAt rest.Time `json:"createdAt"`
 }
 
-func (riskyRecord) SchemaName() string { return "UserAmlStatus" }
-
-func show(u user.User) riskyRecord {
-	return riskyRecord{u.ID, u.FullName(), rest.Filled(u.Email), u.AMLStatus, rest.Time{Time: u.CreatedAt}}
+func show(u user.User) userAmlStatus {
+	return userAmlStatus{u.ID, u.FullName(), rest.Filled(u.Email), u.AMLStatus, rest.Time{Time: u.CreatedAt}}
 }
 
 type riskyRequest struct{ rest.Paging }
 
-func (g Group) risky(ctx context.Context, who rest.Caller, in riskyRequest) (rest.Reply[[]riskyRecord], error) {
+func (g Group) risky(ctx context.Context, who rest.Caller, in riskyRequest) (rest.Reply[[]userAmlStatus], error) {
 	return rest.List(ctx, who, in.Paging, struct{}{}, g.Service.Store.Risky, show)
 }
 
@@ -88,7 +84,7 @@ type confirmRequest struct {
 	UserID string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 }
 
-func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Data[riskyRecord], error) {
+func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Data[userAmlStatus], error) {
 	u, err := g.Service.ConfirmAML(ctx, who.By(), in.UserID)
-	return rest.Data[riskyRecord]{Data: show(u)}, err
+	return rest.Data[userAmlStatus]{Data: show(u)}, err
 }
