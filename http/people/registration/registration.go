@@ -38,8 +38,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"a code is sent only to a destination without an account. 404 NOT_FOUND if registration.enabled is false."),
 		rest.Get("/auth/register/contracts", "List the contracts required for sign-up", rest.NoAuth, g.contracts,
 			fault.NotFound).
-			Doc("listRegistrationContracts", "Returns the active contracts with their details in order. A sign-up sends "+
-				"all their ids in contracts."),
+			Doc("listRegistrationContracts", "Returns the active contracts with their details in order, with names in "+
+				"the language of the request. A sign-up sends all their ids in contracts."),
 	).For(rest.Public).Extended()
 }
 
@@ -107,7 +107,7 @@ type part struct {
 
 func (part) SchemaName() string { return "RegistrationContractDetail" }
 
-func (g Group) contracts(ctx context.Context, _ rest.Caller, _ rest.None) (out rest.Data[[]terms], err error) {
+func (g Group) contracts(ctx context.Context, who rest.Caller, _ rest.None) (out rest.Data[[]terms], err error) {
 	if err := g.open(); err != nil {
 		return out, err
 	}
@@ -121,7 +121,7 @@ func (g Group) contracts(ctx context.Context, _ rest.Caller, _ rest.None) (out r
 		if err != nil {
 			return out, err
 		}
-		t := terms{ID: c.ID, Code: c.Code, Name: c.Name,
+		t := terms{ID: c.ID, Code: c.Code, Name: c.Title(who.Language),
 			Details: rest.Each(details, func(d contract.Detail) part { return part{d.Title, d.Content} })}
 		if c.Version != "" {
 			t.Version = &c.Version
