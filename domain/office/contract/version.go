@@ -16,25 +16,25 @@ type Status string
 
 // The statuses. Only a replaced version is final.
 const (
-	Draft    Status = "draft"    // never published
-	Active   Status = "active"   // a sign-up must accept it
-	Inactive Status = "inactive" // was published, and no longer applies
-	Replaced Status = "replaced" // a later version was published
+	StatusDraft    Status = "draft"    // never published
+	StatusActive   Status = "active"   // a sign-up must accept it
+	StatusInactive Status = "inactive" // was published, and no longer applies
+	StatusReplaced Status = "replaced" // a later version was published
 )
 
 // Status returns the status of a contract among all contracts.
 func (c Contract) Status(all []Contract) Status {
 	switch {
 	case c.Active:
-		return Active
+		return StatusActive
 	case slices.ContainsFunc(all, func(o Contract) bool {
 		return o.Code == c.Code && o.ID > c.ID && !o.PublishedAt.IsZero()
 	}):
-		return Replaced
+		return StatusReplaced
 	case c.PublishedAt.IsZero():
-		return Draft
+		return StatusDraft
 	}
-	return Inactive
+	return StatusInactive
 }
 
 // Title returns the contract's name in a language: tr, en or ar. Without a name in the language it is the English one.
@@ -106,7 +106,7 @@ func (s *Service) Edit(ctx context.Context, by audit.By, id int64, edit func(*Co
 		if edit(c); *c == before {
 			return nil
 		}
-		if before.Status(all) == Replaced {
+		if before.Status(all) == StatusReplaced {
 			return replaced()
 		}
 		if c.Version != before.Version && !c.PublishedAt.IsZero() {
@@ -121,7 +121,7 @@ func (s *Service) Edit(ctx context.Context, by audit.By, id int64, edit func(*Co
 // replaced.
 func (s *Service) Publish(ctx context.Context, by audit.By, id int64) (Contract, Status, error) {
 	return s.change(ctx, by, "CONTRACT_PUBLISH", id, func(ctx context.Context, c *Contract, all []Contract) error {
-		if c.Status(all) == Replaced {
+		if c.Status(all) == StatusReplaced {
 			return replaced()
 		}
 		for _, o := range all {
@@ -207,7 +207,7 @@ func (s *Service) editable(ctx context.Context, ids ...int64) error {
 			return err
 		case i < 0:
 			return unknown()
-		case all[i].Status(all) == Replaced:
+		case all[i].Status(all) == StatusReplaced:
 			return replaced()
 		}
 	}

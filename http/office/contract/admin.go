@@ -90,7 +90,7 @@ type createRequest struct {
 func (g Group) create(ctx context.Context, who rest.Caller, in createRequest) (rest.Data[version], error) {
 	c, err := g.Service.Add(ctx, who.By(), contract.Contract{Code: in.Code, Name: in.Name, Turkish: rest.Or(in.NameTr, ""),
 		Arabic: rest.Or(in.NameAr, ""), Version: rest.Or(in.Version, "")})
-	return shown(c, contract.Draft, err)
+	return shown(c, contract.StatusDraft, err)
 }
 
 type editRequest struct {
@@ -124,7 +124,7 @@ type versionRequest struct {
 
 func (g Group) addVersion(ctx context.Context, who rest.Caller, in versionRequest) (rest.Data[version], error) {
 	c, err := g.Service.AddVersion(ctx, who.By(), int64(in.ID), in.Version)
-	return shown(c, contract.Draft, err)
+	return shown(c, contract.StatusDraft, err)
 }
 
 type contractRequest struct {
