@@ -86,6 +86,13 @@ export const people: Screen[] = [
     load: () => import('./members'),
   },
   {
+    path: '/options',
+    title: 'options.title',
+    group: 'content',
+    needs: ['GET /admin/dropdown-options'],
+    load: () => import('./options'),
+  },
+  {
     path: '/agreements',
     title: 'agreement.title',
     group: 'content',

@@ -140,7 +140,8 @@ func TestEdit(t *testing.T) {
 	storetest.Wants(t, err, fault.InvalidState)
 	acts := persistencetest.Acts(t, d.db)
 	storetest.Same(t, acts[1:5], []string{"CONTRACT_UPDATE|boss||1|A1: Name Turkish",
-		"CONTRACT_UPDATE|boss||1|A1 1: Arabic Version", "CONTRACT_PUBLISH|boss||1|A1 1", "CONTRACT_UPDATE|boss||1|A1 1: Name"})
+		"CONTRACT_UPDATE|boss||1|A1 1: Arabic Version", "CONTRACT_PUBLISH|boss||1|A1 1",
+		"CONTRACT_UPDATE|boss||1|A1 1: Name"})
 }
 
 // The text that users accepted does not change after a later version is published.

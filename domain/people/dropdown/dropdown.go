@@ -1,8 +1,8 @@
 // Package dropdown manages the options of form fields, such as the source of funding, in the languages of the service
 // (section 2.12 of the interface; D-INF-01, D-INF-03).
 //
-// The one idea: the options are rows, so that administrators change them (D-INT-15); a new installation begins with those
-// of options.tsv. Users' answers name options, so an option is never deleted: it becomes inactive.
+// The one idea: the options are rows, so that administrators change them (D-INT-15). A new installation begins with
+// those of options.tsv. Users' answers name options, so an option is never deleted: it becomes inactive.
 //
 // Start reading at Option; administration is in service.go.
 package dropdown

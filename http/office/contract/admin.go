@@ -48,7 +48,7 @@ type version struct {
 	record
 	NameTr      *string    `json:"nameTr" doc:"plain text; null: name" example:"Kullanım koşulları"`
 	NameAr      *string    `json:"nameAr" doc:"plain text; null: name" example:"شروط الاستخدام"`
-	Status      string     `json:"status" enum:"draft,active,inactive,replaced" doc:"replaced: a later version was published"`
+	Status      string     `json:"status" enum:"draft,active,inactive,replaced" doc:"replaced: by a later version"`
 	PublishedAt *rest.Time `json:"publishedAt" doc:"first publication" example:"2026-11-24T10:00:00.000Z"`
 }
 
@@ -95,9 +95,9 @@ func (g Group) create(ctx context.Context, who rest.Caller, in createRequest) (r
 
 type editRequest struct {
 	ID      rest.ID               `json:"id"`
-	Name    *string               `json:"name" maxLength:"200" doc:"plain text, English" example:"Distance sales agreement"`
-	NameTr  rest.Nullable[string] `json:"nameTr" maxLength:"200" doc:"plain text; null: name"`
-	NameAr  rest.Nullable[string] `json:"nameAr" maxLength:"200" doc:"plain text; null: name"`
+	Name    *string               `json:"name" maxLength:"200" doc:"plain text, English" example:"Distance sales"`
+	NameTr  rest.Nullable[string] `json:"nameTr" maxLength:"200" doc:"plain text; null: name" example:"Mesafeli satış"`
+	NameAr  rest.Nullable[string] `json:"nameAr" maxLength:"200" doc:"plain text; null: name" example:"البيع عن بعد"`
 	Version rest.Nullable[string] `json:"version" maxLength:"200" doc:"of a draft" example:"2026-1"`
 }
 

@@ -22,7 +22,7 @@ type Group struct{ Service *contract.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	return append(rest.Section(section,
 		rest.Get("/admin/get-contracts", "List contracts", rest.Tenant, g.contracts, fault.InvalidField).
-			Doc("listContracts", "Sorted by id. POST /admin/contracts creates contracts; a version is a contract with the same code."),
+			Doc("listContracts", "Sorted by id. The versions of a contract have the same code."),
 		rest.Get("/admin/get-contract-details", "List the details of a contract", rest.Tenant, g.details,
 			fault.InvalidField).
 			Try("contractId=${listContracts.0.id}").

@@ -16,8 +16,8 @@ func (g Group) administration() rest.Endpoints {
 			Try("dropdownCode=SOURCE_OF_FUNDING").
 			Doc("listAllDropdownOptions", "Sorted by orderNo, then by id, with inactive options."),
 		rest.Post(path, "Create a dropdown option", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
-			Try(`{"dropdownCode":"SOURCE_OF_FUNDING","code":"PENSION","nameEn":"Pension","nameTr":"Emekli maaşı",`+
-				`"nameAr":"معاش تقاعدي"}`).
+			Try(`{"dropdownCode":"SOURCE_OF_FUNDING","code":"SCHOLARSHIP","nameEn":"Scholarship","nameTr":"Burs",`+
+				`"nameAr":"منحة دراسية"}`).
 			Doc("addDropdownOption", "The code must be unique in its dropdown. Without orderNo, the option is the last of "+
 				"its dropdown."),
 		rest.Patch(path, "Update a dropdown option", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound).
@@ -31,10 +31,10 @@ func (g Group) administration() rest.Endpoints {
 type full struct {
 	ID                 int64  `json:"id"`
 	DropdownCode       string `json:"dropdownCode" doc:"code of the dropdown" example:"SOURCE_OF_FUNDING"`
-	Code               string `json:"code" doc:"code of the option" example:"PENSION"`
-	NameEn             string `json:"nameEn" doc:"plain text" example:"Pension"`
-	NameTr             string `json:"nameTr" doc:"plain text" example:"Emekli maaşı"`
-	NameAr             string `json:"nameAr" doc:"plain text" example:"معاش تقاعدي"`
+	Code               string `json:"code" doc:"code of the option" example:"SCHOLARSHIP"`
+	NameEn             string `json:"nameEn" doc:"plain text" example:"Scholarship"`
+	NameTr             string `json:"nameTr" doc:"plain text" example:"Burs"`
+	NameAr             string `json:"nameAr" doc:"plain text" example:"منحة دراسية"`
 	IsExplainMandatory bool   `json:"isExplainMandatory" doc:"whether the choice requires an explanation"`
 	OrderNo            int64  `json:"orderNo" example:"6"`
 	IsActive           bool   `json:"isActive"`
@@ -56,11 +56,11 @@ func (g Group) listAll(ctx context.Context, _ rest.Caller, in listAllRequest) ([
 }
 
 type addRequest struct {
-	DropdownCode       string `json:"dropdownCode" maxLength:"64" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$" example:"SOURCE_OF_FUNDING"`
-	Code               string `json:"code" maxLength:"64" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$" example:"PENSION"`
-	NameEn             string `json:"nameEn" maxLength:"200" doc:"plain text" example:"Pension"`
-	NameTr             string `json:"nameTr" maxLength:"200" doc:"plain text" example:"Emekli maaşı"`
-	NameAr             string `json:"nameAr" maxLength:"200" doc:"plain text" example:"معاش تقاعدي"`
+	DropdownCode       string `json:"dropdownCode" maxLength:"64" doc:"code of the dropdown" example:"SOURCE_OF_FUNDING"`
+	Code               string `json:"code" maxLength:"64" doc.pattern:"^[A-Z][A-Z0-9_]{1,63}$" example:"SCHOLARSHIP"`
+	NameEn             string `json:"nameEn" maxLength:"200" doc:"plain text" example:"Scholarship"`
+	NameTr             string `json:"nameTr" maxLength:"200" doc:"plain text" example:"Burs"`
+	NameAr             string `json:"nameAr" maxLength:"200" doc:"plain text" example:"منحة دراسية"`
 	IsExplainMandatory bool   `json:"isExplainMandatory" default:"false" doc:"whether the choice requires an explanation"`
 	OrderNo            *int64 `json:"orderNo" minimum:"0" maximum:"1000000000" example:"6"`
 }
@@ -73,9 +73,9 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out res
 
 type changeRequest struct {
 	ID                 rest.ID `json:"id"`
-	NameEn             *string `json:"nameEn" maxLength:"200" doc:"plain text" example:"Pension"`
-	NameTr             *string `json:"nameTr" maxLength:"200" doc:"plain text" example:"Emekli maaşı"`
-	NameAr             *string `json:"nameAr" maxLength:"200" doc:"plain text" example:"معاش تقاعدي"`
+	NameEn             *string `json:"nameEn" maxLength:"200" doc:"plain text" example:"Scholarship"`
+	NameTr             *string `json:"nameTr" maxLength:"200" doc:"plain text" example:"Burs"`
+	NameAr             *string `json:"nameAr" maxLength:"200" doc:"plain text" example:"منحة دراسية"`
 	IsExplainMandatory *bool   `json:"isExplainMandatory" doc:"whether the choice requires an explanation"`
 	OrderNo            *int64  `json:"orderNo" minimum:"0" maximum:"1000000000" example:"6"`
 	IsActive           *bool   `json:"isActive"`

@@ -81,7 +81,6 @@ func TestAdministration(t *testing.T) {
 			s.Wants("POST"+path, body, 400, "INVALID_FIELD "+want)
 		}
 		s.Wants("POST"+path, apple, 200, `{"data":`+shown+`}`)
-		s.Wants("POST"+path, apple, 409, "RECORD_ALREADY_EXIST")
 		other := strings.NewReplacer("APPLE", "OTHER", "}", `,"isExplainMandatory":true}`).Replace(apple)
 		third := strings.NewReplacer("APPLE", "PEAR", "}", `,"orderNo":0}`).Replace(apple)
 		shownOther := strings.NewReplacer(`"id":1`, `"id":2`, "APPLE", "OTHER", "false", "true", `No":1`, `No":2`).
@@ -90,6 +89,7 @@ func TestAdministration(t *testing.T) {
 		s.Wants("POST"+path, other, 200, `{"data":`+shownOther+`}`)
 		s.Wants("POST"+path, third, 200, `{"data":`+shownThird+`}`)
 		s.Wants("GET"+path, "", 200, "["+shownThird+","+shown+","+shownOther+"]")
+		s.Wants("POST"+path, apple, 409, "RECORD_ALREADY_EXIST")
 		s.Wants("GET"+path+"?dropdownCode=COLOUR", "", 200, "[]")
 
 		s.Wants("PATCH"+path, `{"id":9,"isActive":false}`, 404, "RECORD_NOT_FOUND")
