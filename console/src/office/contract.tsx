@@ -24,7 +24,7 @@ export default function Contract() {
   const may = useMay();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const listed = may(`GET ${versions}`);
-  const all = useRead(versions, {}, { enabled: listed }).data;
+  const all = useRead(versions, undefined, { enabled: listed }).data;
   const version = all?.find((v) => String(v.id) === id);
   const enabled = !listed && may('GET /admin/get-contracts');
   const plain = useRead('/admin/get-contracts', { id }, { enabled }).data?.[0];

@@ -17,7 +17,11 @@ const common = [
   { key: 'code', title: 'contract.code', show: (c: Contract) => <Id of={c.code} /> },
   { key: 'version', title: 'contract.version' },
 ] as const;
-const created = { key: 'createdAt', title: 'contract.created', show: (c: Contract) => <Time at={c.createdAt} /> } as const;
+const created = {
+  key: 'createdAt',
+  title: 'contract.created',
+  show: (c: Contract) => <Time at={c.createdAt} />,
+} as const;
 
 const columns: Column<Version>[] = [
   ...common,

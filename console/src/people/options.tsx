@@ -2,12 +2,11 @@
 import { Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { Schemas } from '../app/api';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Diff } from '../kit/record';
 import { Id, Status } from '../kit/show';
-import { Write, type Input } from '../kit/write';
+import { Write } from '../kit/write';
 
 const path = '/admin/dropdown-options';
 type Option = Row<typeof path>;
@@ -34,12 +33,12 @@ const columns: Column<Option>[] = [
 
 const filters: FilterOf<typeof path>[] = [{ name: 'dropdownCode', title: 'options.list' }];
 
-const fields: Input<Schemas['AddDropdownOptionRequest']>[] = [
+const fields = [
   { name: 'nameEn', title: 'options.nameEn', required: true },
   { name: 'nameTr', title: 'options.nameTr', required: true },
   { name: 'nameAr', title: 'options.nameAr', required: true },
   { name: 'isExplainMandatory', title: 'options.explain', kind: 'flag' },
-];
+] as const;
 
 export default function Options() {
   const { t } = useTranslation();
@@ -88,14 +87,12 @@ export default function Options() {
           onClose={() => setEdited(undefined)}
           initial={edited}
           fields={[
-            ...(fields as Input<Schemas['ChangeDropdownOptionRequest']>[]),
+            ...fields,
             { name: 'orderNo', title: 'options.order', kind: 'number', required: true },
             { name: 'isActive', title: 'options.active', help: 'options.activeHelp', kind: 'flag' },
           ]}
           make={(values) => ({ id: edited.id, ...changed(edited, values) })}
-          before={(values) => (
-            <Diff before={edited} after={{ ...edited, ...changed(edited, values) }} names={names} />
-          )}
+          before={(values) => <Diff before={edited} after={{ ...edited, ...changed(edited, values) }} names={names} />}
         />
       )}
     </>
