@@ -47,7 +47,9 @@ func TestContractVersionMigration(t *testing.T) {
 	storetest.Same(t, lines(t, raw, kept), before)
 	storetest.Same(t, lines(t, raw, "SELECT * FROM contract_detail ORDER BY id"), details)
 	storetest.Same(t, lines(t, raw, "SELECT id FROM contract WHERE published_at = created_at"), []string{"3"})
-	storetest.Same(t, lines(t, raw, "PRAGMA foreign_key_check"), nil)
+	if broken := lines(t, raw, "PRAGMA foreign_key_check"); len(broken) > 0 {
+		t.Errorf("broken references %v", broken)
+	}
 	if exec("DELETE FROM contract WHERE id = 7") == nil {
 		t.Error("a contract with details was deleted")
 	}
