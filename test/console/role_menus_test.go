@@ -21,7 +21,7 @@ var wholeMenu = append([]string{"/", "/kyc", "/aml", "/approvals", "/requests", 
 	"/documents", "/users", "/corporate", "/levels",
 	"/balances", "/statement", "/adjust", "/blockages", "/positions", "/providers", "/currencies", "/rates",
 	"/fees", "/accounting",
-	"/agreements", "/contracts", "/announcements", "/mailings", "/cdn",
+	"/options", "/agreements", "/contracts", "/announcements", "/mailings", "/cdn",
 	"/mfa", "/roles", "/service-keys", "/firewall", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
 
 // toWrite are the screens that are no use to who only reads.

@@ -1,4 +1,4 @@
-/** The contracts with all versions, and adding a contract. A version is opened to edit its sections and to publish it. */
+/** The contracts with all versions, and adding a contract. A version is opened to edit and to publish it. */
 import { Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';

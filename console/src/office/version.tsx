@@ -1,4 +1,4 @@
-/** What can be done with a version of a contract: change its names, add a new version, publish and deactivate. */
+/** The actions of a version of a contract: change its names, add a new version, publish and deactivate. */
 import { Alert, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';

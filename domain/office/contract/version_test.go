@@ -178,15 +178,15 @@ func TestReplacedDetails(t *testing.T) {
 	}
 }
 
-// A failed publication leaves the active version active.
-func TestFailedPublication(t *testing.T) {
+// A failed change of versions changes nothing.
+func TestFailedVersions(t *testing.T) {
 	d := newDesk(t)
 	d.add(1)
 	d.publish(d.id)
 	next := d.version(d.id, "2")
 	for _, do := range []func(context.Context) error{
 		func(ctx context.Context) error { _, _, err := d.Publish(ctx, by, next); return err },
-		func(ctx context.Context) error { _, _, err := d.Deactivate(ctx, by, d.id); return err },
+		func(ctx context.Context) error { _, _, err := d.Deactivate(ctx, by, next); return err },
 	} {
 		persistencetest.Fails(t, d.db, "contract audit", do)
 	}
@@ -194,7 +194,7 @@ func TestFailedPublication(t *testing.T) {
 		_, err := d.AddVersion(ctx, by, d.id, "3")
 		return err
 	})
-	d.has(contract.StatusActive, contract.StatusDraft)
+	d.has(contract.StatusReplaced, contract.StatusInactive, contract.StatusDraft)
 }
 
 // Concurrent publications leave one active version.
