@@ -15,6 +15,7 @@ import (
 	"castellan/domain/money/level"
 	"castellan/domain/office/staffrequest"
 	"castellan/domain/people/corporate"
+	"castellan/domain/people/dropdown"
 	httpapi "castellan/http"
 	"castellan/http/access/country"
 	httpresource "castellan/http/access/resource"
@@ -87,7 +88,8 @@ func (s *service) backOffice() error {
 	s.join(part{groups: groups(httplevel.Group{Service: &level.Service{
 		Store: money.NewLevels(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	s.join(part{groups: groups(country.Group{CDN: cmp.Or(s.cfg.Geo.CDNURL, s.publicURL)})})
-	s.join(part{groups: groups(httpdropdown.Group{Store: people.NewDropdowns(s.DB)})})
+	s.join(part{groups: groups(httpdropdown.Group{Service: &dropdown.Service{
+		Store: people.NewDropdowns(s.DB), Changes: s.changes("", nil)}})})
 	s.join(part{groups: groups(httpapproval.Group{Service: &staffrequest.Service{Deploys: office.NewDeploys(s.DB),
 		VPNs: office.NewVPNs(s.DB), Users: s.users, Changes: s.changes("", nil)}})})
 	companies := people.NewCorporate(s.DB)

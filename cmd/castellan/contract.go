@@ -24,8 +24,8 @@ type contractAddCmd struct {
 }
 
 func (contractAddCmd) Help() string {
-	return `A new installation has TERMS_OF_USE and PRIVACY. The interface has no endpoint
-that adds a contract; its details are written there:
+	return `A new installation has TERMS_OF_USE and PRIVACY. Administrators also add
+contracts at POST /admin/contracts, and write new versions and details there:
 
   castellan contract add DISTANCE_SALES "Distance sales agreement" --version 2026-1`
 }
@@ -36,8 +36,10 @@ func (c contractAddCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	contracts := contract.Service{Store: office.NewContracts(v.DB), Changes: v.Changes("")}
-	id, err := contracts.Add(e.ctx, audit.Operator,
+	store := office.NewContracts(v.DB)
+	contracts := contract.Service{Store: store, Changes: v.Changes("")}
+	contracts.Changes.Lock = store.Lock
+	added, err := contracts.Add(e.ctx, audit.Operator,
 		contract.Contract{Code: c.Code, Name: c.Name, Version: c.Version, Active: !c.Passive})
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		return fmt.Errorf("a contract with the code %q already exists", c.Code)
@@ -45,7 +47,7 @@ func (c contractAddCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(e.out, id)
+	_, err = fmt.Fprintln(e.out, added.ID)
 	return err
 }
 

@@ -15,11 +15,13 @@ import (
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/picture"
+	"castellan/domain/kit/richtext"
 	"castellan/domain/money/addressbook"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/limit"
 	"castellan/domain/money/transaction"
+	"castellan/domain/office/contract"
 	"castellan/domain/people/corporate"
 	"castellan/domain/people/document"
 	"castellan/domain/people/registration"
@@ -28,6 +30,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
+	"castellan/persistence/office"
 	"castellan/persistence/people"
 )
 
@@ -93,6 +96,12 @@ func (r *run) openDoors(ctx context.Context) error {
 		Now: now, Name: "demo", Leaving: context.Background()}
 	r.doors = d
 	return r.loadAgreements(ctx)
+}
+
+// contractDesk returns the service that creates contracts and publishes their versions.
+func (r *run) contractDesk() *contract.Service {
+	store := office.NewContracts(r.DB)
+	return &contract.Service{Store: store, HTML: richtext.New(""), Changes: r.changes("", store.Lock)}
 }
 
 // inside notifies users of events in their accounts. No mail or SMS is sent: the people do not exist.

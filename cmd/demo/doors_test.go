@@ -29,6 +29,7 @@ var behindDoors = map[string]string{
 	"persistence.NewStandings":    "POST /integration/aml-findings",
 	"persistence.NewTransactions": "POST /integration/deposits, POST /integration/withdrawals",
 	"persistence.NewLevels":       "POST /admin/levels",
+	"persistence.NewContracts":    "POST /admin/contracts, POST /admin/contracts/versions",
 	"standing.AddFinding":         "POST /integration/aml-findings",
 	"user.SetAMLStatus":           "POST /integration/aml-findings",
 }
@@ -51,7 +52,6 @@ var ownWays = map[string]string{
 	"geofilter.Add":                "the endpoint asks the owner for a second factor",
 	"persistence.NewAgreements":    "publishing mails everyone; accepting needs a session of the owner",
 	"persistence.NewAnnouncements": "the endpoint takes uploaded images; texts are checked as it does",
-	"persistence.NewContracts":     "the texts of a new installation, filled in before the accounts",
 	"persistence.NewCurrencies":    "reference data of a new installation, made before the accounts",
 	"persistence.NewParameters":    "parameters through their own shape checks, with an audit row",
 	"persistence.NewRates":         "no endpoint: jobs fetch rates",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/richtext"
 	"castellan/domain/kit/slug"
 	"castellan/domain/office/announcement"
@@ -19,32 +20,48 @@ import (
 var clauses = []string{"Scope", "Your account", "Security of your account", "Fees", "Deposits and withdrawals", "Risks",
 	"Personal data", "Changes of these terms", "End of the contract", "Law and place of jurisdiction"}
 
-// contracts adds a contract to those of a new installation, and details to each.
+// contracts adds a contract in three versions to those of a new installation, and details to each: one is replaced, one
+// is active and one is a draft.
 func (r *run) contracts(ctx context.Context) error {
-	store := office.NewContracts(r.DB)
+	desk, by := r.contractDesk(), audit.By{UserID: r.team[0].ID}
 	r.Clock.set(r.start)
-	for _, c := range []contract.Contract{{Code: "RISK_NOTICE", Name: "Risk notice", Version: "2.1", Active: true},
-		{Code: "TERMS_2024", Name: "Terms of use of 2024", Version: "1.0"}} {
-		if _, err := store.Add(ctx, c); err != nil {
-			return err
-		}
-	}
-	all, err := store.Contracts(ctx, contract.Query{})
+	first, err := desk.Add(ctx, by, contract.Contract{Code: "RISK_NOTICE", Name: "Risk notice", Turkish: "Risk bildirimi",
+		Arabic: "إشعار المخاطر", Version: "1.0"})
 	if err != nil {
 		return err
 	}
-	policy := richtext.New("")
+	all, err := desk.Store.Contracts(ctx, contract.Query{})
+	if err != nil {
+		return err
+	}
 	for i, c := range all {
+		var drafts []contract.Draft
 		for n, title := range clauses[:len(clauses)-2*i] {
-			text := policy.Clean(fmt.Sprintf("<p><b>%d.</b> %s: an example text of <i>%s</i>.</p><ul><li>First.</li>"+
-				"<li>Second.</li></ul>", n+1, title, c.Name))
-			if _, err := store.AddDetail(ctx, contract.Detail{ContractID: c.ID, Title: title, Content: text,
-				Policy: policy.ID, OrderNo: int64(n+1) * 10}); err != nil {
-				return err
-			}
+			drafts = append(drafts, contract.Draft{Title: title, OrderNo: new(int64(n+1) * 10),
+				Content: fmt.Sprintf("<p><b>%d.</b> %s: an example text of <i>%s</i>.</p><ul><li>First.</li>"+
+					"<li>Second.</li></ul>", n+1, title, c.Name)})
+		}
+		if _, err := desk.AddDetails(ctx, by, c.ID, drafts); err != nil {
+			return err
 		}
 	}
-	return nil
+	if _, _, err := desk.Publish(ctx, by, first.ID); err != nil {
+		return err
+	}
+	r.Clock.set(r.start.AddDate(0, 6, 0))
+	second, err := desk.AddVersion(ctx, by, first.ID, "2.1")
+	if err != nil {
+		return err
+	}
+	if _, err := desk.AddDetails(ctx, by, second.ID, []contract.Draft{{Title: clauses[len(clauses)-1],
+		Content: "<p>Ankara.</p>"}}); err != nil {
+		return err
+	}
+	if _, _, err := desk.Publish(ctx, by, second.ID); err != nil {
+		return err
+	}
+	_, err = desk.AddVersion(ctx, by, second.ID, "2.2")
+	return err
 }
 
 // news are the announcements, by language.

@@ -56,18 +56,17 @@ func operators(b *bench) error {
 	r.line("the same, from the cache", "ms", of["warm"], bar{})
 	r.line("scripts before the login, as gzip", "kB", []float64{float64(first) / 1e3}, atMost(180))
 	r.line("bytes that the browser took, all kinds", "kB", of["bytes"], bar{})
-	r.line("the console's part of the binary", "MB", []float64{float64(all) / 1e6}, atMost(1.2))
+	r.line("the console's part of the binary", "MB", []float64{float64(all) / 1e6}, atMost(0.65))
 	return nil
 }
 
-// sizes returns the bytes of the console in the program, in both encodings, and those of the scripts that are loaded
+// sizes returns the bytes of the console in the program and those of the scripts that are loaded
 // before the login.
 func sizes() (all, first int) {
 	m, _ := web.Built()
 	for name := range m.Files {
-		zipped, _ := web.File(name, "gz")
-		br, _ := web.File(name, "br")
-		all += len(zipped) + len(br)
+		zipped, _ := web.File(name)
+		all += len(zipped)
 		if slices.Contains(m.First, name) {
 			first += len(zipped)
 		}

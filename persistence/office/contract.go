@@ -23,11 +23,14 @@ const contractLock = 0x636f6e7472616374 // "contract"
 type contractRow struct {
 	bun.BaseModel `bun:"table:contract,alias:c"`
 
-	ID      int64 `bun:",pk,autoincrement"`
-	Code    string
-	Name    string
-	Version string `bun:",nullzero"`
-	Active  bool
+	ID          int64 `bun:",pk,autoincrement"`
+	Code        string
+	Name        string
+	NameTR      string `bun:"name_tr"`
+	NameAR      string `bun:"name_ar"`
+	Version     string `bun:",nullzero"`
+	Active      bool
+	PublishedAt int64 `bun:",nullzero"`
 	record.Created
 }
 
@@ -60,12 +63,19 @@ var ContractWrites = []engine.Kind{
 
 var (
 	contracts = record.Table[contractRow, contract.Contract]{
+		Fixed:  []string{"id", "code", "created_at"},
+		Absent: "no such contract",
 		Record: func(r contractRow) (contract.Contract, error) {
-			return contract.Contract{ID: r.ID, Code: r.Code, Name: r.Name, Version: r.Version, Active: r.Active,
+			if r.Active && r.PublishedAt == 0 { // added as active
+				r.PublishedAt = r.CreatedAt
+			}
+			return contract.Contract{ID: r.ID, Code: r.Code, Name: r.Name, Turkish: r.NameTR, Arabic: r.NameAR,
+				Version: r.Version, Active: r.Active, PublishedAt: engine.Time(r.PublishedAt),
 				CreatedAt: engine.Time(r.CreatedAt)}, nil
 		},
 		Row: func(c contract.Contract) contractRow {
-			return contractRow{Code: c.Code, Name: c.Name, Version: c.Version, Active: c.Active}
+			return contractRow{Code: c.Code, Name: c.Name, NameTR: c.Turkish, NameAR: c.Arabic, Version: c.Version,
+				Active: c.Active, PublishedAt: engine.Millis(c.PublishedAt)}
 		},
 	}
 	acceptances = record.Table[acceptanceRow, contract.Accept]{
@@ -98,6 +108,10 @@ func (s Contracts) Contracts(ctx context.Context, q contract.Query) ([]contract.
 
 func (s Contracts) Add(ctx context.Context, c contract.Contract) (int64, error) {
 	return contracts.Add(ctx, s.db, c)
+}
+
+func (s Contracts) Save(ctx context.Context, c contract.Contract) error {
+	return contracts.Save(ctx, s.db, c, record.Is("id", c.ID))
 }
 
 func (s Contracts) Details(ctx context.Context, contractID int64) ([]contract.Detail, error) {

@@ -27,17 +27,22 @@ type optionRow struct {
 	NameTR           string `bun:"name_tr"`
 	NameAR           string `bun:"name_ar"`
 	ExplainMandatory bool
-	record.Created
+	OrderNo          int64
+	Active           bool
+	record.Stamps
 }
 
 var options = record.Table[optionRow, dropdown.Option]{
+	Order:  record.Keyset{Columns: "order_no, id"},
+	Fixed:  []string{"id", "group_code", "code", "created_at"},
+	Absent: "there is no such option",
 	Record: func(r optionRow) (dropdown.Option, error) {
 		return dropdown.Option{ID: r.ID, Group: r.GroupCode, Code: r.Code, English: r.NameEN, Turkish: r.NameTR,
-			Arabic: r.NameAR, ExplainMandatory: r.ExplainMandatory}, nil
+			Arabic: r.NameAR, ExplainMandatory: r.ExplainMandatory, OrderNo: r.OrderNo, Inactive: !r.Active}, nil
 	},
 	Row: func(o dropdown.Option) optionRow {
 		return optionRow{GroupCode: o.Group, Code: o.Code, NameEN: o.English, NameTR: o.Turkish, NameAR: o.Arabic,
-			ExplainMandatory: o.ExplainMandatory}
+			ExplainMandatory: o.ExplainMandatory, OrderNo: o.OrderNo, Active: !o.Inactive}
 	},
 }
 
@@ -46,9 +51,16 @@ func (s Dropdowns) List(ctx context.Context, q dropdown.Query) ([]dropdown.Optio
 	if q.Code != nil {
 		fs = append(fs, record.Where("(group_code = ? OR code = ?)", *q.Code, *q.Code))
 	}
+	if !q.Inactive {
+		fs = append(fs, record.Is("active", true))
+	}
 	return options.List(ctx, s.db, record.Part{Where: fs})
 }
 
 func (s Dropdowns) Add(ctx context.Context, o dropdown.Option) (int64, error) {
 	return options.Add(ctx, s.db, o)
+}
+
+func (s Dropdowns) Change(ctx context.Context, id int64, f func(dropdown.Option) (dropdown.Option, error)) error {
+	return options.Change(ctx, s.db, f, record.Is("id", id))
 }

@@ -20,7 +20,8 @@ type editor struct {
 	auth *harness.Authenticator
 }
 
-// An editor adds a section of a contract, moves it by a key and by drag, and adds many at once. The editor
+// An editor adds a section of a contract, moves it by a key and by drag, and adds many at once. A new version replaces
+// the contract, another contract is added, and an option of a form is changed. The editor
 // publishes an announcement, changes a parameter after seeing the difference, sends a mailing and follows its
 // job. A picture is uploaded, a currency is added and changed, the accounting of a period is started, and an
 // agreement is published. A deployment and a VPN access request are decided. The audit contains all of it.
@@ -42,6 +43,8 @@ func TestConsoleContent(t *testing.T) {
 		consoleLogin(t, tab, n, boss, "/contracts")
 		e := editor{Tab: tab, t: t, auth: harness.Enrolled(t, n, boss, who)}
 		e.contract()
+		e.version()
+		e.option()
 		e.announcement()
 		e.parameter()
 		e.mailing(found[0]["userId"].(string))
@@ -50,7 +53,9 @@ func TestConsoleContent(t *testing.T) {
 		e.period()
 		e.agreement()
 		e.deployment()
-		e.audited("CONTRACT_DETAIL_ADD", "CONTRACT_DETAIL_REORDER", "ANNOUNCEMENT_ADD", "PARAMETER_UPDATE",
+		e.audited("CONTRACT_DETAIL_ADD", "CONTRACT_DETAIL_REORDER", "CONTRACT_ADD", "CONTRACT_UPDATE",
+			"CONTRACT_VERSION_ADD", "CONTRACT_PUBLISH", "CONTRACT_DEACTIVATE", "DROPDOWN_OPTION_ADD",
+			"DROPDOWN_OPTION_UPDATE", "ANNOUNCEMENT_ADD", "PARAMETER_UPDATE",
 			"NOTIFICATION_SEND", "CDN_UPLOAD", "ASSETS_SETUP", "ACCOUNTING_BEGIN", "AGREEMENT_ADD", "DEPLOY_REQUEST_UPDATE",
 			"VPN_REQUEST_UPDATE")
 	})

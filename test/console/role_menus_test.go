@@ -20,7 +20,7 @@ var ownMenu = []string{"/me", "/me/account", "/me/countries", "/me/addresses", "
 var wholeMenu = append([]string{"/", "/kyc", "/aml", "/documents", "/approvals", "/requests", "/transactions",
 	"/withdrawals", "/users", "/users/active", "/users/registered", "/users/logins", "/corporate", "/corporate/users",
 	"/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting", "/currencies",
-	"/rates", "/fees", "/levels", "/contracts", "/agreements", "/announcements", "/cdn", "/mailings",
+	"/rates", "/fees", "/levels", "/contracts", "/options", "/agreements", "/announcements", "/cdn", "/mailings",
 	"/mfa", "/roles", "/service-keys", "/firewall", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
 
 // toWrite are the screens that are no use to who only reads.

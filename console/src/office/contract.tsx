@@ -1,4 +1,4 @@
-/** One contract: its sections in order. Drag, buttons and keys change the order. */
+/** One version of a contract: its sections in order. Drag, buttons and keys change the order. */
 import { ActionIcon, Alert, Button, Checkbox, Group, Paper, Stack, Text, Title, VisuallyHidden } from '@mantine/core';
 import { IconArrowDown, IconArrowUp, IconGripVertical } from '@tabler/icons-react';
 import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
@@ -15,6 +15,7 @@ import { RichText } from './richtext';
 import { useOrder } from './order';
 import { AddMany, DeleteMany, details, Replace, type Section } from './sections';
 import { SectionForm } from './section';
+import { VersionActions, versions } from './version';
 
 const reorder = '/admin/reorder-contract-details';
 
@@ -22,7 +23,13 @@ export default function Contract() {
   const { t } = useTranslation();
   const may = useMay();
   const id = useId();
-  const contract = useRead('/admin/get-contracts', { id }, { enabled: may('GET /admin/get-contracts') }).data?.[0];
+  const listed = may(`GET ${versions}`);
+  const all = useRead(versions, undefined, { enabled: listed }).data;
+  const version = all?.find((v) => String(v.id) === id);
+  const enabled = !listed && may('GET /admin/get-contracts');
+  const plain = useRead('/admin/get-contracts', { id }, { enabled }).data?.[0];
+  const contract = version ?? plain;
+  const final = version?.status === 'replaced';
   const stored = useRead(details, { contractId: id });
   const order = useOrder(stored.data ?? []);
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
@@ -36,25 +43,36 @@ export default function Contract() {
           <bdi>{contract?.name ?? t('contract.one')}</bdi>
         </Title>
         <Group gap="xs">
-          {may('POST /admin/create-contract-detail') && (
-            <Button size="xs" onClick={() => setEditing('new')} data-testid="section-add">
-              {t('contract.add')}
-            </Button>
+          {!final && (
+            <>
+              {may('POST /admin/create-contract-detail') && (
+                <Button size="xs" onClick={() => setEditing('new')} data-testid="section-add">
+                  {t('contract.add')}
+                </Button>
+              )}
+              <AddMany contractId={id} />
+              <Replace sections={picked.length ? picked : order.rows} />
+              {picked.length > 0 && <DeleteMany sections={picked} onDone={after} />}
+            </>
           )}
-          <AddMany contractId={id} />
-          <Replace sections={picked.length ? picked : order.rows} />
-          {picked.length > 0 && <DeleteMany sections={picked} onDone={after} />}
+          {version && all && <VersionActions key={version.id} of={version} all={all} sections={stored.data ?? []} />}
         </Group>
       </Group>
+      {final && <Alert color="gray">{t('contract.replacedHelp')}</Alert>}
       {contract && (
         <Facts>
           <Fact title="contract.code">
             <Id of={contract.code} />
           </Fact>
           <Fact title="contract.version">{contract.version ?? '–'}</Fact>
-          <Fact title="contract.active">
-            <Status of={contract.isActive} />
+          <Fact title={version ? 'contract.status' : 'contract.active'}>
+            <Status of={version?.status ?? contract.isActive} />
           </Fact>
+          {version && (
+            <Fact title="contract.published">
+              <Time at={version.publishedAt} />
+            </Fact>
+          )}
           <Fact title="contract.created">
             <Time at={contract.createdAt} />
           </Fact>
@@ -66,6 +84,7 @@ export default function Contract() {
       <Sections
         order={order}
         onEdit={setEditing}
+        final={final}
         chosen={chosen}
         onChoose={(one) =>
           setChosen((old) => {
@@ -118,18 +137,21 @@ function SaveOrder({ contractId, order }: { contractId: string; order: ReturnTyp
 
 function Sections({
   order,
+  final,
   chosen,
   onChoose,
   onEdit,
 }: {
   order: ReturnType<typeof useOrder<Section>>;
+  /** The sections cannot change. */
+  final: boolean;
   chosen: ReadonlySet<number>;
   onChoose: (id: number) => void;
   onEdit: (section: Section) => void;
 }) {
   const { t } = useTranslation();
   const may = useMay();
-  const movable = may(`POST ${reorder}`);
+  const movable = !final && may(`POST ${reorder}`);
   const dragged = useRef<number>(undefined);
   const [moved, setMoved] = useState<{ id: number; title: string; place: number }>();
   // The row moved in the page, which loses the focus.
@@ -170,11 +192,13 @@ function Sections({
           >
             <Group justify="space-between" mb="xs">
               <Group gap="xs">
-                <Checkbox
-                  aria-label={`${t('list.choose')}: ${row.title}`}
-                  checked={chosen.has(row.id)}
-                  onChange={() => onChoose(row.id)}
-                />
+                {!final && (
+                  <Checkbox
+                    aria-label={`${t('list.choose')}: ${row.title}`}
+                    checked={chosen.has(row.id)}
+                    onChange={() => onChoose(row.id)}
+                  />
+                )}
                 {movable && (
                   <>
                     <ActionIcon
@@ -218,25 +242,27 @@ function Sections({
                 </Title>
               </Group>
               <Group gap="xs">
-                {may('POST /admin/update-contract-detail') && (
+                {!final && may('POST /admin/update-contract-detail') && (
                   <Button size="compact-xs" variant="default" data-testid="section-edit" onClick={() => onEdit(row)}>
                     {t('contract.edit')}
                   </Button>
                 )}
-                <Write
-                  method="post"
-                  path="/admin/delete-contract-detail"
-                  title="contract.delete"
-                  touches={[details]}
-                  fields={[]}
-                  fixed={{ id: row.id }}
-                  button={{ size: 'compact-xs', color: 'red', variant: 'light' }}
-                  before={() => (
-                    <Text>
-                      <bdi>{row.title}</bdi>
-                    </Text>
-                  )}
-                />
+                {!final && (
+                  <Write
+                    method="post"
+                    path="/admin/delete-contract-detail"
+                    title="contract.delete"
+                    touches={[details]}
+                    fields={[]}
+                    fixed={{ id: row.id }}
+                    button={{ size: 'compact-xs', color: 'red', variant: 'light' }}
+                    before={() => (
+                      <Text>
+                        <bdi>{row.title}</bdi>
+                      </Text>
+                    )}
+                  />
+                )}
               </Group>
             </Group>
             <RichText html={row.content} />

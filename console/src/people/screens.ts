@@ -95,6 +95,14 @@ export const people: Screen[] = [
     load: () => import('./members'),
   },
   {
+    path: '/options',
+    title: 'options.title',
+    under: '/contracts',
+    group: 'content',
+    needs: ['GET /admin/dropdown-options'],
+    load: () => import('./options'),
+  },
+  {
     path: '/agreements',
     title: 'agreement.title',
     under: '/contracts',

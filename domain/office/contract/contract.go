@@ -2,9 +2,10 @@
 // interface; decisions D-CON-01 to D-CON-04). A contract has details: ordered parts with a title and a text.
 //
 // The one idea: every operation takes a list of details and applies to all or none in one transaction; a single detail
-// is a list of one.
+// is a list of one. A new version of a contract is another Contract with the same code and its own details (D-INT-14),
+// so an acceptance names the text that was accepted.
 //
-// Start reading at Service.
+// Start reading at Service; versions are in version.go.
 package contract
 
 import (
@@ -23,14 +24,18 @@ const MaxDetails = 500
 // MaxOrderNo is the highest order number of a detail.
 const MaxOrderNo = 1_000_000_000
 
-// Contract is one contract. Its Code is unique.
+// Contract is one version of a contract. Versions have the same Code and different values of Version. At most one of
+// them is active.
 type Contract struct {
-	ID        int64
-	Code      string
-	Name      string
-	Version   string // "" for none
-	Active    bool
-	CreatedAt time.Time
+	ID          int64
+	Code        string
+	Name        string // English
+	Turkish     string // name; "" for Name
+	Arabic      string // name; "" for Name
+	Version     string // "" for none
+	Active      bool
+	PublishedAt time.Time // first publication; zero for a draft
+	CreatedAt   time.Time
 }
 
 var codeForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,63}$`)
@@ -40,6 +45,11 @@ const maxNameChars = 200
 // Check validates a contract. INVALID_FIELD with every invalid field.
 func (c Contract) Check() error {
 	var ps []fault.Problem
+	long := func(field, text string) {
+		if utf8.RuneCountInString(text) > maxNameChars {
+			ps = append(ps, fault.Problem{Field: field, Message: fmt.Sprintf("is longer than %d characters", maxNameChars)})
+		}
+	}
 	if !codeForm.MatchString(c.Code) {
 		ps = append(ps, fault.Problem{Field: "code",
 			Message: "must be 2 to 64 capital letters, digits and underscores, beginning with a letter"})
@@ -47,10 +57,9 @@ func (c Contract) Check() error {
 	if n := utf8.RuneCountInString(c.Name); n == 0 || n > maxNameChars {
 		ps = append(ps, fault.Problem{Field: "name", Message: "must be 1 to 200 characters"})
 	}
-	if utf8.RuneCountInString(c.Version) > maxNameChars {
-		ps = append(ps, fault.Problem{Field: "version",
-			Message: fmt.Sprintf("is longer than %d characters", maxNameChars)})
-	}
+	long("nameTr", c.Turkish)
+	long("nameAr", c.Arabic)
+	long("version", c.Version)
 	return fault.All(ps)
 }
 
@@ -106,9 +115,12 @@ type Store interface {
 	Lock(ctx context.Context) error
 	// Contracts lists the matching contracts in the order of their ids.
 	Contracts(ctx context.Context, q Query) ([]Contract, error)
-	// Add inserts a contract and returns its id; RECORD_ALREADY_EXIST if the code is taken, also under concurrent
-	// calls.
+	// Add inserts a contract and returns its id. RECORD_ALREADY_EXIST if its code has the version, or if it is active
+	// beside another active version, also under concurrent calls. A contract added as active is published at its creation.
 	Add(ctx context.Context, c Contract) (int64, error)
+	// Save replaces the contract with the id; its code and its time of creation stay. RECORD_NOT_FOUND;
+	// RECORD_ALREADY_EXIST as in Add.
+	Save(ctx context.Context, c Contract) error
 	// Details lists the details of a contract in order.
 	Details(ctx context.Context, contractID int64) ([]Detail, error)
 	// DetailsOf lists the existing details among ids, in order.
@@ -125,7 +137,10 @@ type Store interface {
 
 // Seed writes the contracts of a new installation. The caller ensures that it runs once, in one transaction.
 func Seed(ctx context.Context, s Store) error {
-	for _, c := range []Contract{{Code: "TERMS_OF_USE", Name: "Terms of use"}, {Code: "PRIVACY", Name: "Privacy notice"}} {
+	for _, c := range []Contract{
+		{Code: "TERMS_OF_USE", Name: "Terms of use", Turkish: "Kullanım koşulları", Arabic: "شروط الاستخدام"},
+		{Code: "PRIVACY", Name: "Privacy notice", Turkish: "Aydınlatma metni", Arabic: "إشعار الخصوصية"},
+	} {
 		c.Active = true
 		if _, err := s.Add(ctx, c); err != nil {
 			return err

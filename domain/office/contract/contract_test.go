@@ -40,9 +40,9 @@ func newDesk(t *testing.T) *desk {
 
 func (d *desk) contract(code string) int64 {
 	d.t.Helper()
-	id, err := d.Add(d.t.Context(), by, contract.Contract{Code: code, Name: "n"})
+	c, err := d.Add(d.t.Context(), by, contract.Contract{Code: code, Name: "n"})
 	storetest.Must(d.t, err)
-	return id
+	return c.ID
 }
 
 // add adds details with these order numbers; 0 for none.
@@ -81,11 +81,12 @@ func TestCheck(t *testing.T) {
 		"": {{Code: "AB", Name: "n"}, {Code: "A" + strings.Repeat("_", 63), Name: text, Version: text}},
 		"code": {{Code: "A", Name: "n"}, {Code: "1A", Name: "n"}, {Code: "Ab", Name: "n"},
 			{Code: "A" + strings.Repeat("B", 64), Name: "n"}},
-		"name":         {{Code: "AB"}, {Code: "AB", Name: text + "x"}},
-		"version":      {{Code: "AB", Name: "n", Version: text + "x"}},
-		"code name":    {{}},
-		"name version": {{Code: "AB", Version: text + "x"}},
-		"code version": {{Name: "n", Version: text + "x"}},
+		"name":          {{Code: "AB"}, {Code: "AB", Name: text + "x"}},
+		"version":       {{Code: "AB", Name: "n", Version: text + "x"}},
+		"nameTr nameAr": {{Code: "AB", Name: "n", Turkish: text + "x", Arabic: text + "x"}},
+		"code name":     {{}},
+		"name version":  {{Code: "AB", Version: text + "x"}},
+		"code version":  {{Name: "n", Version: text + "x"}},
 	} {
 		for _, c := range all {
 			storetest.WantsFields(t, c.Check(), want)

@@ -20,19 +20,6 @@ type Service struct {
 	HTML    *richtext.Policy
 }
 
-// Add adds a contract and returns its id. Only the command line adds contracts (D-CON-01). INVALID_FIELD,
-// RECORD_ALREADY_EXIST.
-func (s *Service) Add(ctx context.Context, by audit.By, c Contract) (id int64, err error) {
-	if err := c.Check(); err != nil {
-		return 0, err
-	}
-	err = s.Changes.Do(ctx, by, "CONTRACT_ADD", func(ctx context.Context) (_ admin.Done, err error) {
-		id, err = s.Store.Add(ctx, c)
-		return admin.Done{Target: c.Code}, err
-	})
-	return id, err
-}
-
 // Details lists the details of a contract in order; none if the contract does not exist.
 func (s *Service) Details(ctx context.Context, contractID int64) ([]Detail, error) {
 	all, err := s.Store.Details(ctx, contractID)
@@ -51,8 +38,8 @@ func (s *Service) written(d *Detail, content string) {
 	d.Content, d.Policy = s.HTML.Clean(content), s.HTML.ID
 }
 
-// AddDetails adds details to a contract and returns them. INVALID_FIELD for an
-// empty list or more than MaxDetails; RECORD_NOT_FOUND for the contract.
+// AddDetails adds details to a contract and returns them. INVALID_FIELD for an empty list or more than MaxDetails;
+// RECORD_NOT_FOUND for the contract; INVALID_STATE if it is replaced.
 func (s *Service) AddDetails(ctx context.Context, by audit.By, contractID int64, drafts []Draft) ([]Detail, error) {
 	if err := bounded("details", len(drafts)); err != nil {
 		return nil, err
@@ -63,7 +50,7 @@ func (s *Service) AddDetails(ctx context.Context, by audit.By, contractID int64,
 		s.written(&added[i], d.Content)
 	}
 	err := s.Changes.Do(ctx, by, "CONTRACT_DETAIL_ADD", func(ctx context.Context) (done admin.Done, err error) {
-		if err := s.exists(ctx, contractID); err != nil {
+		if err := s.editable(ctx, contractID); err != nil {
 			return done, err
 		}
 		present, err := s.Store.Details(ctx, contractID)
@@ -93,7 +80,8 @@ func (s *Service) AddDetails(ctx context.Context, by audit.By, contractID int64,
 }
 
 // ChangeDetails changes details and returns them in the order of the changes. INVALID_FIELD for an empty list, more
-// than MaxDetails and a duplicate id; RECORD_NOT_FOUND for a detail and for the new contract of a detail.
+// than MaxDetails and a duplicate id; RECORD_NOT_FOUND for a detail and for the new contract of a detail; INVALID_STATE
+// for a detail of a replaced contract and if the new contract is replaced.
 func (s *Service) ChangeDetails(ctx context.Context, by audit.By, changes []Change) ([]Detail, error) {
 	ids := make([]int64, len(changes))
 	for i, c := range changes {
@@ -108,14 +96,18 @@ func (s *Service) ChangeDetails(ctx context.Context, by audit.By, changes []Chan
 		if err != nil {
 			return done, err
 		}
+		touched := contractsOf(before)
+		for _, c := range changes {
+			if c.ContractID != nil {
+				touched = append(touched, *c.ContractID)
+			}
+		}
+		if err := s.editable(ctx, touched...); err != nil {
+			return done, err
+		}
 		var did []string
 		for i, c := range changes {
 			d := before[c.ID]
-			if c.ContractID != nil && *c.ContractID != d.ContractID {
-				if err := s.exists(ctx, *c.ContractID); err != nil {
-					return done, err
-				}
-			}
 			did = append(did, s.apply(c, &d))
 			if err := s.Store.SaveDetail(ctx, d); err != nil {
 				return done, err
@@ -150,13 +142,17 @@ func (s *Service) apply(c Change, d *Detail) string {
 }
 
 // RemoveDetails deletes details. INVALID_FIELD for an empty list, more than MaxDetails and a duplicate id;
-// RECORD_NOT_FOUND, and then none is deleted.
+// RECORD_NOT_FOUND, and then none is deleted; INVALID_STATE for a detail of a replaced contract.
 func (s *Service) RemoveDetails(ctx context.Context, by audit.By, ids []int64) error {
 	if err := distinct("ids", "", ids); err != nil {
 		return err
 	}
 	return s.Changes.Do(ctx, by, "CONTRACT_DETAIL_DELETE", func(ctx context.Context) (done admin.Done, err error) {
-		if _, err := s.details(ctx, ids); err != nil {
+		before, err := s.details(ctx, ids)
+		if err == nil {
+			err = s.editable(ctx, contractsOf(before)...)
+		}
+		if err != nil {
 			return done, err
 		}
 		return admin.Done{Target: few(ids)}, s.Store.RemoveDetails(ctx, ids)
@@ -165,7 +161,7 @@ func (s *Service) RemoveDetails(ctx context.Context, by audit.By, ids []int64) e
 
 // Reorder sets the order numbers of details of a contract and returns all of its details in their new order.
 // INVALID_FIELD for an empty list, more than MaxDetails, a duplicate id and one of another contract; RECORD_NOT_FOUND
-// for the contract and for a detail.
+// for the contract and for a detail; INVALID_STATE if the contract is replaced.
 func (s *Service) Reorder(ctx context.Context, by audit.By, contractID int64, places []Place) ([]Detail, error) {
 	ids := make([]int64, len(places))
 	for i, p := range places {
@@ -176,7 +172,7 @@ func (s *Service) Reorder(ctx context.Context, by audit.By, contractID int64, pl
 	}
 	var after []Detail
 	err := s.Changes.Do(ctx, by, "CONTRACT_DETAIL_REORDER", func(ctx context.Context) (done admin.Done, err error) {
-		if err := s.exists(ctx, contractID); err != nil {
+		if err := s.editable(ctx, contractID); err != nil {
 			return done, err
 		}
 		before, err := s.details(ctx, ids)
@@ -200,13 +196,12 @@ func (s *Service) Reorder(ctx context.Context, by audit.By, contractID int64, pl
 	return after, err
 }
 
-// exists returns RECORD_NOT_FOUND if the contract does not exist.
-func (s *Service) exists(ctx context.Context, contractID int64) error {
-	found, err := s.Store.Contracts(ctx, Query{ID: &contractID})
-	if err == nil && len(found) == 0 {
-		err = fault.New(fault.RecordNotFound, "no such contract")
+// contractsOf lists the contracts of details; one with several details is listed several times.
+func contractsOf(details map[int64]Detail) (ids []int64) {
+	for _, d := range details {
+		ids = append(ids, d.ContractID)
 	}
-	return err
+	return ids
 }
 
 // details returns the details of the ids, which must all exist. RECORD_NOT_FOUND.

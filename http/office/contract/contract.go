@@ -1,6 +1,7 @@
 // Package contract serves section 4.8 of the interface: the contracts that users
 // agree to, and their details. It reads and writes the wire shapes of section 2.6
-// of the interface and leaves every rule to domain/office/contract.
+// of the interface and leaves every rule to domain/office/contract. The administration of
+// contracts and their versions is an extension (D-INT-14).
 //
 // Start reading at Endpoints.
 package contract
@@ -19,46 +20,46 @@ const section = "4.8 Contracts"
 type Group struct{ Service *contract.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
-	return rest.Section(section,
+	return append(rest.Section(section,
 		rest.Get("/admin/get-contracts", "List contracts", rest.Tenant, g.contracts, fault.InvalidField).
-			Doc("listContracts", "Operators create contracts on the command line."),
+			Doc("listContracts", "Sorted by id. The versions of a contract have the same code."),
 		rest.Get("/admin/get-contract-details", "List the details of a contract", rest.Tenant, g.details,
 			fault.InvalidField).
 			Try("contractId=${listContracts.0.id}").
 			Doc("listContractDetails", "Sorted by orderNo, then by id. An unknown contractId gives an empty list."),
 		rest.Post("/admin/create-contract-detail", "Create a contract detail", rest.Tenant, g.add,
-			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Body(rest.LargeBody).
 			Try(`{"contractId":${listContracts.0.id},"title":"Scope","content":"<p>What this is about.</p>"}`).
 			Doc("addContractDetail", "Without orderNo, the detail is added at the end. The response has the stored HTML, "+
 				"without scripts, styles and trackers."),
 		rest.Post("/admin/update-contract-detail", "Update a contract detail", rest.Tenant, g.change,
-			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Body(rest.LargeBody).
 			Try(`{"id":${addContractDetail.data.id},"title":"The scope"}`).
 			Doc("updateContractDetail", "Fields that are not sent stay unchanged."),
 		rest.Post("/admin/delete-contract-detail", "Delete a contract detail", rest.Tenant, g.remove,
-			fault.InvalidField, fault.RecordNotFound).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			TryLast(`{"id":${addContractDetail.data.id}}`).
 			Doc("deleteContractDetail", "The detail is permanently deleted."),
 		rest.Post("/admin/delete-multiple-contract-details", "Delete several contract details", rest.Tenant, g.removeMany,
-			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Body(rest.LargeBody).
 			TryLast(`{"ids":[${addContractDetails.data.0.id},${addContractDetails.data.1.id}]}`).
 			Doc("deleteContractDetails", "Either all details are deleted, or none if one of them does not exist."),
 		rest.Post("/admin/bulk-create-contract-details", "Create several contract details", rest.Tenant, g.addMany,
-			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Body(rest.LargeBody).
 			Try(`{"contractId":${listContracts.0.id},"details":[{"title":"Fees","content":"<p>None.</p>"},
 				{"title":"End","content":"<p>At any time.</p>"}]}`).
 			Doc("addContractDetails", "Either all details are created or none."),
 		rest.Post("/admin/bulk-update-contract-details", "Update several contract details", rest.Tenant, g.changeMany,
-			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Body(rest.LargeBody).
 			Try(`{"details":[{"id":${addContractDetails.data.0.id},"content":"<p>See the list.</p>"}]}`).
 			Doc("updateContractDetails", "Either all details are updated, or none if one of them does not exist. The "+
 				"response lists the details in the order of the request."),
 		rest.Post("/admin/reorder-contract-details", "Reorder the details of a contract", rest.Tenant, g.reorder,
-			fault.InvalidField, fault.RecordNotFound).Body(rest.LargeBody).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Body(rest.LargeBody).
 			Try(`{"contractId":${listContracts.0.id},"details":[{"id":${addContractDetails.data.1.id},"orderNo":0}]}`).
 			Doc("reorderContractDetails", "Either all places are set or none. The response lists all details of the "+
 				"contract in the new order."),
-	).NamesNoUser("the ids are those of contracts and their details")
+	).NamesNoUser("the ids are those of contracts and their details"), g.administration()...)
 }
 
 type record struct {
@@ -71,11 +72,8 @@ type record struct {
 }
 
 func show(c contract.Contract) record {
-	r := record{ID: c.ID, Code: c.Code, Name: c.Name, IsActive: c.Active, CreatedAt: rest.Time{Time: c.CreatedAt}}
-	if c.Version != "" {
-		r.Version = &c.Version
-	}
-	return r
+	return record{ID: c.ID, Code: c.Code, Name: c.Name, Version: orNull(c.Version), IsActive: c.Active,
+		CreatedAt: rest.Time{Time: c.CreatedAt}}
 }
 
 type detail struct {

@@ -202,6 +202,12 @@ func TestMany(t *testing.T) {
 func TestAccess(t *testing.T) {
 	both(t, func(s *site) {
 		lines := map[string]string{
+			"GET contracts":                         "",
+			"POST contracts":                        `{"code":"SECRET","name":"secret"}`,
+			"PATCH contracts":                       `{"id":1,"name":"secret"}`,
+			"POST contracts/versions":               `{"id":1,"version":"secret"}`,
+			"POST contracts/publish":                `{"id":1}`,
+			"POST contracts/deactivate":             `{"id":1}`,
 			"POST create-contract-detail":           `{"contractId":1,"title":"secret","content":"secret"}`,
 			"POST bulk-create-contract-details":     `{"contractId":1,"details":[{"title":"secret","content":"secret"}]}`,
 			"POST update-contract-detail":           `{"id":1,"title":"secret"}`,

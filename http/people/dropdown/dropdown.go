@@ -1,5 +1,5 @@
-// Package dropdown serves the options of dropdowns, which are part of section 4.15
-// of the interface (D-INF-01, D-INF-02).
+// Package dropdown serves the options of dropdowns, which are part of section 4.15 of the interface (D-INF-01,
+// D-INF-02), and their administration, an extension (D-INT-15).
 package dropdown
 
 import (
@@ -12,16 +12,16 @@ import (
 
 const section = "4.15 Additional info and identity"
 
-// Group serves the endpoint.
-type Group struct{ Store dropdown.Store }
+// Group serves the endpoints.
+type Group struct{ Service *dropdown.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
-	return rest.Section(section,
+	return append(rest.Section(section,
 		rest.Get("/dropdown/get-parameter", "List dropdown options", rest.NoAuth, g.list, fault.InvalidField).
 			Try("dropdownCode=SOURCE_OF_FUNDING&_requesterLanguage=tr").
 			Doc("listDropdownOptions", "If both codes are sent, both must match; without codes, all options are listed. "+
-				"Names are in the requested language, otherwise in English."),
-	).For(rest.Public)
+				"Names are in the requested language, otherwise in English. Inactive options are not listed."),
+	).For(rest.Public), g.administration()...)
 }
 
 type listRequest struct {
@@ -40,7 +40,7 @@ type dropdownOption struct {
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) ([]dropdownOption, error) {
-	all, err := g.Store.List(ctx, dropdown.Query{Group: in.DropdownCode, Code: in.Code})
+	all, err := g.Service.Store.List(ctx, dropdown.Query{Group: in.DropdownCode, Code: in.Code})
 	return rest.Each(all, func(o dropdown.Option) dropdownOption {
 		return dropdownOption{o.ID, o.Group, o.Name(who.Language), o.ExplainMandatory}
 	}), err

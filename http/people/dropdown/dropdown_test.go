@@ -1,16 +1,25 @@
 package dropdown_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
+	"castellan/domain/kit/admin"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/dropdown"
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpdropdown "castellan/http/people/dropdown"
 	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/people"
 )
+
+func group(db *persistence.DB) httpdropdown.Group {
+	return httpdropdown.Group{Service: &dropdown.Service{Store: people.NewDropdowns(db),
+		Changes: admin.Changes{Commit: db, Now: time.Now}}}
+}
 
 // REQ-INF-01 to REQ-INF-03.
 func TestOptions(t *testing.T) {
@@ -24,7 +33,7 @@ func TestOptions(t *testing.T) {
 			_, err := store.Add(t.Context(), o)
 			storetest.Must(t, err)
 		}
-		s := apitest.Serve(t, edge.Options{}, httpdropdown.Group{Store: store}).As("nobody").Below("/dropdown/")
+		s := apitest.Serve(t, edge.Options{}, group(db)).As("nobody").Below("/dropdown/")
 		const (
 			apple  = `{"id":1,"code":"FRUIT","name":"Apple","isExplainMandatory":false}`
 			other  = `{"id":2,"code":"FRUIT","name":"Other","isExplainMandatory":true}`
@@ -45,5 +54,70 @@ func TestOptions(t *testing.T) {
 		s.Wants("GET get-parameter", `{"code":5,"dropdownCode":["a"],"_requesterLanguage":7}`, 400,
 			"INVALID_FIELD code dropdownCode _requesterLanguage")
 		s.Wants("GET get-parameter?code=a%00&dropdownCode=%ff", "", 400, "INVALID_FIELD code dropdownCode")
+	})
+}
+
+// D-INT-15: administrators add and change options; an inactive option is no longer offered.
+func TestAdministration(t *testing.T) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s := apitest.Serve(t, edge.Options{}, group(db))
+		const (
+			path  = " /admin/dropdown-options"
+			apple = `{"dropdownCode":"FRUIT","code":"APPLE","nameEn":"Apple","nameTr":"Elma","nameAr":"تفاح"}`
+			shown = `{"id":1,` + `"dropdownCode":"FRUIT","code":"APPLE","nameEn":"Apple","nameTr":"Elma","nameAr":"تفاح",` +
+				`"isExplainMandatory":false,"orderNo":1,"isActive":true}`
+			public = `{"id":1,"code":"FRUIT","name":"Apple","isExplainMandatory":false}`
+		)
+		for body, want := range map[string]string{
+			`{}`: "dropdownCode code nameEn nameTr nameAr",
+			strings.Replace(apple, "APPLE", "apple", 1):                        "code",
+			strings.Replace(apple, "FRUIT", "F", 1):                            "dropdownCode",
+			strings.Replace(apple, "Elma", " ", 1):                             "nameTr",
+			strings.Replace(apple, "Elma", strings.Repeat("ü", 201), 1):        "nameTr",
+			strings.Replace(apple, "}", `,"orderNo":-1}`, 1):                   "orderNo",
+			strings.Replace(apple, "}", `,"orderNo":1000000001}`, 1):           "orderNo",
+			strings.Replace(apple, "}", `,"isExplainMandatory":"perhaps"}`, 1): "isExplainMandatory",
+		} {
+			s.Wants("POST"+path, body, 400, "INVALID_FIELD "+want)
+		}
+		s.Wants("POST"+path, apple, 200, `{"data":`+shown+`}`)
+		other := strings.NewReplacer("APPLE", "OTHER", "}", `,"isExplainMandatory":true}`).Replace(apple)
+		third := strings.NewReplacer("APPLE", "PEAR", "}", `,"orderNo":0}`).Replace(apple)
+		shownOther := strings.NewReplacer(`"id":1`, `"id":2`, "APPLE", "OTHER", "false", "true", `No":1`, `No":2`).
+			Replace(shown)
+		shownThird := strings.NewReplacer(`"id":1`, `"id":3`, "APPLE", "PEAR", `No":1`, `No":0`).Replace(shown)
+		s.Wants("POST"+path, other, 200, `{"data":`+shownOther+`}`)
+		s.Wants("POST"+path, third, 200, `{"data":`+shownThird+`}`)
+		s.Wants("GET"+path, "", 200, "["+shownThird+","+shown+","+shownOther+"]")
+		s.Wants("POST"+path, apple, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("GET"+path+"?dropdownCode=COLOUR", "", 200, "[]")
+
+		s.Wants("PATCH"+path, `{"id":9,"isActive":false}`, 404, "RECORD_NOT_FOUND")
+		s.Wants("PATCH"+path, `{"isActive":false}`, 400, "INVALID_FIELD id")
+		s.Wants("PATCH"+path, `{"id":1,"nameEn":""}`, 400, "INVALID_FIELD nameEn")
+		s.Wants("PATCH"+path, `{"id":1,"code":"OTHER"}`, 200, `{"data":`+shown+`}`) // nothing changes
+		changed := strings.NewReplacer("Apple", "An apple", "Elma", "Bir elma", "تفاح", "تفاحة", "false", "true", `No":1`,
+			`No":9`).Replace(shown)
+		s.Wants("PATCH"+path, `{"id":"1","nameEn":"An apple","nameTr":"Bir elma","nameAr":"تفاحة",`+
+			`"isExplainMandatory":true,"orderNo":9}`, 200, `{"data":`+changed+`}`)
+		s.Wants("PATCH"+path, `{"id":2,"isActive":false}`, 200, `{"data":`+
+			strings.Replace(shownOther, `"isActive":true`, `"isActive":false`, 1)+`}`)
+		s.Wants("PATCH"+path, `{"id":3,"isActive":false}`, 200, `{"data":`+
+			strings.Replace(shownThird, `"isActive":true`, `"isActive":false`, 1)+`}`)
+		const offered = "GET /dropdown/get-parameter?dropdownCode=FRUIT"
+		s.Wants(offered, "", 200, "["+strings.NewReplacer("Apple", "An apple", "false", "true").Replace(public)+"]")
+		s.Wants("PATCH"+path, `{"id":3,"isActive":true}`, 200, `{"data":`+shownThird+`}`)
+		if _, all := s.Call(offered, ""); !strings.HasPrefix(all, `[{"id":3,`) {
+			t.Errorf("offered %s", all)
+		}
+
+		for _, line := range []string{"GET", "POST", "PATCH"} {
+			body := map[string]string{"POST": apple, "PATCH": `{"id":1}`}[line]
+			s.As("user").Wants(line+path, body, 403, "FORBIDDEN")
+			s.As("nobody").Wants(line+path, body, 401, "UNAUTHENTICATED")
+		}
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 7 {
+			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
+		}
 	})
 }

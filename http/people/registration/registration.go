@@ -38,8 +38,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"a code is sent only to a destination without an account. 404 NOT_FOUND if registration.enabled is false."),
 		rest.Get("/auth/register/contracts", "List the contracts required for sign-up", rest.NoAuth, g.contracts,
 			fault.NotFound).
-			Doc("listRegistrationContracts", "Returns the active contracts with their details in order. A sign-up sends "+
-				"all their ids in contracts."),
+			Doc("listRegistrationContracts", "Returns the active contracts with their details in order, with names in "+
+				"the language of the request. A sign-up sends all their ids in contracts."),
 	).For(rest.Public).Extended().Disable(!g.Enabled)
 }
 
@@ -91,7 +91,7 @@ type registrationContractDetail struct {
 }
 
 func (g Group) contracts(
-	ctx context.Context, _ rest.Caller, _ rest.None,
+	ctx context.Context, who rest.Caller, _ rest.None,
 ) (out rest.Data[[]registrationContract], err error) {
 	all, err := g.Service.Required(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (g Group) contracts(
 		if err != nil {
 			return out, err
 		}
-		t := registrationContract{ID: c.ID, Code: c.Code, Name: c.Name,
+		t := registrationContract{ID: c.ID, Code: c.Code, Name: c.Title(who.Language),
 			Details: rest.Each(details, func(d contract.Detail) registrationContractDetail {
 				return registrationContractDetail{d.Title, d.Content}
 			})}

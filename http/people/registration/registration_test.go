@@ -12,6 +12,8 @@ import (
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/user"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/contract"
 	"castellan/http/apitest"
@@ -123,6 +125,29 @@ func TestRegisterRefuses(t *testing.T) {
 			`{"id":2,"code":"PRIVACY","name":"Privacy notice","version":null,"details":[]}]}`; listed != want {
 			t.Errorf("contracts %s", listed)
 		}
+		// A sign-up accepts the version that is active, and no other.
+		desk := contract.Service{Store: w.contracts, Changes: admin.Changes{Commit: w.db, Now: w.now,
+			Lock: w.contracts.Lock}}
+		next, err := desk.AddVersion(t.Context(), audit.By{}, 1, "2")
+		storetest.Must(t, err)
+		if w.call("GET", "/auth/register/contracts", nil).is(t, 200, "").body != listed {
+			t.Error("a draft is listed")
+		}
+		_, _, err = desk.Publish(t.Context(), audit.By{}, next.ID)
+		storetest.Must(t, err)
+		_, _, err = desk.Deactivate(t.Context(), audit.By{}, 2)
+		storetest.Must(t, err)
+		if a := w.register(form(2, 2)); apitest.Refusal(a.body) != "INVALID_FIELD contracts" { // the replaced version
+			t.Errorf("%d %s", a.status, a.body)
+		}
+		listed = w.call("GET", "/auth/register/contracts?_requesterLanguage=tr", nil).is(t, 200, "").body
+		if want := fmt.Sprintf(`{"data":[{"id":%d,"code":"TERMS_OF_USE","name":"Kullanım koşulları","version":"2",`+
+			`"details":[]}]}`, next.ID); listed != want {
+			t.Errorf("contracts %s", listed)
+		}
+		current := form(2, 2)
+		current["contracts"] = []int64{next.ID}
+		w.register(current).is(t, 200, "")
 		w.enabled = false
 		w.start()
 		unknown := w.call("POST", "/auth/registered", form(1, 1)).is(t, 404, "NOT_FOUND").body

@@ -4,6 +4,7 @@ package contracttest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,7 +18,9 @@ import (
 func Run(t *testing.T, open storetest.Open[contract.Store]) {
 	storetest.Run(t, open, storetest.Cases[contract.Store]{
 		"Contracts":         contracts,
-		"UniqueCode":        uniqueCode,
+		"UniqueVersion":     uniqueVersion,
+		"OneActive":         oneActive,
+		"Save":              save,
 		"Details":           details,
 		"SaveAndRemove":     saveAndRemove,
 		"NoContract":        noContract,
@@ -64,7 +67,8 @@ func listed(t *testing.T, s contract.Store, contractID int64) []contract.Detail 
 }
 
 func contracts(t *testing.T, s contract.Store, _ commit.Committer) {
-	want := []contract.Contract{{Code: "A", Name: "a ?'\"", Version: "2.1", Active: true}, {Code: "B", Name: "b"}}
+	want := []contract.Contract{{Code: "A", Name: "a ?'\"", Turkish: "ağ", Arabic: "أ", Version: "2.1", Active: true},
+		{Code: "B", Name: "b"}}
 	before := time.Now().Add(-time.Minute)
 	for i := range want {
 		var err error
@@ -87,20 +91,64 @@ func contracts(t *testing.T, s contract.Store, _ commit.Committer) {
 			if got[i].CreatedAt.Before(before) {
 				t.Errorf("made at %v", got[i].CreatedAt)
 			}
-			got[i].CreatedAt = time.Time{}
+			if published := got[i].PublishedAt; published.IsZero() == got[i].Active || got[i].Active &&
+				!published.Equal(got[i].CreatedAt) {
+				t.Errorf("published at %v", published)
+			}
+			got[i].CreatedAt, got[i].PublishedAt = time.Time{}, time.Time{}
 		}
 		storetest.Same(t, got, c.want)
 	}
 }
 
-func uniqueCode(t *testing.T, s contract.Store, _ commit.Committer) {
-	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
-		_, err := s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x"})
+func uniqueVersion(t *testing.T, s contract.Store, _ commit.Committer) {
+	for _, version := range []string{"", "1"} {
+		won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
+			_, err := s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x", Version: version})
+			return err
+		})
+		if won != 1 {
+			t.Errorf("%d of 8 added version %q", won, version)
+		}
+	}
+}
+
+// Concurrent callers never make two versions of a code active.
+func oneActive(t *testing.T, s contract.Store, _ commit.Committer) {
+	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+		_, err := s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x", Version: fmt.Sprint(i), Active: true})
 		return err
 	})
 	if won != 1 {
-		t.Errorf("%d of 8 were added", won)
+		t.Errorf("%d of 8 were added as active", won)
 	}
+	draft := contract.Contract{Code: "SAME", Name: "x", Version: "draft"}
+	var err error
+	draft.ID, err = s.Add(t.Context(), draft)
+	storetest.Must(t, err)
+	draft.Active = true
+	storetest.Wants(t, s.Save(t.Context(), draft), fault.RecordAlreadyExist)
+}
+
+func save(t *testing.T, s contract.Store, _ commit.Committer) {
+	add(t, s, "B")
+	id := add(t, s, "A")
+	at := time.UnixMilli(1_700_000_000_123).UTC()
+	found := func() contract.Contract {
+		all, err := s.Contracts(t.Context(), contract.Query{ID: &id})
+		storetest.Must(t, err)
+		return all[0]
+	}
+	next := contract.Contract{ID: id, Code: "A", Name: "n", Turkish: "t", Arabic: "a", Version: "2", PublishedAt: at,
+		CreatedAt: found().CreatedAt}
+	sent := next
+	sent.Code, sent.CreatedAt = "OTHER", at // both stay
+	storetest.Must(t, s.Save(t.Context(), sent))
+	storetest.Same(t, found(), next)
+	if b, err := s.Contracts(t.Context(), contract.Query{Code: new("B")}); err != nil || b[0].Name != "N B" {
+		t.Errorf("the other contract is %+v, %v", b, err)
+	}
+	storetest.Wants(t, s.Save(t.Context(), contract.Contract{ID: id + 1}), fault.RecordNotFound)
 }
 
 func details(t *testing.T, s contract.Store, _ commit.Committer) {

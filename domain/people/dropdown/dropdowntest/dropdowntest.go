@@ -2,6 +2,7 @@
 package dropdowntest
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -17,6 +18,8 @@ func Run(t *testing.T, open storetest.Open[dropdown.Store]) {
 		"List":       list,
 		"UniqueCode": uniqueCode,
 		"Seed":       seed,
+		"Change":     change,
+		"Changes":    changes,
 	})
 }
 
@@ -48,6 +51,60 @@ func list(t *testing.T, s dropdown.Store, _ commit.Committer) {
 		got, err := s.List(t.Context(), c.q)
 		storetest.Must(t, err)
 		storetest.Same(t, got, c.want)
+	}
+}
+
+// Options are sorted by order number; inactive ones are listed on demand.
+func change(t *testing.T, s dropdown.Store, _ commit.Committer) {
+	first := dropdown.Option{Group: "G", Code: "A", English: "a", Turkish: "ağ", Arabic: "أ", OrderNo: 7}
+	last := dropdown.Option{Group: "G", Code: "B", English: "b", Turkish: "b", Arabic: "ب", OrderNo: 7}
+	var err error
+	first.ID, err = s.Add(t.Context(), first)
+	storetest.Must(t, err)
+	last.ID, err = s.Add(t.Context(), last)
+	storetest.Must(t, err)
+	listed := func(inactive bool, want ...dropdown.Option) {
+		t.Helper()
+		got, err := s.List(t.Context(), dropdown.Query{Inactive: inactive})
+		storetest.Must(t, err)
+		storetest.Same(t, got, append([]dropdown.Option{}, want...))
+	}
+	listed(false, first, last)
+	next := dropdown.Option{ID: first.ID, Group: "G", Code: "A", English: "x", Turkish: "y", Arabic: "z",
+		ExplainMandatory: true, OrderNo: 8, Inactive: true}
+	storetest.Must(t, s.Change(t.Context(), first.ID, func(o dropdown.Option) (dropdown.Option, error) {
+		storetest.Same(t, o, first)
+		sent := next
+		sent.Group, sent.Code = "H", "C" // both stay
+		return sent, nil
+	}))
+	listed(false, last)
+	listed(true, last, next)
+	refused := errors.New("no")
+	if err := s.Change(t.Context(), last.ID, func(dropdown.Option) (dropdown.Option, error) {
+		return next, refused
+	}); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	storetest.Wants(t, s.Change(t.Context(), last.ID+1, func(o dropdown.Option) (dropdown.Option, error) {
+		return o, nil
+	}), fault.RecordNotFound)
+	listed(true, last, next)
+}
+
+// No concurrent change is lost.
+func changes(t *testing.T, s dropdown.Store, _ commit.Committer) {
+	id, err := s.Add(t.Context(), dropdown.Option{Group: "G", Code: "A"})
+	storetest.Must(t, err)
+	const callers = 8
+	storetest.Race(t, callers, "", func(int) error {
+		return s.Change(t.Context(), id, func(o dropdown.Option) (dropdown.Option, error) {
+			o.OrderNo++
+			return o, nil
+		})
+	})
+	if all, err := s.List(t.Context(), dropdown.Query{}); err != nil || all[0].OrderNo != callers {
+		t.Errorf("%+v, %v", all, err)
 	}
 }
 

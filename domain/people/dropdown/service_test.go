@@ -1,0 +1,50 @@
+package dropdown_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/people/dropdown"
+	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
+)
+
+var by = audit.By{UserID: "boss"}
+
+// Every change has one audit row, which names the changed fields; a change of nothing has none.
+func TestService(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	persistencetest.Exec(t, db, "DELETE FROM dropdown_option")
+	s := &dropdown.Service{Store: people.NewDropdowns(db), Changes: admin.Changes{Commit: db, Now: time.Now}}
+	pear := dropdown.Option{Group: "FRUIT", Code: "PEAR", English: "Pear", Turkish: "Armut", Arabic: "كمثرى"}
+	added, err := s.Add(t.Context(), by, pear, new(int64(dropdown.MaxOrderNo)))
+	storetest.Must(t, err)
+	apple := pear
+	apple.Code = "APPLE"
+	last, err := s.Add(t.Context(), by, apple, nil)
+	storetest.Must(t, err)
+	if last.OrderNo != dropdown.MaxOrderNo || added.OrderNo != dropdown.MaxOrderNo {
+		t.Errorf("places %d, %d", added.OrderNo, last.OrderNo)
+	}
+	_, err = s.Add(t.Context(), by, pear, nil)
+	storetest.Wants(t, err, fault.RecordAlreadyExist)
+	_, err = s.Add(t.Context(), by, dropdown.Option{Group: "f", Code: "1"}, nil)
+	storetest.WantsFields(t, err, "dropdownCode code nameEn nameTr nameAr")
+	for range 2 {
+		_, err = s.Change(t.Context(), by, added.ID, func(o *dropdown.Option) { o.English, o.Inactive = "A pear", true })
+		storetest.Must(t, err)
+	}
+	_, err = s.Change(t.Context(), by, added.ID, func(o *dropdown.Option) { o.Arabic = "" })
+	storetest.WantsFields(t, err, "nameAr")
+	storetest.Same(t, persistencetest.Acts(t, db), []string{"DROPDOWN_OPTION_ADD|boss||1|FRUIT PEAR",
+		"DROPDOWN_OPTION_ADD|boss||2|FRUIT APPLE", "DROPDOWN_OPTION_UPDATE|boss||1|FRUIT PEAR: English Inactive"})
+	persistencetest.Fails(t, db, "dropdown_option audit", func(ctx context.Context) error {
+		_, err := s.Change(ctx, by, last.ID, func(o *dropdown.Option) { o.Inactive = true })
+		return err
+	})
+}
