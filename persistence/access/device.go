@@ -8,8 +8,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/access/device"
-	"castellan/domain/kit/fault"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 type Devices struct{ db *engine.DB }
@@ -99,31 +99,18 @@ type muteRow struct {
 	Target []byte
 }
 
+var devices = record.Table[deviceRow, device.Device]{
+	Order:  record.Keyset{Columns: "created_at, id", Descending: true},
+	Absent: "there is no such device",
+	Record: deviceRow.device,
+}
+
 func (s Devices) Get(ctx context.Context, id string) (device.Device, error) {
-	var r deviceRow
-	err := s.db.Find(ctx, &r, "id = $1", "", id)
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fault.New(fault.RecordNotFound, "there is no such device")
-	}
-	if err != nil {
-		return device.Device{}, err
-	}
-	return r.device()
+	return devices.Prepared(ctx, s.db, "id = $1", id)
 }
 
 func (s Devices) List(ctx context.Context, userID string) ([]device.Device, error) {
-	var rows []deviceRow
-	if err := s.db.Find(ctx, &rows, "user_id = $1", "created_at DESC, id DESC", userID); err != nil {
-		return nil, err
-	}
-	out := make([]device.Device, len(rows))
-	for i, r := range rows {
-		var err error
-		if out[i], err = r.device(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return devices.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
 }
 
 func (s Devices) Shared(ctx context.Context, userID, other string) (bool, error) {

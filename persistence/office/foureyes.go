@@ -71,18 +71,8 @@ func (s FourEyes) Get(ctx context.Context, id string) (foureyes.Request, error) 
 	return fourEyes.Find(ctx, s.db, record.Is("id", id))
 }
 
-func (s FourEyes) Hold(ctx context.Context, id string) (r foureyes.Request, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var row fourEyesRow
-	q := s.db.Conn(ctx).NewSelect().Model(&row).Where("id = ?", id)
-	if s.db.Postgres() { // SQLite has one writer, and every transaction begins as one
-		q = q.For("UPDATE")
-	}
-	if err := q.Scan(ctx); err != nil {
-		return r, fourEyes.Translate(err)
-	}
-	return fourEyes.Record(row)
+func (s FourEyes) Hold(ctx context.Context, id string) (foureyes.Request, error) {
+	return fourEyes.Lock(ctx, s.db, record.Is("id", id))
 }
 
 func (s FourEyes) Decide(ctx context.Context, r foureyes.Request) error {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/kit/fault"
 	"castellan/domain/people/kyc"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
@@ -33,7 +32,8 @@ type decisionRow struct {
 }
 
 var decisions = record.Table[decisionRow, kyc.Decision]{
-	Order: record.Keyset{Columns: "id", Descending: true},
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Absent: "there is no such decision",
 	Record: func(r decisionRow) (kyc.Decision, error) {
 		d := kyc.Decision{UserID: r.UserID, Kind: kyc.Kind(r.Kind), Value: r.Value, DocumentID: r.DocumentID,
 			Reason: r.Reason, DecidedBy: r.DecidedBy, At: engine.Time(r.CreatedAt)}
@@ -51,13 +51,5 @@ func (s Decisions) Add(ctx context.Context, d kyc.Decision) error {
 }
 
 func (s Decisions) Last(ctx context.Context, userID string, k kyc.Kind) (kyc.Decision, error) {
-	all, err := decisions.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID),
-		record.Is("kind", string(k))}, Limit: 1})
-	if err == nil && len(all) == 0 {
-		err = fault.New(fault.RecordNotFound, "there is no such decision")
-	}
-	if err != nil {
-		return kyc.Decision{}, err
-	}
-	return all[0], nil
+	return decisions.Find(ctx, s.db, record.Is("user_id", userID), record.Is("kind", string(k)))
 }

@@ -97,17 +97,13 @@ func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (r
 	return rest.Data[record]{Data: shown(r)}, err
 }
 
-type removeRequest struct {
-	ID rest.ID `json:"id"`
-}
-
 type removed struct {
 	ID string `json:"id" doc:"digits" example:"12"`
 }
 
 func (removed) SchemaName() string { return "WithdrawalAddressRemoved" }
 
-func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {
+func (g Group) remove(ctx context.Context, who rest.Caller, in rest.ByID) (rest.Data[removed], error) {
 	return rest.Data[removed]{Data: removed{strconv.FormatInt(int64(in.ID), 10)}},
 		g.Service.Remove(ctx, who.By(), int64(in.ID))
 }

@@ -45,7 +45,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).
 			TryLast(`{"id":"${addBlockage.data.id}"}`).
 			Doc("deleteBlockage", "The amount is released, and the blockage no longer appears in lists."),
-			func(ctx context.Context, _ rest.Caller, in removeRequest) (rest.Named, error) {
+			func(ctx context.Context, _ rest.Caller, in rest.ByID) (rest.Named, error) {
 				return g.owner(ctx, in.ID)
 			}),
 	)
@@ -176,10 +176,6 @@ func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (r
 	return rest.Data[record]{Data: show(b)}, err
 }
 
-type removeRequest struct {
-	ID rest.ID `json:"id"`
-}
-
 type removed struct {
 	ID      string `json:"id" example:"3677386137600123"`
 	Deleted bool   `json:"deleted" example:"true"`
@@ -187,7 +183,7 @@ type removed struct {
 
 func (removed) SchemaName() string { return "DeletedBlockage" }
 
-func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[removed], error) {
+func (g Group) remove(ctx context.Context, who rest.Caller, in rest.ByID) (rest.Data[removed], error) {
 	b, err := g.Service.Delete(ctx, who.By(), int64(in.ID))
 	return rest.Data[removed]{Data: removed{strconv.FormatInt(b.ID, 10), true}}, err
 }
