@@ -69,7 +69,7 @@ func (s *service) accounts() error {
 		purge:   func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },
 	})
 
-	s.geofilters = geofilter.NewLive(access.NewGeofilters(s.DB))
+	s.geofilters = geofilter.NewCache(access.NewGeofilters(s.DB))
 	countries := &geofilter.Service{Store: access.NewGeofilters(s.DB), Users: s.users, Commit: s.revoking(),
 		Notices: s.starter, Now: time.Now}
 	s.join(part{
@@ -78,7 +78,7 @@ func (s *service) accounts() error {
 		actions:   []challenge.Action{countries.AddAction(), countries.RemoveAction()},
 	})
 
-	s.allowedIPs = allowedip.NewLive(access.NewAllowedIPs(s.DB))
+	s.allowedIPs = allowedip.NewCache(access.NewAllowedIPs(s.DB))
 	s.join(part{snapshots: []snapshot{copyOf(s.allowedIPs, change.AllowedIPs)}})
 
 	addresses, err := address.NewRules(s.cfg.AddressBook.AddressRules)

@@ -23,7 +23,7 @@ import (
 // assets builds the catalogue of assets, networks and rates.
 func (s *service) assets() error {
 	store := money.NewCurrencies(s.DB)
-	s.currencies = currency.NewLive(store)
+	s.currencies = currency.NewCache(store)
 	s.join(part{
 		groups: groups(httpcurrency.Group{
 			Service: &currency.Service{Store: store, Changes: s.changes(change.Currencies, s.currencies)},

@@ -39,7 +39,7 @@ import (
 // backOffice builds the functions of administrators and scheduled clients, and the trail of their actions.
 func (s *service) backOffice() error {
 	store := access.NewResources(s.DB)
-	s.roles = resource.NewLive(store, s.users, httpapi.Table())
+	s.roles = resource.NewCache(store, s.users, httpapi.Table())
 	registry := &resource.Admin{Store: store, Accounts: s.users, Changes: s.changes(change.Roles, s.roles),
 		Table: httpapi.Table(), Dev: s.cfg.Dev}
 	registry.Changes.Lock = store.Lock
@@ -52,11 +52,11 @@ func (s *service) backOffice() error {
 		},
 	})
 
-	s.crons = cronkey.NewLive(access.NewCronKeys(s.DB), s.Ring)
+	s.crons = cronkey.NewCache(access.NewCronKeys(s.DB), s.Ring)
 	s.join(part{snapshots: []snapshot{copyOf(s.crons, change.CronKeys)}})
 
 	keys := access.NewServiceKeys(s.DB)
-	s.services = servicekey.NewLive(keys, s.Ring, time.Now)
+	s.services = servicekey.NewCache(keys, s.Ring, time.Now)
 	s.join(part{
 		groups: groups(httpservicekey.Group{Service: &servicekey.Service{Store: keys, Roles: store.Roles,
 			Changes: s.changes(change.ServiceKeys, s.services), Ring: s.Ring}}),
@@ -64,7 +64,7 @@ func (s *service) backOffice() error {
 	})
 
 	parameters := kit.NewParameters(s.DB)
-	s.parameters = parameter.NewLive(parameters)
+	s.parameters = parameter.NewCache(parameters)
 	s.join(part{
 		groups: groups(httpparameter.Group{Service: &parameter.Service{Store: parameters,
 			Changes: s.changes(change.Parameters, s.parameters)}}),

@@ -49,7 +49,7 @@ func methodTimes(c config.Config) mfa.Times {
 // challenges builds the engine of challenges: its configuration, the actors that own challenges and users, and the
 // sockets that receive their events.
 func (s *service) challenges() error {
-	policies := mfa.NewLive(access.NewMFA(s.DB))
+	policies := mfa.NewCache(access.NewMFA(s.DB))
 	admin := &mfa.Admin{Store: access.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
 		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded)), Times: methodTimes(s.cfg)}
 	s.join(part{

@@ -46,7 +46,7 @@ func (s *service) firewall() (err error) {
 		return err
 	}
 	store, known := guard.NewFirewall(s.DB), Resources(s.cfg)
-	live := firewall.NewLive(store, cfg.AppID, time.Now)
+	live := firewall.NewCache(store, cfg.AppID, time.Now)
 	s.evaluator = &firewall.Evaluator{Rules: live.Current, Limiter: s.limits, Bypass: cfg.BypassCIDRs, Now: time.Now}
 	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live), App: cfg.AppID,
 		Bypass: cfg.BypassCIDRs, Known: known, InForce: rulesInForce(s.feed, live)}
@@ -68,7 +68,7 @@ func (s *service) firewall() (err error) {
 }
 
 // rulesInForce returns the rules that this node had received before the call.
-func rulesInForce(feed *change.Reader, live *firewall.Live) func(context.Context) ([]firewall.Rule, error) {
+func rulesInForce(feed *change.Reader, live *firewall.Cache) func(context.Context) ([]firewall.Rule, error) {
 	return func(ctx context.Context) ([]firewall.Rule, error) {
 		if err := feed.Poll(ctx); err != nil {
 			return nil, fault.New(fault.Unavailable, "the rules cannot be read at the moment").After(time.Second)

@@ -76,11 +76,11 @@ func (j *judge) judgePolicies(c config.Config, methods []mfa.Method, actions []m
 // judgeStored judges the content of the database. A nil database does not exist yet: a new installation is judged by
 // the rows of its first start.
 func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistence.DB) {
-	live := parameter.NewLive(nil) // until it is loaded, every parameter has its initial value
+	live := parameter.NewCache(nil) // until it is loaded, every parameter has its initial value
 	methods, actions := mfa.SeedMethods(), mfa.SeedActions()
 	var policies []mfa.Policy
 	if db != nil {
-		live = parameter.NewLive(kit.NewParameters(db))
+		live = parameter.NewCache(kit.NewParameters(db))
 		store := access.NewMFA(db)
 		err := live.Reload(ctx)
 		if err == nil {

@@ -31,7 +31,7 @@ func TestEveryKeyIsChecked(t *testing.T) {
 		reasons[key] = reason
 	}
 	j := judgeSettings(production(t))
-	j.judgeParameters(parameter.NewLive(nil).Set())
+	j.judgeParameters(parameter.NewCache(nil).Set())
 	all := append(config.AllKeys(), parameter.Codes()...)
 	for _, key := range all {
 		switch {

@@ -105,21 +105,21 @@ type service struct {
 	starter        *stepup.Starter
 	answerer       *stepup.Answerer
 	hub            *socket.Hub
-	currencies     *currency.Live
+	currencies     *currency.Cache
 	ledger         *ledger.Ledger
 	totps          *totp.Service
 	devices        *device.Service
-	geofilters     *geofilter.Live
-	allowedIPs     *allowedip.Live
+	geofilters     *geofilter.Cache
+	allowedIPs     *allowedip.Cache
 	hasher         *password.Hasher
 	logins         *session.Service
 	passwords      httppassword.Group
 	signups        httpregistration.Group
-	roles          *resource.Live
-	crons          *cronkey.Live
-	services       *servicekey.Live
+	roles          *resource.Cache
+	crons          *cronkey.Cache
+	services       *servicekey.Cache
 	external       kit.Integration // external ids and events of other services
-	parameters     *parameter.Live
+	parameters     *parameter.Cache
 	senders        map[message.Channel]message.Sender
 	denials        *denials
 	jobs           *job.Service

@@ -13,7 +13,7 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// node is the data source of a Live and counts the reads.
+// node is the data source of a Cache and counts the reads.
 type node struct {
 	resource.Store
 	grants  []resource.Grant
@@ -85,7 +85,7 @@ func TestJudge(t *testing.T) {
 			"user": {"plain row"},
 		},
 	}
-	live := resource.NewLive(n, n, nil)
+	live := resource.NewCache(n, n, nil)
 	if v := live.Judge("root", "GET", "/x"); v.Admin || v.Acts() {
 		t.Error("acts before the first reload")
 	}
@@ -128,7 +128,7 @@ func TestJudge(t *testing.T) {
 
 func TestLiveKeepsWhatItHas(t *testing.T) {
 	n := &node{held: map[string][]string{"admin": {"root"}}}
-	live := resource.NewLive(n, n, nil)
+	live := resource.NewCache(n, n, nil)
 	if err := live.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestLiveKeepsWhatItHas(t *testing.T) {
 // everything.
 func TestFollow(t *testing.T) {
 	n := &node{held: map[string][]string{"admin": {"root"}, "b": {"two"}, "a": {"two"}}}
-	live := resource.NewLive(n, n, nil)
+	live := resource.NewCache(n, n, nil)
 	if err := live.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestLiveNeverGoesBack(t *testing.T) {
 			close(second)
 		}
 	}}
-	live := resource.NewLive(n, n, nil)
+	live := resource.NewCache(n, n, nil)
 	errs := make(chan error, 2)
 	go func() { errs <- live.Reload(t.Context()) }()
 	<-inFirst
@@ -223,7 +223,7 @@ func BenchmarkReload(b *testing.B) {
 		role := fmt.Sprint("r", i%10)
 		n.held[role] = append(n.held[role], fmt.Sprintf("%026d", i))
 	}
-	live := resource.NewLive(n, n, nil)
+	live := resource.NewCache(n, n, nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := live.Reload(b.Context()); err != nil {

@@ -16,23 +16,23 @@ import (
 // Client is a service client with an accepted key.
 type Client struct{ Name, Role string }
 
-// Refusals of Live.Client.
+// Refusals of Cache.Client.
 var (
 	errUnknown = fault.New(fault.Unauthenticated, "service-auth is not the key of a service client")
 	errNetwork = fault.New(fault.IPNotAllowed, "the key of the service client is not accepted from this address")
 )
 
-// Live is the node's snapshot of keys: Reload reads them, and Follow handles notes of topic change.ServiceKeys. It is
+// Cache is the node's snapshot of keys: Reload reads them, and Follow handles notes of topic change.ServiceKeys. It is
 // safe for concurrent use.
-type Live struct {
+type Cache struct {
 	*change.Snapshot[map[string]Key] // by name
 
 	hasher clientkey.Hasher
 	now    func() time.Time
 }
 
-// NewLive returns a Live over a store. It has no keys until the first Reload.
-func NewLive(store Store, hasher clientkey.Hasher, now func() time.Time) *Live {
+// NewCache returns a Cache over a store. It has no keys until the first Reload.
+func NewCache(store Store, hasher clientkey.Hasher, now func() time.Time) *Cache {
 	load := func(ctx context.Context) (*map[string]Key, error) {
 		keys, err := store.List(ctx)
 		if err != nil {
@@ -44,12 +44,12 @@ func NewLive(store Store, hasher clientkey.Hasher, now func() time.Time) *Live {
 		}
 		return &next, nil
 	}
-	return &Live{change.NewSnapshot(&map[string]Key{}, load, nil), hasher, now}
+	return &Cache{change.NewSnapshot(&map[string]Key{}, load, nil), hasher, now}
 }
 
 // Client returns the service client with this header. UNAUTHENTICATED for a header that is not the key of a client;
 // IP_NOT_ALLOWED for an address outside the networks of the key.
-func (l *Live) Client(header string, from netip.Addr) (Client, error) {
+func (l *Cache) Client(header string, from netip.Addr) (Client, error) {
 	name, secret, ok := clientkey.Split(header)
 	k, known := (*l.Current())[name]
 	var stored []keyring.Sum

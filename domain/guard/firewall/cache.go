@@ -8,13 +8,13 @@ import (
 	"castellan/domain/kit/change"
 )
 
-// Live is the node's current snapshot. A writer of a rule updates it before the caller is answered. Every node
+// Cache is the node's current snapshot. A writer of a rule updates it before the caller is answered. Every node
 // updates it on a note of topic change.Firewall, whose key is the label of the rule: it reads only that rule. It is
 // safe for concurrent use.
-type Live struct{ *change.Snapshot[Snapshot] }
+type Cache struct{ *change.Snapshot[Snapshot] }
 
-// NewLive returns a Live over the rules of an application. It is empty until the first Reload.
-func NewLive(store Store, app string, now func() time.Time) *Live {
+// NewCache returns a Cache over the rules of an application. It is empty until the first Reload.
+func NewCache(store Store, app string, now func() time.Time) *Cache {
 	load := func(ctx context.Context) (*Snapshot, error) {
 		rules, err := store.Rules(ctx, Query{})
 		if err != nil {
@@ -29,5 +29,5 @@ func NewLive(store Store, app string, now func() time.Time) *Live {
 		}
 		return present.With(changed, now().UnixMilli()), nil
 	}
-	return &Live{change.NewSnapshot(Compile(nil, app, now().UnixMilli()), load, apply)}
+	return &Cache{change.NewSnapshot(Compile(nil, app, now().UnixMilli()), load, apply)}
 }

@@ -25,7 +25,7 @@ func (v Verdict) Denied() bool { return !v.Admin && v.Permission == Deny }
 // Audited reports whether the call itself needs an audit row.
 func (v Verdict) Audited() bool { return !v.Admin && v.Permission == Audit }
 
-// Accounts is the part of the account store that Live and Admin read.
+// Accounts is the part of the account store that Cache and Admin read.
 type Accounts interface {
 	// Holders lists the given roles: role → ids of the accounts.
 	Holders(ctx context.Context) (map[string][]string, error)
@@ -35,10 +35,10 @@ type Accounts interface {
 	Get(ctx context.Context, id string) (user.User, error)
 }
 
-// Live is the node's snapshot of roles and grants, which checks requests without a database read. A writer updates it
+// Cache is the node's snapshot of roles and grants, which checks requests without a database read. A writer updates it
 // before the caller is answered. Every node updates it on a note of the change feed: of topic change.Roles by Follow,
 // of topic change.Users by FollowAccounts. It is safe for concurrent use.
-type Live struct {
+type Cache struct {
 	store    Store
 	accounts Accounts
 	held     *change.Snapshot[snapshot]
@@ -65,9 +65,9 @@ type profile struct {
 	denied []target // targets of DENY grants
 }
 
-// NewLive returns a Live without roles and grants. Until Reload it permits no endpoint for administrators.
-func NewLive(s Store, a Accounts, t Table) *Live {
-	l := &Live{store: s, accounts: a, open: map[target]bool{}, usersOnly: map[target]bool{}}
+// NewCache returns a Cache without roles and grants. Until Reload it permits no endpoint for administrators.
+func NewCache(s Store, a Accounts, t Table) *Cache {
+	l := &Cache{store: s, accounts: a, open: map[target]bool{}, usersOnly: map[target]bool{}}
 	for _, e := range t {
 		at := target{e.Method, e.Path}
 		l.open[at], l.usersOnly[at] = e.Open, e.Open && !e.ForOthers
@@ -77,14 +77,14 @@ func NewLive(s Store, a Accounts, t Table) *Live {
 }
 
 // Judge returns the permission of an account at an endpoint.
-func (l *Live) Judge(userID, method, path string) Verdict {
+func (l *Cache) Judge(userID, method, path string) Verdict {
 	p := l.held.Current().of(userID)
 	return Verdict{Admin: p.admin, Permission: p.grants[target{method, path}]}
 }
 
 // JudgeRole returns the permission of a role by itself at an endpoint, without the grants of the role user. A role
 // without grants has no permissions.
-func (l *Live) JudgeRole(role, method, path string) Verdict {
+func (l *Cache) JudgeRole(role, method, path string) Verdict {
 	p := l.held.Current().roles[role]
 	if p == nil {
 		return Verdict{}
@@ -109,15 +109,15 @@ func AccountKey(userID string) string { return accountKey + userID }
 const GrantsKey = "grants"
 
 // Reload reads roles and grants. If it fails, the snapshot is unchanged.
-func (l *Live) Reload(ctx context.Context) error { return l.held.Reload(ctx) }
+func (l *Cache) Reload(ctx context.Context) error { return l.held.Reload(ctx) }
 
 // Follow reads the changes under keys of change.Roles: the roles of accounts (AccountKey), all grants (GrantsKey), or
 // everything for any other key.
-func (l *Live) Follow(ctx context.Context, keys ...string) error { return l.held.Follow(ctx, keys...) }
+func (l *Cache) Follow(ctx context.Context, keys ...string) error { return l.held.Follow(ctx, keys...) }
 
 // FollowAccounts reads the roles of accounts. Notes about accounts are many, and few concern roles: if the roles
 // equal those of the snapshot, it is not rebuilt.
-func (l *Live) FollowAccounts(ctx context.Context, ids ...string) error {
+func (l *Cache) FollowAccounts(ctx context.Context, ids ...string) error {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
 		keys[i] = AccountKey(id)
@@ -125,7 +125,7 @@ func (l *Live) FollowAccounts(ctx context.Context, ids ...string) error {
 	return l.held.Follow(ctx, keys...)
 }
 
-func (l *Live) load(ctx context.Context) (*snapshot, error) {
+func (l *Cache) load(ctx context.Context) (*snapshot, error) {
 	byRole, err := l.grants(ctx)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (l *Live) load(ctx context.Context) (*snapshot, error) {
 	return newSnapshot(byRole, rolesOf), nil
 }
 
-func (l *Live) grants(ctx context.Context) (map[string][]Grant, error) {
+func (l *Cache) grants(ctx context.Context) (map[string][]Grant, error) {
 	all, err := l.store.Grants(ctx, GrantQuery{})
 	if err != nil {
 		return nil, fmt.Errorf("reload the grants: %w", err)
@@ -157,7 +157,7 @@ func (l *Live) grants(ctx context.Context) (map[string][]Grant, error) {
 	return byRole, nil
 }
 
-func (l *Live) apply(ctx context.Context, present *snapshot, keys []string) (next *snapshot, err error) {
+func (l *Cache) apply(ctx context.Context, present *snapshot, keys []string) (next *snapshot, err error) {
 	var ids []string
 	for _, k := range keys {
 		if id, ofAccount := strings.CutPrefix(k, accountKey); ofAccount {

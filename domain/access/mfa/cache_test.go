@@ -27,14 +27,14 @@ func (r *readings) Policies(context.Context) ([]mfa.Policy, error) {
 	return nil, nil
 }
 
-func sms(l *mfa.Live) int64 {
+func sms(l *mfa.Cache) int64 {
 	m, _ := l.Catalog().Method("SMS")
 	return m.ExpireMs
 }
 
 func TestLive(t *testing.T) {
 	s := &readings{reading: func(int64) {}}
-	live := mfa.NewLive(s)
+	live := mfa.NewCache(s)
 	if _, ok := live.Catalog().Method("SMS"); ok {
 		t.Error("a method before the first reload")
 	}
@@ -58,7 +58,7 @@ func TestLiveNeverGoesBack(t *testing.T) {
 			close(second)
 		}
 	}}
-	live := mfa.NewLive(s)
+	live := mfa.NewCache(s)
 	errs := make(chan error, 2)
 	go func() { errs <- live.Reload(t.Context()) }()
 	<-inFirst

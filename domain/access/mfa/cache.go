@@ -7,13 +7,13 @@ import (
 	"castellan/domain/kit/change"
 )
 
-// Live is the node's snapshot. A writer of the configuration updates it before the caller is answered. Every node
+// Cache is the node's snapshot. A writer of the configuration updates it before the caller is answered. Every node
 // updates it on a note of topic change.MFA, so a change applies to every challenge created afterwards. It is safe for
 // concurrent use.
-type Live struct{ *change.Snapshot[Catalog] }
+type Cache struct{ *change.Snapshot[Catalog] }
 
-// NewLive returns a Live over a store. It has no methods until the first Reload, so no challenge can start.
-func NewLive(store Store) *Live {
+// NewCache returns a Cache over a store. It has no methods until the first Reload, so no challenge can start.
+func NewCache(store Store) *Cache {
 	load := func(ctx context.Context) (*Catalog, error) {
 		c, err := Load(ctx, store)
 		if err != nil {
@@ -21,8 +21,8 @@ func NewLive(store Store) *Live {
 		}
 		return c, nil
 	}
-	return &Live{change.NewSnapshot(NewCatalog(nil, nil, nil), load, nil)}
+	return &Cache{change.NewSnapshot(NewCatalog(nil, nil, nil), load, nil)}
 }
 
 // Catalog returns the current snapshot.
-func (l *Live) Catalog() *Catalog { return l.Current() }
+func (l *Cache) Catalog() *Catalog { return l.Current() }

@@ -10,12 +10,12 @@ import (
 // Set is an immutable snapshot of the parameters that the service reads.
 type Set struct{ values map[string]any }
 
-// Live is a node's current snapshot: Reload reads the parameters, and Follow handles notes of topic change.Parameters.
+// Cache is a node's current snapshot: Reload reads the parameters, and Follow handles notes of topic change.Parameters.
 // It is safe for concurrent use.
-type Live struct{ *change.Snapshot[Set] }
+type Cache struct{ *change.Snapshot[Set] }
 
-// NewLive returns a Live over store. Until the first Reload every parameter has its initial value.
-func NewLive(store Store) *Live {
+// NewCache returns a Cache over store. Until the first Reload every parameter has its initial value.
+func NewCache(store Store) *Cache {
 	load := func(ctx context.Context) (*Set, error) {
 		all, err := store.List(ctx, Query{})
 		if err != nil {
@@ -39,8 +39,8 @@ func NewLive(store Store) *Live {
 		}
 		return set, nil
 	}
-	return &Live{change.NewSnapshot(&Set{}, load, nil)}
+	return &Cache{change.NewSnapshot(&Set{}, load, nil)}
 }
 
 // Set returns the current snapshot.
-func (l *Live) Set() *Set { return l.Current() }
+func (l *Cache) Set() *Set { return l.Current() }

@@ -9,16 +9,16 @@ import (
 	"castellan/domain/kit/keyring"
 )
 
-// Live is the node's snapshot: Reload reads the keys, and Follow handles notes of topic change.CronKeys. It is safe
+// Cache is the node's snapshot: Reload reads the keys, and Follow handles notes of topic change.CronKeys. It is safe
 // for concurrent use.
-type Live struct {
+type Cache struct {
 	*change.Snapshot[map[string]keyring.Sum] // by name
 
 	hasher clientkey.Hasher
 }
 
-// NewLive returns a Live over a store. It has no keys until the first Reload.
-func NewLive(store Store, hasher clientkey.Hasher) *Live {
+// NewCache returns a Cache over a store. It has no keys until the first Reload.
+func NewCache(store Store, hasher clientkey.Hasher) *Cache {
 	load := func(ctx context.Context) (*map[string]keyring.Sum, error) {
 		keys, err := store.Keys(ctx)
 		if err != nil {
@@ -30,11 +30,11 @@ func NewLive(store Store, hasher clientkey.Hasher) *Live {
 		}
 		return &next, nil
 	}
-	return &Live{change.NewSnapshot(&map[string]keyring.Sum{}, load, nil), hasher}
+	return &Cache{change.NewSnapshot(&map[string]keyring.Sum{}, load, nil), hasher}
 }
 
 // Client returns the name of the client with this header, and false for any other text.
-func (l *Live) Client(header string) (name string, ok bool) {
+func (l *Cache) Client(header string) (name string, ok bool) {
 	name, secret, ok := clientkey.Split(header)
 	var stored []keyring.Sum
 	if hash, known := (*l.Current())[name]; known {

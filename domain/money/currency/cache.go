@@ -10,12 +10,12 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Live is a node's current snapshot: Reload reads the reference data, and Follow handles notes of topic
+// Cache is a node's current snapshot: Reload reads the reference data, and Follow handles notes of topic
 // change.Currencies. It is safe for concurrent use.
-type Live struct{ *change.Snapshot[Catalog] }
+type Cache struct{ *change.Snapshot[Catalog] }
 
-// NewLive returns a Live over store. Until the first Reload it is empty.
-func NewLive(store Store) *Live {
+// NewCache returns a Cache over store. Until the first Reload it is empty.
+func NewCache(store Store) *Cache {
 	load := func(ctx context.Context) (*Catalog, error) {
 		c, err := Load(ctx, store)
 		if err != nil {
@@ -23,17 +23,17 @@ func NewLive(store Store) *Live {
 		}
 		return c, nil
 	}
-	return &Live{change.NewSnapshot(NewCatalog(nil, nil, nil), load, nil)}
+	return &Cache{change.NewSnapshot(NewCatalog(nil, nil, nil), load, nil)}
 }
 
 // Catalog returns the current snapshot.
-func (l *Live) Catalog() *Catalog { return l.Current() }
+func (l *Cache) Catalog() *Catalog { return l.Current() }
 
 // reloadTimeout limits the read for a record that the snapshot lacks.
 const reloadTimeout = 5 * time.Second
 
 // Named finds the currency and the network that a stored record refers to.
-func (l *Live) Named(currencyID, networkID int64) (cur Currency, net Network, err error) {
+func (l *Cache) Named(currencyID, networkID int64) (cur Currency, net Network, err error) {
 	ok, err := l.find(func(c *Catalog) (ok bool) { cur, net, ok = c.Named(currencyID, networkID); return ok })
 	if err == nil && !ok {
 		err = fmt.Errorf("there is no currency %d or no network %d", currencyID, networkID)
@@ -42,7 +42,7 @@ func (l *Live) Named(currencyID, networkID int64) (cur Currency, net Network, er
 }
 
 // Pair finds a pair with its currency and network. RECORD_NOT_FOUND.
-func (l *Live) Pair(id int64) (p Listed, err error) {
+func (l *Cache) Pair(id int64) (p Listed, err error) {
 	ok, err := l.find(func(c *Catalog) (ok bool) { p, ok = c.Pair(id); return ok })
 	if err == nil && !ok {
 		err = fault.New(fault.RecordNotFound, "no such currency of a network")
@@ -52,7 +52,7 @@ func (l *Live) Pair(id int64) (p Listed, err error) {
 
 // Asset returns the pair with the id of an asset. If the catalogue no longer has it, the number of the asset replaces
 // the currency code, so that no money is hidden.
-func (l *Live) Asset(id int64) (Listed, error) {
+func (l *Cache) Asset(id int64) (Listed, error) {
 	p, err := l.Pair(id)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return Listed{Pair: Pair{ID: id}, Currency: Currency{Code: strconv.FormatInt(id, 10)}}, nil
@@ -62,7 +62,7 @@ func (l *Live) Asset(id int64) (Listed, error) {
 
 // find looks for a stored record. Another node may have just added it, so a snapshot that lacks it is read again,
 // outside the caller's transaction: only committed data may enter the snapshot.
-func (l *Live) find(known func(*Catalog) bool) (bool, error) {
+func (l *Cache) find(known func(*Catalog) bool) (bool, error) {
 	if known(l.Catalog()) {
 		return true, nil
 	}

@@ -13,12 +13,12 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// Live is a node's copy of all filters, which checks requests without a database read. Every node follows the change
+// Cache is a node's copy of all filters, which checks requests without a database read. Every node follows the change
 // feed (topic change.Geofilter). The node that changed a filter updates it before it answers any caller (Apply).
 //
 // A read takes one lookup in an immutable map, and no lock; a write replaces the map of one shard. It is safe for
 // concurrent use.
-type Live struct {
+type Cache struct {
 	store  Store
 	seed   maphash.Seed
 	shards [shards]shard
@@ -38,11 +38,11 @@ type held struct {
 	cv     int64
 }
 
-// NewLive returns a Live without filters until Reload.
-func NewLive(s Store) *Live { return &Live{store: s, seed: maphash.MakeSeed()} }
+// NewCache returns a Cache without filters until Reload.
+func NewCache(s Store) *Cache { return &Cache{store: s, seed: maphash.MakeSeed()} }
 
 // Filter returns the filter of an account.
-func (l *Live) Filter(userID string) geo.Filter {
+func (l *Cache) Filter(userID string) geo.Filter {
 	m := l.shard(userID).m.Load()
 	if m == nil {
 		return ""
@@ -51,7 +51,7 @@ func (l *Live) Filter(userID string) geo.Filter {
 }
 
 // Reload reads all filters. The node calls it after it has begun to follow the feed and before it serves.
-func (l *Live) Reload(ctx context.Context) error {
+func (l *Cache) Reload(ctx context.Context) error {
 	all, err := l.store.All(ctx)
 	if err != nil {
 		return fmt.Errorf("load the geographic filters: %w", err)
@@ -68,7 +68,7 @@ func (l *Live) Reload(ctx context.Context) error {
 }
 
 // Follow reads the filters of accounts again.
-func (l *Live) Follow(ctx context.Context, userIDs ...string) error {
+func (l *Cache) Follow(ctx context.Context, userIDs ...string) error {
 	for _, id := range userIDs {
 		h, err := l.store.Get(ctx, id)
 		if err != nil {
@@ -80,13 +80,13 @@ func (l *Live) Follow(ctx context.Context, userIDs ...string) error {
 }
 
 // Apply applies a write that has just become durable; it ignores the writes of other packages.
-func (l *Live) Apply(w commit.Write) {
+func (l *Cache) Apply(w commit.Write) {
 	if w, ok := w.(user.SetCountries); ok {
 		l.shard(w.UserID).put(Held{UserID: w.UserID, CV: w.CV + 1, Filter: w.Countries})
 	}
 }
 
-func (l *Live) shard(userID string) *shard {
+func (l *Cache) shard(userID string) *shard {
 	return &l.shards[maphash.String(l.seed, userID)%shards]
 }
 
