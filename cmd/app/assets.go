@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"castellan/cmd/app/metrics"
 	"castellan/config"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/job"
@@ -71,8 +72,8 @@ func (s *service) providers() error {
 			s.log.Warn("a provider sent invalid balances", "source", n.String(), "slot", slot, "left_out", leftOut)
 		}
 	})
-	s.join(part{kinds: []job.Kind{kind}, schedules: []job.Schedule{schedule}, metrics: func(m *metrics) {
-		m.counters("castellan_provider_failures_total", "Readings of balances at a provider that failed, by its name in "+
+	s.join(part{kinds: []job.Kind{kind}, schedules: []job.Schedule{schedule}, metrics: func(m *metrics.Registry) {
+		m.Counters("castellan_provider_failures_total", "Readings of balances at a provider that failed, by its name in "+
 			"the settings; each is tried three times in five minutes.", "source", reads)
 	}})
 	return nil

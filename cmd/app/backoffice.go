@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"castellan/cmd/app/trail"
 	"castellan/domain/access/cronkey"
 	"castellan/domain/access/resource"
 	"castellan/domain/access/servicekey"
@@ -73,15 +74,15 @@ func (s *service) backOffice() error {
 
 	s.join(part{groups: groups(httpnotification.Group{Store: delivery.NewNotifications(s.DB)})})
 
-	s.denials = newDenials(s.DB, time.Now, s.log)
+	s.denials = trail.NewDenials(s.DB, time.Now, s.log)
 	s.join(part{
 		groups: groups(httpaudit.Group{Store: kit.NewAudit(s.DB),
 			State: func(ctx context.Context) (audit.State, error) {
 				return kit.NewAudit(s.DB).State(ctx, s.Ring.Audit())
 			}}),
-		observe: s.denials.observe,
+		observe: s.denials.Observe,
 		tasks: []task{{10 * time.Second, "refusals could not be audited",
-			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},
+			func(ctx context.Context) error { return s.denials.Flush(ctx, false) }}},
 	})
 
 	s.join(part{groups: groups(httplevel.Group{Service: &level.Service{

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"castellan/cmd/app/metrics"
 	"castellan/config"
 	"castellan/domain/access/cronkey"
 	"castellan/domain/kit/audit"
@@ -36,7 +37,7 @@ func TestNodesFollowCronKeys(t *testing.T) {
 				return v
 			}
 			v := open()
-			s := &service{Deployment: v, cfg: cfg, metrics: newMetrics(Options{})}
+			s := &service{Deployment: v, cfg: cfg, metrics: metrics.New("", "")}
 			if err := errors.Join(s.database(), s.backOffice()); err != nil {
 				t.Fatal(err)
 			}

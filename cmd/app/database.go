@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"castellan/cmd/app/memory"
+	"castellan/cmd/app/metrics"
 	"castellan/config"
 	"castellan/domain/access/challenge"
 	"castellan/domain/kit/change"
@@ -21,7 +23,7 @@ import (
 
 // database builds the basis of every other area: the committer, the change feed and the keys.
 func (s *service) database() (err error) {
-	s.commit = newMetricsCommitter(committer(s.DB, s.cfg.Database, s.tracer))
+	s.commit = metrics.NewCommitter(committer(s.DB, s.cfg.Database, s.tracer))
 	s.users = access.NewUsers(s.DB)
 	s.actions = challenge.Actions{}
 	changes := kit.NewChanges(s.DB)
@@ -29,8 +31,8 @@ func (s *service) database() (err error) {
 	s.join(part{
 		loops: []loop{{"the change feed cannot be read", s.feed.Run}},
 		purge: func(ctx context.Context, old expiry) error { return changes.Purge(ctx, old.now.Add(-change.Kept)) },
-		metrics: func(m *metrics) {
-			m.flag("castellan_feed_fresh", "1 while the change feed is read in time.", s.feed.Fresh)
+		metrics: func(m *metrics.Registry) {
+			m.Flag("castellan_feed_fresh", "1 while the change feed is read in time.", s.feed.Fresh)
 		},
 	})
 	if s.anchors, err = newAnchors(s.DB, s.Ring.Audit, s.cfg.Audit, s.log); err != nil {
@@ -42,7 +44,7 @@ func (s *service) database() (err error) {
 				func(ctx context.Context) error { return s.anchors.next(ctx, false) }},
 			{time.Minute, "old rows could not be removed", s.purge},
 		},
-		loops:   []loop{{run: func(ctx context.Context, _ func(error)) { keepMemory(ctx) }}},
+		loops:   []loop{{run: func(ctx context.Context, _ func(error)) { memory.Manage(ctx) }}},
 		metrics: s.databaseMetrics,
 	})
 
@@ -76,17 +78,17 @@ func exposed(cfg config.Config) (paths []string) {
 	return paths
 }
 
-func (s *service) databaseMetrics(m *metrics) {
-	m.gauge("castellan_audit_checkpoint", "Number of the last audit checkpoint that this node made.",
+func (s *service) databaseMetrics(m *metrics.Registry) {
+	m.Gauge("castellan_audit_checkpoint", "Number of the last audit checkpoint that this node made.",
 		func() float64 { return float64(s.anchors.counter.Load()) })
-	m.flag("castellan_audit_broken", "1 while this node refuses to certify an audit trail of which something is gone.",
+	m.Flag("castellan_audit_broken", "1 while this node refuses to certify an audit trail of which something is gone.",
 		s.anchors.broken.Load)
 	for name, pool := range s.DB.Pools() {
-		m.registry.MustRegister(collectors.NewDBStatsCollector(pool, name))
+		m.MustRegister(collectors.NewDBStatsCollector(pool, name))
 	}
-	m.counter("castellan_commit_batches_total", "Transactions of gathered units.", s.DB.Batches)
-	m.counter("castellan_commit_units_total", "Units of work made durable.", s.DB.Units)
-	m.gauge("castellan_commit_waiting", "Units that wait for the writer.",
+	m.Counter("castellan_commit_batches_total", "Transactions of gathered units.", s.DB.Batches)
+	m.Counter("castellan_commit_units_total", "Units of work made durable.", s.DB.Units)
+	m.Gauge("castellan_commit_waiting", "Units that wait for the writer.",
 		func() float64 { return float64(s.DB.Waiting()) })
 	statements := prometheus.NewCounter(prometheus.CounterOpts{Name: "castellan_commit_statements_total",
 		Help: "Statements of these transactions; one for many rows counts once."})
@@ -98,7 +100,7 @@ func (s *service) databaseMetrics(m *metrics) {
 	functions := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "castellan_commit_functions_total",
 		Help: "Transactions that left the executor of statements, by the type of write that made them."},
 		[]string{"write"})
-	m.registry.MustRegister(statements, size, took, functions)
+	m.MustRegister(statements, size, took, functions)
 	s.DB.OnCommit(func(c persistence.Committed) {
 		for _, write := range c.Functions {
 			functions.WithLabelValues(write).Inc()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"castellan/cmd/app/metrics"
 	"castellan/config"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
@@ -39,7 +40,7 @@ func (s *service) delivery() error {
 		tasks: []task{{5 * time.Second, "the outbox could not be counted",
 			func(ctx context.Context) error { return waiting.look(ctx, store) }}},
 		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-outboxLife)) },
-		metrics: func(m *metrics) { s.deliveryMetrics(m, waiting) },
+		metrics: func(m *metrics.Registry) { s.deliveryMetrics(m, waiting) },
 	})
 	return nil
 }
@@ -93,26 +94,26 @@ func (b *backlog) age(now time.Time) float64 {
 	return max(0, now.Sub(time.UnixMilli(oldest)).Seconds())
 }
 
-func (s *service) deliveryMetrics(m *metrics, b *backlog) {
-	m.counter("castellan_outbox_sent_total", "Messages delivered.", s.dispatch.Sent.Load)
-	m.counter("castellan_outbox_failed_total", "Messages given up.", s.dispatch.Failed.Load)
-	m.counter("castellan_outbox_gone_total", "Messages given up because their destination is no more.",
+func (s *service) deliveryMetrics(m *metrics.Registry, b *backlog) {
+	m.Counter("castellan_outbox_sent_total", "Messages delivered.", s.dispatch.Sent.Load)
+	m.Counter("castellan_outbox_failed_total", "Messages given up.", s.dispatch.Failed.Load)
+	m.Counter("castellan_outbox_gone_total", "Messages given up because their destination is no more.",
 		s.dispatch.Gone.Load)
-	m.counter("castellan_outbox_retried_total", "Deliveries that will be tried again.", s.dispatch.Retried.Load)
-	m.counter("castellan_outbox_discarded_total", "Messages that were not to be sent: over a cap, or to nobody.",
-		s.commit.discarded.Load)
-	m.counter("castellan_outbox_rested_total", "Wake-ups given up because their host is left alone for a while.",
+	m.Counter("castellan_outbox_retried_total", "Deliveries that will be tried again.", s.dispatch.Retried.Load)
+	m.Counter("castellan_outbox_discarded_total", "Messages that were not to be sent: over a cap, or to nobody.",
+		s.commit.Discarded.Load)
+	m.Counter("castellan_outbox_rested_total", "Wake-ups given up because their host is left alone for a while.",
 		s.dispatch.Rested.Load)
-	m.gauge("castellan_outbox_waiting", "Messages that wait for their turn on this node.",
+	m.Gauge("castellan_outbox_waiting", "Messages that wait for their turn on this node.",
 		func() float64 { waiting, _, _ := s.dispatch.State(); return float64(waiting) })
-	m.gauge("castellan_outbox_under_way", "Messages that this node is sending.",
+	m.Gauge("castellan_outbox_under_way", "Messages that this node is sending.",
 		func() float64 { _, underWay, _ := s.dispatch.State(); return float64(underWay) })
-	m.gauge("castellan_outbox_resting",
+	m.Gauge("castellan_outbox_resting",
 		"Hosts and users whose wake-ups timed out and that this node leaves alone for a while.",
 		func() float64 { _, _, resting := s.dispatch.State(); return float64(resting) })
-	m.gauge("castellan_outbox_queued", "Messages in the database that are not delivered yet, of all nodes.",
+	m.Gauge("castellan_outbox_queued", "Messages in the database that are not delivered yet, of all nodes.",
 		func() float64 { return float64(b.queued.Load()) })
-	m.gauge("castellan_outbox_oldest_age_seconds", "Age of the oldest message that is not delivered yet, of all nodes.",
+	m.Gauge("castellan_outbox_oldest_age_seconds", "Age of the oldest message that is not delivered yet, of all nodes.",
 		func() float64 { return b.age(time.Now()) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"castellan/config"
 	"castellan/domain/delivery/message"
@@ -54,5 +55,17 @@ func TestWakeUpsAreSent(t *testing.T) {
 	c.Push.Enabled, c.Push.CAFile = true, "no/such/file"
 	if _, err := senders(c, nil, vapid); err == nil {
 		t.Error("a file that is not there was accepted")
+	}
+}
+
+func TestBacklogAge(t *testing.T) {
+	var b backlog
+	now := time.UnixMilli(1_700_000_000_000)
+	if got := b.age(now); got != 0 {
+		t.Errorf("an empty outbox is %v s old", got)
+	}
+	b.oldest.Store(now.UnixMilli() - 1500)
+	if got := b.age(now); got != 1.5 {
+		t.Errorf("%v s, want 1.5", got)
 	}
 }

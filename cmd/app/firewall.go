@@ -6,6 +6,7 @@ import (
 	"time"
 
 	clusterlimit "castellan/actors/ratelimit"
+	"castellan/cmd/app/metrics"
 	"castellan/config"
 	"castellan/domain/guard/firewall"
 	"castellan/domain/guard/ratelimit"
@@ -117,21 +118,21 @@ func (s *service) rateStats() clusterlimit.Stats {
 	return s.clusterLimiter.Stats()
 }
 
-func (s *service) firewallMetrics(m *metrics) {
-	m.counters("castellan_firewall_decisions_total",
+func (s *service) firewallMetrics(m *metrics.Registry) {
+	m.Counters("castellan_firewall_decisions_total",
 		"Requests by what the firewall made of them; unsure is a counter that could not tell.", "outcome",
 		map[string]func() int64{"allow": s.evaluator.Allowed.Load, "deny": s.evaluator.Denied.Load,
 			"rate_limited": s.evaluator.Limited.Load, "unsure": s.evaluator.Unsure.Load})
-	m.counter("castellan_firewall_dry_run_total",
+	m.Counter("castellan_firewall_dry_run_total",
 		"Requests that only a rule on trial (dryRun) would have refused; they are among the decisions too.",
 		s.evaluator.Tried.Load)
-	m.gauge("castellan_firewall_keys", "Counters of rate limits in memory.",
+	m.Gauge("castellan_firewall_keys", "Counters of rate limits in memory.",
 		func() float64 { return float64(s.limiter.Keys()) })
-	m.perRule("castellan_firewall_shared_keys_total",
+	m.PerRule("castellan_firewall_shared_keys_total",
 		"Requests counted under a key that clients share, because a rule has all of firewall.keys_per_rule.",
 		s.limits.SharedByRule())
 	rate := func(name, help string, read func(clusterlimit.Stats) int64) {
-		m.counter("castellan_ratelimit_"+name, help, func() int64 { return read(s.rateStats()) })
+		m.Counter("castellan_ratelimit_"+name, help, func() int64 { return read(s.rateStats()) })
 	}
 	rate("here_total", "Decisions of this node's requests by its own windows.",
 		func(r clusterlimit.Stats) int64 { return r.Here })

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"castellan/cmd/app/metrics"
 	"castellan/config"
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/mfa"
@@ -92,14 +93,14 @@ func (s *service) login() (err error) {
 	return nil
 }
 
-func (s *service) hasherMetrics(m *metrics) {
-	m.gauge("castellan_password_hash_slots", "Password hashes that may run at once.",
+func (s *service) hasherMetrics(m *metrics.Registry) {
+	m.Gauge("castellan_password_hash_slots", "Password hashes that may run at once.",
 		func() float64 { return float64(s.hasher.Slots()) })
-	m.gauge("castellan_password_hashing", "Password hashes that run.",
+	m.Gauge("castellan_password_hashing", "Password hashes that run.",
 		func() float64 { return float64(s.hasher.Running()) })
-	m.gauge("castellan_password_waiting", "Logins that wait for a hash slot.",
+	m.Gauge("castellan_password_waiting", "Logins that wait for a hash slot.",
 		func() float64 { return float64(s.hasher.Waiting()) })
-	m.counter("castellan_password_refused_total", "Logins refused because no hash slot was free in time.",
+	m.Counter("castellan_password_refused_total", "Logins refused because no hash slot was free in time.",
 		s.hasher.Refused)
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"castellan/cmd/app/metrics"
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/resource"
 	"castellan/domain/kit/commit"
@@ -74,8 +75,8 @@ func (s *service) money() error {
 				return j.Finish(found), nil, err
 			}}},
 		schedules: []job.Schedule{{Kind: "verify-ledger", Every: verifyLedger}},
-		metrics: func(m *metrics) {
-			m.gauge("castellan_ledger_unexplained", "Assets with money in suspense, and 1 for a fault, as this node "+
+		metrics: func(m *metrics.Registry) {
+			m.Gauge("castellan_ledger_unexplained", "Assets with money in suspense, and 1 for a fault, as this node "+
 				"found at its last nightly verification; alert on anything but 0.",
 				func() float64 { return float64(unexplained.Load()) })
 		},

@@ -23,6 +23,9 @@ import (
 	"castellan/actors"
 	"castellan/actors/ratelimit"
 	"castellan/cluster"
+	"castellan/cmd/app/metrics"
+	"castellan/cmd/app/pause"
+	"castellan/cmd/app/trail"
 	"castellan/config"
 	"castellan/domain/access/allowedip"
 	"castellan/domain/access/challenge"
@@ -82,16 +85,16 @@ type service struct {
 	loops     []loop
 	purges    []func(context.Context, expiry) error
 	observers []func(edge.Answered)
-	metrics   *metrics
+	metrics   *metrics.Registry
 	health    http.Handler // for the metrics listener
 
 	// Shared by several areas.
 	tracer         *tracing.Tracer // nil if tracing is off
-	commit         *metricsCommitter
+	commit         *metrics.Committer
 	feed           *change.Reader
 	users          access.Users
 	node           *cluster.Node
-	pauses         *pauseDetector // nil on a node without a cluster
+	pauses         *pause.Detector // nil on a node without a cluster
 	locator        geo.Locator
 	evaluator      *firewall.Evaluator
 	limiter        limiter
@@ -121,7 +124,7 @@ type service struct {
 	external       kit.Integration // external ids and events of other services
 	parameters     *parameter.Cache
 	senders        map[message.Channel]message.Sender
-	denials        *denials
+	denials        *trail.Denials
 	jobs           *job.Service
 	runner         *job.Runner
 	files          blob.Store
@@ -129,7 +132,7 @@ type service struct {
 	papers         *document.Service
 	identities     *identity.Service
 	cdnURL         string // prefix of the paths of public files
-	calls          *calls
+	calls          *trail.Calls
 	server         *edge.Server
 
 	draining   atomic.Bool
@@ -169,13 +172,13 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	if err := s.build(ctx, l.Addr()); err != nil {
 		return errors.Join(err, l.Close(), d.Close())
 	}
-	metricsServer, err := s.metrics.listen(cfg.Metrics.Addr, s.health)
+	metricsServer, err := s.metrics.Listen(cfg.Metrics.Addr, s.health)
 	if err != nil {
 		return errors.Join(err, l.Close(), d.Close())
 	}
 	if s.pauses != nil {
-		s.pauses.beat() // building may have taken long
-		s.background.Go(func() { s.pauses.run(ctx) })
+		s.pauses.Beat() // building may have taken long
+		s.background.Go(func() { s.pauses.Run(ctx) })
 	}
 	if err := s.node.Start(); err != nil {
 		return errors.Join(err, l.Close(), d.Close())
@@ -210,7 +213,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	if s.tracer, err = newTracer(s.cfg, s.o.Version, addr, s.log); err != nil {
 		return err
 	}
-	s.metrics = newMetrics(s.o)
+	s.metrics = metrics.New(s.o.Version, s.o.Commit)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
 		s.challenges, s.assets, s.accounts, s.login, s.integration, s.backOffice, s.documents, s.kyc,
@@ -260,7 +263,7 @@ func (s *service) drain(metricsServer *http.Server) error {
 	if s.clusterLimiter != nil { // no request arrives any more
 		s.clusterLimiter.Close()
 	}
-	if cerr := errors.Join(s.denials.flush(ctx, true), s.calls.flush(ctx), s.anchors.next(ctx, true)); cerr != nil {
+	if cerr := errors.Join(s.denials.Flush(ctx, true), s.calls.Flush(ctx), s.anchors.next(ctx, true)); cerr != nil {
 		s.log.Warn("the audit could not be closed", "err", cerr)
 	}
 	if s.tracer != nil {

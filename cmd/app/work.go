@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"castellan/actors"
+	"castellan/cmd/app/metrics"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/job"
 	httpjob "castellan/http/kit/job"
@@ -42,7 +43,7 @@ func (s *service) work() error {
 		}}},
 		tasks:   []task{{censusEvery, "background jobs could not be counted", count.look}},
 		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-jobLife)) },
-		metrics: func(m *metrics) { m.registry.MustRegister(count, s.commit.jobs) },
+		metrics: func(m *metrics.Registry) { m.MustRegister(count, s.commit.Jobs) },
 	})
 	return nil
 }

@@ -1,4 +1,4 @@
-package app
+package trail
 
 import (
 	"bytes"
@@ -28,9 +28,9 @@ func denied(userID, key string, code fault.Code, requestID string) edge.Answered
 func TestDenials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, log := &trail{}, new(bytes.Buffer)
-		d := newDenials(to, time.Now, slog.New(slog.NewTextHandler(log, nil)))
+		d := NewDenials(to, time.Now, slog.New(slog.NewTextHandler(log, nil)))
 		time.Sleep(17 * time.Second)
-		d.observe(denied("u1", "GET /x", fault.Forbidden, "r1"))
+		d.Observe(denied("u1", "GET /x", fault.Forbidden, "r1"))
 		want := audit.Record{At: time.Now(), ActorID: "u1", UserID: "u1", Action: "DENIED", Target: "GET /x",
 			Outcome: audit.Refused, IP: "192.0.2.9", RequestID: "r1", Detail: "FORBIDDEN"}
 		if rows, _ := to.kept(); len(rows) != 1 || rows[0] != want {
@@ -40,10 +40,10 @@ func TestDenials(t *testing.T) {
 		// For the rest of the minute it is the same denial, whatever its reason.
 		time.Sleep(10 * time.Second)
 		for range 3 {
-			d.observe(denied("u1", "GET /x", fault.Forbidden, "r2"))
+			d.Observe(denied("u1", "GET /x", fault.Forbidden, "r2"))
 		}
-		d.observe(denied("u1", "GET /x", fault.GeoBlocked, "r3"))
-		if err := d.flush(t.Context(), false); err != nil {
+		d.Observe(denied("u1", "GET /x", fault.GeoBlocked, "r3"))
+		if err := d.Flush(t.Context(), false); err != nil {
 			t.Error(err)
 		}
 		if rows, _ := to.kept(); len(rows) != 1 || log.Len() > 0 {
@@ -51,17 +51,17 @@ func TestDenials(t *testing.T) {
 		}
 
 		// Another endpoint, caller or minute is a new denial; an unknown caller or a status other than 403 is none.
-		d.observe(denied("u1", "POST /x", fault.Forbidden, "r4"))
-		d.observe(denied("u2", "GET /x", fault.Forbidden, "r5"))
-		d.observe(denied("", "GET /x", fault.Forbidden, "r6"))
+		d.Observe(denied("u1", "POST /x", fault.Forbidden, "r4"))
+		d.Observe(denied("u2", "GET /x", fault.Forbidden, "r5"))
+		d.Observe(denied("", "GET /x", fault.Forbidden, "r6"))
 		other := denied("u3", "GET /x", fault.Unauthenticated, "r7")
 		other.Status = 401
-		d.observe(other)
+		d.Observe(other)
 		time.Sleep(time.Minute)
-		if err := d.flush(t.Context(), false); err != nil {
+		if err := d.Flush(t.Context(), false); err != nil {
 			t.Error(err)
 		}
-		d.observe(denied("u1", "GET /x", fault.Forbidden, "r8"))
+		d.Observe(denied("u1", "GET /x", fault.Forbidden, "r8"))
 		rows, _ := to.kept()
 		var ids []string
 		for _, r := range rows {
@@ -82,17 +82,17 @@ func TestDenials(t *testing.T) {
 func TestDenialsOfAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &trail{err: fault.New(fault.Unavailable, "down")}
-		d := newDenials(to, time.Now, slog.New(slog.DiscardHandler))
-		d.observe(denied("u0", "GET /x", fault.Forbidden, "r1"))
-		d.observe(denied("u0", "GET /x", fault.Forbidden, "r2"))
-		if err := d.flush(t.Context(), false); err == nil {
+		d := NewDenials(to, time.Now, slog.New(slog.DiscardHandler))
+		d.Observe(denied("u0", "GET /x", fault.Forbidden, "r1"))
+		d.Observe(denied("u0", "GET /x", fault.Forbidden, "r2"))
+		if err := d.Flush(t.Context(), false); err == nil {
 			t.Error("nothing was written, and that is no error")
 		}
 		for i := range maxDenials + 4 {
-			d.observe(denied(fmt.Sprint("u", i), "GET /x", fault.Forbidden, "r3"))
+			d.Observe(denied(fmt.Sprint("u", i), "GET /x", fault.Forbidden, "r3"))
 		}
 		to.set(nil, nil)
-		if err := d.flush(t.Context(), true); err != nil {
+		if err := d.Flush(t.Context(), true); err != nil {
 			t.Error(err)
 		}
 		rows, _ := to.kept()
@@ -103,13 +103,13 @@ func TestDenialsOfAnOutage(t *testing.T) {
 			lost.Detail != "4 refusals have no row" { // after the first batch
 			t.Errorf("%+v", lost)
 		}
-		if err := d.flush(t.Context(), true); err != nil || len(d.noted)+len(d.waiting)+d.lost > 0 {
+		if err := d.Flush(t.Context(), true); err != nil || len(d.noted)+len(d.waiting)+d.lost > 0 {
 			t.Errorf("%d noted, %d waiting, %d lost, %v", len(d.noted), len(d.waiting), d.lost, err)
 		}
 
 		d.commit = hanging{}
 		began := time.Now()
-		d.observe(denied("u1", "GET /x", fault.Forbidden, "r4"))
+		d.Observe(denied("u1", "GET /x", fault.Forbidden, "r4"))
 		if held := time.Since(began); held > denialTime {
 			t.Errorf("an answer was held up for %v", held)
 		}
@@ -117,7 +117,7 @@ func TestDenialsOfAnOutage(t *testing.T) {
 }
 
 // hanging accepts a unit only when its caller has stopped waiting.
-type hanging struct{ durable }
+type hanging struct{ commit.Committer }
 
 func (hanging) Commit(ctx context.Context, _ ...commit.Write) error {
 	<-ctx.Done()

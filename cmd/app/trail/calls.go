@@ -1,4 +1,4 @@
-package app
+package trail
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"castellan/http/rest"
 )
 
-// calls writes an audit row for every call that a grant of AUDIT allowed (D-AUTH-03). A request queues its row and
+// Calls writes an audit row for every call that a grant of AUDIT allowed (D-AUTH-03). A request queues its row and
 // continues; all queued rows are committed together in the background. A row that cannot be written waits for the next
 // try.
-type calls struct {
-	auditQueue
+type Calls struct {
+	queue
 	audited func(rest.Caller, *rest.Endpoint) bool
 	wake    chan struct{}
 }
@@ -26,14 +26,15 @@ const maxCalls = 20_000
 // callRetry is the pause after a unit that failed.
 const callRetry = time.Second
 
-func newCalls(c commit.Committer, audited func(rest.Caller, *rest.Endpoint) bool, now func() time.Time) *calls {
-	return &calls{auditQueue: auditQueue{commit: c, now: now, most: maxCalls, missing: "CALLS_LOST",
+// NewCalls returns the queue of calls for which audited holds. Its rows are written by Run.
+func NewCalls(c commit.Committer, audited func(rest.Caller, *rest.Endpoint) bool, now func() time.Time) *Calls {
+	return &Calls{queue: queue{commit: c, now: now, most: maxCalls, missing: "CALLS_LOST",
 		what: "audited calls"},
 		audited: audited, wake: make(chan struct{}, 1)}
 }
 
-// observe never blocks. Refusals for lack of a permission are left to denials.
-func (c *calls) observe(a edge.Answered) {
+// Observe never blocks. Refusals for lack of a permission are left to Denials.
+func (c *Calls) Observe(a edge.Answered) {
 	if a.Endpoint == nil || a.Caller.UserID == "" || !c.audited(a.Caller, a.Endpoint) {
 		return
 	}
@@ -49,8 +50,8 @@ func (c *calls) observe(a edge.Answered) {
 	}
 }
 
-// run writes until ctx ends; report is called once per series of failures.
-func (c *calls) run(ctx context.Context, report func(error)) {
+// Run writes until ctx ends; report is called once per series of failures.
+func (c *Calls) Run(ctx context.Context, report func(error)) {
 	failing := false
 	for {
 		select {
@@ -59,7 +60,7 @@ func (c *calls) run(ctx context.Context, report func(error)) {
 		case <-c.wake:
 		}
 		for {
-			err := c.flush(ctx)
+			err := c.Flush(ctx)
 			if err == nil {
 				failing = false
 				break

@@ -1,4 +1,4 @@
-package app
+package witness
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 type board struct {
 	commit.Committer
 	mu      sync.Mutex
-	readers []*witness
+	readers []*Witness
 	broken  bool
 }
 
@@ -32,7 +32,7 @@ func (b *board) Commit(ctx context.Context, ws ...commit.Write) error {
 		for _, r := range b.readers {
 			go func() {
 				time.Sleep(change.Every)
-				_ = r.apply(context.WithoutCancel(ctx), w.(change.Note).Key)
+				_ = r.Apply(context.WithoutCancel(ctx), w.(change.Note).Key)
 			}()
 		}
 	}
@@ -44,39 +44,39 @@ func (b *board) Commit(ctx context.Context, ws ...commit.Write) error {
 func TestWitnessLetsOneNodeServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &board{}
-		node := func(port string) *witness {
+		node := func(port string) *Witness {
 			n, err := cluster.New(cluster.Options{GossipAddr: "127.0.0.1:1" + port, ActorAddr: "127.0.0.1:2" + port,
 				Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Millisecond)
-			return newWitness(b, n)
+			return New(b, n)
 		}
 		one, two := node("001"), node("002")
-		ask := func(r *witness) (bool, error) {
+		ask := func(r *Witness) (bool, error) {
 			side, _ := r.node.Component()
-			return r.ask(t.Context(), side)
+			return r.Ask(t.Context(), side)
 		}
 		if _, err := ask(one); err == nil {
 			t.Error("a feed that it does not read tells nothing")
 		}
-		b.readers = []*witness{one}
+		b.readers = []*Witness{one}
 		if others, err := ask(one); err != nil || others {
 			t.Errorf("the only one: %v, %v", others, err)
 		}
-		b.readers = []*witness{one, two}
+		b.readers = []*Witness{one, two}
 		first, err1 := ask(one)
 		second, err2 := ask(two)
 		if err1 != nil || err2 != nil || first || !second {
 			t.Errorf("of two: %v, %v; %v, %v", first, err1, second, err2)
 		}
 		// A node that has met no member yields to every other node, and only then to the smallest id.
-		if yields, err := one.ask(t.Context(), cluster.Component{Least: one.node.Address()}); err != nil || !yields {
+		if yields, err := one.Ask(t.Context(), cluster.Component{Least: one.node.Address()}); err != nil || !yields {
 			t.Errorf("a newcomer beside another node: %v, %v", yields, err)
 		}
-		b.readers = []*witness{one}
-		if yields, err := one.ask(t.Context(), cluster.Component{Least: one.node.Address()}); err != nil || yields {
+		b.readers = []*Witness{one}
+		if yields, err := one.Ask(t.Context(), cluster.Component{Least: one.node.Address()}); err != nil || yields {
 			t.Errorf("a newcomer that is the only one: %v, %v", yields, err)
 		}
 		b.broken = true
@@ -84,7 +84,7 @@ func TestWitnessLetsOneNodeServe(t *testing.T) {
 			t.Error("without a database it knows")
 		}
 		for _, odd := range []string{"", "who", "here/x", "here/x/0/y", "here/x/many/y", "else/x/y"} {
-			if err := one.apply(t.Context(), odd); err != nil {
+			if err := one.Apply(t.Context(), odd); err != nil {
 				t.Errorf("%q: %v", odd, err)
 			}
 		}

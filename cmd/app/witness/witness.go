@@ -1,4 +1,8 @@
-package app
+// Package witness finds out through the database which nodes are there during a network split (docs/architecture.md,
+// section 5.4).
+//
+// Start reading at Witness.
+package witness
 
 import (
 	"context"
@@ -15,9 +19,9 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// witness lets nodes that do not hear each other find out through the database which nodes are there. One node writes a
+// Witness lets nodes that do not hear each other find out through the database which nodes are there. One node writes a
 // question into the change feed; each node that does not hear it answers there with its component.
-type witness struct {
+type Witness struct {
 	commit commit.Committer
 	node   *cluster.Node
 	mu     sync.Mutex
@@ -30,12 +34,13 @@ const witnessTimeout = 1500 * time.Millisecond
 // ownQuestion marks the node's own question in the feed.
 var ownQuestion = cluster.Component{Members: -1}
 
-func newWitness(c commit.Committer, n *cluster.Node) *witness {
-	return &witness{commit: c, node: n, asked: map[string]chan cluster.Component{}}
+// New returns the witness of a node, which writes to the change feed by c.
+func New(c commit.Committer, n *cluster.Node) *Witness {
+	return &Witness{commit: c, node: n, asked: map[string]chan cluster.Component{}}
 }
 
-// ask is the function for cluster.Node.OnNetworkSplit.
-func (w *witness) ask(ctx context.Context, component cluster.Component) (outranked bool, err error) {
+// Ask is the function for cluster.Node.OnNetworkSplit.
+func (w *Witness) Ask(ctx context.Context, component cluster.Component) (outranked bool, err error) {
 	question, answers := rand.Text(), make(chan cluster.Component, 64)
 	w.mu.Lock()
 	w.asked[question] = answers
@@ -76,8 +81,8 @@ func (w *witness) ask(ctx context.Context, component cluster.Component) (outrank
 	}
 }
 
-// apply handles the notes of the feed. Repeated old notes have no effect.
-func (w *witness) apply(ctx context.Context, key string) error {
+// Apply handles the notes of the feed. Repeated old notes have no effect.
+func (w *Witness) Apply(ctx context.Context, key string) error {
 	kind, rest, _ := strings.Cut(key, "/")
 	question, rest, _ := strings.Cut(rest, "/")
 	switch kind {
@@ -105,7 +110,7 @@ func (w *witness) apply(ctx context.Context, key string) error {
 	return nil
 }
 
-func (w *witness) tell(question string, c cluster.Component) {
+func (w *Witness) tell(question string, c cluster.Component) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {

@@ -1,4 +1,4 @@
-package app
+package trail
 
 import (
 	"context"
@@ -10,17 +10,18 @@ import (
 	"castellan/http/edge"
 )
 
-// denials writes one audit row for the refusals (403) of one caller at one endpoint in one minute, regardless of their
+// Denials writes one audit row for the refusals (403) of one caller at one endpoint in one minute, regardless of their
 // number and reasons (D-EXT-03). The first refusal writes the row before it is answered. The others are counted, and
 // logged at the end of the minute.
-type denials struct {
-	auditQueue
+type Denials struct {
+	queue
 	log   *slog.Logger
-	noted map[denial]int // repetitions; guarded by auditQueue.mu
+	noted map[denial]int // repetitions; guarded by queue.mu
 }
 
-func newDenials(c commit.Committer, now func() time.Time, log *slog.Logger) *denials {
-	return &denials{auditQueue: auditQueue{commit: c, now: now, most: maxDenials, missing: "DENIALS_LOST",
+// NewDenials returns the writer of refusals; now is the clock of its rows.
+func NewDenials(c commit.Committer, now func() time.Time, log *slog.Logger) *Denials {
+	return &Denials{queue: queue{commit: c, now: now, most: maxDenials, missing: "DENIALS_LOST",
 		what: "refusals"}, log: log}
 }
 
@@ -36,7 +37,8 @@ const (
 	denialTime = time.Second
 )
 
-func (d *denials) observe(a edge.Answered) {
+// Observe writes the row of a first refusal, and waits at most denialTime for it.
+func (d *Denials) Observe(a edge.Answered) {
 	if a.Status != http.StatusForbidden || a.Caller.UserID == "" {
 		return
 	}
@@ -53,7 +55,7 @@ func (d *denials) observe(a edge.Answered) {
 }
 
 // first reports whether a denial must be written because it is the first of its minute.
-func (d *denials) first(k denial) bool {
+func (d *Denials) first(k denial) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, known := d.noted[k]; known {
@@ -71,15 +73,15 @@ func (d *denials) first(k denial) bool {
 	return true
 }
 
-// flush writes the queued rows and drops the minutes that are over; at the end, all minutes. It is called by one
+// Flush writes the queued rows and drops the minutes that are over; at the end, all minutes. It is called by one
 // goroutine at a time.
-func (d *denials) flush(ctx context.Context, all bool) error {
+func (d *Denials) Flush(ctx context.Context, all bool) error {
 	d.forget(all)
-	return d.auditQueue.flush(ctx)
+	return d.queue.Flush(ctx)
 }
 
 // forget logs the repetitions of the minutes that it drops.
-func (d *denials) forget(all bool) {
+func (d *Denials) forget(all bool) {
 	this := d.now().Unix() / 60
 	repeated := map[denial]int{}
 	d.mu.Lock()

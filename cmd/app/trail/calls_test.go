@@ -1,4 +1,4 @@
-package app
+package trail
 
 import (
 	"context"
@@ -69,20 +69,20 @@ func call(status int) edge.Answered {
 func TestAuditedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &trail{}
-		c := newCalls(to, func(who rest.Caller, _ *rest.Endpoint) bool { return who.UserID == "u1" }, time.Now)
+		c := NewCalls(to, func(who rest.Caller, _ *rest.Endpoint) bool { return who.UserID == "u1" }, time.Now)
 		ctx, stop := context.WithCancel(t.Context())
 		var complaints atomic.Int32
 		done := make(chan struct{})
-		go func() { c.run(ctx, func(error) { complaints.Add(1) }); close(done) }()
+		go func() { c.Run(ctx, func(error) { complaints.Add(1) }); close(done) }()
 
 		// One row for every audited call, with its outcome, and none for other calls.
-		c.observe(call(200))
-		c.observe(call(409))
+		c.Observe(call(200))
+		c.Observe(call(409))
 		other, nobody, unmatched := call(200), call(401), call(404)
 		other.Caller.UserID, nobody.Caller.UserID, unmatched.Endpoint = "u2", "", nil
-		c.observe(other)
-		c.observe(nobody)
-		c.observe(unmatched)
+		c.Observe(other)
+		c.Observe(nobody)
+		c.Observe(unmatched)
 		synctest.Wait()
 		rows, _ := to.kept()
 		if len(rows) != 2 {
@@ -102,7 +102,7 @@ func TestAuditedCalls(t *testing.T) {
 		to.set(nil, hold)
 		before := time.Now()
 		for range 1000 {
-			c.observe(call(200))
+			c.Observe(call(200))
 		}
 		synctest.Wait()
 		if rows, _ := to.kept(); time.Since(before) != 0 || len(rows) != 2 {
@@ -118,7 +118,7 @@ func TestAuditedCalls(t *testing.T) {
 		// A failure is reported once and retried; rows that do not fit are counted.
 		to.set(fault.New(fault.Unavailable, "down"), nil)
 		for range maxCalls + 3 {
-			c.observe(call(200))
+			c.Observe(call(200))
 		}
 		time.Sleep(5 * callRetry)
 		if rows, _ := to.kept(); complaints.Load() != 1 || len(rows) != 1002 {
@@ -143,14 +143,14 @@ func TestAuditedCalls(t *testing.T) {
 		// Rows that arrive while the service stops are written by the last flush.
 		stop()
 		<-done
-		c.observe(call(200))
-		err := c.flush(t.Context())
+		c.Observe(call(200))
+		err := c.Flush(t.Context())
 		if rows, _ := to.kept(); err != nil || len(rows) != 1002+maxCalls+2 {
 			t.Errorf("%d rows, %v", len(rows), err)
 		}
 		to.set(errors.New("down"), nil)
-		c.observe(call(200))
-		if err := c.flush(t.Context()); err == nil || len(c.waiting) != 1 {
+		c.Observe(call(200))
+		if err := c.Flush(t.Context()); err == nil || len(c.waiting) != 1 {
 			t.Error(fmt.Sprint("what was not written was thrown away: ", err))
 		}
 	})

@@ -1,4 +1,4 @@
-package app
+package metrics
 
 import (
 	"context"
@@ -13,38 +13,39 @@ import (
 	"castellan/domain/kit/job"
 )
 
-// metricsCommitter counts, for the metrics, how challenges and jobs end. It reads the writes of durable units, so only
+// Committer counts, for the metrics, how challenges and jobs end. It reads the writes of durable units, so only
 // real ends are counted.
-type metricsCommitter struct {
+type Committer struct {
 	commit.Committer
-	started, discarded atomic.Int64
-	ended              map[string]*atomic.Int64 // by outcome; the map does not change
-	jobs               *prometheus.CounterVec   // that are over, by type and state
+	Started, Discarded atomic.Int64
+	Ended              map[string]*atomic.Int64 // by outcome; the map does not change
+	Jobs               *prometheus.CounterVec   // that are over, by type and state
 }
 
 // The outcomes of a challenge. Failed: the action refused.
 const (
-	endedCompleted  = "completed"
-	endedFailed     = "failed"
-	endedDenied     = "denied"
-	endedLocked     = "locked"
-	endedSuperseded = "superseded"
-	endedWithdrawn  = "withdrawn" // its credentials have changed or its session has ended
+	completed  = "completed"
+	failed     = "failed"
+	denied     = "denied"
+	locked     = "locked"
+	superseded = "superseded"
+	withdrawn  = "withdrawn" // its credentials have changed or its session has ended
 )
 
-func newMetricsCommitter(c commit.Committer) *metricsCommitter {
-	m := &metricsCommitter{Committer: c, ended: map[string]*atomic.Int64{},
-		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "castellan_jobs_ended_total",
+// NewCommitter returns a committer that counts the writes of c.
+func NewCommitter(c commit.Committer) *Committer {
+	m := &Committer{Committer: c, Ended: map[string]*atomic.Int64{},
+		Jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "castellan_jobs_ended_total",
 			Help: "Background jobs that are over, by type and status."}, []string{"type", "status"})}
 	for _, outcome := range []string{
-		endedCompleted, endedFailed, endedDenied, endedLocked, endedSuperseded, endedWithdrawn,
+		completed, failed, denied, locked, superseded, withdrawn,
 	} {
-		m.ended[outcome] = new(atomic.Int64)
+		m.Ended[outcome] = new(atomic.Int64)
 	}
 	return m
 }
 
-func (c *metricsCommitter) Commit(ctx context.Context, writes ...commit.Write) error {
+func (c *Committer) Commit(ctx context.Context, writes ...commit.Write) error {
 	if err := c.Committer.Commit(ctx, writes...); err != nil {
 		return err
 	}
@@ -52,24 +53,24 @@ func (c *metricsCommitter) Commit(ctx context.Context, writes ...commit.Write) e
 	return nil
 }
 
-func (c *metricsCommitter) count(writes []commit.Write) {
+func (c *Committer) count(writes []commit.Write) {
 	for _, w := range writes {
 		switch w := w.(type) {
 		case challenge.Insert:
-			c.started.Add(1)
+			c.Started.Add(1)
 		case challenge.Update:
 			if outcome := endOf(w.Challenge, writes); outcome != "" {
-				c.ended[outcome].Add(1)
+				c.Ended[outcome].Add(1)
 			}
 		case challenge.Supersede:
-			c.ended[endedSuperseded].Add(1)
+			c.Ended[superseded].Add(1)
 		case job.Save:
 			if w.State.Over() {
-				c.jobs.WithLabelValues(w.Kind, string(w.State)).Inc()
+				c.Jobs.WithLabelValues(w.Kind, string(w.State)).Inc()
 			}
 		case outbox.Add:
 			if w.State == outbox.Discarded {
-				c.discarded.Add(1)
+				c.Discarded.Add(1)
 			}
 		}
 	}
@@ -82,20 +83,20 @@ func endOf(c challenge.Challenge, with []commit.Write) string {
 	case challenge.Done:
 		for _, w := range with {
 			if r, ok := w.(audit.Record); ok && r.Target == c.ID && r.Outcome != audit.Success {
-				return endedFailed
+				return failed
 			}
 		}
-		return endedCompleted
+		return completed
 	case challenge.Denied:
-		return endedDenied
+		return denied
 	case challenge.Closed:
 		switch c.Reason {
 		case challenge.TooManyWrong:
-			return endedLocked
+			return locked
 		case challenge.Superseded:
-			return endedSuperseded
+			return superseded
 		}
-		return endedWithdrawn
+		return withdrawn
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package app
+package metrics
 
 import (
 	"context"
@@ -41,17 +41,17 @@ func TestMetricsCommitter(t *testing.T) {
 		return []commit.Write{challenge.Update{Challenge: c}, audit.Record{Target: "c", Outcome: o}}
 	}
 	for want, writes := range map[string][]commit.Write{
-		"":              ended(challenge.Executing, challenge.NotClosed, audit.Success),
-		endedCompleted:  ended(challenge.Done, challenge.NotClosed, audit.Success),
-		endedFailed:     ended(challenge.Done, challenge.NotClosed, audit.Refused),
-		endedDenied:     ended(challenge.Denied, challenge.NotClosed, audit.Refused),
-		endedLocked:     ended(challenge.Closed, challenge.TooManyWrong, audit.Refused),
-		endedWithdrawn:  ended(challenge.Closed, challenge.CredentialsChanged, audit.Refused),
-		endedSuperseded: {challenge.Supersede{ID: "c"}},
+		"":         ended(challenge.Executing, challenge.NotClosed, audit.Success),
+		completed:  ended(challenge.Done, challenge.NotClosed, audit.Success),
+		failed:     ended(challenge.Done, challenge.NotClosed, audit.Refused),
+		denied:     ended(challenge.Denied, challenge.NotClosed, audit.Refused),
+		locked:     ended(challenge.Closed, challenge.TooManyWrong, audit.Refused),
+		withdrawn:  ended(challenge.Closed, challenge.CredentialsChanged, audit.Refused),
+		superseded: {challenge.Supersede{ID: "c"}},
 	} {
-		in := newMetricsCommitter(durable{})
-		other := newMetricsCommitter(durable{errors.New("away")})
-		for _, c := range []*metricsCommitter{in, other} {
+		in := NewCommitter(durable{})
+		other := NewCommitter(durable{errors.New("away")})
+		for _, c := range []*Committer{in, other} {
 			c.Commit(t.Context(), writes...)
 			c.InTx(t.Context(), func(ctx context.Context) error {
 				return c.InTx(ctx, func(ctx context.Context) error { return c.Commit(ctx, writes...) })
@@ -61,40 +61,28 @@ func TestMetricsCommitter(t *testing.T) {
 				return errors.New("it rolls back")
 			})
 		}
-		for outcome, n := range in.ended {
+		for outcome, n := range in.Ended {
 			if times := map[bool]int64{true: 2}[outcome == want]; n.Load() != times {
 				t.Errorf("%q counts %d for %q, want %d", outcome, n.Load(), want, times)
 			}
-			if n := other.ended[outcome].Load(); n != 0 {
+			if n := other.Ended[outcome].Load(); n != 0 {
 				t.Errorf("%q counts %d that never happened", outcome, n)
 			}
 		}
 	}
-	in := newMetricsCommitter(durable{})
+	in := NewCommitter(durable{})
 	in.Commit(t.Context(), challenge.Insert{}, outbox.Add{}, outbox.Add{Message: outbox.Message{State: outbox.Discarded}})
-	if in.started.Load() != 1 || in.discarded.Load() != 1 {
-		t.Errorf("%d started, %d discarded", in.started.Load(), in.discarded.Load())
-	}
-}
-
-func TestBacklogAge(t *testing.T) {
-	var b backlog
-	now := time.UnixMilli(1_700_000_000_000)
-	if got := b.age(now); got != 0 {
-		t.Errorf("an empty outbox is %v s old", got)
-	}
-	b.oldest.Store(now.UnixMilli() - 1500)
-	if got := b.age(now); got != 1.5 {
-		t.Errorf("%v s, want 1.5", got)
+	if in.Started.Load() != 1 || in.Discarded.Load() != 1 {
+		t.Errorf("%d started, %d discarded", in.Started.Load(), in.Discarded.Load())
 	}
 }
 
 // Counting a request allocates nothing after the first one of its kind.
 func TestObservingAllocatesNothing(t *testing.T) {
-	m := newMetrics(Options{})
+	m := New("", "")
 	a := edge.Answered{Key: "POST /auth/login", Status: 200, Took: time.Millisecond}
-	m.observe(a)
-	if n := testing.AllocsPerRun(1000, func() { m.observe(a) }); n != 0 {
+	m.Observe(a)
+	if n := testing.AllocsPerRun(1000, func() { m.Observe(a) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -1,4 +1,9 @@
-package app
+// Package metrics counts what a node does, for Prometheus.
+//
+// The one idea: a part counts for itself, and is read when Prometheus scrapes.
+//
+// Start reading at Registry; Committer counts the ends of challenges and jobs.
+package metrics
 
 import (
 	"errors"
@@ -21,14 +26,14 @@ import (
 	"castellan/http/edge"
 )
 
-// metrics serves the node's Prometheus metrics on a separate listener. Labels are route templates, codes, other words
+// Registry serves the node's Prometheus metrics on a separate listener. Labels are route templates, codes, other words
 // of the program and labels of firewall rules, never paths, names or addresses: a client cannot create new series.
 //
 // A part counts for itself and is read when Prometheus scrapes. It exports atomic numbers, and its declaration
-// (part.metrics) names them with counter, gauge or, for several numbers under one name, counters. A part with events
+// (part.metrics) names them with Counter, Gauge or, for several numbers under one name, Counters. A part with events
 // registers a histogram.
-type metrics struct {
-	registry *prometheus.Registry
+type Registry struct {
+	*prometheus.Registry
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
 
@@ -36,13 +41,14 @@ type metrics struct {
 	series atomic.Pointer[map[answerKind]*answers]
 }
 
-func newMetrics(o Options) *metrics {
-	m := &metrics{registry: prometheus.NewRegistry()}
-	m.registry.MustRegister(collectors.NewGoCollector(),
+// New returns a registry with the metrics of the process, of the given version and commit, and of its requests.
+func New(version, commit string) *Registry {
+	m := &Registry{Registry: prometheus.NewRegistry()}
+	m.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	version := prometheus.Labels{"version": o.Version, "commit": o.Commit, "go": runtime.Version()}
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "castellan_build_info",
-		Help: "The running version.", ConstLabels: version}, func() float64 { return 1 }))
+	labels := prometheus.Labels{"version": version, "commit": commit, "go": runtime.Version()}
+	m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "castellan_build_info",
+		Help: "The running version.", ConstLabels: labels}, func() float64 { return 1 }))
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "castellan_http_requests_total",
 		Help: "Finished requests by method, route template (* for none), class of the status and error code."},
 		[]string{"method", "route", "status", "code"})
@@ -50,17 +56,18 @@ func newMetrics(o Options) *metrics {
 		Help:    "Time to answer, by method and route template.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30}}, []string{"method", "route"})
 	m.series.Store(&map[answerKind]*answers{})
-	m.registry.MustRegister(m.requests, m.latency)
+	m.MustRegister(m.requests, m.latency)
 	return m
 }
 
-func (m *metrics) gauge(name, help string, read func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+// Gauge adds a number that rises and falls.
+func (m *Registry) Gauge(name, help string, read func() float64) {
+	m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
-// flag adds a gauge of 0 or 1.
-func (m *metrics) flag(name, help string, read func() bool) {
-	m.gauge(name, help, func() float64 {
+// Flag adds a gauge of 0 or 1.
+func (m *Registry) Flag(name, help string, read func() bool) {
+	m.Gauge(name, help, func() float64 {
 		if read() {
 			return 1
 		}
@@ -68,23 +75,24 @@ func (m *metrics) flag(name, help string, read func() bool) {
 	})
 }
 
-func (m *metrics) counter(name, help string, read func() int64) {
-	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+// Counter adds a number that only rises.
+func (m *Registry) Counter(name, help string, read func() int64) {
+	m.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
 		func() float64 { return float64(read()) }))
 }
 
-// counters adds counters under one name, distinguished by a label.
-func (m *metrics) counters(name, help, label string, reads map[string]func() int64) {
+// Counters adds counters under one name, distinguished by a label.
+func (m *Registry) Counters(name, help, label string, reads map[string]func() int64) {
 	for value, read := range reads {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help,
+		m.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help,
 			ConstLabels: prometheus.Labels{label: value}},
 			func() float64 { return float64(read()) }))
 	}
 }
 
-// perRule adds a counter for each rate limit of the firewall, from its first count on.
-func (m *metrics) perRule(name, help string, read iter.Seq2[string, int64]) {
-	m.registry.MustRegister(ruleCounters{prometheus.NewDesc(name, help, []string{"rule"}, nil), read})
+// PerRule adds a counter for each rate limit of the firewall, from its first count on.
+func (m *Registry) PerRule(name, help string, read iter.Seq2[string, int64]) {
+	m.MustRegister(ruleCounters{prometheus.NewDesc(name, help, []string{"rule"}, nil), read})
 }
 
 type ruleCounters struct {
@@ -112,9 +120,9 @@ type answers struct {
 	latency prometheus.Observer
 }
 
-// observe is on the path of every request. After the first request of a kind it finds its series without a lock and
+// Observe is on the path of every request. After the first request of a kind it finds its series without a lock and
 // without an allocation.
-func (m *metrics) observe(a edge.Answered) {
+func (m *Registry) Observe(a edge.Answered) {
 	kind := answerKind{a.Key, a.Status, string(a.Code)}
 	found := (*m.series.Load())[kind]
 	if found == nil {
@@ -124,7 +132,7 @@ func (m *metrics) observe(a edge.Answered) {
 	found.latency.Observe(a.Took.Seconds())
 }
 
-func (m *metrics) add(kind answerKind) *answers {
+func (m *Registry) add(kind answerKind) *answers {
 	method, route, _ := strings.Cut(kind.key, " ")
 	made := &answers{m.requests.WithLabelValues(method, route, strconv.Itoa(kind.status/100)+"xx", kind.code),
 		m.latency.WithLabelValues(method, route)}
@@ -136,8 +144,8 @@ func (m *metrics) add(kind answerKind) *answers {
 	return made
 }
 
-// listen serves /metrics and the health checks; nil if it is off.
-func (m *metrics) listen(addr string, health http.Handler) (*http.Server, error) {
+// Listen serves /metrics and the health checks; nil if it is off.
+func (m *Registry) Listen(addr string, health http.Handler) (*http.Server, error) {
 	if addr == "" {
 		return nil, nil
 	}
@@ -146,7 +154,7 @@ func (m *metrics) listen(addr string, health http.Handler) (*http.Server, error)
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{}))
 	mux.Handle("/health/", health)
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	go func() {

@@ -1,4 +1,4 @@
-package app
+package memory
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func TestMemoryOfABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go keepMemory(ctx)
+		go Manage(ctx)
 		synctest.Wait()
 		for range 96 {
 			burst = append(burst, make([]byte, 1<<20))
@@ -64,7 +64,7 @@ func TestMemoryOfTheStart(t *testing.T) {
 		}
 		burst = nil
 		ctx, stop := context.WithCancel(t.Context())
-		go keepMemory(ctx)
+		go Manage(ctx)
 		synctest.Wait()
 		_, before := heap()
 		time.Sleep(over*memoryLook + memoryLook/2)
@@ -88,7 +88,7 @@ func TestOperatorsGOGCIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer debug.SetGCPercent(debug.SetGCPercent(150))
 		ctx, stop := context.WithCancel(t.Context())
-		go keepMemory(ctx)
+		go Manage(ctx)
 		synctest.Wait()
 		burst = append(burst, make([]byte, 2*busyBytes))
 		time.Sleep(2 * memoryLook)

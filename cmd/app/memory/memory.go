@@ -1,4 +1,7 @@
-package app
+// Package memory returns the memory of a burst of requests, and that of the start, to the system.
+//
+// Start reading at Manage.
+package memory
 
 import (
 	"context"
@@ -26,9 +29,9 @@ const (
 	largeHeap                = 512 << 20 // does not grow more than necessary
 )
 
-// keepMemory manages the heap until ctx ends. Each of the two collections after a burst costs about a millisecond per
+// Manage manages the heap until ctx ends. Each of the two collections after a burst costs about a millisecond per
 // live MiB.
-func keepMemory(ctx context.Context) {
+func Manage(ctx context.Context) {
 	percent := debug.SetGCPercent(calmPercent) // the only way to read it is to set it
 	ours := percent == calmPercent             // the default value
 	if !ours {

@@ -1,4 +1,7 @@
-package app
+// Package pause detects that the process did not run for a while (docs/architecture.md, section 5.5).
+//
+// Start reading at Detector.
+package pause
 
 import (
 	"context"
@@ -9,12 +12,12 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// pauseDetector detects that the process did not run for a while, as after a paused machine or a SIGSTOP. A resumed
+// Detector detects that the process did not run for a while, as after a paused machine or a SIGSTOP. A resumed
 // process must not execute requests whose clients have already retried on another node. So the context of every request
 // under way ends, and neither the writer nor an owner on another node receives any of its effects.
 //
 // A node without a cluster has no pause detector: its clients cannot go elsewhere.
-type pauseDetector struct {
+type Detector struct {
 	started time.Time
 	last    atomic.Int64 // the last beat, in nanoseconds since started
 	until   atomic.Int64 // until then, input may have been sent before the pause
@@ -33,20 +36,21 @@ const (
 
 var errPaused = fault.New(fault.Unavailable, "the node was stopped for a while; try again").After(time.Second)
 
-func newPauseDetector() *pauseDetector {
-	d := &pauseDetector{started: time.Now()}
+// New returns a detector; until its first Beat the process counts as paused after clientPatience.
+func New() *Detector {
+	d := &Detector{started: time.Now()}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
 	return d
 }
 
-func (d *pauseDetector) clock() int64 { return int64(time.Since(d.started)) }
+func (d *Detector) clock() int64 { return int64(time.Since(d.started)) }
 
-// paused reports a pause that beat has not detected yet.
-func (d *pauseDetector) paused() bool { return d.clock()-d.last.Load() > int64(clientPatience) }
+// paused reports a pause that Beat has not detected yet.
+func (d *Detector) paused() bool { return d.clock()-d.last.Load() > int64(clientPatience) }
 
-// beat is called every beatInterval. It ends the requests under way before paused becomes false again, so that check
+// Beat is called every beatInterval. It ends the requests under way before paused becomes false again, so that Check
 // detects one or the other.
-func (d *pauseDetector) beat() {
+func (d *Detector) Beat() {
 	if d.paused() {
 		d.until.Store(d.clock() + int64(staleInputTime))
 		d.mu.Lock()
@@ -57,12 +61,12 @@ func (d *pauseDetector) beat() {
 	d.last.Store(d.clock())
 }
 
-// run beats until ctx ends.
-func (d *pauseDetector) run(ctx context.Context) {
+// Run beats until ctx ends.
+func (d *Detector) Run(ctx context.Context) {
 	tick := time.NewTicker(beatInterval)
 	defer tick.Stop()
 	for {
-		d.beat()
+		d.Beat()
 		select {
 		case <-ctx.Done():
 			d.last.Store(int64(1) << 62) // a stopping node is not paused
@@ -72,18 +76,18 @@ func (d *pauseDetector) run(ctx context.Context) {
 	}
 }
 
-// context returns the parent of the contexts of requests.
-func (d *pauseDetector) context() context.Context {
+// Context returns the parent of the contexts of requests.
+func (d *Detector) Context() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.base
 }
 
-// resumed reports whether current input may have been sent before a pause.
-func (d *pauseDetector) resumed() bool { return d.paused() || d.clock() < d.until.Load() }
+// Resumed reports whether current input may have been sent before a pause.
+func (d *Detector) Resumed() bool { return d.paused() || d.clock() < d.until.Load() }
 
-// check is called before any effect of a request.
-func (d *pauseDetector) check(ctx context.Context) error {
+// Check is called before any effect of a request.
+func (d *Detector) Check(ctx context.Context) error {
 	if d.paused() || context.Cause(ctx) == errPaused {
 		return errPaused
 	}

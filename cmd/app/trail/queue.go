@@ -1,4 +1,10 @@
-package app
+// Package trail writes the audit rows of answered requests: refusals (Denials) and calls by a grant of AUDIT (Calls).
+//
+// The one idea: a row that cannot be written waits in a bounded queue, and the rows that do not fit are counted in the
+// trail.
+//
+// Start reading at Denials and Calls.
+package trail
 
 import (
 	"context"
@@ -11,9 +17,9 @@ import (
 	"castellan/http/edge"
 )
 
-// auditQueue holds audit rows that are not written yet. They wait while the database cannot be written; rows that do
+// queue holds audit rows that are not written yet. They wait while the database cannot be written; rows that do
 // not fit are counted in the trail.
-type auditQueue struct {
+type queue struct {
 	commit  commit.Committer
 	now     func() time.Time
 	most    int    // that wait
@@ -38,7 +44,7 @@ func rowOf(a edge.Answered, at time.Time) audit.Record {
 	return r
 }
 
-func (q *auditQueue) wait(r audit.Record) {
+func (q *queue) wait(r audit.Record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) < q.most {
@@ -48,8 +54,8 @@ func (q *auditQueue) wait(r audit.Record) {
 	}
 }
 
-// flush writes the queued rows, in batches. It is called by one goroutine at a time.
-func (q *auditQueue) flush(ctx context.Context) error {
+// Flush writes the queued rows, in batches. It is called by one goroutine at a time.
+func (q *queue) Flush(ctx context.Context) error {
 	for {
 		q.mu.Lock()
 		batch := q.waiting[:min(len(q.waiting), maxRowBatch)]

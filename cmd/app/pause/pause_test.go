@@ -1,4 +1,4 @@
-package app
+package pause
 
 import (
 	"context"
@@ -11,41 +11,41 @@ import (
 // pause; a later request does.
 func TestPauseDetector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newPauseDetector()
-		s.beat()
-		request, cancel := context.WithTimeout(s.context(), time.Minute)
+		s := New()
+		s.Beat()
+		request, cancel := context.WithTimeout(s.Context(), time.Minute)
 		defer cancel()
 		expect := func(what string, ctx context.Context, stopped, woke bool) {
 			t.Helper()
-			if got := s.check(ctx); (got != nil) != stopped || s.resumed() != woke {
-				t.Errorf("%s: %v, woke %v", what, got, s.resumed())
+			if got := s.Check(ctx); (got != nil) != stopped || s.Resumed() != woke {
+				t.Errorf("%s: %v, woke %v", what, got, s.Resumed())
 			}
 		}
 		for range 20 { // a busy machine
 			time.Sleep(clientPatience)
-			s.beat()
+			s.Beat()
 		}
 		expect("a busy machine", request, false, false)
 		time.Sleep(6 * time.Second)
 		expect("before the beat", request, true, true)
 		expect("nobody's request before the beat", t.Context(), true, true)
-		s.beat()
+		s.Beat()
 		expect("after the beat", request, true, true)
 		expect("nobody's request after it", t.Context(), false, true)
-		later, cancel := context.WithTimeout(s.context(), time.Minute)
+		later, cancel := context.WithTimeout(s.Context(), time.Minute)
 		defer cancel()
 		expect("a later request", later, false, true)
 		for range 40 {
 			time.Sleep(100 * time.Millisecond)
-			s.beat()
+			s.Beat()
 		}
 		expect("much later", later, false, false)
 		cancel()
-		if s.check(later) != nil {
+		if s.Check(later) != nil {
 			t.Error("a request that just ended was stopped")
 		}
 		ctx, end := context.WithCancel(t.Context())
-		go s.run(ctx)
+		go s.Run(ctx)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		expect("while it runs", t.Context(), false, false)
