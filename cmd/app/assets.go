@@ -2,13 +2,11 @@ package app
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"castellan/cmd/app/adapters"
 	"castellan/cmd/app/metrics"
-	"castellan/config"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/job"
 	"castellan/domain/money/currency"
@@ -16,8 +14,6 @@ import (
 	"castellan/domain/money/rate"
 	httpcurrency "castellan/http/money/currency"
 	httpprovider "castellan/http/money/provider"
-	outboundprovider "castellan/outbound/provider"
-	outboundrate "castellan/outbound/rate"
 	"castellan/persistence/money"
 )
 
@@ -37,7 +33,7 @@ func (s *service) assets() error {
 	if err := s.providers(); err != nil || s.cfg.Rates.URL == "" {
 		return err
 	}
-	provider, err := rateProvider(s.cfg.Rates)
+	provider, err := adapters.Rates(s.cfg.Rates)
 	if err != nil {
 		return err
 	}
@@ -53,7 +49,7 @@ func (s *service) providers() error {
 		purge: func(ctx context.Context, old expiry) error {
 			return store.Purge(ctx, old.now.Add(-s.cfg.Providers.Keep))
 		}})
-	sources, err := balanceSources(s.cfg.Providers)
+	sources, err := adapters.Balances(s.cfg.Providers)
 	if err != nil || len(sources) == 0 {
 		return err
 	}
@@ -77,29 +73,4 @@ func (s *service) providers() error {
 			"the settings; each is tried three times in five minutes.", "source", reads)
 	}})
 	return nil
-}
-
-// balanceSources returns the sources in the settings.
-func balanceSources(c config.Providers) (provider.Sources, error) {
-	sources := provider.Sources{}
-	for name, key := range c.Accounts {
-		var n provider.Name
-		n.Provider, n.Account, _ = strings.Cut(name, "/")
-		key, secret, _ := strings.Cut(key.Reveal(), ":")
-		source, err := outboundprovider.NewExchange(outboundprovider.Config{URL: c.Exchanges[n.Provider], Key: key,
-			Secret: secret, Header: c.KeyHeader, CAFile: c.CAFile, Timeout: c.Timeout, Now: time.Now})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		sources[n] = source
-	}
-	for name, file := range c.Files {
-		sources[provider.Name{Provider: name}] = outboundprovider.File(file)
-	}
-	return sources, nil
-}
-
-func rateProvider(c config.Rates) (*outboundrate.Provider, error) {
-	return outboundrate.New(outboundrate.Config{URL: c.URL.Reveal(), Header: c.KeyHeader, Key: c.Key.Reveal(),
-		Codes: c.Currencies, CAFile: c.CAFile, Timeout: c.Timeout, Now: time.Now})
 }

@@ -2,8 +2,6 @@ package app
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,7 +9,6 @@ import (
 
 	"castellan/cmd/app/memory"
 	"castellan/cmd/app/metrics"
-	"castellan/config"
 	"castellan/domain/access/challenge"
 	"castellan/domain/kit/change"
 	"castellan/http/system"
@@ -61,21 +58,6 @@ func (s *service) database() (err error) {
 		}},
 	})
 	return nil
-}
-
-// exposed returns the folder and the files of an embedded database that other users than their owner may open; none in
-// development mode.
-func exposed(cfg config.Config) (paths []string) {
-	file, embedded := cfg.Database.SQLitePath()
-	if !embedded || cfg.Dev {
-		return nil
-	}
-	for _, path := range []string{filepath.Dir(file), file, file + "-wal", file + "-shm"} {
-		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-			paths = append(paths, path)
-		}
-	}
-	return paths
 }
 
 func (s *service) databaseMetrics(m *metrics.Registry) {

@@ -2,21 +2,16 @@ package app
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"fmt"
-	"maps"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"castellan/cmd/app/adapters"
 	"castellan/cmd/app/metrics"
-	"castellan/config"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
 	"castellan/outbound/dispatch"
-	"castellan/outbound/mail"
 	"castellan/outbound/push"
-	"castellan/outbound/sms"
 	"castellan/persistence/delivery"
 )
 
@@ -25,7 +20,7 @@ const outboxLife = 48 * time.Hour
 
 // delivery builds the dispatcher of the outbox and its channels.
 func (s *service) delivery() error {
-	senders, err := senders(s.cfg, s.o.Senders, s.Ring.VAPIDs)
+	senders, err := adapters.Senders(s.cfg, s.o.Senders, s.Ring.VAPIDs)
 	if err != nil {
 		return err
 	}
@@ -115,57 +110,4 @@ func (s *service) deliveryMetrics(m *metrics.Registry, b *backlog) {
 		func() float64 { return float64(b.queued.Load()) })
 	m.Gauge("castellan_outbox_oldest_age_seconds", "Age of the oldest message that is not delivered yet, of all nodes.",
 		func() float64 { return b.age(time.Now()) })
-}
-
-// senders returns the available channels: those given, those that an operator configured, and in development mode the
-// others by the development outbox (D-2FA-29). Wake-ups need no account at a provider and are on until they are
-// switched off.
-func senders(c config.Config, given map[message.Channel]message.Sender,
-	vapid func() []*ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
-	out := map[message.Channel]message.Sender{}
-	if c.Mail.Configured() {
-		m, err := mail.New(mailConfig(c))
-		if err != nil {
-			return nil, fmt.Errorf("mail: %w", err)
-		}
-		out[message.MAIL] = m
-	}
-	if c.SMS.Configured() {
-		g, err := sms.New(smsConfig(c.SMS))
-		if err != nil {
-			return nil, fmt.Errorf("sms: %w", err)
-		}
-		out[message.SMS] = g
-	}
-	if p := c.Push; p.Enabled {
-		d, err := push.New(push.Config{VAPID: vapid, Contact: p.Contact, WebhookSecret: p.WebhookSecret.Reveal(),
-			Hosts:        p.Hosts,
-			AllowPrivate: p.AllowPrivate || c.Dev, AllowPlain: c.Dev, CAFile: p.CAFile, Timeout: p.Timeout})
-		if err != nil {
-			return nil, err
-		}
-		out[message.Push] = d
-	}
-	maps.Copy(out, given)
-	if c.Dev {
-		for _, ch := range []message.Channel{message.MAIL, message.SMS, message.Push} {
-			if out[ch] == nil {
-				out[ch] = dispatch.Local{}
-			}
-		}
-	}
-	return out, nil
-}
-
-func mailConfig(c config.Config) mail.Config {
-	m := c.Mail
-	return mail.Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Username: m.Username, Password: m.Password.Reveal(),
-		From: m.From, FromName: m.FromName, CAFile: m.CAFile, Timeout: m.Timeout, Connections: c.Outbox.Workers}
-}
-
-func smsConfig(c config.SMS) sms.Config {
-	return sms.Config{URL: c.URL.Reveal(), Method: c.Method, Format: c.Format, Preset: c.Preset,
-		Fields: c.Params.Reveal(), Body: c.Body.Reveal(),
-		Headers: c.Headers.Reveal(), Username: c.Username, Password: c.Password.Reveal(), From: c.Sender,
-		SuccessCodes: c.SuccessCodes, Timeout: c.Timeout}
 }

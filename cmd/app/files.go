@@ -7,18 +7,19 @@ import (
 	"log/slog"
 	"time"
 
-	"castellan/config"
+	"castellan/cmd/app/adapters"
+	"castellan/cmd/app/doctor"
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/cdn"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/picture"
+	"castellan/domain/kit/setup"
 	"castellan/domain/people/document"
 	httpcdn "castellan/http/kit/cdn"
+	httpsetup "castellan/http/kit/setup"
 	httpdocument "castellan/http/people/document"
-	"castellan/outbound/folder"
-	"castellan/outbound/s3"
 	"castellan/persistence/people"
 )
 
@@ -27,7 +28,7 @@ const sweepFiles = time.Hour
 
 // filing builds the file storage of the slices. A slice whose rows name files declares that in its part (part.files).
 func (s *service) filing() error {
-	store, err := OpenFiles(s.cfg.Files)
+	store, err := adapters.Files(s.cfg.Files)
 	if err != nil {
 		return err
 	}
@@ -64,13 +65,13 @@ func (s *service) documents() error {
 	return nil
 }
 
-// OpenFiles opens the bucket, or the folder if no bucket is configured.
-func OpenFiles(c config.Files) (blob.Store, error) {
-	if host, bucket, secure := c.Bucket(); bucket != "" {
-		return s3.New(s3.Config{Host: host, Secure: secure, Bucket: bucket, Region: c.S3Region,
-			AccessKey: c.S3AccessKey, SecretKey: c.S3SecretKey.Reveal(), CAFile: c.S3CAFile})
-	}
-	return folder.Open(c.Folder)
+// setup builds the administrators' view of the findings of the doctor.
+func (s *service) setup() error {
+	d := doctor.New(s.cfg, s.DB)
+	checks := setup.NewChecks(func(ctx context.Context) setup.Report { return d.Report(ctx, true, nil) })
+	s.join(part{groups: groups(httpsetup.Group{
+		Report: func(ctx context.Context) setup.Report { return d.Report(ctx, false, nil) }, Check: checks.Run})})
+	return nil
 }
 
 // loggedFiles logs why files cannot be stored or read; the client does not receive the reason.

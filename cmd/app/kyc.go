@@ -4,14 +4,13 @@ import (
 	"context"
 	"time"
 
-	"castellan/config"
+	"castellan/cmd/app/adapters"
 	"castellan/domain/access/password"
 	"castellan/domain/access/user"
 	"castellan/domain/people/identity"
 	"castellan/domain/people/kyc"
 	httpidentity "castellan/http/people/identity"
 	httpkyc "castellan/http/people/kyc"
-	outboundidentity "castellan/outbound/identity"
 	"castellan/persistence/access"
 	"castellan/persistence/money"
 	"castellan/persistence/people"
@@ -37,7 +36,7 @@ func (s *service) kyc() error {
 		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew,
 		Dev: s.cfg.Dev}
 	if c.IdentityURL != "" {
-		register, err := identityRegister(s.cfg, func(err error) { s.log.Warn("the national register failed", "err", err) })
+		register, err := adapters.Identity(s.cfg, func(err error) { s.log.Warn("the national register failed", "err", err) })
 		if err != nil {
 			return err
 		}
@@ -52,8 +51,3 @@ const (
 	wrongPersons       = 5
 	wrongPersonsWindow = 15 * time.Minute
 )
-
-func identityRegister(c config.Config, failed func(error)) (*outboundidentity.Register, error) {
-	return outboundidentity.New(outboundidentity.Config{URL: c.KYC.IdentityURL, Plain: c.Dev, CAFile: c.KYC.IdentityCAFile,
-		Timeout: c.KYC.IdentityTimeout, Now: time.Now, Failed: failed})
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"castellan/cmd/app/adapters"
 	"castellan/config"
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/challenge/stepup"
@@ -47,7 +48,7 @@ func (d *Deployment) Notices(cfg config.Config) (challenge.Notices, error) {
 	if err != nil {
 		return nil, err
 	}
-	channels, err := senders(cfg, nil, d.Ring.VAPIDs)
+	channels, err := adapters.Senders(cfg, nil, d.Ring.VAPIDs)
 	return &stepup.Messenger{Config: stepupConfig(cfg), Book: book, Ring: d.Ring, Dispatch: offered(channels),
 		Now: time.Now}, err
 }

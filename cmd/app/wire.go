@@ -23,6 +23,7 @@ import (
 	"castellan/actors"
 	"castellan/actors/ratelimit"
 	"castellan/cluster"
+	"castellan/cmd/app/doctor"
 	"castellan/cmd/app/metrics"
 	"castellan/cmd/app/pause"
 	"castellan/cmd/app/trail"
@@ -162,7 +163,7 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	logFindings(ctx, cfg, d.DB, o.Log)
+	doctor.Log(ctx, cfg, d.DB, o.Log)
 	cfg.MFA.Guarded = guardedEndpoints(cfg.MFA, httpapi.Endpoints())
 	s := &service{Deployment: d, cfg: cfg, o: o, log: o.Log}
 	l, err := net.Listen("tcp", cfg.HTTP.Addr)

@@ -1,4 +1,10 @@
-package app
+// Package doctor judges an installation: its settings, its parameters, and by live checks the services that it uses
+// (D-INT-09).
+//
+// The one idea: every setting is judged, or listed as harmless in testdata/harmless.tsv.
+//
+// Start reading at Doctor; Check validates the settings before anything opens.
+package doctor
 
 import (
 	"context"
@@ -9,33 +15,32 @@ import (
 
 	"castellan/config"
 	"castellan/domain/kit/setup"
-	httpsetup "castellan/http/kit/setup"
 	"castellan/persistence"
 )
 
-// Doctor checks an installation for the command (D-INT-09): settings, parameters, and live checks of the configured
+// Examine checks an installation for the command (D-INT-09): settings, parameters, and live checks of the configured
 // services. It opens the database read-only and changes nothing in it. If there is no database, it runs the other
 // checks. progress receives the names of the running checks after each change; it may be nil.
-func Doctor(ctx context.Context, cfg config.Config, progress func(waiting []string)) setup.Report {
+func Examine(ctx context.Context, cfg config.Config, progress func(waiting []string)) setup.Report {
 	opening, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	db, err := persistence.Open(opening, cfg.Database.URL.Reveal(), persistence.Options{MaxConns: 4, ReadOnly: true})
 	if err == nil {
 		defer db.Close()
 	}
-	d := doctor{cfg: cfg, db: db, opened: err}
-	return d.report(ctx, true, progress)
+	d := Doctor{cfg: cfg, db: db, opened: err}
+	return d.Report(ctx, true, progress)
 }
 
-// doctor checks one installation.
-type doctor struct {
+// Doctor checks one installation.
+type Doctor struct {
 	cfg    config.Config
 	db     *persistence.DB // nil: it could not be opened
 	opened error           // why
 }
 
-// report judges settings and parameters, and runs the live checks if check is set.
-func (d doctor) report(ctx context.Context, check bool, progress func([]string)) setup.Report {
+// Report judges settings and parameters, and runs the live checks if check is set.
+func (d Doctor) Report(ctx context.Context, check bool, progress func([]string)) setup.Report {
 	j := judgeSettings(d.cfg)
 	stored, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -48,21 +53,15 @@ func (d doctor) report(ctx context.Context, check bool, progress func([]string))
 }
 
 // absent reports whether there is no database file yet.
-func (d doctor) absent() bool { return errors.Is(d.opened, fs.ErrNotExist) }
+func (d Doctor) absent() bool { return errors.Is(d.opened, fs.ErrNotExist) }
 
-// setup builds the administrators' view of the findings.
-func (s *service) setup() error {
-	d := doctor{cfg: s.cfg, db: s.DB}
-	checks := setup.NewChecks(func(ctx context.Context) setup.Report { return d.report(ctx, true, nil) })
-	s.join(part{groups: groups(httpsetup.Group{
-		Report: func(ctx context.Context) setup.Report { return d.report(ctx, false, nil) }, Check: checks.Run})})
-	return nil
-}
+// New returns the doctor of a running node, whose database is open.
+func New(cfg config.Config, db *persistence.DB) Doctor { return Doctor{cfg: cfg, db: db} }
 
-// logFindings logs each finding at the start of a node: a warning for a control that is off. Development mode logs one
+// Log logs each finding at the start of a node: a warning for a control that is off. Development mode logs one
 // line for all.
-func logFindings(ctx context.Context, cfg config.Config, db *persistence.DB, log *slog.Logger) {
-	r := doctor{cfg: cfg, db: db}.report(ctx, false, nil)
+func Log(ctx context.Context, cfg config.Config, db *persistence.DB, log *slog.Logger) {
+	r := New(cfg, db).Report(ctx, false, nil)
 	if cfg.Dev {
 		log.Info("development mode: castellan doctor lists the controls and features that are off",
 			"controls", r.Count(setup.Control), "features", r.Count(setup.Feature))

@@ -1,9 +1,10 @@
-package app
+package doctor
 
 import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -238,4 +239,19 @@ func (j *judge) business(c config.Config) {
 		"balances at other platforms are not read", "set providers.exchanges and providers.accounts, or providers.files")
 	j.feature("accounting.url", c.Accounting.URL == "", "empty", "journals are kept and posted nowhere",
 		"set accounting.url and accounting.secret, or read them by GET /integration/accounting/{job}")
+}
+
+// exposed returns the folder and the files of an embedded database that other users than their owner may open; none in
+// development mode.
+func exposed(cfg config.Config) (paths []string) {
+	file, embedded := cfg.Database.SQLitePath()
+	if !embedded || cfg.Dev {
+		return nil
+	}
+	for _, path := range []string{filepath.Dir(file), file, file + "-wal", file + "-shm"} {
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }

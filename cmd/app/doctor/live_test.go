@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"encoding/pem"
@@ -152,7 +152,7 @@ func live(t *testing.T, r setup.Report, s setup.Severity) map[string]setup.Findi
 // Every configured service is reached. No message, no request to a gateway and no object remains.
 func TestLiveChecksPass(t *testing.T) {
 	s := newSurroundings(t)
-	r := Doctor(t.Context(), production(t, s.settings...), nil)
+	r := Examine(t.Context(), production(t, s.settings...), nil)
 	ok := live(t, r, setup.OK)
 	for _, key := range outsideKeys {
 		if _, passed := ok[key]; !passed {
@@ -184,7 +184,7 @@ func TestLiveChecksFail(t *testing.T) {
 	secretsAreSet(t, c)
 	s.password = "another"
 	storetest.Must(t, s.bucket.DeleteBucket("castellan-files"))
-	faults := live(t, Doctor(t.Context(), c, nil), setup.Fault)
+	faults := live(t, Examine(t.Context(), c, nil), setup.Fault)
 	for key, want := range map[string]string{"mail.host": "535", "files.s3_url": "put",
 		"database.url": "127.0.0.1"} {
 		if !strings.Contains(faults[key].State, want) {
@@ -192,7 +192,7 @@ func TestLiveChecksFail(t *testing.T) {
 		}
 	}
 	s.close()
-	faults = live(t, Doctor(t.Context(), c, nil), setup.Fault)
+	faults = live(t, Examine(t.Context(), c, nil), setup.Fault)
 	for _, key := range outsideKeys {
 		if faults[key].Mend == "" || faults[key].Effect == "" {
 			t.Errorf("%s is no fault: %v", key, faults[key])
@@ -235,7 +235,7 @@ func TestLiveChecksOfFiles(t *testing.T) {
 	c := production(t, "GEO_MMDB_FILE="+geo, "DATABASE_URL=postgres://a@127.0.0.1:1/b", "CLUSTER_TLS_DIR="+dir,
 		"CLUSTER_GOSSIP_ADDR=127.0.0.1:1", "CLUSTER_ACTOR_ADDR=127.0.0.1:2")
 	storetest.Must(t, os.MkdirAll(c.Files.Folder, 0o700))
-	r := Doctor(t.Context(), c, nil)
+	r := Examine(t.Context(), c, nil)
 	faults := live(t, r, setup.Fault)
 	for _, key := range []string{"geo.mmdb_file", "cluster.tls_dir", "keys.master_file", "database.url"} {
 		if faults[key].State == "" {
@@ -251,7 +251,7 @@ func TestLiveChecksOfFiles(t *testing.T) {
 	}
 	storetest.Must(t, os.WriteFile(c.Keys.MasterFile, []byte(strings.Repeat("A", 43)+"=\n"), 0o644))
 	storetest.Must(t, os.Chmod(c.Keys.MasterFile, 0o644))
-	f := live(t, Doctor(t.Context(), c, nil), setup.Fault)["keys.master_file"]
+	f := live(t, Examine(t.Context(), c, nil), setup.Fault)["keys.master_file"]
 	if !strings.Contains(f.State, "chmod 600") {
 		t.Errorf("an open master key: %v", f)
 	}

@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"fmt"
@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"castellan/cmd/app/adapters"
 	"castellan/config"
 	"castellan/domain/access/mfa"
 	"castellan/domain/access/user"
 	"castellan/domain/delivery/message"
 	httpapi "castellan/http"
 	"castellan/http/rest"
-	"castellan/outbound/mail"
-	"castellan/outbound/sms"
 )
 
 // Check returns the faults of settings that only their own parts can validate: required files, templates, endpoints. It
@@ -27,24 +26,24 @@ func Check(c config.Config) (faults config.Faults) {
 		}
 	}
 	if c.Mail.Configured() {
-		_, err := mail.New(mailConfig(c))
+		_, err := adapters.Mail(c)
 		refuse("mail", err)
 	}
 	if c.SMS.Configured() {
-		_, err := sms.New(smsConfig(c.SMS))
+		_, err := adapters.SMS(c.SMS)
 		refuse("sms", err)
 	}
 	if c.Rates.URL != "" {
-		_, err := rateProvider(c.Rates)
+		_, err := adapters.Rates(c.Rates)
 		refuse("rates", err)
 	}
-	_, err := balanceSources(c.Providers)
+	_, err := adapters.Balances(c.Providers)
 	refuse("providers", err)
 	for _, name := range slices.Sorted(maps.Keys(c.Providers.Files)) {
 		refuse("providers.files", readable(c.Providers.Files[name]))
 	}
 	if c.KYC.IdentityURL != "" {
-		_, err := identityRegister(c, nil)
+		_, err := adapters.Identity(c, nil)
 		refuse("kyc", err)
 	}
 	if c.Push.Enabled {

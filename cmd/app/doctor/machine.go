@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"castellan/cluster"
+	"castellan/cmd/app/adapters"
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring"
@@ -36,7 +37,7 @@ var (
 )
 
 // stored are the checks of the database.
-func (d doctor) stored() []probe {
+func (d Doctor) stored() []probe {
 	reach := probe{"database.url", "the service does not start", "start the database, or mend database.url",
 		func(ctx context.Context) (string, error) {
 			if d.opened != nil {
@@ -82,7 +83,7 @@ func (d doctor) stored() []probe {
 }
 
 // machine are the checks of this machine: its clock, its disk and its files.
-func (d doctor) machine() []probe {
+func (d Doctor) machine() []probe {
 	c := d.cfg
 	all := []probe{
 		{"clock", "tokens and one-time codes are judged by a wrong time", "synchronize the clock, by NTP for instance",
@@ -115,7 +116,7 @@ func (d doctor) machine() []probe {
 }
 
 // clock compares the clocks of this machine and of the database.
-func (d doctor) clock(ctx context.Context) (string, error) {
+func (d Doctor) clock(ctx context.Context) (string, error) {
 	now := time.Now()
 	if now.Before(firstSane) || now.After(lastSane) {
 		return "", fmt.Errorf("this machine says %s", now.UTC().Format(time.RFC3339))
@@ -138,7 +139,7 @@ func (d doctor) clock(ctx context.Context) (string, error) {
 }
 
 // unstarted reports whether no service was ever started on the database: its first start creates keys and folders.
-func (d doctor) unstarted(ctx context.Context) bool {
+func (d Doctor) unstarted(ctx context.Context) bool {
 	if d.db == nil {
 		return d.absent()
 	}
@@ -147,7 +148,7 @@ func (d doctor) unstarted(ctx context.Context) bool {
 }
 
 // masterKey reads the file of the master key.
-func (d doctor) masterKey(ctx context.Context) (string, error) {
+func (d Doctor) masterKey(ctx context.Context) (string, error) {
 	file := d.cfg.Keys.MasterFile
 	_, err := keyring.ReadMaster(file)
 	_, embedded := d.cfg.Database.SQLitePath()
@@ -161,7 +162,7 @@ func (d doctor) masterKey(ctx context.Context) (string, error) {
 const probePrefix = "setup-probe-"
 
 // files writes an object, reads it and deletes it.
-func (d doctor) files(ctx context.Context) (string, error) {
+func (d Doctor) files(ctx context.Context) (string, error) {
 	c := d.cfg.Files
 	if c.S3URL == "" {
 		if _, err := os.Stat(c.Folder); errors.Is(err, fs.ErrNotExist) && d.unstarted(ctx) {
@@ -170,7 +171,7 @@ func (d doctor) files(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	store, err := OpenFiles(c)
+	store, err := adapters.Files(c)
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 	"sync"
 	"time"
 
+	"castellan/cmd/app/adapters"
 	"castellan/config"
 	"castellan/domain/kit/setup"
 	"castellan/outbound/geoip"
-	"castellan/outbound/mail"
 )
 
 // probeTime bounds one live check.
@@ -103,12 +103,12 @@ func (p probe) find(ctx context.Context) setup.Finding {
 }
 
 // probes are the checks of this machine and of all configured services.
-func (d doctor) probes() []probe {
+func (d Doctor) probes() []probe {
 	return slices.Concat(d.stored(), d.machine(), d.outside())
 }
 
 // outside are the checks of other services.
-func (d doctor) outside() (all []probe) {
+func (d Doctor) outside() (all []probe) {
 	c := d.cfg
 	add := func(set bool, p probe) {
 		if set {
@@ -120,7 +120,7 @@ func (d doctor) outside() (all []probe) {
 	}
 	add(c.Mail.Configured(), probe{"mail.host", "no mail is sent", "mend the relay, or the settings mail.*",
 		func(ctx context.Context) (string, error) {
-			m, err := mail.New(mailConfig(c))
+			m, err := adapters.Mail(c)
 			if err != nil {
 				return "", err
 			}
@@ -139,7 +139,7 @@ func (d doctor) outside() (all []probe) {
 		"mend the collector, or tracing.endpoint", connects(c.Tracing.Endpoint, "")})
 	add(c.Rates.URL != "", probe{"rates.url", "exchange rates grow old", "mend the provider, or the settings rates.*",
 		func(ctx context.Context) (string, error) {
-			p, err := rateProvider(c.Rates)
+			p, err := adapters.Rates(c.Rates)
 			if err != nil {
 				return "", err
 			}
@@ -161,7 +161,7 @@ func (d doctor) outside() (all []probe) {
 
 // balanceProbes reads each account at another platform once.
 func balanceProbes(c config.Providers) (all []probe) {
-	sources, err := balanceSources(c)
+	sources, err := adapters.Balances(c)
 	if err != nil {
 		return []probe{{"providers.accounts", "balances at other platforms are not read", "mend the settings providers.*",
 			func(context.Context) (string, error) { return "", err }}}

@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-//go:embed testdata/setup_harmless.tsv
+//go:embed testdata/harmless.tsv
 var harmless string
 
 // Every setting and every parameter is checked, or is listed as harmless with a reason. A new one fails here.
@@ -36,7 +36,7 @@ func TestEveryKeyIsChecked(t *testing.T) {
 	for _, key := range all {
 		switch {
 		case !j.judged[key] && reasons[key] == "":
-			t.Errorf("%s is neither judged (setup_settings.go) nor listed in testdata/setup_harmless.tsv", key)
+			t.Errorf("%s is neither judged (settings.go) nor listed in testdata/harmless.tsv", key)
 		case j.judged[key] && reasons[key] != "":
 			t.Errorf("%s is judged and listed as harmless", key)
 		}
@@ -67,7 +67,7 @@ func production(t *testing.T, settings ...string) config.Config {
 func TestEmptyDefaults(t *testing.T) {
 	c, err := config.Load("", []string{"CASTELLAN_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}, Check)
 	storetest.Must(t, err)
-	r := Doctor(t.Context(), c, nil)
+	r := Examine(t.Context(), c, nil)
 	want := map[setup.Severity][]string{
 		setup.Control: {"keys.master_file", "mfa.guarded", "mfa.guard_administration", "mfa.four_eyes",
 			"addressbook.waiting_time", "kyc.identity_url", "limits.country_per_day", "audit.anchor_url", mfaPolicies},
