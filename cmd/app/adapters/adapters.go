@@ -69,7 +69,8 @@ func Senders(c config.Config, given map[message.Channel]message.Sender,
 // Mail returns the client of the mail server; it connects when it sends.
 func Mail(c config.Config) (*mail.Sender, error) {
 	m := c.Mail
-	return mail.New(mail.Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Username: m.Username, Password: m.Password.Reveal(),
+	return mail.New(mail.Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Username: m.Username,
+		Password: m.Password.Reveal(),
 		From: m.From, FromName: m.FromName, CAFile: m.CAFile, Timeout: m.Timeout, Connections: c.Outbox.Workers})
 }
 

@@ -4,18 +4,67 @@ import (
 	"context"
 	"time"
 
+	"castellan/cmd/app/adapters"
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/password"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
+	"castellan/domain/money/blockage"
 	"castellan/domain/office/contract"
+	"castellan/domain/people/identity"
+	"castellan/domain/people/kyc"
 	"castellan/domain/people/registration"
+	"castellan/domain/people/standing"
 	"castellan/http/auth"
+	httpblockage "castellan/http/money/blockage"
+	httpidentity "castellan/http/people/identity"
 	httpintegration "castellan/http/people/integration"
+	httpkyc "castellan/http/people/kyc"
 	httpregistration "castellan/http/people/registration"
+	httpstanding "castellan/http/people/standing"
 	"castellan/http/rest"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
+)
+
+// kyc builds the verification of accounts.
+func (s *service) kyc() error {
+	c := s.cfg.KYC
+	decisions := &kyc.Service{Store: people.NewDecisions(s.DB), Users: s.users,
+		Documents: s.papers.Store, Originals: s.papers, Pictures: s.pictures, Changes: s.changes("", nil),
+		Types: kyc.Types{Front: int64(c.FrontType), Back: int64(c.BackType), Selfie: int64(c.SelfieType),
+			Address: int64(c.AddressType)},
+		Levels: money.NewLevels(s.DB), Values: s.parameters.Set,
+		Checks:   func(ctx context.Context, u user.User) (identity.Checks, error) { return s.identities.Checks(ctx, u) },
+		Language: s.cfg.Language.Default, Tell: s.starter.Tell}
+	s.papers.Follows = decisions.Reopens
+	s.join(part{groups: groups(httpkyc.Group{Service: decisions})})
+
+	tries := password.NewGuards(access.NewPasswordGuards(s.DB), s.DB,
+		password.Limit(wrongPersons, wrongPersonsWindow), time.Now)
+	s.identities = &identity.Service{Store: people.NewIdentities(s.DB), Users: s.users,
+		Options: people.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
+		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew,
+		Dev: s.cfg.Dev}
+	if c.IdentityURL != "" {
+		register, err := adapters.Identity(s.cfg, func(err error) { s.log.Warn("the national register failed", "err", err) })
+		if err != nil {
+			return err
+		}
+		s.identities.Registry = register
+	}
+	s.join(part{groups: groups(httpidentity.Group{Service: s.identities})})
+	return nil
+}
+
+// The number of failed checks of a user at the national register, and their period.
+const (
+	wrongPersons       = 5
+	wrongPersonsWindow = 15 * time.Minute
 )
 
 // eventLife is how long other services may read an event.
@@ -67,5 +116,20 @@ func (s *service) integration() error {
 			return s.external.PurgeEvents(ctx, old.now.Add(-eventLife))
 		},
 	})
+	return nil
+}
+
+// standings builds the restrictions on accounts and money.
+func (s *service) standings() error {
+	blockages := &blockage.Service{Store: money.NewBlockages(s.DB), Ledger: s.ledger, Users: s.users,
+		Currencies: s.currencies, Now: time.Now}
+	store := people.NewStandings(s.DB)
+	service := &standing.Service{Store: store, Users: s.users, Blockages: blockages,
+		Administrators: access.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
+		Ignored: kit.NewParameters(s.DB), Changes: s.changes(change.Parameters, s.parameters),
+		ClosureType: int64(s.cfg.Blockage.ClosureType)}
+	service.Changes.Lock, service.Claims = store.Lock, s.external
+	s.join(part{groups: groups(httpblockage.Group{Service: blockages}, httpstanding.Group{Service: service},
+		httpintegration.Findings{Service: service})})
 	return nil
 }
