@@ -40,13 +40,9 @@ func (r deviceRow) device() (device.Device, error) {
 	if err != nil {
 		return device.Device{}, fmt.Errorf("device %s: stored key: %w", r.ID, err)
 	}
-	d := device.Device{ID: r.ID, UserID: r.UserID, Key: k, Brand: r.Brand, Model: r.Model,
+	return device.Device{ID: r.ID, UserID: r.UserID, Key: k, Brand: r.Brand, Model: r.Model,
 		Description: r.Description, Platform: r.Platform, Target: r.Target, Status: device.Status(r.Status),
-		CreatedAt: engine.Time(r.CreatedAt)}
-	if r.LastUsedAt > 0 {
-		d.LastUsedAt = engine.Time(r.LastUsedAt)
-	}
-	return d, nil
+		CreatedAt: engine.Time(r.CreatedAt), LastUsedAt: engine.Time(r.LastUsedAt)}, nil
 }
 
 // useRow is the row of device.Use and device.Remove.

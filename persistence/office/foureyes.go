@@ -43,13 +43,10 @@ var fourEyes = record.Table[fourEyesRow, foureyes.Request]{
 	Fixed:  []string{"id", "method", "path", "summary", "requested_by", "requested_at", "expires_at"},
 	Absent: "no such request",
 	Record: func(r fourEyesRow) (foureyes.Request, error) {
-		q := foureyes.Request{ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, RequestedBy: r.RequestedBy,
+		return foureyes.Request{ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, RequestedBy: r.RequestedBy,
 			RequestedAt: engine.Time(r.RequestedAt), ExpiresAt: engine.Time(r.ExpiresAt), Status: foureyes.Status(r.Status),
-			DecidedBy: r.DecidedBy, Reason: r.Reason, Sealed: r.Sealed, Result: r.Result}
-		if r.DecidedAt > 0 {
-			q.DecidedAt = engine.Time(r.DecidedAt)
-		}
-		return q, nil
+			DecidedBy: r.DecidedBy, DecidedAt: engine.Time(r.DecidedAt), Reason: r.Reason, Sealed: r.Sealed,
+			Result: r.Result}, nil
 	},
 	Row: func(q foureyes.Request) fourEyesRow {
 		return fourEyesRow{ID: q.ID, Method: q.Method, Path: q.Path, Summary: q.Summary, RequestedBy: q.RequestedBy,

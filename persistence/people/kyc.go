@@ -26,7 +26,7 @@ type decisionRow struct {
 	Value      string
 	DocumentID string
 	Reason     string
-	Reasons    string // JSON
+	Reasons    record.JSON[map[string]any]
 	DecidedBy  string
 	CreatedAt  int64
 }
@@ -35,13 +35,12 @@ var decisions = record.Table[decisionRow, kyc.Decision]{
 	Order:  record.Keyset{Columns: "id", Descending: true},
 	Absent: "there is no such decision",
 	Record: func(r decisionRow) (kyc.Decision, error) {
-		d := kyc.Decision{UserID: r.UserID, Kind: kyc.Kind(r.Kind), Value: r.Value, DocumentID: r.DocumentID,
-			Reason: r.Reason, DecidedBy: r.DecidedBy, At: engine.Time(r.CreatedAt)}
-		return d, engine.ReadJSON(r.Reasons, &d.Reasons)
+		return kyc.Decision{UserID: r.UserID, Kind: kyc.Kind(r.Kind), Value: r.Value, DocumentID: r.DocumentID,
+			Reason: r.Reason, Reasons: r.Reasons.V, DecidedBy: r.DecidedBy, At: engine.Time(r.CreatedAt)}, nil
 	},
 	Row: func(d kyc.Decision) decisionRow {
 		return decisionRow{UserID: d.UserID, Kind: string(d.Kind), Value: d.Value, DocumentID: d.DocumentID,
-			Reason: d.Reason, Reasons: engine.WriteJSON(d.Reasons), DecidedBy: d.DecidedBy, CreatedAt: engine.Millis(d.At)}
+			Reason: d.Reason, Reasons: record.JSONOf(d.Reasons), DecidedBy: d.DecidedBy, CreatedAt: engine.Millis(d.At)}
 	},
 }
 

@@ -71,7 +71,7 @@ func Mail(c config.Config) (*mail.Sender, error) {
 	m := c.Mail
 	return mail.New(mail.Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Username: m.Username,
 		Password: m.Password.Reveal(),
-		From: m.From, FromName: m.FromName, CAFile: m.CAFile, Timeout: m.Timeout, Connections: c.Outbox.Workers})
+		From:     m.From, FromName: m.FromName, CAFile: m.CAFile, Timeout: m.Timeout, Connections: c.Outbox.Workers})
 }
 
 // SMS returns the client of the SMS gateway.
