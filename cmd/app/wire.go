@@ -3,7 +3,7 @@
 //
 // The one idea: a slice joins the program in one place. Its part (part.go) declares its endpoints, actions, snapshots,
 // jobs and metrics. It is in the file of its area: kit.go, delivery.go, guard.go, access.go and challenge.go, money.go,
-// office.go, people.go; backoffice.go and operations.go have the functions of administrators. What is not wiring is in
+// office.go, people.go; backoffice.go and operations.go have the functions of administrators. Other work has
 // a package below this one.
 //
 // Start reading at Serve in wire.go, which keeps the order of start and stop.

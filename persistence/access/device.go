@@ -96,7 +96,6 @@ type muteRow struct {
 }
 
 var devices = record.Table[deviceRow, device.Device]{
-	Order:  record.Keyset{Columns: "created_at, id", Descending: true},
 	Absent: "there is no such device",
 	Record: deviceRow.device,
 }
@@ -106,7 +105,7 @@ func (s Devices) Get(ctx context.Context, id string) (device.Device, error) {
 }
 
 func (s Devices) List(ctx context.Context, userID string) ([]device.Device, error) {
-	return devices.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
+	return devices.PreparedList(ctx, s.db, "user_id = $1", "created_at DESC, id DESC", userID)
 }
 
 func (s Devices) Shared(ctx context.Context, userID, other string) (bool, error) {

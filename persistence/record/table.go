@@ -157,6 +157,10 @@ func (t Table[R, T]) List(ctx context.Context, db *engine.DB, p Part) ([]T, erro
 	if err := t.Selected(db.Conn(ctx).NewSelect().Model(&rows), p).Scan(ctx); err != nil {
 		return nil, engine.Translate(err)
 	}
+	return t.records(rows)
+}
+
+func (t Table[R, T]) records(rows []R) ([]T, error) {
 	out := make([]T, len(rows))
 	for i, r := range rows {
 		var err error
@@ -214,6 +218,15 @@ func (t Table[R, T]) Prepared(ctx context.Context, db *engine.DB, where string, 
 		return record, t.Translate(err)
 	}
 	return t.Record(row)
+}
+
+// PreparedList is Prepared for all rows, in a fixed order.
+func (t Table[R, T]) PreparedList(ctx context.Context, db *engine.DB, where, order string, args ...any) ([]T, error) {
+	var rows []R
+	if err := db.Find(ctx, &rows, where, order, args...); err != nil {
+		return nil, err
+	}
+	return t.records(rows)
 }
 
 // Add inserts a record and returns the id that the database gives it;
