@@ -61,7 +61,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	store, users := access.NewResources(db), access.NewUsers(db)
 	storetest.Must(t, db.InTx(ctx,
 		func(ctx context.Context) error { return resource.Sync(ctx, store, httpapi.Table(), time.Now()) }))
-	live := resource.NewLive(store, users, httpapi.Table())
+	live := resource.NewCache(store, users, httpapi.Table())
 	admin := &resource.Admin{Store: store, Accounts: users, Table: httpapi.Table(),
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Roles, Lock: store.Lock, Follow: live.Follow}}
 	s := &service{t: t, db: db, admin: admin, users: map[string]string{}}

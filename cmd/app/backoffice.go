@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"castellan/cmd/app/trail"
 	"castellan/domain/access/cronkey"
 	"castellan/domain/access/resource"
 	"castellan/domain/access/servicekey"
@@ -40,7 +41,7 @@ import (
 // backOffice builds the functions of administrators and scheduled clients, and the trail of their actions.
 func (s *service) backOffice() error {
 	store := access.NewResources(s.DB)
-	s.roles = resource.NewLive(store, s.users, httpapi.Table())
+	s.roles = resource.NewCache(store, s.users, httpapi.Table())
 	registry := &resource.Admin{Store: store, Accounts: s.users, Changes: s.changes(change.Roles, s.roles),
 		Table: httpapi.Table(), Dev: s.cfg.Dev}
 	registry.Changes.Lock = store.Lock
@@ -53,11 +54,11 @@ func (s *service) backOffice() error {
 		},
 	})
 
-	s.crons = cronkey.NewLive(access.NewCronKeys(s.DB), s.Ring)
+	s.crons = cronkey.NewCache(access.NewCronKeys(s.DB), s.Ring)
 	s.join(part{snapshots: []snapshot{copyOf(s.crons, change.CronKeys)}})
 
 	keys := access.NewServiceKeys(s.DB)
-	s.services = servicekey.NewLive(keys, s.Ring, time.Now)
+	s.services = servicekey.NewCache(keys, s.Ring, time.Now)
 	s.join(part{
 		groups: groups(httpservicekey.Group{Service: &servicekey.Service{Store: keys, Roles: store.Roles,
 			Changes: s.changes(change.ServiceKeys, s.services), Ring: s.Ring}}),
@@ -65,7 +66,7 @@ func (s *service) backOffice() error {
 	})
 
 	parameters := kit.NewParameters(s.DB)
-	s.parameters = parameter.NewLive(parameters)
+	s.parameters = parameter.NewCache(parameters)
 	s.join(part{
 		groups: groups(httpparameter.Group{Service: &parameter.Service{Store: parameters,
 			Changes: s.changes(change.Parameters, s.parameters)}}),
@@ -74,15 +75,15 @@ func (s *service) backOffice() error {
 
 	s.join(part{groups: groups(httpnotification.Group{Store: delivery.NewNotifications(s.DB)})})
 
-	s.denials = newDenials(s.DB, time.Now, s.log)
+	s.denials = trail.NewDenials(s.DB, time.Now, s.log)
 	s.join(part{
 		groups: groups(httpaudit.Group{Store: kit.NewAudit(s.DB),
 			State: func(ctx context.Context) (audit.State, error) {
 				return kit.NewAudit(s.DB).State(ctx, s.Ring.Audit())
 			}}),
-		observe: s.denials.observe,
+		observe: s.denials.Observe,
 		tasks: []task{{10 * time.Second, "refusals could not be audited",
-			func(ctx context.Context) error { return s.denials.flush(ctx, false) }}},
+			func(ctx context.Context) error { return s.denials.Flush(ctx, false) }}},
 	})
 
 	s.join(part{groups: groups(httplevel.Group{Service: &level.Service{

@@ -39,7 +39,7 @@ func (c *countedRules) Rules(ctx context.Context, q firewall.Query) ([]firewall.
 // rulesNode is a node that enforces rules and lets administrators write them.
 type rulesNode struct {
 	store *countedRules
-	live  *firewall.Live
+	live  *firewall.Cache
 	feed  *change.Reader
 	admin *firewall.Admin
 }
@@ -48,7 +48,7 @@ type rulesNode struct {
 func newRulesNode(t testing.TB, db *persistence.DB) *rulesNode {
 	t.Helper()
 	n := &rulesNode{store: &countedRules{Store: guard.NewFirewall(db)}}
-	n.live = firewall.NewLive(n.store, "API", time.Now)
+	n.live = firewall.NewCache(n.store, "API", time.Now)
 	n.feed = change.NewReader(kit.NewChanges(db), time.Now)
 	n.feed.On(change.Firewall, n.live.Follow)
 	n.admin = &firewall.Admin{Store: n.store, App: "API", InForce: rulesInForce(n.feed, n.live),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/actors"
+	"castellan/cmd/app/metrics"
 	"castellan/config"
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/challenge/stepup"
@@ -49,7 +50,7 @@ func methodTimes(c config.Config) mfa.Times {
 // challenges builds the engine of challenges: its configuration, the actors that own challenges and users, and the
 // sockets that receive their events.
 func (s *service) challenges() error {
-	policies := mfa.NewLive(access.NewMFA(s.DB))
+	policies := mfa.NewCache(access.NewMFA(s.DB))
 	admin := &mfa.Admin{Store: access.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
 		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded)), Times: methodTimes(s.cfg)}
 	s.join(part{
@@ -121,16 +122,16 @@ func (s *service) resume(ctx context.Context, store challenge.Store) error {
 	return err
 }
 
-func (s *service) challengeMetrics(m *metrics) {
-	m.counter("castellan_challenges_started_total", "Challenges that were started.", s.commit.started.Load)
+func (s *service) challengeMetrics(m *metrics.Registry) {
+	m.Counter("castellan_challenges_started_total", "Challenges that were started.", s.commit.Started.Load)
 	ended := map[string]func() int64{}
-	for outcome, n := range s.commit.ended {
+	for outcome, n := range s.commit.Ended {
 		ended[outcome] = n.Load
 	}
-	m.counters("castellan_challenges_ended_total", "Challenges that ended otherwise than by time.", "outcome", ended)
-	m.counter("castellan_outbox_capped_total", "Times that a cap refused a code to who proved something.",
+	m.Counters("castellan_challenges_ended_total", "Challenges that ended otherwise than by time.", "outcome", ended)
+	m.Counter("castellan_outbox_capped_total", "Times that a cap refused a code to who proved something.",
 		s.starter.Capped.Load)
-	m.gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })
+	m.Gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })
 }
 
 // actionAdministration is the code of the challenge that mfa.guard_administration puts in front of endpoints.

@@ -9,6 +9,9 @@ import (
 
 	"castellan/actors/ratelimit"
 	"castellan/cluster"
+	"castellan/cmd/app/metrics"
+	"castellan/cmd/app/pause"
+	"castellan/cmd/app/witness"
 	"castellan/config"
 	"castellan/domain/kit/change"
 	httpcluster "castellan/http/cluster"
@@ -46,13 +49,13 @@ func (s *service) cluster() (err error) {
 	if s.cfg.Cluster.GossipAddr == "" {
 		return nil
 	}
-	s.pauses = newPauseDetector()
-	s.pauses.beat()
-	s.DB.Admit(s.pauses.check)
-	s.node.Admit(s.pauses.check)
-	witness := newWitness(s.DB, s.node)
-	s.node.OnNetworkSplit(witness.ask)
-	s.feed.On(change.Cluster, each(witness.apply))
+	s.pauses = pause.New()
+	s.pauses.Beat()
+	s.DB.Admit(s.pauses.Check)
+	s.node.Admit(s.pauses.Check)
+	w := witness.New(s.DB, s.node)
+	s.node.OnNetworkSplit(w.Ask)
+	s.feed.On(change.Cluster, each(w.Apply))
 	return nil
 }
 
@@ -71,28 +74,28 @@ func (s *service) clusterStatus() httpcluster.Status {
 	return out
 }
 
-func (s *service) clusterMetrics(m *metrics) {
-	m.registry.MustRegister(actorLoads{s.node.Loads})
-	m.gauge("castellan_actors_calls", "Calls that wait for an actor.",
+func (s *service) clusterMetrics(m *metrics.Registry) {
+	m.MustRegister(actorLoads{s.node.Loads})
+	m.Gauge("castellan_actors_calls", "Calls that wait for an actor.",
 		func() float64 { return float64(s.node.Calls()) })
-	m.gauge("castellan_cluster_members", "Members of the cluster in the eyes of this node.",
+	m.Gauge("castellan_cluster_members", "Members of the cluster in the eyes of this node.",
 		func() float64 { return float64(len(s.node.Members())) })
-	m.gauge("castellan_cluster_unmet_members", "Nodes that the gossip tells of and that have shown no certificate.",
+	m.Gauge("castellan_cluster_unmet_members", "Nodes that the gossip tells of and that have shown no certificate.",
 		func() float64 { return float64(s.node.Unmet()) })
-	m.counter("castellan_cluster_turned_away_total", "Connections to the port of the actors that no member made.",
+	m.Counter("castellan_cluster_turned_away_total", "Connections to the port of the actors that no member made.",
 		s.node.TurnedAway)
-	m.gauge("castellan_cluster_certificate_left_seconds", "Time until this node's certificate ends; +Inf without one.",
+	m.Gauge("castellan_cluster_certificate_left_seconds", "Time until this node's certificate ends; +Inf without one.",
 		func() float64 {
 			if ends := s.node.CertificateEnds(); !ends.IsZero() {
 				return time.Until(ends).Seconds()
 			}
 			return math.Inf(1)
 		})
-	m.flag("castellan_cluster_belongs", "1 while this node knows that it is a member.", s.node.Belongs)
-	m.counter("castellan_cluster_handed_over_total", "Activations that other members took over.", s.node.HandedOver)
-	m.counter("castellan_cluster_moved_total", "Activations made here after members that owned them before let go.",
+	m.Flag("castellan_cluster_belongs", "1 while this node knows that it is a member.", s.node.Belongs)
+	m.Counter("castellan_cluster_handed_over_total", "Activations that other members took over.", s.node.HandedOver)
+	m.Counter("castellan_cluster_moved_total", "Activations made here after members that owned them before let go.",
 		s.node.Moved)
-	m.counter("castellan_cluster_lapses_total",
+	m.Counter("castellan_cluster_lapses_total",
 		"Times at which all activations were dropped because the node did not know that it belongs.", s.node.Lapses)
 }
 

@@ -2,20 +2,16 @@ package app
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"fmt"
-	"maps"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"castellan/config"
+	"castellan/cmd/app/adapters"
+	"castellan/cmd/app/metrics"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
 	"castellan/outbound/dispatch"
-	"castellan/outbound/mail"
 	"castellan/outbound/push"
-	"castellan/outbound/sms"
 	"castellan/persistence/delivery"
 )
 
@@ -24,7 +20,7 @@ const outboxLife = 48 * time.Hour
 
 // delivery builds the dispatcher of the outbox and its channels.
 func (s *service) delivery() error {
-	senders, err := senders(s.cfg, s.o.Senders, s.Ring.VAPIDs)
+	senders, err := adapters.Senders(s.cfg, s.o.Senders, s.Ring.VAPIDs)
 	if err != nil {
 		return err
 	}
@@ -39,7 +35,7 @@ func (s *service) delivery() error {
 		tasks: []task{{5 * time.Second, "the outbox could not be counted",
 			func(ctx context.Context) error { return waiting.look(ctx, store) }}},
 		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-outboxLife)) },
-		metrics: func(m *metrics) { s.deliveryMetrics(m, waiting) },
+		metrics: func(m *metrics.Registry) { s.deliveryMetrics(m, waiting) },
 	})
 	return nil
 }
@@ -93,78 +89,25 @@ func (b *backlog) age(now time.Time) float64 {
 	return max(0, now.Sub(time.UnixMilli(oldest)).Seconds())
 }
 
-func (s *service) deliveryMetrics(m *metrics, b *backlog) {
-	m.counter("castellan_outbox_sent_total", "Messages delivered.", s.dispatch.Sent.Load)
-	m.counter("castellan_outbox_failed_total", "Messages given up.", s.dispatch.Failed.Load)
-	m.counter("castellan_outbox_gone_total", "Messages given up because their destination is no more.",
+func (s *service) deliveryMetrics(m *metrics.Registry, b *backlog) {
+	m.Counter("castellan_outbox_sent_total", "Messages delivered.", s.dispatch.Sent.Load)
+	m.Counter("castellan_outbox_failed_total", "Messages given up.", s.dispatch.Failed.Load)
+	m.Counter("castellan_outbox_gone_total", "Messages given up because their destination is no more.",
 		s.dispatch.Gone.Load)
-	m.counter("castellan_outbox_retried_total", "Deliveries that will be tried again.", s.dispatch.Retried.Load)
-	m.counter("castellan_outbox_discarded_total", "Messages that were not to be sent: over a cap, or to nobody.",
-		s.commit.discarded.Load)
-	m.counter("castellan_outbox_rested_total", "Wake-ups given up because their host is left alone for a while.",
+	m.Counter("castellan_outbox_retried_total", "Deliveries that will be tried again.", s.dispatch.Retried.Load)
+	m.Counter("castellan_outbox_discarded_total", "Messages that were not to be sent: over a cap, or to nobody.",
+		s.commit.Discarded.Load)
+	m.Counter("castellan_outbox_rested_total", "Wake-ups given up because their host is left alone for a while.",
 		s.dispatch.Rested.Load)
-	m.gauge("castellan_outbox_waiting", "Messages that wait for their turn on this node.",
+	m.Gauge("castellan_outbox_waiting", "Messages that wait for their turn on this node.",
 		func() float64 { waiting, _, _ := s.dispatch.State(); return float64(waiting) })
-	m.gauge("castellan_outbox_under_way", "Messages that this node is sending.",
+	m.Gauge("castellan_outbox_under_way", "Messages that this node is sending.",
 		func() float64 { _, underWay, _ := s.dispatch.State(); return float64(underWay) })
-	m.gauge("castellan_outbox_resting",
+	m.Gauge("castellan_outbox_resting",
 		"Hosts and users whose wake-ups timed out and that this node leaves alone for a while.",
 		func() float64 { _, _, resting := s.dispatch.State(); return float64(resting) })
-	m.gauge("castellan_outbox_queued", "Messages in the database that are not delivered yet, of all nodes.",
+	m.Gauge("castellan_outbox_queued", "Messages in the database that are not delivered yet, of all nodes.",
 		func() float64 { return float64(b.queued.Load()) })
-	m.gauge("castellan_outbox_oldest_age_seconds", "Age of the oldest message that is not delivered yet, of all nodes.",
+	m.Gauge("castellan_outbox_oldest_age_seconds", "Age of the oldest message that is not delivered yet, of all nodes.",
 		func() float64 { return b.age(time.Now()) })
-}
-
-// senders returns the available channels: those given, those that an operator configured, and in development mode the
-// others by the development outbox (D-2FA-29). Wake-ups need no account at a provider and are on until they are
-// switched off.
-func senders(c config.Config, given map[message.Channel]message.Sender,
-	vapid func() []*ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
-	out := map[message.Channel]message.Sender{}
-	if c.Mail.Configured() {
-		m, err := mail.New(mailConfig(c))
-		if err != nil {
-			return nil, fmt.Errorf("mail: %w", err)
-		}
-		out[message.MAIL] = m
-	}
-	if c.SMS.Configured() {
-		g, err := sms.New(smsConfig(c.SMS))
-		if err != nil {
-			return nil, fmt.Errorf("sms: %w", err)
-		}
-		out[message.SMS] = g
-	}
-	if p := c.Push; p.Enabled {
-		d, err := push.New(push.Config{VAPID: vapid, Contact: p.Contact, WebhookSecret: p.WebhookSecret.Reveal(),
-			Hosts:        p.Hosts,
-			AllowPrivate: p.AllowPrivate || c.Dev, AllowPlain: c.Dev, CAFile: p.CAFile, Timeout: p.Timeout})
-		if err != nil {
-			return nil, err
-		}
-		out[message.Push] = d
-	}
-	maps.Copy(out, given)
-	if c.Dev {
-		for _, ch := range []message.Channel{message.MAIL, message.SMS, message.Push} {
-			if out[ch] == nil {
-				out[ch] = dispatch.Local{}
-			}
-		}
-	}
-	return out, nil
-}
-
-func mailConfig(c config.Config) mail.Config {
-	m := c.Mail
-	return mail.Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Username: m.Username, Password: m.Password.Reveal(),
-		From: m.From, FromName: m.FromName, CAFile: m.CAFile, Timeout: m.Timeout, Connections: c.Outbox.Workers}
-}
-
-func smsConfig(c config.SMS) sms.Config {
-	return sms.Config{URL: c.URL.Reveal(), Method: c.Method, Format: c.Format, Preset: c.Preset,
-		Fields: c.Params.Reveal(), Body: c.Body.Reveal(),
-		Headers: c.Headers.Reveal(), Username: c.Username, Password: c.Password.Reveal(), From: c.Sender,
-		SuccessCodes: c.SuccessCodes, Timeout: c.Timeout}
 }

@@ -1,58 +1,18 @@
 package app
 
 import (
-	"context"
-	"strings"
 	"testing"
-
-	"castellan/config"
-	"castellan/domain/delivery/message"
-	"castellan/domain/kit/keyring/keyringtest"
-	"castellan/outbound/dispatch"
-	"castellan/outbound/push"
+	"time"
 )
 
-// The wake-up channel exists until it is switched off. It calls no host in this network except in development mode, and
-// a sender given by the surrounding process replaces it.
-func TestWakeUpsAreSent(t *testing.T) {
-	vapid := keyringtest.Ring(t, nil).VAPIDs
-	wake := func(c config.Config, given map[message.Channel]message.Sender) (offered bool, err error) {
-		t.Helper()
-		all, err := senders(c.Resolved(), given, vapid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := dispatch.New(dispatch.Options{Senders: all})
-		if s := all[message.Push]; s != nil {
-			err = s.Send(context.Background(), "id", message.Rendered{Channel: message.Push, Text: `{"challengeId":"c"}`,
-				To: `{"type":"webhook","url":"http://127.0.0.1:1/"}`})
-		}
-		return d.Offers(message.Push), err
+func TestBacklogAge(t *testing.T) {
+	var b backlog
+	now := time.UnixMilli(1_700_000_000_000)
+	if got := b.age(now); got != 0 {
+		t.Errorf("an empty outbox is %v s old", got)
 	}
-	c := config.Default()
-	c.Push.WebhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-	if offered, err := wake(c, nil); !offered || !message.IsPermanent(err) || !strings.Contains(err.Error(), "not https") {
-		t.Errorf("in production: offered %v, %v", offered, err)
-	}
-	if offered, err := wake(c, map[message.Channel]message.Sender{message.Push: dispatch.Local{}}); !offered ||
-		err != nil {
-		t.Errorf("with a sender of the process: offered %v, %v", offered, err)
-	}
-	dev := c
-	dev.Dev = true
-	if offered, err := wake(dev, nil); !offered || err == nil || message.IsPermanent(err) ||
-		!strings.Contains(err.Error(), "connection failed") {
-		t.Errorf("in development nobody was called: offered %v, %v", offered, err)
-	}
-	c.Push.Enabled = false
-	if offered, err := wake(c, nil); offered || err != nil {
-		t.Errorf("switched off: offered %v, %v", offered, err)
-	}
-	if _, err := push.PublicKey(vapid()[0]); err != nil {
-		t.Error(err)
-	}
-	c.Push.Enabled, c.Push.CAFile = true, "no/such/file"
-	if _, err := senders(c, nil, vapid); err == nil {
-		t.Error("a file that is not there was accepted")
+	b.oldest.Store(now.UnixMilli() - 1500)
+	if got := b.age(now); got != 1.5 {
+		t.Errorf("%v s, want 1.5", got)
 	}
 }

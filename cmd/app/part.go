@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"castellan/cmd/app/metrics"
 	"castellan/domain/access/challenge"
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/change"
@@ -26,7 +27,7 @@ type part struct {
 	loops     []loop             // its work with its own timing
 	purge     func(context.Context, expiry) error
 	observe   func(edge.Answered) // called for every answered request; must not block
-	metrics   func(*metrics)
+	metrics   func(*metrics.Registry)
 }
 
 // snapshot is a copy of rows. It is loaded before the node serves and after a gap of the change feed, and is updated by

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"time"
 
+	"castellan/cmd/app/metrics"
+	"castellan/cmd/app/trail"
 	"castellan/config"
 	"castellan/domain/access/challenge"
 	httpapi "castellan/http"
@@ -32,15 +34,15 @@ func (s *service) http() (err error) {
 	cfg := s.cfg
 	guards := s.guards()
 	second := s.fourEyes()
-	s.calls = newCalls(s.DB, guards.Audited, time.Now)
+	s.calls = trail.NewCalls(s.DB, guards.Audited, time.Now)
 	repeats := kit.NewIdempotency(s.DB)
 	s.join(part{
-		observe: s.calls.observe,
-		loops:   []loop{{"audited calls could not be written", s.calls.run}},
+		observe: s.calls.Observe,
+		loops:   []loop{{"audited calls could not be written", s.calls.Run}},
 		purge:   func(ctx context.Context, old expiry) error { return repeats.Purge(ctx, old.now.Add(-repeatTime)) },
 	})
-	s.join(part{observe: s.metrics.observe, metrics: func(m *metrics) {
-		m.gauge("castellan_http_requests_in_flight", "Requests being served.",
+	s.join(part{observe: s.metrics.Observe, metrics: func(m *metrics.Registry) {
+		m.Gauge("castellan_http_requests_in_flight", "Requests being served.",
 			func() float64 { return float64(s.server.InFlight()) })
 	}})
 	if err := httpapi.Complete(s.groups); err != nil {
@@ -65,7 +67,7 @@ func (s *service) http() (err error) {
 		Timeout:    requestTime + cfg.MFA.ExecWait + cfg.Password.QueueWait, Draining: s.draining.Load,
 	}
 	if s.pauses != nil {
-		o.Base, o.Resumed = s.pauses.context, s.pauses.resumed
+		o.Base, o.Resumed = s.pauses.Context, s.pauses.Resumed
 	}
 	if s.server, err = edge.New(o, httpapi.Endpoints(s.groups...)); err != nil {
 		return fmt.Errorf("endpoints: %w", err)

@@ -2,8 +2,9 @@
 // Commands and benches use it; it contains no business rules.
 //
 // The one idea: a slice joins the program in one place. Its part (part.go) declares its endpoints, actions, snapshots,
-// jobs and metrics. It is in the file of its area: account.go, backoffice.go, challenge.go, cluster.go, database.go,
-// delivery.go, firewall.go, kyc.go, login.go, money.go, work.go.
+// jobs and metrics. It is in the file of its area: kit.go, delivery.go, guard.go, access.go and challenge.go, money.go,
+// office.go, people.go; backoffice.go and operations.go have the functions of administrators. Other work has
+// a package below this one.
 //
 // Start reading at Serve in wire.go, which keeps the order of start and stop.
 package app
@@ -23,6 +24,10 @@ import (
 	"castellan/actors"
 	"castellan/actors/ratelimit"
 	"castellan/cluster"
+	"castellan/cmd/app/doctor"
+	"castellan/cmd/app/metrics"
+	"castellan/cmd/app/pause"
+	"castellan/cmd/app/trail"
 	"castellan/config"
 	"castellan/domain/access/allowedip"
 	"castellan/domain/access/challenge"
@@ -82,16 +87,16 @@ type service struct {
 	loops     []loop
 	purges    []func(context.Context, expiry) error
 	observers []func(edge.Answered)
-	metrics   *metrics
+	metrics   *metrics.Registry
 	health    http.Handler // for the metrics listener
 
 	// Shared by several areas.
 	tracer         *tracing.Tracer // nil if tracing is off
-	commit         *metricsCommitter
+	commit         *metrics.Committer
 	feed           *change.Reader
 	users          access.Users
 	node           *cluster.Node
-	pauses         *pauseDetector // nil on a node without a cluster
+	pauses         *pause.Detector // nil on a node without a cluster
 	locator        geo.Locator
 	evaluator      *firewall.Evaluator
 	limiter        limiter
@@ -105,23 +110,23 @@ type service struct {
 	starter        *stepup.Starter
 	answerer       *stepup.Answerer
 	hub            *socket.Hub
-	currencies     *currency.Live
+	currencies     *currency.Cache
 	ledger         *ledger.Ledger
 	totps          *totp.Service
 	devices        *device.Service
-	geofilters     *geofilter.Live
-	allowedIPs     *allowedip.Live
+	geofilters     *geofilter.Cache
+	allowedIPs     *allowedip.Cache
 	hasher         *password.Hasher
 	logins         *session.Service
 	passwords      httppassword.Group
 	signups        httpregistration.Group
-	roles          *resource.Live
-	crons          *cronkey.Live
-	services       *servicekey.Live
+	roles          *resource.Cache
+	crons          *cronkey.Cache
+	services       *servicekey.Cache
 	external       kit.Integration // external ids and events of other services
-	parameters     *parameter.Live
+	parameters     *parameter.Cache
 	senders        map[message.Channel]message.Sender
-	denials        *denials
+	denials        *trail.Denials
 	jobs           *job.Service
 	runner         *job.Runner
 	files          blob.Store
@@ -129,7 +134,7 @@ type service struct {
 	papers         *document.Service
 	identities     *identity.Service
 	cdnURL         string // prefix of the paths of public files
-	calls          *calls
+	calls          *trail.Calls
 	server         *edge.Server
 
 	draining   atomic.Bool
@@ -159,7 +164,7 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	logFindings(ctx, cfg, d.DB, o.Log)
+	doctor.Log(ctx, cfg, d.DB, o.Log)
 	cfg.MFA.Guarded = guardedEndpoints(cfg.MFA, httpapi.Endpoints())
 	s := &service{Deployment: d, cfg: cfg, o: o, log: o.Log}
 	l, err := net.Listen("tcp", cfg.HTTP.Addr)
@@ -169,13 +174,13 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	if err := s.build(ctx, l.Addr()); err != nil {
 		return errors.Join(err, l.Close(), d.Close())
 	}
-	metricsServer, err := s.metrics.listen(cfg.Metrics.Addr, s.health)
+	metricsServer, err := s.metrics.Listen(cfg.Metrics.Addr, s.health)
 	if err != nil {
 		return errors.Join(err, l.Close(), d.Close())
 	}
 	if s.pauses != nil {
-		s.pauses.beat() // building may have taken long
-		s.background.Go(func() { s.pauses.run(ctx) })
+		s.pauses.Beat() // building may have taken long
+		s.background.Go(func() { s.pauses.Run(ctx) })
 	}
 	if err := s.node.Start(); err != nil {
 		return errors.Join(err, l.Close(), d.Close())
@@ -210,7 +215,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	if s.tracer, err = newTracer(s.cfg, s.o.Version, addr, s.log); err != nil {
 		return err
 	}
-	s.metrics = newMetrics(s.o)
+	s.metrics = metrics.New(s.o.Version, s.o.Commit)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
 		s.challenges, s.assets, s.accounts, s.login, s.integration, s.backOffice, s.documents, s.kyc,
@@ -260,7 +265,7 @@ func (s *service) drain(metricsServer *http.Server) error {
 	if s.clusterLimiter != nil { // no request arrives any more
 		s.clusterLimiter.Close()
 	}
-	if cerr := errors.Join(s.denials.flush(ctx, true), s.calls.flush(ctx), s.anchors.next(ctx, true)); cerr != nil {
+	if cerr := errors.Join(s.denials.Flush(ctx, true), s.calls.Flush(ctx), s.anchors.next(ctx, true)); cerr != nil {
 		s.log.Warn("the audit could not be closed", "err", cerr)
 	}
 	if s.tracer != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +17,15 @@ import (
 	"castellan/domain/access/session"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/money/currency"
 	"castellan/outbound/dispatch"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // Every setting of a limit reaches its rule, each checked with its own value.
@@ -143,5 +148,91 @@ func TestPeriodicTasks(t *testing.T) {
 	}
 	if s.anchors.counter.Load() == 0 {
 		t.Error("no checkpoint was made")
+	}
+}
+
+// The tasks of a node remove the expired rows.
+func TestJobsPurge(t *testing.T) {
+	s := assembled(t)
+	if err := s.commit.Commit(t.Context(), change.Note{Topic: change.MFA}); err != nil {
+		t.Fatal(err)
+	}
+	notes := func() int {
+		n, err := s.DB.Conn(t.Context()).NewSelect().Table("change").Count(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(n)
+	}
+	err := s.DB.InTx(t.Context(), func(ctx context.Context) error {
+		_, err := s.DB.Conn(ctx).NewUpdate().Table("change").Set("at = 0").Where("1 = 1").Exec(ctx)
+		return err
+	})
+	if err != nil || notes() == 0 {
+		t.Fatalf("no old note: %v", err)
+	}
+	if len(s.purges) == 0 {
+		t.Fatal("no part removes anything")
+	}
+	for _, j := range s.tasks {
+		if err := j.do(t.Context()); err != nil {
+			t.Errorf("%s: %v", j.complaint, err)
+		}
+	}
+	if n := notes(); n != 0 {
+		t.Errorf("%d old notes are still there after every job ran", n)
+	}
+}
+
+// The currencies in memory are loaded before the node serves, follow the change feed, and are reloaded after a
+// gap of the feed.
+func TestCurrenciesAreReloaded(t *testing.T) {
+	s := assembled(t)
+	known := func(code string) bool {
+		return slices.ContainsFunc(s.currencies.Catalog().Pairs(nil), func(l currency.Listed) bool {
+			return l.Currency.Code == code
+		})
+	}
+	if !known("BTC") {
+		t.Error("BTC is not known at the start")
+	}
+	other, err := Open(t.Context(), s.cfg)
+	storetest.Must(t, err)
+	defer other.Close()
+	add := func(code string, notes ...commit.Write) {
+		t.Helper()
+		storetest.Must(t, other.DB.InTx(t.Context(), func(ctx context.Context) error {
+			store := money.NewCurrencies(other.DB)
+			id, err := store.AddCurrency(ctx, currency.Currency{Code: code, Name: code})
+			if err == nil {
+				_, err = store.AddPair(ctx, currency.Pair{CurrencyID: id, NetworkID: 1})
+			}
+			if err == nil && len(notes) > 0 {
+				err = other.DB.Commit(ctx, notes...)
+			}
+			return err
+		}))
+	}
+	add("NEW1", change.Note{Topic: change.Currencies}, audit.Record{Action: "TEST"})
+	if storetest.Must(t, s.feed.Poll(t.Context())); !known("NEW1") {
+		t.Error("a currency of another node is not known after its note was read")
+	}
+	add("NEW2")
+	if known("NEW2") {
+		t.Error("a currency is known without a note and without a gap")
+	}
+	if storetest.Must(t, s.load(t.Context())); !known("NEW2") {
+		t.Error("a currency of another node is not known after a gap")
+	}
+}
+
+// Without a collector there is no tracer: no hook, no goroutine, no wrapped committer.
+func TestNoTracer(t *testing.T) {
+	s := assembled(t)
+	if s.tracer != nil || traceRequests(s.tracer) != nil || s.commit.Committer != committer(s.DB, s.cfg.Database, nil) {
+		t.Error("something follows requests, and nobody asked for it")
+	}
+	if _, same := s.commit.Committer.(interface{ Close() error }); !same {
+		t.Errorf("commits go by a %T", s.commit.Committer)
 	}
 }

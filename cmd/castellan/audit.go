@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/cmd/app"
+	"castellan/cmd/app/adapters"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/blob"
 	"castellan/outbound/folder"
@@ -131,7 +132,7 @@ func (c auditArchiveCmd) Run(e *env) error {
 	case c.To != "":
 		files, err = folder.Open(c.To)
 	default:
-		files, err = app.OpenFiles(e.cfg.Files)
+		files, err = adapters.Files(e.cfg.Files)
 	}
 	if err != nil {
 		return err

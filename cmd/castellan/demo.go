@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"castellan/cmd/app"
+	"castellan/cmd/app/adapters"
 	"castellan/cmd/demo"
 	"castellan/domain/access/password"
 	"castellan/domain/money/addressbook/address"
@@ -50,7 +51,7 @@ func (c demoCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	files, err := app.OpenFiles(e.cfg.Files)
+	files, err := adapters.Files(e.cfg.Files)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"castellan/cmd/app"
+	"castellan/cmd/app/doctor"
 	"castellan/domain/kit/setup"
 )
 
@@ -44,7 +44,7 @@ type findingJSON struct {
 
 func (c doctorCmd) Run(e *env) error {
 	progress, clear := progressLine(e.err)
-	r := app.Doctor(e.ctx, e.cfg, progress)
+	r := doctor.Examine(e.ctx, e.cfg, progress)
 	clear()
 	if e.ctx.Err() != nil {
 		return e.ctx.Err()

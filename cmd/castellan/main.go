@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"castellan/cmd/app"
+	"castellan/cmd/app/doctor"
 	"castellan/config"
 )
 
@@ -86,7 +87,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	if selected == nil { // --help
 		return 0
 	}
-	cfg, err := config.Load(c.Config, environ, app.Check)
+	cfg, err := config.Load(c.Config, environ, doctor.Check)
 	if _, needsNone := selected.(*versionCmd); err != nil && !needsNone {
 		fmt.Fprintf(stderr, "castellan: the settings cannot be used:\n%v\n", err)
 		return 2

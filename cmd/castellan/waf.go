@@ -162,7 +162,7 @@ func (c wafExplainCmd) Run(e *env) error {
 		}
 		client.Country = where.Country(client.IP)
 	}
-	live := firewall.NewLive(guard.NewFirewall(v.DB), e.cfg.Firewall.AppID, time.Now)
+	live := firewall.NewCache(guard.NewFirewall(v.DB), e.cfg.Firewall.AppID, time.Now)
 	if err := live.Reload(e.ctx); err != nil {
 		return err
 	}

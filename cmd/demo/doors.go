@@ -59,8 +59,8 @@ const quota = 1 << 30
 
 // openDoors builds the services on the catalogue, which is committed.
 func (r *run) openDoors(ctx context.Context) error {
-	currencies := currency.NewLive(moneystore.NewCurrencies(r.DB))
-	parameters := parameter.NewLive(kit.NewParameters(r.DB))
+	currencies := currency.NewCache(moneystore.NewCurrencies(r.DB))
+	parameters := parameter.NewCache(kit.NewParameters(r.DB))
 	book, err := message.NewBook("Castellan", nil)
 	if err := errors.Join(err, currencies.Reload(ctx), parameters.Reload(ctx)); err != nil {
 		return err

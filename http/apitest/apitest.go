@@ -141,8 +141,8 @@ func MayWrite(caller, userID string, m resource.Matter) error {
 	return roles().MayWrite(caller, userID, m)
 }
 
-var roles = sync.OnceValue(func() *resource.Live {
-	live := resource.NewLive(noGrants{}, oneAdmin{}, nil)
+var roles = sync.OnceValue(func() *resource.Cache {
+	live := resource.NewCache(noGrants{}, oneAdmin{}, nil)
 	if err := live.Reload(context.Background()); err != nil {
 		panic(err)
 	}

@@ -25,9 +25,9 @@ func (n node) Grants(context.Context, resource.GrantQuery) ([]resource.Grant, er
 func (n node) RolesOf(context.Context, []string) (map[string][]string, error) { return nil, nil }
 func (n node) Holders(context.Context) (map[string][]string, error)           { return n.held, nil }
 func (n node) Get(context.Context, string) (user.User, error)                 { return user.User{}, nil }
-func (n node) live(t testing.TB) *resource.Live {
+func (n node) live(t testing.TB) *resource.Cache {
 	t.Helper()
-	l := resource.NewLive(n, n, nil)
+	l := resource.NewCache(n, n, nil)
 	if err := l.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}

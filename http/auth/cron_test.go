@@ -33,7 +33,7 @@ func TestCronAuth(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
 		ring := keyringtest.Ring(t, time.Now)
-		live := cronkey.NewLive(access.NewCronKeys(db), ring)
+		live := cronkey.NewCache(access.NewCronKeys(db), ring)
 		issuer := cronkey.Issuer{Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.CronKeys}, Ring: ring}
 		n := node{held: map[string][]string{"deny": {"deny"}},
 			grants: []resource.Grant{{RoleCode: "deny", ResourceCode: "GET /rates", Context: resource.API,

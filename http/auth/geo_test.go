@@ -59,7 +59,7 @@ func (l lists) All(context.Context) (map[string][]netip.Prefix, error) { return 
 // guards are those of a node with these copies.
 func (p places) guards(t testing.TB, n node) auth.Guards {
 	t.Helper()
-	filters, allowed := geofilter.NewLive(p), allowedip.NewLive(lists(p.lists))
+	filters, allowed := geofilter.NewCache(p), allowedip.NewCache(lists(p.lists))
 	if err := errors.Join(filters.Reload(t.Context()), allowed.Reload(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func BenchmarkPermissionAndPlace(b *testing.B) {
 		p.filters = append(p.filters, geofilter.Held{UserID: who.UserID, CV: 1, Filter: "DE,FR,NL,TR,US"})
 		n.held["clerk"] = append(n.held["clerk"], who.UserID)
 	}
-	filters := geofilter.NewLive(p)
+	filters := geofilter.NewCache(p)
 	if err := filters.Reload(b.Context()); err != nil {
 		b.Fatal(err)
 	}

@@ -31,7 +31,7 @@ import (
 // keys are service keys over a real store, and what judges them.
 type keys struct {
 	*servicekey.Service
-	live *servicekey.Live
+	live *servicekey.Cache
 }
 
 func newKeys(t *testing.T, roles ...string) keys {
@@ -44,7 +44,7 @@ func newKeys(t *testing.T, roles ...string) keys {
 	}
 	ring := keyringtest.Ring(t, time.Now)
 	store := access.NewServiceKeys(db)
-	live := servicekey.NewLive(store, ring, time.Now)
+	live := servicekey.NewCache(store, ring, time.Now)
 	return keys{&servicekey.Service{Store: store, Roles: registry.Roles, Ring: ring,
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.ServiceKeys, Follow: live.Follow}}, live}
 }

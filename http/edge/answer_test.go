@@ -59,7 +59,7 @@ func TestAnswers(t *testing.T) {
 		rest.Get("/broken", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (any, error) {
 			return func() {}, nil
 		}),
-		rest.Get("/things/{id}", "", rest.NoAuth, func(_ context.Context, _ rest.Caller, in byID) (byID, error) {
+		rest.Get("/things/{id}", "", rest.NoAuth, func(_ context.Context, _ rest.Caller, in rest.ByID) (rest.ByID, error) {
 			return in, nil
 		}),
 	)

@@ -339,7 +339,7 @@ func TestSlowReaders(t *testing.T) {
 func TestAbsoluteForm(t *testing.T) {
 	opts := allow()
 	s := serve(t, opts, rest.Get("/x/{id}", "", rest.NoAuth, func(_ context.Context, who rest.Caller,
-		in byID) (rest.Data[string], error) {
+		in rest.ByID) (rest.Data[string], error) {
 		return rest.Data[string]{Data: fmt.Sprint(who.Path, " ", in.ID, " ", who.RawQuery)}, nil
 	}), rest.Post("/x", "", rest.NoAuth, echo))
 	s.Raw("GET", "/host", func(c *fiber.Ctx) error {

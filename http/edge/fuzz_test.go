@@ -96,7 +96,7 @@ func FuzzRequest(f *testing.F) {
 			return rest.None{}, ranAs("DELETE /a/b")
 		}),
 		rest.Get("/p/{id}", "", rest.NoAuth,
-			func(context.Context, rest.Caller, byID) (rest.None, error) {
+			func(context.Context, rest.Caller, rest.ByID) (rest.None, error) {
 				return rest.None{}, ranAs("GET /p/{id}")
 			}),
 	})

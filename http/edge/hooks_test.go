@@ -80,7 +80,7 @@ func TestLogAndObserve(t *testing.T) {
 	var seen []Answered
 	opts.Observe = func(_ context.Context, a Answered) { seen = append(seen, a) }
 	s := serve(t, opts, rest.Get("/things/{id}", "", rest.User, func(_ context.Context, _ rest.Caller,
-		in byID) (rest.None, error) {
+		in rest.ByID) (rest.None, error) {
 		switch in.ID {
 		case 1:
 			return rest.None{}, errors.New("db is gone")

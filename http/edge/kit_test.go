@@ -99,8 +99,3 @@ func nothing(context.Context, rest.Caller, rest.None) (rest.None, error) { retur
 
 // whoami answers with the caller.
 func whoami(_ context.Context, who rest.Caller, _ rest.None) (rest.Caller, error) { return who, nil }
-
-// byID is a request that names a record.
-type byID struct {
-	ID rest.ID `json:"id"`
-}

@@ -258,7 +258,7 @@ func TestUnmatched(t *testing.T) {
 	}
 	s := serve(t, opts, rest.Get("/a/b", "", rest.NoAuth, nothing), rest.Post("/a/b", "", rest.NoAuth, nothing),
 		rest.Get("/a/{id}/c", "", rest.NoAuth,
-			func(context.Context, rest.Caller, byID) (rest.None, error) {
+			func(context.Context, rest.Caller, rest.ByID) (rest.None, error) {
 				return rest.None{}, nil
 			}))
 	s.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })

@@ -15,6 +15,11 @@ import (
 // may have shown them to the client (D-GEN-07).
 type ID int64
 
+// ByID is a request that names one record.
+type ByID struct {
+	ID ID `json:"id"`
+}
+
 // MaxID is the largest identifier that every JSON reader keeps exact.
 const MaxID = 1<<53 - 1
 

@@ -57,5 +57,4 @@ var crowded = map[string]string{
 	"http/rest":          "one subject, the kit of endpoints, on which every section is written",
 	"persistence/access": "the stores of one area, a file for each slice and one for its tests",
 	"persistence/engine": "one subject, the committer of both databases; its parts share unexported state",
-	"cmd/app":            "the wiring of the program, a file for each part",
 }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"castellan/cmd/app/doctor"
 	"castellan/cmd/app"
 	"castellan/config"
 	"castellan/domain/delivery/message"
@@ -37,7 +38,7 @@ const (
 func program() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	cfg, err := config.Load("", os.Environ(), app.Check)
+	cfg, err := config.Load("", os.Environ(), doctor.Check)
 	if err == nil {
 		switch os.Args[1] {
 		case seedCommand:

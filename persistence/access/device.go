@@ -8,8 +8,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/access/device"
-	"castellan/domain/kit/fault"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 type Devices struct{ db *engine.DB }
@@ -40,13 +40,9 @@ func (r deviceRow) device() (device.Device, error) {
 	if err != nil {
 		return device.Device{}, fmt.Errorf("device %s: stored key: %w", r.ID, err)
 	}
-	d := device.Device{ID: r.ID, UserID: r.UserID, Key: k, Brand: r.Brand, Model: r.Model,
+	return device.Device{ID: r.ID, UserID: r.UserID, Key: k, Brand: r.Brand, Model: r.Model,
 		Description: r.Description, Platform: r.Platform, Target: r.Target, Status: device.Status(r.Status),
-		CreatedAt: engine.Time(r.CreatedAt)}
-	if r.LastUsedAt > 0 {
-		d.LastUsedAt = engine.Time(r.LastUsedAt)
-	}
-	return d, nil
+		CreatedAt: engine.Time(r.CreatedAt), LastUsedAt: engine.Time(r.LastUsedAt)}, nil
 }
 
 // useRow is the row of device.Use and device.Remove.
@@ -99,31 +95,17 @@ type muteRow struct {
 	Target []byte
 }
 
+var devices = record.Table[deviceRow, device.Device]{
+	Absent: "there is no such device",
+	Record: deviceRow.device,
+}
+
 func (s Devices) Get(ctx context.Context, id string) (device.Device, error) {
-	var r deviceRow
-	err := s.db.Find(ctx, &r, "id = $1", "", id)
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fault.New(fault.RecordNotFound, "there is no such device")
-	}
-	if err != nil {
-		return device.Device{}, err
-	}
-	return r.device()
+	return devices.Prepared(ctx, s.db, "id = $1", id)
 }
 
 func (s Devices) List(ctx context.Context, userID string) ([]device.Device, error) {
-	var rows []deviceRow
-	if err := s.db.Find(ctx, &rows, "user_id = $1", "created_at DESC, id DESC", userID); err != nil {
-		return nil, err
-	}
-	out := make([]device.Device, len(rows))
-	for i, r := range rows {
-		var err error
-		if out[i], err = r.device(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return devices.PreparedList(ctx, s.db, "user_id = $1", "created_at DESC, id DESC", userID)
 }
 
 func (s Devices) Shared(ctx context.Context, userID, other string) (bool, error) {

@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"errors"
 
 	"github.com/uptrace/bun"
 
@@ -33,8 +32,8 @@ type mfaActionRow struct {
 
 	ID               int64 `bun:",pk,autoincrement"`
 	Code             string
-	Title            string
-	InfoTableHeaders string
+	Title            record.JSON[mfa.Text]
+	InfoTableHeaders record.JSON[mfa.Headers]
 	record.Stamps
 }
 
@@ -48,7 +47,7 @@ type mfaPolicyRow struct {
 	EntityID   string
 	ExpireAt   int64
 	Type       string
-	Methods    string
+	Methods    record.JSON[[]mfa.Choice]
 	Required   int
 	Preferred  *int
 	// NumberMatching is an option of ours.
@@ -69,26 +68,22 @@ var (
 	mfaActions = record.Table[mfaActionRow, mfa.Action]{
 		Fixed: []string{"code", "created_at"},
 		Record: func(r mfaActionRow) (mfa.Action, error) {
-			a := mfa.Action{Code: r.Code}
-			err := errors.Join(engine.ReadJSON(r.Title, &a.Title), engine.ReadJSON(r.InfoTableHeaders, &a.Headers))
-			return a, err
+			return mfa.Action{Code: r.Code, Title: r.Title.V, Headers: r.InfoTableHeaders.V}, nil
 		},
 		Row: func(a mfa.Action) mfaActionRow {
-			return mfaActionRow{Code: a.Code, Title: engine.WriteJSON(a.Title), InfoTableHeaders: engine.WriteJSON(a.Headers)}
+			return mfaActionRow{Code: a.Code, Title: record.JSONOf(a.Title), InfoTableHeaders: record.JSONOf(a.Headers)}
 		},
 	}
 	mfaPolicies = record.Table[mfaPolicyRow, mfa.Policy]{
 		Fixed: []string{"action_code", "entity_type", "entity_id", "type", "created_at"},
 		Record: func(r mfaPolicyRow) (mfa.Policy, error) {
-			p := mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name,
+			return mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name,
 				EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type,
-				Required: r.Required, Preferred: r.Preferred, NumberMatching: r.NumberMatching}
-			err := engine.ReadJSON(r.Methods, &p.Methods)
-			return p, err
+				Required: r.Required, Preferred: r.Preferred, Methods: r.Methods.V, NumberMatching: r.NumberMatching}, nil
 		},
 		Row: func(p mfa.Policy) mfaPolicyRow {
 			return mfaPolicyRow{ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
-				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: engine.WriteJSON(p.Methods),
+				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: record.JSONOf(p.Methods),
 				Required: p.Required, Preferred: p.Preferred, NumberMatching: p.NumberMatching}
 		},
 	}

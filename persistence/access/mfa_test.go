@@ -31,7 +31,7 @@ func TestMFAAdmin(t *testing.T) {
 		ctx := t.Context()
 		store := access.NewMFA(db)
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
-		live := mfa.NewLive(store)
+		live := mfa.NewCache(store)
 		storetest.Must(t, live.Reload(ctx))
 		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
 			Follow: live.Follow}}
@@ -125,7 +125,7 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 		store := access.NewMFA(db)
 		unread := errors.New("unread")
 		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
-			Follow: mfa.NewLive(blind{store, unread}).Follow}}
+			Follow: mfa.NewCache(blind{store, unread}).Follow}}
 		if err := config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}); !errors.Is(err, unread) {
 			t.Errorf("got %v", err)
 		}
@@ -133,7 +133,7 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 			t.Errorf("%v, %v", ms, err)
 		}
 		// A caller who has gone away does not keep the node from reading back.
-		live := mfa.NewLive(store)
+		live := mfa.NewCache(store)
 		config.Changes.Follow = live.Follow
 		gone, cancel := context.WithCancel(ctx)
 		config.Changes.Commit = persistencetest.Afterwards(db, cancel)
@@ -148,7 +148,7 @@ func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
 func TestMFAChangeInsideATransaction(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := access.NewMFA(db)
-		live := mfa.NewLive(store)
+		live := mfa.NewCache(store)
 		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
 			Follow: live.Follow}}
 		undone := errors.New("undone")

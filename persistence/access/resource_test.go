@@ -50,8 +50,8 @@ func TestResourceAdmin(t *testing.T) {
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			return resource.Sync(ctx, store, table, time.Now())
 		}))
-		node := func() (*resource.Live, *change.Reader) {
-			live := resource.NewLive(store, users, nil)
+		node := func() (*resource.Cache, *change.Reader) {
+			live := resource.NewCache(store, users, nil)
 			feed := change.NewReader(kit.NewChanges(db), time.Now)
 			feed.On(change.Roles, live.Follow)
 			feed.On(change.Users, live.FollowAccounts)

@@ -24,7 +24,8 @@ type serviceKeyRow struct {
 	bun.BaseModel `bun:"table:service_key,alias:k"`
 
 	ID                   int64 `bun:",pk,autoincrement"`
-	Name, Role, Networks string
+	Name, Role           string
+	Networks             record.JSON[[]netip.Prefix]
 	HashKey              string
 	Hash                 []byte
 	OldHashKey           string
@@ -38,15 +39,13 @@ var serviceKeys = record.Table[serviceKeyRow, servicekey.Key]{
 	Fixed:  []string{"id", "name", "created_at", "updated_at"},
 	Absent: "there is no key of this name",
 	Record: func(r serviceKeyRow) (servicekey.Key, error) {
-		var networks []netip.Prefix
-		err := engine.ReadJSON(r.Networks, &networks)
-		return servicekey.Key{Name: r.Name, Role: r.Role, Networks: networks,
+		return servicekey.Key{Name: r.Name, Role: r.Role, Networks: r.Networks.V,
 			Hash:     keyring.Sum{Key: r.HashKey, Sum: r.Hash},
 			OldHash:  keyring.Sum{Key: r.OldHashKey, Sum: r.OldHash},
-			OldUntil: engine.Time(r.OldUntil), RotatedAt: engine.Time(r.RotatedAt), CreatedAt: engine.Time(r.CreatedAt)}, err
+			OldUntil: engine.Time(r.OldUntil), RotatedAt: engine.Time(r.RotatedAt), CreatedAt: engine.Time(r.CreatedAt)}, nil
 	},
 	Row: func(k servicekey.Key) serviceKeyRow {
-		return serviceKeyRow{Name: k.Name, Role: k.Role, Networks: engine.WriteJSON(k.Networks), HashKey: k.Hash.Key,
+		return serviceKeyRow{Name: k.Name, Role: k.Role, Networks: record.JSONOf(k.Networks), HashKey: k.Hash.Key,
 			Hash:       k.Hash.Sum,
 			OldHashKey: k.OldHash.Key, OldHash: k.OldHash.Sum, OldUntil: engine.Millis(k.OldUntil),
 			RotatedAt: engine.Millis(k.RotatedAt),

@@ -11,7 +11,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/access/session"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
@@ -162,41 +161,31 @@ func (s Sessions) TakeRefused(ctx context.Context, before time.Time, limit int) 
 	return out, nil
 }
 
-// living selects the sessions of a user that have neither ended nor expired.
-func (s Sessions) living(ctx context.Context, rows any, userID string, now time.Time) *bun.SelectQuery {
-	return s.db.Conn(ctx).NewSelect().Model(rows).Join("JOIN users AS u ON u.id = s.user_id").
-		Where("s.user_id = ?", userID).Where("s.ended_at = 0").Where("s.expires_at > ?",
-		engine.Millis(now)).Where("s.sv >= u.sv")
+var sessions = record.Table[sessionRow, session.Session]{
+	Order:  record.Keyset{Columns: "s.created_at, s.id", Descending: true},
+	Absent: "there is no such session",
+	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Join("JOIN users AS u ON u.id = s.user_id")
+	},
+	Record: func(r sessionRow) (session.Session, error) { return r.session(), nil },
+}
+
+// living holds for the sessions of a user that have neither ended nor expired.
+func living(userID string, now time.Time) []record.Filter {
+	return []record.Filter{record.Is("s.user_id", userID), record.Where("s.ended_at = 0"),
+		record.Where("s.expires_at > ?", engine.Millis(now)), record.Where("s.sv >= u.sv")}
 }
 
 func (s Sessions) Get(ctx context.Context, userID, sessionID string, now time.Time) (session.Session, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var r sessionRow
-	err := engine.Translate(s.living(ctx, &r, userID, now).Where("s.id = ?", sessionID).Scan(ctx))
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fault.New(fault.RecordNotFound, "there is no such session")
-	}
-	return r.session(), err
+	return sessions.Find(ctx, s.db, append(living(userID, now), record.Is("s.id", sessionID))...)
 }
 
 func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit int) ([]session.Session, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []sessionRow
-	err := s.living(ctx, &rows, userID, now).Order("s.created_at DESC", "s.id DESC").Limit(int64(limit)).Scan(ctx)
-	out := make([]session.Session, len(rows))
-	for i, r := range rows {
-		out[i] = r.session()
-	}
-	return out, engine.Translate(err)
+	return sessions.List(ctx, s.db, record.Part{Where: living(userID, now), Limit: limit})
 }
 
 func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	n, err := s.living(ctx, (*sessionRow)(nil), userID, now).Count(ctx)
-	return int(n), engine.Translate(err)
+	return sessions.Count(ctx, s.db, living(userID, now)...)
 }
 
 func (s Sessions) Extend(ctx context.Context, userID, sessionID string, until time.Time) error {

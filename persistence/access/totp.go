@@ -110,10 +110,8 @@ func (s TOTP) Codes(ctx context.Context, userID, id string) ([]totp.RecoveryCode
 		Order("number").Scan(ctx)
 	out := make([]totp.RecoveryCode, len(rows))
 	for i, r := range rows {
-		out[i] = totp.RecoveryCode{Number: r.Number, Sum: keyring.Sum{Key: r.HashKey, Sum: r.Hash}}
-		if r.UsedAt > 0 {
-			out[i].UsedAt = engine.Time(r.UsedAt)
-		}
+		out[i] = totp.RecoveryCode{Number: r.Number, Sum: keyring.Sum{Key: r.HashKey, Sum: r.Hash},
+			UsedAt: engine.Time(r.UsedAt)}
 	}
 	return out, engine.Translate(err)
 }

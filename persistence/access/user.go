@@ -12,7 +12,6 @@ import (
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/user"
 	"castellan/domain/kit/commit"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
@@ -254,34 +253,30 @@ func repeatRoles(ctx context.Context, tx bun.Tx, ids []string) error {
 	return err
 }
 
-func (s Users) one(ctx context.Context, column, value string) (userRow, error) {
-	var r userRow
-	err := s.db.Find(ctx, &r, column+" = $1", "", value)
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fault.New(fault.RecordNotFound, "there is no such user")
-	}
-	return r, err
-}
-
 func (s Users) Get(ctx context.Context, id string) (user.User, error) {
-	r, err := s.one(ctx, "id", id)
-	return r.user(), err
+	return Accounts.Prepared(ctx, s.db, "id = $1", id)
 }
 
 func (s Users) ByPhone(ctx context.Context, phone string) (user.User, error) {
-	r, err := s.one(ctx, "phone", phone)
-	return r.user(), err
+	return Accounts.Prepared(ctx, s.db, "phone = $1", phone)
 }
 
 func (s Users) ByEmail(ctx context.Context, mail string) (user.User, error) {
-	r, err := s.one(ctx, "email", mail)
-	return r.user(), err
+	return Accounts.Prepared(ctx, s.db, "email = $1", mail)
 }
 
 // Accounts lists users, newest first: ids sort by creation.
 var Accounts = record.Table[userRow, user.User]{
 	Order:  record.Keyset{Columns: "id", Descending: true},
+	Absent: "there is no such user",
 	Record: func(r userRow) (user.User, error) { return r.user(), nil },
+}
+
+var secrets = record.Table[userRow, user.Secret]{
+	Absent: Accounts.Absent,
+	Record: func(r userRow) (user.Secret, error) {
+		return user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}, nil
+	},
 }
 
 func (s Users) Demo(ctx context.Context) ([]user.User, error) {
@@ -302,7 +297,7 @@ func (s Users) Login(ctx context.Context, who user.Identifier, nobody string) (u
 	e := user.Entrance{User: r.user(), Secret: user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}}
 	var err error
 	if e.Guard, err = guardOf(cmp.Or(r.ID, nobody), r.GuardVersion, r.GuardBody); err == nil && r.ID == "" {
-		err = fault.New(fault.RecordNotFound, "there is no such user")
+		err = Accounts.NotFound()
 	}
 	return e, err
 }
@@ -330,8 +325,7 @@ func entrance(column string) engine.Query {
 }
 
 func (s Users) Secret(ctx context.Context, id string) (user.Secret, error) {
-	r, err := s.one(ctx, "id", id)
-	return user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}, err
+	return secrets.Prepared(ctx, s.db, "id = $1", id)
 }
 
 func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/access/user"
-	"castellan/domain/kit/fault"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // preferencesRow is the row of user.SetPreferences.
@@ -43,16 +43,5 @@ var StandingWrites = []engine.Kind{
 }
 
 func (s Users) Hold(ctx context.Context, id string) (user.User, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var r userRow
-	q := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id)
-	if s.db.Postgres() { // SQLite has one writer, and every transaction begins as one
-		q = q.For("UPDATE")
-	}
-	err := engine.Translate(q.Scan(ctx))
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fault.New(fault.RecordNotFound, "there is no such user")
-	}
-	return r.user(), err
+	return Accounts.Lock(ctx, s.db, record.Is("id", id))
 }

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"errors"
 
 	"github.com/uptrace/bun"
 
@@ -29,8 +28,8 @@ type firewallRow struct {
 	MaxRequests  *int64
 	ExpireAt     int64
 	EntityType   string
-	Entities     string
-	Resources    string
+	Entities     record.JSON[[]string]
+	Resources    record.JSON[[]string]
 	AllEntities  bool
 	AllResources bool
 	Status       string
@@ -41,17 +40,15 @@ type firewallRow struct {
 var firewallRules = record.Table[firewallRow, firewall.Rule]{
 	Fixed: []string{"app_id", "label", "type", "entity_type", "created_at"},
 	Record: func(r firewallRow) (firewall.Rule, error) {
-		f := firewall.Rule{AppID: r.AppID, Label: r.Label, Type: firewall.Type(r.Type), PeriodMs: r.PeriodMs,
+		return firewall.Rule{AppID: r.AppID, Label: r.Label, Type: firewall.Type(r.Type), PeriodMs: r.PeriodMs,
 			Limit: r.MaxRequests, ExpireAt: r.ExpireAt, EntityType: firewall.EntityType(r.EntityType),
 			AllEntities: r.AllEntities, AllResources: r.AllResources, Status: firewall.Status(r.Status),
-			DryRun: r.DryRun}
-		err := errors.Join(engine.ReadJSON(r.Entities, &f.Entities), engine.ReadJSON(r.Resources, &f.Resources))
-		return f, err
+			DryRun: r.DryRun, Entities: r.Entities.V, Resources: r.Resources.V}, nil
 	},
 	Row: func(f firewall.Rule) firewallRow {
 		return firewallRow{AppID: f.AppID, Label: f.Label, Type: string(f.Type), PeriodMs: f.PeriodMs,
 			MaxRequests: f.Limit, ExpireAt: f.ExpireAt, EntityType: string(f.EntityType),
-			Entities: engine.WriteJSON(f.Entities), Resources: engine.WriteJSON(f.Resources), AllEntities: f.AllEntities,
+			Entities: record.JSONOf(f.Entities), Resources: record.JSONOf(f.Resources), AllEntities: f.AllEntities,
 			AllResources: f.AllResources, Status: string(f.Status), DryRun: f.DryRun}
 	},
 }

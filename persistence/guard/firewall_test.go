@@ -32,7 +32,7 @@ func TestFirewallStore(t *testing.T) {
 func TestFirewallAdmin(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
-		live := firewall.NewLive(guard.NewFirewall(db), "API", time.Now)
+		live := firewall.NewCache(guard.NewFirewall(db), "API", time.Now)
 		rules := &firewall.Admin{Store: guard.NewFirewall(db), App: "API", InForce: stored(db),
 			Changes: admin.Changes{Commit: db,
 				Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}
@@ -128,7 +128,7 @@ func stored(db *persistence.DB) func(context.Context) ([]firewall.Rule, error) {
 func TestFirewallLockout(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
-		live := firewall.NewLive(guard.NewFirewall(db), "API", time.Now)
+		live := firewall.NewCache(guard.NewFirewall(db), "API", time.Now)
 		rules := &firewall.Admin{Store: guard.NewFirewall(db), App: "API", InForce: stored(db),
 			Changes: admin.Changes{Commit: db,
 				Now: time.Now, Topic: change.Firewall, Follow: live.Follow}}

@@ -77,6 +77,7 @@ var IntegrationWrites = []engine.Kind{
 }
 
 var claims = record.Table[claimRow, integration.Claim]{
+	Order:  record.Keyset{Columns: "kind, external_id"},
 	Absent: "there is no record of this external id",
 	Record: func(r claimRow) (integration.Claim, error) {
 		return integration.Claim{Kind: integration.Kind(r.Kind), ExternalID: r.ExternalID, Digest: r.Digest,

@@ -44,7 +44,7 @@ func TestAddressBookAudit(t *testing.T) {
 		currencies := money.NewCurrencies(db)
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
 		books := &addressbook.Service{Store: money.NewAddressBooks(db), Changes: admin.Changes{Commit: db, Now: time.Now},
-			Currencies: currency.NewLive(currencies)}
+			Currencies: currency.NewCache(currencies)}
 		storetest.Must(t, books.Currencies.Reload(ctx))
 		who := audit.By{UserID: "u1", IP: "192.0.2.9", RequestID: "r1"}
 		const first, second = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"

@@ -7,7 +7,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
 	"castellan/domain/money/blockage"
 	"castellan/persistence/engine"
@@ -63,7 +62,8 @@ func blockageRowOf(b blockage.Blockage) blockageRow {
 }
 
 var blockages = record.Table[blockageRead, blockage.Blockage]{
-	Order: record.Keyset{Columns: "b.id", Descending: true},
+	Order:  record.Keyset{Columns: "b.id", Descending: true},
+	Absent: "there is no such blockage",
 	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.ColumnExpr("b.*, c.code AS currency_code, u.name, u.surname").
 			Join("JOIN currency AS c ON c.id = b.currency_id").Join("JOIN users AS u ON u.id = b.user_id")
@@ -100,16 +100,8 @@ func blockageFilters(q blockage.Query) []record.Filter {
 
 func blockageOrder(p blockage.Place) []any { return []any{p.ID} }
 
-func (s Blockages) Get(ctx context.Context, id int64) (b blockage.Blockage, err error) {
-	all, err := blockages.List(ctx, s.db, record.Part{Where: append(blockageFilters(blockage.Query{}), record.Is("b.id",
-		id))})
-	if err == nil && len(all) == 0 {
-		err = fault.New(fault.RecordNotFound, "there is no such blockage")
-	}
-	if err != nil {
-		return b, err
-	}
-	return all[0], nil
+func (s Blockages) Get(ctx context.Context, id int64) (blockage.Blockage, error) {
+	return blockages.Find(ctx, s.db, append(blockageFilters(blockage.Query{}), record.Is("b.id", id))...)
 }
 
 func (s Blockages) List(ctx context.Context, q blockage.Query,

@@ -23,19 +23,17 @@ type levelRow struct {
 	ID      int64 `bun:",pk"`
 	Label   string
 	Special bool
-	Limits  string // JSON
+	Limits  record.JSON[level.Limits]
 }
 
 var levels = record.Table[levelRow, level.Level]{
 	Fixed:  []string{"id"},
 	Absent: "there is no such level",
 	Record: func(r levelRow) (level.Level, error) {
-		l := level.Level{ID: r.ID, Label: r.Label, Special: r.Special}
-		err := engine.ReadJSON(r.Limits, &l.Limits)
-		return l, err
+		return level.Level{ID: r.ID, Label: r.Label, Special: r.Special, Limits: r.Limits.V}, nil
 	},
 	Row: func(l level.Level) levelRow {
-		return levelRow{ID: l.ID, Label: l.Label, Special: l.Special, Limits: engine.WriteJSON(l.Limits)}
+		return levelRow{ID: l.ID, Label: l.Label, Special: l.Special, Limits: record.JSONOf(l.Limits)}
 	},
 }
 

@@ -3,7 +3,6 @@ package office
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/uptrace/bun"
@@ -28,12 +27,13 @@ type announcementRow struct {
 
 	ID                                     int64 `bun:",pk,autoincrement"`
 	Slug                                   string
-	Title, Titles, Message, Messages       string
-	HTML                                   *string `bun:"html"`
-	HTMLs                                  string  `bun:"htmls"`
+	Title, Message                         string
+	Titles, Messages                       record.JSON[announcement.Texts]
+	HTML                                   *string                         `bun:"html"`
+	HTMLs                                  record.JSON[announcement.Texts] `bun:"htmls"`
 	Policy                                 string
 	Route                                  string `bun:",nullzero"`
-	Routes                                 string
+	Routes                                 record.JSON[announcement.Routes]
 	StartAt, EndAt                         int64
 	Active                                 bool
 	Priority                               int64
@@ -52,7 +52,8 @@ var announcements = record.Table[announcementRow, announcement.Announcement]{
 		"start_at DESC, id"},
 	Fixed: []string{"slug", "created_by", "created_at"},
 	Record: func(r announcementRow) (announcement.Announcement, error) {
-		a := announcement.Announcement{ID: r.ID, Slug: r.Slug, Title: r.Title, Message: r.Message, HTML: r.HTML,
+		a := announcement.Announcement{ID: r.ID, Slug: r.Slug, Title: r.Title, Titles: r.Titles.V, Message: r.Message,
+			Messages: r.Messages.V, HTML: r.HTML, HTMLs: r.HTMLs.V, Routes: r.Routes.V,
 			Policy: r.Policy, Route: json.RawMessage(r.Route), StartAt: engine.Time(r.StartAt), EndAt: engine.Time(r.EndAt),
 			Active: r.Active, Priority: r.Priority, OrderNo: r.OrderNo, Expanded: r.Expanded, Pinned: r.Pinned,
 			Slider: r.Slider, SliderName: r.SliderName, Type: r.Type, ClientType: r.ClientType,
@@ -62,13 +63,12 @@ var announcements = record.Table[announcementRow, announcement.Announcement]{
 		if r.Route == "" {
 			a.Route = nil
 		}
-		return a, errors.Join(engine.ReadJSON(r.Titles, &a.Titles), engine.ReadJSON(r.Messages, &a.Messages),
-			engine.ReadJSON(r.HTMLs, &a.HTMLs), engine.ReadJSON(r.Routes, &a.Routes))
+		return a, nil
 	},
 	Row: func(a announcement.Announcement) announcementRow {
-		return announcementRow{Slug: a.Slug, Title: a.Title, Titles: engine.WriteJSON(a.Titles), Message: a.Message,
-			Messages: engine.WriteJSON(a.Messages), HTML: a.HTML, HTMLs: engine.WriteJSON(a.HTMLs), Policy: a.Policy,
-			Route: string(a.Route), Routes: engine.WriteJSON(a.Routes), StartAt: engine.Millis(a.StartAt),
+		return announcementRow{Slug: a.Slug, Title: a.Title, Titles: record.JSONOf(a.Titles), Message: a.Message,
+			Messages: record.JSONOf(a.Messages), HTML: a.HTML, HTMLs: record.JSONOf(a.HTMLs), Policy: a.Policy,
+			Route: string(a.Route), Routes: record.JSONOf(a.Routes), StartAt: engine.Millis(a.StartAt),
 			EndAt: engine.Millis(a.EndAt), Active: a.Active, Priority: a.Priority, OrderNo: a.OrderNo,
 			Expanded: a.Expanded, Pinned: a.Pinned, Slider: a.Slider, SliderName: a.SliderName, Type: a.Type,
 			ClientType: a.ClientType, AndroidPicture: a.Pictures[announcement.Android],

@@ -43,13 +43,10 @@ var fourEyes = record.Table[fourEyesRow, foureyes.Request]{
 	Fixed:  []string{"id", "method", "path", "summary", "requested_by", "requested_at", "expires_at"},
 	Absent: "no such request",
 	Record: func(r fourEyesRow) (foureyes.Request, error) {
-		q := foureyes.Request{ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, RequestedBy: r.RequestedBy,
+		return foureyes.Request{ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, RequestedBy: r.RequestedBy,
 			RequestedAt: engine.Time(r.RequestedAt), ExpiresAt: engine.Time(r.ExpiresAt), Status: foureyes.Status(r.Status),
-			DecidedBy: r.DecidedBy, Reason: r.Reason, Sealed: r.Sealed, Result: r.Result}
-		if r.DecidedAt > 0 {
-			q.DecidedAt = engine.Time(r.DecidedAt)
-		}
-		return q, nil
+			DecidedBy: r.DecidedBy, DecidedAt: engine.Time(r.DecidedAt), Reason: r.Reason, Sealed: r.Sealed,
+			Result: r.Result}, nil
 	},
 	Row: func(q foureyes.Request) fourEyesRow {
 		return fourEyesRow{ID: q.ID, Method: q.Method, Path: q.Path, Summary: q.Summary, RequestedBy: q.RequestedBy,
@@ -71,18 +68,8 @@ func (s FourEyes) Get(ctx context.Context, id string) (foureyes.Request, error) 
 	return fourEyes.Find(ctx, s.db, record.Is("id", id))
 }
 
-func (s FourEyes) Hold(ctx context.Context, id string) (r foureyes.Request, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var row fourEyesRow
-	q := s.db.Conn(ctx).NewSelect().Model(&row).Where("id = ?", id)
-	if s.db.Postgres() { // SQLite has one writer, and every transaction begins as one
-		q = q.For("UPDATE")
-	}
-	if err := q.Scan(ctx); err != nil {
-		return r, fourEyes.Translate(err)
-	}
-	return fourEyes.Record(row)
+func (s FourEyes) Hold(ctx context.Context, id string) (foureyes.Request, error) {
+	return fourEyes.Lock(ctx, s.db, record.Is("id", id))
 }
 
 func (s FourEyes) Decide(ctx context.Context, r foureyes.Request) error {

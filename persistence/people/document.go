@@ -31,8 +31,8 @@ type documentRow struct {
 	MimeType         string
 	Type             int64
 	Description      *string
-	NameTexts        string
-	DescriptionTexts string
+	NameTexts        record.JSON[map[string]string]
+	DescriptionTexts record.JSON[map[string]string]
 	Status           string
 	Reason           *string
 	Path             string
@@ -52,19 +52,14 @@ var documents = record.Table[documentRow, document.Document]{
 	Fixed:  []string{"id", "user_id", "mime_type", "path", "size", "created_at", "updated_at"},
 	Absent: "no such document",
 	Record: func(r documentRow) (document.Document, error) {
-		d := document.Document{ID: r.ID, UserID: r.UserID, Name: r.Name, MimeType: r.MimeType, Type: r.Type,
+		return document.Document{ID: r.ID, UserID: r.UserID, Name: r.Name, MimeType: r.MimeType, Type: r.Type,
 			Description: r.Description, Status: r.Status, Reason: r.Reason, Path: r.Path, Size: r.Size,
-			CreatedAt: engine.Time(r.CreatedAt)}
-		err := engine.ReadJSON(r.NameTexts, &d.NameTexts)
-		if err == nil {
-			err = engine.ReadJSON(r.DescriptionTexts, &d.DescriptionTexts)
-		}
-		return d, err
+			NameTexts: r.NameTexts.V, DescriptionTexts: r.DescriptionTexts.V, CreatedAt: engine.Time(r.CreatedAt)}, nil
 	},
 	Row: func(d document.Document) documentRow {
 		return documentRow{ID: d.ID, UserID: d.UserID, Name: d.Name, MimeType: d.MimeType, Type: d.Type,
-			Description: d.Description, NameTexts: engine.WriteJSON(d.NameTexts),
-			DescriptionTexts: engine.WriteJSON(d.DescriptionTexts),
+			Description: d.Description, NameTexts: record.JSONOf(d.NameTexts),
+			DescriptionTexts: record.JSONOf(d.DescriptionTexts),
 			Status:           d.Status, Reason: d.Reason, Path: d.Path, Size: d.Size, CreatedAt: engine.Millis(d.CreatedAt),
 			UpdatedAt: engine.Millis(d.CreatedAt)}
 	},

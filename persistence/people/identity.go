@@ -6,7 +6,6 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/kit/fault"
 	"castellan/domain/people/identity"
 	"castellan/persistence/access"
 	"castellan/persistence/engine"
@@ -109,16 +108,16 @@ func (s Identities) Sealed(ctx context.Context, userID string) ([]byte, error) {
 	return k.Sealed, err
 }
 
+var identities = record.Table[identityRow, identity.Kept]{
+	Order:  record.Keyset{Columns: "user_id"},
+	Absent: "the identity number is not known",
+	Record: func(r identityRow) (identity.Kept, error) {
+		return identity.Kept{FullName: r.FullName, BirthDate: r.BirthDate, Registered: r.Registered, Sealed: r.Number}, nil
+	},
+}
+
 func (s Identities) Kept(ctx context.Context, userID string) (identity.Kept, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var row identityRow
-	err := engine.Translate(s.db.Conn(ctx).NewSelect().Model(&row).Where("user_id = ?", userID).Scan(ctx))
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fault.New(fault.RecordNotFound, "the identity number is not known")
-	}
-	return identity.Kept{FullName: row.FullName, BirthDate: row.BirthDate, Registered: row.Registered,
-		Sealed: row.Number}, err
+	return identities.Find(ctx, s.db, record.Is("user_id", userID))
 }
 
 func (s Identities) Inform(ctx context.Context, i identity.Info) (id int64, err error) {

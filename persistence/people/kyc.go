@@ -5,7 +5,6 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/kit/fault"
 	"castellan/domain/people/kyc"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
@@ -27,21 +26,21 @@ type decisionRow struct {
 	Value      string
 	DocumentID string
 	Reason     string
-	Reasons    string // JSON
+	Reasons    record.JSON[map[string]any]
 	DecidedBy  string
 	CreatedAt  int64
 }
 
 var decisions = record.Table[decisionRow, kyc.Decision]{
-	Order: record.Keyset{Columns: "id", Descending: true},
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Absent: "there is no such decision",
 	Record: func(r decisionRow) (kyc.Decision, error) {
-		d := kyc.Decision{UserID: r.UserID, Kind: kyc.Kind(r.Kind), Value: r.Value, DocumentID: r.DocumentID,
-			Reason: r.Reason, DecidedBy: r.DecidedBy, At: engine.Time(r.CreatedAt)}
-		return d, engine.ReadJSON(r.Reasons, &d.Reasons)
+		return kyc.Decision{UserID: r.UserID, Kind: kyc.Kind(r.Kind), Value: r.Value, DocumentID: r.DocumentID,
+			Reason: r.Reason, Reasons: r.Reasons.V, DecidedBy: r.DecidedBy, At: engine.Time(r.CreatedAt)}, nil
 	},
 	Row: func(d kyc.Decision) decisionRow {
 		return decisionRow{UserID: d.UserID, Kind: string(d.Kind), Value: d.Value, DocumentID: d.DocumentID,
-			Reason: d.Reason, Reasons: engine.WriteJSON(d.Reasons), DecidedBy: d.DecidedBy, CreatedAt: engine.Millis(d.At)}
+			Reason: d.Reason, Reasons: record.JSONOf(d.Reasons), DecidedBy: d.DecidedBy, CreatedAt: engine.Millis(d.At)}
 	},
 }
 
@@ -51,13 +50,5 @@ func (s Decisions) Add(ctx context.Context, d kyc.Decision) error {
 }
 
 func (s Decisions) Last(ctx context.Context, userID string, k kyc.Kind) (kyc.Decision, error) {
-	all, err := decisions.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID),
-		record.Is("kind", string(k))}, Limit: 1})
-	if err == nil && len(all) == 0 {
-		err = fault.New(fault.RecordNotFound, "there is no such decision")
-	}
-	if err != nil {
-		return kyc.Decision{}, err
-	}
-	return all[0], nil
+	return decisions.Find(ctx, s.db, record.Is("user_id", userID), record.Is("kind", string(k)))
 }

@@ -21,7 +21,7 @@ import (
 // Money is a ledger over the currencies of a new installation. Pairs are written as "BTC/BTC": currency and network.
 type Money struct {
 	*ledger.Ledger
-	Currencies *currency.Live
+	Currencies *currency.Cache
 	DB         *persistence.DB
 	t          *testing.T
 }
@@ -40,7 +40,7 @@ func MoneyIn(t *testing.T, db *persistence.DB, now func() time.Time) *Money {
 		Exec(t, db, "DELETE FROM "+table)
 	}
 	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) }))
-	m := &Money{Currencies: currency.NewLive(store), DB: db, t: t}
+	m := &Money{Currencies: currency.NewCache(store), DB: db, t: t}
 	storetest.Must(t, m.Currencies.Reload(t.Context()))
 	m.Ledger = &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return m.Currencies.Catalog().Decimals(asset) }}

@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"slices"
 	"strings"
 
@@ -30,13 +29,13 @@ type Table[R, T any] struct {
 	// has no Row.
 	Record func(R) (T, error)
 	Row    func(T) R
-	// Order is that of List; by id where it is not set.
+	// Order is that of List and Find; by id where it is not set.
 	Order Keyset
 	// Fixed are the columns that no change and no save sets, beside the key.
 	Fixed []string
 	// Absent is the text of RECORD_NOT_FOUND, where it is not "no such record".
 	Absent string
-	// Join, where set, adds columns of other tables to what is read.
+	// Join, where set, adds columns of other tables to the rows of List, Count and Find.
 	Join func(*bun.SelectQuery) *bun.SelectQuery
 }
 
@@ -158,6 +157,10 @@ func (t Table[R, T]) List(ctx context.Context, db *engine.DB, p Part) ([]T, erro
 	if err := t.Selected(db.Conn(ctx).NewSelect().Model(&rows), p).Scan(ctx); err != nil {
 		return nil, engine.Translate(err)
 	}
+	return t.records(rows)
+}
+
+func (t Table[R, T]) records(rows []R) ([]T, error) {
 	out := make([]T, len(rows))
 	for i, r := range rows {
 		var err error
@@ -180,15 +183,50 @@ func (t Table[R, T]) Count(ctx context.Context, db *engine.DB, fs ...Filter) (in
 	return int(n), engine.Translate(err)
 }
 
-// Find reads the one row for which all filters hold; RECORD_NOT_FOUND.
-func (t Table[R, T]) Find(ctx context.Context, db *engine.DB, fs ...Filter) (record T, err error) {
+// Find reads the first row, in the order of the table, for which all filters hold; RECORD_NOT_FOUND.
+func (t Table[R, T]) Find(ctx context.Context, db *engine.DB, fs ...Filter) (T, error) {
+	return t.first(ctx, db, fs, func(q *bun.SelectQuery) *bun.SelectQuery { return q })
+}
+
+// Lock is Find, and keeps the row from changes of others until the transaction of ctx ends.
+func (t Table[R, T]) Lock(ctx context.Context, db *engine.DB, fs ...Filter) (T, error) {
+	return t.first(ctx, db, fs, func(q *bun.SelectQuery) *bun.SelectQuery {
+		if !db.Postgres() { // SQLite has one writer, and every transaction begins as one
+			return q
+		}
+		return q.For("UPDATE OF ?TableAlias")
+	})
+}
+
+func (t Table[R, T]) first(ctx context.Context, db *engine.DB, fs []Filter,
+	with func(*bun.SelectQuery) *bun.SelectQuery) (record T, err error) {
 	ctx, cancel := db.Bound(ctx)
 	defer cancel()
 	var row R
-	if err := Filtered(db.Conn(ctx).NewSelect().Model(&row), fs).Scan(ctx); err != nil {
+	q := t.Selected(db.Conn(ctx).NewSelect().Model(&row), Part{Where: fs, Limit: 1})
+	if err := with(q).Scan(ctx); err != nil {
 		return record, t.Translate(err)
 	}
 	return t.Record(row)
+}
+
+// Prepared reads the one row for which a condition over $1 … holds by a prepared query, without Join and Order. It is
+// for reads of the common path; RECORD_NOT_FOUND.
+func (t Table[R, T]) Prepared(ctx context.Context, db *engine.DB, where string, args ...any) (record T, err error) {
+	var row R
+	if err := db.Find(ctx, &row, where, "", args...); err != nil {
+		return record, t.Translate(err)
+	}
+	return t.Record(row)
+}
+
+// PreparedList is Prepared for all rows, in a fixed order.
+func (t Table[R, T]) PreparedList(ctx context.Context, db *engine.DB, where, order string, args ...any) ([]T, error) {
+	var rows []R
+	if err := db.Find(ctx, &rows, where, order, args...); err != nil {
+		return nil, err
+	}
+	return t.records(rows)
 }
 
 // Add inserts a record and returns the id that the database gives it;
@@ -255,11 +293,14 @@ func Write(ctx context.Context, db *engine.DB, do func(ctx context.Context, tx b
 
 // Translate is engine.Translate with the text of RECORD_NOT_FOUND of the table.
 func (t Table[R, T]) Translate(err error) error {
-	if t.Absent != "" && errors.Is(err, sql.ErrNoRows) {
-		return fault.New(fault.RecordNotFound, "%s", t.Absent)
+	if err = engine.Translate(err); t.Absent != "" && fault.CodeOf(err) == fault.RecordNotFound {
+		return t.NotFound()
 	}
-	return engine.Translate(err)
+	return err
 }
+
+// NotFound is RECORD_NOT_FOUND with the text of the table.
+func (t Table[R, T]) NotFound() error { return fault.New(fault.RecordNotFound, "%s", t.Absent) }
 
 // OneRow is sql.ErrNoRows for a statement that met no row.
 func OneRow(result interface{ RowsAffected() (int64, error) }, err error) error {

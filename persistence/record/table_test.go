@@ -155,3 +155,54 @@ func TestTableChangesQueue(t *testing.T) {
 		}
 	})
 }
+
+// labelRead is a label with the number of labels in its group.
+type labelRead struct {
+	labelRow `bun:",extend"`
+
+	Members int64 `bun:",scanonly"`
+}
+
+var labelsOfGroups = record.Table[labelRead, string]{
+	Order:  record.Keyset{Columns: "l.id", Descending: true},
+	Absent: "the group is empty",
+	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.ColumnExpr("l.*, (SELECT count(*) FROM label AS o WHERE o.\"group\" = l.\"group\") AS members").
+			Join("JOIN label AS first ON first.name = 'n0'")
+	},
+	Record: func(r labelRead) (string, error) { return fmt.Sprint(r.Name, " of ", r.Members), nil },
+}
+
+// Find reads the first row in the order of the table, with the columns of its join, and so does Lock.
+func TestTableFindsFirstJoinedRow(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		createLabels(t, db)
+		for i := range 5 {
+			_, err := labels.Add(t.Context(), db, label{Name: fmt.Sprint("n", i), Group: string(rune('a' + i%2))})
+			storetest.Must(t, err)
+		}
+		err := db.InTx(t.Context(), func(ctx context.Context) error {
+			for name, read := range map[string]func(...record.Filter) (string, error){
+				"find": func(fs ...record.Filter) (string, error) { return labelsOfGroups.Find(ctx, db, fs...) },
+				"lock": func(fs ...record.Filter) (string, error) { return labelsOfGroups.Lock(ctx, db, fs...) },
+			} {
+				if got, err := read(record.Is("l.group", "a")); got != "n4 of 3" || err != nil {
+					t.Errorf("%s: %q, %v", name, got, err)
+				}
+				_, err := read(record.Is("l.group", "c"))
+				if fault.CodeOf(err) != fault.RecordNotFound || !strings.Contains(err.Error(), "the group is empty") {
+					t.Errorf("%s in an empty group: %v", name, err)
+				}
+			}
+			return nil
+		})
+		storetest.Must(t, err)
+		if l, err := labels.Prepared(t.Context(), db, "name = $1", "n1"); l.Name != "n1" || err != nil {
+			t.Errorf("prepared: %+v, %v", l, err)
+		}
+		_, err = labels.Prepared(t.Context(), db, "name = $1", "none")
+		if fault.CodeOf(err) != fault.RecordNotFound || !strings.Contains(err.Error(), "there is no such label") {
+			t.Errorf("a prepared read of no row: %v", err)
+		}
+	})
+}

@@ -5,7 +5,7 @@
 // The one idea: lists are few and short and change rarely. So a node holds all of them in a snapshot that is replaced
 // as a whole, and checks a request without a database read.
 //
-// Start reading at Parse and Live.
+// Start reading at Parse and Cache.
 package allowedip
 
 import (
@@ -95,14 +95,14 @@ type Store interface {
 	All(ctx context.Context) (map[string][]netip.Prefix, error)
 }
 
-// Live is the node's snapshot: Reload reads all lists, and Follow those of the accounts in notes of topic
+// Cache is the node's snapshot: Reload reads all lists, and Follow those of the accounts in notes of topic
 // change.AllowedIPs. It is safe for concurrent use.
-type Live struct {
+type Cache struct {
 	*change.Snapshot[map[string][]netip.Prefix] // by account
 }
 
-// NewLive returns a Live over a store. It is empty until Reload.
-func NewLive(s Store) *Live {
+// NewCache returns a Cache over a store. It is empty until Reload.
+func NewCache(s Store) *Cache {
 	load := func(ctx context.Context) (*map[string][]netip.Prefix, error) {
 		all, err := s.All(ctx)
 		if err != nil {
@@ -124,11 +124,11 @@ func NewLive(s Store) *Live {
 		}
 		return &next, nil
 	}
-	return &Live{change.NewSnapshot(&map[string][]netip.Prefix{}, load, apply)}
+	return &Cache{change.NewSnapshot(&map[string][]netip.Prefix{}, load, apply)}
 }
 
 // Allows reports whether an account may be used from an address. An unknown address is on no list.
-func (l *Live) Allows(userID string, from netip.Addr) bool {
+func (l *Cache) Allows(userID string, from netip.Addr) bool {
 	networks := (*l.Current())[userID]
 	for _, n := range networks {
 		if n.Contains(from) {

@@ -3,7 +3,7 @@
 //
 // The one idea is that of package clientkey. Without any key the credential does not exist.
 //
-// Start reading at Issuer, then Live for the check of a header.
+// Start reading at Issuer, then Cache for the check of a header.
 package cronkey
 
 import (

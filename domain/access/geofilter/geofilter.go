@@ -4,9 +4,9 @@
 // The one idea: the filter is stored twice. The owner sees its records, with ids and times. The account's own row
 // repeats the codes, so that a reader of the account (a login, a reset, the start of a challenge) has the filter of
 // that version. Both change in one unit, fenced by the account's credential version, together with the end of every
-// session. Requests are checked against a copy in memory (Live).
+// session. Requests are checked against a copy in memory (Cache).
 //
-// Start reading at Service, then Live. Package geo determines the country of an address, and the meaning of an
+// Start reading at Service, then Cache. Package geo determines the country of an address, and the meaning of an
 // unknown one. The package implements D-GEO-02…06.
 package geofilter
 

@@ -4,7 +4,7 @@
 // user.
 //
 // Start reading at Catalog.Plan (plan.go), which makes that choice. The pure functions of validate.go check writes,
-// and Admin makes them (service.go); Live holds the node's snapshot. The package implements section 4.4 and decisions
+// and Admin makes them (service.go); Cache holds the node's snapshot. The package implements section 4.4 and decisions
 // D-MFA-01…12, D-2FA-08, D-2FA-10…12 and D-PWD-02.
 package mfa
 

@@ -26,7 +26,7 @@ var (
 // MayWrite checks a write by which caller decides m about the account userID (D-AUTH-03). It returns FORBIDDEN when
 // the account holds a permission that the caller lacks, and when the account is the caller's own and m is Contact or
 // Standing. Commands on the server (audit.Operator) are not bound. It reads the snapshot only and allocates nothing.
-func (l *Live) MayWrite(caller, userID string, m Matter) error {
+func (l *Cache) MayWrite(caller, userID string, m Matter) error {
 	switch {
 	case caller == audit.Operator.UserID:
 		return nil
@@ -44,7 +44,7 @@ func (l *Live) MayWrite(caller, userID string, m Matter) error {
 // exceeds reports whether p holds a permission that q lacks. At an endpoint for administrators only a grant permits.
 // An endpoint open to users permits every account that is not denied, and a grant adds only the right to act for
 // others.
-func (l *Live) exceeds(p, q *profile) bool {
+func (l *Cache) exceeds(p, q *profile) bool {
 	switch {
 	case p == q, q.admin:
 		return false

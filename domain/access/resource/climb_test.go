@@ -46,7 +46,7 @@ func TestMayWriteFollowsPermissions(t *testing.T) {
 				}
 			}
 		}
-		live := resource.NewLive(n, n, table)
+		live := resource.NewCache(n, n, table)
 		if err := live.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func permissions(table resource.Table, given map[string]map[string]resource.Perm
 func TestMayWriteAllocatesNothing(t *testing.T) {
 	n := &node{held: map[string][]string{"admin": {"root"}, "r": {"clerk"}},
 		grants: []resource.Grant{grant("r", "POST /a", resource.Allow), grant("r", "POST /b", resource.Deny)}}
-	live := resource.NewLive(n, n, nil)
+	live := resource.NewCache(n, n, nil)
 	if err := live.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}

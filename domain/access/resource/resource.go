@@ -1,11 +1,11 @@
 // Package resource owns the resources of the service and its front ends, the roles of accounts, and the grants of
 // resources to roles (sections 2.4 and 4.6 of the interface; decisions D-RES-01…07, D-AUTH-03).
 //
-// The one idea: every node holds a snapshot of roles and grants in memory (Live), so a permission costs two look-ups
+// The one idea: every node holds a snapshot of roles and grants in memory (Cache), so a permission costs two look-ups
 // and no database read. The program owns the registry's rows of the endpoint table: Sync writes them at every start,
 // and no administrator can delete or deactivate them.
 //
-// Start reading at Live.Judge for the check of a request, then Admin for the changes of administrators, and store.go
+// Start reading at Cache.Judge for the check of a request, then Admin for the changes of administrators, and store.go
 // for the contract.
 package resource
 

@@ -4,7 +4,7 @@
 // The one idea: a key belongs to a role, and the resource registry decides what the role may call. A service client
 // has no account, no session and no permission of its own. Its secrets are those of package clientkey.
 //
-// Start reading at Service, then Live for the check of a header.
+// Start reading at Service, then Cache for the check of a header.
 package servicekey
 
 import (

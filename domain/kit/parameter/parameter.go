@@ -4,7 +4,7 @@
 // The one idea: a Kind gives a parameter its Go type. The stored object always has the shape of that type, because
 // every change is validated against it.
 //
-// Start reading at kinds.go; Live holds the snapshot that a node works with.
+// Start reading at kinds.go; Cache holds the snapshot that a node works with.
 package parameter
 
 import (

@@ -23,7 +23,7 @@ import (
 
 type desk struct {
 	*parameter.Service
-	*parameter.Live
+	*parameter.Cache
 	t  *testing.T
 	db *persistence.DB
 }
@@ -35,7 +35,7 @@ func newDesk(t *testing.T) *desk {
 	persistencetest.Exec(t, db, "DELETE FROM parameter")
 	store := kit.NewParameters(db)
 	storetest.Must(t, parameter.Seed(t.Context(), store))
-	d := &desk{t: t, db: db, Live: parameter.NewLive(store)}
+	d := &desk{t: t, db: db, Cache: parameter.NewCache(store)}
 	d.Service = &parameter.Service{Store: store,
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: "parameter", Follow: d.Follow}}
 	storetest.Must(t, d.Reload(t.Context()))
@@ -144,7 +144,7 @@ func TestSeedExplorers(t *testing.T) {
 		for range 2 {
 			storetest.Must(t, parameter.SeedExplorers(t.Context(), d.Store, links))
 		}
-		live := parameter.NewLive(d.Store)
+		live := parameter.NewCache(d.Store)
 		storetest.Must(t, live.Reload(t.Context()))
 		if got := parameter.Explorer.In(live.Set()).Of("BTC", "x"); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -172,7 +172,7 @@ func TestSeed(t *testing.T) {
 	if err := parameter.Seed(t.Context(), full{d.Store}); err == nil {
 		t.Error("no error of a parameter that cannot be added")
 	}
-	empty := parameter.NewLive(d.Store)
+	empty := parameter.NewCache(d.Store)
 	if got := parameter.UserType.In(empty.Set()); fmt.Sprint(got.Values) != "[bireysel kurumsal]" {
 		t.Errorf("%v", got)
 	}

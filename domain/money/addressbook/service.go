@@ -26,7 +26,7 @@ const (
 type Service struct {
 	Store      Store
 	Changes    admin.Changes // without a topic
-	Currencies *currency.Live
+	Currencies *currency.Cache
 	Rules      address.Rules
 	// Waiting is how long a new address must wait before its first withdrawal; 0: no wait. The time starts when the
 	// address was entered, so that it also applies to an intruder who changes an entry.

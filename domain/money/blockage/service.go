@@ -48,7 +48,7 @@ type Service struct {
 	Store      Store
 	Ledger     *ledger.Ledger
 	Users      user.Store
-	Currencies *currency.Live
+	Currencies *currency.Cache
 	Now        func() time.Time
 }
 

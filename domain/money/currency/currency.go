@@ -3,7 +3,7 @@
 // enabled for deposits or withdrawals.
 //
 // Requests use a snapshot and never read the tables. Start reading at Currency and Catalog; Service changes the records
-// for administrators; Live holds the current snapshot of a node.
+// for administrators; Cache holds the current snapshot of a node.
 package currency
 
 import (

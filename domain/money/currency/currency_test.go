@@ -77,7 +77,7 @@ func (s *source) Pairs(context.Context) ([]currency.Pair, error) { return nil, n
 // unchanged.
 func TestLive(t *testing.T) {
 	s := &source{currencies: []currency.Currency{{ID: 1, Code: "AAA", Active: true}}}
-	l := currency.NewLive(s)
+	l := currency.NewCache(s)
 	if _, _, ok := l.Catalog().Named(1, 1); ok {
 		t.Error("knows something before it was loaded")
 	}

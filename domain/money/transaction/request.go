@@ -28,8 +28,8 @@ type Withdrawals struct {
 	Ledger     *ledger.Ledger
 	Store      Store
 	Users      user.Store
-	Currencies *currency.Live
-	Parameters *parameter.Live
+	Currencies *currency.Cache
+	Parameters *parameter.Cache
 	Limits     *limit.Service
 	Books      addressbook.Store
 	Rules      address.Rules

@@ -24,8 +24,8 @@ import (
 type Service struct {
 	Ledger     *ledger.Ledger
 	Users      user.Store
-	Currencies *currency.Live
-	Parameters *parameter.Live
+	Currencies *currency.Cache
+	Parameters *parameter.Cache
 	Now        func() time.Time
 
 	Store   Store

@@ -134,7 +134,7 @@ func (s *Service) Cost(e Entry) amount.Amount {
 	return fee
 }
 
-func feeOf(parameters *parameter.Live, q Queued, pair currency.Listed) (amount.Amount, error) {
+func feeOf(parameters *parameter.Cache, q Queued, pair currency.Listed) (amount.Amount, error) {
 	fee := parameter.Fee.In(parameters.Set())[pair.Currency.Code]
 	if q.Fee != nil {
 		fee = *q.Fee

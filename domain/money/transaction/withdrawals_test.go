@@ -89,7 +89,7 @@ func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 			return parameter.Fees{"BTC": amount.Must("0.01"), "ETH": amount.Must("0.02")}, nil
 		})
 	}))
-	live := parameter.NewLive(parameters)
+	live := parameter.NewCache(parameters)
 	storetest.Must(t, live.Reload(t.Context()))
 	rules, err := address.NewRules(nil)
 	storetest.Must(t, err)

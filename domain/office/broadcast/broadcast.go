@@ -48,7 +48,7 @@ type Service struct {
 	}
 	Jobs       *job.Service
 	Changes    admin.Changes // without a topic: no node caches broadcasts
-	Parameters *parameter.Live
+	Parameters *parameter.Cache
 	Post       Post
 	// Open opens the sealed push target of a device; it is Open of the keyring.
 	Open func(sealed, ad []byte) ([]byte, error)

@@ -71,7 +71,7 @@ func newWorld(t *testing.T) *world {
 	ring := keyringtest.Ring(t, time.Now)
 	w.seal = ring.Seal
 	jobs, kinds := kit.NewJobs(db), map[string]job.Kind{}
-	live := parameter.NewLive(kit.NewParameters(db))
+	live := parameter.NewCache(kit.NewParameters(db))
 	storetest.Must(t, live.Reload(t.Context()))
 	changes := admin.Changes{Commit: db, Now: clock}
 	w.Service = &broadcast.Service{Users: access.NewUsers(db), Devices: access.NewDevices(db),

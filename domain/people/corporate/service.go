@@ -121,39 +121,32 @@ func (s *Service) repeated(ctx context.Context, old, u User, taxNumber string) e
 }
 
 // Change edits a link. The edit is first validated alone, so that an invalid request is reported before an unknown id
-// (D-GEN-19). The account of the link gets the tax number, unless it is nil; "" removes it.
+// (D-GEN-19).
 //
 // Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown link or account; RECORD_ALREADY_EXIST if the company already
 // has the user.
-func (s *Service) Change(ctx context.Context, by audit.By, n int64, edit func(*User), taxNumber *string) error {
-	alone := User{CorporateUserID: "x", Status: "x", Role: "x", CountryCode: "90", PhoneNumber: "5320000000"}
-	edit(&alone)
-	_, err := alone.Canonical()
-	if taxNumber != nil {
-		err = checkTaxNumber(*taxNumber, err)
-	}
-	if err != nil {
+func (s *Service) Change(ctx context.Context, by audit.By, n int64, e Edit) error {
+	if err := e.Check(); err != nil {
 		return err
 	}
 	return s.Changes.Do(ctx, by, "CORPORATE_USER_UPDATE", func(ctx context.Context) (admin.Done, error) {
 		var before, after User
 		err := s.Store.ChangeUser(ctx, n, func(u User) (_ User, err error) {
 			before = u
-			edit(&u)
-			if after, err = u.Canonical(); err == nil && after.UserID != before.UserID {
+			if after, err = e.apply(u).Canonical(); err == nil && after.UserID != before.UserID {
 				_, err = s.Users.Get(ctx, after.UserID)
 			}
 			return after, err
 		})
-		if err != nil || taxNumber == nil {
+		if err != nil || e.TaxNumber == nil {
 			return did(n, after, admin.Differ(before, after)), err
 		}
 		account, err := s.Users.Hold(ctx, after.UserID)
-		if err != nil || account.TaxNumber == *taxNumber {
+		if err != nil || account.TaxNumber == *e.TaxNumber {
 			return did(n, after, admin.Differ(before, after)), err
 		}
 		return did(n, after, strings.TrimSpace(admin.Differ(before, after)+" "+taxNumberChanged),
-			user.SetTaxNumber{UserID: after.UserID, TaxNumber: *taxNumber}), nil
+			user.SetTaxNumber{UserID: after.UserID, TaxNumber: *e.TaxNumber}), nil
 	})
 }
 

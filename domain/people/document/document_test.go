@@ -49,7 +49,7 @@ func newDesk(t *testing.T) *desk {
 	return &desk{&document.Service{Store: people.NewDocuments(db), Users: access.NewUsers(db),
 		Files: persistencetest.Files(t), Pictures: picture.NewDecoder(), Ring: keyringtest.Ring(t, time.Now),
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { now = now.Add(1500 * time.Microsecond); return now }},
-		Values:  parameter.NewLive(kit.NewParameters(db)).Set, Quota: 1 << 20}, t, db}
+		Values:  parameter.NewCache(kit.NewParameters(db)).Set, Quota: 1 << 20}, t, db}
 }
 
 func as(userID string) audit.By { return audit.By{UserID: userID} }

@@ -50,7 +50,7 @@ func newDesk(t *testing.T) *desk {
 	persistencetest.Exec(t, db, "DELETE FROM parameter")
 	storetest.Must(t, dropdown.Seed(t.Context(), dropdowns))
 	storetest.Must(t, parameter.Seed(t.Context(), parameters))
-	live := parameter.NewLive(parameters)
+	live := parameter.NewCache(parameters)
 	storetest.Must(t, live.Reload(t.Context()))
 	for n := range 5 {
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: user.New(fmt.Sprint("u", n), d.now)}))
@@ -231,7 +231,7 @@ func TestIgnoredAMLStatus(t *testing.T) {
 	d := newDesk(t)
 	d.change("u0", "aml_status = 'risky'")
 	persistencetest.Exec(t, d.db, `UPDATE parameter SET json = '{"ignoredUsers":["u0"]}' WHERE code = 'AMLCONTROL'`)
-	live := parameter.NewLive(kit.NewParameters(d.db))
+	live := parameter.NewCache(kit.NewParameters(d.db))
 	storetest.Must(t, live.Reload(t.Context()))
 	d.Values = live.Set
 	_, err := d.confirm("u0", as)

@@ -48,7 +48,7 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	db := persistencetest.SQLite(t)
 	d := &desk{t: t, db: db, now: time.UnixMilli(1_700_000_000_000).UTC(),
-		values: parameter.NewLive(kit.NewParameters(db)).Set}
+		values: parameter.NewCache(kit.NewParameters(db)).Set}
 	d.Service = &kyc.Service{Store: people.NewDecisions(db), Users: access.NewUsers(db),
 		Documents: people.NewDocuments(db), Originals: d, Pictures: picture.NewDecoder(), Language: "tr",
 		Levels: money.NewLevels(db), Values: d.values,

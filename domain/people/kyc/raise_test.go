@@ -28,7 +28,7 @@ func (d *desk) raisesTo(object parameter.Reached) {
 			return object, nil
 		})
 	}))
-	live := parameter.NewLive(store)
+	live := parameter.NewCache(store)
 	storetest.Must(d.t, live.Reload(d.t.Context()))
 	d.Values = live.Set
 }

@@ -22,7 +22,7 @@ func TestUploadReopens(t *testing.T) {
 	d := newDesk(t)
 	papers := &document.Service{Store: d.Documents, Users: d.Users, Files: persistencetest.Files(t),
 		Pictures: picture.NewDecoder(), Ring: keyringtest.Ring(t, d.Changes.Now), Changes: d.Changes, Quota: 1 << 20,
-		Values: parameter.NewLive(kit.NewParameters(d.db)).Set, Follows: d.Reopens}
+		Values: parameter.NewCache(kit.NewParameters(d.db)).Set, Follows: d.Reopens}
 	for _, c := range []struct {
 		by, userID string
 		kind       int64

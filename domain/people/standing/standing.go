@@ -81,7 +81,7 @@ type Service struct {
 	Blockages      *blockage.Service
 	Administrators Administrators
 	Dev            bool // demonstration accounts count as administrators
-	Parameters     *parameter.Live
+	Parameters     *parameter.Cache
 	Ignored        parameter.Store // stores the parameter AMLCONTROL
 	Changes        admin.Changes   // with topic change.Parameters, under Store.Lock
 	ClosureType    int64           // type id of the blockages of closed accounts

@@ -26,7 +26,7 @@ func TestSetKeepsTheActor(t *testing.T) {
 	m.User("ayse", func(*user.User) {})
 	store, users := people.NewStandings(m.DB), access.NewUsers(m.DB)
 	parameters := kit.NewParameters(m.DB)
-	live := parameter.NewLive(parameters)
+	live := parameter.NewCache(parameters)
 	storetest.Must(t, live.Reload(t.Context()))
 	s := &standing.Service{Store: store, Users: users, Parameters: live, Ignored: parameters, ClosureType: 1,
 		Blockages: &blockage.Service{Store: money.NewBlockages(m.DB), Ledger: m.Ledger, Users: users,

@@ -22,7 +22,7 @@ import (
 type service struct {
 	*apitest.Site
 	t    *testing.T
-	live *mfa.Live
+	live *mfa.Cache
 	db   *persistence.DB
 }
 
@@ -32,7 +32,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := access.NewMFA(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
-		live := mfa.NewLive(store)
+		live := mfa.NewCache(store)
 		storetest.Must(t, live.Reload(t.Context()))
 		changes := admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA, Follow: live.Follow}
 		site := apitest.Serve(t, edge.Options{}, httpmfa.Group{Admin: &mfa.Admin{Store: store, Changes: changes}})

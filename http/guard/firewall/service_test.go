@@ -32,7 +32,7 @@ import (
 type service struct {
 	*apitest.Site
 	t         *testing.T
-	live      *firewall.Live
+	live      *firewall.Cache
 	evaluator *firewall.Evaluator
 	now       atomic.Int64 // epoch ms
 }
@@ -65,7 +65,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	s.now.Store(1_000_000)
 	now := func() time.Time { return time.UnixMilli(s.now.Load()) }
 	store := guard.NewFirewall(db)
-	s.live = firewall.NewLive(store, "API", now)
+	s.live = firewall.NewCache(store, "API", now)
 	s.evaluator = &firewall.Evaluator{Rules: s.live.Current, Limiter: ratelimit.NewTable(now),
 		Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
 	alive := func(user, _ string, _ int64) bool { return user != "gone" }

@@ -50,7 +50,7 @@ func both(t *testing.T, test func(t *testing.T, s *uploads)) {
 		t.Cleanup(func() { storetest.Must(t, files.Close()) })
 		s := &uploads{t: t, db: db, service: &domaincdn.Service{Files: files, Pictures: picture.NewDecoder(),
 			Changes: admin.Changes{Commit: db, Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }},
-			Values:  parameter.NewLive(kit.NewParameters(db)).Set, URL: "https://cdn.example.com"}}
+			Values:  parameter.NewCache(kit.NewParameters(db)).Set, URL: "https://cdn.example.com"}}
 		s.Site = apitest.Serve(t, edge.Options{}, cdn.Group{Service: s.service})
 		cdn.Mount(s.Server, files)
 		test(t, s)

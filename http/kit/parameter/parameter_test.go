@@ -27,7 +27,7 @@ type service struct {
 	*apitest.Site
 	db    *persistence.DB
 	store parameter.Store
-	live  *parameter.Live
+	live  *parameter.Cache
 }
 
 func both(t *testing.T, test func(t *testing.T, s service)) {
@@ -40,7 +40,7 @@ func both(t *testing.T, test func(t *testing.T, s service)) {
 		_, err = store.Add(t.Context(), parameter.Parameter{Code: "FREE", Name: "n", JSON: json.RawMessage(`{}`),
 			Editable: true})
 		storetest.Must(t, err)
-		live := parameter.NewLive(store)
+		live := parameter.NewCache(store)
 		storetest.Must(t, live.Reload(t.Context()))
 		guards := apitest.Guards()
 		site := apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,

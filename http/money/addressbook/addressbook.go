@@ -95,16 +95,12 @@ func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (r
 	return rest.Data[withdrawalAddress]{Data: shown(r)}, err
 }
 
-type removeRequest struct {
-	ID rest.ID `json:"id"`
-}
-
 type withdrawalAddressRemoved struct {
 	ID string `json:"id" doc:"digits" example:"12"`
 }
 
 func (g Group) remove(
-	ctx context.Context, who rest.Caller, in removeRequest,
+	ctx context.Context, who rest.Caller, in rest.ByID,
 ) (rest.Data[withdrawalAddressRemoved], error) {
 	return rest.Data[withdrawalAddressRemoved]{Data: withdrawalAddressRemoved{strconv.FormatInt(int64(in.ID), 10)}},
 		g.Service.Remove(ctx, who.By(), int64(in.ID))

@@ -58,7 +58,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	} {
 		add(store.AddPair(ctx, p))
 	}
-	live := currency.NewLive(store)
+	live := currency.NewCache(store)
 	storetest.Must(t, live.Reload(ctx))
 	rules, err := address.NewRules(nil)
 	storetest.Must(t, err)

@@ -24,7 +24,7 @@ import (
 type Group struct {
 	Service *balance.Service
 	Ledger  ledger.Store
-	Live    *currency.Live
+	Live    *currency.Cache
 	// User finds an account; RECORD_NOT_FOUND.
 	User func(ctx context.Context, id string) (user.User, error)
 }

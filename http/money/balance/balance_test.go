@@ -40,7 +40,7 @@ func both(t *testing.T, test func(s *site)) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		currencies := money.NewCurrencies(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
-		live := currency.NewLive(currencies)
+		live := currency.NewCache(currencies)
 		storetest.Must(t, live.Reload(t.Context()))
 		jane, firm := user.New("jane", now), user.New("firm", now)
 		jane.Phone, firm.Phone, firm.Type = "+905321234567", "+905321234568", user.Corporate

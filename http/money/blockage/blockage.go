@@ -45,7 +45,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound).For(rest.Admin).
 			TryLast(`{"id":"${addBlockage.data.id}"}`).
 			Doc("deleteBlockage", "The amount is released, and the blockage no longer appears in lists."),
-			func(ctx context.Context, _ rest.Caller, in removeRequest) (rest.Named, error) {
+			func(ctx context.Context, _ rest.Caller, in rest.ByID) (rest.Named, error) {
 				return g.owner(ctx, in.ID)
 			}),
 	)
@@ -173,16 +173,12 @@ func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (r
 	return rest.Data[record]{Data: show(b)}, err
 }
 
-type removeRequest struct {
-	ID rest.ID `json:"id"`
-}
-
 type deletedBlockage struct {
 	ID      string `json:"id" example:"3677386137600123"`
 	Deleted bool   `json:"deleted" example:"true"`
 }
 
-func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[deletedBlockage], error) {
+func (g Group) remove(ctx context.Context, who rest.Caller, in rest.ByID) (rest.Data[deletedBlockage], error) {
 	b, err := g.Service.Delete(ctx, who.By(), int64(in.ID))
 	return rest.Data[deletedBlockage]{Data: deletedBlockage{strconv.FormatInt(b.ID, 10), true}}, err
 }

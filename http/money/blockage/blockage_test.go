@@ -48,7 +48,7 @@ func both(t *testing.T, test func(s site)) {
 		jane.Name, jane.Surname, jane.Phone, mark.Phone = "Jane", "Doe", "+905321234567", "+905321234568"
 		storetest.Must(t, db.Commit(ctx, user.Add{User: jane}, user.Add{User: mark}))
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, store) }))
-		live := currency.NewLive(store)
+		live := currency.NewCache(store)
 		storetest.Must(t, live.Reload(ctx))
 		l := &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: time.Now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return live.Catalog().Decimals(asset) }}

@@ -24,7 +24,7 @@ const title = "4.7 Currency and assets"
 // administrators are read from the table.
 type Group struct {
 	Service *currency.Service
-	Live    *currency.Live
+	Live    *currency.Cache
 	Rates   *rate.Service
 	Ledger  ledger.Store
 }

@@ -39,7 +39,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store, rates := money.NewCurrencies(db), money.NewRates(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) }))
-		live := currency.NewLive(store)
+		live := currency.NewCache(store)
 		storetest.Must(t, live.Reload(t.Context()))
 		changes := admin.Changes{Commit: db, Now: time.Now, Topic: change.Currencies, Follow: live.Follow}
 		group := httpcurrency.Group{Service: &currency.Service{Store: store, Changes: changes}, Live: live,

@@ -51,7 +51,7 @@ func TestLimitInfo(t *testing.T) {
 		_, err := rates.Add(ctx, "test", []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"},
 			Rate: rate.Must("4000000"), At: now.Add(-time.Hour)}})
 		storetest.Must(t, err)
-		currencies, live := currency.NewLive(store), parameter.NewLive(parameters)
+		currencies, live := currency.NewCache(store), parameter.NewCache(parameters)
 		storetest.Must(t, currencies.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
 		clock := func() time.Time { return now }

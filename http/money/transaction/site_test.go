@@ -95,7 +95,7 @@ func both(t *testing.T, test func(s site)) {
 			}
 			return s.parameters(ctx, parameters)
 		}))
-		currencies, live := currency.NewLive(store), parameter.NewLive(parameters)
+		currencies, live := currency.NewCache(store), parameter.NewCache(parameters)
 		storetest.Must(t, currencies.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
 		s.l = &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: time.Now,

@@ -211,10 +211,6 @@ type id struct {
 	ID int64 `json:"id"`
 }
 
-type removeRequest struct {
-	ID rest.ID `json:"id"`
-}
-
-func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[id], error) {
+func (g Group) remove(ctx context.Context, who rest.Caller, in rest.ByID) (rest.Data[id], error) {
 	return rest.Data[id]{Data: id{int64(in.ID)}}, g.Service.Remove(ctx, who.By(), int64(in.ID))
 }

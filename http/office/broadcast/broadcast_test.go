@@ -74,7 +74,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
 		many := &broadcast.Service{Users: access.NewUsers(db), Devices: access.NewDevices(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock},
-			Parameters: parameter.NewLive(kit.NewParameters(db)), Open: ring.Open,
+			Parameters: parameter.NewCache(kit.NewParameters(db)), Open: ring.Open,
 			Post: broadcast.Post{Senders: map[message.Channel]message.Sender{
 				message.MAIL: s, message.SMS: s, message.Push: s}},
 			MaySend: func(caller, userID string) error { return apitest.MayWrite(caller, userID, resource.General) }}

@@ -158,11 +158,7 @@ type id struct {
 	ID int64 `json:"id"`
 }
 
-type removeRequest struct {
-	ID rest.ID `json:"id"`
-}
-
-func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (rest.Data[id], error) {
+func (g Group) remove(ctx context.Context, who rest.Caller, in rest.ByID) (rest.Data[id], error) {
 	one := int64(in.ID)
 	return rest.Data[id]{Data: id{one}}, g.Service.RemoveDetails(ctx, who.By(), []int64{one})
 }

@@ -93,10 +93,6 @@ func (g Group) publish(ctx context.Context, who rest.Caller, in publishRequest) 
 	return out, err
 }
 
-type acceptRequest struct {
-	ID rest.ID `json:"id"`
-}
-
-func (g Group) accept(ctx context.Context, who rest.Caller, in acceptRequest) (rest.None, error) {
+func (g Group) accept(ctx context.Context, who rest.Caller, in rest.ByID) (rest.None, error) {
 	return rest.None{}, g.Service.Store.Accept(ctx, int64(in.ID), who.UserID)
 }

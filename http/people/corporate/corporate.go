@@ -193,19 +193,16 @@ func (g Group) linked(ctx context.Context, _ rest.Caller, in changeRequest) (res
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (corporateUserUpdated, error) {
-	var taxNumber *string
-	if in.TaxNumber.Sent {
-		taxNumber = &in.TaxNumber.Value
+	e := corporate.Edit{UserID: in.UserID, CorporateUserID: in.CorporateUserID, Status: in.Status, Role: in.Role,
+		CountryCode: in.CountryCode, PhoneNumber: in.PhoneNumber}
+	if in.Email.Sent {
+		mail := in.Email.Pointer()
+		e.Email = &mail
 	}
-	return corporateUserUpdated{}, g.Service.Change(ctx, who.By(), int64(in.ID), func(u *corporate.User) {
-		rest.Set(&u.UserID, in.UserID)
-		rest.Set(&u.CorporateUserID, in.CorporateUserID)
-		rest.Set(&u.Status, in.Status)
-		rest.Set(&u.Role, in.Role)
-		rest.Set(&u.CountryCode, in.CountryCode)
-		rest.Set(&u.PhoneNumber, in.PhoneNumber)
-		in.Email.Put(&u.Email)
-	}, taxNumber)
+	if in.TaxNumber.Sent {
+		e.TaxNumber = &in.TaxNumber.Value
+	}
+	return corporateUserUpdated{}, g.Service.Change(ctx, who.By(), int64(in.ID), e)
 }
 
 // corporateUserUpdateRefusal and insertRefused are the bodies of refusals (D-COR-04).

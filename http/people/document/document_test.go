@@ -62,7 +62,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	s := &service{t: t, db: db, files: files}
 	s.documents = &document.Service{Store: people.NewDocuments(db), Users: users, Files: files,
 		Pictures: picture.NewDecoder(), Ring: keeper.Ring(), Changes: admin.Changes{Commit: db, Now: now},
-		Values: parameter.NewLive(kit.NewParameters(db)).Set, Quota: 1 << 20}
+		Values: parameter.NewCache(kit.NewParameters(db)).Set, Quota: 1 << 20}
 	s.Site = apitest.Serve(t, edge.Options{}, httpdocument.Group{Service: s.documents})
 	return s
 }

@@ -48,7 +48,7 @@ type site struct {
 	service *identity.Service
 	users   access.Users
 	tokens  *token.Issuer
-	live    *parameter.Live
+	live    *parameter.Cache
 	now     time.Time
 	log     bytes.Buffer
 }
@@ -77,7 +77,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	dropdowns, parameters := people.NewDropdowns(db), kit.NewParameters(db)
 	storetest.Must(t, dropdown.Seed(t.Context(), dropdowns))
 	storetest.Must(t, parameter.Seed(t.Context(), parameters))
-	s.live = parameter.NewLive(parameters)
+	s.live = parameter.NewCache(parameters)
 	s.tokens = token.NewIssuer(s.ring, "castellan", "t1", now, 0)
 	sessions := &session.Service{Users: s.users, Sessions: access.NewSessions(db), Tokens: s.tokens,
 		TokenTTL: 30 * time.Minute, SessionTTL: 12 * time.Hour, Now: now}

@@ -44,7 +44,7 @@ func bothScreening(t *testing.T, test func(s screening)) {
 		people(t, db, "jane", "kurt", "admin")
 		parameters, store := kit.NewParameters(db), peoplestore.NewStandings(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }))
-		live := parameter.NewLive(parameters)
+		live := parameter.NewCache(parameters)
 		storetest.Must(t, live.Reload(t.Context()))
 		service := &standing.Service{Store: store, Users: access.NewUsers(db), Parameters: live, Ignored: parameters,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow, Lock: store.Lock},

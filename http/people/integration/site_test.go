@@ -73,7 +73,7 @@ func bothMoney(t *testing.T, test func(s money)) {
 			}
 			return parameter.Seed(ctx, parameters)
 		}))
-		currencies, live := currency.NewLive(store), parameter.NewLive(parameters)
+		currencies, live := currency.NewCache(store), parameter.NewCache(parameters)
 		storetest.Must(t, currencies.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
 		ring := keyringtest.Ring(t, time.Now)

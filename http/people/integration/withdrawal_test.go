@@ -88,7 +88,7 @@ func withdrawals(t *testing.T, test func(s *site)) {
 				return parameter.Fees{"BTC": amount.Must("0.001")}, nil
 			})
 		}))
-		currencies, live := currency.NewLive(store), parameter.NewLive(parameters)
+		currencies, live := currency.NewCache(store), parameter.NewCache(parameters)
 		storetest.Must(t, currencies.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
 		rules, err := address.NewRules(nil)

@@ -90,7 +90,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	changes := admin.Changes{Commit: db, Now: now}
 	s.documents = &document.Service{Store: people.NewDocuments(db), Users: s.users, Files: files,
 		Pictures: picture.NewDecoder(), Ring: s.ring, Changes: changes,
-		Values: parameter.NewLive(kit.NewParameters(db)).Set, Quota: 1 << 20}
+		Values: parameter.NewCache(kit.NewParameters(db)).Set, Quota: 1 << 20}
 	book, err := message.NewBook("Castellan", nil)
 	storetest.Must(t, err)
 	messenger := &stepup.Messenger{Config: stepup.Config{Language: "en"}, Book: book, Ring: s.ring,

@@ -78,7 +78,7 @@ func both(t *testing.T, test func(s site)) {
 			}
 			return parameter.Seed(ctx, parameters)
 		}))
-		pairs, live := currency.NewLive(currencies), parameter.NewLive(parameters)
+		pairs, live := currency.NewCache(currencies), parameter.NewCache(parameters)
 		storetest.Must(t, pairs.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
 		users, standings := access.NewUsers(db), people.NewStandings(db)

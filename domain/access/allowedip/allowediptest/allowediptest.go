@@ -25,7 +25,7 @@ func Run(t *testing.T, open storetest.Open[allowedip.Store]) {
 		}
 		return p
 	}
-	live := allowedip.NewLive(s)
+	live := allowedip.NewCache(s)
 	allows := func(user, from string, want bool) {
 		t.Helper()
 		var a netip.Addr

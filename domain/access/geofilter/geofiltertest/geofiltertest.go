@@ -232,7 +232,7 @@ func testClear(t *testing.T, b *bench) {
 
 // The copy contains the loaded, the told and the followed filters, and an older answer never replaces a newer one.
 func testLive(t *testing.T, b *bench) {
-	ctx, l := t.Context(), geofilter.NewLive(b.store)
+	ctx, l := t.Context(), geofilter.NewCache(b.store)
 	want := func(n int, f geo.Filter) {
 		t.Helper()
 		if got := l.Filter(b.ids[n]); got != f {

@@ -101,7 +101,7 @@ func seed(t *testing.T, s parameter.Store, _ commit.Committer) {
 	}
 	storetest.Same(t, only(t, s, parameter.Query{Code: &parameter.CDN.Code}), changed)
 
-	live := parameter.NewLive(s)
+	live := parameter.NewCache(s)
 	if got := parameter.CDN.In(live.Set()); len(got.FolderTypes) < 2 {
 		t.Errorf("before the first reading: %v", got)
 	}

@@ -1,0 +1,50 @@
+package doctor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"castellan/config"
+)
+
+// Faults that only the parts can detect are found without opening anything.
+func TestCheckFindsErrorsOfParts(t *testing.T) {
+	_, err := config.Load("", []string{
+		"CASTELLAN_MFA_GUARDED=POST /nope=FOO,POST /auth/login=BAR,POST /asset/withdrawal-addresses=LOGIN,PATCH " +
+			"/asset/withdrawal-addresses=DURING_VIDEO_KYC,DELETE /asset/withdrawal-addresses=MINE",
+		"CASTELLAN_MFA_FOUR_EYES=POST /nope,POST /auth/totp/setup,GET /admin/roles,POST /auth/logout,POST " +
+			"/admin/approvals/{id}/refuse,POST /admin/transaction/adjust-balance,POST /auth/login",
+		"CASTELLAN_SMS_URL=https://sms.example.com", "CASTELLAN_SMS_PARAMS=to={{to}},text={{txt}}",
+		"CASTELLAN_MAIL_HOST=mail.example.com", "CASTELLAN_MAIL_FROM=a@example.com", "CASTELLAN_MAIL_CA_FILE=/nope",
+		"CASTELLAN_GEO_MMDB_FILE=/nope", "CASTELLAN_PUSH_CA_FILE=/nope",
+		"CASTELLAN_PROVIDERS_FILES=vault=/nope", "CASTELLAN_NOTICES_OFF=new-network,new-moon",
+	}, Check)
+	faults, _ := err.(config.Faults)
+	var keys []string
+	for _, f := range faults {
+		keys = append(keys, f.Key)
+	}
+	if want := []string{"mail", "sms", "providers.files", "push.ca_file", "notices.off", "geo.mmdb_file", "mfa.guarded",
+		"mfa.guarded", "mfa.guarded", "mfa.four_eyes", "mfa.four_eyes", "mfa.four_eyes", "mfa.four_eyes", "mfa.four_eyes",
+		"mfa.four_eyes"}; !slices.Equal(keys, want) {
+		t.Fatalf("faults of %v, want %v: %v", keys, want, err)
+	}
+	for _, want := range []string{"txt", "/nope", `"POST /nope" is no endpoint`, "POST /auth/login does not take x-auth",
+		"LOGIN is the action of other endpoints",
+		"POST /auth/totp/setup starts a challenge of its own action: only the call of an administrator",
+		"GET /admin/roles changes nothing", "POST /auth/logout is not for administrators alone",
+		"POST /admin/approvals/{id}/refuse decides on such requests itself",
+		`"new-moon" is no kind of notice; the kinds are applied-again, device-added,`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in %v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "DURING_VIDEO_KYC") || strings.Contains(err.Error(), "MINE") ||
+		strings.Contains(err.Error(), "adjust-balance") {
+		t.Errorf("too much is refused: %v", err)
+	}
+	if _, err := config.Load("", nil, Check); err != nil {
+		t.Errorf("the defaults: %v", err)
+	}
+}

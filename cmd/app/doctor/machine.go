@@ -1,0 +1,217 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"castellan/cluster"
+	"castellan/cmd/app/adapters"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/keyring"
+	"castellan/persistence"
+	"castellan/persistence/kit"
+)
+
+const (
+	// maxClockSkew is the permitted difference between the clocks of the database and of this machine.
+	maxClockSkew = 2 * time.Second
+	// minFreeBytes is the free space below which a disk is nearly full.
+	minFreeBytes = 1 << 30
+	// certificateWarning is how long before its expiry a certificate is reported, as in the logs of nodes.
+	certificateWarning = 30 * 24 * time.Hour
+)
+
+// firstSane and lastSane bound the present: a clock outside is wrong.
+var (
+	firstSane = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	lastSane  = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// stored are the checks of the database.
+func (d Doctor) stored() []probe {
+	reach := probe{"database.url", "the service does not start", "start the database, or mend database.url",
+		func(ctx context.Context) (string, error) {
+			if d.opened != nil {
+				return "", d.opened
+			}
+			return d.cfg.Database.Redacted() + " answers", d.db.Ping(ctx)
+		}}
+	if d.absent() {
+		reach = probe{"database.url", "nothing is stored, and the parameters are those of a new installation",
+			"run castellan migrate or castellan serve, which makes it",
+			func(context.Context) (string, error) { return "", errors.New("there is no database yet") }}
+	}
+	if d.db == nil {
+		return []probe{reach}
+	}
+	return []probe{reach,
+		{"database schema", "this version does not work on it", "run castellan migrate",
+			func(ctx context.Context) (string, error) {
+				pending, err := persistence.Pending(ctx, d.db)
+				if err == nil && len(pending) > 0 {
+					err = fmt.Errorf("%d migrations are missing, from %s", len(pending), pending[0])
+				}
+				return "up to date", err
+			}},
+		{"database writes", "nothing can be stored", "give the service the right to write, on the primary server",
+			func(ctx context.Context) (string, error) {
+				facts, err := d.db.Facts(ctx)
+				if err == nil && facts.ReadOnly {
+					err = errors.New("the database is read-only")
+				}
+				return "writable", err
+			}},
+		{"database durability", "the settings cannot be read", "ask the server: SHOW fsync",
+			func(ctx context.Context) (string, error) {
+				facts, err := d.db.Facts(ctx)
+				if err == nil && len(facts.Lossy) > 0 {
+					err = risk{strings.Join(facts.Lossy, " and ") + " off", "a crash of the server loses what was acknowledged",
+						"switch it on in postgresql.conf"}
+				}
+				return "a commit is on the disk", err
+			}},
+	}
+}
+
+// machine are the checks of this machine: its clock, its disk and its files.
+func (d Doctor) machine() []probe {
+	c := d.cfg
+	all := []probe{
+		{"clock", "tokens and one-time codes are judged by a wrong time", "synchronize the clock, by NTP for instance",
+			d.clock},
+		{"data_dir", "the disk will be full, and then nothing is stored", "free space",
+			func(context.Context) (string, error) { return free(c.DataDir) }},
+		{"keys.master_file", "the service does not start",
+			"bring the file, or for a new installation make it: umask 077; openssl rand -base64 32 > FILE", d.masterKey},
+	}
+	files := probe{"files.folder", "documents and pictures cannot be kept", "mend the folder, or files.folder", d.files}
+	if c.Files.S3URL != "" {
+		files.key, files.mend = "files.s3_url", "mend the bucket, or the settings files.s3_*"
+	}
+	all = append(all, files)
+	if c.Cluster.TLSDir != "" {
+		all = append(all, probe{"cluster.tls_dir", "this node does not become a member",
+			"run castellan cluster renew, and bring the files to the node", func(context.Context) (string, error) {
+				if _, err := cluster.LoadKeys(c.Cluster.TLSDir); err != nil {
+					return "", err
+				}
+				_, name, ends, err := cluster.Certificate(c.Cluster.TLSDir)
+				day := ends.UTC().Format(time.DateOnly)
+				if left := time.Until(ends); err == nil && left < certificateWarning {
+					err = fmt.Errorf("the certificate of %s ends %s", name, day)
+				}
+				return "the certificate of " + name + " ends " + day, err
+			}})
+	}
+	return all
+}
+
+// clock compares the clocks of this machine and of the database.
+func (d Doctor) clock(ctx context.Context) (string, error) {
+	now := time.Now()
+	if now.Before(firstSane) || now.After(lastSane) {
+		return "", fmt.Errorf("this machine says %s", now.UTC().Format(time.RFC3339))
+	}
+	if d.db == nil || !d.db.Postgres() {
+		return "plausible", nil
+	}
+	before := time.Now()
+	facts, err := d.db.Facts(ctx)
+	if err != nil {
+		return "", err
+	}
+	// The server read its clock between the two instants.
+	after := time.Now()
+	skew := max(facts.Now.Sub(after), before.Sub(facts.Now), 0)
+	if skew > maxClockSkew {
+		return "", fmt.Errorf("the clock of the database differs by %v", skew.Round(time.Millisecond))
+	}
+	return "that of the database agrees", nil
+}
+
+// unstarted reports whether no service was ever started on the database: its first start creates keys and folders.
+func (d Doctor) unstarted(ctx context.Context) bool {
+	if d.db == nil {
+		return d.absent()
+	}
+	keys, err := kit.NewKeys(d.db).Keys(ctx)
+	return err == nil && len(keys) == 0
+}
+
+// masterKey reads the file of the master key.
+func (d Doctor) masterKey(ctx context.Context) (string, error) {
+	file := d.cfg.Keys.MasterFile
+	_, err := keyring.ReadMaster(file)
+	_, embedded := d.cfg.Database.SQLitePath()
+	if errors.Is(err, fs.ErrNotExist) && (embedded || d.cfg.Dev) && d.unstarted(ctx) {
+		return "made at the first start", nil
+	}
+	return "readable by its owner alone", err
+}
+
+// probePrefix begins the key of the object that a check of the files writes; no row names it.
+const probePrefix = "setup-probe-"
+
+// files writes an object, reads it and deletes it.
+func (d Doctor) files(ctx context.Context) (string, error) {
+	c := d.cfg.Files
+	if c.S3URL == "" {
+		if _, err := os.Stat(c.Folder); errors.Is(err, fs.ErrNotExist) && d.unstarted(ctx) {
+			return "made at the first start", nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+	store, err := adapters.Files(c)
+	if err != nil {
+		return "", err
+	}
+	if closes, ok := store.(interface{ Close() error }); ok {
+		defer closes.Close()
+	}
+	key, content := probePrefix+id.New(time.Now()), []byte("castellan doctor")
+	if err := store.Put(ctx, key, content); err != nil {
+		return "", err
+	}
+	got, err := blob.Read(ctx, store, key, int64(len(content)))
+	if err == nil && !bytes.Equal(got, content) {
+		err = errors.New("an object reads differently from how it was written")
+	}
+	// The object is deleted even if the check has timed out.
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	return "an object was written, read and deleted", errors.Join(err, store.Delete(last, key))
+}
+
+// free returns the free space of the disk that holds a folder, or will hold it.
+func free(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return "", err
+	}
+	n := uint64(disk.Bavail) * uint64(disk.Bsize)
+	state := fmt.Sprintf("%.1f GiB free", float64(n)/(1<<30))
+	if n < minFreeBytes {
+		return "", errors.New(state)
+	}
+	return state, nil
+}

@@ -1,0 +1,162 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clusterlimit "castellan/actors/ratelimit"
+	"castellan/cmd/app/metrics"
+	"castellan/config"
+	"castellan/domain/guard/firewall"
+	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
+	httpapi "castellan/http"
+	httpfirewall "castellan/http/guard/firewall"
+	"castellan/outbound/geoip"
+	"castellan/persistence/guard"
+	"castellan/persistence/kit"
+)
+
+// limiter keeps the windows of rate limits.
+type limiter interface {
+	ratelimit.Limiter
+	Sweep()
+	Bound(keysPerRule int)
+	Keys() int
+}
+
+// sweepEvery is how often expired counters are removed.
+const sweepEvery = 10 * time.Second
+
+// firewall builds the rules of the firewall, the windows of its rate limits and the lookup of countries.
+func (s *service) firewall() (err error) {
+	cfg := s.cfg.Firewall
+	if s.cfg.Cluster.GossipAddr == "" {
+		s.limiter = ratelimit.NewTable(nil)
+	} else {
+		s.clusterLimiter = clusterlimit.New(s.node, nil, s.log)
+		s.limiter = s.clusterLimiter
+	}
+	s.limiter.Bound(cfg.KeysPerRule)
+	s.limits = ratelimit.NewBounded(s.limiter, func(name string) string { return s.Ring.Steady("rate limit", name) },
+		time.Now, s.log)
+	if s.locator, err = Locator(s.cfg); err != nil {
+		return err
+	}
+	store, known := guard.NewFirewall(s.DB), Resources(s.cfg)
+	live := firewall.NewCache(store, cfg.AppID, time.Now)
+	s.evaluator = &firewall.Evaluator{Rules: live.Current, Limiter: s.limits, Bypass: cfg.BypassCIDRs, Now: time.Now}
+	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live), App: cfg.AppID,
+		Bypass: cfg.BypassCIDRs, Known: known, InForce: rulesInForce(s.feed, live)}
+	s.join(part{
+		groups: groups(httpfirewall.Group{Admin: admin},
+			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country,
+				Audit: kit.NewAudit(s.DB), App: cfg.AppID}),
+		snapshots: []snapshot{copyOf(live, change.Firewall)},
+		tasks: []task{{every: sweepEvery, do: func(context.Context) error {
+			s.limiter.Sweep()
+			return nil
+		}}},
+		metrics: s.firewallMetrics,
+	})
+	if file, ok := s.locator.(*geoip.File); ok {
+		s.join(part{tasks: []task{{5 * time.Second, "the file of countries could not be read again", s.refresh(file)}}})
+	}
+	return nil
+}
+
+// rulesInForce returns the rules that this node had received before the call.
+func rulesInForce(feed *change.Reader, live *firewall.Cache) func(context.Context) ([]firewall.Rule, error) {
+	return func(ctx context.Context) ([]firewall.Rule, error) {
+		if err := feed.Poll(ctx); err != nil {
+			return nil, fault.New(fault.Unavailable, "the rules cannot be read at the moment").After(time.Second)
+		}
+		return live.Current().Rules(), nil
+	}
+}
+
+// Resources are the endpoints of this program, as rules of the firewall name them.
+func Resources(cfg config.Config) firewall.Resources {
+	var keys []string
+	for _, e := range httpapi.Table() {
+		keys = append(keys, e.Method+" "+e.Path)
+	}
+	return firewall.NewResources(cfg.HTTP.BasePath, keys)
+}
+
+// Locator finds countries with the operator's file, or else with the program's table.
+func Locator(c config.Config) (geo.Locator, error) {
+	if c.Geo.MMDBFile == "" {
+		return geoip.Embedded{}, nil
+	}
+	f, err := geoip.Open(c.Geo.MMDBFile)
+	if err != nil {
+		return nil, fmt.Errorf("geo.mmdb_file: %w", err)
+	}
+	return f, nil
+}
+
+// refresh reads the file of countries again after it was replaced.
+func (s *service) refresh(file *geoip.File) func(context.Context) error {
+	return func(context.Context) error {
+		changed, err := file.Refresh()
+		if changed {
+			s.log.Info("the file of countries was reloaded", "file", s.cfg.Geo.MMDBFile)
+		}
+		return err
+	}
+}
+
+// rateStats are zero on a node without a cluster.
+func (s *service) rateStats() clusterlimit.Stats {
+	if s.clusterLimiter == nil {
+		return clusterlimit.Stats{}
+	}
+	return s.clusterLimiter.Stats()
+}
+
+func (s *service) firewallMetrics(m *metrics.Registry) {
+	m.Counters("castellan_firewall_decisions_total",
+		"Requests by what the firewall made of them; unsure is a counter that could not tell.", "outcome",
+		map[string]func() int64{"allow": s.evaluator.Allowed.Load, "deny": s.evaluator.Denied.Load,
+			"rate_limited": s.evaluator.Limited.Load, "unsure": s.evaluator.Unsure.Load})
+	m.Counter("castellan_firewall_dry_run_total",
+		"Requests that only a rule on trial (dryRun) would have refused; they are among the decisions too.",
+		s.evaluator.Tried.Load)
+	m.Gauge("castellan_firewall_keys", "Counters of rate limits in memory.",
+		func() float64 { return float64(s.limiter.Keys()) })
+	m.PerRule("castellan_firewall_shared_keys_total",
+		"Requests counted under a key that clients share, because a rule has all of firewall.keys_per_rule.",
+		s.limits.SharedByRule())
+	rate := func(name, help string, read func(clusterlimit.Stats) int64) {
+		m.Counter("castellan_ratelimit_"+name, help, func() int64 { return read(s.rateStats()) })
+	}
+	rate("here_total", "Decisions of this node's requests by its own windows.",
+		func(r clusterlimit.Stats) int64 { return r.Here })
+	rate("elsewhere_total", "Decisions of this node's requests that other members took part in.",
+		func(r clusterlimit.Stats) int64 { return r.Elsewhere })
+	rate("remembered_total", "Requests refused by a refusal that was still known here.",
+		func(r clusterlimit.Stats) int64 { return r.Cached })
+	rate("leased_total", "Requests let in by what their owners had counted beforehand.",
+		func(r clusterlimit.Stats) int64 { return r.Reserved })
+	rate("standin_total", "Admissions counted by a replica in the place of an unreachable owner.",
+		func(r clusterlimit.Stats) int64 { return r.AsReplica })
+	rate("shared_total", "Requests decided within this node's share of a limit, because no other node answered.",
+		func(r clusterlimit.Stats) int64 { return r.Shared })
+	rate("ask_batches_total", "Batches sent to the owners of windows.",
+		func(r clusterlimit.Stats) int64 { return r.Batches })
+	rate("asked_total", "Requests in those batches.",
+		func(r clusterlimit.Stats) int64 { return r.Asked })
+	rate("copy_batches_total", "Batches sent to the replicas of owners.",
+		func(r clusterlimit.Stats) int64 { return r.Copies })
+	rate("copied_total", "Admissions in those batches.",
+		func(r clusterlimit.Stats) int64 { return r.Copied })
+	rate("taken_over_total", "Partitions of windows taken over from other members.",
+		func(r clusterlimit.Stats) int64 { return r.Pulled })
+	rate("added_up_total",
+		"Partitions of windows in which two members had counted, so that some requests may count twice.",
+		func(r clusterlimit.Stats) int64 { return r.Merged })
+}

@@ -1,0 +1,102 @@
+package memory
+
+import (
+	"context"
+	"runtime/debug"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// burst is memory that requests keep for a while.
+var burst [][]byte
+
+func percentNow() int {
+	p := debug.SetGCPercent(calmPercent)
+	debug.SetGCPercent(p)
+	return p
+}
+
+// The heap may grow during a burst; its garbage is returned when the burst is over, and later garbage a while after.
+func TestMemoryOfABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go Manage(ctx)
+		synctest.Wait()
+		for range 96 {
+			burst = append(burst, make([]byte, 1<<20))
+		}
+		time.Sleep(memoryLook + memoryLook/2) // sees the burst
+		if p := percentNow(); p != busyPercent {
+			t.Errorf("GOGC is %d in a burst", p)
+		}
+		burst = burst[:48]
+		clear(burst[48:96])
+		time.Sleep(over * memoryLook)
+		_, after := heap()
+		if after < 48<<20 || after > 80<<20 {
+			t.Errorf("%d MiB are held after the burst, of which 48 are in use", after>>20)
+		}
+		if p := percentNow(); p != calmPercent {
+			t.Errorf("GOGC is %d after it", p)
+		}
+		burst = nil
+		time.Sleep(2 * memoryLook)
+		if _, now := heap(); now < 48<<20 {
+			t.Errorf("%d MiB are held: collected again at once", now>>20)
+		}
+		time.Sleep(asleep * memoryLook)
+		if _, rest := heap(); rest > after-40<<20 {
+			t.Errorf("%d MiB are held long after the burst, %d when it was over", rest>>20, after>>20)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+// A start leaves garbage that would be too small after a burst. It is returned all the same, once.
+func TestMemoryOfTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		debug.FreeOSMemory()
+		for range 16 { // MiB; the live heap may grow by a few beside the garbage
+			burst = append(burst, make([]byte, 1<<20))
+		}
+		burst = nil
+		ctx, stop := context.WithCancel(t.Context())
+		go Manage(ctx)
+		synctest.Wait()
+		_, before := heap()
+		time.Sleep(over*memoryLook + memoryLook/2)
+		_, after := heap()
+		if before < 12<<20 || after > before-12<<20 || after > smallHeap {
+			t.Errorf("%d MiB are held after the start, %d before", after>>20, before>>20)
+		}
+		burst = append(burst, make([]byte, 12<<20))
+		burst = nil
+		time.Sleep(asleep * memoryLook)
+		if _, later := heap(); later < 12<<20 {
+			t.Errorf("%d MiB are held: collected again", later>>20)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+// GOGC of an operator is not changed.
+func TestOperatorsGOGCIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer debug.SetGCPercent(debug.SetGCPercent(150))
+		ctx, stop := context.WithCancel(t.Context())
+		go Manage(ctx)
+		synctest.Wait()
+		burst = append(burst, make([]byte, 2*busyBytes))
+		time.Sleep(2 * memoryLook)
+		burst = nil
+		if p := debug.SetGCPercent(150); p != 150 {
+			t.Errorf("GOGC was 150 and is %d", p)
+		}
+		stop()
+		synctest.Wait()
+	})
+}

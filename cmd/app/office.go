@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/richtext"
+	"castellan/domain/office/announcement"
+	"castellan/domain/office/contract"
+	"castellan/domain/office/foureyes"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	httpannouncement "castellan/http/office/announcement"
+	httpcontract "castellan/http/office/contract"
+	httpfoureyes "castellan/http/office/foureyes"
+	"castellan/http/rest"
+	"castellan/persistence/access"
+	"castellan/persistence/office"
+)
+
+// content builds the texts that administrators write for users.
+func (s *service) content() error {
+	html := richtext.New(s.cdnURL)
+	contracts := office.NewContracts(s.DB)
+	agreed := &contract.Service{Store: contracts, HTML: html, Changes: s.changes("", nil)}
+	agreed.Changes.Lock = contracts.Lock
+	s.join(part{groups: groups(httpcontract.Group{Service: agreed})})
+	s.registration(agreed)
+
+	announcements := office.NewAnnouncements(s.DB)
+	told := &announcement.Service{Store: announcements, HTML: html, Pictures: s.pictures, Files: s.files,
+		Changes: s.changes("", nil)}
+	told.Changes.Lock = announcements.Lock
+	s.join(part{groups: groups(httpannouncement.Group{Service: told, CDN: s.cdnURL}),
+		files: []blob.Owner{{Area: announcement.Area, ReferencedKeys: announcements.ReferencedKeys}}})
+	return nil
+}
+
+// fourEyesLife is how long approval requests are kept.
+const fourEyesLife = 30 * 24 * time.Hour
+
+// fourEyes builds the approval of calls by a second person. It executes approved calls through the server, which is
+// created later.
+func (s *service) fourEyes() auth.SecondPerson {
+	store := office.NewFourEyes(s.DB)
+	captured := func(request json.RawMessage) (c edge.Captured, err error) {
+		err = json.Unmarshal(request, &c)
+		return c, err
+	}
+	service := &foureyes.Service{Store: store, Changes: s.changes("", nil), Account: accounts{s.users}.Account,
+		Live: s.revocations.Live, Shared: access.NewDevices(s.DB).Shared, Seal: s.Ring.Seal, Open: s.Ring.Open,
+		TTL: s.cfg.MFA.FourEyesTTL,
+		Run: func(ctx context.Context, request json.RawMessage) (json.RawMessage, error) {
+			c, err := captured(request)
+			if err != nil {
+				return nil, err
+			}
+			return s.server.CarryOut(ctx, c)
+		}}
+	group := httpfoureyes.Group{Service: service, Fresh: s.feed.Poll,
+		Permit: func(ctx context.Context, who rest.Caller, key string) error { return s.server.Permit(ctx, who, key) },
+		Judge: func(ctx context.Context, who rest.Caller, request json.RawMessage) error {
+			c, err := captured(request)
+			if err != nil {
+				return err
+			}
+			return s.server.PermitCaptured(ctx, who, c)
+		},
+		Look: func(ctx context.Context, request json.RawMessage) (fields json.RawMessage, all []rest.Change, err error) {
+			c, err := captured(request)
+			if err != nil {
+				return nil, nil, err
+			}
+			if fields, err = c.Asked(); err == nil {
+				all, err = s.server.Preview(ctx, c)
+			}
+			return fields, all, err
+		}}
+	s.join(part{
+		groups:  groups(group),
+		actions: []challenge.Action{group.Action()},
+		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-fourEyesLife)) },
+	})
+	return auth.SecondPerson{Service: service, Commit: s.commit}
+}
+
+// endpointSet is a set of the keys of endpoints.
+func endpointSet(keys []string) map[string]bool {
+	set := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		set[key] = true
+	}
+	return set
+}

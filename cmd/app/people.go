@@ -1,0 +1,135 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"castellan/cmd/app/adapters"
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/password"
+	"castellan/domain/access/user"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+	"castellan/domain/money/blockage"
+	"castellan/domain/office/contract"
+	"castellan/domain/people/identity"
+	"castellan/domain/people/kyc"
+	"castellan/domain/people/registration"
+	"castellan/domain/people/standing"
+	"castellan/http/auth"
+	httpblockage "castellan/http/money/blockage"
+	httpidentity "castellan/http/people/identity"
+	httpintegration "castellan/http/people/integration"
+	httpkyc "castellan/http/people/kyc"
+	httpregistration "castellan/http/people/registration"
+	httpstanding "castellan/http/people/standing"
+	"castellan/http/rest"
+	"castellan/persistence/access"
+	"castellan/persistence/kit"
+	"castellan/persistence/money"
+	"castellan/persistence/people"
+)
+
+// kyc builds the verification of accounts.
+func (s *service) kyc() error {
+	c := s.cfg.KYC
+	decisions := &kyc.Service{Store: people.NewDecisions(s.DB), Users: s.users,
+		Documents: s.papers.Store, Originals: s.papers, Pictures: s.pictures, Changes: s.changes("", nil),
+		Types: kyc.Types{Front: int64(c.FrontType), Back: int64(c.BackType), Selfie: int64(c.SelfieType),
+			Address: int64(c.AddressType)},
+		Levels: money.NewLevels(s.DB), Values: s.parameters.Set,
+		Checks:   func(ctx context.Context, u user.User) (identity.Checks, error) { return s.identities.Checks(ctx, u) },
+		Language: s.cfg.Language.Default, Tell: s.starter.Tell}
+	s.papers.Follows = decisions.Reopens
+	s.join(part{groups: groups(httpkyc.Group{Service: decisions})})
+
+	tries := password.NewGuards(access.NewPasswordGuards(s.DB), s.DB,
+		password.Limit(wrongPersons, wrongPersonsWindow), time.Now)
+	s.identities = &identity.Service{Store: people.NewIdentities(s.DB), Users: s.users,
+		Options: people.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
+		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew,
+		Dev: s.cfg.Dev}
+	if c.IdentityURL != "" {
+		register, err := adapters.Identity(s.cfg, func(err error) { s.log.Warn("the national register failed", "err", err) })
+		if err != nil {
+			return err
+		}
+		s.identities.Registry = register
+	}
+	s.join(part{groups: groups(httpidentity.Group{Service: s.identities})})
+	return nil
+}
+
+// The number of failed checks of a user at the national register, and their period.
+const (
+	wrongPersons       = 5
+	wrongPersonsWindow = 15 * time.Minute
+)
+
+// eventLife is how long other services may read an event.
+const eventLife = 90 * 24 * time.Hour
+
+// registration builds the sign-up of users.
+func (s *service) registration(agreed *contract.Service) {
+	signups := &registration.SignUps{Users: s.users, Contracts: agreed.Store, Engine: s.starter, First: s.logins.First,
+		Hasher: s.hasher, Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},
+		Commit: s.commit, Place: placeOf(s.cfg.Limits), Now: time.Now}
+	if l := s.cfg.Limits; l.Enabled {
+		store := access.NewPasswordGuards(s.DB)
+		bound := func(n int, window time.Duration) *password.Guards {
+			return password.NewGuards(store, s.DB, password.Limit(n, window), time.Now)
+		}
+		signups.Starts = &registration.Bounds{Networks: bound(l.ResetPerIP, l.ResetIPWindow),
+			Phones: bound(l.ResetPerPhone, l.ResetPhoneWindow), // The caps of messages count an address for each phone number.
+			Mails:  bound(l.ResetPerPhone, max(l.ResetPhoneWindow, time.Hour))}
+	}
+	s.signups = httpregistration.Group{Service: signups, Contracts: agreed, Enabled: s.cfg.Registration.Enabled}
+	s.join(part{groups: groups(s.signups), actions: []challenge.Action{signups.Action()}})
+}
+
+// owner returns the user of an x-auth token, and the starter of a challenge that another service starts for that user.
+// The challenge ends with the session of the token, which has the address and the device.
+func (s *service) owner(ctx context.Context, who rest.Caller, userToken string) (string, challenge.Starter, error) {
+	c, err := s.guards().Session(ctx, userToken)
+	if err != nil {
+		return "", challenge.Starter{}, err
+	}
+	of, err := access.NewSessions(s.DB).Get(ctx, c.Subject, c.SessionID, time.Now())
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = fault.New(fault.TokenRevoked, "the session has ended")
+	}
+	from := auth.From(who)
+	from.SessionID, from.IP, from.Country = of.ID, of.IP, of.Country
+	from.Brand, from.Model, from.Description = of.Brand, of.Model, of.Description
+	return c.Subject, from, err
+}
+
+// integration builds the interface for the platform's other services, except for the areas whose records they deliver.
+func (s *service) integration() error {
+	s.external = kit.NewIntegration(s.DB)
+	brought := &registration.Service{Users: s.users, External: s.external, Jobs: s.jobs, Changes: s.changes("", nil)}
+	s.join(part{
+		groups: groups(httpintegration.Events{Store: s.external}, httpintegration.Users{Service: brought}),
+		kinds:  []job.Kind{brought.Kind()},
+		purge: func(ctx context.Context, old expiry) error {
+			return s.external.PurgeEvents(ctx, old.now.Add(-eventLife))
+		},
+	})
+	return nil
+}
+
+// standings builds the restrictions on accounts and money.
+func (s *service) standings() error {
+	blockages := &blockage.Service{Store: money.NewBlockages(s.DB), Ledger: s.ledger, Users: s.users,
+		Currencies: s.currencies, Now: time.Now}
+	store := people.NewStandings(s.DB)
+	service := &standing.Service{Store: store, Users: s.users, Blockages: blockages,
+		Administrators: access.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
+		Ignored: kit.NewParameters(s.DB), Changes: s.changes(change.Parameters, s.parameters),
+		ClosureType: int64(s.cfg.Blockage.ClosureType)}
+	service.Changes.Lock, service.Claims = store.Lock, s.external
+	s.join(part{groups: groups(httpblockage.Group{Service: blockages}, httpstanding.Group{Service: service},
+		httpintegration.Findings{Service: service})})
+	return nil
+}

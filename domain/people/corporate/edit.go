@@ -1,0 +1,54 @@
+package corporate
+
+import (
+	"castellan/domain/access/user"
+	"castellan/domain/kit/fault"
+)
+
+// Edit changes some fields of a User; nil leaves a field unchanged.
+type Edit struct {
+	UserID, CorporateUserID, Role, Status, CountryCode, PhoneNumber *string
+	Email                                                           **string // to nil: removes the address
+	TaxNumber                                                       *string  // of the account; "" removes it
+}
+
+// Check validates the fields that change, without the record: an edit is judged before the record is read. The result
+// is validated by User.Canonical. INVALID_FIELD with every invalid field.
+func (e Edit) Check() error {
+	var ps []fault.Problem
+	for _, f := range []struct {
+		name string
+		sent *string
+	}{{"corporateUserId", e.CorporateUserID}, {"status", e.Status}, {"role", e.Role}} {
+		if f.sent != nil {
+			ps = append(ps, texts(maxMarkChars, f.name, *f.sent)...)
+		}
+	}
+	var mail *string
+	if e.Email != nil {
+		mail = *e.Email
+	}
+	_, more := user.Identify(e.CountryCode, e.PhoneNumber, mail)
+	err := fault.All(append(ps, more...))
+	if e.TaxNumber != nil {
+		err = checkTaxNumber(*e.TaxNumber, err)
+	}
+	return err
+}
+
+func (e Edit) apply(u User) User {
+	set(&u.UserID, e.UserID)
+	set(&u.CorporateUserID, e.CorporateUserID)
+	set(&u.Status, e.Status)
+	set(&u.Role, e.Role)
+	set(&u.CountryCode, e.CountryCode)
+	set(&u.PhoneNumber, e.PhoneNumber)
+	set(&u.Email, e.Email)
+	return u
+}
+
+func set[T any](field, sent *T) {
+	if sent != nil {
+		*field = *sent
+	}
+}
