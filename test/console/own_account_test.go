@@ -17,7 +17,7 @@ import (
 // book and the list of countries require a challenge. The jobs and the cluster show the true state, and the
 // audit contains all of it.
 func TestConsoleOwnAccount(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("MFA_GUARDED=POST " + harness.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
 		boss := s.Seeded("admin")
 		before, _ := n.Session(t, boss)
