@@ -7,8 +7,10 @@ IMAGE   ?= castellan:$(VERSION)
 
 # What test and race look at; narrow it while working: make test PKG=./domain/...
 # The packages with the most work come first: one that ran alone at the end would leave processors idle.
-PKG          ?= ./test/console ./internal/bench ./test/kit ./test/faults ./...
+PKG          ?= ./test/console ./web ./internal/bench ./test/kit ./test/faults ./test/access ./http ./...
 TEST_TIMEOUT ?= 30m
+# How many packages are tested at a time: one more than processors, because tests of processes mostly wait.
+TEST_PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Tests of nodes, networks and databases that fail.
 FAULTS       = ^Test(Cluster|Faults|Database)
 # Money, files and messages while the processes are killed, up to 100 times.
@@ -78,7 +80,7 @@ clean: ## remove what building made (never ./data)
 # environment, and would repeat an answer that is no longer true.
 # -vet=off: lint and quick vet every package, with more checks than go test has.
 test: test-deps ## run every test, on SQLite and on PostgreSQL
-	$(WITH_POSTGRES) go test -vet=off -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
+	$(WITH_POSTGRES) go test -vet=off -count=1 -p $(TEST_PACKAGES) -timeout $(TEST_TIMEOUT) $(PKG)
 
 # Packages of one process come from the test cache if nothing changed. Those of test/ start the program, which the
 # cache does not see.
