@@ -21,6 +21,8 @@ FUZZTIME    ?= 10s
 HOSTILE     ?= 10000000
 # What make quick leaves out: browsers, measurements, and tests that wait for what happens after failures.
 NOT_QUICK    = /web|/internal/(bench|budget|sockload|localcluster|pgtest)|/test/(cluster|console|faults|replay)
+# Tests that make quick leaves out of the other packages.
+SLOW         = ^Test(GeneratedClients|DemoContinuesAfterKill)$$
 # Passed on to castellan demo.
 DEMO         ?=
 # Passed on to the benches: make bench BENCH="-rounds 3"
@@ -88,7 +90,7 @@ quick: ## build, vet and test what needs neither PostgreSQL nor Chromium nor Nod
 	go build ./...
 	go vet ./...
 	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off $$(go list ./... | grep -vE '$(NOT_QUICK)|/test/')
-	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off -count=1 -skip '^TestGeneratedClients$$' $$(go list ./test/... | grep -vE '$(NOT_QUICK)')
+	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off -count=1 -p $(TEST_PACKAGES) -skip '$(SLOW)' $$(go list ./test/kit ./test/... | grep -vE '$(NOT_QUICK)')
 
 race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
 	$(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
