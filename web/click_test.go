@@ -15,7 +15,8 @@ func TestClickReachesNoOtherElement(t *testing.T) {
 	tab := webtest.Browser(t)
 	for _, kind := range []string{"pointerdown", "mousedown"} {
 		t.Run(kind, func(t *testing.T) {
-			page := fmt.Sprintf(`<!doctype html><html lang="en"><title>x</title><link rel="icon" href="data:,"><div id="room"></div>
+			page := fmt.Sprintf(`<!doctype html><html lang="en"><title>x</title><link rel="icon" href="data:,">
+				<div id="room"></div>
 				<button id="meant" style="height: 40px" onclick="this.dataset.n = +(this.dataset.n ?? 0) + 1">meant</button><br>
 				<script>
 					addEventListener(%q, () => {
