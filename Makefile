@@ -6,8 +6,11 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 IMAGE   ?= castellan:$(VERSION)
 
 # What test and race look at; narrow it while working: make test PKG=./domain/...
-PKG          ?= ./...
+# The packages with the most work come first: one that ran alone at the end would leave processors idle.
+PKG          ?= ./test/console ./web ./internal/bench ./test/kit ./test/faults ./test/access ./http ./...
 TEST_TIMEOUT ?= 30m
+# How many packages are tested at a time: one more than processors, because tests of processes mostly wait.
+TEST_PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Tests of nodes, networks and databases that fail.
 FAULTS       = ^Test(Cluster|Faults|Database)
 # Money, files and messages while the processes are killed, up to 100 times.
@@ -18,6 +21,8 @@ FUZZTIME    ?= 10s
 HOSTILE     ?= 10000000
 # What make quick leaves out: browsers, measurements, and tests that wait for what happens after failures.
 NOT_QUICK    = /web|/internal/(bench|budget|sockload|localcluster|pgtest)|/test/(cluster|console|faults|replay)
+# Tests that make quick leaves out of the other packages.
+SLOW         = ^Test(GeneratedClients|DemoContinuesAfterKill)$$
 # Passed on to castellan demo.
 DEMO         ?=
 # Passed on to the benches: make bench BENCH="-rounds 3"
@@ -77,16 +82,17 @@ clean: ## remove what building made (never ./data)
 
 # -count=1: the test cache does not see the databases, the browser or the
 # environment, and would repeat an answer that is no longer true.
+# -vet=off: lint and quick vet every package, with more checks than go test has.
 test: test-deps ## run every test, on SQLite and on PostgreSQL
-	$(WITH_POSTGRES) go test -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
+	$(WITH_POSTGRES) go test -vet=off -count=1 -p $(TEST_PACKAGES) -timeout $(TEST_TIMEOUT) $(PKG)
 
 # Packages of one process come from the test cache if nothing changed. Those of test/ start the program, which the
 # cache does not see.
 quick: ## build, vet and test what needs neither PostgreSQL nor Chromium nor Node (on SQLite alone)
 	go build ./...
 	go vet ./...
-	CASTELLAN_TEST_DATABASES=sqlite go test $$(go list ./... | grep -vE '$(NOT_QUICK)|/test/')
-	CASTELLAN_TEST_DATABASES=sqlite go test -count=1 -skip '^TestGeneratedClients$$' $$(go list ./test/... | grep -vE '$(NOT_QUICK)')
+	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off $$(go list ./... | grep -vE '$(NOT_QUICK)|/test/')
+	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off -count=1 -p $(TEST_PACKAGES) -skip '$(SLOW)' $$(go list ./test/kit ./test/... | grep -vE '$(NOT_QUICK)')
 
 race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
 	$(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
@@ -105,7 +111,7 @@ faults: ## nodes, networks and databases fail under load, in every way the tests
 	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/kit/amount -rapid.checks 10000000
 
 test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)
-	@scripts/test-starved.sh $(ROUNDS) $(PKG)
+	@scripts/test-starved.sh $(ROUNDS) '$(PKG)'
 
 test-deps: $(API_TOOLS) ## install what the tests need: PostgreSQL, Chromium and Node from Debian, npm packages
 	@scripts/ensure-test-deps.sh postgresql chromium
@@ -182,4 +188,4 @@ generate: ## run the generators (protobuf apart)
 	go generate -skip protoc ./...
 
 golden: ## write the golden files
-	$(if $(GOLDEN),go test -count=1 -run Golden $(GOLDEN) -update)
+	$(if $(GOLDEN),go test -vet=off -count=1 -run Golden $(GOLDEN) -update)

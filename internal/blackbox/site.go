@@ -23,7 +23,7 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// Databases are the two that every scenario runs on.
+// Databases are the two that the service supports.
 var Databases = []string{"sqlite", "postgres"}
 
 // OnBoth runs a scenario on SQLite and on PostgreSQL in parallel, each with a separate site in development mode.
@@ -36,6 +36,14 @@ func OnBoth(t *testing.T, scenario func(t *testing.T, s *Site)) {
 			scenario(t, NewSite(t, kind))
 		})
 	}
+}
+
+// OnOne is OnBoth on one kind of database: for a scenario whose subject is the same on both, such as the browser. Its
+// reads and writes have tests on both databases elsewhere.
+func OnOne(t *testing.T, kind string, scenario func(t *testing.T, s *Site)) {
+	t.Helper()
+	t.Parallel()
+	scenario(t, NewSite(t, kind))
 }
 
 // Site is one deployment: a database, a data folder and the settings of its processes. It belongs to one test and ends

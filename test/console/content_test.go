@@ -26,7 +26,7 @@ type editor struct {
 // job. A picture is uploaded, a currency is added and changed, the accounting of a period is started, and an
 // agreement is published. A deployment and a VPN access request are decided. The audit contains all of it.
 func TestConsoleContent(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss := s.Seeded("admin")
 		who := harness.Admin(t, s, n)

@@ -124,7 +124,7 @@ func caseIs(id string) string {
 // audit with its reason, and a refused one returns to the queue. Two accounts that the AML check found are
 // confirmed at once, and a document is opened.
 func TestConsoleKYC(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
 		c := newCases(t, s, 4, 1, 3)
 		s.Exec("UPDATE users SET aml_status = 'risky' WHERE email IN ('case0@example.test', 'case1@example.test')")
 		first, second, third, fourth := c.ids[0], c.ids[1], c.ids[2], c.ids[3] // the longest waiting comes first

@@ -18,7 +18,7 @@ import (
 // continues. The failures are a wrong code, a locked method, a denial on the device, a broken connection, a
 // killed service and an expired challenge.
 func TestConsoleLogin(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
 		addr := porttest.Free(t)
 		s.Set("HTTP_ADDR="+addr, "MFA_METHOD_ATTEMPTS=2")
 		n := harness.Patient(s).Start()

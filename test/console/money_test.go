@@ -22,7 +22,7 @@ type till struct {
 // The treasury views balances, adjusts one with a reason, and credits a pending deposit with the code of its
 // authenticator. It sends a withdrawal, and blocks and unblocks an amount. The audit contains all of it.
 func TestConsoleMoney(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
 		if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
 			t.Fatalf("demo: exit %d: %s", got.Code, got.ErrOut)
 		}

@@ -19,7 +19,7 @@ import (
 // and all others. Notifications are marked as read. The address book and the list of countries require a
 // challenge. An administrator then finds all of it in the audit, and the true state of the jobs and the cluster.
 func TestConsoleOwnAccount(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start("MFA_GUARDED=POST " + harness.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
 		boss, customer := s.Seeded("admin"), s.Seeded("user")
 		auth, _ := n.Session(t, boss)

@@ -15,7 +15,7 @@ import (
 // refusal by its link. The officer grants a permission in the matrix and sees it in the log, raises a policy,
 // and finds all of it in the audit.
 func TestConsoleSecurity(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("MFA_GUARDED=PATCH /admin/system/waf/rules=RULE_CHANGE")
 		boss, demo := s.Seeded("admin"), s.Seeded("user")
 		auth, _ := n.Session(t, boss)

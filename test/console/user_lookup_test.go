@@ -52,8 +52,8 @@ func consoleLogin(t *testing.T, tab *webtest.Tab, n *blackbox.Node, who blackbox
 	tab.Until(`document.querySelector('[data-testid^="nav-/"]') !== null`)
 }
 
-// barriers runs axe-core on a page, on SQLite only: the pages are the same on both databases, and the check
-// takes longer than the story.
+// barriers runs axe-core on a page, once if the test runs on both databases: the pages are the same on both, and
+// the check takes longer than the story.
 func barriers(t *testing.T, tab *webtest.Tab, name string) {
 	t.Helper()
 	if !strings.HasSuffix(t.Name(), "/postgres") {

@@ -21,7 +21,7 @@ var supportCalls = []string{"GET /admin/list-users", "GET /admin/login-history",
 // timeline that cannot be read is named in it while the others are shown. Then an administrator walks through
 // home, the other lists of accounts and the companies, and adds a user of a company.
 func TestConsoleUserFile(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
 		got := s.Command("", "corporate", "add", "Işık Ticaret A.Ş.", "1234567890", "--status", "PENDING")
 		if got.Code != 0 {
 			t.Fatal(got.ErrOut)

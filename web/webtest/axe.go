@@ -38,6 +38,12 @@ func (tab *Tab) NoBarriers(step string) {
 	tab.axe(step, "tag", axeTags)
 }
 
+// NoColourBarriers is NoBarriers with the rules that depend on colours only.
+func (tab *Tab) NoColourBarriers(step string) {
+	tab.t.Helper()
+	tab.axe(step, "rule", colourRules)
+}
+
 // OtherColours runs axe-core's colour rules on the console with its other colours, dark instead of light or the
 // reverse. It sets the attribute that the console's own switch sets.
 func (tab *Tab) OtherColours(step string) {
@@ -49,7 +55,7 @@ func (tab *Tab) OtherColours(step string) {
 			for (const one of document.getAnimations()) if (one instanceof CSSTransition) one.finish();
 			return root.dataset.mantineColorScheme; })()`)
 	}
-	tab.axe(step+" in "+flip(), "rule", colourRules)
+	tab.NoColourBarriers(step + " in " + flip())
 	flip()
 }
 

@@ -28,8 +28,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// stepTimeout bounds one action: generous, because the machine may be busy with every other package's tests.
-const stepTimeout = 30 * time.Second
+// stepTimeout bounds one action: generous, because the machine may be busy with the tests of every other package. It is
+// the patience of package blackbox.
+const stepTimeout = 60 * time.Second
 
 // browserNames in the order of preference: Debian's, then other spellings of the same browser.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless-shell"}
@@ -195,42 +196,6 @@ func (tab *Tab) Open(url string) {
 	tab.t.Helper()
 	tab.do("open "+url, chromedp.Navigate(url))
 }
-
-// Click waits until the element is visible, enabled and stable with nothing above it, then clicks it. The browser
-// receives a point on the screen: while the page still grows, another element may move there.
-func (tab *Tab) Click(selector string) {
-	tab.t.Helper()
-	element := chromedp.CSS(selector)
-	ctx, cancel := context.WithTimeout(tab.ctx, stepTimeout)
-	defer cancel()
-	for {
-		err := chromedp.Do(ctx, chromedp.WaitVisible(element), chromedp.WaitEnabled(element),
-			chromedp.ScrollIntoView(element))
-		if err == nil {
-			tab.Until(fmt.Sprintf(atRest, selector))
-			err = chromedp.Do(ctx, chromedp.Click(element))
-		}
-		if err == nil {
-			return
-		}
-		// The page may draw the element again between two steps; then nothing was clicked.
-		if drawnAgain := strings.Contains(err.Error(), "node with given id"); !drawnAgain || ctx.Err() != nil {
-			tab.fail("click "+selector, err)
-		}
-	}
-}
-
-// atRest is true if the element has not moved since the previous frame, and the point of a click belongs to it.
-const atRest = `(() => {
-	const e = document.querySelector(%q);
-	const box = e?.getClientRects()[0];
-	if (!box) return false;
-	const place = [box.x, box.y, box.width, box.height].join();
-	const still = e.placeBefore === place;
-	e.placeBefore = place;
-	const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
-	return still && (e.contains(hit) || hit?.closest('label')?.control === e);
-})()`
 
 // Type replaces the content of a field. For each run of printable characters only the last one is a key press. Those
 // before it arrive at once, as from the clipboard, because a form is drawn again at each (a third of the browser's work
