@@ -14,8 +14,16 @@ import (
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
-	"castellan/persistence/persistencetest"
+	"castellan/outbound/folder"
 )
+
+func files(t *testing.T) *folder.Store {
+	t.Helper()
+	s, err := folder.Open(t.TempDir())
+	storetest.Must(t, err)
+	t.Cleanup(func() { storetest.Must(t, s.Close()) })
+	return s
+}
 
 func day(n int) time.Time { return time.Date(2026, 3, n, 0, 0, 0, 0, time.UTC) }
 
@@ -150,7 +158,7 @@ func TestSteps(t *testing.T) {
 	down := errors.New("down")
 	var posted []string
 	var refuse error
-	s := &Service{Store: totals{}, Files: persistencetest.Files(t), Codes: codes,
+	s := &Service{Store: totals{}, Files: files(t), Codes: codes,
 		Deliver: func(_ context.Context, id, mediaType string, body []byte) error {
 			posted = append(posted, id+" "+mediaType+" "+string(body[:1]))
 			return refuse
@@ -212,7 +220,7 @@ func (s one) Get(context.Context, string) (job.Job, error) { return s.job, s.err
 
 // A journal is available when its job has made it, in its formats.
 func TestReadJournal(t *testing.T) {
-	s := &Service{Files: persistencetest.Files(t)}
+	s := &Service{Files: files(t)}
 	storetest.Must(t, s.Files.Put(t.Context(), "accounting/j1.json", []byte("{}")))
 	made := job.Job{ID: "j1", Kind: Kind, State: job.Done, Result: "made"}
 	for _, c := range []struct {
