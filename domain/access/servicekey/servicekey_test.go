@@ -104,7 +104,7 @@ func TestNetworksOfAKey(t *testing.T) {
 	if got := servicekey.Join(networks); got != "192.0.2.7/32,2001:db8::/32" || servicekey.Join(nil) != "" {
 		t.Error(got)
 	}
-	for _, bad := range []string{"", "x", "192.0.2.7/24", "fe80::1%eth0", "192.0.2.7/33", "192.0.2"} {
+	for _, bad := range []string{"", "x", "192.0.2.7/24", "192.0.2.7/33", "192.0.2"} {
 		got, err := servicekey.ParseNetworks([]string{"192.0.2.7", bad})
 		storetest.WantsFields(t, err, "ip")
 		if got != nil {

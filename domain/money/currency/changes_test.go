@@ -102,7 +102,7 @@ func (a *assets) setup() currency.Setup {
 		Network: currency.Section[currency.Network]{Enabled: true, Record: currency.Network{ID: a.made.Network.ID,
 			Code: "NET", Name: "Net"}},
 		Pair: currency.Section[currency.Link]{Enabled: true, Record: currency.Link{CurrencyCode: "NEW",
-			NetworkCode: "NET", Pair: currency.Pair{ID: a.made.Pair.ID, FormatPrecision: "#.##"}}}}
+			NetworkCode: "NET", Pair: currency.Pair{ID: a.made.Pair.ID, FormatPrecision: "0.00"}}}}
 }
 
 // info is the pair NEW on NET.
@@ -125,11 +125,11 @@ func TestUpdate(t *testing.T) {
 	storetest.Must(t, a.Activate(t.Context(), by, before.Currency.ID, true, before.ID, false))
 	in := a.setup()
 	in.Currency.Record.Name, in.Network.Record.Name = "Newer", "Nets"
-	in.Pair.Record.FormatPrecision = "#.###"
+	in.Pair.Record.FormatPrecision = "0.000"
 	got, err := a.Update(t.Context(), by, in)
 	storetest.Must(t, err)
 	if p := a.info(t); p.Currency.Name != "Newer" || !p.Currency.Active || p.Network.Name != "Nets" || !p.Network.Active ||
-		p.FormatPrecision != "#.###" || p.Active || got != a.made {
+		p.FormatPrecision != "0.000" || p.Active || got != a.made {
 		t.Errorf("%+v, %+v", p, got)
 	}
 	for _, disable := range []func(*currency.Setup){
@@ -138,17 +138,17 @@ func TestUpdate(t *testing.T) {
 		func(s *currency.Setup) { s.Pair.Enabled = false },
 	} {
 		in := a.setup()
-		in.Currency.Record.Name, in.Network.Record.Name, in.Pair.Record.FormatPrecision = "Newer", "Nets", "#.####"
+		in.Currency.Record.Name, in.Network.Record.Name, in.Pair.Record.FormatPrecision = "Newer", "Nets", "0.0000"
 		if disable(&in); !in.Currency.Enabled {
 			in.Currency.Record.Name = "ignored"
 		} else if !in.Network.Enabled {
 			in.Network.Record.Name = "ignored"
 		} else {
-			in.Pair.Record.FormatPrecision = "#.########"
+			in.Pair.Record.FormatPrecision = "0.00000000"
 		}
 		_, err := a.Update(t.Context(), by, in)
 		storetest.Must(t, err)
-		if p := a.info(t); p.Currency.Name != "Newer" || p.Network.Name != "Nets" || p.FormatPrecision != "#.####" {
+		if p := a.info(t); p.Currency.Name != "Newer" || p.Network.Name != "Nets" || p.FormatPrecision != "0.0000" {
 			t.Errorf("%+v", p)
 		}
 	}
@@ -160,7 +160,7 @@ func TestUpdateKeepsThePair(t *testing.T) {
 	for field, change := range map[string]func(*currency.Link){
 		"currencyOfNetwork.currencyCode":    func(l *currency.Link) { l.CurrencyCode = "BTC" },
 		"currencyOfNetwork.networkCode":     func(l *currency.Link) { l.NetworkCode = "BTC" },
-		"currencyOfNetwork.formatPrecision": func(l *currency.Link) { l.FormatPrecision = "#.#" },
+		"currencyOfNetwork.formatPrecision": func(l *currency.Link) { l.FormatPrecision = "0.0" },
 	} {
 		in := a.setup()
 		in.Currency.Record.Name = "must not be stored"
@@ -168,7 +168,7 @@ func TestUpdateKeepsThePair(t *testing.T) {
 		_, err := a.Update(t.Context(), by, in)
 		storetest.WantsFields(t, err, field)
 	}
-	if p := a.info(t); p.Currency.Name != "New" || p.FormatPrecision != "#.##" {
+	if p := a.info(t); p.Currency.Name != "New" || p.FormatPrecision != "0.00" {
 		t.Errorf("%+v", p)
 	}
 }
