@@ -20,8 +20,12 @@ var errDown = errors.New("the database is down")
 // down is a store that cannot be read.
 type down struct{ foureyes.Store }
 
-func (down) Get(context.Context, string) (foureyes.Request, error)  { return foureyes.Request{}, errDown }
-func (down) Hold(context.Context, string) (foureyes.Request, error) { return foureyes.Request{}, errDown }
+func (down) Get(context.Context, string) (foureyes.Request, error) {
+	return foureyes.Request{}, errDown
+}
+func (down) Hold(context.Context, string) (foureyes.Request, error) {
+	return foureyes.Request{}, errDown
+}
 func (down) List(context.Context, foureyes.Query, page.Query[foureyes.Place]) (page.Of[foureyes.Request], error) {
 	return page.Of[foureyes.Request]{}, errDown
 }
