@@ -2,6 +2,7 @@ package announcement_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -316,5 +317,20 @@ func TestPictureStorageFails(t *testing.T) {
 	storetest.Wants(t, err, fault.Unavailable)
 	if got := d.get(a.ID); got.Title != "t" || len(d.acts()) != 1 {
 		t.Errorf("%+v, %v", got, d.acts())
+	}
+}
+
+// A refused date is answered with the years that are accepted.
+func TestDatesNameTheirBounds(t *testing.T) {
+	a := sample()
+	a.StartAt, a.EndAt = time.Time{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+	var f *fault.Error
+	if err := a.Check(true); !errors.As(err, &f) || len(f.Fields) != 2 {
+		t.Fatal(err)
+	}
+	for _, p := range f.Fields {
+		if p.Message != "must be from 1970 to 9999" {
+			t.Errorf("%s %s", p.Field, p.Message)
+		}
 	}
 }
