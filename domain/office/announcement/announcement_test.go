@@ -334,3 +334,20 @@ func TestDatesNameTheirBounds(t *testing.T) {
 		}
 	}
 }
+
+// A new slider needs a route of its own: routes by language are no substitute, as they are for an existing one.
+func TestNewSliderNeedsARoute(t *testing.T) {
+	d, png := newDesk(t), picturetest.PNG(9, 9)
+	a := sample()
+	a.Slider, a.SliderName, a.Type = new(true), "s", new(int64(1))
+	a.Routes = routes{"tr": json.RawMessage(`{"n":2}`)}
+	var pictures images
+	for i := range pictures {
+		pictures[i] = &png
+	}
+	_, err := d.Add(t.Context(), by, a, pictures)
+	storetest.WantsFields(t, err, "routeContent")
+	a.Route = json.RawMessage(`{"n":1}`)
+	_, err = d.Add(t.Context(), by, a, pictures)
+	storetest.Must(t, err)
+}
