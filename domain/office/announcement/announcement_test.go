@@ -2,6 +2,7 @@ package announcement_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -317,4 +318,36 @@ func TestPictureStorageFails(t *testing.T) {
 	if got := d.get(a.ID); got.Title != "t" || len(d.acts()) != 1 {
 		t.Errorf("%+v, %v", got, d.acts())
 	}
+}
+
+// A refused date is answered with the years that are accepted.
+func TestDatesNameTheirBounds(t *testing.T) {
+	a := sample()
+	a.StartAt, a.EndAt = time.Time{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+	var f *fault.Error
+	if err := a.Check(true); !errors.As(err, &f) || len(f.Fields) != 2 {
+		t.Fatal(err)
+	}
+	for _, p := range f.Fields {
+		if p.Message != "must be from 1970 to 9999" {
+			t.Errorf("%s %s", p.Field, p.Message)
+		}
+	}
+}
+
+// A new slider needs a route of its own: routes by language are no substitute, as they are for an existing one.
+func TestNewSliderNeedsARoute(t *testing.T) {
+	d, png := newDesk(t), picturetest.PNG(9, 9)
+	a := sample()
+	a.Slider, a.SliderName, a.Type = new(true), "s", new(int64(1))
+	a.Routes = routes{"tr": json.RawMessage(`{"n":2}`)}
+	var pictures images
+	for i := range pictures {
+		pictures[i] = &png
+	}
+	_, err := d.Add(t.Context(), by, a, pictures)
+	storetest.WantsFields(t, err, "routeContent")
+	a.Route = json.RawMessage(`{"n":1}`)
+	_, err = d.Add(t.Context(), by, a, pictures)
+	storetest.Must(t, err)
 }

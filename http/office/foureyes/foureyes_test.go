@@ -34,6 +34,8 @@ type office struct {
 	lower     string   // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
 	commands  []string // of the challenges that were started
 	refusal   error    // of the request, by Look and Run
+	hidden    bool     // whether Look returns no fields
+	before    any      // state of the record that the request would change, by Look
 }
 
 func (o *office) Start(_ context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {
@@ -43,7 +45,8 @@ func (o *office) Start(_ context.Context, who rest.Caller, action string, comman
 
 func newOffice(t *testing.T) *office {
 	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
-	o := &office{t: t, now: time.UnixMilli(1_700_000_000_000).UTC(), permitted: []string{"boss"}}
+	o := &office{t: t, now: time.UnixMilli(1_700_000_000_000).UTC(), permitted: []string{"boss"},
+		before: map[string]int{"n": 1}}
 	o.group = httpfoureyes.Group{
 		Service: &foureyes.Service{Store: officestore.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open,
 			TTL: 15 * time.Minute, Changes: admin.Changes{Commit: db, Now: func() time.Time { return o.now }},
@@ -67,7 +70,10 @@ func newOffice(t *testing.T) *office {
 			return nil
 		},
 		Look: func(_ context.Context, request json.RawMessage) (json.RawMessage, []rest.Change, error) {
-			return request, []rest.Change{{Of: "thing", ID: "7", Before: map[string]int{"n": 1}, After: nil}}, o.refusal
+			if o.hidden {
+				return nil, nil, o.refusal
+			}
+			return request, []rest.Change{{Of: "thing", ID: "7", Before: o.before, After: nil}}, o.refusal
 		},
 	}
 	guards := apitest.Guards()

@@ -1,0 +1,196 @@
+package foureyes_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/foureyes"
+)
+
+var errDown = errors.New("the database is down")
+
+// down is a store that cannot be read.
+type down struct{ foureyes.Store }
+
+func (down) Get(context.Context, string) (foureyes.Request, error) {
+	return foureyes.Request{}, errDown
+}
+func (down) Hold(context.Context, string) (foureyes.Request, error) {
+	return foureyes.Request{}, errDown
+}
+func (down) List(context.Context, foureyes.Query, page.Query[foureyes.Place]) (page.Of[foureyes.Request], error) {
+	return page.Of[foureyes.Request]{}, errDown
+}
+
+// wantsInternal checks that a request is answered with an internal error, without its cause.
+func (o *office) wantsInternal(line, body string) {
+	o.t.Helper()
+	status, answer := o.As("boss").Call(line, body)
+	if status != 500 || strings.Contains(answer, "down") {
+		o.t.Errorf("%s: %d %s", line, status, answer)
+	}
+}
+
+// status returns the stored status of a request.
+func (o *office) status(id string) foureyes.Status {
+	o.t.Helper()
+	r, err := o.group.Service.Store.Get(o.t.Context(), id)
+	storetest.Must(o.t, err)
+	return r.Status
+}
+
+// Without the store every endpoint answers with an internal error.
+func TestStoreIsDown(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	o.group.Service.Store = down{o.group.Service.Store}
+	o.wantsInternal("GET ", "")
+	o.wantsInternal("GET /"+id, "")
+	o.wantsInternal("POST /"+id+"/approve", "")
+	o.wantsInternal("POST /"+id+"/refuse", `{"reason":"no"}`)
+	if len(o.commands) != 0 {
+		t.Errorf("started: %v", o.commands)
+	}
+}
+
+// A request that cannot be opened is neither shown nor decided, because its content decides who may do that.
+func TestUnreadableRequest(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	open := o.group.Service.Open
+	o.group.Service.Open = func([]byte, []byte) ([]byte, error) { return nil, errDown }
+	if status, answer := o.As("clerk").Call("GET /"+id, ""); status != 500 {
+		t.Errorf("shown to its requester: %d %s", status, answer)
+	}
+	o.wantsInternal("POST /"+id+"/approve", "")
+	o.wantsInternal("POST /"+id+"/refuse", `{"reason":"no"}`)
+	if got := o.status(id); got != foureyes.Pending || len(o.commands) != 0 {
+		t.Errorf("%s, started: %v", got, o.commands)
+	}
+	o.group.Service.Open = open
+	if status, answer := o.As("boss").Call("POST /"+id+"/refuse", `{"reason":"no"}`); status != 200 {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
+// The answer to a refused request needs its result, like every answer.
+func TestRefusalShowsTheWholeRecord(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	o.group.Service.Store = withResult{o.group.Service.Store}
+	o.group.Service.Open = func(sealed, data []byte) ([]byte, error) {
+		if string(data) == string(foureyes.ResultData(id)) {
+			return nil, errDown
+		}
+		return []byte(`{"request":{"n":1}}`), nil
+	}
+	o.wantsInternal("POST /"+id+"/refuse", `{"reason":"no"}`)
+}
+
+// withResult is a store whose requests have a result.
+type withResult struct{ foureyes.Store }
+
+func (s withResult) Hold(ctx context.Context, id string) (foureyes.Request, error) {
+	r, err := s.Store.Hold(ctx, id)
+	r.Result = []byte("sealed")
+	return r, err
+}
+
+// If the changes of a request cannot be computed or written, the answer is an error and no part of the record.
+func TestChangesCannotBeShown(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	o.before = func() {} // JSON has no functions
+	o.wantsInternal("GET /"+id, "")
+	o.hidden, o.refusal = true, errDown
+	o.wantsInternal("GET /"+id, "")
+	o.refusal = nil
+	o.As("boss").Wants("GET /"+id, "", 200, "{"+pending(id)+"}")
+}
+
+// A refusal without a translation is shown in English.
+func TestUntranslatedRefusal(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	o.refusal = fault.New(fault.InvalidState, "a text that has no translation")
+	status, answer := o.As("boss").Call("GET /"+id+"?_requesterLanguage=tr", "")
+	if status != 200 || !strings.Contains(answer, `"refusal":"a text that has no translation"`) {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
+// A page links to the next one and counts all matching requests.
+func TestListPages(t *testing.T) {
+	o := newOffice(t)
+	o.stand()
+	o.stand()
+	for query, want := range map[string]string{"?limit=1&count=true": "2", "?limit=1": "", "?count=true": "2"} {
+		res, _ := o.Send("GET "+query, "")
+		next := strings.Contains(res.Header.Get("Link"), `rel="next"`)
+		if got := res.Header.Get("X-Total-Count"); got != want || next != strings.Contains(query, "limit") {
+			t.Errorf("%s: %q requests, next page: %t", query, got, next)
+		}
+	}
+}
+
+// A result that is no JSON fails the approval: nothing is decided.
+func TestResultThatIsNoJSON(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	o.group.Service.Run = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage("{"), nil
+	}
+	if got, err := o.execute(id, "boss"); err == nil {
+		t.Errorf("%+v", got)
+	}
+	if got := o.status(id); got != foureyes.Pending {
+		t.Error(got)
+	}
+}
+
+// An approval whose record cannot be read back fails, and nothing is decided.
+func TestApprovalCannotBeShown(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	open := o.group.Service.Open
+	o.group.Service.Open = func(sealed, data []byte) ([]byte, error) {
+		if string(data) == string(foureyes.ResultData(id)) {
+			return nil, errDown
+		}
+		return open(sealed, data)
+	}
+	if got, err := o.execute(id, "boss"); !errors.Is(err, errDown) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := o.status(id); got != foureyes.Pending {
+		t.Error(got)
+	}
+}
+
+// A failure of the database during an approval is no refusal of the request.
+func TestApprovalWithoutStore(t *testing.T) {
+	o := newOffice(t)
+	id, store := o.stand(), o.group.Service.Store
+	o.group.Service.Store = down{store}
+	if got, err := o.execute(id, "boss"); !errors.Is(err, errDown) || got.Success {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := o.group.Service.Fail(t.Context(), audit.By{UserID: "boss"}, id, errDown); err != nil {
+		t.Errorf("recorded: %v", err)
+	}
+	o.group.Service.Store = store
+	if got := o.status(id); got != foureyes.Pending {
+		t.Error(got)
+	}
+	if _, err := o.group.Action().Prepare(t.Context(), challenge.Execution{}); err != nil {
+		t.Error(err)
+	}
+}
