@@ -87,7 +87,7 @@ func (o *owner) seesOnlyOwn() {
 	t := o.t
 	t.Helper()
 	o.Until(`location.pathname === '/console/me'`) // home has no work for a customer
-	if got := webtest.Value[[]string](o.Tab, menu); !slices.Equal(got, ownMenu) {
+	if got := webtest.Value[[]string](o.Tab, screens); !slices.Equal(got, ownMenu) {
 		t.Errorf("the menu is %v, want %v", got, ownMenu)
 	}
 	for _, screen := range append(slices.Clone(ownMenu[1:]), ownMenu[0]) {
@@ -96,7 +96,7 @@ func (o *owner) seesOnlyOwn() {
 			t.Errorf("%s shows %v", screen, problems)
 		}
 		if here := webtest.Value[[]string](o.Tab, `[...document.querySelectorAll('nav a[aria-current], nav a[data-active]')]
-			.map((link) => link.dataset.testid)`); !slices.Equal(here, []string{"nav-" + screen}) {
+			.map((link) => link.dataset.testid)`); !slices.Equal(here, []string{"nav-/me", "go-" + screen}) {
 			t.Errorf("the menu marks %v at %s", here, screen)
 		}
 		o.shot("customer" + strings.ReplaceAll(screen, "/", "-"))

@@ -29,7 +29,7 @@ var (
 // keys is the service with its snapshot, and the clock of both.
 type keys struct {
 	servicekey.Service
-	*servicekey.Live
+	*servicekey.Cache
 	now time.Time
 }
 
@@ -38,7 +38,7 @@ func newKeys(t *testing.T) *keys {
 	db, k := persistencetest.SQLite(t), &keys{now: time.UnixMilli(1_700_000_000_000).UTC()}
 	clock, ring := func() time.Time { return k.now }, keyringtest.Ring(t, time.Now)
 	store := access.NewServiceKeys(db)
-	k.Live = servicekey.NewLive(store, ring, clock)
+	k.Cache = servicekey.NewCache(store, ring, clock)
 	k.Service = servicekey.Service{Store: store, Ring: ring,
 		Roles: func(context.Context) ([]resource.Role, error) {
 			return []resource.Role{{Code: "wallet"}, {Code: user.RoleUser}}, nil
@@ -157,7 +157,7 @@ func (unread) List(context.Context) ([]servicekey.Key, error) { return nil, errD
 
 // A snapshot that cannot be read is an error, and knows no key.
 func TestKeysCannotBeRead(t *testing.T) {
-	l := servicekey.NewLive(unread{}, keyringtest.Ring(t, time.Now), time.Now)
+	l := servicekey.NewCache(unread{}, keyringtest.Ring(t, time.Now), time.Now)
 	if err := l.Reload(t.Context()); !errors.Is(err, errDown) {
 		t.Error(err)
 	}

@@ -1,12 +1,13 @@
 package limit_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"castellan/domain/access/user"
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/storetest"
+	"castellan/domain/kit/fault"
 	"castellan/domain/money/level"
 	"castellan/domain/money/limit"
 	"castellan/domain/money/rate"
@@ -25,10 +26,10 @@ func TestExceeded(t *testing.T) {
 		exceeded bool
 	}{{lira, "100", false}, {lira, "100.01", true}, {lira, "1001", true}, {dollar, "5", false}, {dollar, "5.01", true},
 		{dollar, "23", true}} {
-		resetAt, err := s.Exceeded(t.Context(), user.User{ID: "u", Level: 1}, c.asset, must(c.sum))
-		storetest.Must(t, err)
-		if resetAt.IsZero() == c.exceeded || c.exceeded && !resetAt.After(now) {
-			t.Errorf("%s of asset %d: %s", c.sum, c.asset, resetAt)
+		err := s.Check(t.Context(), user.User{ID: "u", Level: 1}, c.asset, must(c.sum))
+		var refusal *fault.Error
+		if errors.As(err, &refusal) != c.exceeded || c.exceeded && !refusal.ResetAt.After(now) {
+			t.Errorf("%s of asset %d: %v", c.sum, c.asset, err)
 		}
 	}
 }

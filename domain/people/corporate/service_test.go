@@ -211,7 +211,9 @@ func TestLinkIsValidated(t *testing.T) {
 		_, err := o.Insert(t.Context(), by, u, c.taxNumber)
 		storetest.WantsFields(t, err, c.fields)
 		if c.fields != "" {
-			storetest.WantsFields(t, o.Change(t.Context(), by, 99, c.edit, &c.taxNumber), c.fields)
+			e := corporate.Edit{CorporateUserID: &u.CorporateUserID, Status: &u.Status, Role: &u.Role, Email: &u.Email,
+				TaxNumber: &c.taxNumber}
+			storetest.WantsFields(t, o.Change(t.Context(), by, 99, e), c.fields)
 		}
 	}
 }
@@ -222,22 +224,20 @@ func TestChangeALink(t *testing.T) {
 	ctx := t.Context()
 	n, err := o.Insert(ctx, by, link("jane"), number)
 	storetest.Must(t, err)
-	storetest.Must(t, o.Change(ctx, by, n, func(u *corporate.User) { u.Role = "clerk" }, nil))
+	storetest.Must(t, o.Change(ctx, by, n, corporate.Edit{Role: new("clerk")}))
 	if l := o.linked(n); l.Role != "clerk" || l.Status != "active" || o.account("jane").TaxNumber != number {
 		t.Errorf("%+v", l)
 	}
-	keep := func(*corporate.User) {}
 	for _, want := range []string{other, other, ""} {
-		storetest.Must(t, o.Change(ctx, by, n, keep, &want))
+		storetest.Must(t, o.Change(ctx, by, n, corporate.Edit{TaxNumber: &want}))
 		if got := o.account("jane").TaxNumber; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	storetest.Wants(t, o.Change(ctx, by, 99, keep, nil), fault.RecordNotFound)
-	to := func(id string) func(*corporate.User) { return func(u *corporate.User) { u.UserID = id } }
-	storetest.Wants(t, o.Change(ctx, by, n, to("missing"), nil), fault.RecordNotFound)
+	storetest.Wants(t, o.Change(ctx, by, 99, corporate.Edit{}), fault.RecordNotFound)
+	storetest.Wants(t, o.Change(ctx, by, n, corporate.Edit{UserID: new("missing")}), fault.RecordNotFound)
 	taxNumber := number
-	storetest.Must(t, o.Change(ctx, by, n, to("john"), &taxNumber))
+	storetest.Must(t, o.Change(ctx, by, n, corporate.Edit{UserID: new("john"), TaxNumber: &taxNumber}))
 	if o.linked(n).UserID != "john" || o.account("john").TaxNumber != number || o.account("jane").TaxNumber != "" {
 		t.Errorf("%+v, %+v", o.linked(n), o.account("john"))
 	}
@@ -312,9 +312,9 @@ func TestStoreFails(t *testing.T) {
 		{"insert", "AddUser", "", insert("", "")},
 		{"insert", "", "Hold", insert("john", "")},
 		{"insert again", "", "Get", insert("jane", number)},
-		{"change", "", "Hold", func() error { return o.Change(ctx, by, n, func(*corporate.User) {}, &taxNumber) }},
+		{"change", "", "Hold", func() error { return o.Change(ctx, by, n, corporate.Edit{TaxNumber: &taxNumber}) }},
 		{"change", "", "Get", func() error {
-			return o.Change(ctx, by, n, func(u *corporate.User) { u.UserID = "john" }, nil)
+			return o.Change(ctx, by, n, corporate.Edit{UserID: new("john")})
 		}},
 		{"report", "AddApplication", "", func() error { _, err := o.Report(ctx, by, a); return err }},
 		{"report", "Applications", "", func() error { _, err := o.Report(ctx, by, a); return err }},
