@@ -1,4 +1,4 @@
-/** What a user keeps for a list: named views (filters), shown columns, and the height of rows. In the browser only. */
+/** The user's settings of a list, kept in the browser: named views (filters), columns, and the height of rows. */
 import { ActionIcon, Button, Group, Menu, Popover, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { IconAdjustmentsHorizontal, IconBookmark, IconTrash } from '@tabler/icons-react';

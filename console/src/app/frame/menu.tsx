@@ -7,9 +7,9 @@ import { IconChevronDown } from '@tabler/icons-react';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { allScreens, offeredScreens, type Screen } from './screen';
-import { useMay } from './session';
-import { useWaiting } from './waiting';
+import { allScreens, offeredScreens, type Screen } from '../screen';
+import { useMay } from '../session';
+import { useWaiting } from '../waiting';
 
 const groups: Screen['group'][] = ['work', 'people', 'money', 'content', 'security', 'system', 'own'];
 

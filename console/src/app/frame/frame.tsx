@@ -21,12 +21,12 @@ import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Chip } from './chip';
-import { Again } from './deferred';
+import { Again } from '../deferred';
 import { Logo } from './logo';
 import { Entries, FamilyTabs } from './menu';
-import { Palette } from './palette';
-import { usePermissions } from './permissions';
-import { useSession } from './session';
+import { Palette } from '../palette';
+import { usePermissions } from '../permissions';
+import { useSession } from '../session';
 
 export default function Frame() {
   const { t } = useTranslation();

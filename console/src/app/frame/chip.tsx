@@ -5,13 +5,13 @@ import { IconChevronDown, IconLogout, IconMoon, IconShieldLock } from '@tabler/i
 import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { client } from './api';
-import { languages, speak, type Language } from './i18n';
-import { mode } from './page';
-import { Problem } from './problem';
-import { session, useMay, useSession } from './session';
-import { initials } from '../kit/person';
-import { useRead } from '../kit/read';
+import { client } from '../api';
+import { languages, speak, type Language } from '../i18n';
+import { mode } from '../page';
+import { Problem } from '../problem';
+import { session, useMay, useSession } from '../session';
+import { initials } from '../../kit/person';
+import { useRead } from '../../kit/read';
 
 export function Chip() {
   const { t, i18n } = useTranslation();
