@@ -117,7 +117,7 @@ export function Look({ columns }: { columns: Shown[] }) {
   return (
     <Menu closeOnItemClick={false} withinPortal>
       <Menu.Target>
-        <ActionIcon variant="default" size={30} aria-label={t('list.columns')} data-testid="look">
+        <ActionIcon variant="default" size={30} aria-label={t('list.columns')} data-testid="list-look">
           <IconAdjustmentsHorizontal size={16} />
         </ActionIcon>
       </Menu.Target>

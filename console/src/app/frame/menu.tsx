@@ -125,7 +125,7 @@ function Waits({ of }: { of: Screen[] }) {
   const n = waiting.reduce((sum, w) => sum + w.count, 0);
   if (n === 0) return null;
   return (
-    <Badge size="sm" variant="light" circle={n < 10} aria-label={t('menu.waiting', { count: n })} data-testid="waits">
+    <Badge size="sm" variant="light" circle={n < 10} aria-label={t('menu.waiting', { count: n })} data-testid="pending">
       {`${n}${waiting.some((w) => w.more) ? '+' : ''}`}
     </Badge>
   );
