@@ -133,8 +133,8 @@ func (o *owner) readsNotifications() {
 		t.Errorf("the notifications are %q", list)
 	}
 	o.Click(row(notifications) + ` input[type="checkbox"]`)
-	o.Click(`[data-path="` + notifications + `"] .mantine-Paper-root button`)
-	o.Until(`!document.querySelector('[data-path="` + notifications + `"] .mantine-Paper-root')`)
+	o.Click(`[data-path="` + notifications + `"] [data-testid="bulk"] button`)
+	o.Until(`!document.querySelector('[data-path="` + notifications + `"] [data-testid="bulk"]')`)
 	if after := unread(); after != before-1 {
 		t.Errorf("%d notifications are unread after one of %d was read", after, before)
 	}
