@@ -35,7 +35,9 @@ function families(may: (endpoint: string) => boolean): Family[] {
     found.set(name.path, family);
   }
   // The screen that names the entry comes first among its tabs.
-  for (const f of found.values()) f.members.sort((a, b) => Number(b === f.name) - Number(a === f.name));
+  for (const f of found.values()) {
+    f.members = [...f.members.filter((s) => s === f.name), ...f.members.filter((s) => s !== f.name)];
+  }
   return [...found.values()];
 }
 
