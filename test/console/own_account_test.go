@@ -41,7 +41,7 @@ func TestConsoleOwnAccount(t *testing.T) {
 		o.readsNotifications()
 		o.keepsAddress()
 		o.choosesCountry()
-		o.Click(mark("logout"))
+		fromChip(o.Tab, "logout")
 		o.See(mark("login"))
 		o.who = boss
 		consoleLogin(t, o.Tab, n, boss, "/jobs")
