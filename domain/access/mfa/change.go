@@ -1,6 +1,7 @@
 package mfa
 
 import (
+	"castellan/domain/kit/code"
 	"castellan/domain/kit/fault"
 )
 
@@ -17,7 +18,7 @@ func (c MethodChange) Check(t Times) error {
 	if c.ExpireMs == nil && c.RenewStartMs == nil {
 		return nothingSent("expireMs, renewStartMs")
 	}
-	ps := codeProblem(nil, "methodCode", c.Code)
+	ps := code.Check("methodCode", c.Code)
 	m := c.merge(Method{Code: c.Code})
 	return fault.All(m.renewProblem(m.expireProblem(ps, t), MaxMethodMs))
 }
@@ -50,7 +51,7 @@ func (c ActionChange) Check() error {
 	if c.Title == nil && c.Headers == nil {
 		return nothingSent("title, infoTableHeaders")
 	}
-	ps := codeProblem(nil, "actionCode", c.Code)
+	ps := code.Check("actionCode", c.Code)
 	if c.Title != nil {
 		ps = textProblem(ps, "title", c.Title.check())
 	}

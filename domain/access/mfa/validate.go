@@ -3,11 +3,11 @@ package mfa
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"castellan/domain/kit/code"
 	"castellan/domain/kit/fault"
 )
 
@@ -24,19 +24,9 @@ const (
 	maxTemplateChars = 64
 )
 
-var codePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,63}$`)
-
 // CheckCode returns INVALID_FIELD for text that cannot be a method's or an action's code. Any well-formed code may be
 // added; one of no known kind is stored and never offered.
-func CheckCode(field, code string) error { return fault.All(codeProblem(nil, field, code)) }
-
-func codeProblem(ps []fault.Problem, field, code string) []fault.Problem {
-	if codePattern.MatchString(code) {
-		return ps
-	}
-	return append(ps, fault.Problem{Field: field, Message: "must be 2 to 64 capital letters, digits and underscores, " +
-		"beginning with a letter"})
-}
+func CheckCode(field, text string) error { return fault.All(code.Check(field, text)) }
 
 // Times bounds the times of methods (D-MFA-13). Zero values mean the defaults.
 type Times struct {
@@ -53,7 +43,7 @@ func (t Times) renewal(expireMs int64) int64 {
 
 // Check returns INVALID_FIELD with every fault of a method to be written.
 func (m Method) Check(t Times) error {
-	ps := codeProblem(nil, "methodCode", m.Code)
+	ps := code.Check("methodCode", m.Code)
 	before := len(ps)
 	if ps = m.expireProblem(ps, t); len(ps) > before { // without a valid lifetime the renewal cannot be checked
 		return fault.All(m.renewProblem(ps, MaxMethodMs))
@@ -86,7 +76,7 @@ func between(ps []fault.Problem, field string, n, least, most int64) []fault.Pro
 
 // Check returns INVALID_FIELD with every fault of an action to be written.
 func (a Action) Check() error {
-	ps := codeProblem(nil, "actionCode", a.Code)
+	ps := code.Check("actionCode", a.Code)
 	ps = textProblem(ps, "title", a.Title.check())
 	return fault.All(textProblem(ps, "infoTableHeaders", a.Headers.check()))
 }
@@ -102,11 +92,11 @@ func textProblem(ps []fault.Problem, field string, err error) []fault.Problem {
 // methods and action must exist in c.
 func (p Policy) Check(c *Catalog) error {
 	ps := p.formProblems()
-	if _, ok := c.Action(p.ActionCode); !ok && codePattern.MatchString(p.ActionCode) {
+	if _, ok := c.Action(p.ActionCode); !ok && code.Valid(p.ActionCode) {
 		ps = append(ps, fault.Problem{Field: "actionCode", Message: "there is no such action"})
 	}
 	for _, ch := range p.Methods {
-		if _, ok := c.Method(ch.Code); !ok && codePattern.MatchString(ch.Code) {
+		if _, ok := c.Method(ch.Code); !ok && code.Valid(ch.Code) {
 			ps = append(ps, fault.Problem{Field: "methods", Message: fmt.Sprintf("there is no method %.64q", ch.Code)})
 		}
 	}
@@ -118,7 +108,7 @@ func (p Policy) Check(c *Catalog) error {
 func (p Policy) CheckForm() error { return fault.All(p.formProblems()) }
 
 func (p Policy) formProblems() []fault.Problem {
-	ps := codeProblem(nil, "actionCode", p.ActionCode)
+	ps := code.Check("actionCode", p.ActionCode)
 	ps = p.nameProblem(ps)
 	ps = p.expireProblem(ps)
 	ps = p.methodsProblem(ps)
@@ -158,7 +148,7 @@ func (p Policy) methodsProblem(ps []fault.Problem) []fault.Problem {
 	seen := map[string]bool{}
 	for _, ch := range p.Methods {
 		switch {
-		case !codePattern.MatchString(ch.Code):
+		case !code.Valid(ch.Code):
 			return fail("%.64q cannot be a methodCode", ch.Code)
 		case seen[ch.Code]:
 			return fail("%s is named twice", ch.Code)

@@ -11,10 +11,10 @@ package contract
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"time"
 	"unicode/utf8"
 
+	"castellan/domain/kit/code"
 	"castellan/domain/kit/fault"
 )
 
@@ -38,21 +38,15 @@ type Contract struct {
 	CreatedAt   time.Time
 }
 
-var codeForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,63}$`)
-
 const maxNameChars = 200
 
 // Check validates a contract. INVALID_FIELD with every invalid field.
 func (c Contract) Check() error {
-	var ps []fault.Problem
+	ps := code.Check("code", c.Code)
 	long := func(field, text string) {
 		if utf8.RuneCountInString(text) > maxNameChars {
 			ps = append(ps, fault.Problem{Field: field, Message: fmt.Sprintf("is longer than %d characters", maxNameChars)})
 		}
-	}
-	if !codeForm.MatchString(c.Code) {
-		ps = append(ps, fault.Problem{Field: "code",
-			Message: "must be 2 to 64 capital letters, digits and underscores, beginning with a letter"})
 	}
 	if n := utf8.RuneCountInString(c.Name); n == 0 || n > maxNameChars {
 		ps = append(ps, fault.Problem{Field: "name", Message: "must be 1 to 200 characters"})

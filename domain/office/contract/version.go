@@ -179,11 +179,17 @@ func (s *Service) find(ctx context.Context, id int64) (Contract, []Contract, err
 	if err != nil {
 		return Contract{}, nil, err
 	}
+	c, err := among(all, id)
+	return c, all, err
+}
+
+// among returns the contract with the id. RECORD_NOT_FOUND.
+func among(all []Contract, id int64) (Contract, error) {
 	i := slices.IndexFunc(all, func(c Contract) bool { return c.ID == id })
 	if i < 0 {
-		return Contract{}, nil, unknown()
+		return Contract{}, fault.New(fault.RecordNotFound, "no such contract")
 	}
-	return all[i], all, nil
+	return all[i], nil
 }
 
 // added inserts a contract and returns it with its id and its time of creation.
@@ -200,21 +206,20 @@ func (s *Service) added(ctx context.Context, c Contract) (Contract, error) {
 // text does not change, so that an acceptance stays readable.
 func (s *Service) editable(ctx context.Context, ids ...int64) error {
 	all, err := s.Store.Contracts(ctx, Query{})
+	if err != nil {
+		return err
+	}
 	for _, id := range ids {
-		i := slices.IndexFunc(all, func(c Contract) bool { return c.ID == id })
-		switch {
-		case err != nil:
+		c, err := among(all, id)
+		if err != nil {
 			return err
-		case i < 0:
-			return unknown()
-		case all[i].Status(all) == StatusReplaced:
+		}
+		if c.Status(all) == StatusReplaced {
 			return replaced()
 		}
 	}
-	return err
+	return nil
 }
-
-func unknown() error { return fault.New(fault.RecordNotFound, "no such contract") }
 
 func replaced() error {
 	return fault.New(fault.InvalidState, "a later version of the contract was published")

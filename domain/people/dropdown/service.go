@@ -2,12 +2,12 @@ package dropdown
 
 import (
 	"context"
-	"regexp"
 	"strconv"
 	"unicode/utf8"
 
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/code"
 	"castellan/domain/kit/fault"
 )
 
@@ -16,17 +16,9 @@ const MaxOrderNo = 1_000_000_000
 
 const maxNameChars = 200
 
-var codeForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,63}$`)
-
 // Check validates an option. INVALID_FIELD with every invalid field.
 func (o Option) Check() error {
-	var ps []fault.Problem
-	for _, f := range []struct{ field, value string }{{"dropdownCode", o.Group}, {"code", o.Code}} {
-		if !codeForm.MatchString(f.value) {
-			ps = append(ps, fault.Problem{Field: f.field,
-				Message: "must be 2 to 64 capital letters, digits and underscores, beginning with a letter"})
-		}
-	}
+	ps := append(code.Check("dropdownCode", o.Group), code.Check("code", o.Code)...)
 	for _, f := range []struct{ field, value string }{{"nameEn", o.English}, {"nameTr", o.Turkish}, {"nameAr", o.Arabic}} {
 		if n := utf8.RuneCountInString(f.value); n == 0 || n > maxNameChars {
 			ps = append(ps, fault.Problem{Field: f.field, Message: "must be 1 to 200 characters"})

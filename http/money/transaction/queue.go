@@ -64,9 +64,10 @@ func (g Group) showQueued(contacts bool) func(transaction.Entry) cryptoWithdrawa
 		pair, _ := g.Service.Currencies.Catalog().Pair(q.Asset)
 		out := cryptoWithdrawalQueueEntry{q.ID, q.UserID, pair.Currency.Code, q.Address, pair.Network.Code,
 			g.explorer(pair.Network.Code, q.TxID), g.Numbers.queue(q.Status), q.Status.String(),
-			e.Withdrawal.Amount, g.Service.Cost(e), rest.Time{Time: q.At}, orNull(q.Reason), orNull(e.FullName), nil, nil}
+			e.Withdrawal.Amount, g.Service.Cost(e), rest.Time{Time: q.At}, rest.OrNull(q.Reason),
+			rest.OrNull(e.FullName), nil, nil}
 		if contacts {
-			out.Email, out.Phone = orNull(e.Email), orNull(e.Phone)
+			out.Email, out.Phone = rest.OrNull(e.Email), rest.OrNull(e.Phone)
 		}
 		return out
 	}

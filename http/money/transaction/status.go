@@ -50,14 +50,6 @@ func (g Group) code(asset int64) string {
 	return pair.Currency.Code
 }
 
-// orNull is nil for "".
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 func (g Group) showReceived(d transaction.Deposit) receivedTransaction {
 	return receivedTransaction{TransactionID: d.ID, UserID: d.UserID, Status: g.Numbers.status(d.Status),
 		CurrencyCode: g.code(d.Asset), Value: d.Amount, SenderInfo: rest.JSON(d.SenderInfo)}
@@ -69,8 +61,8 @@ func (g Group) own(ctx context.Context, who rest.Caller, in ownRequest) (rest.Re
 	return rest.List(ctx, who, in.Paging, transaction.WaitingQuery{UserID: who.UserID}, g.Service.Store.Waiting,
 		func(d transaction.Deposit) waitingTransaction {
 			return waitingTransaction{d.ID, d.UserID, g.code(d.Asset), g.Numbers.status(d.Status), d.Amount,
-				orNull(d.TxID),
-				orNull(d.ToAddress)}
+				rest.OrNull(d.TxID),
+				rest.OrNull(d.ToAddress)}
 		})
 }
 

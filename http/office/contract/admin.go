@@ -55,18 +55,11 @@ type version struct {
 func (version) SchemaName() string { return "ContractVersion" }
 
 func showVersion(c contract.Contract, status contract.Status) version {
-	v := version{record: show(c), NameTr: orNull(c.Turkish), NameAr: orNull(c.Arabic), Status: string(status)}
+	v := version{record: show(c), NameTr: rest.OrNull(c.Turkish), NameAr: rest.OrNull(c.Arabic), Status: string(status)}
 	if !c.PublishedAt.IsZero() {
 		v.PublishedAt = &rest.Time{Time: c.PublishedAt}
 	}
 	return v
-}
-
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 // shown is the answer of an endpoint that writes one contract.
@@ -127,14 +120,10 @@ func (g Group) addVersion(ctx context.Context, who rest.Caller, in versionReques
 	return shown(c, contract.StatusDraft, err)
 }
 
-type contractRequest struct {
-	ID rest.ID `json:"id"`
-}
-
-func (g Group) publish(ctx context.Context, who rest.Caller, in contractRequest) (rest.Data[version], error) {
+func (g Group) publish(ctx context.Context, who rest.Caller, in rest.ByID) (rest.Data[version], error) {
 	return shown(g.Service.Publish(ctx, who.By(), int64(in.ID)))
 }
 
-func (g Group) deactivate(ctx context.Context, who rest.Caller, in contractRequest) (rest.Data[version], error) {
+func (g Group) deactivate(ctx context.Context, who rest.Caller, in rest.ByID) (rest.Data[version], error) {
 	return shown(g.Service.Deactivate(ctx, who.By(), int64(in.ID)))
 }

@@ -93,7 +93,7 @@ func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdraw
 func (g Withdrawals) record(o transaction.Outgoing) withdrawal {
 	q := o.Queued
 	w := withdrawal{ID: q.ID, ExternalID: q.ExternalID, Status: q.Status.String(), StatusCode: int(q.Status),
-		Amount: o.Withdrawal.Amount, Fee: o.Fee(), TxID: orNull(q.TxID), Reason: orNull(q.Reason),
+		Amount: o.Withdrawal.Amount, Fee: o.Fee(), TxID: rest.OrNull(q.TxID), Reason: rest.OrNull(q.Reason),
 		CreatedAt: rest.Time{Time: q.At}}
 	switch q.Status {
 	case transaction.QueueSuccess:
@@ -104,14 +104,6 @@ func (g Withdrawals) record(o transaction.Outgoing) withdrawal {
 		w.StatusCode = g.TimeOut
 	}
 	return w
-}
-
-// orNull is nil for "".
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 const finalized = "finalized"
