@@ -1,5 +1,5 @@
 /** The display of values: money as the service wrote it, times in the operator's zone, ids that can be copied. */
-import { Badge, Code, CopyButton, Text, UnstyledButton } from '@mantine/core';
+import { Badge, Code, CopyButton, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
 import { IconCheck } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
@@ -180,7 +180,7 @@ export function Status({ of, name }: { of?: string | boolean | null; name?: stri
     return of ? (
       <span className="yes">
         <IconCheck size={16} aria-hidden />
-        <span className="said">{t('yes')}</span>
+        <VisuallyHidden>{t('yes')}</VisuallyHidden>
       </span>
     ) : (
       <span className="no">{t('no')}</span>

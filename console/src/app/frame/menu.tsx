@@ -9,7 +9,7 @@ import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { allScreens, offeredScreens, type Screen } from '../screen';
 import { useMay } from '../session';
-import { useWaiting } from '../waiting';
+import { useWaiting, type Waiting } from '../waiting';
 
 const groups: Screen['group'][] = ['work', 'people', 'money', 'content', 'security', 'system', 'own'];
 
@@ -18,7 +18,6 @@ const exactly = { exact: true, includeSearch: false };
 
 /** A menu entry: the screens of one subject that the user may open. The first one opens with it. */
 interface Family {
-  head: Screen;
   /** The screen that names the entry, also if the user may not open it. */
   name: Screen;
   members: Screen[];
@@ -26,19 +25,12 @@ interface Family {
 
 function families(may: (endpoint: string) => boolean): Family[] {
   const all = allScreens();
-  const found = new Map<string, Family>();
-  for (const s of offeredScreens(may)) {
-    const name = all.find((one) => one.path === s.under) ?? s;
-    const family = found.get(name.path) ?? { head: s, name, members: [] };
-    if (s === name) family.head = s;
-    family.members.push(s);
-    found.set(name.path, family);
-  }
-  // The screen that names the entry comes first among its tabs.
-  for (const f of found.values()) {
-    f.members = [...f.members.filter((s) => s === f.name), ...f.members.filter((s) => s !== f.name)];
-  }
-  return [...found.values()];
+  const offered = offeredScreens(may);
+  const names = new Set(offered.map((s) => all.find((one) => one.path === s.under) ?? s));
+  return [...names].map((name) => ({
+    name,
+    members: [...offered.filter((s) => s === name), ...offered.filter((s) => s.under === name.path)],
+  }));
 }
 
 /** The address of the open screen, without the base path. */
@@ -52,17 +44,21 @@ function openIn(screens: Screen[], here: string): Screen | undefined {
     .sort((a, b) => b.path.length - a.path.length)[0];
 }
 
-export function Entries() {
+/** The menu entries of the user, and the open screen; undefined if it is not in the menu. */
+function useMenu(): { all: Family[]; here: string; screen: Screen | undefined } {
   const may = useMay();
   const here = useHere();
   const all = families(may);
-  const screen = openIn(
-    all.flatMap((f) => f.members),
-    here,
-  );
+  const members = all.flatMap((f) => f.members);
+  return { all, here, screen: openIn(members, here) };
+}
+
+export function Entries() {
+  const { all, screen } = useMenu();
+  const waiting = useWaiting();
   return groups.map((group) => {
     const shown = all.filter((f) => f.name.group === group);
-    return shown.length > 0 && <Part key={group} group={group} families={shown} screen={screen} />;
+    return shown.length > 0 && <Part key={group} group={group} families={shown} screen={screen} waiting={waiting} />;
   });
 }
 
@@ -71,7 +67,17 @@ const remembered = 'castellan.menu';
 /** The groups that the user has closed. */
 const closedGroups = (): string[] => (localStorage.getItem(remembered) ?? '').split(',');
 
-function Part({ group, families, screen }: { group: string; families: Family[]; screen?: Screen }) {
+function Part({
+  group,
+  families,
+  screen,
+  waiting,
+}: {
+  group: string;
+  families: Family[];
+  screen?: Screen;
+  waiting: Waiting[];
+}) {
   const { t } = useTranslation();
   const [closed, setClosed] = useState(() => closedGroups().includes(group));
   const inside = !!screen && families.some((f) => f.members.includes(screen));
@@ -89,13 +95,14 @@ function Part({ group, families, screen }: { group: string; families: Family[]; 
           <IconChevronDown size={12} aria-hidden />
         </UnstyledButton>
       </h2>
-      {!hidden && families.map((f) => <Entry key={f.name.path} of={f} screen={screen} />)}
+      {!hidden && families.map((f) => <Entry key={f.name.path} of={f} screen={screen} waiting={waiting} />)}
     </section>
   );
 }
 
-function Entry({ of: { head, name, members }, screen }: { of: Family; screen?: Screen }) {
+function Entry({ of: { name, members }, screen, waiting }: { of: Family; screen?: Screen; waiting: Waiting[] }) {
   const { t } = useTranslation();
+  const head = members[0] ?? name;
   const active = !!screen && members.includes(screen);
   const link = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
@@ -110,7 +117,7 @@ function Entry({ of: { head, name, members }, screen }: { of: Family; screen?: S
       activeOptions={exactly}
       label={t(members.length > 1 ? (name.family ?? name.title) : head.title)}
       leftSection={Icon && <Icon size={17} stroke={1.6} />}
-      rightSection={<Waits of={members} />}
+      rightSection={<Waits of={waiting.filter((w) => members.some((s) => s.path === w.to))} />}
       active={active}
       aria-current={active ? (screen === head ? 'page' : 'true') : undefined}
       data-testid={`nav-${head.path}`}
@@ -120,10 +127,8 @@ function Entry({ of: { head, name, members }, screen }: { of: Family; screen?: S
 }
 
 /** The number of pending entries behind a menu entry. */
-function Waits({ of }: { of: Screen[] }) {
+function Waits({ of: waiting }: { of: Waiting[] }) {
   const { t } = useTranslation();
-  const paths = new Set(of.map((s) => s.path));
-  const waiting = useWaiting().filter((w) => paths.has(w.to));
   const n = waiting.reduce((sum, w) => sum + w.count, 0);
   if (n === 0) return null;
   return (
@@ -136,13 +141,7 @@ function Waits({ of }: { of: Screen[] }) {
 /** The tabs above the screens of one menu entry. */
 export function FamilyTabs() {
   const { t } = useTranslation();
-  const may = useMay();
-  const here = useHere();
-  const all = families(may);
-  const screen = openIn(
-    all.flatMap((f) => f.members),
-    here,
-  );
+  const { all, here, screen } = useMenu();
   const family = screen && all.find((f) => f.members.includes(screen));
   if (!screen || !family || family.members.length < 2 || screen.path !== here) return null;
   return (
