@@ -101,7 +101,10 @@ func anyDecision(status string) string {
 		all = []string{"cancel", timedOut, noMoney, "failed"}
 	case "waitingApproval":
 		all = []string{"", "resume", "resume", "cancel"}
-	default:
+	default: // seldom, so that the wallet can try again
+		if rand.IntN(4) > 0 {
+			return ""
+		}
 		all = []string{"", "", "", "resume", "resume", "resume", "cancel", "failed", "success", "waitingApproval"}
 	}
 	return all[rand.IntN(len(all))]
