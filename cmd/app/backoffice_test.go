@@ -90,13 +90,13 @@ func TestRoleWorksAtOnce(t *testing.T) {
 	before := rest.Caller{UserID: u.ID, SessionID: id.New(time.Now().Add(-time.Hour)), Roles: u.AllRoles()}
 	now := before
 	now.SessionID = id.New(time.Now())
-	nobody := rest.Caller{UserID: "u2", SessionID: now.SessionID, Roles: []string{user.RoleUser}}
+	customer := rest.Caller{UserID: "u2", SessionID: now.SessionID, Roles: []string{user.RoleUser}}
 
 	if err := guards.Authorize(t.Context(), before, &admins); fault.CodeOf(err) != fault.Forbidden {
 		t.Errorf("a session that is older than what the node knows: %v", err)
 	}
 	mark := s.feed.Mark()
-	if err := guards.Authorize(t.Context(), nobody, &own); err != nil || s.feed.Mark() != mark {
+	if err := guards.Authorize(t.Context(), customer, &own); err != nil || s.feed.Mark() != mark {
 		t.Errorf("a user who claims no more had the feed read, %v", err)
 	}
 	if err := guards.Authorize(t.Context(), now, &own); err != nil || !guards.ActsAsAdmin(now, &own) {
@@ -106,8 +106,8 @@ func TestRoleWorksAtOnce(t *testing.T) {
 		t.Errorf("the first request of an administrator: %v", err)
 	}
 	// A claim grants nothing.
-	nobody.Roles = []string{user.RoleUser, user.RoleAdmin}
-	if err := guards.Authorize(t.Context(), nobody, &admins); fault.CodeOf(err) != fault.Forbidden {
+	customer.Roles = []string{user.RoleUser, user.RoleAdmin}
+	if err := guards.Authorize(t.Context(), customer, &admins); fault.CodeOf(err) != fault.Forbidden {
 		t.Errorf("an account without the role: %v", err)
 	}
 }

@@ -95,7 +95,7 @@ func (s *service) deliveryMetrics(m *metrics.Registry, b *backlog) {
 	m.Counter("castellan_outbox_gone_total", "Messages given up because their destination is no more.",
 		s.dispatch.Gone.Load)
 	m.Counter("castellan_outbox_retried_total", "Deliveries that will be tried again.", s.dispatch.Retried.Load)
-	m.Counter("castellan_outbox_discarded_total", "Messages that were not to be sent: over a cap, or to nobody.",
+	m.Counter("castellan_outbox_discarded_total", "Messages that were not sent: over a cap, or without a recipient.",
 		s.commit.Discarded.Load)
 	m.Counter("castellan_outbox_rested_total", "Wake-ups given up because their host is left alone for a while.",
 		s.dispatch.Rested.Load)

@@ -230,7 +230,7 @@ func TestCurrenciesAreReloaded(t *testing.T) {
 func TestNoTracer(t *testing.T) {
 	s := assembled(t)
 	if s.tracer != nil || traceRequests(s.tracer) != nil || s.commit.Committer != committer(s.DB, s.cfg.Database, nil) {
-		t.Error("something follows requests, and nobody asked for it")
+		t.Error("something follows requests without a need")
 	}
 	if _, same := s.commit.Committer.(interface{ Close() error }); !same {
 		t.Errorf("commits go by a %T", s.commit.Committer)

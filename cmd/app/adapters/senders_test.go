@@ -43,7 +43,7 @@ func TestWakeUpsAreSent(t *testing.T) {
 	dev.Dev = true
 	if offered, err := wake(dev, nil); !offered || err == nil || message.IsPermanent(err) ||
 		!strings.Contains(err.Error(), "connection failed") {
-		t.Errorf("in development nobody was called: offered %v, %v", offered, err)
+		t.Errorf("in development the service was not called: offered %v, %v", offered, err)
 	}
 	c.Push.Enabled = false
 	if offered, err := wake(c, nil); offered || err != nil {

@@ -40,7 +40,8 @@ func TestFindingsHaveThreeLanguages(t *testing.T) {
 		}
 		filled := strings.ReplaceAll(text, "%s", "«7»")
 		for _, language := range []string{"tr", "ar"} {
-			if said, ok := rest.Translated(filled, language); !ok || strings.Count(said, "«7»") != strings.Count(filled, "«7»") {
+			said, ok := rest.Translated(filled, language)
+			if !ok || strings.Count(said, "«7»") != strings.Count(filled, "«7»") {
 				t.Errorf("%s: %q is said as %q", language, text, said)
 			}
 		}

@@ -78,10 +78,10 @@ func TestAuditedCalls(t *testing.T) {
 		// One row for every audited call, with its outcome, and none for other calls.
 		c.Observe(call(200))
 		c.Observe(call(409))
-		other, nobody, unmatched := call(200), call(401), call(404)
-		other.Caller.UserID, nobody.Caller.UserID, unmatched.Endpoint = "u2", "", nil
+		other, anonymous, unmatched := call(200), call(401), call(404)
+		other.Caller.UserID, anonymous.Caller.UserID, unmatched.Endpoint = "u2", "", nil
 		c.Observe(other)
-		c.Observe(nobody)
+		c.Observe(anonymous)
 		c.Observe(unmatched)
 		synctest.Wait()
 		rows, _ := to.kept()
