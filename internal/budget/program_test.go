@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"testing"
 
-	"castellan/cmd/app/doctor"
 	"castellan/cmd/app"
+	"castellan/cmd/app/doctor"
 	"castellan/config"
 	"castellan/domain/delivery/message"
 	"castellan/internal/blackbox"
