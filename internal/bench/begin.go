@@ -80,7 +80,7 @@ func (b *bench) beginOnce(p program, of series) error {
 		if err := c.Start(); err != nil {
 			return err
 		}
-		_, err = ready(addr, 20*time.Second)
+		_, err = ready(addr, time.Minute)
 		took := time.Since(began)
 		var idle uint64
 		if err == nil {

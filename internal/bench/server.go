@@ -62,7 +62,7 @@ func launch(cmd *exec.Cmd, settings []string) (*server, error) {
 		return nil, err
 	}
 	go s.codes.read(r)
-	if _, err := ready(addr, 20*time.Second); err != nil {
+	if _, err := ready(addr, time.Minute); err != nil {
 		s.stop()
 		return nil, err
 	}

@@ -18,6 +18,8 @@ func goTo(tab *webtest.Tab, screen string) {
 		`document.querySelector('[data-screens~=%q]').dataset.testid`, screen)); head != "nav-"+screen {
 		tab.Click(fmt.Sprintf(`[data-testid="go-%s"]`, screen))
 	}
+	// The screen before stays until the script of this one is loaded.
+	tab.Until(fmt.Sprintf(`document.querySelector('[data-shown=%q]')`, screen))
 }
 
 // clickTo is goTo without the pointer, which would load a script before the click.

@@ -271,7 +271,6 @@ func (c *cases) documents(tab *webtest.Tab, shot func(string)) {
 	c.t.Helper()
 	goTo(tab, "/documents")
 	filterBy(tab, "userId", c.ids[0])
-	tab.Press("\r")
 	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 2`)
 	barriers(c.t, tab, "documents")
 	tab.Click(`[data-testid="row"]`)

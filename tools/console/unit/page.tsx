@@ -32,6 +32,7 @@ export interface Answer {
 }
 
 let answer: (asked: Asked) => Answer = ({ path }) => ({ status: 404, body: { code: 'NOT_FOUND', message: path } });
+const calm = () => new QueryClient({ defaultOptions: { queries: { retry: false, gcTime: Infinity } } });
 let root: Root | undefined;
 let router: AnyRouter;
 
@@ -83,7 +84,7 @@ export async function show(
   root = createRoot(document.getElementById('page')!);
   root.render(
     <MantineProvider env="test">
-      <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false, gcTime: Infinity } } })}>
+      <QueryClientProvider client={calm()}>
         <RouterProvider router={router} />
       </QueryClientProvider>
     </MantineProvider>,
