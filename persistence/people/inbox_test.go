@@ -70,7 +70,7 @@ func TestBacklogs(t *testing.T) {
 			}
 		}
 		for most, want := range map[int]page.Backlog{1: {Count: 1, More: true}, 2: {Count: 2}} {
-			got, err := record.ReadBacklog(ctx, db.DB, most, people.Backlogs[inbox.Deploys](ctx, db.DB, most))
+			got, err := record.ReadBacklog(ctx, db, most, people.Backlogs[inbox.Deploys](ctx, db, most))
 			storetest.Must(t, err)
 			if got.Count != want.Count || got.More != want.More {
 				t.Errorf("at most %d: %+v, want %+v", most, got, want)
