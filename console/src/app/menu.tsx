@@ -121,7 +121,7 @@ function Entry({ of: { head, name, members }, screen }: { of: Family; screen?: S
 function Waits({ of }: { of: Screen[] }) {
   const { t } = useTranslation();
   const paths = new Set(of.map((s) => s.path));
-  const waiting = useWaiting().filter((w) => paths.has(w.to));
+  const waiting = useWaiting().waiting.filter((w) => paths.has(w.to));
   const n = waiting.reduce((sum, w) => sum + w.count, 0);
   if (n === 0) return null;
   return (
