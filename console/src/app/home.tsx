@@ -65,8 +65,7 @@ function Pending({ of: w }: { of: Waiting }) {
   const { data } = useQuery({
     queryKey: [w.path, 'home', w.query],
     refetchInterval: 60_000,
-    queryFn: ({ signal }) =>
-      readPage<Record<string, string | null>>(w.path, { ...w.query, limit: 3 }, signal),
+    queryFn: ({ signal }) => readPage<Record<string, string | null>>(w.path, { ...w.query, limit: 3 }, signal),
   });
   const inside = (
     <>
