@@ -50,7 +50,7 @@ export const queues: Queue[] = [
     path: '/admin/get-waiting-info-transactions',
     query: {},
     to: '/transactions',
-    line: (d) => ({ name: d.senderInfo, amount: d.value, unit: d.currencyCode, at: madeAt(d.transactionId) }),
+    line: (d) => ({ name: sender(d.senderInfo), amount: d.value, unit: d.currencyCode, at: madeAt(d.transactionId) }),
   },
   {
     queue: 'withdrawals',
@@ -108,6 +108,9 @@ export interface Waiting extends Queue {
   /** The creation of the oldest pending entry. */
   oldestAt: string | null;
 }
+
+/** The sender of a deposit has a name and a country; it may be unknown. */
+const sender = (of: unknown) => (of as { name?: string } | null | undefined)?.name;
 
 /** The address of the inbox. Every write reads it again. */
 export const inbox = '/admin/inbox';
