@@ -12,7 +12,8 @@ import (
 // Backlog is the query of the backlog of a queue: the rows for which all filters hold, up to most, and the creation of
 // the oldest of them. since is the expression of the creation, in milliseconds. It reads at most most+1 rows in the
 // order of the table's index, oldest first.
-func (t Table[R, T]) Backlog(ctx context.Context, db *engine.DB, most int, since string, fs ...Filter) *bun.SelectQuery {
+func (t Table[R, T]) Backlog(ctx context.Context, db *engine.DB, most int, since string,
+	fs ...Filter) *bun.SelectQuery {
 	t.Order.Descending = false
 	rows := t.Selected(db.Conn(ctx).NewSelect().Model((*R)(nil)).ColumnExpr(since+" AS since"),
 		Part{Where: fs, Limit: most + 1})
