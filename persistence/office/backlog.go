@@ -10,7 +10,8 @@ import (
 	"castellan/persistence/engine"
 )
 
-// ApprovalBacklog is the query of the backlog of the pending requests for a second person that have not expired; see record.Table.Backlog.
+// ApprovalBacklog is the query of the backlog of the pending requests for a second person that have not expired; see
+// record.Table.Backlog.
 func ApprovalBacklog(ctx context.Context, db *engine.DB, most int) *bun.SelectQuery {
 	return fourEyes.Backlog(ctx, db, most, "requested_at",
 		fourEyesFilters(foureyes.Query{Status: foureyes.Pending, Now: db.Now()})...)
