@@ -49,6 +49,7 @@ import (
 	"castellan/http/people/document"
 	"castellan/http/people/dropdown"
 	"castellan/http/people/identity"
+	"castellan/http/people/inbox"
 	"castellan/http/people/integration"
 	"castellan/http/people/kyc"
 	"castellan/http/people/presence"
@@ -116,6 +117,7 @@ var sections = []rest.Group{
 	setup.Group{},
 	job.Group{},
 	presence.Group{},
+	inbox.Group{},
 	system.Keys{},
 }
 

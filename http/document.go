@@ -108,6 +108,8 @@ var tags = slices.Concat(
 			Description: "Identity checks of accounts, their decisions, and account levels, for administrators."},
 		rest.Tag{Name: "Corporate users", Sections: []string{"4.20 Corporate"},
 			Description: "Applications of companies, and the accounts that act for companies, for administrators."},
+		rest.Tag{Name: "Inbox", Sections: []string{"Extensions: inbox"},
+			Description: "The queues of pending work, with their sizes, for administrators."},
 		rest.Tag{Name: "Presence", Sections: []string{"Extensions: presence"},
 			Description: "Other administrators who have the same record open."},
 	),

@@ -52,6 +52,7 @@ var tables = map[string][]string{
 	"money/limit":             nil, // reads what transactions moved
 	"access/mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
 	"people/document":         {"document", "document_quota"},
+	"people/inbox":            nil, // reads the queues of others
 	"people/identity":         {"user_identity", "additional_info"},
 	"people/kyc":              {"account_decision"},
 	"delivery/notification":   {"notification"},

@@ -20,6 +20,7 @@ import (
 	"castellan/http/auth"
 	httpblockage "castellan/http/money/blockage"
 	httpidentity "castellan/http/people/identity"
+	httpinbox "castellan/http/people/inbox"
 	httpintegration "castellan/http/people/integration"
 	httpkyc "castellan/http/people/kyc"
 	httpregistration "castellan/http/people/registration"
@@ -130,6 +131,7 @@ func (s *service) standings() error {
 		ClosureType: int64(s.cfg.Blockage.ClosureType)}
 	service.Changes.Lock, service.Claims = store.Lock, s.external
 	s.join(part{groups: groups(httpblockage.Group{Service: blockages}, httpstanding.Group{Service: service},
+		httpinbox.Group{Store: people.NewInbox(s.DB), Shows: s.shows},
 		httpintegration.Findings{Service: service})})
 	return nil
 }

@@ -8,6 +8,7 @@ type (
 )
 
 var (
+	Backlogs           = backlogs
 	ApplicationFilters = applicationFilters
 	Applications       = applications
 	CorporateFilters   = corporateFilters

@@ -40,7 +40,7 @@ func TestConsoleApprovals(t *testing.T) {
 			m.field(name, value)
 		}
 		m.tab.Click(theSend)
-		m.tab.Until(`/before .*20\d\d/.test(document.querySelector('[data-testid="waits"]')?.innerText)`)
+		m.tab.Until(`/before .*20\d\d/.test(document.querySelector('form [data-testid="waits"]')?.innerText)`)
 		m.tab.Click(`[data-testid="see-approvals"]`)
 		m.tab.See(`[data-state="PENDING"]`)
 		m.tab.Click(aRow)
@@ -50,5 +50,43 @@ func TestConsoleApprovals(t *testing.T) {
 		m.tab.Click(theSend)
 		m.tab.See(`[data-state="REFUSED"]`)
 		m.seen("taken back")
+	})
+}
+
+// The request appears in the inbox of the second person. When that person approves it, the page of the requester
+// shows the decision by itself, with a notification, and the number in the menu disappears.
+func TestConsoleFollowsApprovals(t *testing.T) {
+	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
+		d := harness.NewCounter(t, s)
+		asker := &till{t, s, d.Node, webtest.Browser(t)}
+		consoleLogin(t, asker.tab, d.Node, d.Asker, "/adjust")
+		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
+			"amount": "0.5", "reason": "Booked short"} {
+			asker.field(name, value)
+		}
+		asker.tab.Click(theSend)
+		asker.tab.See(`form [data-decision="PENDING"]`)
+		asker.tab.See(`nav [data-testid="waits"]`) // without waiting for the next minute
+
+		chief := webtest.Browser(t)
+		consoleLogin(t, chief, d.Node, d.Chief, "")
+		chief.See(`[data-testid="waits-home.approvals"] [data-testid="oldest"]`)
+		chief.See(`[data-testid="waits-home.approvals"] [data-testid="first"]`)
+		chief.Until(`document.querySelector('[data-testid="caught-up"]').innerText.includes('Withdrawals')`)
+		barriers(t, chief, "inbox")
+		chief.Click(`[data-testid="waits-home.approvals"]`)
+		chief.Click(aRow)
+		chief.Click(`[data-testid="approve"]`)
+		chief.See(`[data-testid="method-MAIL"]`)
+		chief.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.Chief, "MAIL"))
+		chief.See(`[role="dialog"] [data-state="APPROVED"]`)
+		chief.Until(`document.querySelector('[role="dialog"]').innerText.includes('Decided by')`)
+		chief.Until(`!document.querySelector('nav [data-testid="waits"]')`)
+
+		asker.tab.See(`form [data-decision="APPROVED"]`)
+		asker.tab.Until(`document.querySelector('form [data-decision] time') !== null`)
+		asker.tab.Until(`[...document.querySelectorAll('[role="alert"]')].some((e) => e.innerText.includes('was executed'))`)
+		asker.tab.Until(`!document.querySelector('nav [data-testid="waits"]')`)
+		asker.seen("decided")
 	})
 }

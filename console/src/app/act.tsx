@@ -6,7 +6,7 @@ import { Anchor, Modal } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useRef, useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
 import type { Flow, Outcome } from '../../../web/static/castellan-client.js';
@@ -14,7 +14,12 @@ import { Refusal, start, type Writes } from './api';
 import { Challenge } from './login/challenge';
 import { useCode } from './login/code';
 import { session, useMay } from './session';
+import { inbox } from './waiting';
+import { useRead } from '../kit/read';
 import { dateFormat } from '../kit/show';
+
+const approvals = '/admin/approvals';
+const approval = '/admin/approvals/{id}';
 
 type Method = 'post' | 'patch' | 'delete';
 
@@ -85,20 +90,23 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
       keys.current.delete(intention); // the same write again is another intention
       const sealed = (outcome.data as Sealed | undefined)?.data;
       const waits = sealed?.approvalId;
-      const stale = waits ? ['/admin/approvals'] : touches;
+      const stale = [inbox, ...(waits ? [approvals] : touches)];
       await Promise.all(stale.map((touched) => queries.invalidateQueries({ queryKey: [touched] })));
       notifications.show(
         waits
           ? {
               message: (
                 <Waits
+                  id={waits}
                   until={sealed.expiresAt ?? ''}
-                  open={may('GET /admin/approvals') ? () => void navigate({ to: '/approvals' }) : undefined}
+                  touches={touches}
+                  watch={may(`GET ${approval}`)}
+                  open={may(`GET ${approvals}`) ? () => void navigate({ to: '/approvals' }) : undefined}
                 />
               ),
               id: 'waits', // once for a hundred rows
               color: 'yellow',
-              autoClose: 15_000,
+              autoClose: may(`GET ${approval}`) ? false : 15_000, // otherwise it follows the request
             }
           : { id: `done ${String(path)}`, message: t(done ?? 'done'), color: 'green' },
       ); // once for a hundred rows
@@ -133,6 +141,20 @@ export async function each<T>(rows: T[], write: (row: T) => Promise<unknown>): P
   return true;
 }
 
+/** Keys of the texts about a decided request. */
+export const decisions: Record<string, string> = {
+  APPROVED: 'approval.approved',
+  REFUSED: 'approval.refused',
+  EXPIRED: 'approval.expired',
+  FAILED: 'approval.failed',
+};
+
+/** A request for a second person, read again every three seconds until it is decided. */
+export function useApproval(id: string, enabled: boolean) {
+  const every = (last?: { status: string }) => (last && last.status !== 'PENDING' ? false : 3000);
+  return useRead(approval, undefined, { places: { id }, enabled, every }).data;
+}
+
 /** A second person must approve the write before the instant that the service named. */
 export function WaitsUntil({ at }: { at: string }) {
   const { t, i18n } = useTranslation();
@@ -143,8 +165,24 @@ export function WaitsUntil({ at }: { at: string }) {
  * The write waits for approval. Users with the permission get a link to the pending requests. Notifications are
  * outside the routes, so it is not a router Link.
  */
-function Waits({ until, open }: { until: string; open?: () => void }) {
+function Waits(props: { id: string; until: string; touches: string[]; watch: boolean; open?: () => void }) {
+  const { until, touches, open } = props;
   const { t } = useTranslation();
+  const queries = useQueryClient();
+  const request = useApproval(props.id, props.watch);
+  const status = request?.status ?? 'PENDING';
+  useEffect(() => {
+    if (status === 'PENDING') return;
+    for (const stale of [inbox, approvals, ...touches]) void queries.invalidateQueries({ queryKey: [stale] });
+    notifications.hide('waits');
+    notifications.show({
+      id: `decided ${props.id}`,
+      message: t(decisions[status] ?? 'approval.failed'),
+      color: status === 'APPROVED' ? 'green' : 'red',
+      autoClose: 15_000,
+    });
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the decision is shown once
+  }, [status]);
   return (
     <>
       <WaitsUntil at={until} />{' '}

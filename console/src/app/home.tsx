@@ -1,23 +1,28 @@
 /** Home: the pending work that the user may do, and an overview of the accounts. Without any, the own account. */
 import { Anchor, Card, Group, Progress, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { Link, Navigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
+import { readPage } from './api';
 import { deferred } from './deferred';
 import { Problem } from './problem';
 import { allScreens, offeredScreens } from './screen';
 import { useMay } from './session';
 import { JobBar } from '../kit/job';
 import { useRead } from '../kit/read';
+import { Ago, Money } from '../kit/show';
 import { Totals } from './totals';
 import { useWaiting, type Waiting } from './waiting';
 
 const Chart = deferred(() => import('../kit/chart'), <Skeleton height={200} />);
 
 export default function Home() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const may = useMay();
-  const shown = useWaiting();
+  const { known, waiting } = useWaiting();
+  const open = waiting.filter((w) => w.count > 0);
+  const clear = waiting.filter((w) => w.count === 0);
   const first = offeredScreens(may)[0];
   if (first?.group === 'own') return <Navigate to={first.path} replace />;
   return (
@@ -25,12 +30,22 @@ export default function Home() {
       <Title order={1} size="h3">
         {t('home.title')}
       </Title>
-      {shown.length === 0 && <Text>{t('home.nothing')}</Text>}
-      <SimpleGrid cols={{ base: 2, md: 3, xl: 5 }}>
-        {shown.map((w) => (
+      <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
+        {open.map((w) => (
           <Pending key={w.title} of={w} />
         ))}
       </SimpleGrid>
+      {known && (clear.length > 0 || open.length === 0) && (
+        <Text size="sm" c="dimmed" data-testid="caught-up">
+          {clear.length > 0
+            ? t('home.caughtUp', {
+                queues: new Intl.ListFormat(i18n.language, { type: 'conjunction' }).format(
+                  clear.map((w) => t(w.title)),
+                ),
+              })
+            : t('home.nothing')}
+        </Text>
+      )}
       {may('GET /admin/jobs') && may('GET /admin/jobs/{id}') && <Running />}
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
         {may('GET /user/last-month-user-count-day-by-day') && <LastMonth />}
@@ -42,31 +57,51 @@ export default function Home() {
   );
 }
 
-/** The number of pending entries of a queue. */
+/** A queue with its number, the age of the oldest entry, and its first rows. The whole card is the link. */
 function Pending({ of: w }: { of: Waiting }) {
   const { t } = useTranslation();
   const may = useMay();
   const opens = allScreens().some((s) => s.path === w.to && s.needs.every(may));
-  return (
-    <Card withBorder data-testid={`waits-${w.title}`}>
-      <Text size="sm" c="dimmed">
-        {t(w.title)}
-      </Text>
-      <Group justify="space-between" align="end">
-        <Text fz={28} fw={600} dir="ltr">
+  const { data } = useQuery({
+    queryKey: [w.path, 'home', w.query],
+    refetchInterval: 60_000,
+    queryFn: ({ signal }) => readPage<Record<string, string | null>>(w.path, { ...w.query, limit: 3 }, signal),
+  });
+  const inside = (
+    <>
+      <Group justify="space-between" align="baseline" wrap="nowrap">
+        <Text fw={500}>{t(w.title)}</Text>
+        <Text fz={24} fw={600} dir="ltr">
           {`${w.count}${w.more ? '+' : ''}`}
         </Text>
-        {opens && (
-          <Anchor
-            component={Link}
-            to={w.to}
-            search={(w.search ?? w.query) as never}
-            aria-label={`${t('open')}: ${t(w.title)}`}
-          >
-            {t('open')}
-          </Anchor>
-        )}
       </Group>
+      {w.oldestAt && (
+        <Text size="sm" c="dimmed" data-testid="oldest">
+          {t('home.oldest')} <Ago at={w.oldestAt} />
+        </Text>
+      )}
+      <Stack gap={2} mt="xs">
+        {data?.rows.map((row, n) => {
+          const { name, amount, unit, at } = w.line(row);
+          return (
+            <Group key={n} justify="space-between" gap="xs" wrap="nowrap" data-testid="first">
+              <Text size="sm" truncate>
+                <bdi>{name || t('person.noName')}</bdi>
+              </Text>
+              <Text size="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+                {amount && <Money amount={amount} unit={unit} />} {at && <Ago at={at} />}
+              </Text>
+            </Group>
+          );
+        })}
+      </Stack>
+    </>
+  );
+  const looks = { withBorder: true, 'data-testid': `waits-${w.title}` };
+  if (!opens) return <Card {...looks}>{inside}</Card>;
+  return (
+    <Card {...looks} component={Link} to={w.to} search={(w.search ?? w.query) as never} className="opens">
+      {inside}
     </Card>
   );
 }

@@ -1,10 +1,9 @@
 /**
- * The total balance of a provider's accounts, by the latest readings. The service lists no providers, so the user
- * types the name.
+ * The total balance of a provider's accounts, by the latest readings. The service lists no providers: the provider is
+ * the one that the user opened last, and without one the card is not shown.
  */
-import { Anchor, Card, Group, Table, Text, TextInput, Title } from '@mantine/core';
+import { Anchor, Card, Group, Table, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
 import { allScreens } from './screen';
@@ -13,13 +12,14 @@ import { useNow } from '../kit/now';
 import { useRead } from '../kit/read';
 import { Money } from '../kit/show';
 
-const remembered = 'castellan.provider';
+/** The provider that the user opened last, in the storage of the browser. */
+export const remembered = 'castellan.provider';
 const slot = 300_000;
 
 export function Totals() {
   const { t } = useTranslation();
   const may = useMay();
-  const [provider, setProvider] = useState(() => localStorage.getItem(remembered) ?? '');
+  const provider = localStorage.getItem(remembered) ?? '';
   // The previous slot: the readings of the current one may still be incomplete.
   const datetime5min = useNow(slot) - slot;
   const { data, error } = useRead(
@@ -29,10 +29,7 @@ export function Totals() {
   );
   const totals = Array.isArray(data) ? data : data ? [data] : [];
   const page = allScreens().find((s) => s.path === '/providers' && s.needs.every(may));
-  const choose = (name: string) => {
-    localStorage.setItem(remembered, name);
-    setProvider(name);
-  };
+  if (!provider) return null;
   return (
     <Card withBorder data-testid="totals">
       <Group justify="space-between" align="start">
@@ -40,23 +37,14 @@ export function Totals() {
           {t('home.providers')}
         </Title>
         {page && (
-          <Anchor component={Link} to={'/providers'} search={(provider ? { provider } : {}) as never}>
+          <Anchor component={Link} to={'/providers'} search={{ provider } as never}>
             {t('open')}
           </Anchor>
         )}
       </Group>
-      <TextInput
-        size="xs"
-        w={200}
-        label={t('home.provider')}
-        defaultValue={provider}
-        dir="ltr"
-        data-testid="provider"
-        onBlur={(event) => choose(event.currentTarget.value.trim())}
-        onKeyDown={(event) => {
-          if (event.key === 'Enter') choose(event.currentTarget.value.trim());
-        }}
-      />
+      <Text size="sm" c="dimmed">
+        <bdi dir="ltr">{provider}</bdi>
+      </Text>
       <Problem of={error} />
       {data && totals.length === 0 && (
         <Text size="sm" c="dimmed" mt="xs">

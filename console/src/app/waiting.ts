@@ -1,10 +1,20 @@
 /** The pending work of the user, by queue: for home and for the numbers in the menu. */
-import { useQueries } from '@tanstack/react-query';
-import { readPage, type Gets } from './api';
+import type { Gets, Schemas } from './api';
+import { useRead } from '../kit/read';
 import { useMay } from './session';
+
+/** The first lines of an entry on home. */
+interface Line {
+  name?: string | null;
+  amount?: string | null;
+  unit?: string | null;
+  at?: string | number | null;
+}
 
 /** A queue is a list: its page, and the query that finds the pending entries. */
 export interface Queue {
+  /** The name in the inbox of the service. */
+  queue: Schemas['InboxQueue']['queue'];
   /** Key of its name. */
   title: string;
   path: Gets;
@@ -13,48 +23,106 @@ export interface Queue {
   to: string;
   /** The same filters in the address of the screen, where their names differ. */
   search?: Record<string, string>;
+  line: (row: Record<string, string | null | undefined>) => Line;
 }
 
 export const queues: Queue[] = [
   {
+    queue: 'documents',
     title: 'home.kyc',
     path: '/user/get-documents',
     query: { reason: 'waitingApproval', kycConfirm: 'waitingApproval' },
     to: '/kyc',
     search: {},
+    line: (d) => ({ name: d.fullName, at: d.createdAt }),
   },
-  { title: 'home.aml', path: '/admin/user/get-users-without-aml-confirmed', query: {}, to: '/aml' },
-  { title: 'home.transactions', path: '/admin/get-waiting-info-transactions', query: {}, to: '/transactions' },
   {
+    queue: 'aml',
+    title: 'home.aml',
+    path: '/admin/user/get-users-without-aml-confirmed',
+    query: {},
+    to: '/aml',
+    line: (u) => ({ name: u.fullName }),
+  },
+  {
+    queue: 'deposits',
+    title: 'home.transactions',
+    path: '/admin/get-waiting-info-transactions',
+    query: {},
+    to: '/transactions',
+    line: (d) => ({ name: sender(d.senderInfo), amount: d.value, unit: d.currencyCode, at: madeAt(d.transactionId) }),
+  },
+  {
+    queue: 'withdrawals',
     title: 'home.withdrawals',
     path: '/admin/get-withdrawal-crypto-queue',
     query: { isActive: 'true' },
     to: '/withdrawals',
+    line: (w) => ({ name: w.fullName, amount: w.amount, unit: w.code, at: w.createdAt }),
   },
-  { title: 'home.approvals', path: '/admin/approvals', query: { status: 'PENDING' }, to: '/approvals' },
-  { title: 'home.deploys', path: '/admin/deploy-request', query: {}, to: '/requests' },
-  { title: 'home.vpn', path: '/admin/vpn-request', query: {}, to: '/requests' },
-  { title: 'home.corporate', path: '/admin/get-corporate-application', query: { status: 'PENDING' }, to: '/corporate' },
+  {
+    queue: 'approvals',
+    title: 'home.approvals',
+    path: '/admin/approvals',
+    query: { status: 'PENDING' },
+    to: '/approvals',
+    line: (a) => ({ name: a.summary, at: a.requestedAt }),
+  },
+  {
+    queue: 'deploys',
+    title: 'home.deploys',
+    path: '/admin/deploy-request',
+    query: { status: 'PENDING' },
+    to: '/requests',
+    search: {},
+    line: (d) => ({ name: d.service_name, at: d.created_at }),
+  },
+  {
+    queue: 'vpn',
+    title: 'home.vpn',
+    path: '/admin/vpn-request',
+    query: { status: 'PENDING' },
+    to: '/requests',
+    search: {},
+    line: (v) => ({ name: [v.name, v.surname].filter(Boolean).join(' ') || v.user_name, at: v.created_at }),
+  },
+  {
+    queue: 'applications',
+    title: 'home.corporate',
+    path: '/admin/get-corporate-application',
+    query: { status: 'PENDING' },
+    to: '/corporate',
+    line: (a) => ({ name: a.companyName, at: a.createdAt }),
+  },
 ];
 
-const most = 100;
+const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** The time of a transaction: its id starts with the milliseconds since 1970 (ULID). */
+const madeAt = (id?: string | null) => id && [...id.slice(0, 10)].reduce((ms, d) => ms * 32 + digits.indexOf(d), 0);
 
 export interface Waiting extends Queue {
   count: number;
   /** There are more than count. */
   more: boolean;
+  /** The creation of the oldest pending entry. */
+  oldestAt: string | null;
 }
 
-/** The queues that the user may see, with the number of pending entries. Read again every minute. */
-export function useWaiting(): Waiting[] {
+/** The sender of a deposit has a name and a country; it may be unknown. */
+const sender = (of: unknown) => (of as { name?: string } | null | undefined)?.name;
+
+/** The address of the inbox. Every write reads it again. */
+export const inbox = '/admin/inbox';
+
+/** The queues that the user may see, with their pending entries. Read again every minute, by one request. */
+export function useWaiting(): { known: boolean; waiting: Waiting[] } {
   const may = useMay();
   const mine = queues.filter((q) => may(`GET ${q.path}`));
-  const pages = useQueries({
-    queries: mine.map(({ path, query }) => ({
-      queryKey: [path, 'waiting', query],
-      refetchInterval: 60_000,
-      queryFn: ({ signal }: { signal: AbortSignal }) => readPage<unknown>(path, { ...query, limit: most }, signal),
-    })),
+  const { data } = useRead(inbox, undefined, { every: 60_000, enabled: mine.length > 0 && may(`GET ${inbox}`) });
+  const waiting = (data?.data ?? []).flatMap((found) => {
+    const queue = mine.find((q) => q.queue === found.queue);
+    return queue ? [{ ...queue, count: found.count, more: found.more, oldestAt: found.oldestAt ?? null }] : [];
   });
-  return mine.map((q, n) => ({ ...q, count: pages[n]?.data?.rows.length ?? 0, more: !!pages[n]?.data?.next }));
+  return { known: !!data || mine.length === 0, waiting };
 }

@@ -17,6 +17,29 @@ export interface Series {
 const inks = ['indigo', 'teal', 'orange', 'grape'] as const;
 const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 
+/** The ticks of a chart of counts, the last one above the highest bar. */
+function ticks(high: number): number[] {
+  const power = 10 ** Math.floor(Math.log10(Math.max(high, 1)));
+  const step = Math.max(1, power * (high / power < 2 ? 0.5 : high / power < 5 ? 1 : 2));
+  return Array.from({ length: Math.floor(high / step) + 2 }, (_, n) => n * step);
+}
+
+/** A pattern of diagonal lines. */
+function hatched(colour: string): CanvasPattern | string {
+  const tile = document.createElement('canvas');
+  tile.width = tile.height = 8;
+  const pen = tile.getContext('2d');
+  if (!pen) return colour;
+  pen.strokeStyle = colour;
+  pen.lineWidth = 2;
+  for (const at of [-8, 0, 8]) {
+    pen.moveTo(at, 8);
+    pen.lineTo(at + 8, 0);
+  }
+  pen.stroke();
+  return pen.createPattern(tile, 'repeat') ?? colour;
+}
+
 /** times are seconds since 1970, in ascending order. */
 export default function Chart({
   title,
@@ -47,6 +70,8 @@ export default function Chart({
       `${i18n.language}-u-ca-gregory`,
       short ? { hour: '2-digit', minute: '2-digit' } : { month: 'short', day: 'numeric' },
     );
+    const highest = Math.max(0, ...series.flatMap((s) => s.values.map((v) => v ?? 0)));
+    const today = bars && Date.now() / 1000 < times.at(-1)! + 86_400; // its bar is still growing
     const edge = bars ? ((times.at(-1)! - times[0]!) / times.length || 86_400) / 2 : 0; // half a bar
     const drawn = new uPlot(
       {
@@ -56,11 +81,11 @@ export default function Chart({
         cursor: { y: false },
         scales: {
           x: { range: (_, from, to) => [from - edge, to + edge] },
-          y: { range: (_, low, high) => [Math.min(0, low), high || 1] },
+          y: { range: (_, low, high) => (bars ? [0, ticks(highest).at(-1)!] : [Math.min(0, low), high || 1]) },
         },
         axes: [
           { stroke: ink, grid, values: (_, at) => at.map((s) => day.format(new Date(s * 1000))) },
-          { stroke: ink, grid, size: 60 },
+          { stroke: ink, grid, size: 60, ...(bars ? { splits: () => ticks(highest) } : {}) },
         ],
         series: [
           {},
@@ -71,9 +96,21 @@ export default function Chart({
             dash: dashes[n % 4],
             ...(bars ? { fill: `${colours[n % 4]}80`, paths: uPlot.paths.bars!({ size: [0.7, 40] }) } : {}),
           })),
+          ...(today
+            ? series.map((_, n) => ({
+                stroke: colours[n % 4],
+                fill: hatched(colours[n % 4]!),
+                width: 1,
+                paths: uPlot.paths.bars!({ size: [0.7, 40] }),
+              }))
+            : []),
         ],
       },
-      [times, ...series.map((s) => s.values)],
+      [
+        times,
+        ...series.map((s) => (today ? s.values.with(-1, null) : s.values)),
+        ...(today ? series.map((s) => s.values.map((v, n) => (n === s.values.length - 1 ? v : null))) : []),
+      ],
       plot.current,
     );
     return () => drawn.destroy();

@@ -16,14 +16,14 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAddress } from '../app/address';
-import { useAct, WaitsUntil } from '../app/act';
+import { decisions, useAct, useApproval, WaitsUntil } from '../app/act';
 import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { AmountInput } from '../kit/amountinput';
 import { useRead } from '../kit/read';
 import { Copies, Diff, Fact, Facts } from '../kit/record';
-import { Id } from '../kit/show';
+import { Id, Time } from '../kit/show';
 import { decimalsOf, names, Owner, Standing, sums, usePairs } from './parts';
 
 const path = '/admin/transaction/adjust-balance';
@@ -31,6 +31,12 @@ const previewing = '/admin/transaction/adjust-balance/preview';
 const member = '/admin/get-member-asset-balances';
 
 type Made = Schemas['BalanceAdjustment'];
+
+/** The answer of an adjustment that a second person must approve. */
+interface Sealed {
+  approvalId: string;
+  expiresAt: string;
+}
 
 interface Values {
   userId: string;
@@ -65,7 +71,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   const [reason, setReason] = useState('');
   const [sent, setSent] = useState(false);
   const [made, setMade] = useState<Made>();
-  const [waits, setWaits] = useState<string>(); // waits for a second person until then
+  const [waits, setWaits] = useState<Sealed>(); // waits for a second person
   const set = (some: Partial<Values>) => setValues((old) => ({ ...old, ...some }));
   const pairs = usePairs();
   const ofCurrency = pairs.filter((p) => p.currencyCode === values.currencyCode);
@@ -82,7 +88,8 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
     setSent(true);
     const answer = (await act.run({ ...values, uniqueId, reason })) as Schemas['TransactionAdjusted'] | undefined;
     if (answer?.data && 'transactionId' in answer.data) return setMade(answer.data);
-    setWaits((answer?.data as { expiresAt?: string } | undefined)?.expiresAt);
+    const sealed = answer?.data as Partial<Sealed> | undefined;
+    setWaits(sealed?.approvalId ? (sealed as Sealed) : undefined);
     setSent(false);
   }
   return (
@@ -161,16 +168,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
         />
         <Problem of={act.problem} />
         {made && <Booked of={made} onNext={onNext} />}
-        {waits && (
-          <Alert color="yellow" data-testid="waits">
-            <Stack align="start">
-              <WaitsUntil at={waits} />
-              <Button variant="default" onClick={onNext}>
-                {t('money.another')}
-              </Button>
-            </Stack>
-          </Alert>
-        )}
+        {waits && <Sent of={waits} onNext={onNext} />}
         {!made && !waits && (
           <Group justify="flex-end">
             <Button type="submit" loading={act.busy} disabled={!complete} data-testid="send">
@@ -208,6 +206,36 @@ function Preview({ of }: { of: Values }) {
         </>
       )}
     </Stack>
+  );
+}
+
+/** The adjustment waits for a second person. It shows the decision when it is made. */
+function Sent({ of, onNext }: { of: Sealed; onNext: () => void }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const request = useApproval(of.approvalId, may('GET /admin/approvals/{id}'));
+  const status = request?.status ?? 'PENDING';
+  const colour = status === 'PENDING' ? 'yellow' : status === 'APPROVED' ? 'green' : 'red';
+  return (
+    <Alert color={colour} data-testid="waits" data-decision={status}>
+      <Stack align="start">
+        {status === 'PENDING' ? <WaitsUntil at={of.expiresAt} /> : <Text>{t(decisions[status] ?? status)}</Text>}
+        {request?.reason && (
+          <Text size="sm">
+            <bdi>{request.reason}</bdi>
+          </Text>
+        )}
+        {request?.decidedBy && (
+          <Group gap="xs">
+            <Owner userId={request.decidedBy} bare />
+            <Time at={request.decidedAt} />
+          </Group>
+        )}
+        <Button variant="default" onClick={onNext}>
+          {t('money.another')}
+        </Button>
+      </Stack>
+    </Alert>
   );
 }
 

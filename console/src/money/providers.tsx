@@ -1,17 +1,19 @@
 /** Balances at providers: each account by its latest reading, the total, and one asset over the last 24 hours. */
 import { Stack, Text } from '@mantine/core';
 import { useQueries, type UseQueryResult } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAddress } from '../app/address';
 import { ask, type Schemas } from '../app/api';
 import { deferred } from '../app/deferred';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
+import { remembered } from '../app/totals';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Money, Time } from '../kit/show';
 import { forTheEye, Small } from './parts';
+import { useFocus } from './statement';
 
 const Chart = deferred(() => import('../kit/chart'));
 
@@ -57,6 +59,10 @@ const filters: FilterOf<typeof path>[] = [
 export default function Providers() {
   const may = useMay();
   const [{ provider, asset }, go] = useAddress();
+  useFocus('provider', !provider);
+  useEffect(() => {
+    if (provider) localStorage.setItem(remembered, provider);
+  }, [provider]);
   return (
     <Stack>
       <List

@@ -1,6 +1,7 @@
 /** The statement of a user: the transactions by network, newest first. */
-import { useAddress } from '../app/address';
 import { Anchor } from '@mantine/core';
+import { useEffect } from 'react';
+import { useAddress } from '../app/address';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Id, Nothing, Status, Time } from '../kit/show';
 import { madeAt, Owner } from './parts';
@@ -36,6 +37,7 @@ const filters: FilterOf<typeof path>[] = [
 
 export default function Statement() {
   const [{ userId = '' }] = useAddress();
+  useFocus('userId', !userId);
   return (
     <List
       path={path}
@@ -47,6 +49,13 @@ export default function Statement() {
       id={() => ''}
     />
   );
+}
+
+/** Focuses a filter that the list needs, when the screen opens without it. */
+export function useFocus(filter: string, missing: boolean) {
+  useEffect(() => {
+    if (missing) document.querySelector<HTMLElement>(`[data-testid="filter-${filter}"]`)?.focus();
+  }, [filter, missing]);
 }
 
 /** A link to another site: it opens only on click, without a referrer. */

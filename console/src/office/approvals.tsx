@@ -88,6 +88,14 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
             {t('approvals.by')}
           </Text>
           <Owner userId={now.requestedBy} bare />
+          {now.decidedBy && (
+            <>
+              <Text size="sm" c="dimmed">
+                {t('approvals.decidedBy')}
+              </Text>
+              <Owner userId={now.decidedBy} bare />
+            </>
+          )}
         </Group>
         <Problem of={read.error} />
         <Asked of={now} />

@@ -6,6 +6,8 @@
 // Start reading at Query; rest.List of http/rest serves a list.
 package page
 
+import "time"
+
 // Query requests one page of a list that is sorted by the marks of its records.
 type Query[M any] struct {
 	After *M   // mark of the last record of the previous page; nil: the first page
@@ -18,6 +20,13 @@ type Of[T any] struct {
 	Records []T
 	More    bool // whether more records follow
 	Total   int  // records on all pages together; 0 unless requested
+}
+
+// Backlog summarizes the pending records of a queue.
+type Backlog struct {
+	Count  int       // pending records, at most the bound of the reader
+	More   bool      // whether there are more than Count
+	Oldest time.Time // creation of the oldest; zero without any
 }
 
 // Marked is a record with a position in its list. A mark is a struct of exported fields, which together are unique in

@@ -55,7 +55,7 @@ function useMenu(): { all: Family[]; here: string; screen: Screen | undefined } 
 
 export function Entries() {
   const { all, screen } = useMenu();
-  const waiting = useWaiting();
+  const { waiting } = useWaiting();
   return groups.map((group) => {
     const shown = all.filter((f) => f.name.group === group);
     return shown.length > 0 && <Part key={group} group={group} families={shown} screen={screen} waiting={waiting} />;

@@ -1,0 +1,80 @@
+package people_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/people/inbox"
+	"castellan/persistence"
+	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
+	"castellan/persistence/record"
+)
+
+// The backlog of each queue is read by an index, oldest first.
+func TestBacklogsAreFoundByIndex(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		indexes := map[inbox.Queue]string{inbox.Documents: "document_reason", inbox.AML: "users_aml",
+			inbox.Deposits: "deposit_status", inbox.Withdrawals: "withdrawal_queue_active",
+			inbox.Approvals: "four_eyes_status", inbox.Deploys: "deploy_request_status", inbox.VPN: "vpn_request_status",
+			inbox.Applications: "corporate_application_status"}
+		for _, q := range inbox.Queues {
+			query := people.Backlogs[q.Queue](t.Context(), db, inbox.Most)
+			persistencetest.WantsIndex(t, db, string(q.Queue), query, indexes[q.Queue])
+		}
+	})
+}
+
+// A backlog has the pending entries only, the creation of the oldest, and ends at its bound.
+func TestBacklogs(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s, ctx := people.NewInbox(db), t.Context()
+		for i, aml := range []string{user.NotRisky, "risky", "risky"} {
+			u := user.New(fmt.Sprint("u", i), time.UnixMilli(1000))
+			u.AMLStatus = aml
+			storetest.Must(t, db.Commit(ctx, user.Add{User: u}))
+		}
+		for _, statement := range []string{
+			`INSERT INTO aml_finding (id, external_id, user_id, status, source, reference, detail, at)
+				VALUES ('f1', 'x1', 'u1', 'risky', '', '', '', 2000), ('f2', 'x2', 'u1', 'risky', '', '', '', 3000),
+				('f3', 'x3', 'u2', 'risky', '', '', '', 4000)`,
+			`INSERT INTO deploy_request (status, comment, type, requestor_id, decider_id, created_at, updated_at, service_name,
+				original_service_name, build_number, minutes) VALUES ('APPROVED', '', 'x', 'u1', '', 10, 10, 's', 's', '1', 1),
+				('PENDING', '', 'x', 'u1', '', 30, 30, 's', 's', '1', 1), ('PENDING', '', 'x', 'u1', '', 40, 40, 's', 's', '1', 1)`,
+			`INSERT INTO corporate_application (external_id, company_name, folded_name, tax_number, status, created_at)
+				VALUES ('a', 'A', 'a', '1', 'APPROVED', 1), ('b', 'B', 'b', '2', 'PENDING', 5)`,
+			`INSERT INTO four_eyes (id, method, path, summary, requested_by, requested_at, expires_at, status, decided_by,
+				decided_at, reason) VALUES ('q1', 'POST', '/', '', 'u1', 7, 8, 'PENDING', '', 0, ''),
+				('q2', 'POST', '/', '', 'u1', 9, 9007199254740991, 'PENDING', '', 0, ''),
+				('q3', 'POST', '/', '', 'u1', 6, 9007199254740991, 'REFUSED', 'u2', 7, 'no')`,
+			`INSERT INTO document (id, user_id, name, mime_type, type, name_texts, description_texts, status, reason, path,
+				size, created_at, updated_at) VALUES ('d1', 'u0', '', '', 1, '{}', '{}', 'x', 'waitingApproval', '1', 0, 11, 11),
+				('d2', 'nobody', '', '', 1, '{}', '{}', 'x', 'waitingApproval', '2', 0, 10, 10),
+				('d3', 'u0', '', '', 1, '{}', '{}', 'x', 'approved', '3', 0, 9, 9)`,
+		} {
+			persistencetest.Exec(t, db, statement)
+		}
+		wants := map[inbox.Queue]page.Backlog{
+			inbox.AML: {Count: 2, Oldest: time.UnixMilli(3000)}, inbox.Deploys: {Count: 2, Oldest: time.UnixMilli(30)},
+			inbox.Applications: {Count: 1, Oldest: time.UnixMilli(5)}, inbox.Approvals: {Count: 1, Oldest: time.UnixMilli(9)},
+			inbox.Documents: {Count: 1, Oldest: time.UnixMilli(11)}}
+		for _, q := range inbox.Queues {
+			got, err := s.Backlog(ctx, q.Queue)
+			storetest.Must(t, err)
+			if want := wants[q.Queue]; got.Count != want.Count || got.More || !got.Oldest.Equal(want.Oldest) {
+				t.Errorf("%s: %+v, want %+v", q.Queue, got, want)
+			}
+		}
+		for most, want := range map[int]page.Backlog{1: {Count: 1, More: true}, 2: {Count: 2}} {
+			got, err := record.ReadBacklog(ctx, db, most, people.Backlogs[inbox.Deploys](ctx, db, most))
+			storetest.Must(t, err)
+			if got.Count != want.Count || got.More != want.More {
+				t.Errorf("at most %d: %+v, want %+v", most, got, want)
+			}
+		}
+	})
+}
