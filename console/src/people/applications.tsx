@@ -7,14 +7,14 @@ import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
-import { Id, Status, Time } from '../kit/show';
+import { Coded, Id, Status, Time } from '../kit/show';
 import { InsertMember } from './member';
 
 const path = '/admin/get-corporate-application';
 type Application = Row<typeof path>;
 const columns: Column<Application>[] = [
   { key: 'companyName', title: 'corporate.company' },
-  { key: 'taxNumber', title: 'users.tax', show: (a) => <bdi dir="ltr">{a.taxNumber}</bdi> },
+  { key: 'taxNumber', title: 'users.tax', show: (a) => <Coded of={a.taxNumber} /> },
   { key: 'status', title: 'users.status', show: (a) => <Status of={a.status} /> },
   { key: 'createdAt', title: 'corporate.since', show: (a) => <Time at={a.createdAt} /> },
   { key: 'id', title: 'user.id', show: (a) => <Id of={a.id} />, hidden: true },

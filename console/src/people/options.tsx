@@ -27,7 +27,7 @@ const columns: Column<Option>[] = [
   { key: 'nameTr', title: 'options.nameTr' },
   { key: 'nameAr', title: 'options.nameAr' },
   { key: 'isExplainMandatory', title: 'options.explain', show: (o) => <Status of={o.isExplainMandatory} /> },
-  { key: 'orderNo', title: 'options.order' },
+  { key: 'orderNo', title: 'options.order', end: true },
   { key: 'isActive', title: 'options.active', show: (o) => <Status of={o.isActive} /> },
 ];
 
