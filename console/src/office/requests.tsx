@@ -46,7 +46,7 @@ const deployColumns: Column<Deploy>[] = [
   { key: 'build_number', title: 'request.build', show: (d) => <Coded of={d.build_number} /> },
   { key: 'type', title: 'request.type', show: (r) => <Status of={r.type} /> },
   { key: 'comment', title: 'request.comment' },
-  { key: 'duration_minutes', title: 'request.minutes' },
+  { key: 'duration_minutes', title: 'request.minutes', end: true },
   { key: 'original_service_name', title: 'request.original', hidden: true },
   ...people<Deploy>(),
 ];
