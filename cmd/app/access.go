@@ -191,7 +191,7 @@ func (s *service) accounts() error {
 	changes := s.changes("", nil)
 	changes.Commit = s.revoking()
 	s.join(part{
-		groups: groups(httpuser.Group{Users: s.users, Directory: access.NewUsers(s.DB),
+		groups: groups(httpuser.Group{Users: s.users, Directory: access.NewUsers(s.DB), Shows: s.shows,
 			Statuses:       func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
 			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: access.NewSessions(s.DB),
 			CountryName: geo.Name, Levels: levelNames(money.NewLevels(s.DB)),

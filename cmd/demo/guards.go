@@ -20,12 +20,13 @@ var duties = []struct {
 	code, name string
 	calls      []string
 }{
-	{"kyc-reviewer", "Identity checks", []string{"GET /admin/list-users", "GET /user/get-documents",
+	{"kyc-reviewer", "Identity checks", []string{"GET /admin/list-users", "GET /admin/user-names",
+		"GET /user/get-documents",
 		"GET /admin/get-document-file", "POST /user/update-document", "GET /admin/levels-info",
 		"GET /admin/login-history", "GET /user/get-kyc-images", "POST /user/update-kyc", "POST /user/update-confirmed",
 		"GET /admin/user/get-users-without-aml-confirmed", "POST /admin/user/update-user-aml-confirmed",
 		"POST /level/update-level", "GET /blockage/get-blockage-history", "GET /admin/kyc-case", "POST /admin/presence"}},
-	{"treasury", "Treasury", []string{"GET /admin/list-users", "GET /admin/get-last-rates-by-date",
+	{"treasury", "Treasury", []string{"GET /admin/list-users", "GET /admin/user-names", "GET /admin/get-last-rates-by-date",
 		"GET /admin/currency/get-all", "POST /admin/transaction/adjust-balance",
 		"GET /admin/get-waiting-info-transactions", "POST /admin/update-status-transaction",
 		"GET /admin/get-withdrawal-crypto-queue", "POST /admin/update-wallet-withdrawal-crypto-queue",
@@ -38,7 +39,7 @@ var duties = []struct {
 		"GET /admin/jobs/{id}", "POST /admin/jobs/{id}/cancel", "GET /admin/approvals", "GET /admin/approvals/{id}",
 		"POST /admin/approvals/{id}/approve", "POST /admin/approvals/{id}/refuse",
 		"POST /integration/begin-accounting-integration", "GET /admin/audit"}},
-	{"support", "Support", []string{"GET /admin/list-users", "GET /admin/login-history", "GET /admin/login-history-v2",
+	{"support", "Support", []string{"GET /admin/list-users", "GET /admin/user-names", "GET /admin/login-history", "GET /admin/login-history-v2",
 		"GET /admin/get-email-change-history", "POST /admin/send-notification"}},
 }
 

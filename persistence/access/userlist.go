@@ -109,6 +109,13 @@ func (s Users) Find(ctx context.Context, q user.Query, p page.Query[user.Place])
 	return record.ListPage(ctx, s.db, t, p, AccountOrder, accountFilters(q))
 }
 
+func (s Users) ByIDs(ctx context.Context, ids []string) ([]user.User, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return accountsByID.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("id", ids)}})
+}
+
 func (s Users) Registered(ctx context.Context, span user.Span,
 	p page.Query[user.RegisteredPlace]) (page.Of[user.Registered], error) {
 	return record.ListPage(ctx, s.db, registered, p, registeredOrder, registeredFilters(span))

@@ -62,7 +62,11 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 		}
 		for _, screen := range all {
 			step := look.name + " " + screen
+			before := webtest.Value[string](tab, heading)
 			menuTo(tab, screen)
+			if look.name == "light-en" && screen != all[0] { // until then the screen before is shown
+				tab.Until(fmt.Sprintf(`%s !== %q && %s`, heading, before, drawn))
+			}
 			tab.Screenshot(t, filepath.Join(t.ArtifactDir(), look.name, strings.ReplaceAll(screen, "/", "_")+".png"))
 			if cut := webtest.Value[[]string](tab, cutOff); len(cut) > 0 {
 				t.Errorf("%s: cut off: %v", step, cut)
@@ -72,6 +76,11 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 			}
 			if problems := webtest.Value[[]string](tab, complaints); len(problems) > 0 {
 				t.Errorf("%s: refused: %v", step, problems)
+			}
+			if look.name == "light-en" {
+				for _, cell := range webtest.Value[[]string](tab, machineWords) {
+					t.Errorf("%s: a machine word in a cell: %s", step, cell)
+				}
 			}
 			if look.barriers {
 				tab.NoBarriers(step)
@@ -105,6 +114,9 @@ func turns(t *testing.T, tab *webtest.Tab) {
 	}
 }
 
+// heading is the title of the shown screen.
+const heading = `(document.querySelector('main h1')?.innerText ?? '')`
+
 // drawn is true when the heading is shown, no request is open, and each chart has its lines.
 const drawn = `document.querySelectorAll('main h1').length === 1 &&
 	!document.querySelector('main .mantine-Loader-root, main .mantine-Skeleton-root, main [aria-busy="true"]') &&
@@ -124,6 +136,28 @@ const cutOff = `(() => {
 			found.push(e.tagName + ' ' + e.className.split(' ')[0] + ': ' + e.textContent.trim().slice(0, 40));
 	}
 	return found.slice(0, 5);
+})()`
+
+// machineWords finds cells of lists in which a person reads a word of the interface: camelCase, UPPER_SNAKE, an id, or
+// a whole number below a heading that is no count. A name of a record, such as a currency or a parameter, is marked
+// by data-code; a person never is.
+const machineWords = `(() => {
+	const shapes = { camelCase: /(?<![\w./-])[a-z]+[a-z0-9]*[A-Z]\w*/, id: /(?<!\w)[0-9A-HJKMNP-TV-Z]{26}(?!\w)/,
+		'UPPER_SNAKE': /(?<!\w)[A-Z][A-Z0-9]*_[A-Z0-9_]+/, kebab: /^[a-z]+(-[a-z]+)+$/, number: /^-?\d+$/ };
+	const found = new Set();
+	for (const cell of document.querySelectorAll('main [data-testid="row"] td')) {
+		const copy = cell.cloneNode(true);
+		copy.querySelectorAll('[data-code], .said, .digits').forEach((e) => e.remove());
+		const text = copy.innerText.trim();
+		for (const [name, shape] of Object.entries(shapes)) {
+			if (name === 'number' && cell.dataset.end) continue;
+			const hit = shape.exec(text);
+			if (hit) found.add(cell.dataset.label + ': ' + name + ' ' + hit[0]);
+		}
+		for (const e of cell.querySelectorAll('[data-testid="person"][data-code]'))
+			found.add(cell.dataset.label + ': a person as an id ' + e.innerText);
+	}
+	return [...found];
 })()`
 
 // missing finds text keys on the page, which appear if a translation is missing. The names of settings look

@@ -29,7 +29,7 @@ const waitingColumns: Column<Row<typeof waiting>>[] = [
   { key: 'value', title: 'own.amount', end: true, show: (w) => <Money amount={w.value} unit={w.currencyCode} /> },
   { key: 'toAddress', title: 'own.address', show: (w) => <Id of={w.toAddress} short /> },
   { key: 'txId', title: 'own.hash', show: (w) => <Id of={w.txId} short /> },
-  { key: 'status', title: 'own.status' },
+  { key: 'status', title: 'own.status', show: (w) => <Status of={`tx${w.status}`} /> },
 ];
 
 export default function Account() {

@@ -1,12 +1,11 @@
 /** The assignments of roles to accounts. */
-import { Anchor, Group } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Group } from '@mantine/core';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type Row } from '../kit/list';
+import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
-import { Id, Time } from '../kit/show';
+import { Coded, Time } from '../kit/show';
 import { Write } from '../kit/write';
-import { Word } from '../kit/word';
 
 const path = '/admin/user-roles';
 type Member = Row<typeof path>;
@@ -17,16 +16,9 @@ export function Members() {
     {
       key: 'userId',
       title: 'audit.user',
-      show: (m) => (
-        <Group gap="xs">
-          <Id of={m.userId} />
-          <Anchor component={Link} to={`/users/${m.userId}`} size="sm">
-            <Word of="open" />
-          </Anchor>
-        </Group>
-      ),
+      show: (m) => <Person id={m.userId} />,
     },
-    { key: 'roleCode', title: 'roles.role' },
+    { key: 'roleCode', title: 'roles.role', show: (m) => <Coded of={m.roleCode} /> },
     { key: 'createdAt', title: 'roles.at', show: (m) => <Time at={m.createdAt} /> },
   ];
   const choices = (roles.data ?? []).filter((r) => r.code !== 'user').map((r) => ({ value: r.code, label: r.name }));
@@ -61,9 +53,9 @@ export function Members() {
           touches={[path]}
           onDone={clear}
           name={(m) => (
-            <>
-              <Id of={m.userId} /> <bdi>{m.roleCode}</bdi>
-            </>
+            <Group gap="md">
+              <Person id={m.userId} /> <Coded of={m.roleCode} />
+            </Group>
           )}
           body={(m) => ({ userId: m.userId, roleCode: m.roleCode })}
         />

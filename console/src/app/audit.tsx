@@ -8,10 +8,10 @@ import { Problem } from './problem';
 import { useMay } from './session';
 import { List, type Column, type FilterOf } from '../kit/list';
 import { useRead } from '../kit/read';
+import { Person } from '../kit/person';
 import { Whole } from '../kit/record';
 import { Id, Status, Time } from '../kit/show';
-import { actName } from './actname';
-import { Links, ulid, type Entry } from './entry';
+import { Act, Links, Target, type Entry } from './entry';
 
 const path = '/admin/audit';
 
@@ -19,32 +19,30 @@ const columns: Column<Entry>[] = [
   { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} /> },
   { key: 'action', title: 'audit.action', show: (e) => <Act of={e.action} /> },
   { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome} /> },
-  { key: 'actorId', title: 'audit.actor', show: (e) => <Id of={e.actorId} short /> },
-  { key: 'userId', title: 'audit.user', show: (e) => <Id of={e.userId} short /> },
+  { key: 'actorId', title: 'audit.actor', show: (e) => <Person id={e.actorId} /> },
+  { key: 'userId', title: 'audit.user', show: (e) => <Person id={e.userId} /> },
   { key: 'ip', title: 'audit.ip', show: (e) => <bdi dir="ltr">{e.ip}</bdi> },
   {
     key: 'target',
     title: 'audit.target',
-    show: (e) => (ulid.test(e.target) ? <Id of={e.target} short /> : <bdi dir="ltr">{e.target}</bdi>),
+    show: (e) => <Target of={e} />,
   },
   { key: 'detail', title: 'audit.detail', show: (e) => <Detail of={e.detail} /> },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];
 
-/** The name of an action. Its code, by which the list is filtered, is shown on hover. */
-function Act({ of }: { of: string }) {
-  const { t } = useTranslation();
-  return (
-    <bdi title={of} data-action={of}>
-      {actName(of, t)}
-    </bdi>
-  );
-}
-
 /** Two lines of the detail; the entry shows all of it. */
 function Detail({ of }: { of: string }) {
   return (
-    <Text size="sm" miw={220} lineClamp={2} style={{ overflowWrap: 'anywhere' }} title={of} data-cut="meant">
+    <Text
+      size="sm"
+      miw={220}
+      lineClamp={2}
+      style={{ overflowWrap: 'anywhere' }}
+      title={of}
+      data-cut="meant"
+      data-code // the service words it for the record
+    >
       <bdi>{of}</bdi>
     </Text>
   );

@@ -2,14 +2,32 @@
 import { Anchor, Group, Stack } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
+import { actName } from './actname';
 import { useMay } from './session';
 import type { Row } from '../kit/list';
 import { useRead } from '../kit/read';
+import { Coded, Id, Nothing } from '../kit/show';
 import { Why } from '../kit/why';
 
 export type Entry = Row<'/admin/audit'>;
 
 export const ulid = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/** The name of an action. Its code, by which the list is filtered, is shown on hover. */
+export function Act({ of }: { of: string }) {
+  const { t } = useTranslation();
+  return (
+    <bdi title={of} data-action={of}>
+      {actName(of, t)}
+    </bdi>
+  );
+}
+
+/** The target of an entry, if the account or the actor does not say it already. */
+export function Target({ of: { target, userId, actorId } }: { of: Entry }) {
+  if (target === userId || target === actorId) return <Nothing />;
+  return ulid.test(target) ? <Id of={target} short /> : <Coded of={target} />;
+}
 
 export function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void }) {
   const { t } = useTranslation();

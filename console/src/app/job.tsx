@@ -2,7 +2,7 @@
 import { Stack, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useId } from './address';
-import { JobBar } from '../kit/job';
+import { JobBar, JobType } from '../kit/job';
 import { useRead } from '../kit/read';
 import { Fact, Facts, Copies } from '../kit/record';
 import { Id, Time } from '../kit/show';
@@ -24,7 +24,7 @@ export default function Job() {
               <Id of={id} />
             </Fact>
             <Fact title="jobs.type">
-              <bdi>{job.data.type}</bdi>
+              <JobType of={job.data.type} />
             </Fact>
             <Fact title="jobs.started">
               <Time at={job.data.startedAt} />

@@ -3,6 +3,7 @@ import { Progress } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
+import { JobType } from '../kit/job';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Id, Status, Time } from '../kit/show';
 
@@ -12,16 +13,16 @@ type Job = Row<typeof path>;
 const statuses = ['queued', 'running', 'paused', 'cancelled', 'done', 'failed'] as const;
 
 const columns: Column<Job>[] = [
-  { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short /> },
-  { key: 'type', title: 'jobs.type' },
+  { key: 'type', title: 'jobs.type', show: (j) => <JobType of={j.type} /> },
   { key: 'status', title: 'jobs.status', show: (j) => <Status of={j.status} /> },
   { key: 'done', title: 'jobs.done', show: (j) => <Far job={j} /> },
-  { key: 'failed', title: 'jobs.failed' },
-  { key: 'unknown', title: 'jobs.unknown' },
+  { key: 'failed', title: 'jobs.failed', end: true },
+  { key: 'unknown', title: 'jobs.unknown', end: true },
   { key: 'skipped', title: 'jobs.skipped', hidden: true },
   { key: 'startedAt', title: 'jobs.started', show: (j) => <Time at={j.startedAt} /> },
   { key: 'finishedAt', title: 'jobs.finished', show: (j) => <Time at={j.finishedAt} /> },
   { key: 'error', title: 'jobs.error' },
+  { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short />, hidden: true },
 ];
 
 const filters: FilterOf<typeof path>[] = [
@@ -58,7 +59,11 @@ export default function Jobs() {
           path="/admin/jobs/{id}/cancel"
           title="jobs.cancel"
           rows={jobs}
-          name={(j) => `${j.type} ${j.id}`}
+          name={(j) => (
+            <>
+              <JobType of={j.type} /> <Time at={j.startedAt} />
+            </>
+          )}
           body={() => undefined}
           places={({ id }) => ({ id })}
           touches={[path]}

@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { useMay } from './session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Diff, Whole } from '../kit/record';
-import { Status, Time } from '../kit/show';
+import { Coded, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { asList, shapes, sheets } from './shape';
 
@@ -16,7 +16,7 @@ type Parameter = Row<typeof path>;
 type Values = Record<string, unknown>;
 
 const columns: Column<Parameter>[] = [
-  { key: 'code', title: 'parameter.code', show: (p) => <bdi dir="ltr">{p.code}</bdi> },
+  { key: 'code', title: 'parameter.code', show: (p) => <Coded of={p.code} /> },
   { key: 'name', title: 'parameter.name' },
   { key: 'isEditable', title: 'parameter.editable', show: (p) => <Status of={p.isEditable} /> },
   { key: 'updatedAt', title: 'parameter.updated', show: (p) => <Time at={p.updatedAt} /> },

@@ -9,7 +9,7 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
-import { Nothing, Status, Time } from '../kit/show';
+import { Coded, Nothing, Status, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { RuleRehearsal } from './rehearsal';
 import { Word } from '../kit/word';
@@ -22,7 +22,7 @@ const types = ['rate_limit', 'whitelist', 'blacklist', 'whitelist_force'] as con
 const entities = ['USER_ID', 'IP', 'COUNTRY_CODE', 'APP_ID'] as const;
 
 const columns: Column<Rule>[] = [
-  { key: 'label', title: 'firewall.label' },
+  { key: 'label', title: 'firewall.label', show: (r) => <Coded of={r.label} /> },
   { key: 'type', title: 'firewall.type', show: (r) => <Word of={`firewall.type.${r.type}`} /> },
   {
     key: 'status',

@@ -2,10 +2,12 @@
 import { Alert, Stack, Table, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useTranslation } from 'react-i18next';
+import { actName } from '../app/actname';
 import type { Schemas } from '../app/api';
 import { Refusal } from '../app/api';
 import { useAnswer } from '../kit/answer';
-import { Id, Time } from '../kit/show';
+import { Person } from '../kit/person';
+import { Time } from '../kit/show';
 import { Wide } from '../kit/wide';
 
 export function RuleRehearsal({ rule }: { rule?: Schemas['RehearseFirewallRuleRequest'] }) {
@@ -93,14 +95,12 @@ function Shown({
                     <Table.Td>
                       <Time at={e.at} />
                     </Table.Td>
-                    <Table.Td>
-                      <bdi dir="ltr">{e.action}</bdi>
-                    </Table.Td>
+                    <Table.Td>{actName(e.action, t)}</Table.Td>
                     <Table.Td>
                       <bdi dir="ltr">{e.ip}</bdi>
                     </Table.Td>
                     <Table.Td>
-                      <Id of={e.userId} short />
+                      <Person id={e.userId} />
                     </Table.Td>
                   </Table.Tr>
                 ))}

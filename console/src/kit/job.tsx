@@ -10,6 +10,12 @@ import { Id, Status } from './show';
 
 const over = new Set(['done', 'failed', 'cancelled']);
 
+/** The name of a kind of job. */
+export function JobType({ of }: { of: string }) {
+  const { t } = useTranslation();
+  return <bdi title={of}>{t(`job.${of}`, { defaultValue: of })}</bdi>;
+}
+
 export function JobBar({ id }: { id: string }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -27,7 +33,9 @@ export function JobBar({ id }: { id: string }) {
         <Group justify="space-between">
           <Group gap="xs">
             <Status of={j.status} />
-            <Text size="sm">{j.type}</Text>
+            <Text size="sm">
+              <JobType of={j.type} />
+            </Text>
             <Id of={j.id} short />
           </Group>
           {!over.has(j.status) && may('POST /admin/jobs/{id}/cancel') && (

@@ -6,7 +6,7 @@ import { useEffect, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAddress, useTexts } from '../app/address';
 import { useMay } from '../app/session';
-import { JobBar } from './job';
+import { JobBar, JobType } from './job';
 import { List, type Column, type Row } from './list';
 import { useRead } from './read';
 import { Id, Status, Time } from './show';
@@ -61,14 +61,14 @@ const jobs = '/admin/jobs';
 type Job = Row<typeof jobs>;
 
 const jobColumns: Column<Job>[] = [
-  { key: 'id', title: 'content.job', show: (j) => <Id of={j.id} short /> },
-  { key: 'type', title: 'content.jobType' },
+  { key: 'type', title: 'content.jobType', show: (j) => <JobType of={j.type} /> },
   { key: 'status', title: 'content.jobStatus', show: (j) => <Status of={j.status} /> },
   { key: 'done', title: 'content.jobDone', show: (j) => <Far job={j} /> },
-  { key: 'failed', title: 'content.jobFailed' },
-  { key: 'unknown', title: 'content.jobUnknown' },
+  { key: 'failed', title: 'content.jobFailed', end: true },
+  { key: 'unknown', title: 'content.jobUnknown', end: true },
   { key: 'startedAt', title: 'content.jobStarted', show: (j) => <Time at={j.startedAt} /> },
   { key: 'finishedAt', title: 'content.jobFinished', show: (j) => <Time at={j.finishedAt} />, hidden: true },
+  { key: 'id', title: 'content.job', show: (j) => <Id of={j.id} short />, hidden: true },
 ];
 
 function Far({ job }: { job: Job }) {
@@ -133,7 +133,17 @@ export function JobScreen({
       fixed={{ type: kinds[0] }}
       actions={actions}
       above={above}
-      filters={kinds.length > 1 ? [{ name: 'type', title: 'content.jobType', kind: kinds }] : []}
+      filters={
+        kinds.length > 1
+          ? [
+              {
+                name: 'type',
+                title: 'content.jobType',
+                kind: kinds.map((value) => ({ value, label: t(`job.${value}`) })),
+              },
+            ]
+          : []
+      }
       id={(j) => j.id}
       open={(j) => follow(j.id)}
     />

@@ -1,6 +1,6 @@
 /** The display of values: money as the service wrote it, times in the operator's zone, ids that can be copied. */
-import { Badge, Code, CopyButton, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
-import { IconCheck } from '@tabler/icons-react';
+import { Badge, Code, CopyButton, Text, VisuallyHidden } from '@mantine/core';
+import { IconCheck, IconCopy } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -105,28 +105,48 @@ export function Ago({ at }: { at: Instant }) {
   );
 }
 
-/** An id, a hash or an address: left to right in every language, copied on click. */
+/** The first and the last characters of an id, which identify it to the eye. */
+export const shortOf = (text: string) => (text.length > 14 ? `${text.slice(0, 6)}…${text.slice(-6)}` : text);
+
+/**
+ * An id, a hash or an address: left to right in every language. The button beside it copies it; a click on the text is a
+ * click on its row.
+ */
 export function Id({ of, short = false }: { of?: string | number | null; short?: boolean }) {
   const { t } = useTranslation();
   if (of === undefined || of === null || of === '') return <Nothing />;
   const text = String(of);
-  const shown = short && text.length > 14 ? `${text.slice(0, 6)}…${text.slice(-6)}` : text;
+  const shown = short ? shortOf(text) : text;
   return (
-    <CopyButton value={text}>
-      {({ copied, copy }) => (
-        <UnstyledButton
-          onClick={(event) => {
-            event.stopPropagation();
-            copy();
-          }}
-          title={`${t('copy')}: ${text}`}
-        >
-          <Code dir="ltr" style={shown === text ? undefined : { whiteSpace: 'nowrap' }}>
-            {copied ? t('copied') : shown}
-          </Code>
-        </UnstyledButton>
-      )}
-    </CopyButton>
+    <bdi dir="ltr" className="id" data-code title={shown === text ? undefined : text}>
+      <Code className={shown === text ? undefined : 'short'}>{shown}</Code>
+      <CopyButton value={text}>
+        {({ copied, copy }) => (
+          <button
+            type="button"
+            className="copy"
+            aria-label={`${t(copied ? 'copied' : 'copy')}: ${text}`}
+            title={t(copied ? 'copied' : 'copy')}
+            onClick={(event) => {
+              event.stopPropagation();
+              copy();
+            }}
+          >
+            {copied ? <IconCheck size={14} aria-hidden /> : <IconCopy size={14} aria-hidden />}
+          </button>
+        )}
+      </CopyButton>
+    </bdi>
+  );
+}
+
+/** A code that is the name of its record, such as a currency or a parameter. */
+export function Coded({ of }: { of?: string | number | null }) {
+  if (of === undefined || of === null || of === '') return <Nothing />;
+  return (
+    <bdi dir="ltr" data-code>
+      {of}
+    </bdi>
   );
 }
 

@@ -7,8 +7,10 @@ import type { Schemas } from '../app/api';
 import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf } from '../kit/list';
+import { Person } from '../kit/person';
 import { Whole } from '../kit/record';
 import { Id, Money, Status, Time, textOf } from '../kit/show';
+import { Word } from '../kit/word';
 import { Write, type Input } from '../kit/write';
 import { decimalsOf, Owner, Standing, sums, usePairs } from './parts';
 
@@ -25,28 +27,29 @@ type Any = Named | Found;
 
 const amount = (b: Any) => <Money amount={b.amount} unit={b.currencyCode} />;
 const status = (b: Any) => <Status of={b.status} />;
-const user = (b: Any) => <Id of={b.userId} short />;
+const user = (b: Any) => <Person id={b.userId} />;
+const number = (b: Any) => <Id of={b.id} />;
+const purpose = (b: Any) => <Word of="state.type" number={b.blockTypeId} />;
 const created = (b: Any) => <Time at={b.createdAt} />;
 
 const namedColumns: Column<Named>[] = [
-  { key: 'id', title: 'money.blockage', show: (b) => <Id of={b.id} /> },
-  { key: 'fullName', title: 'users.fullName' },
-  { key: 'userId', title: 'money.user', show: user },
-  { key: 'amount', title: 'money.amount', show: amount },
-  { key: 'blockTypeId', title: 'money.blockType' },
+  { key: 'userId', title: 'money.customer', show: user, text: (b) => b.fullName || b.userId },
+  { key: 'amount', title: 'money.amount', end: true, show: amount },
+  { key: 'blockTypeId', title: 'money.blockType', show: purpose },
   { key: 'status', title: 'money.status', show: status },
   { key: 'createdAt', title: 'money.at', show: created },
+  { key: 'id', title: 'money.blockage', show: number, hidden: true },
 ];
 
 const foundColumns: Column<Found>[] = [
-  { key: 'id', title: 'money.blockage', show: (b) => <Id of={b.id} /> },
-  { key: 'userId', title: 'money.user', show: user },
-  { key: 'amount', title: 'money.amount', show: amount },
-  { key: 'blockTypeId', title: 'money.blockType' },
+  { key: 'userId', title: 'money.customer', show: user },
+  { key: 'amount', title: 'money.amount', end: true, show: amount },
+  { key: 'blockTypeId', title: 'money.blockType', show: purpose },
   { key: 'status', title: 'money.status', show: status },
   { key: 'description', title: 'money.reason' },
   { key: 'createdAt', title: 'money.at', show: created },
   { key: 'updatedAt', title: 'money.changedAt', show: (b) => <Time at={b.updatedAt} /> },
+  { key: 'id', title: 'money.blockage', show: number, hidden: true },
 ];
 
 const filters: FilterOf<typeof found>[] = [
@@ -210,7 +213,6 @@ function Ends({ rows, onDone }: { rows: Any[]; onDone: () => void }) {
 function Line({ of }: { of: Any }) {
   return (
     <Group gap="xs">
-      <Id of={of.id} />
       {user(of)}
       {amount(of)}
       {status(of)}

@@ -29,6 +29,7 @@ const ofCurrency: Column<Currency>[] = [
   {
     key: 'threshold',
     title: 'currency.threshold',
+    end: true,
     show: (c) => (
       <bdi dir="ltr" className="money">
         {c.threshold}

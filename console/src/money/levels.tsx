@@ -31,7 +31,7 @@ const names: Record<string, string> = {
 };
 
 const columns: Column<Level>[] = [
-  { key: 'levelId', title: 'levels.number' },
+  { key: 'levelId', title: 'levels.number', end: true },
   { key: 'levelLabel', title: 'levels.label' },
   { key: 'isSpecial', title: 'levels.special', show: (l) => <Status of={l.isSpecial} /> },
   ...limits.map(({ name, title }): Column<Level> => ({

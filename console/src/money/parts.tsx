@@ -9,9 +9,10 @@ import { ask, type Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import type { Column } from '../kit/list';
+import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
 import { Diff } from '../kit/record';
-import { Id, Money, plain } from '../kit/show';
+import { Money, plain } from '../kit/show';
 import { Wide } from '../kit/wide';
 
 /** A height for a chart, never shown as an amount and never used in calculations. */
@@ -202,7 +203,7 @@ export function Standing({
         const now = answers[n]?.data?.[0] ?? none;
         return (
           <div key={`${h.userId} ${h.code}`}>
-            <Id of={h.userId} short /> <bdi dir="ltr">{h.code}</bdi>
+            <Person id={h.userId} /> <bdi dir="ltr">{h.code}</bdi>
             <Problem of={answers[n]?.error} />
             {done ? (
               <Diff

@@ -17,6 +17,7 @@ const columns: Column<Rate>[] = [
   { key: 'quote', title: 'rate.quote', show: (r) => <bdi dir="ltr">{r.quote}</bdi> },
   {
     key: 'rate',
+    end: true,
     title: 'rate.rate',
     show: (r) => (
       <bdi dir="ltr" className="money">

@@ -8,8 +8,9 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { JobBar } from '../kit/job';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Person } from '../kit/person';
 import { Whole } from '../kit/record';
-import { Id, Money, Nothing, plain, Time } from '../kit/show';
+import { Id, Money, Nothing, plain, Status, Time } from '../kit/show';
 import { madeAt, Owner, Standing, sums } from './parts';
 
 const path = '/admin/get-waiting-info-transactions';
@@ -17,8 +18,7 @@ const decide = '/admin/update-status-transaction';
 type Deposit = Row<typeof path>;
 
 const columns: Column<Deposit>[] = [
-  { key: 'transactionId', title: 'money.transaction', show: (d) => <Id of={d.transactionId} short /> },
-  { key: 'userId', title: 'money.user', show: (d) => <Id of={d.userId} short /> },
+  { key: 'userId', title: 'money.customer', show: (d) => <Person id={d.userId} /> },
   { key: 'value', title: 'money.amount', end: true, show: (d) => <Money amount={d.value} unit={d.currencyCode} /> },
   { key: 'senderInfo', title: 'money.sender', show: (d) => <Sender of={d.senderInfo} /> },
   {
@@ -27,7 +27,13 @@ const columns: Column<Deposit>[] = [
     show: (d) => <Time at={madeAt(d.transactionId)} />,
     text: (d) => new Date(madeAt(d.transactionId)).toISOString(),
   },
-  { key: 'status', title: 'money.status', hidden: true }, // all of them are pending
+  { key: 'transactionId', title: 'money.transaction', show: (d) => <Id of={d.transactionId} short />, hidden: true },
+  {
+    key: 'status',
+    title: 'money.status',
+    show: (d) => <Status of={`tx${d.status}`} />,
+    hidden: true,
+  }, // all of them are pending
 ];
 
 const filters: FilterOf<typeof path>[] = [
@@ -149,7 +155,7 @@ function Decide({
                   <Id of={d.transactionId} short />
                 </Table.Td>
                 <Table.Td>
-                  <Id of={d.userId} short />
+                  <Person id={d.userId} />
                 </Table.Td>
                 <Table.Td>
                   <Money amount={d.value} unit={d.currencyCode} />

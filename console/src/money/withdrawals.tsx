@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
-import { Named } from '../kit/person';
+import { Named, Person } from '../kit/person';
 import { Whole } from '../kit/record';
 import { Ago, Id, Money, Status } from '../kit/show';
 import { Owner, Standing, sums } from './parts';
@@ -35,7 +35,7 @@ const columns: Column<Withdrawal>[] = [
   { key: 'address', title: 'money.address', show: (w) => <Id of={w.address} short /> },
   { key: 'reason', title: 'money.lastReason', hidden: true },
   { key: 'id', title: 'money.withdrawal', show: (w) => <Id of={w.id} short />, hidden: true },
-  { key: 'userId', title: 'money.user', show: (w) => <Id of={w.userId} short />, hidden: true },
+  { key: 'userId', title: 'money.user', show: (w) => <Person id={w.userId} />, hidden: true },
   { key: 'explorerUrl', title: 'money.explorer', show: (w) => <Explorer url={w.explorerUrl} />, hidden: true },
 ];
 

@@ -16,7 +16,7 @@ const columns: Column<Announcement>[] = [
   { key: 'isActive', title: 'announcement.active', show: (a) => <Status of={a.isActive} /> },
   { key: 'startDate', title: 'announcement.start', show: (a) => <Time at={a.startDate} /> },
   { key: 'endDate', title: 'announcement.end', show: (a) => <Time at={a.endDate} /> },
-  { key: 'priority', title: 'announcement.priority' },
+  { key: 'priority', title: 'announcement.priority', end: true },
   { key: 'isPinned', title: 'announcement.pinned', show: (a) => <Status of={a.isPinned} /> },
   { key: 'showSlider', title: 'announcement.slider', show: (a) => <Status of={a.showSlider} /> },
   { key: 'slug', title: 'announcement.slug', show: (a) => <bdi dir="ltr">{a.slug}</bdi>, hidden: true },

@@ -6,8 +6,9 @@ import type { Body } from '../app/api';
 import { useSession } from '../app/session';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Person } from '../kit/person';
 import { Whole } from '../kit/record';
-import { Id, Status, Time } from '../kit/show';
+import { Coded, Status, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { Sheets } from '../kit/sheets';
 
@@ -27,13 +28,13 @@ const colours = { APPROVED: 'green', REJECTED: 'red' };
 /** The shared columns; a row is a record of either kind. */
 function people<T extends Any>(): Column<T>[] {
   return [
-    { key: 'requestor_userid', title: 'request.by', show: (r) => <Id of={r.requestor_userid} short /> },
+    { key: 'requestor_userid', title: 'request.by', show: (r) => <Person id={r.requestor_userid} /> },
     { key: 'created_at', title: 'request.at', show: (r) => <Time at={r.created_at} /> },
     { key: 'status', title: 'request.status', show: (r) => <Status of={r.status} /> },
     {
       key: 'approver_rejection_userid',
       title: 'request.decider',
-      show: (r) => <Id of={r.approver_rejection_userid} short />,
+      show: (r) => <Person id={r.approver_rejection_userid} />,
       hidden: true,
     },
     { key: 'updated_at', title: 'request.changed', show: (r) => <Time at={r.updated_at} />, hidden: true },
@@ -41,17 +42,17 @@ function people<T extends Any>(): Column<T>[] {
 }
 
 const deployColumns: Column<Deploy>[] = [
-  { key: 'service_name', title: 'request.service', show: (d) => <bdi dir="ltr">{d.service_name}</bdi> },
-  { key: 'build_number', title: 'request.build', show: (d) => <bdi dir="ltr">{d.build_number}</bdi> },
-  { key: 'type', title: 'request.type' },
+  { key: 'service_name', title: 'request.service', show: (d) => <Coded of={d.service_name} /> },
+  { key: 'build_number', title: 'request.build', show: (d) => <Coded of={d.build_number} /> },
+  { key: 'type', title: 'request.type', show: (r) => <Status of={r.type} /> },
   { key: 'comment', title: 'request.comment' },
-  { key: 'duration_minutes', title: 'request.minutes' },
+  { key: 'duration_minutes', title: 'request.minutes', end: true },
   { key: 'original_service_name', title: 'request.original', hidden: true },
   ...people<Deploy>(),
 ];
 
 const vpnColumns: Column<VPN>[] = [
-  { key: 'user_name', title: 'request.login', show: (v) => <bdi dir="ltr">{v.user_name}</bdi> },
+  { key: 'user_name', title: 'request.login', show: (v) => <Coded of={v.user_name} /> },
   {
     key: 'name',
     title: 'request.name',
@@ -61,7 +62,7 @@ const vpnColumns: Column<VPN>[] = [
       </bdi>
     ),
   },
-  { key: 'type', title: 'request.type' },
+  { key: 'type', title: 'request.type', show: (r) => <Status of={r.type} /> },
   { key: 'comment', title: 'request.comment' },
   ...people<VPN>(),
 ];

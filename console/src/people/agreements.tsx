@@ -6,7 +6,7 @@ import { JobBar } from '../kit/job';
 import { useMay, useSession } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
-import { Status, Time } from '../kit/show';
+import { Coded, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { said, useJob } from '../kit/sheets';
 
@@ -16,7 +16,7 @@ type Agreement = Row<typeof path>;
 
 const columns: Column<Agreement>[] = [
   { key: 'name', title: 'agreement.name' },
-  { key: 'version', title: 'agreement.version', show: (a) => <bdi dir="ltr">{a.version}</bdi> },
+  { key: 'version', title: 'agreement.version', show: (a) => <Coded of={a.version} /> },
   { key: 'description', title: 'agreement.description' },
   { key: 'isAcceptRequired', title: 'agreement.required', show: (a) => <Status of={a.isAcceptRequired} /> },
   { key: 'createdAt', title: 'agreement.created', show: (a) => <Time at={a.createdAt} /> },

@@ -7,23 +7,23 @@ import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
-import { Id, Status, Time } from '../kit/show';
+import { Coded, Id, Status, Time } from '../kit/show';
 import { InsertMember } from './member';
 
 const path = '/admin/get-corporate-application';
 type Application = Row<typeof path>;
 const columns: Column<Application>[] = [
-  { key: 'id', title: 'user.id', show: (a) => <Id of={a.id} /> },
   { key: 'companyName', title: 'corporate.company' },
-  { key: 'taxNumber', title: 'users.tax', show: (a) => <bdi dir="ltr">{a.taxNumber}</bdi> },
+  { key: 'taxNumber', title: 'users.tax', show: (a) => <Coded of={a.taxNumber} /> },
   { key: 'status', title: 'users.status', show: (a) => <Status of={a.status} /> },
   { key: 'createdAt', title: 'corporate.since', show: (a) => <Time at={a.createdAt} /> },
+  { key: 'id', title: 'user.id', show: (a) => <Id of={a.id} />, hidden: true },
 ];
 
 const filters: FilterOf<typeof path>[] = [
   { name: 'companyName', title: 'corporate.company' },
   { name: 'taxNumber', title: 'users.tax' },
-  { name: 'status', title: 'users.status' },
+  { name: 'status', title: 'users.status', kind: ['PENDING', 'APPROVED', 'REJECTED'] },
   { name: 'id', title: 'user.id' },
 ];
 

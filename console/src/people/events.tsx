@@ -16,7 +16,8 @@ import type { Row } from '../kit/list';
 import { Id, Money, Status } from '../kit/show';
 import { actName } from '../app/actname';
 import type { Event } from './merge';
-import { Address, Person } from './parts';
+import { Person } from '../kit/person';
+import { Address } from './parts';
 
 type Entry = Row<'/admin/audit'>;
 type Login = Row<'/admin/login-history'>;
@@ -78,7 +79,7 @@ export function looks(event: Event, t: TFunction): Look {
             <ins>
               <bdi dir="ltr">{m.newEmail}</bdi>
             </ins>{' '}
-            {t('story.by')} <Person id={m.changedBy} />
+            {t('story.by')} <Person id={m.changedBy} bare />
           </>
         ),
       };
@@ -121,7 +122,7 @@ export function looks(event: Event, t: TFunction): Look {
         what: (
           <>
             <Id of={e.target} short /> {t('story.by')}{' '}
-            {e.actorId === 'operator' ? t('story.operator') : <Person id={e.actorId} />}
+            {e.actorId === 'operator' ? t('story.operator') : <Person id={e.actorId} bare />}
           </>
         ),
       };
@@ -136,7 +137,7 @@ export function looks(event: Event, t: TFunction): Look {
         what: (
           <>
             {e.detail && <bdi>{e.detail}</bdi>} {event.kind === 'act' ? t('story.to') : t('story.by')}{' '}
-            {other === 'operator' ? t('story.operator') : <Person id={other} />} {e.ip && <Address of={e.ip} />}{' '}
+            {other === 'operator' ? t('story.operator') : <Person id={other} bare />} {e.ip && <Address of={e.ip} />}{' '}
             {e.requestId && <Id of={e.requestId} short />}
           </>
         ),

@@ -3,10 +3,11 @@ import { Alert, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Person } from '../kit/person';
 import { Whole } from '../kit/record';
 import { plain, Status, Time } from '../kit/show';
 import { Why } from '../kit/why';
-import { Address, Person } from './parts';
+import { Address } from './parts';
 
 const path = '/admin/login-history-v2';
 export type Login = Row<typeof path>;

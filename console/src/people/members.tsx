@@ -2,18 +2,18 @@
 import { Stack } from '@mantine/core';
 import { useState } from 'react';
 import { List, type Column, type FilterOf } from '../kit/list';
+import { Person } from '../kit/person';
 import { Whole } from '../kit/record';
 import { Id, Status } from '../kit/show';
 import { InsertMember, members, UpdateMember, type Member } from './member';
-import { Person } from './parts';
 
 const columns: Column<Member>[] = [
-  { key: 'id', title: 'user.id', show: (m) => <Id of={m.id} /> },
-  { key: 'corporateUserId', title: 'corporate.company', show: (m) => <bdi>{m.corporateUserId}</bdi> },
   { key: 'userId', title: 'audit.user', show: (m) => <Person id={m.userId} /> },
-  { key: 'role', title: 'user.role' },
+  { key: 'corporateUserId', title: 'corporate.company', show: (m) => <Id of={m.corporateUserId} short /> },
+  { key: 'role', title: 'user.role', show: (m) => <Status of={m.role} /> },
   { key: 'status', title: 'users.status', show: (m) => <Status of={m.status} /> },
   { key: 'email', title: 'users.email', show: (m) => <bdi dir="ltr">{m.email}</bdi> },
+  { key: 'id', title: 'user.id', show: (m) => <Id of={m.id} />, hidden: true },
 ];
 
 const filters: FilterOf<typeof members>[] = [

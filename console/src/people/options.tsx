@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Diff } from '../kit/record';
-import { Id, Status } from '../kit/show';
+import { Coded, Status } from '../kit/show';
 import { Write } from '../kit/write';
 
 const path = '/admin/dropdown-options';
@@ -21,13 +21,13 @@ const names: Record<string, string> = {
 };
 
 const columns: Column<Option>[] = [
-  { key: 'dropdownCode', title: 'options.list', show: (o) => <Id of={o.dropdownCode} /> },
-  { key: 'code', title: 'options.code', show: (o) => <Id of={o.code} /> },
+  { key: 'dropdownCode', title: 'options.list', show: (o) => <Coded of={o.dropdownCode} /> },
+  { key: 'code', title: 'options.code', show: (o) => <Coded of={o.code} /> },
   { key: 'nameEn', title: 'options.nameEn' },
   { key: 'nameTr', title: 'options.nameTr' },
   { key: 'nameAr', title: 'options.nameAr' },
   { key: 'isExplainMandatory', title: 'options.explain', show: (o) => <Status of={o.isExplainMandatory} /> },
-  { key: 'orderNo', title: 'options.order' },
+  { key: 'orderNo', title: 'options.order', end: true },
   { key: 'isActive', title: 'options.active', show: (o) => <Status of={o.isActive} /> },
 ];
 

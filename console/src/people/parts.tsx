@@ -1,8 +1,7 @@
 /** Shared parts of the account screens: choices and links to an account. */
 import { Anchor } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { useTranslation } from 'react-i18next';
-import { useMay, useSession } from '../app/session';
+import { useMay } from '../app/session';
 import { Nothing, Status } from '../kit/show';
 import { useRead } from '../kit/read';
 import type { Option } from '../kit/write';
@@ -41,27 +40,6 @@ export function useDiallingCodes(): Option[] {
     value,
     label: `+${value} ${of.slice(0, 3).join(', ')}${of.length > 3 ? '…' : ''}`,
   }));
-}
-
-/** A link to an account. */
-export function Person({ id, children }: { id?: string | null; children?: string }) {
-  const { t } = useTranslation();
-  const may = useMay();
-  const own = useSession().userId === id;
-  if (!id) return <Nothing />;
-  const short = id.length > 14 ? `${id.slice(0, 6)}…${id.slice(-6)}` : id;
-  const known = children || (own ? t('user.you') : undefined);
-  const name = (
-    <bdi dir={known ? undefined : 'ltr'} title={id}>
-      {known ?? short}
-    </bdi>
-  );
-  if (!may('GET /admin/list-users')) return name;
-  return (
-    <Anchor component={Link} to={`/users/${id}`} size="sm" onClick={(event) => event.stopPropagation()}>
-      {name}
-    </Anchor>
-  );
 }
 
 /** An IP address with a link to all its logins. */

@@ -5,14 +5,16 @@ import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
+import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
 import { Whole } from '../kit/record';
 import { Id, Money, Status, Time } from '../kit/show';
+import { Word } from '../kit/word';
 import { Write } from '../kit/write';
-import { Links } from '../app/entry';
+import { Act, Links, Target } from '../app/entry';
 import { File } from './file';
 import { loginColumns, Refused, type Login } from './logins';
-import { Address, Person } from './parts';
+import { Address } from './parts';
 
 interface Of {
   id: string;
@@ -66,7 +68,7 @@ type Document = Row<'/user/get-documents'>;
 const documents: Column<Document>[] = [
   { key: 'createdAt', title: 'login.at', show: (d) => <Time at={d.createdAt} /> },
   { key: 'name', title: 'user.file' },
-  { key: 'type', title: 'users.type' },
+  { key: 'type', title: 'users.type', show: (d) => <Word of="state.type" number={d.type} /> },
   { key: 'status', title: 'users.status', show: (d) => <Status of={d.status} /> },
   { key: 'reason', title: 'user.decision', show: (d) => <Status of={d.reason} /> },
   { key: 'description', title: 'user.description', hidden: true },
@@ -101,11 +103,11 @@ export function Documents({ id }: Of) {
 type Entry = Row<'/admin/audit'>;
 const about: Column<Entry>[] = [
   { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} /> },
-  { key: 'action', title: 'audit.action', show: (e) => <Code dir="ltr">{e.action}</Code> },
+  { key: 'action', title: 'audit.action', show: (e) => <Act of={e.action} /> },
   { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome} /> },
-  { key: 'actorId', title: 'audit.actor', show: (e) => <Id of={e.actorId} short /> },
-  { key: 'userId', title: 'audit.user', show: (e) => <Id of={e.userId} short />, hidden: true },
-  { key: 'target', title: 'audit.target', show: (e) => <bdi dir="ltr">{e.target}</bdi> },
+  { key: 'actorId', title: 'audit.actor', show: (e) => <Person id={e.actorId} /> },
+  { key: 'userId', title: 'audit.user', show: (e) => <Person id={e.userId} />, hidden: true },
+  { key: 'target', title: 'audit.target', show: (e) => <Target of={e} /> },
   { key: 'detail', title: 'user.detail', hidden: true },
   { key: 'ip', title: 'audit.ip', show: (e) => <Address of={e.ip} /> },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },

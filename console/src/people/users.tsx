@@ -42,6 +42,9 @@ const find: Find = {
   },
 };
 
+/** The statuses of every installation, for callers who may not read its own ones. */
+const common = ['active', 'passive', 'blocked', 'closed'];
+
 /** The actions for selected accounts. */
 export const bulk = (users: User[], clear: () => void) => (
   <>
@@ -61,7 +64,7 @@ export default function Users() {
     { name: 'identityNumber', title: 'users.identity' },
     { name: 'taxNumber', title: 'users.tax' },
     { name: 'birthDate', title: 'users.birth', kind: 'date' },
-    { name: 'status', title: 'users.status', kind: statuses.length ? statuses : 'text' },
+    { name: 'status', title: 'users.status', kind: statuses.length ? statuses : common },
     { name: 'kycConfirm', title: 'users.kyc', kind: 'flag' },
     { name: 'type', title: 'users.type', kind: ['bireysel', 'kurumsal'] },
   ];

@@ -15,6 +15,9 @@ import (
 type Directory interface {
 	// Find lists the selected accounts by id, or newest first.
 	Find(ctx context.Context, q Query, p page.Query[Place]) (page.Of[User], error)
+	// ByIDs lists the accounts with the given ids in ascending order of ids. It reads them in one statement and omits
+	// unknown ids.
+	ByIDs(ctx context.Context, ids []string) ([]User, error)
 	// Registered lists the accounts created in a span, newest first.
 	Registered(ctx context.Context, s Span, p page.Query[RegisteredPlace]) (page.Of[Registered], error)
 	// Active lists the accounts with a login on the day (UTC) of since or later, the latest day first.

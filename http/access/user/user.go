@@ -3,6 +3,7 @@ package user
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"castellan/domain/access/profile"
@@ -27,6 +28,8 @@ type Group struct {
 	CountryName    func(code, language string) string
 	Levels         func(context.Context) ([]LevelName, error)
 	Profiles       *profile.Service
+	// Shows reports whether the caller may use an endpoint for other users; nil: never.
+	Shows func(who rest.Caller, endpoint string) bool
 }
 
 func (g Group) Endpoints() []rest.Endpoint {
@@ -86,7 +89,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			rest.Tenant, g.history, fault.InvalidField).
 			Try("userId=${user.id}").
 			Doc("listEmailChanges", "startDate and endDate limit the time of the change; both are inclusive."),
-	), append(g.me(), g.preferences()...)...)
+	), slices.Concat(g.me(), g.names(), g.preferences())...)
 }
 
 // facts is the account data that the interface shows to the owner.

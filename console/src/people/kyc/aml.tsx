@@ -5,25 +5,24 @@ import { useTranslation } from 'react-i18next';
 import { useMay } from '../../app/session';
 import { Bulk } from '../../kit/bulk';
 import { List, type Column, type Row } from '../../kit/list';
-import { Id, plain, Status, Time } from '../../kit/show';
+import { Named } from '../../kit/person';
+import { Id, Status, Time } from '../../kit/show';
 
 const path = '/admin/user/get-users-without-aml-confirmed';
 type Found = Row<typeof path>;
 
 const columns: Column<Found>[] = [
-  { key: 'fullName', title: 'users.fullName', show: (u) => <bdi>{u.fullName}</bdi> },
-  { key: 'email', title: 'users.email', show: (u) => (u.email ? <bdi dir="ltr">{u.email}</bdi> : plain(u.email)) },
+  { key: 'fullName', title: 'users.fullName', show: (u) => <Named name={u.fullName} contact={u.email} /> },
   { key: 'amlStatus', title: 'aml.status', show: (u) => <Status of={u.amlStatus} /> },
   { key: 'createdAt', title: 'aml.since', show: (u) => <Time at={u.createdAt} /> },
-  { key: 'userId', title: 'user.id', show: (u) => <Id of={u.userId} short /> },
+  { key: 'userId', title: 'user.id', show: (u) => <Id of={u.userId} short />, hidden: true },
 ];
 
 function Name({ of }: { of: Found }) {
   return (
     <Group gap="xs">
-      <bdi>{of.fullName}</bdi>
+      <Named name={of.fullName} contact={of.email} />
       <Status of={of.amlStatus} />
-      <Id of={of.userId} short />
     </Group>
   );
 }

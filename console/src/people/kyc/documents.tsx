@@ -3,10 +3,11 @@ import { Stack } from '@mantine/core';
 import { useState } from 'react';
 import { useMay } from '../../app/session';
 import { List, type Column, type FilterOf, type Row } from '../../kit/list';
+import { Named } from '../../kit/person';
 import { Whole } from '../../kit/record';
-import { plain, Status, Time } from '../../kit/show';
+import { Status, Time } from '../../kit/show';
+import { Word } from '../../kit/word';
 import { Write } from '../../kit/write';
-import { Person } from '../parts';
 import { ChangeDocument, Look } from './document';
 
 const path = '/user/get-documents';
@@ -15,10 +16,10 @@ type Document = Row<typeof path>;
 const columns: Column<Document>[] = [
   { key: 'createdAt', title: 'documents.at', show: (d) => <Time at={d.createdAt} /> },
   { key: 'name', title: 'documents.name', show: (d) => <bdi>{d.name}</bdi> },
-  { key: 'type', title: 'documents.type' },
+  { key: 'type', title: 'documents.type', show: (d) => <Word of="state.type" number={d.type} /> },
   { key: 'status', title: 'documents.status', show: (d) => <Status of={d.status} /> },
-  { key: 'reason', title: 'documents.reason', show: (d) => plain(d.reason) },
-  { key: 'userId', title: 'documents.owner', show: (d) => <Person id={d.userId}>{d.fullName}</Person> },
+  { key: 'reason', title: 'documents.reason', show: (d) => <Status of={d.reason} /> },
+  { key: 'userId', title: 'documents.owner', show: (d) => <Named name={d.fullName} /> },
   { key: 'mimeType', title: 'documents.mime', show: (d) => <bdi dir="ltr">{d.mimeType}</bdi>, hidden: true },
   { key: 'description', title: 'documents.description', hidden: true },
 ];

@@ -9,7 +9,8 @@ import { useRead } from '../../kit/read';
 import { Fact, Facts } from '../../kit/record';
 import { Id, plain, Status, Time } from '../../kit/show';
 import { Write } from '../../kit/write';
-import { Person, Standing } from '../parts';
+import { Person } from '../../kit/person';
+import { Standing } from '../parts';
 import { ChangeDocument, Look, type Document } from './document';
 
 export type Case = Answer<'/admin/kyc-case'>;

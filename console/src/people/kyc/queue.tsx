@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { useTexts } from '../../app/address';
 import { List, type Column, type FilterOf, type Row } from '../../kit/list';
 import { useNow } from '../../kit/now';
+import { Named } from '../../kit/person';
 import { dateFormat, Id, inUTC, Status } from '../../kit/show';
 import { everything, forgetSkipped, gather, identities, path, size, useQueue, type Case } from './cases';
 import { Verdict } from './facts';
@@ -50,7 +51,7 @@ function Owner({ of: { userId: of, fullName: name, kycConfirm } }: { of: Row<typ
   const { waiting, settled, failed } = usePending();
   return (
     <Group gap="xs">
-      {name ? <bdi>{name}</bdi> : <Id of={of} />}
+      <Named name={name} />
       {kycConfirm !== 'waitingApproval' && <Verdict of={kycConfirm} />}
       {waiting.some((d) => d.userId === of) && <Status of={t('kyc.waiting')} />}
       {settled.has(of) && <Status of={t('kyc.settled')} />}

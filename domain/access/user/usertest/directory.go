@@ -16,6 +16,7 @@ import (
 func RunDirectory(t *testing.T, open storetest.Open[user.Directory]) {
 	storetest.Run(t, open, storetest.Cases[user.Directory]{
 		"Find":       find,
+		"ByIDs":      byIDs,
 		"Registered": registered,
 		"Counts":     counts,
 		"Active":     active,
@@ -113,6 +114,24 @@ func find(t *testing.T, s user.Directory, c commit.Committer) {
 		}
 		if ids := numbers(paged, idOf); ids != f.want {
 			t.Errorf("%+v: pages give %s", f.query, ids)
+		}
+	}
+}
+
+func byIDs(t *testing.T, s user.Directory, c commit.Committer) {
+	people(t, c)
+	for _, f := range []struct {
+		ids  []string
+		want string
+	}{
+		{[]string{Sample(4).ID, "unknown", Sample(1).ID, Sample(4).ID}, "1 4"},
+		{[]string{"unknown"}, ""},
+		{nil, ""},
+	} {
+		got, err := s.ByIDs(t.Context(), f.ids)
+		storetest.Must(t, err)
+		if ids := numbers(got, idOf); ids != f.want {
+			t.Errorf("%q: %s, want %s", f.ids, ids, f.want)
 		}
 	}
 }
