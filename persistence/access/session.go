@@ -73,6 +73,17 @@ type loginRow struct {
 	Success     bool
 }
 
+// refusedLoginRow is a line about a refused login. The columns are null in the other lines.
+type refusedLoginRow struct {
+	bun.BaseModel `bun:"table:login_history,alias:l"`
+
+	loginRow
+	Reason       *string
+	Attempt      *int64
+	AttemptLimit *int64
+	LockedUntil  *int64
+}
+
 // bornRow is a session and the credential version that it was made under.
 type bornRow struct {
 	sessionRow
@@ -116,10 +127,21 @@ var SessionWrites = []engine.Kind{
 	engine.Update("UPDATE session SET last_seen_at = v.at {FROM v} "+
 		"WHERE session.id = v.id AND session.last_seen_at < v.at",
 		func(w session.Seen) sessionStep { return sessionStep{ID: w.SessionID, At: engine.Millis(w.At)} }),
-	engine.Insert(func(w session.Remember) loginRow {
-		return loginRow{ID: w.ID, UserID: w.UserID, CreatedAt: engine.Millis(w.At), IP: w.IP, Country: w.Country,
-			Brand: w.Brand, Model: w.Model, Description: w.Description, Success: w.Success}
+	engine.Insert(func(w session.Remember) loginRow { return loginRowOf(w.Login) }),
+	engine.Insert(func(w session.RememberRefused) refusedLoginRow {
+		s := w.Refusal.Standing
+		row := refusedLoginRow{loginRow: loginRowOf(w.Login), Reason: new(string(w.Refusal.Reason)),
+			Attempt: new(int64(s.Tries)), AttemptLimit: new(int64(s.Limit))}
+		if !s.LockedUntil.IsZero() {
+			row.LockedUntil = new(engine.Millis(s.LockedUntil))
+		}
+		return row
 	}),
+}
+
+func loginRowOf(l session.Login) loginRow {
+	return loginRow{ID: l.ID, UserID: l.UserID, CreatedAt: engine.Millis(l.At), IP: l.IP, Country: l.Country,
+		Brand: l.Brand, Model: l.Model, Description: l.Description, Success: l.Success}
 }
 
 type refusedRow struct {
@@ -225,11 +247,21 @@ func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revoc
 }
 
 // logins is the history of logins, newest first: ids sort by creation.
-var logins = record.Table[loginRow, session.Login]{
+var logins = record.Table[refusedLoginRow, session.Login]{
 	Order: record.Keyset{Columns: "id", Descending: true},
-	Record: func(r loginRow) (session.Login, error) {
-		return session.Login{ID: r.ID, UserID: r.UserID, At: engine.Time(r.CreatedAt), IP: r.IP, Country: r.Country,
-			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success}, nil
+	Record: func(r refusedLoginRow) (session.Login, error) {
+		l := session.Login{ID: r.ID, UserID: r.UserID, At: engine.Time(r.CreatedAt), IP: r.IP, Country: r.Country,
+			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success}
+		if r.Reason != nil {
+			l.Refusal.Reason = session.Reason(*r.Reason)
+		}
+		if r.Attempt != nil && r.AttemptLimit != nil {
+			l.Refusal.Standing.Tries, l.Refusal.Standing.Limit = int(*r.Attempt), int(*r.AttemptLimit)
+		}
+		if r.LockedUntil != nil {
+			l.Refusal.Standing.LockedUntil = engine.Time(*r.LockedUntil)
+		}
+		return l, nil
 	},
 }
 

@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"strings"
 	"sync"
@@ -102,7 +103,9 @@ func TestRefusalsAreAlike(t *testing.T) {
 	}
 	rows, err := access.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
 	storetest.Must(t, err)
+	reasons := map[session.Reason]int{}
 	for _, l := range rows {
+		reasons[l.Refusal.Reason]++
 		if l.Success || l.Brand != "Acme" || l.Country != "TR" {
 			t.Errorf("history %+v", l)
 		}
@@ -110,6 +113,10 @@ func TestRefusalsAreAlike(t *testing.T) {
 	if n, err := kit.NewAudit(b.db).Verify(t.Context(), []byte("audit key of the test")); n != 7 ||
 		len(rows) != 7 || err != nil {
 		t.Errorf("%d audit rows and %d lines of history, %v", n, len(rows), err)
+	}
+	if want := map[session.Reason]int{session.WrongPassword: 3, session.Inactive: 2, session.NotAdmitted: 1,
+		session.MustReset: 1}; !maps.Equal(reasons, want) { // wrong, too long and no password; blocked and demo
+		t.Errorf("reasons %v, want %v", reasons, want)
 	}
 	b.svc.Dev = true
 	if _, err := b.svc.Login(t.Context(), request(3, secret)); err != nil {
@@ -126,6 +133,16 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 		r.Who = by(spellings[i%4], "5320000001")
 		if _, err := b.svc.Login(t.Context(), r); fault.CodeOf(err) != fault.InvalidCredentials {
 			t.Fatalf("try %d: %v", i+1, err)
+		}
+	}
+	for i, l := range b.history(u) { // the newest first
+		want := session.Refusal{Reason: session.WrongPassword, Standing: password.Standing{Tries: 10 - i, Limit: 10}}
+		if i == 0 { // the last one locks
+			want.Standing.LockedUntil = time.UnixMilli(b.now.UnixMilli()).Add(15 * time.Minute)
+		}
+		if got := l.Refusal; got.Reason != want.Reason || got.Standing.Tries != want.Standing.Tries ||
+			got.Standing.Limit != want.Standing.Limit || !got.Standing.LockedUntil.Equal(want.Standing.LockedUntil) {
+			t.Errorf("refusal %d is %+v, want %+v", 10-i, got, want)
 		}
 	}
 	node := b.service() // a restart, or another node
