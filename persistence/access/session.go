@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/access/password"
 	"castellan/domain/access/session"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/page"
@@ -73,16 +74,21 @@ type loginRow struct {
 	Success     bool
 }
 
-// refusedLoginRow is a line about a refused login. The columns are null in the other lines.
+// refusedLoginRow is a line about a refused login. Its columns are null in the other lines, and then zero here.
 type refusedLoginRow struct {
 	bun.BaseModel `bun:"table:login_history,alias:l"`
 
 	loginRow
-	Reason       *string
-	Attempt      *int64
-	AttemptLimit *int64
-	LockedUntil  *int64
+	Reason       string
+	Attempt      int64
+	AttemptLimit int64
+	LockedUntil  int64
 }
+
+const (
+	loginColumns   = "id, user_id, created_at, ip, country, brand, model, description, success"
+	refusalColumns = "reason, attempt, attempt_limit"
+)
 
 // bornRow is a session and the credential version that it was made under.
 type bornRow struct {
@@ -128,15 +134,13 @@ var SessionWrites = []engine.Kind{
 		"WHERE session.id = v.id AND session.last_seen_at < v.at",
 		func(w session.Seen) sessionStep { return sessionStep{ID: w.SessionID, At: engine.Millis(w.At)} }),
 	engine.Insert(func(w session.Remember) loginRow { return loginRowOf(w.Login) }),
-	engine.Insert(func(w session.RememberRefused) refusedLoginRow {
-		s := w.Refusal.Standing
-		row := refusedLoginRow{loginRow: loginRowOf(w.Login), Reason: new(string(w.Refusal.Reason)),
-			Attempt: new(int64(s.Tries)), AttemptLimit: new(int64(s.Limit))}
-		if !s.LockedUntil.IsZero() {
-			row.LockedUntil = new(engine.Millis(s.LockedUntil))
-		}
-		return row
-	}),
+	engine.Update("INSERT INTO login_history ("+loginColumns+", "+refusalColumns+", locked_until) SELECT v."+
+		strings.ReplaceAll(loginColumns+", "+refusalColumns, ", ", ", v.")+", NULLIF(v.locked_until, 0) {FROM v}",
+		func(w session.RememberRefused) refusedLoginRow {
+			s := w.Refusal.Standing
+			return refusedLoginRow{loginRow: loginRowOf(w.Login), Reason: string(w.Refusal.Reason),
+				Attempt: int64(s.Tries), AttemptLimit: int64(s.Limit), LockedUntil: engine.Millis(s.LockedUntil)}
+		}),
 }
 
 func loginRowOf(l session.Login) loginRow {
@@ -250,18 +254,10 @@ func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revoc
 var logins = record.Table[refusedLoginRow, session.Login]{
 	Order: record.Keyset{Columns: "id", Descending: true},
 	Record: func(r refusedLoginRow) (session.Login, error) {
-		l := session.Login{ID: r.ID, UserID: r.UserID, At: engine.Time(r.CreatedAt), IP: r.IP, Country: r.Country,
-			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success}
-		if r.Reason != nil {
-			l.Refusal.Reason = session.Reason(*r.Reason)
-		}
-		if r.Attempt != nil && r.AttemptLimit != nil {
-			l.Refusal.Standing.Tries, l.Refusal.Standing.Limit = int(*r.Attempt), int(*r.AttemptLimit)
-		}
-		if r.LockedUntil != nil {
-			l.Refusal.Standing.LockedUntil = engine.Time(*r.LockedUntil)
-		}
-		return l, nil
+		return session.Login{ID: r.ID, UserID: r.UserID, At: engine.Time(r.CreatedAt), IP: r.IP, Country: r.Country,
+			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success,
+			Refusal: session.Refusal{Reason: session.Reason(r.Reason), Standing: password.Standing{Tries: int(r.Attempt),
+				Limit: int(r.AttemptLimit), LockedUntil: engine.Time(r.LockedUntil)}}}, nil
 	},
 }
 
