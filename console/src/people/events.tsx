@@ -16,6 +16,7 @@ import type { Row } from '../kit/list';
 import { Id, Money, Status } from '../kit/show';
 import { actName } from '../app/actname';
 import type { Event } from './merge';
+import { Cause } from './logins';
 import { Address, Person } from './parts';
 
 type Entry = Row<'/admin/audit'>;
@@ -60,6 +61,11 @@ export function looks(event: Event, t: TFunction): Look {
         bad: !l.success,
         what: (
           <>
+            {l.reason && (
+              <>
+                <Cause of={l} /> ·{' '}
+              </>
+            )}
             {l.countryName} <Address of={l.ipaddress} /> <bdi>{device(l)}</bdi>
           </>
         ),
