@@ -54,7 +54,7 @@ export function Actions({ user }: { user: User }) {
     may('POST /user/update-kyc') && may('GET /user/get-documents') && may('GET /user/get-kyc-images')
       ? `/kyc/${user.userId}`
       : undefined;
-  const first = !closed(user) && review && user.kycConfirm === 'waitingApproval' ? undefined : mine[0];
+  const first = !closed(user) && review && !user.kycConfirm ? undefined : mine[0];
   const others = mine.filter((a) => a !== first);
   const title = (a: Action) => t(a.Form === Standing && closed(user) ? 'user.lift' : a.title);
   const adjust = may(balance);

@@ -74,7 +74,9 @@ export default function User() {
           </Title>
           <Group gap={6}>
             <Standing of={user?.status} />
-            <Status of={user?.kycConfirm} />
+            <Text size="sm" component="span">
+              {t('users.kyc')} <Status of={user?.kycConfirm} />
+            </Text>
             {may('GET /admin/user/limit-info') && <Level id={id} />}
             <Id of={id} short />
           </Group>
@@ -147,7 +149,7 @@ function LastLogins({ id }: { id: string }) {
 /** The currencies with a balance, in the order of the service. Amounts of different currencies are not added up. */
 function MainBalances({ id }: { id: string }) {
   const { data } = useRead(sums, { userId: id });
-  const held = data?.filter((s) => /[1-9]/.test(s.balance)) ?? [];
+  const held = data?.filter((s) => /[1-9]/.test(String(s.balance))) ?? [];
   return (
     <Fact title="money.balances">
       {held.length === 0 ? plain(null) : null}
