@@ -290,6 +290,7 @@ const keys: [string, string][] = [
   ['1  Enter', 'kyc.key.approve'],
   ['2  1…9  Enter', 'kyc.key.reject'],
   ['3  Enter', 'kyc.key.machine'],
+  ['a', 'kyc.aml.sure'],
   ['Esc', 'kyc.key.clear'],
   ['u', 'kyc.key.undo'],
   ['n', 'kyc.later'],

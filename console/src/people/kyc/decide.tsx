@@ -88,6 +88,7 @@ export function Decide({
       : Object.fromEntries(verdicts.map((_, n) => [String(n + 1), () => choose(n)]));
   useKeys({
     ...numbers,
+    ...(risky ? { a: () => setSure(true) } : {}),
     Enter: () => void confirm(),
     Escape: () => {
       setVerdict(undefined);
