@@ -163,8 +163,8 @@ func TestConsoleKYC(t *testing.T) {
 		tab.See(`[data-testid="aml-warning"]`)
 		tab.See(`[data-testid="aml-sure"]`)
 		tab.Until(`document.querySelector('[data-testid="confirm"]').disabled && ` + caseIs(first))
-		if under := webtest.Value[int](tab, `document.querySelector('[data-testid="confirm"]').getBoundingClientRect().bottom -
-			innerHeight`); under > 0 {
+		if under := webtest.Value[int](tab, `Math.ceil(document.querySelector('[data-testid="confirm"]')
+			.getBoundingClientRect().bottom - innerHeight)`); under > 0 {
 			t.Errorf("the decision is %d pixels below the screen", under)
 		}
 		c.nextIsThere(tab, second, "1a\r")

@@ -62,7 +62,7 @@ type Remember struct{ Login }
 
 func (Remember) Table() string { return "login_history" }
 
-// RememberRefused inserts a line of the login history about a refused login, with its Refusal. It is a write of its own,
+// RememberRefused inserts a line of the login history about a refused login, with its Refusal. It is a separate write,
 // so that completed logins do not pay for the columns.
 type RememberRefused struct{ Login }
 

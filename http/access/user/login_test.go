@@ -74,7 +74,8 @@ func TestLoginHistory(t *testing.T) {
 		}
 		line := func(i int, success bool) string {
 			return fmt.Sprintf(`{"id":"L%d","userId":"%s","ipaddress":"192.0.2.1","deviceBrand":"b","deviceModel":"m",`+
-				`"deviceDesc":"d","countryName":"TR en","success":%t,"createdAt":"2026-03-31T23:00:0%d.000Z",`+noRefusal+`}`, i, one, success, i)
+				`"deviceDesc":"d","countryName":"TR en",`+
+				`"success":%t,"createdAt":"2026-03-31T23:00:0%d.000Z",`+noRefusal+`}`, i, one, success, i)
 		}
 		const mine, from = "GET /admin/login-history?userId=" + one, "GET /admin/login-history-v2"
 		s.Wants(mine, "", 200, "["+line(6, true)+","+line(4, true)+","+line(3, false)+","+line(2, true)+","+
