@@ -61,11 +61,7 @@ export function Watermark() {
   return (
     <div className="watermark" aria-hidden>
       {Array.from({ length: 24 }, (_, n) => (
-        <span key={n}>
-          {userId}
-          <br />
-          {at} UTC
-        </span>
+        <span key={n} data-mark={`${userId}\n${at} UTC`} />
       ))}
     </div>
   );

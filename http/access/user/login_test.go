@@ -91,7 +91,8 @@ func TestLoginHistory(t *testing.T) {
 		s.Wants("GET /admin/login-history?userId=nobody", "", 200, "[]")
 		for _, ip := range []string{"2001:db8::1", "2001:DB8:0::1"} {
 			s.Wants(from+"?ipaddress="+ip, "", 200, `[{"id":"L5","userId":null,"ipaddress":"2001:db8::1","deviceBrand":"b",`+
-				`"deviceModel":"m","deviceDesc":"d","countryName":null,"success":false,"createdAt":"2026-03-31T23:00:05.000Z",`+noRefusal+`}]`)
+				`"deviceModel":"m","deviceDesc":"d","countryName":null,"success":false,`+
+				`"createdAt":"2026-03-31T23:00:05.000Z",`+noRefusal+`}]`)
 		}
 		s.Wants(from+"?ipaddress=192.0.2.2", "", 200, "[]")
 		s.Wants("GET /admin/login-history", `{"limit":0}`, 400, "INVALID_FIELD limit userId")
