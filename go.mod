@@ -4,6 +4,12 @@ go 1.26.8
 
 exclude github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 
+// A package of the console's linter contains Go.
+ignore (
+	./console/node_modules
+	./tools/openapi/node_modules
+)
+
 require (
 	filippo.io/edwards25519 v1.1.1
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9

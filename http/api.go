@@ -102,7 +102,7 @@ var sections = []rest.Group{
 	servicekey.Group{},
 	integration.Events{},
 	integration.Users{},
-	registration.Group{},
+	registration.Group{Enabled: true},
 	integration.Deposits{},
 	integration.Findings{},
 	integration.Applications{},

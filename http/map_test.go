@@ -32,7 +32,7 @@ var tables = map[string][]string{
 	"access/challenge":        {"attempt_budget", "challenge", "outcome", "push"},
 	"office/broadcast":        nil, // sends to many
 	"kit/change":              {"change"},
-	"office/contract":         {"contract", "contract_acceptance", "contract_detail"},
+	"office/contract":         {"contract", "contract_acceptance", "contract_before", "contract_detail"},
 	"people/corporate":        {"corporate_application", "corporate_user"},
 	"access/cronkey":          {"cron_key"},
 	"money/currency":          {"currency", "currency_network", "currency_of_network"},

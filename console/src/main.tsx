@@ -11,7 +11,7 @@ import { isRTL, startTexts } from './app/i18n';
 import { Login } from './app/login/login';
 import { nonce, trust, worker } from './app/page';
 import { shareTabs, useSession } from './app/session';
-import { theme } from './app/theme';
+import { theme } from './app/frame/theme';
 
 const Screens = deferred(() => import('./app/app'));
 

@@ -337,6 +337,7 @@ func (e editor) deployment() {
 	e.Click(marked("bulk-send"))
 	e.gone(marked("row"))
 	e.gone(`[role="dialog"]`)
+	e.Click(marked("filters"))
 	e.choose(marked("filter-status"), "APPROVED")
 	e.says("Looked at together")
 	e.look("requests")

@@ -62,7 +62,7 @@ func (e editor) option() {
 	e.look("option-add")
 	e.send()
 	e.says("SCHOLARSHIP")
-	e.Type(marked("filter-dropdownCode"), "SOURCE_OF_FUNDING\r")
+	filterBy(e.Tab, "dropdownCode", "SOURCE_OF_FUNDING\r")
 	e.Until(`[...document.querySelectorAll('[data-testid="row"]')].at(-1)?.textContent.includes('SCHOLARSHIP')`)
 	e.Click(`[data-testid="row"]:last-child`)
 	e.put(marked("field-nameEn"), "A scholarship")

@@ -26,7 +26,7 @@ func clickTo(tab *webtest.Tab, screen string) {
 		const tab = document.querySelector('[data-testid="go-%[1]s"]');
 		const entry = document.querySelector('[data-screens~="%[1]s"]');
 		if (tab || entry.dataset.testid === 'nav-%[1]s') return ((tab ?? entry).click(), true);
-		if (!entry.hasAttribute('aria-current')) entry.click();
+		entry.click();
 		return false; })()`, screen))
 }
 

@@ -126,7 +126,7 @@ func (o *owner) readsNotifications() {
 		return n
 	}
 	before := unread()
-	o.Click(mark("nav-/me/notifications"))
+	goTo(o.Tab, "/me/notifications")
 	o.rows(notifications, len(all))
 	list := o.Text(`[data-path="` + notifications + `"] tbody`)
 	if !strings.Contains(list, "A new currency") || !strings.Contains(list, "<b>SOL</b> can be traded") {

@@ -80,7 +80,7 @@ func (p *pair) logsIn(tab *webtest.Tab, who blackbox.Account) {
 		b.click(); b.click(); return true; })()`)
 	tab.See(mark("method-MAIL"))
 	tab.Type(`[data-testid="code-MAIL"] input`, p.n.Code(p.t, who, "MAIL"))
-	tab.Until(`!document.querySelector('[data-testid="challenge"]') && document.querySelector('[data-testid="nav-/"]')`)
+	tab.Until(`!document.querySelector('[data-testid="challenge"]') && document.querySelector('[data-testid="chip"]')`)
 }
 
 const theName = `[role="dialog"] [data-testid="field-name"]`

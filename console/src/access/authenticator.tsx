@@ -44,10 +44,7 @@ export function Authenticator() {
                 size="xs"
                 loading={setup.busy}
                 data-testid="totp-setup"
-                onClick={async () => {
-                  const made = await setup.run(undefined as never);
-                  if (made) setSecret(made as Secret);
-                }}
+                onClick={() => void setup.run(undefined).then((made) => made && setSecret(made as Secret))}
               >
                 {t('own.totpSetup')}
               </Button>

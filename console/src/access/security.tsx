@@ -114,7 +114,13 @@ function Sessions() {
         size={undefined}
         id={(s) => s.sessionId}
         actions={
-          <Button size="xs" variant="default" loading={end.busy} data-testid="end-others" onClick={endOthers}>
+          <Button
+            size="xs"
+            variant="default"
+            loading={end.busy}
+            data-testid="end-others"
+            onClick={() => void endOthers()}
+          >
             {t('own.endOthers')}
           </Button>
         }

@@ -3,7 +3,7 @@ import { createRootRoute, createRoute, createRouter, type ErrorComponentProps } 
 import { texts } from './address';
 import { Refusal } from './api';
 import { Again, deferred } from './deferred';
-import Frame, { Missing, Nowhere } from './frame';
+import Frame, { Missing, Nowhere } from './frame/frame';
 import { base } from './page';
 import type { Screen } from './screen';
 import { useMay } from './session';

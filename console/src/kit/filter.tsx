@@ -123,23 +123,27 @@ function choices({ kind = 'text' }: Filter, t: ReturnType<typeof useTranslation>
   ];
 }
 
-function FindField(props: {
+function FindField({
+  find: { names, hint, read },
+  values,
+  first,
+  onChange,
+}: {
   find: Find;
   values: Values;
   first: Ref<HTMLInputElement>;
   onChange: (values: Values) => void;
 }) {
   const { t } = useTranslation();
-  const { names, hint, read } = props.find;
-  const value = names.map((name) => props.values[name]).find(Boolean) ?? '';
+  const value = names.map((name) => values[name]).find(Boolean) ?? '';
   const none = Object.fromEntries(names.map((name) => [name, undefined]));
   const go = (text: string) => {
-    if (text.trim() !== value) props.onChange({ ...none, ...(text.trim() ? read(text.trim()) : {}) });
+    if (text.trim() !== value) onChange({ ...none, ...(text.trim() ? read(text.trim()) : {}) });
   };
   return (
     <TextInput
       key={value}
-      ref={props.first}
+      ref={first}
       size="xs"
       w={280}
       aria-label={t('list.find')}

@@ -116,7 +116,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
   const none = Object.fromEntries([...filters.map((f) => f.name), 'cursor'].map((name) => [name, undefined]));
   const filtered = filters.some(({ name }) => search[name]);
   const labelOf = (key: string) => t(titleOf(columns, key));
-  const ends = new Set(columns.filter((c) => c.end).map((c) => c.key as string));
+  const ends = new Set(columns.filter((c) => c.end).map((c): string => c.key));
 
   return (
     <Stack gap="sm" data-testid="list" data-path={path}>
@@ -213,7 +213,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
                   >
                     {props.bulk && (
                       <Table.Td className="chooses">
-                        {/* Mantine's checkbox has eight elements; a hundred of them took an eighth of the page's time. */}
+                        {/* Mantine's checkbox has eight elements: a hundred took an eighth of the page's time. */}
                         <input
                           type="checkbox"
                           className="choose"

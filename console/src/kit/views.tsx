@@ -1,4 +1,4 @@
-/** What a user keeps for a list: named views (filters), shown columns, and the height of rows. In the browser only. */
+/** The user's settings of a list, kept in the browser: named views (filters), columns, and the height of rows. */
 import { ActionIcon, Button, Group, Menu, Popover, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { IconAdjustmentsHorizontal, IconBookmark, IconTrash } from '@tabler/icons-react';
@@ -117,7 +117,7 @@ export function Look({ columns }: { columns: Shown[] }) {
   return (
     <Menu closeOnItemClick={false} withinPortal>
       <Menu.Target>
-        <ActionIcon variant="default" size={30} aria-label={t('list.columns')} data-testid="look">
+        <ActionIcon variant="default" size={30} aria-label={t('list.columns')} data-testid="list-look">
           <IconAdjustmentsHorizontal size={16} />
         </ActionIcon>
       </Menu.Target>

@@ -45,7 +45,7 @@ export function VersionActions({ of, all, sections }: { of: Version; all: Versio
         fixed={{ id: of.id }}
         fields={[{ name: 'version', title: 'contract.version', required: true }]}
         before={() => <Text size="sm">{t('contract.newVersionHelp')}</Text>}
-        onDone={(answer) => navigate({ to: `/contracts/${said<{ id: number }>(answer).id}` as string })}
+        onDone={(answer) => void navigate({ to: `/contracts/${said<{ id: number }>(answer).id}` })}
       />
       {(of.status === 'draft' || of.status === 'inactive') && (
         <Write

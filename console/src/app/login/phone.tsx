@@ -37,4 +37,4 @@ export function PhoneFields({ typed }: { typed: Phone }) {
 
 /** The texts of a form by their names. */
 export const textsOf = (form: HTMLFormElement): Record<string, string> =>
-  Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]));
+  Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value : '']));

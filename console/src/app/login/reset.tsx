@@ -77,6 +77,7 @@ export default function Reset({ typed, onDone }: Props) {
               description={t('own.passwordRule')}
               error={wrong('password')}
               autoComplete="new-password"
+              // eslint-disable-next-line jsx-a11y/no-autofocus -- the step asks for this password and nothing else
               autoFocus
               required
               data-testid="new-password"
