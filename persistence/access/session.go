@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/access/password"
 	"castellan/domain/access/session"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/page"
@@ -73,6 +74,22 @@ type loginRow struct {
 	Success     bool
 }
 
+// refusedLoginRow is a line about a refused login. Its columns are null in the other lines, and then zero here.
+type refusedLoginRow struct {
+	bun.BaseModel `bun:"table:login_history,alias:l"`
+
+	loginRow
+	Reason       string
+	Attempt      int64
+	AttemptLimit int64
+	LockedUntil  int64
+}
+
+const (
+	loginColumns   = "id, user_id, created_at, ip, country, brand, model, description, success"
+	refusalColumns = "reason, attempt, attempt_limit"
+)
+
 // bornRow is a session and the credential version that it was made under.
 type bornRow struct {
 	sessionRow
@@ -116,10 +133,19 @@ var SessionWrites = []engine.Kind{
 	engine.Update("UPDATE session SET last_seen_at = v.at {FROM v} "+
 		"WHERE session.id = v.id AND session.last_seen_at < v.at",
 		func(w session.Seen) sessionStep { return sessionStep{ID: w.SessionID, At: engine.Millis(w.At)} }),
-	engine.Insert(func(w session.Remember) loginRow {
-		return loginRow{ID: w.ID, UserID: w.UserID, CreatedAt: engine.Millis(w.At), IP: w.IP, Country: w.Country,
-			Brand: w.Brand, Model: w.Model, Description: w.Description, Success: w.Success}
-	}),
+	engine.Insert(func(w session.Remember) loginRow { return loginRowOf(w.Login) }),
+	engine.Update("INSERT INTO login_history ("+loginColumns+", "+refusalColumns+", locked_until) SELECT v."+
+		strings.ReplaceAll(loginColumns+", "+refusalColumns, ", ", ", v.")+", NULLIF(v.locked_until, 0) {FROM v}",
+		func(w session.RememberRefused) refusedLoginRow {
+			s := w.Refusal.Standing
+			return refusedLoginRow{loginRow: loginRowOf(w.Login), Reason: string(w.Refusal.Reason),
+				Attempt: int64(s.Tries), AttemptLimit: int64(s.Limit), LockedUntil: engine.Millis(s.LockedUntil)}
+		}),
+}
+
+func loginRowOf(l session.Login) loginRow {
+	return loginRow{ID: l.ID, UserID: l.UserID, CreatedAt: engine.Millis(l.At), IP: l.IP, Country: l.Country,
+		Brand: l.Brand, Model: l.Model, Description: l.Description, Success: l.Success}
 }
 
 type refusedRow struct {
@@ -225,11 +251,13 @@ func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revoc
 }
 
 // logins is the history of logins, newest first: ids sort by creation.
-var logins = record.Table[loginRow, session.Login]{
+var logins = record.Table[refusedLoginRow, session.Login]{
 	Order: record.Keyset{Columns: "id", Descending: true},
-	Record: func(r loginRow) (session.Login, error) {
+	Record: func(r refusedLoginRow) (session.Login, error) {
 		return session.Login{ID: r.ID, UserID: r.UserID, At: engine.Time(r.CreatedAt), IP: r.IP, Country: r.Country,
-			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success}, nil
+			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success,
+			Refusal: session.Refusal{Reason: session.Reason(r.Reason), Standing: password.Standing{Tries: int(r.Attempt),
+				Limit: int(r.AttemptLimit), LockedUntil: engine.Time(r.LockedUntil)}}}, nil
 	},
 }
 

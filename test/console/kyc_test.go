@@ -159,7 +159,15 @@ func TestConsoleKYC(t *testing.T) {
 		barriers(t, tab, "case")
 
 		tab.Until(`document.querySelector('[data-testid="absent"]').innerText.includes('Back')`)
-		c.nextIsThere(tab, second, "1\r")
+		tab.Press("1\r") // the account has AML findings: the approval needs a confirmation
+		tab.See(`[data-testid="aml-warning"]`)
+		tab.See(`[data-testid="aml-sure"]`)
+		tab.Until(`document.querySelector('[data-testid="confirm"]').disabled && ` + caseIs(first))
+		if under := webtest.Value[int](tab, `Math.ceil(document.querySelector('[data-testid="confirm"]')
+			.getBoundingClientRect().bottom - innerHeight)`); under > 0 {
+			t.Errorf("the decision is %d pixels below the screen", under)
+		}
+		c.nextIsThere(tab, second, "1a\r")
 		tab.See(`[data-testid="undo"]`)
 		const leaves = `dispatchEvent(new Event('beforeunload', { cancelable: true }))`
 		if webtest.Value[bool](tab, leaves) {
@@ -173,7 +181,7 @@ func TestConsoleKYC(t *testing.T) {
 		tab.Press("22\r") // rejected, because a part is missing
 		tab.Until(caseIs(second))
 		c.Ok(t, "POST", "/admin/presence", map[string]any{"subject": "kyc/" + third}, c.admin) // counts for 30 s
-		tab.Press("1\r")
+		tab.Press("1a\r")
 		tab.Until(caseIs(third))
 		tab.See(`[data-testid="others"]`)
 		shot("others")

@@ -134,6 +134,7 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(statu
 			at.every((one, n) => n === 0 || at[n - 1] >= one); })()`, entries+2))
 	tab.Click(`[data-testid="event"][data-kind="login"] button`)
 	tab.See(`[data-testid="refused"]`)
+	tab.Until(`document.querySelector('[data-testid="refused"]').innerText.includes('Wrong password, attempt 1 of')`)
 	d.looked("refused")
 	tab.Press("\x1b")
 	tab.Until(`!document.querySelector('[role="dialog"]')`)

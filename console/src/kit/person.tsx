@@ -71,7 +71,8 @@ export function Person({ id, bare = false }: { id?: string | null; bare?: boolea
   );
 }
 
-function ToAccount({ id, children }: { id: string; children: ReactNode }) {
+/** A link to an account. */
+export function ToAccount({ id, children }: { id: string; children: ReactNode }) {
   return (
     <Anchor component={Link} to={`/users/${id}`} inherit onClick={(event) => event.stopPropagation()}>
       {children}

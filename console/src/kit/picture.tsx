@@ -60,7 +60,9 @@ export function Watermark() {
   const [at] = useState(() => new Date().toISOString().slice(0, 16).replace('T', ' '));
   return (
     <div className="watermark" aria-hidden>
-      {Array.from({ length: 12 }, () => `${userId} ${at} UTC`).join('   ')}
+      {Array.from({ length: 24 }, (_, n) => (
+        <span key={n} data-mark={`${userId}\n${at} UTC`} />
+      ))}
     </div>
   );
 }

@@ -1,5 +1,8 @@
 /** The changes of an account. */
-import { Alert, Group } from '@mantine/core';
+import { Alert, Button, Group, Menu } from '@mantine/core';
+import { IconChevronDown } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
+import { useState, type ComponentType } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
@@ -12,29 +15,108 @@ const touches = [
   '/admin/list-users',
   '/admin/user/limit-info',
   '/admin/audit',
+  '/admin/kyc-case',
   '/admin/get-email-change-history',
   'story',
 ];
 
+const balance = 'POST /admin/transaction/adjust-balance';
+
+interface Action {
+  /** Its permission, without the method. */
+  path: string;
+  title: string;
+  Form: ComponentType<Of>;
+}
+
+const actions: Action[] = [
+  { path: '/admin/user/close-user-authentication', title: 'user.status', Form: Standing },
+  { path: '/admin/user/update-fullname', title: 'user.name', Form: Name },
+  { path: '/admin/user/update-email', title: 'user.mail', Form: Mail },
+  { path: '/admin/user/update-phonenumber', title: 'user.phone', Form: Phone },
+  { path: '/level/update-level', title: 'user.level', Form: Level },
+  { path: '/user/update-confirmed', title: 'user.address', Form: AddressProof },
+];
+
+const closed = (user: User) => user.status !== 'active';
+
+/**
+ * One primary action, and the others in a menu. A waiting identity comes first, then the status; without permission for
+ * both, the first permitted change. The forms read their lists when the menu or a form opens first.
+ */
 export function Actions({ user }: { user: User }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const [open, setOpen] = useState('');
+  const [used, setUsed] = useState(false);
+  const mine = actions.filter((a) => may(`POST ${a.path}`));
+  const review =
+    may('POST /user/update-kyc') && may('GET /user/get-documents') && may('GET /user/get-kyc-images')
+      ? `/kyc/${user.userId}`
+      : undefined;
+  const first = !closed(user) && review && !user.kycConfirm ? undefined : mine[0];
+  const others = mine.filter((a) => a !== first);
+  const title = (a: Action) => t(a.Form === Standing && closed(user) ? 'user.lift' : a.title);
+  const adjust = may(balance);
   return (
-    <Group gap="xs">
-      <Name user={user} />
-      <Mail user={user} />
-      <Phone user={user} />
-      <Level user={user} />
-      <Standing user={user} />
-      <AddressProof user={user} />
+    <Group gap="xs" className="customer-acts">
+      {first && (
+        <Button
+          onClick={() => {
+            setUsed(true);
+            setOpen(first.path);
+          }}
+          data-testid={`write-${first.path}`}
+        >
+          {title(first)}
+        </Button>
+      )}
+      {!first && review && (
+        <Button component={Link} to={review} data-testid="review">
+          {t('user.review')}
+        </Button>
+      )}
+      {(others.length > 0 || (first && review) || adjust) && (
+        <Menu position="bottom-end" onOpen={() => setUsed(true)}>
+          <Menu.Target>
+            <Button variant="default" rightSection={<IconChevronDown size={16} />} data-testid="more">
+              {t('user.more')}
+            </Button>
+          </Menu.Target>
+          <Menu.Dropdown>
+            {others.map((a) => (
+              <Menu.Item key={a.path} onClick={() => setOpen(a.path)} data-testid={`write-${a.path}`}>
+                {title(a)}
+              </Menu.Item>
+            ))}
+            {(adjust || (first && review)) && others.length > 0 && <Menu.Divider />}
+            {first && review && (
+              <Menu.Item component={Link} to={review}>
+                {t('kyc.case')}
+              </Menu.Item>
+            )}
+            {adjust && (
+              <Menu.Item component={Link} to="/adjust" search={{ userId: user.userId } as never}>
+                {t('money.adjust')}
+              </Menu.Item>
+            )}
+          </Menu.Dropdown>
+        </Menu>
+      )}
+      {used &&
+        mine.map(({ path, Form }) => <Form key={path} user={user} shown={open === path} close={() => setOpen('')} />)}
     </Group>
   );
 }
 
 interface Of {
   user: User;
+  shown: boolean;
+  close: () => void;
 }
 
 /** The service has only the full name: its last word is the default surname. */
-function Name({ user }: Of) {
+function Name({ user, shown, close }: Of) {
   const words = user.fullName.split(' ');
   const surname = words.length > 1 ? (words.pop() ?? '') : '';
   return (
@@ -43,6 +125,8 @@ function Name({ user }: Of) {
       path="/admin/user/update-fullname"
       title="user.name"
       touches={touches}
+      opened={shown}
+      onClose={close}
       fixed={{ userId: user.userId }}
       initial={{ name: words.join(' '), surname }}
       fields={[
@@ -53,7 +137,7 @@ function Name({ user }: Of) {
   );
 }
 
-function Mail({ user }: Of) {
+function Mail({ user, shown, close }: Of) {
   const { t } = useTranslation();
   return (
     <Write
@@ -61,6 +145,8 @@ function Mail({ user }: Of) {
       path="/admin/user/update-email"
       title="user.mail"
       touches={touches}
+      opened={shown}
+      onClose={close}
       fixed={{ userId: user.userId }}
       initial={{ mailAddress: user.email }}
       fields={[{ name: 'mailAddress', title: 'users.email', required: true }]}
@@ -69,7 +155,7 @@ function Mail({ user }: Of) {
   );
 }
 
-function Phone({ user }: Of) {
+function Phone({ user, shown, close }: Of) {
   const { t } = useTranslation();
   const codes = useDiallingCodes();
   const digits = user.phoneNumber.replace(/^\+/, '');
@@ -84,6 +170,8 @@ function Phone({ user }: Of) {
       path="/admin/user/update-phonenumber"
       title="user.phone"
       touches={touches}
+      opened={shown}
+      onClose={close}
       fixed={{ userId: user.userId }}
       initial={{ countryCode: code, phoneNum: digits.slice(code.length) }}
       fields={[
@@ -95,7 +183,7 @@ function Phone({ user }: Of) {
   );
 }
 
-function Level({ user }: Of) {
+function Level({ user, shown, close }: Of) {
   const may = useMay();
   const levels = useLevels();
   const now = useRead(
@@ -109,6 +197,8 @@ function Level({ user }: Of) {
       path="/level/update-level"
       title="user.level"
       touches={touches}
+      opened={shown}
+      onClose={close}
       fixed={{ userId: user.userId }}
       initial={now.data ? { levelId: String(now.data.levelId) } : {}}
       fields={[{ name: 'levelId', title: 'user.level.name', required: true, kind: levels.length ? levels : 'text' }]}
@@ -116,17 +206,19 @@ function Level({ user }: Of) {
   );
 }
 
-function Standing({ user }: Of) {
+function Standing({ user, shown, close }: Of) {
   const { t } = useTranslation();
   const statuses = useStatuses();
   return (
     <Write
       method="post"
       path="/admin/user/close-user-authentication"
-      title="user.status"
+      title={closed(user) ? 'user.lift' : 'user.status'}
       touches={touches}
+      opened={shown}
+      onClose={close}
       fixed={{ userId: user.userId }}
-      initial={{ status: user.status }}
+      initial={{ status: closed(user) ? 'active' : user.status }}
       fields={[
         { name: 'status', title: 'users.status', required: true, kind: statuses.length ? statuses : 'text' },
         { name: 'closedUserReason', title: 'user.reason' },
@@ -141,7 +233,7 @@ function Standing({ user }: Of) {
   );
 }
 
-function AddressProof({ user }: Of) {
+function AddressProof({ user, shown, close }: Of) {
   const { t } = useTranslation();
   const decisions = ['manuelApproved', 'rejected', 'waitingApproval'].map((value) => ({
     value,
@@ -153,6 +245,8 @@ function AddressProof({ user }: Of) {
       path="/user/update-confirmed"
       title="user.address"
       touches={[...touches, '/user/get-documents']}
+      opened={shown}
+      onClose={close}
       fixed={{ userId: user.userId }}
       fields={[
         { name: 'addressConfirmed', title: 'user.address.decision', required: true, kind: decisions },

@@ -17,6 +17,7 @@ import { Id, Money, Status } from '../kit/show';
 import { actName } from '../app/actname';
 import type { Event } from './merge';
 import { Person } from '../kit/person';
+import { Cause } from './logins';
 import { Address } from './parts';
 
 type Entry = Row<'/admin/audit'>;
@@ -61,6 +62,11 @@ export function looks(event: Event, t: TFunction): Look {
         bad: !l.success,
         what: (
           <>
+            {l.reason && (
+              <>
+                <Cause of={l} /> ·{' '}
+              </>
+            )}
             {l.countryName} <Address of={l.ipaddress} /> <bdi>{device(l)}</bdi>
           </>
         ),

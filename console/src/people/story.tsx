@@ -125,7 +125,7 @@ function One({ event, onOpen }: { event: Event; onOpen: () => void }) {
               {title}
             </Text>
           </UnstyledButton>
-          {bad && (
+          {bad && event.kind !== 'login' && (
             <Badge color="red" variant="light" tt="none">
               {t('story.refused')}
             </Badge>

@@ -40,6 +40,69 @@ export function Logins({ id }: Of) {
   );
 }
 
+export const sums = '/admin/get-member-asset-balances-sum';
+
+const balances: Column<Row<typeof sums>>[] = [
+  { key: 'currencyCode', title: 'money.currency' },
+  { key: 'balance', title: 'money.balance', end: true, show: (s) => <Money amount={s.balance} /> },
+  { key: 'available', title: 'money.available', end: true, show: (s) => <Money amount={s.available} /> },
+  { key: 'locked', title: 'money.locked', end: true, show: (s) => <Money amount={s.locked} /> },
+];
+
+export function Balances({ id }: Of) {
+  return (
+    <List
+      path={sums}
+      title="money.balances"
+      columns={balances}
+      fixed={{ userId: id }}
+      inside
+      size={undefined}
+      id={(s) => s.currencyCode}
+    />
+  );
+}
+
+const statement: Column<Row<'/process/get-process-admin'>>[] = [
+  { key: 'transactionId', title: 'money.transaction', show: (p) => <Id of={p.transactionId} short /> },
+  { key: 'networkCode', title: 'money.network' },
+  { key: 'txId', title: 'money.txId', show: (p) => <Id of={p.txId} short /> },
+  { key: 'internalTransaction', title: 'money.internal', show: (p) => <Status of={p.internalTransaction} /> },
+];
+
+export function Statement({ id }: Of) {
+  return (
+    <List
+      path="/process/get-process-admin"
+      title="money.statement"
+      columns={statement}
+      fixed={{ userId: id }}
+      inside
+      id={() => ''}
+    />
+  );
+}
+
+const blockages: Column<Row<'/blockage/get-blockage-history'>>[] = [
+  { key: 'createdAt', title: 'money.at', show: (b) => <Time at={b.createdAt} /> },
+  { key: 'amount', title: 'money.amount', end: true, show: (b) => <Money amount={b.amount} unit={b.currencyCode} /> },
+  { key: 'status', title: 'money.status', show: (b) => <Status of={b.status} /> },
+  { key: 'description', title: 'money.reason' },
+];
+
+export function Blockages({ id }: Of) {
+  return (
+    <List
+      path="/blockage/get-blockage-history"
+      title="money.blockages"
+      columns={blockages}
+      fixed={{ userId: id }}
+      inside
+      id={(b) => b.id}
+    />
+  );
+}
+
 const mails: Column<Row<'/admin/get-email-change-history'>>[] = [
   { key: 'createdAt', title: 'login.at', show: (m) => <Time at={m.createdAt} /> },
   { key: 'oldEmail', title: 'diff.before', show: (m) => <bdi dir="ltr">{m.oldEmail}</bdi> },

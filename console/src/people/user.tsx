@@ -1,17 +1,22 @@
-/** One account: its data, its changes, and its lists. */
-import { Alert, Anchor, Group, Stack, Tabs, Title } from '@mantine/core';
-import { Link, useNavigate } from '@tanstack/react-router';
+/**
+ * One account: its data, its changes, and its lists. The head takes up to five requests at once, beside those of the
+ * open tab.
+ */
+import './user.css';
+import { Alert, Badge, Group, Stack, Tabs, Text, Title } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useId, useTexts } from '../app/address';
 import { Problem } from '../app/problem';
-import { allScreens } from '../app/screen';
 import { useMay } from '../app/session';
+import { initials } from '../kit/person';
 import { useRead } from '../kit/read';
-import { Copies, Fact, Facts } from '../kit/record';
-import { Id, Status, plain } from '../kit/show';
+import { Fact, Facts } from '../kit/record';
+import { Ago, Id, Money, Status, plain } from '../kit/show';
 import { Actions } from './actions';
-import { Acts, Audit, Documents, Limits, Logins, Mails, Roles } from './tabs';
+import { Cause } from './logins';
+import { Acts, Audit, Balances, Blockages, Documents, Limits, Logins, Mails, Roles, Statement, sums } from './tabs';
 import { Standing } from './parts';
 import { Story } from './story';
 
@@ -29,6 +34,9 @@ const tabs: Tab[] = [
     show: (id) => <Story id={id} />,
   },
   { name: 'logins', needs: ['GET /admin/login-history'], show: (id) => <Logins id={id} /> },
+  { name: 'balances', needs: [`GET ${sums}`], show: (id) => <Balances id={id} /> },
+  { name: 'statement', needs: ['GET /process/get-process-admin'], show: (id) => <Statement id={id} /> },
+  { name: 'blockages', needs: ['GET /blockage/get-blockage-history'], show: (id) => <Blockages id={id} /> },
   { name: 'documents', needs: ['GET /user/get-documents'], show: (id) => <Documents id={id} /> },
   { name: 'mails', needs: ['GET /admin/get-email-change-history'], show: (id) => <Mails id={id} /> },
   { name: 'limits', needs: ['GET /admin/user/limit-info'], show: (id) => <Limits id={id} /> },
@@ -36,9 +44,6 @@ const tabs: Tab[] = [
   { name: 'audit', needs: ['GET /admin/audit'], show: (id) => <Audit id={id} /> },
   { name: 'acts', needs: ['GET /admin/audit'], show: (id) => <Acts id={id} /> },
 ];
-
-/** Other screens that can be filtered by one account. */
-const beside = ['/kyc/$id', '/balances', '/statement', '/transactions', '/withdrawals', '/blockages', '/adjust'];
 
 export default function User() {
   const { t } = useTranslation();
@@ -59,32 +64,36 @@ export default function User() {
     );
   return (
     <Stack>
-      <Group justify="space-between">
-        <Title order={1} size="h3">
-          <bdi>{user?.fullName || user?.email || id}</bdi>
-        </Title>
-        <Copies of={user ?? {}} />
-      </Group>
+      <div className="customer">
+        <span className="initials" aria-hidden>
+          {initials(user?.fullName ?? '') || '?'}
+        </span>
+        <div className="who">
+          <Title order={1} size="h3">
+            <bdi>{user?.fullName || user?.email || id}</bdi>
+          </Title>
+          <Group gap={6}>
+            <Standing of={user?.status} />
+            <Text size="sm" component="span">
+              {t('users.kyc')} <Status of={user?.kycConfirm} />
+            </Text>
+            {may('GET /admin/user/limit-info') && <Level id={id} />}
+            <Id of={id} short />
+          </Group>
+        </div>
+        {user && <Actions user={user} />}
+      </div>
       <Facts>
-        <Fact title="user.id">
-          <Id of={id} />
-        </Fact>
         <Fact title="users.email">
           <bdi dir="ltr">{plain(user?.email)}</bdi>
         </Fact>
         <Fact title="users.phone">
           <bdi dir="ltr">{plain(user?.phoneNumber)}</bdi>
         </Fact>
-        <Fact title="users.status">
-          <Standing of={user?.status} />
-        </Fact>
-        <Fact title="users.kyc">
-          <Status of={user?.kycConfirm} />
-        </Fact>
-        {may('GET /admin/user/limit-info') && <Level id={id} />}
+        {may('GET /admin/login-history') && <LastLogins id={id} />}
+        {may(`GET ${sums}`) && <MainBalances id={id} />}
+        {may('GET /admin/kyc-case') && <OpenCases id={id} />}
       </Facts>
-      {user && <Actions user={user} />}
-      <Beside id={id} />
       {at && (
         <Tabs
           value={at.name}
@@ -110,28 +119,65 @@ export default function User() {
 }
 
 function Level({ id }: { id: string }) {
+  const { t } = useTranslation();
   const { data } = useRead('/admin/user/limit-info', { userId: id });
-  return <Fact title="user.level.name">{plain(data && `${data.levelId} · ${data.levelLabel}`)}</Fact>;
+  if (!data) return null;
+  return (
+    <Badge color="gray" variant="light" tt="none" title={t('user.level.name')}>
+      {data.levelId} · {data.levelLabel}
+    </Badge>
+  );
 }
 
-function Beside({ id }: { id: string }) {
-  const { t } = useTranslation();
-  const may = useMay();
-  const shown = allScreens().filter((s) => beside.includes(s.path) && s.needs.every(may));
-  if (shown.length === 0) return null;
+/** The last completed and the last refused login among the newest 50. */
+function LastLogins({ id }: { id: string }) {
+  const { data } = useRead('/admin/login-history', { userId: id, limit: 50 });
+  const good = data?.find((l) => l.success);
+  const bad = data?.find((l) => !l.success);
   return (
-    <Group component="nav" gap="md" aria-label={t('user.beside')}>
-      {shown.map((s) => (
-        <Anchor
-          key={s.path}
-          component={Link}
-          size="sm"
-          to={s.path.replace('$id', id)}
-          search={(s.path.includes('$id') ? {} : { userId: id }) as never}
-        >
-          {t(s.title)}
-        </Anchor>
-      ))}
-    </Group>
+    <>
+      <Fact title="user.lastLogin">
+        <Ago at={good?.createdAt} />
+      </Fact>
+      <Fact title="user.lastRefused">
+        <Ago at={bad?.createdAt} /> {bad?.reason && <Cause of={bad} />}
+      </Fact>
+    </>
   );
+}
+
+/** The currencies with a balance, in the order of the service. Amounts of different currencies are not added up. */
+function MainBalances({ id }: { id: string }) {
+  const { data } = useRead(sums, { userId: id });
+  const held = data?.filter((s) => /[1-9]/.test(String(s.balance))) ?? [];
+  return (
+    <Fact title="money.balances">
+      {held.length === 0 ? plain(null) : null}
+      {held.slice(0, most).map((s) => (
+        <div key={s.currencyCode}>
+          <Money amount={s.balance} unit={s.currencyCode} />
+        </div>
+      ))}
+      {held.length > most && (
+        <Text size="xs" c="dimmed">
+          +{held.length - most}
+        </Text>
+      )}
+    </Fact>
+  );
+}
+const most = 3;
+
+/** The decisions that wait: identity, address and AML. */
+function OpenCases({ id }: { id: string }) {
+  const { t } = useTranslation();
+  const { data } = useRead('/admin/kyc-case', { userId: id });
+  const open =
+    data &&
+    [
+      data.kycConfirm === 'waitingApproval' && t('user.open.kyc'),
+      data.addressConfirmed === 'waitingApproval' && t('user.open.address'),
+      data.amlStatus && data.amlStatus !== 'notRisky' && `${t('aml.title')}: ${t(`state.${data.amlStatus}`)}`,
+    ].filter(Boolean);
+  return <Fact title="user.open">{open?.length ? open.join(', ') : plain(open && t('user.open.none'))}</Fact>;
 }

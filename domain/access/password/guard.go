@@ -115,6 +115,26 @@ func (g Guard) Until(r GuardRules) time.Time {
 	return time.UnixMilli(last)
 }
 
+// Standing is the state of a prefix toward an account.
+type Standing struct {
+	Tries       int       // charged from the prefix in the current window
+	Limit       int       // of Tries; further bounds may refuse earlier
+	LockedUntil time.Time // when the prefix may try again; zero if it may try now
+}
+
+func (g Guard) standing(now time.Time, r GuardRules, prefix string) Standing {
+	s := Standing{Limit: r.PerPrefix}
+	for _, t := range g.Tries {
+		if t.Prefix == prefix && now.UnixMilli()-t.At < r.Window.Milliseconds() {
+			s.Tries++
+		}
+	}
+	if wait := g.wait(now, r, prefix); wait > 0 {
+		s.LockedUntil = now.Add(wait)
+	}
+	return s
+}
+
 func (g Guard) wait(now time.Time, r GuardRules, prefix string) time.Duration {
 	var here []int64
 	for _, t := range g.Tries {

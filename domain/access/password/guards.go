@@ -70,6 +70,7 @@ type Attempt struct {
 	// (Guard.Closed).
 	Closed bool
 
+	guard   Guard // as this try left it
 	g       *Guards
 	a       *account
 	from    *origin
@@ -160,7 +161,8 @@ func (g *Guards) charge(ctx context.Context, t asked) (_ *Attempt, err error) {
 		}, t.save)
 		if err == nil {
 			from.pending++
-			at := &Attempt{Closed: a.guard.Closed(g.now(), g.rules), g: g, a: a, from: from, key: t.key, prefix: t.prefix}
+			at := &Attempt{Closed: a.guard.Closed(g.now(), g.rules), guard: a.guard, g: g, a: a, from: from, key: t.key,
+				prefix: t.prefix}
 			a.pass()
 			return at, nil
 		}
@@ -181,6 +183,9 @@ func (g *Guards) charge(ctx context.Context, t asked) (_ *Attempt, err error) {
 		}
 	}
 }
+
+// Standing returns the state of the prefix after this try, if it stays charged. It reads memory only.
+func (at *Attempt) Standing() Standing { return at.guard.standing(at.g.now(), at.g.rules, at.prefix) }
 
 // Refund returns the write that takes the charge back and makes the prefix known, because the password was right. The
 // caller commits it together with the writes of the login, and then calls Refunded. If the commit fails with

@@ -146,11 +146,15 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 	if err != nil { // not judged, so not wrong
 		return none, errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
 	}
-	if !right || !s.mayLogIn(seen.User, r.Starter) {
+	reason := WrongPassword
+	if right {
+		reason = s.whyNot(seen.User, r.Starter)
+	}
+	if reason != "" {
 		attempt.Wrong() // the refusal below waits for the disk; other tries need not
 		place.Leave()
 		s.Spray.Wrong(ctx, r.IP)
-		return none, s.refuse(ctx, seen, attempt.Closed, r)
+		return none, s.refuse(ctx, seen, attempt, reason, r)
 	}
 	rehashed := ""
 	if stale { // on failure the old hash remains until the next login
@@ -202,14 +206,23 @@ func (s *Service) again(ctx context.Context, r LoginRequest, secret user.Secret)
 		return now.User, wrongCredentials()
 	case err != nil:
 		return now.User, err
-	case now.Secret.Hash != secret.Hash || !s.mayLogIn(now.User, r.Starter):
+	case now.Secret.Hash != secret.Hash || s.whyNot(now.User, r.Starter) != "":
 		return now.User, wrongCredentials()
 	}
 	return now.User, nil
 }
 
-func (s *Service) mayLogIn(u user.User, from challenge.Starter) bool {
-	return u.Active() && !u.MustReset && (s.Dev || !u.Demo) && (s.Admits == nil || s.Admits(u, from))
+// whyNot returns the reason why an account may not log in with the right password; "" if it may.
+func (s *Service) whyNot(u user.User, from challenge.Starter) Reason {
+	switch {
+	case !u.Active(), u.Demo && !s.Dev:
+		return Inactive
+	case u.MustReset:
+		return MustReset
+	case s.Admits != nil && !s.Admits(u, from):
+		return NotAdmitted
+	}
+	return ""
 }
 
 func (s *Service) site(ip netip.Addr) string {
@@ -221,15 +234,18 @@ func (s *Service) site(ip netip.Addr) string {
 
 // refuse records a refused try and returns the one answer to all of them. For an unknown identifier only a count is
 // stored, but it is also on the disk before the answer, so the response time reveals nothing.
-func (s *Service) refuse(ctx context.Context, seen user.Entrance, closed bool, r LoginRequest) error {
+func (s *Service) refuse(ctx context.Context, seen user.Entrance, tried *password.Attempt, reason Reason,
+	r LoginRequest) error {
 	now, from, userID := s.Now(), r.Starter, seen.User.ID
 	writes := []commit.Write{Refused{Site: client.Site(r.IP), Minute: now.Truncate(time.Minute), Count: 1}}
 	if userID != "" {
+		line := history(userID, now, from, false)
+		line.Refusal = Refusal{Reason: reason, Standing: tried.Standing()}
 		writes = []commit.Write{
 			audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: userID, Outcome: audit.Refused, IP: from.IP,
 				RequestID: from.RequestID, Detail: "password refused"},
-			Remember{history(userID, now, from, false)}}
-		if closed { // once a day
+			RememberRefused{line}}
+		if tried.Closed { // once a day
 			writes = append(writes, s.Notices.Notice(seen.User.Account(), message.UnderAttack, nil, from.IP)...)
 		}
 	}

@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"strings"
 	"sync"
@@ -102,7 +103,9 @@ func TestRefusalsAreAlike(t *testing.T) {
 	}
 	rows, err := access.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
 	storetest.Must(t, err)
+	reasons := map[session.Reason]int{}
 	for _, l := range rows {
+		reasons[l.Refusal.Reason]++
 		if l.Success || l.Brand != "Acme" || l.Country != "TR" {
 			t.Errorf("history %+v", l)
 		}
@@ -110,6 +113,10 @@ func TestRefusalsAreAlike(t *testing.T) {
 	if n, err := kit.NewAudit(b.db).Verify(t.Context(), []byte("audit key of the test")); n != 7 ||
 		len(rows) != 7 || err != nil {
 		t.Errorf("%d audit rows and %d lines of history, %v", n, len(rows), err)
+	}
+	if want := map[session.Reason]int{session.WrongPassword: 3, session.Inactive: 2, session.NotAdmitted: 1,
+		session.MustReset: 1}; !maps.Equal(reasons, want) { // wrong, too long and no password; blocked and demo
+		t.Errorf("reasons %v, want %v", reasons, want)
 	}
 	b.svc.Dev = true
 	if _, err := b.svc.Login(t.Context(), request(3, secret)); err != nil {
@@ -127,6 +134,22 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 		if _, err := b.svc.Login(t.Context(), r); fault.CodeOf(err) != fault.InvalidCredentials {
 			t.Fatalf("try %d: %v", i+1, err)
 		}
+	}
+	tries := map[int]bool{}
+	for _, l := range b.history(u) {
+		got := l.Refusal.Standing
+		tries[got.Tries] = true
+		var until int64
+		if got.Tries == 10 { // the last one locks
+			until = b.now.Add(15 * time.Minute).UnixMilli()
+		}
+		if l.Refusal.Reason != session.WrongPassword || got.Limit != 10 || got.LockedUntil.IsZero() != (until == 0) ||
+			until != 0 && got.LockedUntil.UnixMilli() != until {
+			t.Errorf("refusal %+v", l.Refusal)
+		}
+	}
+	if len(tries) != 10 {
+		t.Errorf("the tries have the numbers %v", tries)
 	}
 	node := b.service() // a restart, or another node
 	b.take()

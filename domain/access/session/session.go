@@ -9,7 +9,11 @@
 // Start reading at Service (login.go, then action.go and end.go), then Revocations.
 package session
 
-import "time"
+import (
+	"time"
+
+	"castellan/domain/access/password"
+)
 
 // Session is a device on which a user is logged in. Its ID is the sessionKey of the interface: an opaque name and no
 // secret (D-AUTH-12).
@@ -42,6 +46,26 @@ type Login struct {
 	Model       string
 	Description string
 	Success     bool
+	Refusal     Refusal // zero for a completed login, and for a refused one that was stored before its cause was
+}
+
+// Reason is the cause of a refused login. It is for operators only: the answer to the client is the same for all.
+type Reason string
+
+// The reasons, in the order in which they are judged: with a wrong password the others are not looked at. A login that
+// a firewall rule or the guard of wrong passwords refuses is not judged and leaves no line.
+const (
+	WrongPassword Reason = "password"
+	Inactive      Reason = "status"  // the status of the account does not allow logins
+	MustReset     Reason = "reset"   // the password must be reset first (D-COR-03)
+	NotAdmitted   Reason = "country" // the location is not allowed for the account (D-GEO-02)
+)
+
+// Refusal is the cause of a refused login, and what remained after it.
+type Refusal struct {
+	Reason Reason
+	// Standing counts the refused tries from the same network prefix, this one included.
+	Standing password.Standing
 }
 
 // LoginPlace is the position of a login in the history, newest first.

@@ -57,10 +57,16 @@ func (Seen) Table() string { return "session" }
 // Row returns the row that the write changes.
 func (w Seen) Row() string { return w.SessionID }
 
-// Remember inserts a line of the login history.
+// Remember inserts a line of the login history without a Refusal.
 type Remember struct{ Login }
 
 func (Remember) Table() string { return "login_history" }
+
+// RememberRefused inserts a line of the login history about a refused login, with its Refusal. It is a separate write,
+// so that completed logins do not pay for the columns.
+type RememberRefused struct{ Login }
+
+func (RememberRefused) Table() string { return "login_history" }
 
 // Refused adds a refused login with an unknown identifier to those of its site and minute. They are folded
 // (Service.FoldRefusals), because strangers can make any number of them.

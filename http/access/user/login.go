@@ -20,6 +20,12 @@ type login struct {
 	CountryName *string   `json:"countryName" doc:"null if unknown"`
 	Success     bool      `json:"success"`
 	CreatedAt   rest.Time `json:"createdAt"`
+	// Extensions (D-USR-04): the cause of a refused login.
+	// reset: the password must be reset first. country: the location is not allowed for the account.
+	Reason       *string    `json:"reason" enum:"password,status,reset,country" doc:"of a refusal; null if not stored"`
+	Attempt      *int       `json:"attempt" example:"3" doc:"refused tries from the network, with this one"`
+	AttemptLimit *int       `json:"attemptLimit" example:"10" doc:"tries after which the network is locked"`
+	LockedUntil  *rest.Time `json:"lockedUntil" doc:"end of the lock of the network; null if it is not locked"`
 }
 
 func (login) SchemaName() string { return "Login" }
@@ -34,6 +40,13 @@ func (g Group) showLogin(language string) func(session.Login) login {
 		}
 		if l.Country != "" {
 			out.CountryName = new(g.CountryName(l.Country, language))
+		}
+		if cause := l.Refusal; cause.Reason != "" {
+			out.Reason = new(string(cause.Reason))
+			out.Attempt, out.AttemptLimit = &cause.Standing.Tries, &cause.Standing.Limit
+			if until := cause.Standing.LockedUntil; !until.IsZero() {
+				out.LockedUntil = &rest.Time{Time: until}
+			}
 		}
 		return out
 	}

@@ -43,7 +43,9 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get("/admin/login-history", "List the logins of an account, newest first", rest.Tenant, g.logins,
 			fault.InvalidField).
 			Try("userId=${user.id}&limit=1").
-			Doc("listLogins", "Includes completed and refused logins."),
+			Doc("listLogins", "Includes completed and refused logins. A refused login has its reason: password (wrong "+
+				"password), status (inactive account), reset (password reset required) or country (location not "+
+				"allowed)."),
 		rest.Get("/admin/login-history-v2", "List the logins from an address, newest first", rest.Tenant, g.loginsFrom,
 			fault.InvalidField).
 			Doc("listLoginsFromAddress", "Covers all accounts; returns at most the last 1000 logins."),

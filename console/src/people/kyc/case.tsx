@@ -10,7 +10,6 @@ import {
   Kbd,
   Loader,
   Modal,
-  SimpleGrid,
   Stack,
   Table,
   Text,
@@ -193,29 +192,30 @@ function One({ id, next, go, onReady }: OneProps) {
       )}
       <Problem of={found.error ?? documents.error ?? problem} />
       {!shots && !problem && <Loader size="sm" aria-label={t('loading')} />}
-      {shots &&
-        (shots.shots.length > 0 ? (
-          <>
-            <Absent of={shots.shots} />
-            <Viewer shots={shots.shots} onReady={() => setLoaded(true)} />
-          </>
-        ) : (
-          <Alert color="gray">{t('kyc.noPictures')}</Alert>
-        ))}
-      <SimpleGrid cols={{ base: 1, md: 2 }}>
-        <Stack>
+      <div className="kyc-cockpit">
+        <Stack className="kyc-pictures">
+          {shots &&
+            (shots.shots.length > 0 ? (
+              <>
+                <Absent of={shots.shots} />
+                <Viewer shots={shots.shots} onReady={() => setLoaded(true)} />
+              </>
+            ) : (
+              <Alert color="gray">{t('kyc.noPictures')}</Alert>
+            ))}
+          {found.data && <Account of={found.data} />}
+          {found.data && <Besides of={found.data} />}
+        </Stack>
+        <Stack className="kyc-rail" data-testid="rail">
           {may('POST /user/update-kyc') && (
             <Decide
               why={why}
+              aml={finding(found.data)}
               onDecide={onDecide}
               disabled={!!why || !shots || !documents.data || (presence.taken && !anyway)}
             />
           )}
           {found.data && <Checks of={found.data} />}
-        </Stack>
-        <Stack>
-          {found.data && <Account of={found.data} />}
-          {found.data && <Besides of={found.data} />}
           <Documents
             of={all}
             types={found.data?.types}
@@ -229,11 +229,14 @@ function One({ id, next, go, onReady }: OneProps) {
             }
           />
         </Stack>
-      </SimpleGrid>
+      </div>
       <Help opened={help} onClose={() => setHelp(false)} />
     </Stack>
   );
 }
+
+/** The AML status of a case, if it is a finding. */
+const finding = (found?: Case) => (found?.amlStatus && found.amlStatus !== 'notRisky' ? found.amlStatus : undefined);
 
 /** The parts of an identity that are not uploaded, because a missing part is easily overlooked. */
 function Absent({ of }: { of: Shot[] }) {
@@ -287,6 +290,7 @@ const keys: [string, string][] = [
   ['1  Enter', 'kyc.key.approve'],
   ['2  1…9  Enter', 'kyc.key.reject'],
   ['3  Enter', 'kyc.key.machine'],
+  ['a', 'kyc.aml.sure'],
   ['Esc', 'kyc.key.clear'],
   ['u', 'kyc.key.undo'],
   ['n', 'kyc.later'],

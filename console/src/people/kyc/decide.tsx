@@ -1,10 +1,13 @@
 /** The decision on a case, in at most three keys: 1 and Enter, or 2, the number of a reason, and Enter. */
-import { Alert, Button, Chip, Group, Kbd, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Anchor, Button, Checkbox, Chip, Group, Kbd, Stack, Text, TextInput } from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
 import { useId, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Body } from '../../app/api';
 import type { languages } from '../../app/i18n';
 import { Problem } from '../../app/problem';
+import { useMay } from '../../app/session';
 import { script } from '../../app/script';
 import { useKeys } from '../../kit/keys';
 
@@ -35,25 +38,32 @@ async function inAll(key: string): Promise<Record<string, string>> {
 export function Decide({
   disabled,
   why,
+  aml,
   onDecide,
 }: {
   disabled: boolean;
   why?: string;
+  /** The AML status, if it is a finding: an approval then needs a confirmation. */
+  aml?: string;
   onDecide: (sent: Sent) => void;
 }) {
   const { t } = useTranslation();
+  const may = useMay();
   const [verdict, setVerdict] = useState<(typeof verdicts)[number]>();
   const [reason, setReason] = useState<number>();
   const [text, setText] = useState('');
   const [problem, setProblem] = useState<unknown>(); // the texts of a reason could not be loaded
+  const [sure, setSure] = useState(false); // the AML findings were reviewed
   const field = useRef<HTMLInputElement>(null);
   const heading = useId();
   const said = reason !== undefined && (reason < own || text.trim() !== '');
-  const ready = !disabled && verdict !== undefined && (verdict !== 'rejected' || said);
+  const risky = aml !== undefined && verdict !== undefined && verdict !== 'rejected';
+  const ready = !disabled && (!risky || sure) && verdict !== undefined && (verdict !== 'rejected' || said);
   const choose = (n: number) => {
     if (disabled) return;
     setVerdict(verdicts[n]);
     setReason(undefined);
+    setSure(false);
   };
   const because = (n: number) => {
     setReason(n);
@@ -78,6 +88,7 @@ export function Decide({
       : Object.fromEntries(verdicts.map((_, n) => [String(n + 1), () => choose(n)]));
   useKeys({
     ...numbers,
+    ...(risky ? { a: () => setSure(true) } : {}),
     Enter: () => void confirm(),
     Escape: () => {
       setVerdict(undefined);
@@ -87,6 +98,16 @@ export function Decide({
   return (
     <Stack gap="xs" data-testid="decide" data-verdict={verdict}>
       {why && <Alert color="gray">{why}</Alert>}
+      {aml && (
+        <Alert color="red" icon={<IconAlertTriangle size={16} aria-hidden />} data-testid="aml-warning">
+          {t('kyc.aml.warn', { state: t(`state.${aml}`, { defaultValue: aml }) })}{' '}
+          {may('GET /admin/user/get-users-without-aml-confirmed') && (
+            <Anchor component={Link} to="/aml" size="sm">
+              {t('kyc.aml.open')}
+            </Anchor>
+          )}
+        </Alert>
+      )}
       <Group gap="xs">
         {verdicts.map((v, n) => (
           <Button
@@ -131,6 +152,15 @@ export function Decide({
             />
           )}
         </Stack>
+      )}
+      {risky && (
+        <Checkbox
+          size="sm"
+          checked={sure}
+          label={t('kyc.aml.sure')}
+          data-testid="aml-sure"
+          onChange={(event) => setSure(event.currentTarget.checked)}
+        />
       )}
       <Problem of={problem} />
       <Group>

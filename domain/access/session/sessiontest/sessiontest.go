@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/access/password"
 	"castellan/domain/access/session"
 	"castellan/domain/access/user/usertest"
 	"castellan/domain/kit/commit"
@@ -236,6 +237,12 @@ func logins(t *testing.T, s session.Store, c commit.Committer) {
 		{ID: "l1", UserID: one, At: now.Add(time.Second), IP: "192.0.2.2"},
 		{ID: "l0", UserID: one, At: now, IP: "192.0.2.1", Country: "TR", Brand: "b", Model: "m", Description: "d'",
 			Success: true}})
+	refused := session.Login{ID: "l4", UserID: "three", At: now, IP: "192.0.2.3", Refusal: session.Refusal{
+		Reason: session.WrongPassword, Standing: password.Standing{Tries: 10, Limit: 10, LockedUntil: now.Add(time.Hour)}}}
+	storetest.Must(t, c.Commit(ctx, session.RememberRefused{Login: refused}))
+	if got, err := s.LoginsFrom(ctx, "192.0.2.3", 2); err != nil || len(got) != 1 || got[0] != refused {
+		t.Errorf("refused: %+v, %v, want %+v", got, err, refused)
+	}
 	from, err := s.LoginsFrom(ctx, "192.0.2.1", 2)
 	storetest.Must(t, err)
 	if len(from) != 2 || from[0].ID != "l3" || from[1].ID != "l2" {
