@@ -206,6 +206,7 @@ function One({ id, next, go, onReady }: OneProps) {
         <Stack>
           {may('POST /user/update-kyc') && (
             <Decide
+              of={id}
               why={why}
               onDecide={onDecide}
               disabled={!!why || !shots || !documents.data || (presence.taken && !anyway)}

@@ -6,6 +6,7 @@ import type { Body } from '../../app/api';
 import type { languages } from '../../app/i18n';
 import { Problem } from '../../app/problem';
 import { script } from '../../app/script';
+import { useDraft } from '../../kit/draft';
 import { useKeys } from '../../kit/keys';
 
 export type Sent = Pick<Body<'/user/update-kyc', 'post'>, 'kycConfirm' | 'rejectedResult' | 'rejectedResultJson'>;
@@ -32,11 +33,17 @@ async function inAll(key: string): Promise<Record<string, string>> {
   );
 }
 
+/** The name of the draft of a case. */
+export const reasonOf = (userId: string) => `kyc.reason:${userId}`;
+
 export function Decide({
+  of,
   disabled,
   why,
   onDecide,
 }: {
+  /** The user of the case. */
+  of: string;
   disabled: boolean;
   why?: string;
   onDecide: (sent: Sent) => void;
@@ -44,7 +51,9 @@ export function Decide({
   const { t } = useTranslation();
   const [verdict, setVerdict] = useState<(typeof verdicts)[number]>();
   const [reason, setReason] = useState<number>();
-  const [text, setText] = useState('');
+  // The own reason stays until the decision was accepted, so that it is there again after an undo.
+  const draft = useDraft(reasonOf(of), { text: '' });
+  const { text } = draft.value;
   const [problem, setProblem] = useState<unknown>(); // the texts of a reason could not be loaded
   const field = useRef<HTMLInputElement>(null);
   const heading = useId();
@@ -124,7 +133,7 @@ export function Decide({
               value={text}
               maxLength={2000}
               data-testid="reason-text"
-              onChange={(event) => setText(event.currentTarget.value)}
+              onChange={(event) => draft.set({ text: event.currentTarget.value })}
               onKeyDown={(event) => {
                 if (event.key === 'Enter') void confirm();
               }}
