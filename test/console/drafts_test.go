@@ -62,4 +62,3 @@ func TestConsoleKeepsDrafts(t *testing.T) {
 		t.Errorf("after the logout the tab keeps %s", kept)
 	}
 }
-
