@@ -164,38 +164,35 @@ export function FormDrawer({
       >
         <Closing value={{ close, register }}>{children}</Closing>
       </Drawer>
-      <Modal
-        opened={opened && !!asking}
-        onClose={() => setAsking(undefined)}
-        title={t('draft.title')}
-        centered
-        withinPortal
-      >
-        <Stack data-testid="unsent">
-          <Text size="sm">{t(asking?.kept ? 'draft.lead' : 'draft.unkept')}</Text>
-          <Group justify="flex-end" gap="xs">
-            <Button
-              variant="subtle"
-              color="red"
-              data-testid="draft-discard"
-              onClick={() => {
-                asking?.discard();
-                end();
-              }}
-            >
-              {t('draft.discard')}
-            </Button>
-            {asking?.kept && (
-              <Button variant="default" onClick={end} data-testid="draft-keep">
-                {t('draft.keep')}
+      {opened && asking && (
+        // Mounted late, and unmounted after the event: the Escape that opens or closes it must not reach the other.
+        <Modal opened onClose={() => setTimeout(() => setAsking(undefined))} title={t('draft.title')} centered>
+          <Stack data-testid="unsent">
+            <Text size="sm">{t(asking.kept ? 'draft.lead' : 'draft.unkept')}</Text>
+            <Group justify="flex-end" gap="xs">
+              <Button
+                variant="subtle"
+                color="red"
+                data-testid="draft-discard"
+                onClick={() => {
+                  asking.discard();
+                  end();
+                }}
+              >
+                {t('draft.discard')}
               </Button>
-            )}
-            <Button data-autofocus onClick={() => setAsking(undefined)} data-testid="draft-continue">
-              {t('draft.continue')}
-            </Button>
-          </Group>
-        </Stack>
-      </Modal>
+              {asking.kept && (
+                <Button variant="default" onClick={end} data-testid="draft-keep">
+                  {t('draft.keep')}
+                </Button>
+              )}
+              <Button data-autofocus onClick={() => setAsking(undefined)} data-testid="draft-continue">
+                {t('draft.continue')}
+              </Button>
+            </Group>
+          </Stack>
+        </Modal>
+      )}
     </>
   );
 }

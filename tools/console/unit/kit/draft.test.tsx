@@ -23,6 +23,8 @@ const form = (
   />
 );
 const value = async (id: string) => ((await one(id)) as HTMLInputElement).value;
+const holds = (id: string, text: string) => until(() => (all(id)[0] as HTMLInputElement | undefined)?.value === text);
+const escape = () => document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
 const stored = () => JSON.stringify({ ...sessionStorage });
 const token = (sub: string) => `x.${btoa(JSON.stringify({ sub }))}.x`;
 
@@ -34,11 +36,12 @@ async function again() {
 }
 
 async function typed() {
+  dispatchEvent(new Event('pagehide')); // nothing is left to be written
   sessionStorage.clear();
   await show(form, { may });
   await click(`write-${path}`);
   await type('field-description', 'unusual');
-  await until(async () => (await value('field-description')) === 'unusual');
+  await holds('field-description', 'unusual');
 }
 
 test('input is in the storage of the tab soon, and after a reload in the form that the address opens', async () => {
@@ -48,7 +51,7 @@ test('input is in the storage of the tab soon, and after a reload in the form th
   await again();
   assert.equal(await value('field-description'), 'unusual');
   await click('restored-discard');
-  await until(async () => (await value('field-description')) === 'first');
+  await holds('field-description', 'first');
   assert.equal(stored(), '{}');
 });
 
@@ -72,17 +75,17 @@ test('a secret is never stored', async () => {
 
 test('a form with input asks before it closes', async () => {
   await typed();
-  dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
+  escape();
   await click('draft-continue');
   await until(() => all('unsent').length === 0);
   assert.equal(await value('field-description'), 'unusual');
-  dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
+  escape();
   await click('draft-keep');
   await until(() => search().form === undefined && all('send').length === 0);
   await click(`write-${path}`);
   await one('restored');
   assert.equal(await value('field-description'), 'unusual');
-  dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
+  escape();
   await click('draft-discard');
   await until(() => search().form === undefined && all('send').length === 0);
   assert.equal(stored(), '{}');
