@@ -83,7 +83,7 @@ export async function show(
   root = createRoot(document.getElementById('page')!);
   root.render(
     <MantineProvider env="test">
-      <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
+      <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false, gcTime: Infinity } } })}>
         <RouterProvider router={router} />
       </QueryClientProvider>
     </MantineProvider>,
