@@ -242,6 +242,7 @@ func (e editor) mailing(recipient string) {
 	e.says("71 characters, 2 parts")
 	e.look("sms-form")
 	e.PressOn(`[role="dialog"]`, "\x1b")
+	e.Click(marked("draft-discard"))
 	e.gone(`[role="dialog"]`)
 }
 

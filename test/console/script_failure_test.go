@@ -117,6 +117,7 @@ func (k keeper) form() {
 		k.t.Errorf("the form holds %q", typed)
 	}
 	k.Press("\x1b")
+	k.Click(mark("draft-discard"))
 	k.Until(noDialog)
 }
 

@@ -13,6 +13,7 @@ import { routerOf } from './router';
 import { provideScreens } from './screen';
 import { screens } from './screens';
 import { session, useSession } from './session';
+import '../kit/draft'; // removes drafts at logout, also when no form was opened
 
 const router = routerOf(screens);
 provideScreens(screens, (to) => void router.navigate({ to: to }));

@@ -24,7 +24,10 @@ function usable(e: HTMLElement): boolean {
 
 function give(e: HTMLElement, stands: boolean) {
   standIn = stands ? e : undefined;
-  if (stands && !e.hasAttribute('tabindex')) e.tabIndex = -1;
+  if (stands && !e.hasAttribute('tabindex')) {
+    e.tabIndex = -1;
+    e.style.outline = 'none'; // the user cannot act on a heading
+  }
   if (e !== document.activeElement) e.focus({ preventScroll: !byKeys });
 }
 

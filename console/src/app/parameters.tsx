@@ -100,6 +100,7 @@ function Change({ of, onClose }: { of: Parameter; onClose: () => void }) {
       method="post"
       path={update}
       title="parameter.change"
+      record={of.id}
       opened
       onClose={onClose}
       touches={[path]}

@@ -47,6 +47,13 @@ function claims(token: string): { sub?: string; exp?: number } {
 
 export const session = {
   now: () => current,
+  /** Calls listener after each change. Returns the function that ends it. */
+  subscribe: (listener: () => void) => {
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+    };
+  },
   /** A login succeeded in this or another tab. Another user does not get the screens of the previous one. */
   begin(token: string, from: 'here' | 'tab' = 'here') {
     const { sub: userId = '', exp = 0 } = claims(token);
@@ -131,10 +138,7 @@ export function shareTabs(worker: string | undefined): Promise<void> {
 }
 
 export function useSession(): Session {
-  return useSyncExternalStore((listener) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }, session.now);
+  return useSyncExternalStore(session.subscribe, session.now);
 }
 
 /** Returns a function that reports whether the caller may call an endpoint, as "POST /admin/roles". */

@@ -14,6 +14,10 @@ interface Props extends Bounds {
   value: string;
   /** Receives plain notation, or '' while the text is not a number within the bounds. The form cannot be sent then. */
   onChange: (value: string) => void;
+  /** The typed text that the form kept, if it is not the value. */
+  typed?: string;
+  /** Receives the typed text while it is not the value; otherwise undefined. */
+  onTyped?: (text: string | undefined) => void;
   /** Shows the line below only if the text differs from the value. For counts. */
   quiet?: boolean;
   description?: ReactNode;
@@ -40,6 +44,8 @@ function judge(text: string, choice: Choice | undefined, bounds: Bounds) {
 export function AmountInput({
   value,
   onChange,
+  typed,
+  onTyped,
   quiet,
   description,
   error,
@@ -51,8 +57,10 @@ export function AmountInput({
 }: Props) {
   const { t } = useTranslation();
   const input = useRef<HTMLInputElement>(null);
-  const [text, setText] = useState(value);
-  const [choice, setChoice] = useState<Choice | undefined>({ text: value, value });
+  const [text, setText] = useState(typed ?? value);
+  const [choice, setChoice] = useState<Choice | undefined>(
+    typed !== undefined && value === '' ? undefined : { text: typed ?? value, value },
+  );
   const [known, setKnown] = useState(value);
   if (value !== known) {
     // The form changed the value, not the user.
@@ -68,6 +76,7 @@ export function AmountInput({
     setChoice(chosen);
     setKnown(given);
     if (given !== value) onChange(given);
+    onTyped?.(next === given ? undefined : next);
   };
   useDidUpdate(() => give(text, choice), [unit, decimals]); // the bounds of another currency differ
   const reading = judge(text, choice, bounds);

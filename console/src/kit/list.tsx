@@ -20,6 +20,7 @@ import type { paths } from '../api';
 import { readPage, type Gets, type Page } from '../app/api';
 import { Problem } from '../app/problem';
 import { csv, download } from './csv';
+import { useOpening } from './drawer';
 import { Filters, type Filter, type Find } from './filter';
 import { useKeys } from './keys';
 import type { Query } from './read';
@@ -100,12 +101,17 @@ export function List<P extends Gets>(props: ListProps<P>) {
     placeholderData: keepPreviousData,
   });
   const table = useRows(props, ready ? page.data : undefined);
+  const open = useOpening(
+    table.getRowModel().rows.map((row) => row.original),
+    id,
+    props.open,
+  );
   const chosen = table.getSelectedRowModel().rows.map((row) => row.original);
   const { body, ...cursor } = useCursorKeys(
     table.getRowModel().rows.length,
     (n) => {
       const row = table.getRowModel().rows[n];
-      if (row) props.open?.(row.original);
+      if (row) open(row.original);
     },
     (n) => table.getRowModel().rows[n]?.toggleSelected(),
   );
@@ -209,7 +215,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
                     {...cursor.row(n)}
                     aria-selected={row.getIsSelected()}
                     className={props.open ? 'opens' : undefined}
-                    onClick={() => props.open?.(row.original)}
+                    onClick={() => open(row.original)}
                   >
                     {props.bulk && (
                       <Table.Td className="chooses">

@@ -2,6 +2,8 @@
 import { Button, Code, CopyButton, Drawer, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useTexts } from '../app/address';
+import { idOf, useShown } from './drawer';
 import { plain } from './show';
 
 /** Facts side by side, each with the key of its name. */
@@ -27,20 +29,25 @@ export function Fact({ title, children }: { title: string; children: ReactNode }
  */
 export function Whole({
   of,
+  id = idOf(of),
   title,
   onClose,
   children,
   curl,
 }: {
   of?: object;
+  /** Names the record in the address; the id of its row by default. */
+  id?: string;
   title: string;
   onClose: () => void;
   children?: ReactNode;
   curl?: Command;
 }) {
   const { t } = useTranslation();
+  const close = useShown('open', of && id, onClose);
+  const { form } = useTexts(); // Escape closes the form above, not this
   return (
-    <Drawer opened={!!of} onClose={onClose} title={t(title)} position="right" size="lg">
+    <Drawer opened={!!of} onClose={close} title={t(title)} position="right" size="lg" closeOnEscape={!form}>
       <Stack>
         {children}
         <Copies of={of ?? {}} curl={curl} />

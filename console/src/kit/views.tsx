@@ -5,13 +5,16 @@ import { IconAdjustmentsHorizontal, IconBookmark, IconTrash } from '@tabler/icon
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Search } from '../app/address';
+import { drawers } from './drawer';
+
+const left: string[] = ['cursor', ...drawers];
 
 interface View {
   name: string;
   search: Search;
 }
 
-/** The saved views of a list. A view is its filters; the position is not part of it. */
+/** The saved views of a list. A view is its filters, without the position and open drawers. */
 export function Views({
   path,
   search,
@@ -25,7 +28,7 @@ export function Views({
   const [opened, setOpened] = useState(false);
   const [name, setName] = useState('');
   const [views, setViews] = useLocalStorage<View[]>({ key: `castellan.views.${path}`, defaultValue: [] });
-  const filters = Object.fromEntries(Object.entries(search).filter(([key]) => key !== 'cursor'));
+  const filters = Object.fromEntries(Object.entries(search).filter(([key]) => !left.includes(key)));
   const save = () => {
     setViews([...views.filter((v) => v.name !== name.trim()), { name: name.trim(), search: filters }]);
     setName('');

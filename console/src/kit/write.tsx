@@ -1,11 +1,10 @@
 /**
  * A write with a form: a button, a drawer with the fields, a preview of the change, and the refusal beside the field
- * that it names. The input stays until the service has accepted it.
+ * that it names. The input stays until the service has accepted it, as a draft also after the form was closed.
  */
 import {
   Button,
   Checkbox,
-  Drawer,
   FileInput,
   Group,
   MultiSelect,
@@ -17,7 +16,7 @@ import {
   TextInput,
   type ButtonProps,
 } from '@mantine/core';
-import { useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
 import { useAct } from '../app/act';
@@ -26,6 +25,8 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import type { Bounds } from './amount';
 import { AmountInput } from './amountinput';
+import { useDraft } from './draft';
+import { FormDrawer, Restored, useAddressed, useClosing, useShown } from './drawer';
 import { labelled, textOf, type Option } from './show';
 
 export type { Option } from './show';
@@ -78,6 +79,8 @@ export interface WriteProps<M extends Method, P extends Writes<M> & keyof paths>
   /** Sent with the fields, not shown. */
   fixed?: Partial<Body<P, M>>;
   places?: Record<string, string>;
+  /** Identifies the record that the form edits, if that is neither in fixed nor in places. */
+  record?: string | number;
   /** Paths that are read again afterwards. */
   touches?: string[];
   /** Shown above the button: for example, a preview of the change. */
@@ -92,39 +95,75 @@ export interface WriteProps<M extends Method, P extends Writes<M> & keyof paths>
   button?: ButtonProps;
 }
 
+/** The name of a form: its title, and what identifies the record that it edits. */
+function nameOf({
+  title,
+  record,
+  places,
+  fixed,
+}: Pick<WriteProps<Method, never>, 'title' | 'record' | 'places'> & { fixed?: object }) {
+  const known = [
+    record,
+    ...Object.values<unknown>({ ...places }),
+    ...Object.values<unknown>({ ...fixed }),
+  ] as unknown[];
+  return [title, ...known.filter((one) => typeof one === 'string' || typeof one === 'number')].join(':');
+}
+
 export function Write<M extends Method, P extends Writes<M> & keyof paths>(props: WriteProps<M, P>) {
-  const { t } = useTranslation();
   const may = useMay();
-  const [open, setOpen] = useState(false);
   if (!may(`${props.method.toUpperCase()} ${String(props.path)}`)) return null;
-  const close = () => {
-    setOpen(false);
-    props.onClose?.();
-  };
+  return props.opened === undefined ? <Opens {...props} /> : <Shown {...props} />;
+}
+
+/** A button that opens the form. */
+function Opens<M extends Method, P extends Writes<M> & keyof paths>(props: WriteProps<M, P>) {
+  const { t } = useTranslation();
+  const name = nameOf(props);
+  const drawer = useAddressed('form', name);
   return (
     <>
-      {props.opened === undefined && (
-        <Button
-          size="xs"
-          variant="default"
-          {...props.button}
-          onClick={() => setOpen(true)}
-          data-testid={`write-${String(props.path)}`}
-        >
-          {t(props.title)}
-        </Button>
-      )}
-      <Drawer opened={props.opened ?? open} onClose={close} title={t(props.title)} position="right" size="lg">
-        <Form {...props} close={close} />
-      </Drawer>
+      <Button
+        size="xs"
+        variant="default"
+        {...props.button}
+        onClick={drawer.open}
+        data-testid={`write-${String(props.path)}`}
+      >
+        {t(props.title)}
+      </Button>
+      <FormDrawer opened={drawer.opened} onClose={drawer.close} title={props.title}>
+        <Form {...props} key={name} name={name} done={drawer.done} />
+      </FormDrawer>
     </>
   );
 }
 
-function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteProps<M, P> & { close: () => void }) {
+/** The caller opens and closes the form. */
+function Shown<M extends Method, P extends Writes<M> & keyof paths>(props: WriteProps<M, P>) {
+  const name = nameOf(props);
+  const done = () => props.onClose?.();
+  const close = useShown('form', props.opened ? name : undefined, done);
+  return (
+    <FormDrawer opened={!!props.opened} onClose={close} title={props.title}>
+      <Form {...props} key={name} name={name} done={done} />
+    </FormDrawer>
+  );
+}
+
+/** The prefix of the typed text of a field, where that is more than its value: for example, unfinished JSON. */
+export const typedIn = '~';
+const isTyped = (name: string) => name.startsWith(typedIn);
+
+function Form<M extends Method, P extends Writes<M> & keyof paths>(
+  props: WriteProps<M, P> & { name: string; done: () => void },
+) {
   const { t } = useTranslation();
   const act = useAct(props.method, props.path, props.touches ?? []);
-  const [values, setValues] = useState<Values>(() => ({ ...props.initial }));
+  const secret = props.fields.filter((f) => f.kind === 'secret' || f.kind === 'file' || f.kind === 'data');
+  const draft = useDraft<Values>(props.name, { ...props.initial }, (name) => secret.some((f) => f.name === name));
+  const close = useClosing(draft);
+  const values = Object.fromEntries(Object.entries(draft.value).filter(([name]) => !isTyped(name)));
   const shown = props.fields.filter((f) => f.when?.(values) ?? true);
   const wrong = (name: string) =>
     act.problem?.errors.find((e) => e.field === name || e.field.endsWith(`.${name}`))?.message;
@@ -138,8 +177,9 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteP
       : ({ ...props.fixed, ...sent } as unknown as Body<P, M>);
     const answer = await act.run(body as never, props.places);
     if (answer === undefined) return;
+    draft.done();
     props.onDone?.(answer);
-    props.close();
+    props.done();
   }
   return (
     <form
@@ -149,21 +189,24 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(props: WriteP
       }}
     >
       <Stack>
+        <Restored of={draft} />
         {shown.map((f, n) => (
           <Field
-            key={f.name}
+            key={`${f.name} ${draft.round}`}
             first={n === 0}
             field={f as unknown as Input<Values>}
             value={values[f.name]}
             error={wrong(f.name)}
             bounds={f.bounds?.(values)}
-            onChange={(v) => setValues((old) => ({ ...old, [f.name]: v }))}
+            typed={draft.value[typedIn + f.name] as string | undefined}
+            onTyped={(text) => draft.set({ [typedIn + f.name]: text })}
+            onChange={(v) => draft.set({ [f.name]: v })}
           />
         ))}
         {props.before?.(values)}
         <Problem of={act.problem} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={props.close}>
+          <Button variant="default" onClick={close}>
             {t('cancel')}
           </Button>
           <Button type="submit" color={props.button?.color} loading={act.busy} disabled={missing} data-testid="send">
@@ -181,6 +224,8 @@ export function Field({
   value,
   error,
   bounds,
+  typed,
+  onTyped,
   onChange,
   first,
 }: {
@@ -190,6 +235,9 @@ export function Field({
   bounds?: Bounds;
   /** Focused when the form opens. */
   first?: boolean;
+  /** The typed text that is more than the value, as onTyped received it. */
+  typed?: string;
+  onTyped?: (text: string | undefined) => void;
   onChange: (value: unknown) => void;
 }) {
   const { t } = useTranslation();
@@ -204,7 +252,9 @@ export function Field({
     description: field.help ? t(field.help) : undefined,
   };
   const text = textOf(value);
-  const typed = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value);
+  const type = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value);
+  // The text is kept only where it is not the value.
+  const kept = onTyped && { typed, onTyped };
   if (Array.isArray(kind)) {
     return (
       <Select
@@ -232,11 +282,11 @@ export function Field({
   }
   switch (kind) {
     case 'area':
-      return <Textarea {...common} autosize minRows={3} maxRows={14} value={text} onChange={typed} />;
+      return <Textarea {...common} autosize minRows={3} maxRows={14} value={text} onChange={type} />;
     case 'secret':
-      return <PasswordInput {...common} autoComplete="off" value={text} onChange={typed} />;
+      return <PasswordInput {...common} autoComplete="off" value={text} onChange={type} />;
     case 'json':
-      return <JSONInput common={common} value={value} onChange={onChange} />;
+      return <JSONInput common={common} value={value} typed={typed} onTyped={onTyped} onChange={onChange} />;
     case 'flag':
       return (
         <Checkbox
@@ -250,7 +300,14 @@ export function Field({
         />
       );
     case 'list':
-      return <TagsInput {...common} value={(value as string[]) ?? []} onChange={onChange} />;
+      return (
+        <TagsInput
+          {...common}
+          value={(value as string[]) ?? []}
+          {...(onTyped ? { searchValue: typed ?? '', onSearchChange: onTyped } : {})}
+          onChange={onChange}
+        />
+      );
     case 'file':
     case 'data':
       return (
@@ -269,14 +326,15 @@ export function Field({
         <AmountInput
           {...common}
           {...count}
+          {...kept}
           value={text}
           onChange={(typed) => onChange(typed === '' ? undefined : JSON.parse(typed))}
         />
       );
     case 'money':
-      return <AmountInput {...common} {...bounds} value={text} onChange={onChange} />;
+      return <AmountInput {...common} {...bounds} {...kept} value={text} onChange={onChange} />;
     default:
-      return <TextInput {...common} type={kind === 'date' ? 'date' : 'text'} value={text} onChange={typed} />;
+      return <TextInput {...common} type={kind === 'date' ? 'date' : 'text'} value={text} onChange={type} />;
   }
 }
 
@@ -286,26 +344,31 @@ const count = { decimals: 0, digits: 15, signed: true, quiet: true };
 function JSONInput({
   common,
   value,
+  typed,
+  onTyped,
   onChange,
 }: {
   common: object;
   value: unknown;
+  typed?: string;
+  onTyped?: (text: string | undefined) => void;
   onChange: (value: unknown) => void;
 }) {
-  const [text, setText] = useState(() => (value === undefined ? '' : JSON.stringify(value, null, 2)));
-  const [bad, setBad] = useState('');
-  const type = (typed: string) => {
-    setText(typed);
-    try {
-      onChange(typed.trim() ? JSON.parse(typed) : undefined);
-      setBad('');
-    } catch (error) {
-      setBad(String(error instanceof Error ? error.message : error));
-    }
+  const [text, setText] = useState(() => typed ?? (value === undefined ? '' : JSON.stringify(value, null, 2)));
+  const [bad, setBad] = useState(() => (typed === undefined ? '' : faultOf(typed)));
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => field.current?.setCustomValidity(bad), [bad]);
+  const type = (next: string) => {
+    const fault = faultOf(next);
+    setText(next);
+    setBad(fault);
+    onTyped?.(fault ? next : undefined);
+    if (!fault) onChange(next.trim() ? JSON.parse(next) : undefined);
   };
   return (
     <Textarea
       {...common}
+      ref={field}
       autosize
       minRows={4}
       maxRows={24}
@@ -316,6 +379,16 @@ function JSONInput({
       onChange={(event) => type(event.currentTarget.value)}
     />
   );
+}
+
+/** The fault of a text as JSON; '' if it has none. */
+function faultOf(text: string): string {
+  try {
+    if (text.trim()) JSON.parse(text);
+    return '';
+  } catch (error) {
+    return String(error instanceof Error ? error.message : error);
+  }
 }
 
 /** Base64 of a file, or its data URL. */

@@ -21,6 +21,8 @@ import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { AmountInput } from '../kit/amountinput';
+import { useDraft } from '../kit/draft';
+import { Restored } from '../kit/drawer';
 import { useRead } from '../kit/read';
 import { Copies, Diff, Fact, Facts } from '../kit/record';
 import { Id, Time } from '../kit/show';
@@ -61,18 +63,21 @@ export default function Adjust() {
   );
 }
 
+const none: Values = { userId: '', currencyCode: '', networkCode: '', amount: '', type: 'C' };
+
 /** One adjustment. Its id is created once, so that the same adjustment is never posted twice (D-TX-06). */
 function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   const { t } = useTranslation();
   const may = useMay();
   const act = useAct('post', path, [sums, member], 'money.adjusted');
-  const [uniqueId] = useState(() => `console-${crypto.randomUUID()}`);
-  const [values, setValues] = useState<Values>({ userId, currencyCode: '', networkCode: '', amount: '', type: 'C' });
-  const [reason, setReason] = useState('');
+  const [fresh] = useState(() => `console-${crypto.randomUUID()}`);
+  const draft = useDraft(`adjust:${userId}`, { ...none, userId, reason: '', uniqueId: '', typed: '' });
+  const { reason, uniqueId, typed, ...values } = draft.value;
   const [sent, setSent] = useState(false);
   const [made, setMade] = useState<Made>();
   const [waits, setWaits] = useState<Sealed>(); // waits for a second person
-  const set = (some: Partial<Values>) => setValues((old) => ({ ...old, ...some }));
+  // The draft keeps the id: after a lost answer and a reload, it is the same adjustment.
+  const set = (some: Partial<typeof draft.value>) => draft.set({ uniqueId: uniqueId || fresh, ...some });
   const pairs = usePairs();
   const ofCurrency = pairs.filter((p) => p.currencyCode === values.currencyCode);
   const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
@@ -86,7 +91,9 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
   const complete = Object.values(values).every(Boolean) && reason.trim() !== '';
   async function send() {
     setSent(true);
-    const answer = (await act.run({ ...values, uniqueId, reason })) as Schemas['TransactionAdjusted'] | undefined;
+    const answer = (await act.run({ ...values, uniqueId: uniqueId || fresh, reason })) as
+      Schemas['TransactionAdjusted'] | undefined;
+    if (answer) draft.done();
     if (answer?.data && 'transactionId' in answer.data) return setMade(answer.data);
     const sealed = answer?.data as Partial<Sealed> | undefined;
     setWaits(sealed?.approvalId ? (sealed as Sealed) : undefined);
@@ -100,6 +107,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
       }}
     >
       <Stack>
+        {!made && !waits && <Restored of={draft} />}
         <TextInput
           {...field('userId')}
           label={t('money.user')}
@@ -126,7 +134,10 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
         </Group>
         <Group grow align="start">
           <AmountInput
+            key={draft.round}
             {...field('amount')}
+            typed={typed || undefined}
+            onTyped={(text) => set({ typed: text ?? '' })}
             label={t('money.amount')}
             value={values.amount}
             unit={values.currencyCode}
@@ -157,7 +168,7 @@ function Form({ userId, onNext }: { userId: string; onNext: () => void }) {
           disabled={!!made || !!waits}
           error={wrong('reason')}
           data-testid="field-reason"
-          onChange={(event) => setReason(event.currentTarget.value)}
+          onChange={(event) => set({ reason: event.currentTarget.value })}
         />
         {!made && <Preview of={values} />}
         <Standing

@@ -176,6 +176,7 @@ export function Activate({ currency, link, onDone }: { currency: Currency; link:
       method="post"
       path={activate}
       title="currency.activate"
+      record={link.id}
       touches={touches}
       onDone={onDone}
       fields={[

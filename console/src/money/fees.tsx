@@ -205,6 +205,7 @@ function Change({
       method="post"
       path={update}
       title={entry ? 'fees.change' : 'fees.add'}
+      record={entry ? `${table.name} ${spot(table, entry)}` : table.name}
       touches={[path]}
       fields={fields}
       initial={(entry ? { value: entry.value } : {}) as never}

@@ -79,6 +79,7 @@ export default function Levels() {
       {edited && (
         <Write
           key={edited.levelId}
+          record={edited.levelId}
           method="patch"
           path={path}
           title="levels.change"

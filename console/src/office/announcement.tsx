@@ -1,12 +1,14 @@
 /** The form of an announcement: texts by language, period, images, and a preview. */
-import { Button, Drawer, FileInput, Group, SimpleGrid, Stack, Tabs, Textarea, TextInput, Title } from '@mantine/core';
-import { useState } from 'react';
+import { Button, FileInput, Group, SimpleGrid, Stack, Tabs, Textarea, TextInput, Title } from '@mantine/core';
+import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import type { Body } from '../app/api';
 import { languages, type Language } from '../app/i18n';
 import { Problem } from '../app/problem';
-import { encoded, Field, type Input } from '../kit/write';
+import { useDraft } from '../kit/draft';
+import { FormDrawer, Restored, useClosing } from '../kit/drawer';
+import { encoded, Field, typedIn, type Input } from '../kit/write';
 import { Editor } from './editor';
 import { announcements, type Announcement, platforms, Preview, spoken, useTexts, type Platform } from './preview';
 
@@ -55,8 +57,15 @@ const pictureField: Record<Platform, 'webSliderImageData' | 'iosSliderImageData'
   android: 'sliderImageData',
 };
 
-export function AnnouncementForm({ of, onClose }: { of?: Announcement; onClose: () => void }) {
-  const { t } = useTranslation();
+interface Props {
+  of?: Announcement;
+  /** The user closes the form. */
+  onClose: () => void;
+  onDone: () => void;
+}
+
+export function AnnouncementForm(props: Props) {
+  const { of, onClose } = props;
   const texts = useTexts(of?.id);
   if (of && !texts.data) return <Problem of={texts.error} />;
   const stored = Object.fromEntries(
@@ -66,15 +75,9 @@ export function AnnouncementForm({ of, onClose }: { of?: Announcement; onClose: 
     }),
   ) as ByLanguage;
   return (
-    <Drawer
-      opened
-      onClose={onClose}
-      position="right"
-      size="xl"
-      title={t(of ? 'announcement.change' : 'announcement.add')}
-    >
-      <Form of={of} stored={of ? stored : { tr: none, en: none, ar: none }} onClose={onClose} />
-    </Drawer>
+    <FormDrawer opened onClose={onClose} size="xl" title={of ? 'announcement.change' : 'announcement.add'}>
+      <Form {...props} stored={of ? stored : { tr: none, en: none, ar: none }} />
+    </FormDrawer>
   );
 }
 
@@ -99,17 +102,33 @@ function words(texts: ByLanguage): Partial<Change> {
 
 const day = (at: string) => at.slice(0, 10);
 
-function Form({ of, stored: read, onClose }: { of?: Announcement; stored: ByLanguage; onClose: () => void }) {
+/** The input besides the fields. The images are not kept as a draft. */
+interface Besides {
+  texts: ByLanguage;
+  pictures: Partial<Record<Platform, string>>;
+}
+
+function Form({ of, stored: read, onDone }: Props & { stored: ByLanguage }) {
   const { t } = useTranslation();
   const adding = useAct('post', add, [announcements]);
   const changing = useAct('post', update, [announcements]);
   const act = of ? changing : adding;
   const [stored] = useState(read);
-  const [texts, setTexts] = useState(stored);
-  const [values, setValues] = useState<Values>(() =>
-    of ? { ...of, startDate: day(of.startDate), endDate: day(of.endDate) } : { isActive: true, priority: 0 },
+  const first: Values = of
+    ? { ...of, startDate: day(of.startDate), endDate: day(of.endDate) }
+    : { isActive: true, priority: 0 };
+  const draft = useDraft<Values & Besides>(
+    `announcement:${of?.id ?? 'new'}`,
+    { ...first, texts: stored, pictures: {} },
+    (name) => name === 'pictures',
   );
-  const [pictures, setPictures] = useState<Partial<Record<Platform, string>>>({});
+  const close = useClosing(draft);
+  const { texts, pictures, ...values } = draft.value;
+  const chosen = useRef(pictures); // a file is read after its choice
+  const setPicture = (p: Platform, data?: string) => {
+    chosen.current = { ...chosen.current, [p]: data };
+    draft.set({ pictures: chosen.current });
+  };
   const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
   const shown = [...fields, ...(values.showSlider === true ? ofSlider : [])];
   // Unchanged fields are not sent: a day of the form would otherwise cut off the hour of a stored time.
@@ -120,13 +139,15 @@ function Form({ of, stored: read, onClose }: { of?: Announcement; stored: ByLang
   async function save() {
     const body = {
       ...(of ? { id: of.id } : {}),
-      ...(!of || texts !== stored ? words(texts) : {}),
+      ...(!of || JSON.stringify(texts) !== JSON.stringify(stored) ? words(texts) : {}),
       ...Object.fromEntries(touched.map(({ name }) => [name, values[name]])),
       ...Object.fromEntries(platforms.filter((p) => pictures[p]).map((p) => [pictureField[p], pictures[p]])),
     };
     if (!of) (body as Values).isActive = values.isActive === true;
     const done = of ? await changing.run(body as Change) : await adding.run(body as never);
-    if (done) onClose();
+    if (!done) return;
+    draft.done();
+    onDone();
   }
   const stored3: Record<Platform, string | null | undefined> = {
     web: of?.webSliderImageUrl,
@@ -141,15 +162,18 @@ function Form({ of, stored: read, onClose }: { of?: Announcement; stored: ByLang
       }}
     >
       <Stack>
-        <TextsIn texts={texts} onChange={setTexts} wrong={wrong} />
+        <Restored of={draft} />
+        <TextsIn texts={texts} onChange={(next) => draft.set({ texts: next })} wrong={wrong} />
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
           {shown.map((f) => (
             <Field
-              key={f.name}
+              key={`${f.name} ${draft.round}`}
               field={f}
               value={values[f.name]}
               error={wrong(f.name)}
-              onChange={(v) => setValues((old) => ({ ...old, [f.name]: v }))}
+              typed={values[typedIn + f.name] as string | undefined}
+              onTyped={(text) => draft.set({ [typedIn + f.name]: text })}
+              onChange={(v) => draft.set({ [f.name]: v })}
             />
           ))}
         </SimpleGrid>
@@ -165,8 +189,8 @@ function Form({ of, stored: read, onClose }: { of?: Announcement; stored: ByLang
                 error={wrong(pictureField[p])}
                 data-testid={`picture-${p}`}
                 onChange={(file) => {
-                  if (file) void encoded(file, true).then((data) => setPictures((old) => ({ ...old, [p]: data })));
-                  else setPictures((old) => ({ ...old, [p]: undefined }));
+                  if (file) void encoded(file, true).then((data) => setPicture(p, data));
+                  else setPicture(p);
                 }}
               />
             ))}
@@ -185,7 +209,7 @@ function Form({ of, stored: read, onClose }: { of?: Announcement; stored: ByLang
         />
         <Problem of={act.problem} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
+          <Button variant="default" onClick={close}>
             {t('cancel')}
           </Button>
           <Button type="submit" loading={act.busy} data-testid="announcement-save">

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf } from '../kit/list';
+import { useAddressed } from '../kit/drawer';
 import { Whole } from '../kit/record';
 import { Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
@@ -33,7 +34,7 @@ export default function Announcements() {
   const { t } = useTranslation();
   const may = useMay();
   const [open, setOpen] = useState<Announcement>();
-  const [editing, setEditing] = useState<Announcement | 'new'>();
+  const adding = useAddressed('form', 'new');
   const remove = '/announcement/delete';
   return (
     <>
@@ -47,7 +48,7 @@ export default function Announcements() {
         open={setOpen}
         actions={
           may('POST /announcement/add') && (
-            <Button size="xs" onClick={() => setEditing('new')} data-testid="announcement-add">
+            <Button size="xs" onClick={adding.open} data-testid="announcement-add">
               {t('announcement.add')}
             </Button>
           )
@@ -74,16 +75,7 @@ export default function Announcements() {
         {open && (
           <Stack>
             <Group>
-              <Button
-                size="xs"
-                data-testid="announcement-edit"
-                onClick={() => {
-                  setEditing(open);
-                  setOpen(undefined);
-                }}
-              >
-                {t('announcement.change')}
-              </Button>
+              <Edit of={open} onDone={() => setOpen(undefined)} />
               <Write
                 method="post"
                 path={remove}
@@ -99,8 +91,28 @@ export default function Announcements() {
           </Stack>
         )}
       </Whole>
-      {editing && (
-        <AnnouncementForm of={editing === 'new' ? undefined : editing} onClose={() => setEditing(undefined)} />
+      {adding.opened && <AnnouncementForm onClose={adding.close} onDone={adding.done} />}
+    </>
+  );
+}
+
+function Edit({ of, onDone }: { of: Announcement; onDone: () => void }) {
+  const { t } = useTranslation();
+  const drawer = useAddressed('form', `change:${of.id}`);
+  return (
+    <>
+      <Button size="xs" data-testid="announcement-edit" onClick={drawer.open}>
+        {t('announcement.change')}
+      </Button>
+      {drawer.opened && (
+        <AnnouncementForm
+          of={of}
+          onClose={drawer.close}
+          onDone={() => {
+            drawer.done();
+            onDone();
+          }}
+        />
       )}
     </>
   );

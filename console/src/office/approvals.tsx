@@ -76,7 +76,7 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
   const { changes: _, request: __, refusal: ___, ...rest } = now; // shown above the record
   const own = now.requestedBy === userId;
   return (
-    <Whole of={rest} title="approvals.one" onClose={onClose}>
+    <Whole of={rest} id={first.id} title="approvals.one" onClose={onClose}>
       <Stack>
         <Text data-testid="summary">
           <bdi>{now.summary}</bdi>

@@ -8,6 +8,7 @@ import { useAct } from '../app/act';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
+import { useAddressed } from '../kit/drawer';
 import { Fact, Facts } from '../kit/record';
 import { Id, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
@@ -33,7 +34,7 @@ export default function Contract() {
   const stored = useRead(details, { contractId: id });
   const order = useOrder(stored.data ?? []);
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
-  const [editing, setEditing] = useState<Section | 'new'>();
+  const adding = useAddressed('form', 'section');
   const picked = order.rows.filter((row) => chosen.has(row.id));
   const after = () => setChosen(new Set());
   return (
@@ -46,7 +47,7 @@ export default function Contract() {
           {!final && (
             <>
               {may('POST /admin/create-contract-detail') && (
-                <Button size="xs" onClick={() => setEditing('new')} data-testid="section-add">
+                <Button size="xs" onClick={adding.open} data-testid="section-add">
                   {t('contract.add')}
                 </Button>
               )}
@@ -82,8 +83,8 @@ export default function Contract() {
       {stored.data?.length === 0 && <Alert color="gray">{t('contract.empty')}</Alert>}
       {order.changed && <SaveOrder contractId={id} order={order} />}
       <Sections
+        contractId={id}
         order={order}
-        onEdit={setEditing}
         final={final}
         chosen={chosen}
         onChoose={(one) =>
@@ -94,13 +95,7 @@ export default function Contract() {
           })
         }
       />
-      {editing && (
-        <SectionForm
-          contractId={id}
-          of={editing === 'new' ? undefined : editing}
-          onClose={() => setEditing(undefined)}
-        />
-      )}
+      {adding.opened && <SectionForm contractId={id} onClose={adding.close} onDone={adding.done} />}
     </Stack>
   );
 }
@@ -135,19 +130,32 @@ function SaveOrder({ contractId, order }: { contractId: string; order: ReturnTyp
   );
 }
 
+function Edit({ contractId, of }: { contractId: string; of: Section }) {
+  const { t } = useTranslation();
+  const drawer = useAddressed('form', `section:${of.id}`);
+  return (
+    <>
+      <Button size="compact-xs" variant="default" data-testid="section-edit" onClick={drawer.open}>
+        {t('contract.edit')}
+      </Button>
+      {drawer.opened && <SectionForm contractId={contractId} of={of} onClose={drawer.close} onDone={drawer.done} />}
+    </>
+  );
+}
+
 function Sections({
+  contractId,
   order,
   final,
   chosen,
   onChoose,
-  onEdit,
 }: {
+  contractId: string;
   order: ReturnType<typeof useOrder<Section>>;
   /** The sections cannot change. */
   final: boolean;
   chosen: ReadonlySet<number>;
   onChoose: (id: number) => void;
-  onEdit: (section: Section) => void;
 }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -242,11 +250,7 @@ function Sections({
                 </Title>
               </Group>
               <Group gap="xs">
-                {!final && may('POST /admin/update-contract-detail') && (
-                  <Button size="compact-xs" variant="default" data-testid="section-edit" onClick={() => onEdit(row)}>
-                    {t('contract.edit')}
-                  </Button>
-                )}
+                {!final && may('POST /admin/update-contract-detail') && <Edit contractId={contractId} of={row} />}
                 {!final && (
                   <Write
                     method="post"

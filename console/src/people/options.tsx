@@ -79,6 +79,7 @@ export default function Options() {
       {edited && (
         <Write
           key={edited.id}
+          record={edited.id}
           method="patch"
           path={path}
           title="options.change"

@@ -22,7 +22,12 @@ addEventListener(
 export function Lock({ onStranger }: { onStranger: () => void }) {
   const { t } = useTranslation();
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const show = () => {
+    dialog.current?.showModal();
+    const fields = [...(dialog.current?.querySelectorAll('input') ?? [])];
+    fields.find((field) => !field.value && field.checkVisibility())?.focus();
+  };
+  useEffect(show, []);
   return (
     <dialog
       ref={dialog}
@@ -31,7 +36,7 @@ export function Lock({ onStranger }: { onStranger: () => void }) {
       data-testid="lock"
       onKeyDown={(event) => event.stopPropagation()}
       onCancel={(event) => event.preventDefault()}
-      onClose={() => dialog.current?.showModal()}
+      onClose={show}
     >
       <Login onDone={(same) => same || onStranger()} />
       <Button variant="subtle" onClick={() => session.leave()} data-testid="leave">

@@ -27,13 +27,16 @@ import { session, useSession } from '../session';
 
 const Reset = deferred(() => import('./reset'));
 
+/** The user of this tab's session, for the login after its end. In memory only. */
+let last: { userId: string; who: Partial<Who> } | undefined;
+
 export function Login({ onDone }: { onDone: (same: boolean) => void }) {
   const { t } = useTranslation();
-  const { over } = useSession();
+  const { over, userId } = useSession();
   const [flow, setFlow] = useState<Flow>();
   const [problem, setProblem] = useState<unknown>();
   // The input stays for the next try, without the password.
-  const [typed, setTyped] = useState<Partial<Who>>({});
+  const [typed, setTyped] = useState<Partial<Who>>(() => (over && last?.userId === userId ? last.who : {}));
   const open = useRef<Flow>(undefined);
   const busy = useRef(false); // a double click sends once
   const [reset, setReset] = useState<'open' | 'done'>();
@@ -52,7 +55,9 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
         .then((outcome) => {
           const token = outcome.headers['x-auth'];
           if (!outcome.success || !token) throw Refusal.outcome(outcome);
-          onDone(session.begin(token));
+          const same = session.begin(token);
+          last = { userId: session.now().userId, who: { ...who, password: '' } };
+          onDone(same);
         })
         .catch((error: unknown) => {
           setFlow(undefined);

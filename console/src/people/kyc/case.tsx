@@ -209,6 +209,7 @@ function One({ id, next, go, onReady }: OneProps) {
         <Stack className="kyc-rail" data-testid="rail">
           {may('POST /user/update-kyc') && (
             <Decide
+              of={id}
               why={why}
               aml={finding(found.data)}
               onDecide={onDecide}

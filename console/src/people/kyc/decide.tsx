@@ -9,6 +9,7 @@ import type { languages } from '../../app/i18n';
 import { Problem } from '../../app/problem';
 import { useMay } from '../../app/session';
 import { script } from '../../app/script';
+import { useDraft } from '../../kit/draft';
 import { useKeys } from '../../kit/keys';
 
 export type Sent = Pick<Body<'/user/update-kyc', 'post'>, 'kycConfirm' | 'rejectedResult' | 'rejectedResultJson'>;
@@ -35,12 +36,18 @@ async function inAll(key: string): Promise<Record<string, string>> {
   );
 }
 
+/** The name of the draft of a case. */
+export const reasonOf = (userId: string) => `kyc.reason:${userId}`;
+
 export function Decide({
+  of,
   disabled,
   why,
   aml,
   onDecide,
 }: {
+  /** The user of the case. */
+  of: string;
   disabled: boolean;
   why?: string;
   /** The AML status, if it is a finding: an approval then needs a confirmation. */
@@ -51,7 +58,9 @@ export function Decide({
   const may = useMay();
   const [verdict, setVerdict] = useState<(typeof verdicts)[number]>();
   const [reason, setReason] = useState<number>();
-  const [text, setText] = useState('');
+  // The own reason stays until the decision was accepted, so that it is there again after an undo.
+  const draft = useDraft(reasonOf(of), { text: '' });
+  const { text } = draft.value;
   const [problem, setProblem] = useState<unknown>(); // the texts of a reason could not be loaded
   const [sure, setSure] = useState(false); // the AML findings were reviewed
   const field = useRef<HTMLInputElement>(null);
@@ -145,7 +154,7 @@ export function Decide({
               value={text}
               maxLength={2000}
               data-testid="reason-text"
-              onChange={(event) => setText(event.currentTarget.value)}
+              onChange={(event) => draft.set({ text: event.currentTarget.value })}
               onKeyDown={(event) => {
                 if (event.key === 'Enter') void confirm();
               }}

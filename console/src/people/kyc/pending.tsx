@@ -11,6 +11,8 @@ import { useAct } from '../../app/act';
 import type { Body, Refusal } from '../../app/api';
 import { openScreen } from '../../app/screen';
 import { session, useSession } from '../../app/session';
+import { forgetDraft } from '../../kit/draft';
+import { reasonOf } from './decide';
 
 export const undoMs = 10_000;
 const tickMs = 500; // many may wait, and each tick renders
@@ -123,7 +125,10 @@ function Waiting({ decision }: { decision: Decision }) {
     sent.current = true;
     void act.run(decision.body).then((answer) => {
       if (answer === undefined) setRefused(true);
-      else over(decision, true);
+      else {
+        forgetDraft(reasonOf(decision.userId));
+        over(decision, true);
+      }
     });
   }, [left, act, decision]);
   useEffect(() => {
