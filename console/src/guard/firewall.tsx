@@ -289,7 +289,7 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
       initial={{ ...before, expireAt: day, period: period ? period / unit : undefined, unit: String(unit) } as never}
       make={(values) => {
         const body = bodyOf(values);
-        return { ...body, expireAt: values.expireAt === day ? rule.expireAt : body.expireAt } as never;
+        return { ...body, expireAt: values.expireAt === day ? rule.expireAt : body.expireAt };
       }}
       before={(values) => <Tried values={{ ...before, ...values }} />}
     />
