@@ -11,14 +11,14 @@ import { Named } from '../kit/person';
 import { useRead, type Answer } from '../kit/read';
 import { Status } from '../kit/show';
 import { deferred } from './deferred';
-import { remember, useRecent } from './recent';
+import { remember, useRecent } from './search/recent';
 import { offeredScreens } from './screen';
 import { useMay, useSession } from './session';
-import { Shortcuts } from './shortcuts';
+import { Shortcuts } from './search/shortcuts';
 
 const users = '/admin/list-users';
 const lifting = 'POST /admin/user/close-user-authentication';
-const Lift = deferred(() => import('./lift'), <></>);
+const Lift = deferred(() => import('./search/lift'), <></>);
 type User = Answer<typeof users>[number];
 
 export interface Place {

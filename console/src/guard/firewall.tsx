@@ -239,7 +239,8 @@ function useFields(units: number[]): Input<Form>[] {
 
 /** The input as a request. */
 function bodyOf({ unit, ...values }: Record<string, unknown>): Draft {
-  const period = values.period === undefined ? {} : { period: Number(values.period) * Number(unit) };
+  const ms = unitsMs.find((one) => String(one) === unit) ?? 1;
+  const period = values.period === undefined ? {} : { period: (values.period as number) * ms };
   return { ...values, ...period, expireAt: values.expireAt || 0 } as unknown as Draft;
 }
 

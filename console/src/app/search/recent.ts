@@ -1,6 +1,6 @@
 /** The customers whose pages this tab opened last. They are kept in memory, for one operator. */
 import { useSyncExternalStore } from 'react';
-import type { Schemas } from './api';
+import type { Schemas } from '../api';
 
 type User = Schemas['UserListItem'];
 

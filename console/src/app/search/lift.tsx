@@ -1,8 +1,8 @@
 /** The form that makes a blocked account active again, from the palette. */
-import { Named } from '../kit/person';
-import { Diff } from '../kit/record';
-import { Write } from '../kit/write';
-import type { Schemas } from './api';
+import { Named } from '../../kit/person';
+import { Diff } from '../../kit/record';
+import { Write } from '../../kit/write';
+import type { Schemas } from '../api';
 import { useTranslation } from 'react-i18next';
 
 export default function Lift({ user, onClose }: { user: Schemas['UserListItem']; onClose: () => void }) {

@@ -3,9 +3,9 @@ import { Kbd, Modal, Table } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { isShortcut } from '../kit/keys';
-import { offeredScreens } from './screen';
-import { useMay } from './session';
+import { isShortcut } from '../../kit/keys';
+import { offeredScreens } from '../screen';
+import { useMay } from '../session';
 
 /** The letter after g, and the screen that it opens. */
 const screens: Record<string, string> = { h: '/', u: '/users', k: '/kyc', w: '/withdrawals', a: '/approvals' };
