@@ -11,4 +11,9 @@ picture light-en/_ home
 picture console/firewall-rehearsed firewall
 picture money/approval approval
 picture console/roles roles
+picture console/palette palette
+picture console/keys keys
+picture console/audit audit
+picture console/mfa-rehearsed mfa
+picture light-en/_users users
 picture dark-ar-phone/_me arabic

@@ -55,6 +55,7 @@ func TestConsoleSecurity(t *testing.T) {
 		c.makesRule()
 		c.explainsRefusal()
 		c.pastes()
+		c.jumps()
 		c.grants()
 		c.keepsPassive(admin)
 		c.raisesPolicy()
@@ -168,6 +169,31 @@ func (c *officer) pastes() {
 			c.shot("audit-ip")
 		}
 	}
+}
+
+// jumps finds a person by a pasted address, opens the account, and uses the keys of every screen.
+func (c *officer) jumps() {
+	c.t.Helper()
+	person := `[data-testid^="person-"]`
+	c.Click(mark("palette"))
+	c.Type(`input[aria-label="Search"]`, "Boss <"+c.boss.Mail+">")
+	c.See(person)
+	c.See(mark("act-palette.act.adjustOf"))
+	c.shot("palette")
+	c.Click(person)
+	c.Until(`/users\/[0-9A-Z]{26}$/.test(location.pathname) && !document.querySelector("[role=dialog]")`)
+	c.See("main h1")
+	c.Press("gh")
+	c.Until(`location.pathname.endsWith('/console/') || location.pathname.endsWith('/console')`)
+	c.Click(mark("palette"))
+	c.See(person) // a recent customer
+	c.Press("\x1b")
+	c.Until(`!document.querySelector('[role="dialog"]')`)
+	c.Press("?")
+	c.See(mark("keys"))
+	c.shot("keys")
+	c.Press("\x1b")
+	c.Until(`!document.querySelector('[role="dialog"]')`)
 }
 
 func (c *officer) grants() {

@@ -1,10 +1,10 @@
 /** The permissions of the roles: a row for each resource, a column for each role. Cells are edited in place. */
 import { Button, Group, Modal, NativeSelect, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
-import { useState } from 'react';
+import { Fragment, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../app/api';
 import { useAct } from '../app/act';
-import { folded } from '../app/palette';
+import { folded } from '../app/search/palette';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
@@ -26,8 +26,22 @@ interface Cell {
 }
 
 const permissions: Permission[] = ['ALLOW', 'AUDIT', 'DENY'];
-/** The rows shown at first; the filter finds the others. */
+/** The rows shown at first; the filters find the others. */
 const most = 60;
+
+/** The area of an endpoint is the first whose pattern its path matches. Areas have the names of the menu's groups. */
+const areas = [
+  ['work', /^\/admin\/(approvals|deploy-request|vpn-request|update-(deploy|vpn)-request)/],
+  ['system', /^\/(integration|admin\/(jobs|cluster|setup|presence|(get|update)-parameters))/],
+  ['security', /^\/(resource|admin\/(audit|role|service-keys|system|user-roles))/],
+  ['money', /asset|currency|currencies|rates|balance|blockage|transaction|withdrawal|daily-position|\/process\//],
+  ['content', /contract|announcement|\/cdn\/|send-|terms-of-service|get-agreements/],
+  ['own', /^\/(auth\/|\.well-known|user\/(agreements|notifications|geofilter|limit-info|preferences|user-profile))/],
+  ['people', /^\//],
+] as const;
+
+/** The area of a resource by its code, "GET /admin/roles"; '' for parts of pages. */
+const areaOf = (code: string) => areas.find(([, path]) => path.test(code.replace(/^\S+ /, '')))?.[0] ?? '';
 
 export function Matrix() {
   const { t } = useTranslation();
@@ -35,15 +49,19 @@ export function Matrix() {
   const [text, setText] = useState('');
   const [context, setContext] = useState<'API' | 'UI'>('API');
   const [only, setOnly] = useState<string | null>(null);
+  const [area, setArea] = useState<string | null>(null);
   const [cell, setCell] = useState<Cell>();
   const roles = useRead('/admin/roles');
   const resources = useRead('/resource/resources', { resourceContext: context });
   const granted = useRead(grants);
   const columns = (roles.data ?? []).filter((r) => r.code !== 'admin' && (!only || r.code === only));
   const given = new Map(granted.data?.map((g) => [`${g.roleId} ${g.resourceId}`, g.permission]));
-  const rows = flat(resources.data ?? []).filter((r) =>
-    folded(`${r.resourceCode} ${r.resourceName}`).includes(folded(text)),
-  );
+  const order = (r: Resource) => areas.findIndex(([name]) => name === areaOf(r.resourceCode));
+  const rows = flat(resources.data ?? [])
+    .filter((r) => folded(`${r.resourceCode} ${r.resourceName}`).includes(folded(text)))
+    .filter((r) => !area || areaOf(r.resourceCode) === area)
+    .sort((a, b) => order(a) - order(b));
+  const groups = Map.groupBy(rows.slice(0, most), (r) => areaOf(r.resourceCode));
   const change = may(`POST ${grants}`);
   return (
     <Stack>
@@ -57,6 +75,9 @@ export function Matrix() {
       </Group>
       <Text size="sm" c="dimmed">
         {t('roles.lead')}
+      </Text>
+      <Text size="sm" c="dimmed" data-testid="matrix-legend">
+        {t('roles.legend')}
       </Text>
       <Group role="search" align="end" gap="xs">
         <TextInput
@@ -76,12 +97,27 @@ export function Matrix() {
           onChange={setOnly}
           clearable
         />
+        {context === 'API' && (
+          <Select
+            size="xs"
+            w={150}
+            label={t('roles.area')}
+            data={areas.map(([value]) => ({ value, label: t(`group.${value}`) }))}
+            value={area}
+            onChange={setArea}
+            clearable
+            data-testid="matrix-area"
+          />
+        )}
         <NativeSelect
           size="xs"
           label={t('roles.context')}
           data={['API', 'UI']}
           value={context}
-          onChange={(e) => setContext(e.currentTarget.value as 'API' | 'UI')}
+          onChange={(e) => {
+            setContext(e.currentTarget.value as 'API' | 'UI');
+            setArea(null);
+          }}
         />
       </Group>
       <Problem of={roles.error ?? resources.error ?? granted.error} />
@@ -99,35 +135,46 @@ export function Matrix() {
           </Table.Thead>
           <Table.Tbody>
             {granted.data &&
-              rows.slice(0, most).map((resource) => (
-                <Table.Tr key={resource.resourceId}>
-                  <Table.Th scope="row" fw={400} className="stays">
-                    <bdi dir="ltr">{resource.resourceCode}</bdi>
-                    <Text size="xs" c="dimmed">
-                      {resource.resourceName}
-                    </Text>
-                  </Table.Th>
-                  {columns.map((role) => {
-                    const before = given.get(`${role.id} ${resource.resourceId}`) ?? '';
-                    return (
-                      <Table.Td key={role.id}>
-                        <NativeSelect
-                          size="xs"
-                          w={110}
-                          disabled={!change}
-                          value={before}
-                          aria-label={`${role.code}: ${resource.resourceCode}`}
-                          data={[
-                            { value: '', label: '–' },
-                            ...permissions.map((value) => ({ value, label: t(`roles.${value}`) })),
-                          ]}
-                          onChange={(e) => setCell({ role, resource, before, after: e.currentTarget.value })}
-                          data-testid={`cell-${role.code}-${resource.resourceCode}`}
-                        />
-                      </Table.Td>
-                    );
-                  })}
-                </Table.Tr>
+              [...groups].map(([name, resources]) => (
+                <Fragment key={name}>
+                  {name && (
+                    <Table.Tr data-area={name}>
+                      <Table.Th scope="rowgroup" colSpan={columns.length + 1} className="area">
+                        {t(`group.${name}`)}
+                      </Table.Th>
+                    </Table.Tr>
+                  )}
+                  {resources.map((resource) => (
+                    <Table.Tr key={resource.resourceId}>
+                      <Table.Th scope="row" fw={400} className="stays">
+                        <bdi dir="ltr">{resource.resourceCode}</bdi>
+                        <Text size="xs" c="dimmed">
+                          {resource.resourceName}
+                        </Text>
+                      </Table.Th>
+                      {columns.map((role) => {
+                        const before = given.get(`${role.id} ${resource.resourceId}`) ?? '';
+                        return (
+                          <Table.Td key={role.id}>
+                            <NativeSelect
+                              size="xs"
+                              w={110}
+                              disabled={!change}
+                              value={before}
+                              aria-label={`${role.code}: ${resource.resourceCode}`}
+                              data={[
+                                { value: '', label: '–' },
+                                ...permissions.map((value) => ({ value, label: t(`roles.${value}`) })),
+                              ]}
+                              onChange={(e) => setCell({ role, resource, before, after: e.currentTarget.value })}
+                              data-testid={`cell-${role.code}-${resource.resourceCode}`}
+                            />
+                          </Table.Td>
+                        );
+                      })}
+                    </Table.Tr>
+                  ))}
+                </Fragment>
               ))}
           </Table.Tbody>
         </Table>

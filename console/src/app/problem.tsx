@@ -4,21 +4,23 @@ import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Refusal } from './api';
 import { script } from './script';
+import { sentence } from './sentence';
 import { useSession } from './session';
 
 /** The link to the explanation. It needs the routes and so a login. It is left out if its script fails to load. */
 export const Why = lazy(() => script(() => import('./why')).catch(() => ({ default: () => null })));
 
 export function Problem({ of }: { of: unknown }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { token } = useSession();
   if (!of) return null;
   const refusal = Refusal.of(of);
+  const message = sentence(refusal.message, i18n.language, refusal.errors);
   return (
     <Alert
       color="red"
       role="alert"
-      title={refusal.status === 0 ? t('problem.network') : refusal.message || t('problem.refused')}
+      title={refusal.status === 0 ? t('problem.network') : message || t('problem.refused')}
       data-testid="problem"
     >
       <Group gap="xs" wrap="wrap">
@@ -46,7 +48,7 @@ export function Problem({ of }: { of: unknown }) {
         <ul>
           {refusal.errors.map((e) => (
             <li key={e.field}>
-              <Code>{e.field}</Code> {e.message}
+              <Code>{e.field}</Code> <bdi>{sentence(e.message, i18n.language)}</bdi>
             </li>
           ))}
         </ul>

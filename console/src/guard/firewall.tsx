@@ -1,5 +1,5 @@
 /** The rules of the firewall. A new rule starts on trial and shows what it would have blocked. */
-import { Anchor, Badge, Button, Group } from '@mantine/core';
+import { Anchor, Badge, Button, Group, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -7,6 +7,7 @@ import type { Schemas } from '../app/api';
 import { useAct } from '../app/act';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
+import { useAddress } from '../app/address';
 import { List, type Column, type Row } from '../kit/list';
 import { Whole } from '../kit/record';
 import { Coded, Nothing, Status, Time } from '../kit/show';
@@ -17,6 +18,10 @@ import { Word } from '../kit/word';
 const path = '/admin/system/waf/rules';
 type Rule = Row<typeof path>;
 type Draft = Schemas['AddFirewallRuleRequest'];
+/** The period in the form: a number and its unit. On the wire it is in milliseconds. */
+type Form = Draft & { unit: string };
+
+const unitsMs = [86_400_000, 3_600_000, 60_000, 1000, 1];
 
 const types = ['rate_limit', 'whitelist', 'blacklist', 'whitelist_force'] as const;
 const entities = ['USER_ID', 'IP', 'COUNTRY_CODE', 'APP_ID'] as const;
@@ -73,6 +78,7 @@ export default function Firewall() {
   const may = useMay();
   const [open, setOpen] = useState<Rule>();
   const [change, setChange] = useState<Rule>();
+  const [search, setSearch] = useAddress();
   return (
     <>
       <List
@@ -115,6 +121,7 @@ export default function Firewall() {
         )}
       </Whole>
       {change && <Change rule={change} onClose={() => setChange(undefined)} />}
+      {search.add === 'rule' && <Add opened onClose={() => setSearch({ add: undefined })} />}
     </>
   );
 }
@@ -174,7 +181,8 @@ function Actions({ rule, onChange, onDone }: { rule: Rule; onChange: () => void;
   );
 }
 
-function useFields(): Input<Draft>[] {
+/** units are the units of the period that the form offers, in milliseconds. */
+function useFields(units: number[]): Input<Form>[] {
   const { t } = useTranslation();
   const limited = (v: Record<string, unknown>) => v.type === 'rate_limit';
   return [
@@ -192,7 +200,13 @@ function useFields(): Input<Draft>[] {
       kind: 'number',
       required: true,
       when: limited,
-      help: 'firewall.periodHelp',
+    },
+    {
+      name: 'unit',
+      title: 'firewall.unit',
+      required: true,
+      when: limited,
+      kind: units.map((ms) => ({ value: String(ms), label: t(`firewall.unit.${ms}`) })),
     },
     {
       name: 'targetEntityType',
@@ -223,25 +237,35 @@ function useFields(): Input<Draft>[] {
   ];
 }
 
+/** The input as a request. */
+function bodyOf({ unit, ...values }: Record<string, unknown>): Draft {
+  const ms = unitsMs.find((one) => String(one) === unit) ?? 1;
+  const period = values.period === undefined ? {} : { period: (values.period as number) * ms };
+  return { ...values, ...period, expireAt: values.expireAt || 0 } as unknown as Draft;
+}
+
 /** The input as a request; undefined while it is incomplete. */
 function draft(values: Record<string, unknown>): Draft | undefined {
-  const v = { ...values, expireAt: values.expireAt || 0 } as Draft;
+  const v = bodyOf(values);
   const limited = v.type !== 'rate_limit' || (v.limit && v.period);
   // The service reads an empty list as all callers, which must not happen by accident while typing.
   const somebody = v.targetAllEntities || v.targetEntities?.length;
   return v.label && v.type && v.targetEntityType && limited && somebody ? v : undefined;
 }
 
-function Add() {
+function Add({ opened, onClose }: { opened?: boolean; onClose?: () => void }) {
+  const initial = { type: 'blacklist', targetEntityType: 'IP', status: 'ACTIVE', dryRun: true, unit: '60000' };
   return (
     <Write
       method="post"
       path={path}
       title="firewall.add"
       touches={[path]}
-      fields={useFields()}
-      initial={{ type: 'blacklist', targetEntityType: 'IP', status: 'ACTIVE', dryRun: true }}
-      make={(values) => ({ ...values, expireAt: values.expireAt ?? 0 }) as Draft}
+      opened={opened}
+      onClose={onClose}
+      fields={useFields(unitsMs.slice(0, -1).reverse()) as never}
+      initial={initial as never}
+      make={bodyOf}
       before={(values) => <Tried values={values} />}
     />
   );
@@ -250,6 +274,9 @@ function Add() {
 function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
   const before = draftOf(rule);
   const day = rule.expireAt ? new Date(rule.expireAt).toISOString().slice(0, 10) : undefined;
+  const { period } = before;
+  const unit = (period && unitsMs.find((ms) => period % ms === 0)) || 60_000;
+  const units = unitsMs.filter((ms) => ms > 1 || unit === 1).reverse();
   return (
     <Write
       method="patch"
@@ -259,21 +286,34 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
       opened
       onClose={onClose}
       fixed={{ label: rule.label }}
-      fields={useFields().filter(({ name }) => !['label', 'type', 'targetEntityType'].includes(name)) as never}
-      initial={{ ...before, expireAt: day }}
-      make={(values) =>
-        ({ ...values, expireAt: values.expireAt === day ? rule.expireAt : (values.expireAt ?? 0) }) as never
-      }
+      fields={useFields(units).filter(({ name }) => !['label', 'type', 'targetEntityType'].includes(name)) as never}
+      initial={{ ...before, expireAt: day, period: period ? period / unit : undefined, unit: String(unit) } as never}
+      make={(values) => {
+        const body = bodyOf(values);
+        return { ...body, expireAt: values.expireAt === day ? rule.expireAt : body.expireAt };
+      }}
       before={(values) => <Tried values={{ ...before, ...values }} />}
     />
   );
 }
 
+/** What the rule would have done. It stays in view below the fields, however long the form is. */
 function Tried({ values }: { values: Record<string, unknown> }) {
   const may = useMay();
+  const { t } = useTranslation();
   if (!may('POST /admin/system/waf/rehearse')) return null;
   const rule = draft(values);
-  return rule ? <RuleRehearsal rule={rule} /> : null;
+  return (
+    <div className="rehearsed">
+      {rule ? (
+        <RuleRehearsal rule={rule} />
+      ) : (
+        <Text size="xs" c="dimmed">
+          {t('rehearse.fill')}
+        </Text>
+      )}
+    </div>
+  );
 }
 
 /** An existing rule in the form of an add request. */

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { actName } from '../app/actname';
 import type { Schemas } from '../app/api';
 import { Refusal } from '../app/api';
+import { sentence } from '../app/sentence';
 import { useAnswer } from '../kit/answer';
 import { Person } from '../kit/person';
 import { Time } from '../kit/show';
@@ -66,11 +67,11 @@ function Shown({
   error: unknown;
   hint?: string;
 }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   if (error)
     return (
       <Text size="sm" c="dimmed" data-testid="rehearsal-problem">
-        {Refusal.of(error).message}
+        {sentence(Refusal.of(error).message, i18n.language)}
       </Text>
     );
   return (
@@ -87,26 +88,29 @@ function Shown({
         {hint && <Text size="xs">{hint}</Text>}
         {truncated && <Text size="xs">{t('rehearse.truncated')}</Text>}
         {examples.length > 0 && (
-          <Wide label={t('rehearse.title')} minWidth={420}>
-            <Table>
-              <Table.Tbody>
-                {examples.map((e) => (
-                  <Table.Tr key={e.requestId}>
-                    <Table.Td>
-                      <Time at={e.at} />
-                    </Table.Td>
-                    <Table.Td>{actName(e.action, t)}</Table.Td>
-                    <Table.Td>
-                      <bdi dir="ltr">{e.ip}</bdi>
-                    </Table.Td>
-                    <Table.Td>
-                      <Person id={e.userId} />
-                    </Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Wide>
+          <details>
+            <summary>{t('rehearse.examples')}</summary>
+            <Wide label={t('rehearse.title')} minWidth={420} maxHeight="30vh">
+              <Table>
+                <Table.Tbody>
+                  {examples.map((e) => (
+                    <Table.Tr key={e.requestId}>
+                      <Table.Td>
+                        <Time at={e.at} />
+                      </Table.Td>
+                      <Table.Td>{actName(e.action, t)}</Table.Td>
+                      <Table.Td>
+                        <bdi dir="ltr">{e.ip}</bdi>
+                      </Table.Td>
+                      <Table.Td>
+                        <Person id={e.userId} />
+                      </Table.Td>
+                    </Table.Tr>
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Wide>
+          </details>
         )}
       </Stack>
     </Alert>

@@ -1,7 +1,7 @@
 /** The accounts. */
 import { Stack } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { looks, national } from '../app/palette';
+import { looks, national } from '../app/search/palette';
 import type { Find } from '../kit/filter';
 import { List, type Column, type FilterOf } from '../kit/list';
 import { Named } from '../kit/person';

@@ -24,7 +24,7 @@ import { Chip } from './chip';
 import { Again } from '../deferred';
 import { Logo } from './logo';
 import { Entries, FamilyTabs } from './menu';
-import { Palette } from '../palette';
+import { Palette } from '../search/palette';
 import { usePermissions } from '../permissions';
 import { useSession } from '../session';
 

@@ -31,6 +31,7 @@ export const theme = (close: string) =>
     colors: { castle },
     primaryColor: 'castle',
     primaryShade: { light: 7, dark: 8 },
+    black: '#18222d',
     defaultRadius: 'md',
     cursorType: 'pointer',
     respectReducedMotion: true,

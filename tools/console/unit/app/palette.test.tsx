@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import '../page';
-import { folded, national, places } from 'castellan-console/app/palette';
+import { folded, national, personOf, places } from 'castellan-console/app/search/palette';
 
 const everything = () => true;
 const found = (text: string, may: (endpoint: string) => boolean = everything) =>
@@ -59,4 +59,14 @@ test('a phone number in the form of the service', () => {
 test('letters of a name match with and without their signs', () => {
   assert.equal(folded('İŞLEMLER'), folded('islemler'));
   assert.equal(folded('IĞDIR'), folded('igdir'));
+});
+
+test('the filter for the person of a text', () => {
+  assert.deepEqual(personOf('Emre Ay <emre@example.com>'), { email: 'emre@example.com' });
+  assert.deepEqual(found('Emre Ay <emre@example.com>'), ['/users?email=emre%40example.com']);
+  assert.deepEqual(personOf('emre@example.com'), { email: 'emre@example.com' });
+  assert.deepEqual(personOf('0532 123 45 67'), { phoneNumber: '+905321234567' });
+  assert.deepEqual(personOf('01jd3xe5gn2d2r8a5pkm9c1yqf'), { userId: '01JD3XE5GN2D2R8A5PKM9C1YQF' });
+  for (const text of ['', 'Emre', '192.0.2.7', '0x52908400098527886E0F7030069857D2E4169EE7'])
+    assert.equal(personOf(text), undefined);
 });
