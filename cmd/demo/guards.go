@@ -26,8 +26,8 @@ var duties = []struct {
 		"GET /admin/login-history", "GET /user/get-kyc-images", "POST /user/update-kyc", "POST /user/update-confirmed",
 		"GET /admin/user/get-users-without-aml-confirmed", "POST /admin/user/update-user-aml-confirmed",
 		"POST /level/update-level", "GET /blockage/get-blockage-history", "GET /admin/kyc-case", "POST /admin/presence"}},
-	{"treasury", "Treasury", []string{"GET /admin/list-users", "GET /admin/user-names", "GET /admin/get-last-rates-by-date",
-		"GET /admin/currency/get-all", "POST /admin/transaction/adjust-balance",
+	{"treasury", "Treasury", []string{"GET /admin/list-users", "GET /admin/user-names",
+		"GET /admin/get-last-rates-by-date", "GET /admin/currency/get-all", "POST /admin/transaction/adjust-balance",
 		"GET /admin/get-waiting-info-transactions", "POST /admin/update-status-transaction",
 		"GET /admin/get-withdrawal-crypto-queue", "POST /admin/update-wallet-withdrawal-crypto-queue",
 		"GET /process/get-process-admin", "GET /admin/get-member-asset-balances", "GET /balance/get-daily-position",
@@ -39,8 +39,8 @@ var duties = []struct {
 		"GET /admin/jobs/{id}", "POST /admin/jobs/{id}/cancel", "GET /admin/approvals", "GET /admin/approvals/{id}",
 		"POST /admin/approvals/{id}/approve", "POST /admin/approvals/{id}/refuse",
 		"POST /integration/begin-accounting-integration", "GET /admin/audit"}},
-	{"support", "Support", []string{"GET /admin/list-users", "GET /admin/user-names", "GET /admin/login-history", "GET /admin/login-history-v2",
-		"GET /admin/get-email-change-history", "POST /admin/send-notification"}},
+	{"support", "Support", []string{"GET /admin/list-users", "GET /admin/user-names",
+		"GET /admin/login-history", "GET /admin/login-history-v2", "GET /admin/get-email-change-history", "POST /admin/send-notification"}},
 }
 
 // roles adds the roles with their grants, and the pages of a back office.

@@ -41,8 +41,9 @@ var (
 		"createdAt": "2026-01-31T10:00:00.000Z", "lastSeenAt": "2026-01-31T10:05:00.000Z",
 		"lastUsedAt": "2026-01-31T10:05:00.000Z", "at": "2026-01-31T10:00:00.000Z",
 		"cdate": "2026-01-31T10:00:00.000Z", "udate": "2026-01-31T10:05:00.000Z",
-		"usableFrom": "2026-02-01T10:00:00.000Z",
-		"startDate":  "2026-02-01T09:00:00.000Z", "endDate": "2026-02-08T09:00:00.000Z",
+		"usableFrom": "2026-02-01T10:00:00.000Z", "oldestAt": "2026-01-31T10:00:00.000Z",
+		"lockedUntil": "2026-01-31T10:15:00.000Z",
+		"startDate":   "2026-02-01T09:00:00.000Z", "endDate": "2026-02-08T09:00:00.000Z",
 		"imageData": ExampleFile, "base64Data": ExampleFile, "base64String": ExampleFile,
 		"title": "What we store", "content": "<p>Only what the service needs.</p>",
 	}

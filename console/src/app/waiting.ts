@@ -113,7 +113,7 @@ export interface Waiting extends Queue {
 const sender = (of: unknown) => (of as { name?: string } | null | undefined)?.name;
 
 /** The address of the inbox. Every write reads it again. */
-export const inbox = '/admin/inbox';
+export const inbox = '/inbox';
 
 /** The queues that the user may see, with their pending entries. Read again every minute, by one request. */
 export function useWaiting(): { known: boolean; waiting: Waiting[] } {

@@ -109,8 +109,8 @@ export function Ago({ at }: { at: Instant }) {
 export const shortOf = (text: string) => (text.length > 14 ? `${text.slice(0, 6)}…${text.slice(-6)}` : text);
 
 /**
- * An id, a hash or an address: left to right in every language. The button beside it copies it; a click on the text is a
- * click on its row.
+ * An id, a hash or an address: left to right in every language. The button beside it copies it; a click on the text
+ * is a click on its row.
  */
 export function Id({ of, short = false }: { of?: string | number | null; short?: boolean }) {
   const { t } = useTranslation();

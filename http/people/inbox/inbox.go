@@ -17,7 +17,7 @@ type Group struct {
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section("Extensions: inbox",
-		rest.Get("/admin/inbox", "Summarize the queues of pending work", rest.User, g.list).
+		rest.Get("/inbox", "Summarize the queues of pending work", rest.User, g.list).
 			Doc("getInbox", "One entry for each queue whose list the caller may read for other users; the request itself "+
 				"requires no permission. A count ends at 1000."),
 	).Extended()

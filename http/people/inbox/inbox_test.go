@@ -30,7 +30,7 @@ func TestInboxHasReadableQueuesOnly(t *testing.T) {
 	}
 	s := apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
 		ActsAsAdmin: guards.ActsAsAdmin}, httpinbox.Group{Store: store, Shows: shows})
-	const read = "GET /admin/inbox"
+	const read = "GET /inbox"
 	s.Wants(read, "", 200, `{"data":[`+
 		`{"queue":"withdrawals","count":1000,"more":true,"oldestAt":"2023-11-14T22:13:20.000Z"},`+
 		`{"queue":"approvals","count":0,"more":false,"oldestAt":null}]}`)
