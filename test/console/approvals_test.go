@@ -66,7 +66,7 @@ func TestConsoleFollowsApprovals(t *testing.T) {
 		}
 		asker.tab.Click(theSend)
 		asker.tab.See(`form [data-decision="PENDING"]`)
-		asker.tab.See(`nav [data-testid="waits"]`) // without waiting for the next minute
+		asker.tab.See(`nav [data-testid="pending"]`) // without waiting for the next minute
 
 		chief := webtest.Browser(t)
 		consoleLogin(t, chief, d.Node, d.Chief, "")
@@ -81,12 +81,12 @@ func TestConsoleFollowsApprovals(t *testing.T) {
 		chief.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.Chief, "MAIL"))
 		chief.See(`[role="dialog"] [data-state="APPROVED"]`)
 		chief.Until(`document.querySelector('[role="dialog"]').innerText.includes('Decided by')`)
-		chief.Until(`!document.querySelector('nav [data-testid="waits"]')`)
+		chief.Until(`!document.querySelector('nav [data-testid="pending"]')`)
 
 		asker.tab.See(`form [data-decision="APPROVED"]`)
 		asker.tab.Until(`document.querySelector('form [data-decision] time') !== null`)
 		asker.tab.Until(`[...document.querySelectorAll('[role="alert"]')].some((e) => e.innerText.includes('was executed'))`)
-		asker.tab.Until(`!document.querySelector('nav [data-testid="waits"]')`)
+		asker.tab.Until(`!document.querySelector('nav [data-testid="pending"]')`)
 		asker.seen("decided")
 	})
 }

@@ -76,7 +76,7 @@ func (o *owner) changesPassword(before string) {
 func (o *owner) hasAuthenticator() {
 	t := o.t
 	t.Helper()
-	const secret = `document.querySelector('main [role="alert"] button code')?.innerText`
+	const secret = `document.querySelector('main [role="alert"] .id code')?.innerText`
 	o.Click(mark("totp-setup"))
 	o.confirms()
 	o.Until(secret)

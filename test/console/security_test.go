@@ -182,7 +182,7 @@ func (c *officer) jumps() {
 	c.shot("palette")
 	c.Click(person)
 	c.Until(`/users\/[0-9A-Z]{26}$/.test(location.pathname) && !document.querySelector("[role=dialog]")`)
-	c.See("main h1")
+	c.Until(`document.querySelector(".customer h1")?.innerText.includes("Demo Admin")`)
 	c.Press("gh")
 	c.Until(`location.pathname.endsWith('/console/') || location.pathname.endsWith('/console')`)
 	c.Click(mark("palette"))

@@ -162,7 +162,7 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(statu
 	tab.Until(`!document.querySelector('[data-testid="gap"]')`)
 	tab.See(`[data-testid="event"][data-kind="login"]`)
 	tab.Click(`[data-testid="tab-audit"]`)
-	d.rows(1, "USER_UPDATE_FULLNAME")
+	d.rows(1, "Name changed")
 	d.looked("audit")
 }
 

@@ -85,7 +85,7 @@ function Pending({ of: w }: { of: Waiting }) {
           const { name, amount, unit, at } = w.line(row);
           return (
             <Group key={n} justify="space-between" gap="xs" wrap="nowrap" data-testid="first">
-              <Text size="sm" truncate>
+              <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
                 <bdi>{name || t('person.noName')}</bdi>
               </Text>
               <Text size="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }}>

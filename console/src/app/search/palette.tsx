@@ -201,6 +201,7 @@ export function Palette() {
         highlightQuery
         scrollable
         maxHeight="60vh"
+        attributes={{ content: { 'aria-label': t('palette.title') } }}
         searchProps={{ placeholder: t('palette.hint'), 'aria-label': t('palette.title') }}
       />
       {lifted && <Lift user={lifted} onClose={() => setLifted(undefined)} />}

@@ -111,7 +111,7 @@ export function Decide({
         <Alert color="red" icon={<IconAlertTriangle size={16} aria-hidden />} data-testid="aml-warning">
           {t('kyc.aml.warn', { state: t(`state.${aml}`, { defaultValue: aml }) })}{' '}
           {may('GET /admin/user/get-users-without-aml-confirmed') && (
-            <Anchor component={Link} to="/aml" size="sm">
+            <Anchor component={Link} to="/aml" size="sm" underline="always">
               {t('kyc.aml.open')}
             </Anchor>
           )}
