@@ -297,7 +297,7 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
   );
 }
 
-/** What the rule would have done. It stays in view below the fields, however long the form is. */
+/** The effect that the rule would have had. It stays in view below the fields, however long the form is. */
 function Tried({ values }: { values: Record<string, unknown> }) {
   const may = useMay();
   const { t } = useTranslation();

@@ -143,8 +143,7 @@ export function looks(event: Event, t: TFunction): Look {
         what: (
           <>
             {e.detail && <bdi>{e.detail}</bdi>} {event.kind === 'act' ? t('story.to') : t('story.by')}{' '}
-            {other === 'operator' ? t('story.operator') : <Person id={other} bare />}{' '}
-            {e.ip && <Address of={e.ip} />}{' '}
+            {other === 'operator' ? t('story.operator') : <Person id={other} bare />} {e.ip && <Address of={e.ip} />}{' '}
             {e.requestId && <Id of={e.requestId} short />}
           </>
         ),
