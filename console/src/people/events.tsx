@@ -12,6 +12,7 @@ import {
 } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import type { ComponentType, ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
 import type { Row } from '../kit/list';
 import { Id, Money, Status } from '../kit/show';
 import { actName } from '../app/actname';
@@ -127,8 +128,7 @@ export function looks(event: Event, t: TFunction): Look {
         bad: e.outcome === 'refused',
         what: (
           <>
-            <Id of={e.target} short /> {t('story.by')}{' '}
-            {e.actorId === 'operator' ? t('story.operator') : <Person id={e.actorId} bare />}
+            <Id of={e.target} short /> {t('story.by')} <Actor id={e.actorId} />
           </>
         ),
       };
@@ -143,8 +143,7 @@ export function looks(event: Event, t: TFunction): Look {
         what: (
           <>
             {e.detail && <bdi>{e.detail}</bdi>} {event.kind === 'act' ? t('story.to') : t('story.by')}{' '}
-            {other === 'operator' ? t('story.operator') : <Person id={other} bare />} {e.ip && <Address of={e.ip} />}{' '}
-            {e.requestId && <Id of={e.requestId} short />}
+            <Actor id={other} /> {e.ip && <Address of={e.ip} />} {e.requestId && <Id of={e.requestId} short />}
           </>
         ),
       };
@@ -154,4 +153,10 @@ export function looks(event: Event, t: TFunction): Look {
 
 function device(l: Login): string {
   return [l.deviceBrand, l.deviceModel].filter(Boolean).join(' ') || l.deviceDesc;
+}
+
+/** An account within a sentence, or the command line. */
+function Actor({ id }: { id: string | null | undefined }) {
+  const { t } = useTranslation();
+  return id === 'operator' ? t('story.operator') : <Person id={id} bare />;
 }
