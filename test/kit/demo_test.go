@@ -101,6 +101,7 @@ var cameIn = map[string]string{
 var asked = map[string]string{
 	"/admin/login-history":                      "userId=${user}",
 	"/admin/login-history-v2":                   "ipaddress=${ip}",
+	"/admin/user-names":                         "ids=${user}",
 	"/admin/get-users-by-register-date":         "beginDate=2026-01-01&endDate=2026-10-31",
 	"/admin/get-user-counts-by-register-date":   "beginDate=2026-01-01&endDate=2026-10-31",
 	"/admin/get-active-users":                   "startDate=2026-01-01",
