@@ -53,6 +53,8 @@ type Deps struct {
 	// Seal and Open are the functions of the keyring.
 	Seal func(plain, ad []byte) []byte
 	Open func(sealed, ad []byte) ([]byte, error)
+	// Mismatch counts an execution that was refused because the command or the intent was changed; nil counts none.
+	Mismatch func()
 	// Unclustered reports that processes outside this cluster may serve requests from the same rows.
 	Unclustered bool
 	// Grace is how long an outcome is kept after its challenge ends: until p-auth expires.

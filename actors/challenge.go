@@ -28,7 +28,7 @@ type challengeActor struct {
 	// outcome is the sealed result; nil until the challenge is done or denied.
 	outcome []byte
 	fresh   bool   // loaded from the warm cache, and no fence has failed since
-	sealed  []byte // the command from the warm cache, until the action takes it
+	sealed  sealed // from the warm cache, until the action takes it
 	running bool   // the action runs on its own goroutine
 	waiters []waiter
 	nodes   []listener
@@ -67,7 +67,7 @@ func (a *challengeActor) receive(c *cluster.Context, msg any) {
 	case *pb.ChallengePrime:
 		if a.state == nil {
 			made := unprime(c.ID(), m)
-			a.state, a.sealed, a.fresh = &made, m.Command, true
+			a.state, a.sealed, a.fresh = &made, sealed{m.Command, m.Intent}, true
 		}
 	case *pb.ChallengeComplete:
 		a.complete(c, m)
@@ -121,7 +121,7 @@ func (a *challengeActor) load(c *cluster.Context) error {
 	}
 	if a.d.WarmCache != nil {
 		if p, ok := a.d.WarmCache.take(c.ID()); ok {
-			a.state, a.sealed, a.fresh = &p.state, p.command, true
+			a.state, a.sealed, a.fresh = &p.state, p.sealed, true
 			return nil
 		}
 	}
@@ -191,7 +191,7 @@ func (a *challengeActor) save(s step) error {
 		a.budget = s.budget
 	}
 	if s.outcome != nil {
-		a.outcome, a.sealed = s.outcome, nil
+		a.outcome, a.sealed = s.outcome, sealed{}
 	}
 	return nil
 }

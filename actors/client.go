@@ -84,12 +84,12 @@ func send(n *cluster.Node, kind, id string, m proto.Message) {
 	}
 }
 
-func (c Client) Prime(s challenge.Challenge, command []byte) {
+func (c Client) Prime(made challenge.Insert) {
 	switch {
-	case !c.Node.Owns(KindChallenge, s.ID):
-		send(c.Node, KindChallenge, s.ID, prime(s, command))
+	case !c.Node.Owns(KindChallenge, made.ID):
+		send(c.Node, KindChallenge, made.ID, prime(made))
 	case c.WarmCache != nil:
-		c.WarmCache.put(s, command)
+		c.WarmCache.put(made)
 	}
 }
 
@@ -107,7 +107,10 @@ func (c Client) Resume(id string) { send(c.Node, KindChallenge, id, &pb.Challeng
 func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration,
 	by audit.By) (stepup.Answered, error) {
 	m := &pb.ChallengeComplete{MethodId: a.MethodID, Method: string(a.Method), Verdict: int32(a.Verdict),
-		WaitMs: wait.Milliseconds(), RequestId: by.RequestID, Ip: by.IP, ActorId: by.UserID}
+		WaitMs: wait.Milliseconds(), RequestId: by.RequestID, Ip: by.IP, ActorId: by.UserID, Intent: a.Intent}
+	if a.Proof != nil {
+		m.Proof = &pb.Proof{DeviceId: a.Proof.DeviceID, Jws: a.Proof.JWS, Jwk: a.Proof.JWK}
+	}
 	for _, d := range a.Digests {
 		m.Digests = append(m.Digests, &pb.Digest{Key: d.Key, Sum: d.Sum})
 	}
@@ -160,7 +163,7 @@ func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challe
 	}
 	out := stepup.Renewal{UserID: r.UserId, Subject: r.Subject, Decoy: r.Decoy, Action: r.Challenge.Action,
 		Language: r.Language, Template: r.Template,
-		Generation: int(r.Generation), LifetimeMs: r.LifetimeMs, Proven: r.Proven}
+		Generation: int(r.Generation), LifetimeMs: r.LifetimeMs, Proven: r.Proven, Brief: r.Brief}
 	for _, m := range r.Challenge.Methods {
 		if challenge.Name(m.Name) == challenge.SMS {
 			out.Hint = m.Hint

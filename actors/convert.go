@@ -37,13 +37,14 @@ func faultOf(r *pb.Refusal) *fault.Error {
 }
 
 // prime and unprime convert a new challenge: pending, of version 1, without answers, renewals or failures.
-func prime(c challenge.Challenge, command []byte) *pb.ChallengePrime {
+func prime(c challenge.Insert) *pb.ChallengePrime {
 	s := c.Starter
 	p := &pb.ChallengePrime{
 		UserId: c.UserID, Action: c.Action, Flow: string(c.Flow),
-		CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt, Command: command,
+		CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt, Command: c.Command,
 		Subject: c.Subject, Kind: int32(c.Kind), Required: int32(c.Required), Cv: c.CV, Sv: c.SV,
 		Proven: c.Proven, Commanded: c.Commanded, Filter: string(c.Filter),
+		Intent: c.Intent, IntentDigest: c.IntentDigest, SignIntent: c.SignIntent, Brief: c.Brief, PolicyId: c.PolicyID,
 		Methods: make([]*pb.PrimedMethod, len(c.Methods)),
 		Starter: &pb.Starter{
 			SessionId: s.SessionID, RequestId: s.RequestID, Ip: s.IP, Country: s.Country, Language: s.Language,
@@ -68,6 +69,7 @@ func unprime(id string, p *pb.ChallengePrime) challenge.Challenge {
 		Body: challenge.Body{
 			Subject: p.Subject, Kind: challenge.Kind(p.Kind), Required: int(p.Required), CV: p.Cv, SV: p.Sv,
 			Proven: p.Proven, Commanded: p.Commanded, Filter: geo.Filter(p.Filter),
+			IntentDigest: p.IntentDigest, SignIntent: p.SignIntent, Brief: p.Brief, PolicyID: p.PolicyId,
 			Methods: make([]challenge.Method, len(p.Methods)),
 			Starter: challenge.Starter{
 				SessionID: s.GetSessionId(), RequestID: s.GetRequestId(),
@@ -91,6 +93,10 @@ func answerOf(m *pb.ChallengeComplete) challenge.Answer {
 	a := challenge.Answer{MethodID: m.MethodId, Method: challenge.Name(m.Method), Verdict: challenge.Verdict(m.Verdict)}
 	for _, d := range m.Digests {
 		a.Digests = append(a.Digests, challenge.Digest{Key: d.Key, Sum: d.Sum})
+	}
+	a.Intent = m.Intent
+	if p := m.Proof; p != nil {
+		a.Proof = &challenge.Proof{DeviceID: p.DeviceId, JWS: p.Jws, JWK: p.Jwk}
 	}
 	if m.Claim != nil {
 		a.Use = &challenge.Use{Key: m.Claim.Key, Value: m.Claim.Value}

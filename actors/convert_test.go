@@ -43,12 +43,15 @@ func TestPrimeKeepsEverything(t *testing.T) {
 	var c challenge.Challenge
 	fill(reflect.ValueOf(&c).Elem())
 	c.Version = 1
-	p := prime(c, []byte("sealed"))
+	for i := range c.Methods {
+		c.Methods[i].Proof = nil // a new challenge has no answer
+	}
+	p := prime(challenge.Insert{Challenge: c, Command: []byte("sealed"), Intent: []byte("shown")})
 	if got := unprime(c.ID, p); !reflect.DeepEqual(got, c) {
 		t.Errorf("got  %+v\nwant %+v", got, c)
 	}
-	if string(p.Command) != "sealed" {
-		t.Errorf("the command became %q", p.Command)
+	if string(p.Command) != "sealed" || string(p.Intent) != "shown" {
+		t.Errorf("the command became %q, the intent %q", p.Command, p.Intent)
 	}
 }
 

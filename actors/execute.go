@@ -29,13 +29,13 @@ func (a *challengeActor) execute(c *cluster.Context) {
 		return
 	}
 	a.running = true
-	within, self, state, sealed := c.Background(), c.Self(), *a.state, a.sealed
-	a.sealed = nil
+	within, self, state, kept := c.Background(), c.Self(), *a.state, a.sealed
+	a.sealed = sealed{}
 	go func() {
 		defer self.Send(executed{})
 		pause := firstPause
 		for {
-			err := a.once(within, state, sealed)
+			err := a.once(within, state, kept)
 			if err == nil || errors.Is(err, errMoved) || errors.Is(err, commit.ErrFenced) {
 				return
 			}
@@ -52,15 +52,17 @@ func (a *challengeActor) execute(c *cluster.Context) {
 }
 
 // once runs the action in one transaction with its outcome.
-func (a *challengeActor) once(within context.Context, c challenge.Challenge, sealed []byte) (err error) {
+func (a *challengeActor) once(within context.Context, c challenge.Challenge, kept sealed) (err error) {
 	ctx, cancel := context.WithTimeout(within, time.Minute)
 	defer cancel()
 	action, ok := a.d.Actions[c.Action]
 	if !ok {
 		return a.finish(ctx, c, challenge.Failed(fault.New(fault.InvalidState, "no action of this code is registered")))
 	}
-	command, err := a.command(ctx, c, sealed)
-	if err != nil {
+	command, err := a.command(ctx, c, kept)
+	if refused(err) {
+		return a.finish(ctx, c, challenge.Failed(asFault(err)))
+	} else if err != nil {
 		return err
 	}
 	x := challenge.Execution{Challenge: c, Command: command}

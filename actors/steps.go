@@ -167,11 +167,12 @@ func (a *challengeActor) needBudget() error {
 func (a *challengeActor) build(now time.Time, action challenge.Action, s *step, by audit.By) error {
 	ctx, cancel := a.io()
 	defer cancel()
+	var result challenge.Result
+	var writes []commit.Write
 	command, err := a.command(ctx, s.next, a.sealed)
-	if err != nil {
-		return err
+	if err == nil {
+		result, writes, err = action.Build(ctx, challenge.Execution{Challenge: s.next, Command: command, Now: now})
 	}
-	result, writes, err := action.Build(ctx, challenge.Execution{Challenge: s.next, Command: command, Now: now})
 	if err != nil {
 		if !refused(err) {
 			return err
@@ -188,18 +189,44 @@ func (a *challengeActor) build(now time.Time, action challenge.Action, s *step, 
 	return nil
 }
 
-// command decrypts the command of the action; sealed is nil if it must be read.
-func (a *challengeActor) command(ctx context.Context, c challenge.Challenge, sealed []byte) ([]byte, error) {
-	if !c.Commanded {
+// command decrypts the command of the action, which must be the one of the intent that was shown (D-EXT-09). Otherwise
+// it returns INVALID_STATE: nothing runs but what was signed.
+func (a *challengeActor) command(ctx context.Context, c challenge.Challenge, kept sealed) (command []byte, err error) {
+	if c.IntentDigest == "" && !c.Commanded { // of an older release
 		return nil, nil
 	}
-	if sealed == nil {
-		var err error
-		if sealed, err = a.d.Store.Command(ctx, c.ID); err != nil || sealed == nil {
+	if kept.intent == nil || kept.command == nil && c.Commanded {
+		if kept.command, kept.intent, err = a.d.Store.Sealed(ctx, c.ID); err != nil {
 			return nil, err
 		}
 	}
-	return a.d.Open(sealed, challenge.CommandData(c.ID))
+	if c.IntentDigest != "" {
+		document, err := a.d.Open(kept.intent, challenge.IntentData(c.ID))
+		if passing(err) {
+			return nil, err
+		} else if err != nil || !c.Shown(document, kept.command) {
+			return nil, a.mismatch(c)
+		}
+	}
+	if !c.Commanded || kept.command == nil {
+		return nil, nil
+	}
+	if command, err = a.d.Open(kept.command, challenge.CommandData(c.ID)); err != nil && !passing(err) && c.IntentDigest != "" {
+		err = a.mismatch(c)
+	}
+	return command, err
+}
+
+// passing reports whether a value could not be opened because its key could not be read now.
+func passing(err error) bool { return asFault(err) != nil || errors.Is(err, context.DeadlineExceeded) }
+
+// mismatch reports a challenge whose document or command is not the one that was shown.
+func (a *challengeActor) mismatch(c challenge.Challenge) error {
+	a.d.Log.Error("the command or the intent of a challenge was changed", "challenge", c.ID, "action", c.Action)
+	if a.d.Mismatch != nil {
+		a.d.Mismatch()
+	}
+	return fault.New(fault.InvalidState, "the operation is not the one that was approved")
 }
 
 // renew sends a new code, or only checks whether it may.
@@ -241,6 +268,7 @@ func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 	c.Reply(&pb.ChallengeRenewed{
 		Challenge: view(*s), UserId: s.UserID, Subject: s.Subject, Decoy: !s.Kind.Owned(), Proven: s.Proven,
 		Generation: int32(generation), Template: method.Template, Language: s.Starter.Language, LifetimeMs: method.LifetimeMs,
+		Brief: s.Brief,
 	})
 }
 

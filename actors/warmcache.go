@@ -28,9 +28,12 @@ type half struct {
 }
 
 type warmState struct {
-	state   challenge.Challenge
-	command []byte // sealed; nil if the action has none, or it must be read
+	state challenge.Challenge
+	sealed
 }
+
+// sealed holds the sealed command and intent of a challenge. Both are nil if they must be read.
+type sealed struct{ command, intent []byte }
 
 const (
 	maxWarm  = 8192 // per half
@@ -38,7 +41,8 @@ const (
 )
 
 // put stores the state of a new challenge.
-func (w *WarmCache) put(c challenge.Challenge, command []byte) {
+func (w *WarmCache) put(made challenge.Insert) {
+	c := made.Challenge
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.young.owners) >= maxWarm {
@@ -47,7 +51,7 @@ func (w *WarmCache) put(c challenge.Challenge, command []byte) {
 	if w.young.owners == nil {
 		w.young = half{map[string]warmState{}, map[string]string{}}
 	}
-	w.young.states[c.ID], w.young.owners[c.ID] = warmState{c, command}, c.UserID
+	w.young.states[c.ID], w.young.owners[c.ID] = warmState{c, sealed{made.Command, made.Intent}}, c.UserID
 	if w.turn == nil {
 		w.turn = time.AfterFunc(warmLife, w.tick)
 	}

@@ -19,7 +19,10 @@ func kept(w *WarmCache) int {
 func TestWarmCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := new(WarmCache)
-		put := func(id string) { w.put(challenge.Challenge{ID: id, UserID: "of " + id}, []byte(id)) }
+		put := func(id string) {
+			w.put(challenge.Insert{Challenge: challenge.Challenge{ID: id, UserID: "of " + id},
+				Command: []byte(id)})
+		}
 		owned := func(id string, known, untaken bool) {
 			t.Helper()
 			h, untouched, ok := w.holder(id)

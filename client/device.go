@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"castellan/domain/access/device"
+	"castellan/domain/access/intent"
 )
 
 // Device approves challenges with a key that never leaves it (D-AUTH-06).
@@ -71,11 +72,13 @@ type Approval struct {
 			} `json:"infoTable"`
 		} `json:"params"`
 	} `json:"data"`
+	// Intent is the document that Answer signs: show its title and rows. nil from an older release.
+	Intent *intent.Document `json:"intent"`
 }
 
 // Ongoing reads the challenges that wait for the device into out, such as a *[]Approval. It needs no session.
 func (c *Client) Ongoing(ctx context.Context, d *Device, out any) error {
-	_, err := c.send(ctx, http.MethodGet, "/auth/2fa/challenge/ongoing?deviceId="+url.QueryEscape(d.ID), nil, out,
+	_, err := c.send(ctx, http.MethodGet, "/auth/2fa/challenge/ongoing?intent=true&deviceId="+url.QueryEscape(d.ID), nil, out,
 		signedBy(d, device.Claims{Issuer: d.ID}))
 	return err
 }
@@ -86,13 +89,16 @@ const (
 	Denied   = "DENIED"
 )
 
-// Answer answers a waiting challenge. It needs no session. The device learns that the challenge is done, but receives
-// no token.
+// Answer answers a waiting challenge, and signs the Intent of the approval. It needs no session. The device learns that
+// the challenge is done, but receives no token.
 func (c *Client) Answer(ctx context.Context, d *Device, a Approval, value string) (Outcome, error) {
-	id, method := a.Data.ChallengeID, a.Data.MethodID
+	id, method, signed := a.Data.ChallengeID, a.Data.MethodID, ""
+	if a.Intent != nil { // the digest is computed here, so it covers the shown values
+		signed = intent.Digest(a.Intent.Canonical())
+	}
 	return (&Flow{client: c}).complete(ctx, map[string]string{"challengeId": id, "methodId": method, "method": "PUSH",
 		"value": value, "deviceId": d.ID},
-		signedBy(d, device.Claims{Issuer: d.ID, Challenge: id, MethodID: method, Value: value}))
+		signedBy(d, device.Claims{Issuer: d.ID, Challenge: id, MethodID: method, Value: value, Intent: signed}))
 }
 
 func signedBy(d *Device, claims device.Claims) Option {

@@ -14,6 +14,7 @@ import (
 	"castellan/http/access/challenge"
 	"castellan/http/access/country"
 	"castellan/http/access/device"
+	"castellan/http/access/evidence"
 	"castellan/http/access/geofilter"
 	"castellan/http/access/mfa"
 	"castellan/http/access/password"
@@ -110,6 +111,7 @@ var sections = []rest.Group{
 	integration.Accounting{},
 	integration.Withdrawals{},
 	mfa.Explain{},
+	evidence.Group{},
 	firewall.Explain{},
 	foureyes.Group{},
 	audit.Group{},

@@ -29,7 +29,7 @@ var tables = map[string][]string{
 	"office/announcement":     {"announcement"},
 	"office/staffrequest":     {"deploy_request", "vpn_request"},
 	"kit/audit":               {"audit", "audit_checkpoint", "audit_archive", "audit_left"},
-	"access/challenge":        {"attempt_budget", "challenge", "outcome", "push"},
+	"access/challenge":        {"attempt_budget", "challenge", "outcome", "push", "evidence"},
 	"office/broadcast":        nil, // sends to many
 	"kit/change":              {"change"},
 	"office/contract":         {"contract", "contract_acceptance", "contract_before", "contract_detail"},
@@ -66,6 +66,8 @@ var tables = map[string][]string{
 	"money/rate":              {"exchange_pair", "exchange_rate"},
 	"access/resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"access/servicekey":       {"service_key"},
+	"access/evidence":         nil, // reads challenges
+	"access/intent":           nil, // the form of a document
 	"kit/setup":               nil, // judges settings and parameters
 	"access/session":          {"login_history", "refused_login", "session"},
 	"access/totp":             {"recovery_code", "totp"},

@@ -33,7 +33,7 @@ func TestCommitRoundTrip(t *testing.T) {
 		if got.Version != 1 || got.Methods[0].Digest.Key != "k" || got.Required != 1 {
 			t.Fatalf("read back %+v", got)
 		}
-		command, err := store.Command(ctx, "c1")
+		command, _, err := store.Sealed(ctx, "c1")
 		storetest.Must(t, err)
 		if string(command) != "sealed\x00'" {
 			t.Fatalf("command %q", command)

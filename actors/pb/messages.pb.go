@@ -370,6 +370,11 @@ type ChallengePrime struct {
 	Starter       *Starter               `protobuf:"bytes,15,opt,name=starter,proto3" json:"starter,omitempty"`
 	Methods       []*PrimedMethod        `protobuf:"bytes,16,rep,name=methods,proto3" json:"methods,omitempty"`
 	Filter        string                 `protobuf:"bytes,17,opt,name=filter,proto3" json:"filter,omitempty"` // the geographic filter that it keeps
+	Intent        []byte                 `protobuf:"bytes,18,opt,name=intent,proto3" json:"intent,omitempty"` // sealed
+	IntentDigest  string                 `protobuf:"bytes,19,opt,name=intent_digest,json=intentDigest,proto3" json:"intent_digest,omitempty"`
+	SignIntent    bool                   `protobuf:"varint,20,opt,name=sign_intent,json=signIntent,proto3" json:"sign_intent,omitempty"`
+	Brief         string                 `protobuf:"bytes,21,opt,name=brief,proto3" json:"brief,omitempty"`
+	PolicyId      int64                  `protobuf:"varint,22,opt,name=policy_id,json=policyId,proto3" json:"policy_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -514,6 +519,41 @@ func (x *ChallengePrime) GetFilter() string {
 		return x.Filter
 	}
 	return ""
+}
+
+func (x *ChallengePrime) GetIntent() []byte {
+	if x != nil {
+		return x.Intent
+	}
+	return nil
+}
+
+func (x *ChallengePrime) GetIntentDigest() string {
+	if x != nil {
+		return x.IntentDigest
+	}
+	return ""
+}
+
+func (x *ChallengePrime) GetSignIntent() bool {
+	if x != nil {
+		return x.SignIntent
+	}
+	return false
+}
+
+func (x *ChallengePrime) GetBrief() string {
+	if x != nil {
+		return x.Brief
+	}
+	return ""
+}
+
+func (x *ChallengePrime) GetPolicyId() int64 {
+	if x != nil {
+		return x.PolicyId
+	}
+	return 0
 }
 
 type Starter struct {
@@ -761,6 +801,8 @@ type ChallengeComplete struct {
 	Ip            string                 `protobuf:"bytes,8,opt,name=ip,proto3" json:"ip,omitempty"`
 	ActorId       string                 `protobuf:"bytes,9,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"` // who answered, for the audit
 	Claim         *Claim                 `protobuf:"bytes,10,opt,name=claim,proto3" json:"claim,omitempty"`                   // of a right answer that uses something up
+	Intent        string                 `protobuf:"bytes,11,opt,name=intent,proto3" json:"intent,omitempty"`                 // the claim int of the proof
+	Proof         *Proof                 `protobuf:"bytes,12,opt,name=proof,proto3" json:"proof,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -865,6 +907,81 @@ func (x *ChallengeComplete) GetClaim() *Claim {
 	return nil
 }
 
+func (x *ChallengeComplete) GetIntent() string {
+	if x != nil {
+		return x.Intent
+	}
+	return ""
+}
+
+func (x *ChallengeComplete) GetProof() *Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return nil
+}
+
+// Proof is the evidence of an answer that a device signed.
+type Proof struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	DeviceId      string                 `protobuf:"bytes,1,opt,name=device_id,json=deviceId,proto3" json:"device_id,omitempty"`
+	Jws           string                 `protobuf:"bytes,2,opt,name=jws,proto3" json:"jws,omitempty"`
+	Jwk           string                 `protobuf:"bytes,3,opt,name=jwk,proto3" json:"jwk,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Proof) Reset() {
+	*x = Proof{}
+	mi := &file_messages_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Proof) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Proof) ProtoMessage() {}
+
+func (x *Proof) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Proof.ProtoReflect.Descriptor instead.
+func (*Proof) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Proof) GetDeviceId() string {
+	if x != nil {
+		return x.DeviceId
+	}
+	return ""
+}
+
+func (x *Proof) GetJws() string {
+	if x != nil {
+		return x.Jws
+	}
+	return ""
+}
+
+func (x *Proof) GetJwk() string {
+	if x != nil {
+		return x.Jwk
+	}
+	return ""
+}
+
 // Claim is what an answer uses up, such as the time step of a TOTP.
 type Claim struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -876,7 +993,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_messages_proto_msgTypes[8]
+	mi := &file_messages_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1005,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[8]
+	mi := &file_messages_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1018,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{8}
+	return file_messages_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Claim) GetKey() string {
@@ -928,7 +1045,7 @@ type ChallengeUser struct {
 
 func (x *ChallengeUser) Reset() {
 	*x = ChallengeUser{}
-	mi := &file_messages_proto_msgTypes[9]
+	mi := &file_messages_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -940,7 +1057,7 @@ func (x *ChallengeUser) String() string {
 func (*ChallengeUser) ProtoMessage() {}
 
 func (x *ChallengeUser) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[9]
+	mi := &file_messages_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -953,7 +1070,7 @@ func (x *ChallengeUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeUser.ProtoReflect.Descriptor instead.
 func (*ChallengeUser) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{9}
+	return file_messages_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ChallengeUser) GetDeadline() int64 {
@@ -975,7 +1092,7 @@ type ChallengeUserIs struct {
 
 func (x *ChallengeUserIs) Reset() {
 	*x = ChallengeUserIs{}
-	mi := &file_messages_proto_msgTypes[10]
+	mi := &file_messages_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1104,7 @@ func (x *ChallengeUserIs) String() string {
 func (*ChallengeUserIs) ProtoMessage() {}
 
 func (x *ChallengeUserIs) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[10]
+	mi := &file_messages_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1117,7 @@ func (x *ChallengeUserIs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeUserIs.ProtoReflect.Descriptor instead.
 func (*ChallengeUserIs) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{10}
+	return file_messages_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ChallengeUserIs) GetUserId() string {
@@ -1037,7 +1154,7 @@ type ChallengeAnswered struct {
 
 func (x *ChallengeAnswered) Reset() {
 	*x = ChallengeAnswered{}
-	mi := &file_messages_proto_msgTypes[11]
+	mi := &file_messages_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1166,7 @@ func (x *ChallengeAnswered) String() string {
 func (*ChallengeAnswered) ProtoMessage() {}
 
 func (x *ChallengeAnswered) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[11]
+	mi := &file_messages_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1179,7 @@ func (x *ChallengeAnswered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeAnswered.ProtoReflect.Descriptor instead.
 func (*ChallengeAnswered) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{11}
+	return file_messages_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ChallengeAnswered) GetAction() string {
@@ -1103,7 +1220,7 @@ type ChallengeRenew struct {
 
 func (x *ChallengeRenew) Reset() {
 	*x = ChallengeRenew{}
-	mi := &file_messages_proto_msgTypes[12]
+	mi := &file_messages_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1232,7 @@ func (x *ChallengeRenew) String() string {
 func (*ChallengeRenew) ProtoMessage() {}
 
 func (x *ChallengeRenew) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[12]
+	mi := &file_messages_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1245,7 @@ func (x *ChallengeRenew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeRenew.ProtoReflect.Descriptor instead.
 func (*ChallengeRenew) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{12}
+	return file_messages_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ChallengeRenew) GetMethodId() string {
@@ -1209,7 +1326,7 @@ type Outgoing struct {
 
 func (x *Outgoing) Reset() {
 	*x = Outgoing{}
-	mi := &file_messages_proto_msgTypes[13]
+	mi := &file_messages_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1338,7 @@ func (x *Outgoing) String() string {
 func (*Outgoing) ProtoMessage() {}
 
 func (x *Outgoing) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[13]
+	mi := &file_messages_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1351,7 @@ func (x *Outgoing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outgoing.ProtoReflect.Descriptor instead.
 func (*Outgoing) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{13}
+	return file_messages_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Outgoing) GetId() string {
@@ -1341,13 +1458,14 @@ type ChallengeRenewed struct {
 	Decoy         bool                   `protobuf:"varint,7,opt,name=decoy,proto3" json:"decoy,omitempty"`
 	Proven        bool                   `protobuf:"varint,8,opt,name=proven,proto3" json:"proven,omitempty"`
 	LifetimeMs    int64                  `protobuf:"varint,9,opt,name=lifetime_ms,json=lifetimeMs,proto3" json:"lifetime_ms,omitempty"`
+	Brief         string                 `protobuf:"bytes,10,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChallengeRenewed) Reset() {
 	*x = ChallengeRenewed{}
-	mi := &file_messages_proto_msgTypes[14]
+	mi := &file_messages_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1359,7 +1477,7 @@ func (x *ChallengeRenewed) String() string {
 func (*ChallengeRenewed) ProtoMessage() {}
 
 func (x *ChallengeRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[14]
+	mi := &file_messages_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1372,7 +1490,7 @@ func (x *ChallengeRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeRenewed.ProtoReflect.Descriptor instead.
 func (*ChallengeRenewed) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{14}
+	return file_messages_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ChallengeRenewed) GetChallenge() *ChallengeView {
@@ -1438,6 +1556,13 @@ func (x *ChallengeRenewed) GetLifetimeMs() int64 {
 	return 0
 }
 
+func (x *ChallengeRenewed) GetBrief() string {
+	if x != nil {
+		return x.Brief
+	}
+	return ""
+}
+
 type ChallengeResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	WaitMs        int64                  `protobuf:"varint,1,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
@@ -1448,7 +1573,7 @@ type ChallengeResult struct {
 
 func (x *ChallengeResult) Reset() {
 	*x = ChallengeResult{}
-	mi := &file_messages_proto_msgTypes[15]
+	mi := &file_messages_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1585,7 @@ func (x *ChallengeResult) String() string {
 func (*ChallengeResult) ProtoMessage() {}
 
 func (x *ChallengeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[15]
+	mi := &file_messages_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1598,7 @@ func (x *ChallengeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeResult.ProtoReflect.Descriptor instead.
 func (*ChallengeResult) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{15}
+	return file_messages_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChallengeResult) GetWaitMs() int64 {
@@ -1505,7 +1630,7 @@ type ChallengeSubscribe struct {
 
 func (x *ChallengeSubscribe) Reset() {
 	*x = ChallengeSubscribe{}
-	mi := &file_messages_proto_msgTypes[16]
+	mi := &file_messages_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1642,7 @@ func (x *ChallengeSubscribe) String() string {
 func (*ChallengeSubscribe) ProtoMessage() {}
 
 func (x *ChallengeSubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[16]
+	mi := &file_messages_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1655,7 @@ func (x *ChallengeSubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeSubscribe.ProtoReflect.Descriptor instead.
 func (*ChallengeSubscribe) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{16}
+	return file_messages_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChallengeSubscribe) GetNode() string {
@@ -1573,7 +1698,7 @@ type ChallengeSubscribed struct {
 
 func (x *ChallengeSubscribed) Reset() {
 	*x = ChallengeSubscribed{}
-	mi := &file_messages_proto_msgTypes[17]
+	mi := &file_messages_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1710,7 @@ func (x *ChallengeSubscribed) String() string {
 func (*ChallengeSubscribed) ProtoMessage() {}
 
 func (x *ChallengeSubscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[17]
+	mi := &file_messages_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1723,7 @@ func (x *ChallengeSubscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeSubscribed.ProtoReflect.Descriptor instead.
 func (*ChallengeSubscribed) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{17}
+	return file_messages_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ChallengeSubscribed) GetRefused() int32 {
@@ -1630,7 +1755,7 @@ type ChallengeNews struct {
 
 func (x *ChallengeNews) Reset() {
 	*x = ChallengeNews{}
-	mi := &file_messages_proto_msgTypes[18]
+	mi := &file_messages_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1642,7 +1767,7 @@ func (x *ChallengeNews) String() string {
 func (*ChallengeNews) ProtoMessage() {}
 
 func (x *ChallengeNews) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[18]
+	mi := &file_messages_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1655,7 +1780,7 @@ func (x *ChallengeNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeNews.ProtoReflect.Descriptor instead.
 func (*ChallengeNews) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{18}
+	return file_messages_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ChallengeNews) GetChallengeId() string {
@@ -1705,7 +1830,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_messages_proto_msgTypes[19]
+	mi := &file_messages_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +1842,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[19]
+	mi := &file_messages_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +1855,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{19}
+	return file_messages_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Event) GetNumber() int32 {
@@ -1770,7 +1895,7 @@ type ChallengeRefresh struct {
 
 func (x *ChallengeRefresh) Reset() {
 	*x = ChallengeRefresh{}
-	mi := &file_messages_proto_msgTypes[20]
+	mi := &file_messages_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +1907,7 @@ func (x *ChallengeRefresh) String() string {
 func (*ChallengeRefresh) ProtoMessage() {}
 
 func (x *ChallengeRefresh) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[20]
+	mi := &file_messages_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +1920,7 @@ func (x *ChallengeRefresh) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChallengeRefresh.ProtoReflect.Descriptor instead.
 func (*ChallengeRefresh) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{20}
+	return file_messages_proto_rawDescGZIP(), []int{21}
 }
 
 // Probe is answered with itself: a round trip through the node.
@@ -1807,7 +1932,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_messages_proto_msgTypes[21]
+	mi := &file_messages_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +1944,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[21]
+	mi := &file_messages_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +1957,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{21}
+	return file_messages_proto_rawDescGZIP(), []int{22}
 }
 
 // UserReserve asks a user's owner for leave to start a challenge.
@@ -1852,7 +1977,7 @@ type UserReserve struct {
 
 func (x *UserReserve) Reset() {
 	*x = UserReserve{}
-	mi := &file_messages_proto_msgTypes[22]
+	mi := &file_messages_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +1989,7 @@ func (x *UserReserve) String() string {
 func (*UserReserve) ProtoMessage() {}
 
 func (x *UserReserve) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[22]
+	mi := &file_messages_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +2002,7 @@ func (x *UserReserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserReserve.ProtoReflect.Descriptor instead.
 func (*UserReserve) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{22}
+	return file_messages_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UserReserve) GetChallengeId() string {
@@ -1951,7 +2076,7 @@ type PushCaps struct {
 
 func (x *PushCaps) Reset() {
 	*x = PushCaps{}
-	mi := &file_messages_proto_msgTypes[23]
+	mi := &file_messages_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +2088,7 @@ func (x *PushCaps) String() string {
 func (*PushCaps) ProtoMessage() {}
 
 func (x *PushCaps) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[23]
+	mi := &file_messages_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +2101,7 @@ func (x *PushCaps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushCaps.ProtoReflect.Descriptor instead.
 func (*PushCaps) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{23}
+	return file_messages_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PushCaps) GetPending() int32 {
@@ -2032,7 +2157,7 @@ type Sending struct {
 
 func (x *Sending) Reset() {
 	*x = Sending{}
-	mi := &file_messages_proto_msgTypes[24]
+	mi := &file_messages_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2169,7 @@ func (x *Sending) String() string {
 func (*Sending) ProtoMessage() {}
 
 func (x *Sending) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[24]
+	mi := &file_messages_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2182,7 @@ func (x *Sending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sending.ProtoReflect.Descriptor instead.
 func (*Sending) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{24}
+	return file_messages_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Sending) GetChannel() string {
@@ -2093,7 +2218,7 @@ type Caps struct {
 
 func (x *Caps) Reset() {
 	*x = Caps{}
-	mi := &file_messages_proto_msgTypes[25]
+	mi := &file_messages_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2230,7 @@ func (x *Caps) String() string {
 func (*Caps) ProtoMessage() {}
 
 func (x *Caps) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[25]
+	mi := &file_messages_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2243,7 @@ func (x *Caps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caps.ProtoReflect.Descriptor instead.
 func (*Caps) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{25}
+	return file_messages_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Caps) GetDestinationHour() int32 {
@@ -2157,7 +2282,7 @@ type UserReserved struct {
 
 func (x *UserReserved) Reset() {
 	*x = UserReserved{}
-	mi := &file_messages_proto_msgTypes[26]
+	mi := &file_messages_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2294,7 @@ func (x *UserReserved) String() string {
 func (*UserReserved) ProtoMessage() {}
 
 func (x *UserReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[26]
+	mi := &file_messages_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2307,7 @@ func (x *UserReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserReserved.ProtoReflect.Descriptor instead.
 func (*UserReserved) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{26}
+	return file_messages_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UserReserved) GetSupersede() []string {
@@ -2232,7 +2357,7 @@ type UserSend struct {
 
 func (x *UserSend) Reset() {
 	*x = UserSend{}
-	mi := &file_messages_proto_msgTypes[27]
+	mi := &file_messages_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2369,7 @@ func (x *UserSend) String() string {
 func (*UserSend) ProtoMessage() {}
 
 func (x *UserSend) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[27]
+	mi := &file_messages_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2382,7 @@ func (x *UserSend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserSend.ProtoReflect.Descriptor instead.
 func (*UserSend) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{27}
+	return file_messages_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UserSend) GetSending() *Sending {
@@ -2290,7 +2415,7 @@ type UserSent struct {
 
 func (x *UserSent) Reset() {
 	*x = UserSent{}
-	mi := &file_messages_proto_msgTypes[28]
+	mi := &file_messages_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +2427,7 @@ func (x *UserSent) String() string {
 func (*UserSent) ProtoMessage() {}
 
 func (x *UserSent) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[28]
+	mi := &file_messages_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +2440,7 @@ func (x *UserSent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserSent.ProtoReflect.Descriptor instead.
 func (*UserSent) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{28}
+	return file_messages_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UserSent) GetSend() bool {
@@ -2338,7 +2463,7 @@ type PresenceSay struct {
 
 func (x *PresenceSay) Reset() {
 	*x = PresenceSay{}
-	mi := &file_messages_proto_msgTypes[29]
+	mi := &file_messages_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2350,7 +2475,7 @@ func (x *PresenceSay) String() string {
 func (*PresenceSay) ProtoMessage() {}
 
 func (x *PresenceSay) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[29]
+	mi := &file_messages_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2363,7 +2488,7 @@ func (x *PresenceSay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresenceSay.ProtoReflect.Descriptor instead.
 func (*PresenceSay) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{29}
+	return file_messages_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PresenceSay) GetUserId() string {
@@ -2397,7 +2522,7 @@ type PresenceOthers struct {
 
 func (x *PresenceOthers) Reset() {
 	*x = PresenceOthers{}
-	mi := &file_messages_proto_msgTypes[30]
+	mi := &file_messages_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +2534,7 @@ func (x *PresenceOthers) String() string {
 func (*PresenceOthers) ProtoMessage() {}
 
 func (x *PresenceOthers) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[30]
+	mi := &file_messages_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +2547,7 @@ func (x *PresenceOthers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresenceOthers.ProtoReflect.Descriptor instead.
 func (*PresenceOthers) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{30}
+	return file_messages_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PresenceOthers) GetOthers() []*Present {
@@ -2443,7 +2568,7 @@ type Present struct {
 
 func (x *Present) Reset() {
 	*x = Present{}
-	mi := &file_messages_proto_msgTypes[31]
+	mi := &file_messages_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2580,7 @@ func (x *Present) String() string {
 func (*Present) ProtoMessage() {}
 
 func (x *Present) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[31]
+	mi := &file_messages_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2593,7 @@ func (x *Present) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Present.ProtoReflect.Descriptor instead.
 func (*Present) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{31}
+	return file_messages_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Present) GetUserId() string {
@@ -2528,7 +2653,7 @@ const file_messages_proto_rawDesc = "" +
 	"created_at\x18\x04 \x01(\x03R\tcreatedAt\x12\x1d\n" +
 	"\n" +
 	"expires_at\x18\x05 \x01(\x03R\texpiresAt\x125\n" +
-	"\amethods\x18\x06 \x03(\v2\x1b.castellan.actors.v1.MethodR\amethods\"\xe0\x03\n" +
+	"\amethods\x18\x06 \x03(\v2\x1b.castellan.actors.v1.MethodR\amethods\"\xf1\x04\n" +
 	"\x0eChallengePrime\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x12\n" +
@@ -2548,7 +2673,13 @@ const file_messages_proto_rawDesc = "" +
 	"\tcommanded\x18\x0e \x01(\bR\tcommanded\x126\n" +
 	"\astarter\x18\x0f \x01(\v2\x1c.castellan.actors.v1.StarterR\astarter\x12;\n" +
 	"\amethods\x18\x10 \x03(\v2!.castellan.actors.v1.PrimedMethodR\amethods\x12\x16\n" +
-	"\x06filter\x18\x11 \x01(\tR\x06filterJ\x04\b\x06\x10\a\"\xdb\x01\n" +
+	"\x06filter\x18\x11 \x01(\tR\x06filter\x12\x16\n" +
+	"\x06intent\x18\x12 \x01(\fR\x06intent\x12#\n" +
+	"\rintent_digest\x18\x13 \x01(\tR\fintentDigest\x12\x1f\n" +
+	"\vsign_intent\x18\x14 \x01(\bR\n" +
+	"signIntent\x12\x14\n" +
+	"\x05brief\x18\x15 \x01(\tR\x05brief\x12\x1b\n" +
+	"\tpolicy_id\x18\x16 \x01(\x03R\bpolicyIdJ\x04\b\x06\x10\a\"\xdb\x01\n" +
 	"\aStarter\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x0e\n" +
@@ -2575,7 +2706,7 @@ const file_messages_proto_rawDesc = "" +
 	"\x06digest\x18\n" +
 	" \x01(\v2\x1b.castellan.actors.v1.DigestR\x06digest\x12\x1c\n" +
 	"\tmandatory\x18\v \x01(\bR\tmandatory\x12\x16\n" +
-	"\x06number\x18\f \x01(\tR\x06number\"\xca\x02\n" +
+	"\x06number\x18\f \x01(\tR\x06number\"\x94\x03\n" +
 	"\x11ChallengeComplete\x12\x1b\n" +
 	"\tmethod_id\x18\x01 \x01(\tR\bmethodId\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x125\n" +
@@ -2588,7 +2719,13 @@ const file_messages_proto_rawDesc = "" +
 	"\x02ip\x18\b \x01(\tR\x02ip\x12\x19\n" +
 	"\bactor_id\x18\t \x01(\tR\aactorId\x120\n" +
 	"\x05claim\x18\n" +
-	" \x01(\v2\x1a.castellan.actors.v1.ClaimR\x05claim\"/\n" +
+	" \x01(\v2\x1a.castellan.actors.v1.ClaimR\x05claim\x12\x16\n" +
+	"\x06intent\x18\v \x01(\tR\x06intent\x120\n" +
+	"\x05proof\x18\f \x01(\v2\x1a.castellan.actors.v1.ProofR\x05proof\"H\n" +
+	"\x05Proof\x12\x1b\n" +
+	"\tdevice_id\x18\x01 \x01(\tR\bdeviceId\x12\x10\n" +
+	"\x03jws\x18\x02 \x01(\tR\x03jws\x12\x10\n" +
+	"\x03jwk\x18\x03 \x01(\tR\x03jwk\"/\n" +
 	"\x05Claim\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value\"+\n" +
@@ -2631,7 +2768,7 @@ const file_messages_proto_rawDesc = "" +
 	"generation\x18\v \x01(\x05R\n" +
 	"generation\x12\x12\n" +
 	"\x04dial\x18\f \x01(\tR\x04dial\x12\x1c\n" +
-	"\tuncounted\x18\r \x01(\bR\tuncounted\"\xae\x02\n" +
+	"\tuncounted\x18\r \x01(\bR\tuncounted\"\xc4\x02\n" +
 	"\x10ChallengeRenewed\x12@\n" +
 	"\tchallenge\x18\x01 \x01(\v2\".castellan.actors.v1.ChallengeViewR\tchallenge\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12\x18\n" +
@@ -2644,7 +2781,9 @@ const file_messages_proto_rawDesc = "" +
 	"\x05decoy\x18\a \x01(\bR\x05decoy\x12\x16\n" +
 	"\x06proven\x18\b \x01(\bR\x06proven\x12\x1f\n" +
 	"\vlifetime_ms\x18\t \x01(\x03R\n" +
-	"lifetimeMs\"F\n" +
+	"lifetimeMs\x12\x14\n" +
+	"\x05brief\x18\n" +
+	" \x01(\tR\x05brief\"F\n" +
 	"\x0fChallengeResult\x12\x17\n" +
 	"\await_ms\x18\x01 \x01(\x03R\x06waitMs\x12\x1a\n" +
 	"\bdeadline\x18\x02 \x01(\x03R\bdeadline\"t\n" +
@@ -2732,7 +2871,7 @@ func file_messages_proto_rawDescGZIP() []byte {
 	return file_messages_proto_rawDescData
 }
 
-var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_messages_proto_goTypes = []any{
 	(*Refusal)(nil),             // 0: castellan.actors.v1.Refusal
 	(*Digest)(nil),              // 1: castellan.actors.v1.Digest
@@ -2742,30 +2881,31 @@ var file_messages_proto_goTypes = []any{
 	(*Starter)(nil),             // 5: castellan.actors.v1.Starter
 	(*PrimedMethod)(nil),        // 6: castellan.actors.v1.PrimedMethod
 	(*ChallengeComplete)(nil),   // 7: castellan.actors.v1.ChallengeComplete
-	(*Claim)(nil),               // 8: castellan.actors.v1.Claim
-	(*ChallengeUser)(nil),       // 9: castellan.actors.v1.ChallengeUser
-	(*ChallengeUserIs)(nil),     // 10: castellan.actors.v1.ChallengeUserIs
-	(*ChallengeAnswered)(nil),   // 11: castellan.actors.v1.ChallengeAnswered
-	(*ChallengeRenew)(nil),      // 12: castellan.actors.v1.ChallengeRenew
-	(*Outgoing)(nil),            // 13: castellan.actors.v1.Outgoing
-	(*ChallengeRenewed)(nil),    // 14: castellan.actors.v1.ChallengeRenewed
-	(*ChallengeResult)(nil),     // 15: castellan.actors.v1.ChallengeResult
-	(*ChallengeSubscribe)(nil),  // 16: castellan.actors.v1.ChallengeSubscribe
-	(*ChallengeSubscribed)(nil), // 17: castellan.actors.v1.ChallengeSubscribed
-	(*ChallengeNews)(nil),       // 18: castellan.actors.v1.ChallengeNews
-	(*Event)(nil),               // 19: castellan.actors.v1.Event
-	(*ChallengeRefresh)(nil),    // 20: castellan.actors.v1.ChallengeRefresh
-	(*Probe)(nil),               // 21: castellan.actors.v1.Probe
-	(*UserReserve)(nil),         // 22: castellan.actors.v1.UserReserve
-	(*PushCaps)(nil),            // 23: castellan.actors.v1.PushCaps
-	(*Sending)(nil),             // 24: castellan.actors.v1.Sending
-	(*Caps)(nil),                // 25: castellan.actors.v1.Caps
-	(*UserReserved)(nil),        // 26: castellan.actors.v1.UserReserved
-	(*UserSend)(nil),            // 27: castellan.actors.v1.UserSend
-	(*UserSent)(nil),            // 28: castellan.actors.v1.UserSent
-	(*PresenceSay)(nil),         // 29: castellan.actors.v1.PresenceSay
-	(*PresenceOthers)(nil),      // 30: castellan.actors.v1.PresenceOthers
-	(*Present)(nil),             // 31: castellan.actors.v1.Present
+	(*Proof)(nil),               // 8: castellan.actors.v1.Proof
+	(*Claim)(nil),               // 9: castellan.actors.v1.Claim
+	(*ChallengeUser)(nil),       // 10: castellan.actors.v1.ChallengeUser
+	(*ChallengeUserIs)(nil),     // 11: castellan.actors.v1.ChallengeUserIs
+	(*ChallengeAnswered)(nil),   // 12: castellan.actors.v1.ChallengeAnswered
+	(*ChallengeRenew)(nil),      // 13: castellan.actors.v1.ChallengeRenew
+	(*Outgoing)(nil),            // 14: castellan.actors.v1.Outgoing
+	(*ChallengeRenewed)(nil),    // 15: castellan.actors.v1.ChallengeRenewed
+	(*ChallengeResult)(nil),     // 16: castellan.actors.v1.ChallengeResult
+	(*ChallengeSubscribe)(nil),  // 17: castellan.actors.v1.ChallengeSubscribe
+	(*ChallengeSubscribed)(nil), // 18: castellan.actors.v1.ChallengeSubscribed
+	(*ChallengeNews)(nil),       // 19: castellan.actors.v1.ChallengeNews
+	(*Event)(nil),               // 20: castellan.actors.v1.Event
+	(*ChallengeRefresh)(nil),    // 21: castellan.actors.v1.ChallengeRefresh
+	(*Probe)(nil),               // 22: castellan.actors.v1.Probe
+	(*UserReserve)(nil),         // 23: castellan.actors.v1.UserReserve
+	(*PushCaps)(nil),            // 24: castellan.actors.v1.PushCaps
+	(*Sending)(nil),             // 25: castellan.actors.v1.Sending
+	(*Caps)(nil),                // 26: castellan.actors.v1.Caps
+	(*UserReserved)(nil),        // 27: castellan.actors.v1.UserReserved
+	(*UserSend)(nil),            // 28: castellan.actors.v1.UserSend
+	(*UserSent)(nil),            // 29: castellan.actors.v1.UserSent
+	(*PresenceSay)(nil),         // 30: castellan.actors.v1.PresenceSay
+	(*PresenceOthers)(nil),      // 31: castellan.actors.v1.PresenceOthers
+	(*Present)(nil),             // 32: castellan.actors.v1.Present
 }
 var file_messages_proto_depIdxs = []int32{
 	2,  // 0: castellan.actors.v1.ChallengeView.methods:type_name -> castellan.actors.v1.Method
@@ -2773,23 +2913,24 @@ var file_messages_proto_depIdxs = []int32{
 	6,  // 2: castellan.actors.v1.ChallengePrime.methods:type_name -> castellan.actors.v1.PrimedMethod
 	1,  // 3: castellan.actors.v1.PrimedMethod.digest:type_name -> castellan.actors.v1.Digest
 	1,  // 4: castellan.actors.v1.ChallengeComplete.digests:type_name -> castellan.actors.v1.Digest
-	8,  // 5: castellan.actors.v1.ChallengeComplete.claim:type_name -> castellan.actors.v1.Claim
-	1,  // 6: castellan.actors.v1.ChallengeRenew.digest:type_name -> castellan.actors.v1.Digest
-	13, // 7: castellan.actors.v1.ChallengeRenew.message:type_name -> castellan.actors.v1.Outgoing
-	3,  // 8: castellan.actors.v1.ChallengeRenewed.challenge:type_name -> castellan.actors.v1.ChallengeView
-	18, // 9: castellan.actors.v1.ChallengeSubscribed.news:type_name -> castellan.actors.v1.ChallengeNews
-	19, // 10: castellan.actors.v1.ChallengeNews.events:type_name -> castellan.actors.v1.Event
-	24, // 11: castellan.actors.v1.UserReserve.sendings:type_name -> castellan.actors.v1.Sending
-	25, // 12: castellan.actors.v1.UserReserve.caps:type_name -> castellan.actors.v1.Caps
-	23, // 13: castellan.actors.v1.UserReserve.push:type_name -> castellan.actors.v1.PushCaps
-	24, // 14: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
-	25, // 15: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
-	31, // 16: castellan.actors.v1.PresenceOthers.others:type_name -> castellan.actors.v1.Present
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	9,  // 5: castellan.actors.v1.ChallengeComplete.claim:type_name -> castellan.actors.v1.Claim
+	8,  // 6: castellan.actors.v1.ChallengeComplete.proof:type_name -> castellan.actors.v1.Proof
+	1,  // 7: castellan.actors.v1.ChallengeRenew.digest:type_name -> castellan.actors.v1.Digest
+	14, // 8: castellan.actors.v1.ChallengeRenew.message:type_name -> castellan.actors.v1.Outgoing
+	3,  // 9: castellan.actors.v1.ChallengeRenewed.challenge:type_name -> castellan.actors.v1.ChallengeView
+	19, // 10: castellan.actors.v1.ChallengeSubscribed.news:type_name -> castellan.actors.v1.ChallengeNews
+	20, // 11: castellan.actors.v1.ChallengeNews.events:type_name -> castellan.actors.v1.Event
+	25, // 12: castellan.actors.v1.UserReserve.sendings:type_name -> castellan.actors.v1.Sending
+	26, // 13: castellan.actors.v1.UserReserve.caps:type_name -> castellan.actors.v1.Caps
+	24, // 14: castellan.actors.v1.UserReserve.push:type_name -> castellan.actors.v1.PushCaps
+	25, // 15: castellan.actors.v1.UserSend.sending:type_name -> castellan.actors.v1.Sending
+	26, // 16: castellan.actors.v1.UserSend.caps:type_name -> castellan.actors.v1.Caps
+	32, // 17: castellan.actors.v1.PresenceOthers.others:type_name -> castellan.actors.v1.Present
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_messages_proto_init() }
@@ -2803,7 +2944,7 @@ func file_messages_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_proto_rawDesc), len(file_messages_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

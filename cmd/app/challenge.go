@@ -23,6 +23,7 @@ import (
 	"castellan/domain/kit/token"
 	httpapi "castellan/http"
 	httpchallenge "castellan/http/access/challenge"
+	httpevidence "castellan/http/access/evidence"
 	httpmfa "castellan/http/access/mfa"
 	"castellan/http/auth"
 	httppresence "castellan/http/people/presence"
@@ -74,7 +75,7 @@ func (s *service) challenges() error {
 			challenge.PUSH: stepup.Use,
 		},
 		Unclustered: s.cfg.Cluster.GossipAddr == "" && !embedded, Sessions: s.revocations, Seal: s.Ring.Seal,
-		Open: s.Ring.Open, Grace: s.cfg.MFA.PAuthGrace, Now: time.Now, Log: s.log})...)
+		Open: s.Ring.Open, Mismatch: func() { s.mismatches.Add(1) }, Grace: s.cfg.MFA.PAuthGrace, Now: time.Now, Log: s.log})...)
 	s.client = actors.Client{Node: s.node, WarmCache: warm, Now: time.Now}
 
 	messenger.UserGate = s.client
@@ -95,6 +96,7 @@ func (s *service) challenges() error {
 					}
 					return s.starter.Rehearse(ctx, kit.NewAudit(s.DB), p)
 				}},
+			httpevidence.Group{Evidence: store.Evidence, Document: messenger.Document, Audit: kit.NewAudit(s.DB).List},
 			httppresence.Group{Rooms: s.client, Users: s.users, Shows: s.shows}),
 		tasks: []task{{stuckAfter, "executing challenges could not be resumed",
 			func(ctx context.Context) error { return s.resume(ctx, store) }}},
@@ -105,6 +107,11 @@ func (s *service) challenges() error {
 			}
 			if err := store.PurgePushes(ctx, old.now.Add(-challenge.PushMemory)); err != nil {
 				return err
+			}
+			if keep := s.cfg.Audit.Keep; keep > 0 {
+				if err := store.PurgeEvidence(ctx, old.now.Add(-keep)); err != nil {
+					return err
+				}
 			}
 			return store.Purge(ctx, old.unreachable)
 		},
@@ -129,6 +136,8 @@ func (s *service) challengeMetrics(m *metrics.Registry) {
 		ended[outcome] = n.Load
 	}
 	m.Counters("castellan_challenges_ended_total", "Challenges that ended otherwise than by time.", "outcome", ended)
+	m.Counter("castellan_intent_mismatches_total", "Approved operations that did not run, because they were changed.",
+		s.mismatches.Load)
 	m.Counter("castellan_outbox_capped_total", "Times that a cap refused a code to who proved something.",
 		s.starter.Capped.Load)
 	m.Gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })

@@ -78,6 +78,13 @@ func (s *service) fourEyes() auth.SecondPerson {
 				all, err = s.server.Preview(ctx, c)
 			}
 			return fields, all, err
+		},
+		Details: func(request json.RawMessage) ([]challenge.Detail, error) {
+			c, err := captured(request)
+			if err != nil {
+				return nil, err
+			}
+			return c.Details()
 		}}
 	s.join(part{
 		groups:  groups(group),

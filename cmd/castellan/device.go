@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"castellan/client"
+	"castellan/domain/access/intent"
 )
 
 type deviceCmd struct {
@@ -201,14 +202,27 @@ func (c deviceOngoingCmd) Run(e *env) error {
 	for _, a := range all {
 		d := a.Data
 		fmt.Fprintf(e.out, "%s  %s\n  %s, %d s left\n", d.ChallengeID, printable(a.Body), d.Params.DateTime, d.Params.Expire)
-		for _, row := range d.Params.InfoTable.Data {
-			fmt.Fprintf(e.out, "  %s\n", printable(strings.Join(row, ": ")))
+		for _, row := range shownRows(a) {
+			fmt.Fprintf(e.out, "  %s: %s\n", printable(row.Label), printable(row.Value))
 		}
 		if d.NumberMatching {
 			fmt.Fprintln(e.out, "  to approve, give the number that the other screen shows (--number)")
 		}
 	}
 	return nil
+}
+
+// shownRows returns the values that an answer signs, or those of the info table from an older release.
+func shownRows(a client.Approval) (rows []intent.Row) {
+	if a.Intent != nil {
+		return a.Intent.Rows
+	}
+	for _, row := range a.Data.Params.InfoTable.Data {
+		if len(row) == 2 {
+			rows = append(rows, intent.Row{Label: row[0], Value: row[1]})
+		}
+	}
+	return rows
 }
 
 // printable removes characters of foreign text that could control the terminal.

@@ -47,6 +47,7 @@ type cli struct {
 	WAF        wafCmd        `cmd:"" name:"waf" help:"Rules of the firewall: list them, disable one, explain a request."`
 	Rates      ratesCmd      `cmd:"" help:"Exchange rates: import a file of them."`
 	Demo       demoCmd       `cmd:"" help:"Fill a new database with a platform to look at."`
+	Intent     intentCmd     `cmd:"" help:"Signed intents: verify the evidence of an approval."`
 	Device     deviceCmd     `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
 }
 

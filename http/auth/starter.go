@@ -84,6 +84,17 @@ type Runner interface {
 // request, it simply succeeds.
 func Captured(code string, run Runner) challenge.Action {
 	return challenge.Action{Code: code, Flow: challenge.FlowSession,
+		Describe: func(command []byte) []challenge.Detail {
+			var c edge.Captured
+			if json.Unmarshal(command, &c) != nil || c.Method == "" {
+				return nil
+			}
+			details, err := c.Details()
+			if err != nil { // the request was bound before it was captured
+				return nil
+			}
+			return details
+		},
 		Prepare: func(ctx context.Context, x challenge.Execution) (any, error) {
 			var c edge.Captured
 			if err := json.Unmarshal(x.Command, &c); err != nil {

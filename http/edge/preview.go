@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
 	"castellan/http/rest"
 )
 
@@ -46,6 +50,27 @@ func (c Captured) Asked() (json.RawMessage, error) {
 		}
 	}
 	return json.Marshal(readable(all))
+}
+
+// Details returns the operation and the fields of Asked, by name, for the approver of a captured request (D-EXT-09).
+func (c Captured) Details() ([]challenge.Detail, error) {
+	text, err := c.Asked()
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, fmt.Errorf("captured request: %w", err)
+	}
+	out := []challenge.Detail{{Key: mfa.HeaderOperation, Value: c.Method + " " + c.Path}}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		value := string(fields[name])
+		if plain := ""; json.Unmarshal(fields[name], &plain) == nil && value != "null" {
+			value = plain
+		}
+		out = append(out, challenge.Detail{Key: name, Value: value})
+	}
+	return out, nil
 }
 
 func readable(value any) any {

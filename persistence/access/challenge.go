@@ -36,6 +36,7 @@ type challengeRow struct {
 	Version   int64
 	Body      string
 	Command   []byte
+	Intent    []byte
 }
 
 // openRow is what a user's owner knows of a challenge.
@@ -105,7 +106,7 @@ var ChallengeWrites = []engine.Kind{
 	engine.Insert(func(w challenge.Insert) challengeRow {
 		return challengeRow{ID: w.ID, UserID: w.Owner(), Action: w.Action, Flow: string(w.Flow),
 			State: int16(w.State), CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt, TouchedAt: w.CreatedAt,
-			Version: 1, Body: engine.WriteJSON(w.Body), Command: w.Command}
+			Version: 1, Body: engine.WriteJSON(w.Body), Command: w.Command, Intent: w.Intent}
 	}),
 	engine.Insert(func(w challenge.Record) outcomeRow {
 		return outcomeRow{ChallengeID: w.ChallengeID, CreatedAt: w.CreatedAt, ExpiresAt: w.ExpiresAt, Sealed: w.Sealed}
@@ -139,7 +140,7 @@ func (s Challenges) Load(ctx context.Context, challengeID string) (challenge.Cha
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var r challengeRow
-	err := s.db.Conn(ctx).NewSelect().Model(&r).ExcludeColumn("command").Where("id = ?", challengeID).Scan(ctx)
+	err := s.db.Conn(ctx).NewSelect().Model(&r).ExcludeColumn("command", "intent").Where("id = ?", challengeID).Scan(ctx)
 	if err = engine.Translate(err); fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.ChallengeNotFound, "there is no such challenge")
 	}
@@ -164,11 +165,12 @@ func (r challengeRow) challenge() (challenge.Challenge, error) {
 	return c, nil
 }
 
-func (s Challenges) Command(ctx context.Context, id string) (command []byte, err error) {
+func (s Challenges) Sealed(ctx context.Context, id string) (command, intent []byte, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("challenge").Column("command").Where("id = ?", id).Scan(ctx, &command)
-	return command, engine.Translate(err)
+	err = s.db.Conn(ctx).NewSelect().Table("challenge").Column("command", "intent").Where("id = ?", id).
+		Scan(ctx, &command, &intent)
+	return command, intent, engine.Translate(err)
 }
 
 func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.Flow) (challenge.Budget, error) {
@@ -222,7 +224,7 @@ func (s Challenges) Pending(ctx context.Context, userID string, now time.Time) (
 		if err != nil {
 			return nil, err
 		}
-		out[i] = challenge.Insert{Challenge: c, Command: r.Command}
+		out[i] = challenge.Insert{Challenge: c, Command: r.Command, Intent: r.Intent}
 	}
 	return out, nil
 }
@@ -264,11 +266,56 @@ func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids [
 	return ids, engine.Translate(err)
 }
 
+// keepEvidence copies the challenges that an answer or a change of credentials has ended.
+const keepEvidence = "INSERT INTO evidence (id, user_id, action, flow, state, created_at, expires_at, version, body, " +
+	"intent) SELECT id, user_id, action, flow, state, created_at, expires_at, version, body, intent FROM challenge " +
+	"WHERE id IN (?) AND state > 0 AND intent IS NOT NULL ON CONFLICT DO NOTHING"
+
+// evidenceRow is a challenge that was deleted after its end.
+type evidenceRow struct {
+	bun.BaseModel `bun:"table:evidence,alias:t"`
+
+	ID        string `bun:",pk"`
+	UserID    string
+	Action    string
+	Flow      string
+	State     int16
+	CreatedAt int64
+	ExpiresAt int64
+	Version   int64
+	Body      string
+	Intent    []byte
+}
+
+func (s Challenges) Evidence(ctx context.Context, id string) (challenge.Insert, error) {
+	var r challengeRow
+	err := s.db.Find(ctx, &r, "id = $1", "", id)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		var e evidenceRow
+		if err = s.db.Find(ctx, &e, "id = $1", "", id); err == nil {
+			r = challengeRow{ID: e.ID, UserID: e.UserID, Action: e.Action, Flow: e.Flow, State: e.State,
+				CreatedAt: e.CreatedAt, ExpiresAt: e.ExpiresAt, Version: e.Version, Body: e.Body, Intent: e.Intent}
+		}
+	}
+	if fault.CodeOf(err) == fault.RecordNotFound || err == nil && r.Intent == nil {
+		err = fault.New(fault.RecordNotFound, "there is no evidence of such a challenge")
+	}
+	if err != nil {
+		return challenge.Insert{}, err
+	}
+	c, err := r.challenge()
+	return challenge.Insert{Challenge: c, Intent: r.Intent}, err
+}
+
+func (s Challenges) PurgeEvidence(ctx context.Context, made time.Time) error {
+	return s.db.Purge(ctx, "evidence", "id", "id < ?", id.Before(made))
+}
+
 // Ids sort by creation, so what is old is a
 // range of the primary key.
 func (s Challenges) Purge(ctx context.Context, made time.Time) error {
 	return errors.Join(
-		s.db.Purge(ctx, "challenge", "id", "id < ?", id.Before(made)),
+		s.db.PurgeAfter(ctx, keepEvidence, "challenge", "id", "id < ?", id.Before(made)),
 		// A row of wrong values has no window, so it stays, but for those of decoys, which any caller can make.
 		s.db.PurgePart(ctx, "attempt_budget", "updated_at < ? AND (otp_row = 0 AND totp_row = 0 OR id LIKE ?)",
 			engine.Millis(made.Add(-24*time.Hour)), challenge.DecoyMark+"%"))

@@ -50,8 +50,9 @@ type mfaPolicyRow struct {
 	Methods    record.JSON[[]mfa.Choice]
 	Required   int
 	Preferred  *int
-	// NumberMatching is an option of ours.
+	// NumberMatching and SignIntent are options of ours.
 	NumberMatching bool
+	SignIntent     bool
 	record.Stamps
 }
 
@@ -79,12 +80,14 @@ var (
 		Record: func(r mfaPolicyRow) (mfa.Policy, error) {
 			return mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name,
 				EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type,
-				Required: r.Required, Preferred: r.Preferred, Methods: r.Methods.V, NumberMatching: r.NumberMatching}, nil
+				Required: r.Required, Preferred: r.Preferred, Methods: r.Methods.V, NumberMatching: r.NumberMatching,
+				SignIntent: r.SignIntent}, nil
 		},
 		Row: func(p mfa.Policy) mfaPolicyRow {
 			return mfaPolicyRow{ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
 				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: record.JSONOf(p.Methods),
-				Required: p.Required, Preferred: p.Preferred, NumberMatching: p.NumberMatching}
+				Required: p.Required, Preferred: p.Preferred, NumberMatching: p.NumberMatching,
+				SignIntent: p.SignIntent}
 		},
 	}
 )

@@ -20,11 +20,20 @@ const (
 // Purge removes the rows of a table for which a condition holds. The condition is evaluated repeatedly, so it must be a
 // range of an index.
 func (db *DB) Purge(ctx context.Context, table, key, where string, args ...any) error {
+	return db.PurgeAfter(ctx, "", table, key, where, args...)
+}
+
+// PurgeAfter is Purge that first copies rows in the same transaction: copying is a statement with one placeholder, the
+// list of the keys that are about to be removed. "" copies nothing.
+func (db *DB) PurgeAfter(ctx context.Context, copying, table, key, where string, args ...any) error {
 	for end := time.Now().Add(purgeTime); ; {
 		var keys []string
 		err := db.InTx(ctx, func(ctx context.Context) error {
 			tx := db.Conn(ctx)
 			err := tx.NewSelect().Table(table).Column(key).Where(where, args...).Limit(PurgeBatch).Scan(ctx, &keys)
+			if err == nil && len(keys) > 0 && copying != "" {
+				_, err = tx.NewRaw(copying, bun.List(keys)).Exec(ctx)
+			}
 			if err == nil && len(keys) > 0 {
 				// The condition once more: on PostgreSQL a row may have changed.
 				_, err = tx.NewDelete().Table(table).Where("? IN (?)", bun.Ident(key), bun.List(keys)).

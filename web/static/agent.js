@@ -9,10 +9,3 @@ export function agentOf(agent = navigator.userAgent) {
   const system = Object.keys(SYSTEMS).find((name) => agent.includes(name));
   return { browser: BROWSERS[browser] ?? '', system: SYSTEMS[system] ?? '' };
 }
-
-/** The displayed description of a device: a browser's name instead of its long User-Agent. */
-export function shortened(description) {
-  if (!/^Mozilla\/5\.0 /.test(description ?? '')) return description;
-  const { browser, system } = agentOf(description);
-  return [browser, system].filter(Boolean).join(' · ') || description;
-}

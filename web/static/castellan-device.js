@@ -12,7 +12,8 @@
  *   for (const item of await device.ongoing(client)) await device.answer(client, item, 'APPROVED');
  *
  * Each request carries a proof in the header device-signature: a compact JWS over method, target, the body's hash and a
- * text that is never used again. For an answer it also covers the challenge, its method and the decision. The service
+ * text that is never used again. For an answer it also covers the challenge, its method, the decision and the intent: the
+ * title and the values that the owner of the account read. The service
  * trusts only the public key from the enrolment; no session is needed to answer.
  *
  * WebCrypto needs a secure context: https, or this machine. The owner can clear IndexedDB, and some browsers clear it
@@ -36,6 +37,17 @@ export function base64url(bytes) {
 async function hash(text) {
   return base64url(await crypto.subtle.digest('SHA-256', utf8(text)));
 }
+
+/** The canonical JSON (RFC 8785) of a value of objects, arrays, strings and integers. */
+export function canonical(value) {
+  if (Array.isArray(value)) return `[${value.map(canonical)}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  return `{${Object.keys(value).sort().map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`)}}`;
+}
+
+/** The digest of an intent, which the claim int signs. It is computed here, so it covers what the page shows.
+ *  @param {object} intent  as in an item of ongoing */
+export const intentDigest = (intent) => hash(canonical(intent));
 
 export class Device {
   /** Created by create and loadDevice. @param {CryptoKeyPair} keys */
@@ -67,13 +79,13 @@ export class Device {
 
   /** The header device-signature of one request.
    *  @param {{method: string, target: string, body?: string, name?: string, challengeId?: string, methodId?: string,
-   *    value?: string, nonce?: string}} request  target: path with the raw query, as sent. body: the very text that is
+   *    value?: string, intent?: string, nonce?: string}} request  target: path with the raw query, as sent. body: the very text that is
    *    sent. name: the signer, if it is not the device's id. nonce: the service's, after a refusal with a nonce */
-  async proof({ method, target, body, name = this.deviceId, challengeId, methodId, value, nonce }) {
+  async proof({ method, target, body, name = this.deviceId, challengeId, methodId, value, intent, nonce }) {
     const header = { alg: 'ES256', typ: 'device-signature+jwt', kid: name };
     const claims = {
       iss: name, aud: this.audience, htm: method, htu: target, iat: Math.floor(Date.now() / 1000), jti: crypto.randomUUID(),
-      bh: body ? await hash(body) : undefined, cid: challengeId, mid: methodId, val: value, nonce, // undefined: left out
+      bh: body ? await hash(body) : undefined, cid: challengeId, mid: methodId, val: value, int: intent, nonce, // undefined: left out
     };
     const signed = `${base64url(utf8(JSON.stringify(header)))}.${base64url(utf8(JSON.stringify(claims)))}`;
     return `${signed}.${base64url(await crypto.subtle.sign(SIGNATURE, this.keys.privateKey, utf8(signed)))}`;
@@ -90,20 +102,21 @@ export class Device {
   }
 
   /** The challenges that wait for an answer (section 2.1 of the interface): {body, data: {challengeId, methodId, actionTitle,
-   *  numberMatching?, params: {expire, infoTable, …}}}.  @throws {CastellanError} */
+   *  numberMatching?, params: {expire, infoTable, …}}, intent: {title, rows: [{key, label, value}], …}, intentDigest}. Show
+   *  the title and all rows of intent: answer signs them.  @throws {CastellanError} */
   async ongoing(client) {
-    const path = `${ONGOING}?deviceId=${encodeURIComponent(this.deviceId)}`;
+    const path = `${ONGOING}?intent=true&deviceId=${encodeURIComponent(this.deviceId)}`;
     const { data } = await this.#signed(client, { method: 'GET', path }, (headers) => client.request('GET', path, { headers }));
     return data;
   }
 
-  /** Answers an item of ongoing.
+  /** Answers an item of ongoing, and signs its intent.
    *  @param {'APPROVED'|'DENIED'|string} value  with numberMatching: APPROVED:<number>
    *  @returns {Promise<object>} execResult reports the success, without the data that only the starter receives
    *  @throws {CastellanError} OTP_INVALID (a wrong number; attemptsLeft), CHALLENGE_CLOSED, METHOD_ALREADY_COMPLETED, … */
-  async answer(client, { data: { challengeId, methodId } }, value) {
+  async answer(client, { data: { challengeId, methodId }, intent }, value) {
     const body = JSON.stringify({ challengeId, methodId, method: 'PUSH', value, deviceId: this.deviceId });
-    const request = { method: 'POST', path: COMPLETE, body, challengeId, methodId, value };
+    const request = { method: 'POST', path: COMPLETE, body, challengeId, methodId, value, intent: intent && (await intentDigest(intent)) };
     const { data } = await this.#signed(client, request, (headers) => client.request('POST', COMPLETE, { body, headers }));
     return data;
   }

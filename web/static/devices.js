@@ -2,13 +2,16 @@
  *  challenges and approves or denies them. An integrator would copy castellan-device.js. */
 
 import { Device, forgetDevice, loadDevice, saveDevice } from './castellan-device.js';
-import { agentOf, shortened } from './agent.js';
+import { agentOf } from './agent.js';
 import { digits } from './challenge.js';
 import { wordsOf } from './errors.js';
 import { $, h, busy, clock, sentences } from './dom.js';
 import { t } from './texts.js';
 
 const EVERY_MS = 2000;
+
+/** The values that an answer signs: label and value. */
+const rowsOf = ({ intent, data }) => intent?.rows.map(({ label, value }) => [label, value]) ?? data.params.infoTable.data;
 
 export class Devices {
   #page; #device; #owner = ''; #waiting = []; #drawn = ''; #timer; #note;
@@ -133,7 +136,7 @@ export class Devices {
       h('div', { class: 'message-head' }, h('strong', { class: 'push-title' }, actionTitle),
         h('span', { class: 'clock message-at', dir: 'ltr', role: 'timer', dataset: { ends: item.endsAt } })),
       h('p', { class: 'message-body', dir: 'auto' }, item.body),
-      h('dl', { class: 'push-facts' }, params.infoTable.data.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, h('bdi', { title: value }, shortened(value)))))),
+      h('dl', { class: 'push-facts' }, rowsOf(item).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, h('bdi', {}, value))))),
       numberMatching && h('div', { class: 'field' }, h('label', { for: id }, t('numberLabel')), number),
       note,
       h('div', { class: 'buttons' },

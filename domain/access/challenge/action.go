@@ -106,12 +106,23 @@ type Action struct {
 	// Refused, which may accompany Exec, writes the rows that remain after a refusal by Exec. It runs inside the
 	// transaction of the outcome.
 	Refused func(ctx context.Context, x Execution, refusal error) error
-	// Describe, if set, returns the details of a command that the approving user sees, by the keys of the action's
-	// infoTableHeaders (D-2FA-25).
-	Describe func(command []byte) map[string]string
+	// Describe, if set, returns the details of a command for its approver, in order. The intent shows all of them
+	// (D-EXT-09), the infoTable those whose key is one of the action's infoTableHeaders (D-2FA-25).
+	Describe func(command []byte) []Detail
+	// Brief, if set, describes a command in a few words for an SMS, such as "1.5 BTC …wf5mdq".
+	Brief func(command []byte) string
 	// Reach is for an action of applicants. From the command it returns the destination of a renewed code and the
 	// methods that send none. It takes the same steps whatever it finds.
 	Reach func(ctx context.Context, command []byte) (Account, []Name, error)
+}
+
+// Detail is one value of a command that its approver sees. A value is complete: an amount, an address or an id is never
+// shortened.
+type Detail struct {
+	Key   string
+	Value string
+	// Label names the value if the action has no header of the key and mfa.Label knows none; "" means the key.
+	Label string
 }
 
 // Actions holds the registered actions by code.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"castellan/domain/access/intent"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
 )
@@ -105,6 +106,15 @@ type Method struct {
 	// it. Digest is then that of the approval with this number.
 	Number      string `json:"u,omitempty"`
 	CompletedAt int64  `json:"a,omitempty"`
+	// Proof is the signature of the answer that completed or denied the method; nil for a method without one.
+	Proof *Proof `json:"p,omitempty"`
+}
+
+// Proof is the evidence that a device signed an answer (D-EXT-09). It verifies with nothing but the key.
+type Proof struct {
+	DeviceID string `json:"d"`
+	JWS      string `json:"j"` // compact, as received
+	JWK      string `json:"k"` // public key of the device at that time
 }
 
 // Starter describes the client that started the challenge.
@@ -146,8 +156,15 @@ type Body struct {
 	Proven   bool   `json:"p,omitempty"` // started with a session or a right password
 	Failures int    `json:"f,omitempty"` // failed executions so far
 	// Commanded reports whether a sealed command is stored with the challenge.
-	Commanded bool    `json:"e,omitempty"`
-	Starter   Starter `json:"b,omitzero"`
+	Commanded bool `json:"e,omitempty"`
+	// IntentDigest is the digest of the intent document (package intent); "" for a challenge of an older release.
+	IntentDigest string `json:"t,omitempty"`
+	// SignIntent requires the proof of a push to sign IntentDigest.
+	SignIntent bool `json:"i,omitempty"`
+	// Brief describes the operation in the codes that are sent, such as "1.5 BTC …wf5mdq"; usually "".
+	Brief    string  `json:"h,omitempty"`
+	PolicyID int64   `json:"k,omitempty"` // of the policy at the start; 0: the built-in default
+	Starter  Starter `json:"b,omitzero"`
 	// Off holds the factors that were off at a proven start. Completing the challenge proves the user by other
 	// factors, and switches them on.
 	Off Factors `json:"z,omitempty"`
@@ -326,4 +343,12 @@ func (c Challenge) ready() bool {
 
 func closed() error {
 	return fault.New(fault.ChallengeClosed, "the challenge is closed; start again")
+}
+
+// Shown reports whether a document is the intent of the challenge and covers its sealed command, nil without one. So the
+// command is exactly the operation that the document describes.
+func (c Challenge) Shown(document, sealedCommand []byte) bool {
+	d, err := intent.Parse(document)
+	return err == nil && d.ChallengeID == c.ID && d.Action == c.Action && intent.Digest(document) == c.IntentDigest &&
+		d.CommandDigest == intent.Digest(sealedCommand)
 }

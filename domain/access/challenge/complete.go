@@ -37,6 +37,10 @@ type Answer struct {
 	Verdict Verdict
 	// Use accompanies the verdict Right of a method whose values are used up.
 	Use *Use
+	// Intent is the claim int of the answer's proof; "" without one.
+	Intent string
+	// Proof is the evidence of a signed answer.
+	Proof *Proof
 }
 
 // Step is the result of an evaluated answer: the state to save, and the answer to return once it is saved.
@@ -81,6 +85,8 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 		return Step{}, fault.New(fault.MethodLocked, "too many wrong values for this method")
 	case now.UnixMilli() >= m.ExpiresAt:
 		return Step{}, fault.New(fault.MethodExpired, "the method has expired")
+	case !c.signed(m.Name, a):
+		return Step{}, fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")
 	case m.Name == PUSH && a.Verdict == Refusal:
 		return c.deny(now, i, a), nil
 	}
@@ -112,7 +118,7 @@ func (c Challenge) right(now time.Time, i int, a Answer) Step {
 	next := c.clone()
 	m := &next.Methods[i]
 	m.Order = 1 + len(c.CompletedMethods())
-	m.CompletedAt = now.UnixMilli()
+	m.CompletedAt, m.Proof = now.UnixMilli(), a.Proof
 	m.Digest = a.answered(m.Digest)
 	if next.ready() {
 		next.State, next.Last = Executing, m.ID
@@ -120,10 +126,19 @@ func (c Challenge) right(now time.Time, i int, a Answer) Step {
 	return Step{Next: next, Verdict: Right}
 }
 
+// signed reports whether a proof covers the intent of the challenge: a claim must be right, and may be absent unless the
+// policy requires it of a push (D-EXT-09).
+func (c Challenge) signed(n Name, a Answer) bool {
+	if a.Intent == "" {
+		return n != PUSH || !c.SignIntent
+	}
+	return subtle.ConstantTimeCompare([]byte(a.Intent), []byte(c.IntentDigest)) == 1
+}
+
 func (c Challenge) deny(now time.Time, i int, a Answer) Step {
 	next := c.clone()
 	m := &next.Methods[i]
-	m.CompletedAt = now.UnixMilli()
+	m.CompletedAt, m.Proof = now.UnixMilli(), a.Proof
 	m.Digest = a.answered(m.Digest)
 	next.State, next.Last = Denied, m.ID
 	return Step{Next: next, Verdict: Refusal}

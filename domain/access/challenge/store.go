@@ -10,10 +10,11 @@ import (
 	"castellan/domain/kit/geo"
 )
 
-// Insert adds a challenge with its sealed command (nil for none).
+// Insert adds a challenge with its sealed command (nil for none) and its sealed intent document.
 type Insert struct {
 	Challenge
 	Command []byte
+	Intent  []byte
 }
 
 func (Insert) Table() string { return "challenge" }
@@ -62,6 +63,9 @@ func OutcomeData(id string) []byte { return []byte("outcome/" + id) }
 // CommandData returns the associated data of a sealed command.
 func CommandData(id string) []byte { return []byte("command/" + id) }
 
+// IntentData returns the associated data of a sealed intent document.
+func IntentData(id string) []byte { return []byte("intent/" + id) }
+
 // PayloadData returns the associated data of the sealed message of an OTP (D-2FA-29).
 func PayloadData(id, methodID string, generation int) []byte {
 	return []byte("payload/" + id + "/" + methodID + "/" + strconv.Itoa(generation))
@@ -85,8 +89,8 @@ type Ref struct {
 type Store interface {
 	// Load reads a challenge; CHALLENGE_NOT_FOUND if it does not exist.
 	Load(ctx context.Context, id string) (Challenge, error)
-	// Command reads the sealed command of a challenge; nil if it has none.
-	Command(ctx context.Context, id string) ([]byte, error)
+	// Sealed reads the sealed command and the sealed intent of a challenge; nil if it has none.
+	Sealed(ctx context.Context, id string) (command, intent []byte, err error)
 	// Budget reads the wrong values of a subject in a flow; Version is 0 without a row.
 	Budget(ctx context.Context, subject string, flow Flow) (Budget, error)
 	// Outcome reads the outcome; CHALLENGE_NOT_COMPLETED if it does not exist.
@@ -104,9 +108,14 @@ type Store interface {
 	States(ctx context.Context, ids []string) (map[string]State, error)
 	// Stuck lists executing challenges without an outcome whose last change was before the given instant.
 	Stuck(ctx context.Context, before time.Time, max int) ([]string, error)
+	// Evidence reads a challenge with its sealed intent, also after Purge if it had ended. RECORD_NOT_FOUND if it does
+	// not exist or has no intent.
+	Evidence(ctx context.Context, id string) (Insert, error)
 	// Purge removes challenges created before an instant, and budgets unchanged since a day before it. It works in
-	// batches if the rows are very many.
+	// batches if the rows are very many. Evidence of the ended challenges remains, without their commands.
 	Purge(ctx context.Context, made time.Time) error
+	// PurgeEvidence removes the evidence of challenges created before an instant.
+	PurgeEvidence(ctx context.Context, made time.Time) error
 	// PurgePushes removes the pushes of challenges created before an instant.
 	PurgePushes(ctx context.Context, before time.Time) error
 	// PurgeOutcomes removes the outcomes that ended before now, of challenges created before an instant: they live at
@@ -167,6 +176,9 @@ type StartRequest struct {
 	Proven bool
 	// Command is the input of the action; the engine seals it.
 	Command []byte
+	// Title and Details replace the title of the action and its details in the intent. Title "" keeps the title.
+	Title   string
+	Details []Detail
 	// With are further writes that commit together with the new challenge.
 	With []commit.Write
 	// Bind, if set, returns further such writes that name the new challenge.

@@ -68,24 +68,26 @@ func (s *Service) Removable(ctx context.Context, userID, deviceID string) (Remov
 // (D-AUTH-11).
 func (s *Service) AddAction() challenge.Action {
 	return challenge.Action{Code: ActionAdd, Flow: challenge.FlowSession, Exec: s.add,
-		Describe: func(command []byte) map[string]string {
+		Describe: func(command []byte) []challenge.Detail {
 			var r Registration
 			if json.Unmarshal(command, &r) != nil {
 				return nil
 			}
-			return map[string]string{mfa.HeaderSubject: name(r.Brand, r.Model, r.Description)}
+			return []challenge.Detail{{Key: mfa.HeaderSubject, Value: name(r.Brand, r.Model, r.Description)},
+				{Key: mfa.HeaderKey, Value: r.Key.Thumbprint()}, {Key: mfa.HeaderPlatform, Value: r.Platform},
+				{Key: mfa.HeaderTarget, Value: r.Target}}
 		}}
 }
 
 // RemoveAction is the action of DEVICE_REMOVE. It raises the credential version too.
 func (s *Service) RemoveAction() challenge.Action {
 	return challenge.Action{Code: ActionRemove, Flow: challenge.FlowSession, Exec: s.remove,
-		Describe: func(command []byte) map[string]string {
+		Describe: func(command []byte) []challenge.Detail {
 			var r Removal
 			if json.Unmarshal(command, &r) != nil {
 				return nil
 			}
-			return map[string]string{mfa.HeaderSubject: r.Name}
+			return []challenge.Detail{{Key: mfa.HeaderSubject, Value: r.Name}, {Key: mfa.HeaderDeviceID, Value: r.DeviceID}}
 		}}
 }
 

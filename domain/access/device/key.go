@@ -140,6 +140,13 @@ func (k Key) verify(alg string, signed, sig []byte) bool {
 	return ecdsa.Verify(k.ec, sum[:], new(big.Int).SetBytes(sig[:coordinate]), new(big.Int).SetBytes(sig[coordinate:]))
 }
 
+// Check reports whether a proof is a signature of the key, and returns its claims. It checks no claim: the caller
+// compares them with the request that the proof is for.
+func (k Key) Check(raw string) (Claims, bool) {
+	p, ok := parse(raw)
+	return p.claims, ok && k.verify(p.alg, p.signed, p.sig)
+}
+
 // sign returns a signature that verify accepts.
 func sign(k crypto.Signer, signed []byte) ([]byte, error) {
 	switch k := k.(type) {

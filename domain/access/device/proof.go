@@ -34,6 +34,7 @@ type Claims struct {
 	Challenge string `json:"cid,omitempty"`
 	MethodID  string `json:"mid,omitempty"`
 	Value     string `json:"val,omitempty"`
+	Intent    string `json:"int,omitempty"`   // digest of the intent document that was shown (D-EXT-09)
 	Nonce     string `json:"nonce,omitempty"` // issued by the service
 }
 
@@ -101,7 +102,7 @@ func parse(raw string) (p proof, ok bool) {
 	c := &p.claims
 	for name, to := range map[string]*string{"iss": &c.Issuer, "aud": &c.Audience, "htm": &c.Method, "htu": &c.Target,
 		"jti": &c.ID, "bh": &c.BodyHash,
-		"cid": &c.Challenge, "mid": &c.MethodID, "val": &c.Value, "nonce": &c.Nonce} {
+		"cid": &c.Challenge, "mid": &c.MethodID, "val": &c.Value, "int": &c.Intent, "nonce": &c.Nonce} {
 		raw, there := claims[name]
 		if *to = text(raw); there && (len(raw) == 0 || raw[0] != '"') {
 			return p, false

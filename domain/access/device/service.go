@@ -84,26 +84,27 @@ func (s *Service) Present(ctx context.Context, r Request) (Device, error) {
 	return d, s.spend(ctx, d.ID, c, Use{UserID: d.UserID, ID: d.ID, At: s.Now()})
 }
 
-// Answered returns the device that signed an answer to a method of a challenge. Challenge and method are the nonce of
-// such a proof, so its age is not checked. The caller must check whether the device belongs to the challenge's user.
-// Nothing is used up. Errors are those of Present, without a nonce.
-func (s *Service) Answered(ctx context.Context, r Request, a Answer) (Device, error) {
+// Answered returns the device that signed an answer to a method of a challenge, and the claims of the proof. Challenge
+// and method are the nonce of such a proof, so its age is not checked. The caller must check whether the device belongs
+// to the challenge's user, and whether the claim int is the digest of its intent. Nothing is used up. Errors are those
+// of Present, without a nonce.
+func (s *Service) Answered(ctx context.Context, r Request, a Answer) (Device, Claims, error) {
 	if r.Proof == "" {
-		return Device{}, Required()
+		return Device{}, Claims{}, Required()
 	}
 	d, c, err := s.registered(ctx, r)
 	if err != nil {
-		return Device{}, err
+		return Device{}, Claims{}, err
 	}
 	same := equal(a.DeviceID, d.ID) & equal(a.ChallengeID, c.Challenge) & equal(a.MethodID, c.MethodID)
 	if a.Decides || c.Value != "" {
 		same &= equal(a.Value, c.Value)
 	}
 	if same != 1 {
-		return Device{}, Refused()
+		return Device{}, Claims{}, Refused()
 	}
 	s.Log.InfoContext(ctx, "device signed an answer", "device", d.ID, "challenge", a.ChallengeID, "iat", c.IssuedAt)
-	return d, nil
+	return d, c, nil
 }
 
 // Enrolling checks that the caller of a request holds the private key of a key without a device. Errors are those of

@@ -287,7 +287,7 @@ func TestAnswered(t *testing.T) {
 				edit(&a, &c, &r)
 			}
 			proof := d.sign(p, c, func(out *device.Claims) { out.IssuedAt = 7 })
-			_, err := d.Answered(t.Context(), of(r, proof), a)
+			_, _, err := d.Answered(t.Context(), of(r, proof), a)
 			return err
 		}
 		for range 2 { // nothing is used up

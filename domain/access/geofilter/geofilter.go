@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
 	"castellan/domain/access/session"
 	"castellan/domain/access/user"
 	"castellan/domain/delivery/message"
@@ -117,6 +118,13 @@ func (s *Service) RemoveAction() challenge.Action { return s.action(ActionRemove
 func (s *Service) action(code string, change func(u user.User, cmd Command, now time.Time) ([]commit.Write,
 	error)) challenge.Action {
 	return challenge.Action{Code: code, Flow: challenge.FlowSession, KeepsFilter: true,
+		Describe: func(command []byte) []challenge.Detail {
+			var cmd Command
+			if json.Unmarshal(command, &cmd) != nil {
+				return nil
+			}
+			return []challenge.Detail{{Key: mfa.HeaderAllowed, Value: cmd.Code}}
+		},
 		Build: func(ctx context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
 			var cmd Command
 			if err := json.Unmarshal(x.Command, &cmd); err != nil {

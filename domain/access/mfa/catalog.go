@@ -39,7 +39,8 @@ func NewCatalog(methods []Method, actions []Action, policies []Policy) *Catalog 
 	}
 	for _, p := range policies {
 		e := candidate{Policy: p, plan: plan(c.methods, p.ActionCode, p.Methods, p.Required)}
-		e.plan.PolicyID, e.plan.EntityType, e.plan.NumberMatching = p.ID, p.EntityType, p.NumberMatching
+		e.plan.PolicyID, e.plan.EntityType = p.ID, p.EntityType
+		e.plan.NumberMatching, e.plan.SignIntent = p.NumberMatching, p.SignIntent
 		if p.EntityType == IP {
 			e.address = canonicalIP(p.EntityID)
 		}

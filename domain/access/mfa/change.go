@@ -82,12 +82,13 @@ type PolicyChange struct {
 	Methods   *[]Choice
 	// NumberMatching is an extension of the interface.
 	NumberMatching *bool
+	SignIntent     *bool // also an extension
 }
 
 // Check is like MethodChange.Check. Apply checks what depends on other fields of the policy.
 func (c PolicyChange) Check() error {
 	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil &&
-		c.NumberMatching == nil {
+		c.NumberMatching == nil && c.SignIntent == nil {
 		return nothingSent("name, expireAt, required, preffered, methods")
 	}
 	var ps []fault.Problem
@@ -122,6 +123,7 @@ func (c PolicyChange) Apply(p Policy, in *Catalog) (Policy, error) {
 	set(&next.Required, c.Required)
 	set(&next.Methods, c.Methods)
 	set(&next.NumberMatching, c.NumberMatching)
+	set(&next.SignIntent, c.SignIntent)
 	if c.Preferred != nil {
 		next.Preferred = c.Preferred
 	}

@@ -91,6 +91,8 @@ type Policy struct {
 	// NumberMatching requires the approval of a push to name the number that the starter of the challenge sees
 	// (SEC-16).
 	NumberMatching bool
+	// SignIntent requires the proof of a push to sign the intent of the challenge (D-EXT-09).
+	SignIntent bool
 	// Preferred has no effect (D-MFA-03); nil: not set. The interface spells it "preffered".
 	Preferred *int
 }
@@ -111,6 +113,6 @@ func (p Policy) Equal(q Policy) bool {
 	return p.ID == q.ID && p.ActionCode == q.ActionCode && p.Name == q.Name &&
 		p.EntityType == q.EntityType && p.EntityID == q.EntityID && p.ExpireAt == q.ExpireAt &&
 		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() &&
-		p.NumberMatching == q.NumberMatching &&
+		p.NumberMatching == q.NumberMatching && p.SignIntent == q.SignIntent &&
 		slices.Equal(p.Methods, q.Methods)
 }

@@ -25,8 +25,8 @@ type Plan struct {
 	Required   int // distinct completions
 	Methods    []Planned
 	Mandatory  []challenge.Name
-	// NumberMatching is copied from the policy.
-	NumberMatching bool
+	// NumberMatching and SignIntent are copied from the policy.
+	NumberMatching, SignIntent bool
 }
 
 // Plan returns the plan for an action. Among the policies that have not expired it uses the one for the user, else
@@ -49,7 +49,7 @@ func (c *Catalog) Plan(now time.Time, action, userID, ip string) Plan {
 // PlanOf returns the plan of a policy, which need not be stored.
 func (c *Catalog) PlanOf(p Policy) Plan {
 	next := plan(c.methods, p.ActionCode, p.Methods, p.Required)
-	next.NumberMatching = p.NumberMatching
+	next.NumberMatching, next.SignIntent = p.NumberMatching, p.SignIntent
 	return next
 }
 

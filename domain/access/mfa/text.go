@@ -109,6 +109,16 @@ func (h Headers) Equal(g Headers) bool {
 	return slices.EqualFunc(h, g, func(a, b Header) bool { return a.Key == b.Key && a.Label.Equal(b.Label) })
 }
 
+// Label returns the label of a key in a language; "" without one.
+func (h Headers) Label(key, lang string) string {
+	for _, e := range h {
+		if e.Key == key {
+			return e.Label.In(lang)
+		}
+	}
+	return ""
+}
+
 // MarshalJSON writes the object in order.
 func (h Headers) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer

@@ -153,14 +153,29 @@ func (s *Approvals) judged(ctx context.Context, r WithdrawalRequest) (o order, p
 }
 
 // Describe returns the data of an order that the owner sees before approving it.
-func (s *Approvals) Describe(command []byte) map[string]string {
+func (s *Approvals) Describe(command []byte) []challenge.Detail {
 	var o order
 	if json.Unmarshal(command, &o) != nil {
 		return nil
 	}
 	r := o.Request
-	return map[string]string{mfa.HeaderAmount: r.Amount.String() + " " + r.CurrencyCode + " (" + r.NetworkCode + ")",
-		mfa.HeaderFee: o.Fee.String() + " " + r.CurrencyCode, mfa.HeaderAddress: strings.TrimSpace(o.To + " " + r.AddressTag)}
+	return []challenge.Detail{
+		{Key: mfa.HeaderAmount, Value: r.Amount.String() + " " + r.CurrencyCode + " (" + r.NetworkCode + ")"},
+		{Key: mfa.HeaderFee, Value: o.Fee.String() + " " + r.CurrencyCode},
+		{Key: mfa.HeaderAddress, Value: strings.TrimSpace(o.To + " " + r.AddressTag)},
+		{Key: mfa.HeaderReference, Value: r.ExternalID}}
+}
+
+// briefTail is how many of the last characters of a destination an SMS shows.
+const briefTail = 6
+
+// Brief returns amount, currency and the end of the destination, for the SMS and the mail of a code.
+func (s *Approvals) Brief(command []byte) string {
+	var o order
+	if json.Unmarshal(command, &o) != nil {
+		return ""
+	}
+	return o.Request.Amount.String() + " " + o.Request.CurrencyCode + " …" + o.To[max(0, len(o.To)-briefTail):]
 }
 
 // Execute executes the order of a challenge that its owner has completed, in the transaction of ctx. It checks the

@@ -306,7 +306,18 @@ func (s *SignUps) start(ctx context.Context, n Newcomer, command []byte, subject
 // accepted contracts and with its first session, whose token is the header x-auth of the outcome. RECORD_ALREADY_EXIST
 // if another account took the phone number or the mail address meanwhile.
 func (s *SignUps) Action() challenge.Action {
-	return challenge.Action{Code: ActionRegister, Flow: challenge.FlowRegister, Exec: s.register, Reach: s.reach}
+	return challenge.Action{Code: ActionRegister, Flow: challenge.FlowRegister, Exec: s.register, Reach: s.reach,
+		Describe: described}
+}
+
+// described returns the details of a sign-up for its applicant.
+func described(text []byte) []challenge.Detail {
+	var c command
+	if json.Unmarshal(text, &c) != nil {
+		return nil
+	}
+	n := c.Newcomer
+	return []challenge.Detail{{Key: mfa.HeaderPhone, Value: n.Phone}, {Key: mfa.HeaderMail, Value: n.Email}}
 }
 
 func (s *SignUps) reach(ctx context.Context, text []byte) (to challenge.Account, names []challenge.Name, err error) {

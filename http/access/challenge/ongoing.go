@@ -10,12 +10,16 @@ import (
 
 type ongoingRequest struct {
 	DeviceID string `json:"deviceId" doc:"the device that signs the request"`
+	Intent   *bool  `json:"intent" doc:"extension: with intent and intentDigest"`
 }
 
 // pendingPush is an unanswered push (section 2.1 of the interface).
 type pendingPush struct {
 	Body string          `json:"body" doc:"text of the question"`
 	Data pendingPushData `json:"data"`
+	// Intent and IntentDigest are an extension, present if they are requested.
+	Intent       *rest.JSON `json:"intent,omitempty" schema:"Intent" doc:"extension: the document that the device signs"`
+	IntentDigest string     `json:"intentDigest,omitempty" doc:"extension: the claim int of the answer"`
 }
 
 type pendingPushData struct {
@@ -88,6 +92,9 @@ func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) 
 			MethodID: a.Method.ID,
 			Action:   c.Action, ActionTitle: a.Title,
 			NumberMatching: a.Method.Number != "", Params: p}}
+		if rest.Or(in.Intent, false) && a.Document != nil {
+			out[i].Intent, out[i].IntentDigest = new(rest.JSON(a.Document)), c.IntentDigest
+		}
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ package mfa
 import (
 	"context"
 
+	"castellan/domain/access/intent"
 	"castellan/domain/access/mfa"
 	"castellan/domain/kit/fault"
 	"castellan/http/rest"
@@ -139,6 +140,8 @@ type policy struct {
 	ExpireAt   int64           `json:"expireAt" doc:"epoch ms; 0: never"`
 	Type       string          `json:"type"`
 	Detail     mfaPolicyDetail `json:"detail"`
+	// Intent is an extension, present if the option is not the default.
+	Intent string `json:"intent,omitempty" doc:"extension: required if the proof of a push must sign the intent"`
 }
 
 // mfaPolicyDetail of a COMMON policy. The interface spells the last one "preffered" and has it only in
@@ -160,7 +163,12 @@ func showPolicy(p mfa.Policy) policy {
 	d := mfaPolicyDetail{Methods: rest.Each(p.Methods, mfa.Choice.Tuple), Required: p.Required,
 		Preferred:      p.Preference(),
 		NumberMatching: p.NumberMatching}
-	return policy{p.ID, p.ActionCode, p.Name, string(p.EntityType), p.ExpireAt, p.Type, d}
+	shown := policy{ID: p.ID, ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
+		ExpireAt: p.ExpireAt, Type: p.Type, Detail: d}
+	if p.SignIntent {
+		shown.Intent = intent.Required
+	}
+	return shown
 }
 
 type mfaPolicyID struct {

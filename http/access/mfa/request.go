@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"castellan/domain/access/intent"
 	"castellan/domain/access/mfa"
 	"castellan/domain/kit/fault"
 	"castellan/http/rest"
@@ -81,12 +82,14 @@ type addCommonRequest struct {
 	Methods   rest.JSON `json:"methods" schema:"MethodChoices"`
 	// NumberMatching is an extension.
 	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with matchNumber; default false"`
+	// Intent is an extension.
+	Intent *string `json:"intent" enum:"optional,required" doc:"extension: must a push sign the intent; default optional"`
 }
 
 func (in addCommonRequest) policy() (mfa.Policy, error) {
 	p := mfa.Policy{ActionCode: in.ActionCode, Name: in.Name, ExpireAt: in.ExpireAt.UnixMilli(), Required: in.Required,
 		Preferred:      in.Preferred,
-		NumberMatching: in.NumberMatching != nil && *in.NumberMatching}
+		NumberMatching: in.NumberMatching != nil && *in.NumberMatching, SignIntent: rest.Or(in.Intent, "") == intent.Required}
 	ps := read(nil, "methods", in.Methods, (*mfa.Choices)(&p.Methods))
 	return p, join(ps, p.CheckForm())
 }
@@ -100,11 +103,16 @@ type changeCommonRequest struct {
 	Methods   *rest.JSON `json:"methods" schema:"MethodChoices"`
 	// NumberMatching is an extension.
 	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with matchNumber"`
+	// Intent is an extension.
+	Intent *string `json:"intent" enum:"optional,required" doc:"extension: must the proof of a push sign the intent"`
 }
 
 func (in changeCommonRequest) change() (mfa.PolicyChange, error) {
 	c := mfa.PolicyChange{ID: int64(in.ID), Name: in.Name, Required: in.Required, Preferred: in.Preferred,
 		NumberMatching: in.NumberMatching}
+	if in.Intent != nil {
+		c.SignIntent = new(*in.Intent == intent.Required)
+	}
 	if in.ExpireAt != nil {
 		ms := in.ExpireAt.UnixMilli()
 		c.ExpireAt = &ms

@@ -10,6 +10,7 @@ import (
 	"errors"
 
 	"castellan/domain/access/challenge"
+	"castellan/domain/access/intent"
 	"castellan/domain/access/mfa"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
@@ -36,6 +37,8 @@ type Group struct {
 	// Look returns the fields of a pending request, without secrets, and its current changes. An
 	// error beside fields is the refusal that the request would get.
 	Look func(ctx context.Context, request json.RawMessage) (fields json.RawMessage, all []rest.Change, err error)
+	// Details returns the fields of a pending request for the intent of its approval.
+	Details func(request json.RawMessage) ([]challenge.Detail, error)
 }
 
 func (g Group) Endpoints() []rest.Endpoint {
@@ -203,11 +206,23 @@ type approval struct {
 	ID       string      `json:"id"`
 	Summary  string      `json:"summary"`
 	Approver rest.Caller `json:"approver"`
+	// Details are the fields of the request, as the intent shows them. Digest is that of the sealed request.
+	Details []challenge.Detail `json:"details"`
+	Digest  string             `json:"digest"`
 }
 
-func (g Group) approve(ctx context.Context, who rest.Caller, in oneRequest) (approval, error) {
+func (g Group) approve(ctx context.Context, who rest.Caller, in oneRequest) (a approval, err error) {
 	r, err := g.Service.Judge(ctx, who.UserID, in.ID, g.may(ctx, who))
-	return approval{r.ID, r.Summary, who}, err
+	if err != nil {
+		return a, err
+	}
+	asked, err := g.Service.Asked(r)
+	if err != nil {
+		return a, err
+	}
+	a = approval{ID: r.ID, Summary: r.Summary, Approver: who, Digest: intent.Digest(r.Sealed)}
+	a.Details, err = g.Details(asked)
+	return a, err
 }
 
 type refuseRequest struct {
@@ -242,6 +257,9 @@ func (g Group) Action() challenge.Action {
 				return challenge.Result{}, err
 			}
 			r, err := g.Service.Approve(ctx, a.Approver.By(), a.ID, func(r foureyes.Request) error {
+				if a.Digest != "" && a.Digest != intent.Digest(r.Sealed) { // "" of an older release
+					return fault.New(fault.InvalidState, "the request is not the one that was shown")
+				}
 				if err := g.Permit(ctx, a.Approver, "POST "+approvePath); err != nil {
 					return err
 				}
@@ -264,12 +282,13 @@ func (g Group) Action() challenge.Action {
 			}
 			return g.Service.Fail(ctx, a.Approver.By(), a.ID, refusal)
 		},
-		Describe: func(command []byte) map[string]string {
+		Describe: func(command []byte) []challenge.Detail {
 			a, err := read(command)
 			if err != nil {
 				return nil
 			}
 			told := []rune(a.Summary)
-			return map[string]string{mfa.HeaderRequest: string(told[:min(len(told), maxTold)])}
+			return append([]challenge.Detail{{Key: mfa.HeaderRequest, Value: string(told[:min(len(told), maxTold)])},
+				{Key: mfa.HeaderReference, Value: a.ID}}, a.Details...)
 		}}
 }

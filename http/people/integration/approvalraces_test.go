@@ -82,7 +82,7 @@ func TestApprovalsOfOneExternalID(t *testing.T) {
 		execute := func(a approval) error {
 			c, err := o.store.Load(t.Context(), a.Challenge.ChallengeID)
 			storetest.Must(t, err)
-			sealed, err := o.store.Command(t.Context(), c.ID)
+			sealed, _, err := o.store.Sealed(t.Context(), c.ID)
 			storetest.Must(t, err)
 			command, err := o.ring.Open(sealed, challenge.CommandData(c.ID))
 			storetest.Must(t, err)
@@ -142,7 +142,7 @@ func TestApprovalsOfOneExternalID(t *testing.T) {
 func TestApprovalShowsTheOrder(t *testing.T) {
 	approvals(t, func(t *testing.T, o *office) {
 		a := o.started(o.owned("w", "addressTag", `"104723"`))
-		sealed, err := o.store.Command(t.Context(), a.Challenge.ChallengeID)
+		sealed, _, err := o.store.Sealed(t.Context(), a.Challenge.ChallengeID)
 		storetest.Must(t, err)
 		command, err := o.ring.Open(sealed, challenge.CommandData(a.Challenge.ChallengeID))
 		storetest.Must(t, err)

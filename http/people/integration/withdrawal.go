@@ -216,7 +216,7 @@ func (g Withdrawals) approve(ctx context.Context, who rest.Caller, r transaction
 // Action is the action behind WITHDRAW: the owner has approved, and the withdrawal goes into
 // the queue. Its record is the data of the outcome.
 func (g Withdrawals) Action() challenge.Action {
-	return challenge.Action{Code: transaction.ActionWithdraw, Describe: g.Approvals.Describe,
+	return challenge.Action{Code: transaction.ActionWithdraw, Describe: g.Approvals.Describe, Brief: g.Approvals.Brief,
 		Exec: func(ctx context.Context, x challenge.Execution) (r challenge.Result, err error) {
 			o, err := g.Approvals.Execute(ctx, x)
 			if err == nil {

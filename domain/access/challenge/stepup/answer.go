@@ -58,15 +58,13 @@ type Completion struct {
 // challenge.Complete and of the method's judge.
 func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
 	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method}
-	judge := s.Judges[a.Method]
 	if a.Method == challenge.PUSH {
 		if err := s.checkDecision(ctx, a); err != nil {
 			return Completion{}, err
 		}
-		judge = s.judgePush
 	} else {
 		if a.Signed.Proof != "" && a.DeviceID != "" { // not required, but it must be valid (D-2FA-06)
-			if err := s.alongside(ctx, a); err != nil {
+			if _, err := s.signer(ctx, a, &in); err != nil {
 				return Completion{}, err
 			}
 		}
@@ -75,7 +73,7 @@ func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
 	for _, sum := range s.Ring.Hashes("otp", a.ChallengeID, a.MethodID, a.Value) {
 		in.Digests = append(in.Digests, challenge.Digest{Key: sum.Key, Sum: sum.Sum})
 	}
-	got, err := s.judged(ctx, judge, a, in)
+	got, err := s.judged(ctx, a, in)
 	if err != nil {
 		return Completion{}, err
 	}
@@ -86,8 +84,9 @@ func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
 const judgements = 5
 
 // judged passes an answer to the challenge's owner, with the verdict of the method's judge if it has one.
-func (s *Answerer) judged(ctx context.Context, judge Judge, a Answer, in challenge.Answer) (Answered, error) {
-	if judge == nil {
+func (s *Answerer) judged(ctx context.Context, a Answer, in challenge.Answer) (Answered, error) {
+	judge := s.Judges[a.Method]
+	if judge == nil && a.Method != challenge.PUSH {
 		return s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
 	}
 	userID, err := "", error(nil)
@@ -97,7 +96,12 @@ func (s *Answerer) judged(ctx context.Context, judge Judge, a Answer, in challen
 		}
 	}
 	for range judgements {
-		if in.Verdict, in.Use, err = judge(ctx, userID, a); err != nil {
+		if a.Method == challenge.PUSH {
+			err = s.judgePush(ctx, a, &in)
+		} else {
+			in.Verdict, in.Use, err = judge(ctx, userID, a)
+		}
+		if err != nil {
 			return Answered{}, err
 		}
 		got, err := s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
@@ -228,7 +232,7 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 		}
 	}
 	now := s.Now()
-	c := challenge.Challenge{ID: challengeID, Action: re.Action, Body: challenge.Body{Proven: re.Proven}}
+	c := challenge.Challenge{ID: challengeID, Action: re.Action, Body: challenge.Body{Proven: re.Proven, Brief: re.Brief}}
 	m := challenge.Method{ID: methodID, Name: name, Template: re.Template, Generation: re.Generation,
 		LifetimeMs: re.LifetimeMs, MadeAt: now.UnixMilli(), ExpiresAt: now.UnixMilli() + re.LifetimeMs}
 	l := letter{to: destination(account, name), lang: s.language(re.Language, account.Language)}
@@ -266,7 +270,7 @@ func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name
 func (s *Answerer) applicant(ctx context.Context, challengeID string,
 	reach func(context.Context, []byte) (challenge.Account, []challenge.Name, error)) (challenge.Account, []challenge.Name,
 	error) {
-	sealed, err := s.Store.Command(ctx, challengeID)
+	sealed, _, err := s.Store.Sealed(ctx, challengeID)
 	if err != nil {
 		return challenge.Account{}, nil, err
 	}

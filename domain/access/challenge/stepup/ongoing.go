@@ -1,11 +1,9 @@
 package stepup
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"castellan/domain/access/challenge"
@@ -21,6 +19,7 @@ type Approval struct {
 	Title     string        // of the action
 	Text      string        // the question to the user
 	Rows      [][2]string   // of the info table: header and value
+	Document  []byte        // the intent; nil for a challenge of an older release
 }
 
 // Ongoing lists the pushes that wait for the answer of a user's devices, newest first (D-2FA-25). country turns a
@@ -53,6 +52,9 @@ func (s *Answerer) Ongoing(ctx context.Context, userID, asked string,
 		if a.Rows, err = s.rows(p, lang, country); err != nil {
 			return nil, err
 		}
+		if a.Document, err = s.Document(c.ID, p.Intent); err != nil {
+			return nil, err
+		}
 		out = append(out, a)
 	}
 	return out, nil
@@ -73,8 +75,7 @@ func question(lang string) string {
 func (s *Answerer) rows(p challenge.Insert, lang string, country func(code,
 	language string) string) ([][2]string, error) {
 	from := p.Starter
-	values := map[string]string{mfa.HeaderDevice: cmp.Or(strings.TrimSpace(from.Brand+" "+from.Model), from.Description),
-		mfa.HeaderIP: from.IP}
+	values := map[string]string{mfa.HeaderDevice: deviceOf(from), mfa.HeaderIP: from.IP}
 	if country != nil && from.Country != "" {
 		values[mfa.HeaderCountry] = country(from.Country, lang)
 	}
@@ -83,8 +84,8 @@ func (s *Answerer) rows(p challenge.Insert, lang string, country func(code,
 		if err != nil {
 			return nil, fmt.Errorf("open the command of challenge %s: %w", p.ID, err)
 		}
-		for key, value := range describe(plain) {
-			values[key] = value
+		for _, d := range describe(plain) {
+			values[d.Key] = d.Value
 		}
 	}
 	action, _ := s.Catalog().Action(p.Action)

@@ -49,36 +49,31 @@ func (s *Answerer) checkDecision(ctx context.Context, a Answer) error {
 	return fault.Invalid("value", "must be APPROVED or DENIED")
 }
 
-// judgePush is the Judge of a push: a decision signed by a device of the challenge's user. It verifies the proof
-// before it looks for the challenge, so a caller without a device learns nothing of challenges. A decision uses the
-// device, which must still exist at the commit.
-func (s *Answerer) judgePush(ctx context.Context, _ string, a Answer) (challenge.Verdict, *challenge.Use, error) {
-	d, err := s.signer(ctx, a)
+// judgePush judges a push: a decision signed by a device of the challenge's user. It verifies the proof before it looks
+// for the challenge, so a caller without a device learns nothing of challenges. A decision uses the device, which must
+// still exist at the commit. The owner of the challenge compares the claim about its intent.
+func (s *Answerer) judgePush(ctx context.Context, a Answer, in *challenge.Answer) error {
+	d, err := s.signer(ctx, a, in)
 	if err != nil {
-		return challenge.Undecided, nil, err
+		return err
 	}
-	use := &challenge.Use{Key: d.ID, Value: s.Now().UnixMilli()}
+	in.Use, in.Verdict = &challenge.Use{Key: d.ID, Value: s.Now().UnixMilli()}, challenge.Right
 	if a.Value == denied {
-		return challenge.Refusal, use, nil
+		in.Verdict = challenge.Refusal
 	}
-	return challenge.Right, use, nil
+	return nil
 }
 
-// alongside verifies the proof that accompanies a code.
-func (s *Answerer) alongside(ctx context.Context, a Answer) error {
-	_, err := s.signer(ctx, a)
-	return err
-}
-
-// signer returns the device that signed an answer; it must belong to the challenge's user.
-func (s *Answerer) signer(ctx context.Context, a Answer) (device.Device, error) {
+// signer returns the device that signed an answer, which must belong to the challenge's user, and adds the evidence to
+// the answer.
+func (s *Answerer) signer(ctx context.Context, a Answer, in *challenge.Answer) (device.Device, error) {
 	switch {
 	case a.Signed.Proof == "":
 		return device.Device{}, device.Required()
 	case s.Devices == nil:
 		return device.Device{}, device.Refused()
 	}
-	d, err := s.Devices.Answered(ctx, a.Signed, device.Answer{DeviceID: a.DeviceID, ChallengeID: a.ChallengeID,
+	d, claims, err := s.Devices.Answered(ctx, a.Signed, device.Answer{DeviceID: a.DeviceID, ChallengeID: a.ChallengeID,
 		MethodID: a.MethodID, Value: a.Value,
 		Decides: a.Method == challenge.PUSH})
 	if err != nil {
@@ -88,6 +83,7 @@ func (s *Answerer) signer(ctx context.Context, a Answer) (device.Device, error) 
 	if err == nil && (userID == "" || userID != d.UserID) {
 		err = device.Refused()
 	}
+	in.Intent, in.Proof = claims.Intent, &challenge.Proof{DeviceID: d.ID, JWS: a.Signed.Proof, JWK: d.Key.JWK()}
 	return d, err
 }
 

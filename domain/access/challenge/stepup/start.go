@@ -46,6 +46,9 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		return challenge.Started{}, err
 	}
 	c := s.build(now, r, action.Flow, offer, plan)
+	if action.Brief != nil {
+		c.Brief = action.Brief(r.Command)
+	}
 	if action.KeepsFilter {
 		c.Filter = r.Account.Countries
 	}
@@ -96,14 +99,14 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		insert.Commanded = true
 		insert.Command = s.Ring.Seal(r.Command, challenge.CommandData(c.ID))
 	}
+	insert.Intent = s.describe(&insert.Challenge, r, action.Describe, insert.Command)
 	writes = append(append(writes, insert), r.With...)
 	if r.Bind != nil {
 		writes = append(writes, r.Bind(c.ID)...)
 	}
-	c = insert.Challenge
-	c.Version = 1
+	insert.Version = 1
 	if c.Off == 0 { // a primed state has no such set; the owner reads the row
-		s.Challenges.Prime(c, insert.Command)
+		s.Challenges.Prime(insert)
 	}
 	if err := s.Commit.Commit(ctx, writes...); err != nil {
 		s.Challenges.Refresh(c.ID)
@@ -115,7 +118,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	for _, l := range append(letters, wakes...) {
 		s.deliver(l)
 	}
-	return s.started(c)
+	return s.started(insert.Challenge)
 }
 
 // started signs the token of a challenge.
@@ -162,7 +165,7 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 	c := challenge.Challenge{
 		ID: id.New(now), UserID: a.UserID, Action: r.Action, Flow: flow, CreatedAt: ms, ExpiresAt: ms + ttl,
 		Body: challenge.Body{Subject: a.UserID, Required: plan.Required, CV: a.CV, SV: a.SV, Proven: r.Proven,
-			Starter: r.Starter, Methods: make([]challenge.Method, len(offer))},
+			SignIntent: plan.SignIntent, PolicyID: plan.PolicyID, Starter: r.Starter, Methods: make([]challenge.Method, len(offer))},
 	}
 	if r.Decoy != "" {
 		c.UserID, c.Subject, c.Kind = "", r.Decoy, challenge.Decoy

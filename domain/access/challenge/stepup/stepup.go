@@ -69,9 +69,9 @@ type Grant struct {
 // Challenges are the owners of challenges. Errors are the faults of the state machine. On UNAVAILABLE and OVERLOADED
 // the caller should retry.
 type Challenges interface {
-	// Prime passes the owner the state that is about to be committed, and the sealed command. The call may be lost.
-	// If the commit fails, Refresh reverts it.
-	Prime(c challenge.Challenge, command []byte)
+	// Prime passes the owner the row that is about to be committed. The call may be lost. If the commit fails, Refresh
+	// reverts it.
+	Prime(made challenge.Insert)
 	// Refresh notifies the owner that the row was changed elsewhere.
 	Refresh(id string)
 	// Complete evaluates an answer and, when it was the last required one, waits for the action. Overtaken reports
@@ -108,6 +108,7 @@ type Renewal struct {
 	Generation int // of the OTP that a renewal would create
 	LifetimeMs int64
 	Proven     bool
+	Brief      string // challenge.Body.Brief
 }
 
 // Accounts reads the current account of a user.
@@ -128,7 +129,7 @@ type Dispatcher interface {
 // Devices verifies the signatures of registered devices, and lists those that want to be woken.
 type Devices interface {
 	// Answered is device.Service.Answered.
-	Answered(ctx context.Context, r device.Request, a device.Answer) (device.Device, error)
+	Answered(ctx context.Context, r device.Request, a device.Answer) (device.Device, device.Claims, error)
 	// Wakes is device.Service.Wakes.
 	Wakes(ctx context.Context, userID string) ([]device.Wake, error)
 }
