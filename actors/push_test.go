@@ -23,15 +23,16 @@ type signers struct {
 	before func()
 }
 
-func (s *signers) Answered(_ context.Context, r device.Request, _ device.Answer) (device.Device, error) {
+func (s *signers) Answered(_ context.Context, r device.Request, _ device.Answer) (device.Device, device.Claims,
+	error) {
 	if s.before != nil {
 		s.before()
 	}
 	owner, ok := s.owner[r.Proof]
 	if !ok {
-		return device.Device{}, device.Refused()
+		return device.Device{}, device.Claims{}, device.Refused()
 	}
-	return device.Device{ID: r.Proof, UserID: owner}, nil
+	return device.Device{ID: r.Proof, UserID: owner}, device.Claims{}, nil
 }
 
 func (s *signers) Wakes(context.Context, string) ([]device.Wake, error) { return nil, nil }

@@ -211,7 +211,8 @@ func (a *challengeActor) command(ctx context.Context, c challenge.Challenge, kep
 	if !c.Commanded || kept.command == nil {
 		return nil, nil
 	}
-	if command, err = a.d.Open(kept.command, challenge.CommandData(c.ID)); err != nil && !passing(err) && c.IntentDigest != "" {
+	command, err = a.d.Open(kept.command, challenge.CommandData(c.ID))
+	if err != nil && !passing(err) && c.IntentDigest != "" {
 		err = a.mismatch(c)
 	}
 	return command, err

@@ -78,7 +78,8 @@ type Approval struct {
 
 // Ongoing reads the challenges that wait for the device into out, such as a *[]Approval. It needs no session.
 func (c *Client) Ongoing(ctx context.Context, d *Device, out any) error {
-	_, err := c.send(ctx, http.MethodGet, "/auth/2fa/challenge/ongoing?intent=true&deviceId="+url.QueryEscape(d.ID), nil, out,
+	target := "/auth/2fa/challenge/ongoing?intent=true&deviceId=" + url.QueryEscape(d.ID)
+	_, err := c.send(ctx, http.MethodGet, target, nil, out,
 		signedBy(d, device.Claims{Issuer: d.ID}))
 	return err
 }

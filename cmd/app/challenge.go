@@ -75,7 +75,8 @@ func (s *service) challenges() error {
 			challenge.PUSH: stepup.Use,
 		},
 		Unclustered: s.cfg.Cluster.GossipAddr == "" && !embedded, Sessions: s.revocations, Seal: s.Ring.Seal,
-		Open: s.Ring.Open, Mismatch: func() { s.mismatches.Add(1) }, Grace: s.cfg.MFA.PAuthGrace, Now: time.Now, Log: s.log})...)
+		Open: s.Ring.Open, Mismatch: func() { s.mismatches.Add(1) }, Grace: s.cfg.MFA.PAuthGrace, Now: time.Now,
+		Log: s.log})...)
 	s.client = actors.Client{Node: s.node, WarmCache: warm, Now: time.Now}
 
 	messenger.UserGate = s.client

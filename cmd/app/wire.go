@@ -123,7 +123,7 @@ type service struct {
 	roles          *resource.Cache
 	crons          *cronkey.Cache
 	services       *servicekey.Cache
-	mismatches     atomic.Int64 // executions refused because the command or its intent was changed
+	mismatches     atomic.Int64    // executions refused because the command or its intent was changed
 	external       kit.Integration // external ids and events of other services
 	parameters     *parameter.Cache
 	senders        map[message.Channel]message.Sender

@@ -48,7 +48,8 @@ var layers = map[string]layer{
 	},
 	"web": {},
 	// The errors and the signature of a device are defined once.
-	"client": {ours: []string{"domain/access/device", "domain/access/intent", "domain/kit/fault"}, their: []string{"github.com/gobwas/ws"}},
+	"client": {ours: []string{"domain/access/device", "domain/access/intent", "domain/kit/fault"},
+		their: []string{"github.com/gobwas/ws"}},
 	// A neighbour has the packages of a client, and money in its wire format.
 	"examples": {ours: []string{"client", "domain/kit/amount", "domain/kit/fault"}},
 	"cmd":      {ours: []string{"*"}, their: []string{"*"}},

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -196,14 +197,15 @@ func (s *Site) converse(settings []string, in io.Reader, copied io.Writer, args 
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.program(), args...)
-	cmd.WaitDelay = time.Second
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // it prints where it waits
+	cmd.WaitDelay = 5 * time.Second
 	var out, errOut bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, io.MultiWriter(&out, copied), &errOut
 	life := s.own(cmd, settings)
 	defer life()
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		s.t.Fatalf("castellan %s did not end", strings.Join(args, " "))
+		s.t.Fatalf("castellan %s did not end: %s\n%s", strings.Join(args, " "), out.String(), errOut.String())
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

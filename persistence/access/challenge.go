@@ -49,6 +49,14 @@ type openRow struct {
 	ExpiresAt int64
 }
 
+// sealedRow is the sealed part of a row.
+type sealedRow struct {
+	bun.BaseModel `bun:"table:challenge,alias:t"`
+
+	Command []byte
+	Intent  []byte
+}
+
 // challengeStep is the part of a row that a step changes.
 type challengeStep struct {
 	bun.BaseModel `bun:"table:challenge,alias:t"`
@@ -166,11 +174,9 @@ func (r challengeRow) challenge() (challenge.Challenge, error) {
 }
 
 func (s Challenges) Sealed(ctx context.Context, id string) (command, intent []byte, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("challenge").Column("command", "intent").Where("id = ?", id).
-		Scan(ctx, &command, &intent)
-	return command, intent, engine.Translate(err)
+	var r sealedRow
+	err = s.db.Find(ctx, &r, "id = $1", "", id)
+	return r.Command, r.Intent, err
 }
 
 func (s Challenges) Budget(ctx context.Context, subject string, flow challenge.Flow) (challenge.Budget, error) {

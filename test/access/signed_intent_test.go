@@ -21,8 +21,8 @@ type shown struct {
 	IntentDigest string
 }
 
-// A device signs what its owner read, and the evidence of it verifies offline, also after the device was removed and the
-// keys were rotated twice (D-EXT-09).
+// A device signs what its owner read, and the evidence of it verifies offline, also after the keys were rotated twice
+// (D-EXT-09).
 func TestIntentIsSignedAndEvident(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()

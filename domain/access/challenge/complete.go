@@ -126,8 +126,8 @@ func (c Challenge) right(now time.Time, i int, a Answer) Step {
 	return Step{Next: next, Verdict: Right}
 }
 
-// signed reports whether a proof covers the intent of the challenge: a claim must be right, and may be absent unless the
-// policy requires it of a push (D-EXT-09).
+// signed reports whether a proof covers the intent of the challenge: a claim must be right, and may be absent unless
+// the policy requires it of a push (D-EXT-09).
 func (c Challenge) signed(n Name, a Answer) bool {
 	if a.Intent == "" {
 		return n != PUSH || !c.SignIntent

@@ -47,8 +47,9 @@ func TestShownIsExact(t *testing.T) {
 			}
 		}
 	}
-	for name, other := range map[string]challenge.Challenge{"another challenge": {ID: "c2", Action: c.Action, Body: c.Body},
-		"another action": {ID: c.ID, Action: "LOGIN", Body: c.Body}} {
+	for name, other := range map[string]challenge.Challenge{
+		"another challenge": {ID: "c2", Action: c.Action, Body: c.Body},
+		"another action":    {ID: c.ID, Action: "LOGIN", Body: c.Body}} {
 		if other.Shown(document, command) {
 			t.Errorf("%s accepts the document", name)
 		}

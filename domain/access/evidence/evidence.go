@@ -1,8 +1,8 @@
 // Package evidence is the proof of an approval: the document that was shown, the signatures under it, and how the
 // challenge ended (D-EXT-09).
 //
-// The one idea: Verify needs nothing but the evidence. A reader without access to the service can check that the owner of
-// a device approved exactly this operation.
+// The one idea: Verify needs nothing but the evidence. A reader without access to the service can check that the owner
+// of a device approved exactly this operation.
 package evidence
 
 import (

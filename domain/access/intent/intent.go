@@ -1,13 +1,14 @@
 // Package intent is the document that an approver signs: the words and values of an operation as they were shown
 // (D-EXT-09).
 //
-// The one idea: a document has one spelling, the canonical JSON of RFC 8785, so its SHA-256 names it. The signature of a
-// device covers that digest, and the document covers the command. So an approval is evidence of exactly one operation.
+// The one idea: a document has one spelling, the canonical JSON of RFC 8785, so its SHA-256 names it. The signature of
+// a device covers that digest, and the document covers the command. So an approval is evidence of one exact operation.
 //
 // Start reading at Document.
 package intent
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -78,6 +79,16 @@ func (d Document) Canonical() []byte {
 
 // ErrNotCanonical reports a text that is not the canonical form of a document of this version.
 var ErrNotCanonical = errors.New("intent: not a canonical document of version 1")
+
+// Covers reports whether a canonical document is for an action of a challenge and covers a command. It compares the
+// beginning of the text, so a check at every execution costs no parsing.
+func Covers(canonical []byte, action, challengeID, commandDigest string) bool {
+	head := make([]byte, 0, 256)
+	head = text(append(head, `{"action":`...), action)
+	head = text(append(head, `,"challengeId":`...), challengeID)
+	head = append(text(append(head, `,"commandDigest":`...), commandDigest), `,"createdAt":`...)
+	return bytes.HasPrefix(canonical, head)
+}
 
 // Parse reads a canonical document. A text that Canonical would write in another way is ErrNotCanonical, so two
 // different texts are never the same document.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"

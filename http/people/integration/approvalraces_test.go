@@ -147,7 +147,8 @@ func TestApprovalShowsTheOrder(t *testing.T) {
 		command, err := o.ring.Open(sealed, challenge.CommandData(a.Challenge.ChallengeID))
 		storetest.Must(t, err)
 		got := (&transaction.Approvals{}).Describe(command)
-		want := map[string]string{"amount": "0.1 BTC (BTC)", "fee": "0.001 BTC", "address": address1 + " 104723"}
+		want := []challenge.Detail{{Key: "amount", Value: "0.1 BTC (BTC)"}, {Key: "fee", Value: "0.001 BTC"},
+			{Key: "address", Value: address1 + " 104723"}, {Key: "reference", Value: "w"}}
 		storetest.Same(t, got, want)
 		claim, err := o.service.Claims.Claim(t.Context(), integration.Withdrawals, "w")
 		storetest.Must(t, err)

@@ -75,8 +75,9 @@ func (s *Messenger) seal(l *letter, m *challenge.Method, c challenge.Challenge, 
 	code := newCode()
 	sum := s.Ring.Hash("otp", c.ID, m.ID, code)
 	m.Digest = challenge.Digest{Key: sum.Key, Sum: sum.Sum}
+	title := strings.TrimSpace(s.Catalog().ActionTitle(c.Action, l.lang) + " " + c.Brief)
 	l.text = s.Book.Render(l.row.Channel, m.Template, l.lang, l.to, message.Values{
-		"otp": code, "action": strings.TrimSpace(s.Catalog().ActionTitle(c.Action, l.lang) + " " + c.Brief), "expire": seconds(m.LifetimeMs), "ip": c.Starter.IP,
+		"otp": code, "action": title, "expire": seconds(m.LifetimeMs), "ip": c.Starter.IP,
 	})
 	plain, _ := l.text.AppendBinary(nil) // never fails
 	l.row.Payload = s.Ring.Seal(plain, challenge.PayloadData(c.ID, m.ID, m.Generation))

@@ -165,7 +165,8 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 	c := challenge.Challenge{
 		ID: id.New(now), UserID: a.UserID, Action: r.Action, Flow: flow, CreatedAt: ms, ExpiresAt: ms + ttl,
 		Body: challenge.Body{Subject: a.UserID, Required: plan.Required, CV: a.CV, SV: a.SV, Proven: r.Proven,
-			SignIntent: plan.SignIntent, PolicyID: plan.PolicyID, Starter: r.Starter, Methods: make([]challenge.Method, len(offer))},
+			SignIntent: plan.SignIntent, PolicyID: plan.PolicyID, Starter: r.Starter,
+			Methods: make([]challenge.Method, len(offer))},
 	}
 	if r.Decoy != "" {
 		c.UserID, c.Subject, c.Kind = "", r.Decoy, challenge.Decoy
