@@ -22,6 +22,11 @@ func TestPurgeRemovesWhatIsOld(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, now := t.Context(), access.NewChallenges(db), time.Now()
 		old, young := persistencetest.Challenge(id.New(now.Add(-time.Hour))), persistencetest.Challenge(id.New(now))
+		ended := persistencetest.Challenge(id.New(now.Add(-time.Hour)))
+		pending := persistencetest.Challenge(id.New(now.Add(-time.Hour)))
+		ended.State = challenge.Done
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: ended, Command: []byte("c"), Intent: []byte("i")}))
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: pending, Intent: []byte("i")}))
 		for _, c := range []challenge.Challenge{old, young} {
 			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c},
 				challenge.Record{Outcome: challenge.Outcome{ChallengeID: c.ID, ExpiresAt: now.UnixMilli(),
@@ -37,6 +42,23 @@ func TestPurgeRemovesWhatIsOld(t *testing.T) {
 		}
 		if _, err := store.Load(ctx, old.ID); fault.CodeOf(err) != fault.ChallengeNotFound {
 			t.Errorf("the old one: %v", err)
+		}
+		for range 2 { // of what ended, the evidence stays
+			kept, err := store.Evidence(ctx, ended.ID)
+			if err != nil || string(kept.Intent) != "i" || kept.Command != nil || kept.State != challenge.Done ||
+				len(kept.Methods) != len(ended.Methods) {
+				t.Errorf("evidence %+v, %v", kept, err)
+			}
+			storetest.Must(t, store.Purge(ctx, now.Add(-time.Minute)))
+		}
+		for _, none := range []string{pending.ID, young.ID, "unknown"} {
+			if _, err := store.Evidence(ctx, none); fault.CodeOf(err) != fault.RecordNotFound {
+				t.Errorf("evidence of %s: %v", none, err)
+			}
+		}
+		storetest.Must(t, store.PurgeEvidence(ctx, now))
+		if _, err := store.Evidence(ctx, ended.ID); fault.CodeOf(err) != fault.RecordNotFound {
+			t.Errorf("old evidence: %v", err)
 		}
 		if n, err := db.Conn(ctx).NewSelect().Table("outcome").Count(ctx); n != 2 || err != nil {
 			t.Errorf("%d outcomes are left, want that of the young one and the one that lives, %v", n, err)

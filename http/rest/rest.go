@@ -194,18 +194,19 @@ type Endpoint struct {
 	ID, Description       string // operationId and more than the summary says, for the document
 	Extension             bool   // not one of the interface's own endpoints (D-EXT-01)
 
-	BodyLimit     int      // bytes; 0 = DefaultBodyLimit
-	Repeatable    bool     // honours Idempotency-Key (D-EXT-02)
-	WantsBodyHash bool     // Caller.BodyHash is filled
-	OTP           bool     // Options.Verify is asked after binding (D-AUTH-08)
-	IPFilter      bool     // the caller's allowed-IP list applies (D-AUTH-09)
-	Reserved      bool     // of Admin: for the role admin alone; it cannot be granted (D-AUTH-03)
-	Sensitive     bool     // mfa.guard_administration guards it with a challenge
-	Deciding      bool     // decides on requests pending a second person
-	Disabled      bool     // switched off: every request is answered like one without a route
-	Starts        string   // action code of the challenge that it starts, "" for none
-	Produces      []string // media types of a binary answer, for the document
-	Schema        string   // named schema of its answer, if Out does not define it
+	BodyLimit     int          // bytes; 0 = DefaultBodyLimit
+	Repeatable    bool         // honours Idempotency-Key (D-EXT-02)
+	WantsBodyHash bool         // Caller.BodyHash is filled
+	OTP           bool         // Options.Verify is asked after binding (D-AUTH-08)
+	IPFilter      bool         // the caller's allowed-IP list applies (D-AUTH-09)
+	Reserved      bool         // of Admin: for the role admin alone; it cannot be granted (D-AUTH-03)
+	Sensitive     bool         // mfa.guard_administration guards it with a challenge
+	Deciding      bool         // decides on requests pending a second person
+	Disabled      bool         // switched off: every request is answered like one without a route
+	Starts        string       // action code of the challenge that it starts, "" for none
+	Command       reflect.Type // of the challenge that it starts
+	Produces      []string     // media types of a binary answer, for the document
+	Schema        string       // named schema of its answer, if Out does not define it
 	// headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
 	Tokens []string
 	Waits  bool // heeds Caller.Wait, for the document
@@ -277,7 +278,7 @@ func define[In, Out any](method, path, summary string, cred Credential,
 func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action string,
 	prepare func(context.Context, Caller, In) (Cmd, error), codes ...fault.Code) Endpoint {
 	e := blank[In](method, path, summary, cred, codes)
-	e.Starts = action
+	e.Starts, e.Command = action, reflect.TypeFor[Cmd]()
 	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
 		cmd, err := prepare(ctx, who, *in.(*In))
 		if err != nil {
@@ -293,7 +294,7 @@ func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action
 func Start2FAOf[In, Cmd any](method, path, summary string, cred Credential, actions []string,
 	prepare func(context.Context, Caller, In) (string, Cmd, error), codes ...fault.Code) Endpoint {
 	e := blank[In](method, path, summary, cred, codes)
-	e.Starts = strings.Join(actions, " or ")
+	e.Starts, e.Command = strings.Join(actions, " or "), reflect.TypeFor[Cmd]()
 	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
 		action, cmd, err := prepare(ctx, who, *in.(*In))
 		if err != nil {

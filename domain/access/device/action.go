@@ -74,6 +74,7 @@ func (s *Service) AddAction() challenge.Action {
 				return nil
 			}
 			return []challenge.Detail{{Key: mfa.HeaderSubject, Value: name(r.Brand, r.Model, r.Description)},
+				{Key: mfa.HeaderDescription, Value: r.Description},
 				{Key: mfa.HeaderKey, Value: r.Key.Thumbprint()}, {Key: mfa.HeaderPlatform, Value: r.Platform},
 				{Key: mfa.HeaderTarget, Value: r.Target}}
 		}}

@@ -58,14 +58,17 @@ const (
 	HeaderAddress = "address" // its destination, with the tag
 
 	// Of intents only.
-	HeaderOperation = "operation" // method and path of the guarded request
-	HeaderTime      = "time"      // the start of the challenge, RFC 3339 in UTC
-	HeaderDeviceID  = "deviceId"  // the id of the device removed from the account
-	HeaderKey       = "key"       // the thumbprint of a device's key (RFC 7638)
-	HeaderPlatform  = "platform"  // the operating system of a device
-	HeaderTarget    = "target"    // the address of a device's push messages
-	HeaderReference = "reference" // the id of the operation in the service that requested it
-	HeaderPhone     = "phone"     // the phone number of a new account
+	HeaderOperation   = "operation"   // method and path of the guarded request
+	HeaderTime        = "time"        // the start of the challenge, RFC 3339 in UTC
+	HeaderDeviceID    = "deviceId"    // the id of the device removed from the account
+	HeaderKey         = "key"         // the thumbprint of a device's key (RFC 7638)
+	HeaderPlatform    = "platform"    // the operating system of a device
+	HeaderTarget      = "target"      // the address of a device's push messages
+	HeaderReference   = "reference"   // the id of the operation in the service that requested it
+	HeaderContract    = "contract"    // id and version of an accepted contract
+	HeaderName        = "name"        // the name of a person
+	HeaderDescription = "description" // the description of a device
+	HeaderPhone       = "phone"       // the phone number of a new account
 )
 
 // Titles name the action briefly: an SMS in Turkish or Arabic has 70 characters in total.
@@ -109,14 +112,17 @@ var builtIn = func() []Action {
 // labels are the labels of the built-in details.
 var labels = func() map[string]Text {
 	out := map[string]Text{
-		HeaderOperation: {"tr": "İşlem", "en": "Operation", "ar": "العملية"},
-		HeaderTime:      {"tr": "Zaman", "en": "Time", "ar": "الوقت"},
-		HeaderDeviceID:  {"tr": "Cihaz kimliği", "en": "Device ID", "ar": "معرّف الجهاز"},
-		HeaderKey:       {"tr": "Anahtar parmak izi", "en": "Key thumbprint", "ar": "بصمة المفتاح"},
-		HeaderPlatform:  {"tr": "Platform", "en": "Platform", "ar": "المنصة"},
-		HeaderTarget:    {"tr": "Bildirim adresi", "en": "Push address", "ar": "عنوان الإشعارات"},
-		HeaderReference: {"tr": "Referans", "en": "Reference", "ar": "المرجع"},
-		HeaderPhone:     {"tr": "Telefon", "en": "Phone number", "ar": "رقم الهاتف"},
+		HeaderOperation:   {"tr": "İşlem", "en": "Operation", "ar": "العملية"},
+		HeaderTime:        {"tr": "Zaman", "en": "Time", "ar": "الوقت"},
+		HeaderDeviceID:    {"tr": "Cihaz kimliği", "en": "Device ID", "ar": "معرّف الجهاز"},
+		HeaderKey:         {"tr": "Anahtar parmak izi", "en": "Key thumbprint", "ar": "بصمة المفتاح"},
+		HeaderPlatform:    {"tr": "Platform", "en": "Platform", "ar": "المنصة"},
+		HeaderTarget:      {"tr": "Bildirim adresi", "en": "Push address", "ar": "عنوان الإشعارات"},
+		HeaderReference:   {"tr": "Referans", "en": "Reference", "ar": "المرجع"},
+		HeaderContract:    {"tr": "Sözleşme", "en": "Contract", "ar": "العقد"},
+		HeaderName:        {"tr": "Ad soyad", "en": "Name", "ar": "الاسم"},
+		HeaderDescription: {"tr": "Açıklama", "en": "Description", "ar": "الوصف"},
+		HeaderPhone:       {"tr": "Telefon", "en": "Phone number", "ar": "رقم الهاتف"},
 	}
 	for _, a := range builtIn {
 		for _, h := range a.Headers {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"castellan/domain/access/challenge"
@@ -317,7 +318,12 @@ func described(text []byte) []challenge.Detail {
 		return nil
 	}
 	n := c.Newcomer
-	return []challenge.Detail{{Key: mfa.HeaderPhone, Value: n.Phone}, {Key: mfa.HeaderMail, Value: n.Email}}
+	out := []challenge.Detail{{Key: mfa.HeaderName, Value: strings.TrimSpace(n.Name + " " + n.Surname)},
+		{Key: mfa.HeaderPhone, Value: n.Phone}, {Key: mfa.HeaderMail, Value: n.Email}}
+	for _, terms := range c.Contracts {
+		out = append(out, challenge.Detail{Key: mfa.HeaderContract, Value: fmt.Sprintf("%d %s", terms.ID, terms.Version)})
+	}
+	return out
 }
 
 func (s *SignUps) reach(ctx context.Context, text []byte) (to challenge.Account, names []challenge.Name, err error) {
