@@ -30,7 +30,10 @@ type Text map[string]string
 // In returns the text in a language. If that is missing or blank, it returns the English, the Turkish, then the first
 // one (D-GEN-16).
 func (t Text) In(lang string) string {
-	for _, l := range append([]string{lang, "en"}, languages...) {
+	if len(t) == 0 {
+		return ""
+	}
+	for _, l := range [...]string{lang, "en", languages[0], languages[2]} {
 		if s := t[l]; strings.TrimSpace(s) != "" {
 			return s
 		}

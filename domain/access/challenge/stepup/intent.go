@@ -3,7 +3,6 @@ package stepup
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,9 +26,12 @@ func (s *Starter) describe(c *challenge.Challenge, r challenge.StartRequest, des
 	d := intent.Document{Version: intent.Version, ChallengeID: c.ID, Action: c.Action, UserID: c.Owner(),
 		CreatedAt: c.CreatedAt, Language: lang, Title: cmp.Or(r.Title, catalog.ActionTitle(c.Action, lang)),
 		Rows: make([]intent.Row, 0, len(details)+4), CommandDigest: intent.Digest(sealedCommand)}
-	for _, one := range slices.Concat(details, origin(*c, lang)) {
-		if one.Value != "" {
-			d.Rows = append(d.Rows, intent.Row{Key: one.Key, Label: label(action, one, lang), Value: one.Value})
+	from := origin(*c, lang)
+	for _, part := range [2][]challenge.Detail{details, from[:]} {
+		for _, one := range part {
+			if one.Value != "" {
+				d.Rows = append(d.Rows, intent.Row{Key: one.Key, Label: label(action, one, lang), Value: one.Value})
+			}
 		}
 	}
 	document := d.Canonical()
@@ -38,9 +40,9 @@ func (s *Starter) describe(c *challenge.Challenge, r challenge.StartRequest, des
 }
 
 // origin returns when, from where and by which device a challenge was started.
-func origin(c challenge.Challenge, lang string) []challenge.Detail {
+func origin(c challenge.Challenge, lang string) [4]challenge.Detail {
 	from := c.Starter
-	out := []challenge.Detail{
+	out := [4]challenge.Detail{
 		{Key: mfa.HeaderTime, Value: time.UnixMilli(c.CreatedAt).UTC().Format(time.RFC3339)},
 		{Key: mfa.HeaderDevice, Value: deviceOf(from)}, {Key: mfa.HeaderIP, Value: from.IP}, {Key: mfa.HeaderCountry}}
 	if from.Country != "" {
@@ -55,7 +57,10 @@ func deviceOf(from challenge.Starter) string {
 
 // label returns the label of a detail: the header of the action, the built-in label, the detail's own, else its key.
 func label(a mfa.Action, d challenge.Detail, lang string) string {
-	return cmp.Or(a.Headers.Label(d.Key, lang), mfa.Label(d.Key, lang), d.Label, d.Key)
+	if text := a.Headers.Label(d.Key, lang); text != "" {
+		return text
+	}
+	return cmp.Or(mfa.Label(d.Key, lang), d.Label, d.Key)
 }
 
 // Document returns the intent document of a challenge; nil for a challenge of an older release.
