@@ -172,7 +172,7 @@ type Output struct {
 }
 
 // commandTime bounds a command, including a demonstration on a busy machine.
-const commandTime = 3 * time.Minute
+const commandTime = 10 * time.Minute
 
 // Command runs a command to its end, with a text on its standard input.
 func (s *Site) Command(stdin string, args ...string) Output {

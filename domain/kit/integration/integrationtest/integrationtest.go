@@ -231,16 +231,9 @@ func noneSkipped(t *testing.T, s integration.Store, c commit.Committer) {
 			}
 		})
 	}
-	done := make(chan struct{})
-	go func() { all.Wait(); close(done) }()
 	seen := map[string]bool{}
 	var from *integration.Place
-	for ended := false; !ended || len(seen) < writers*each; {
-		select {
-		case <-done:
-			ended = true
-		default:
-		}
+	for len(seen) < writers*each {
 		got := settled(t, s, from, 1)
 		if len(got) == 0 {
 			break
@@ -252,6 +245,10 @@ func noneSkipped(t *testing.T, s integration.Store, c commit.Committer) {
 			seen[e.ID] = true
 		}
 		from = new(got[len(got)-1].Mark())
+	}
+	all.Wait()
+	if more := read(t, s, integration.EventQuery{}, from, 7); len(more) > 0 {
+		t.Errorf("%d further events", len(more))
 	}
 	if len(seen) != writers*each {
 		t.Errorf("%d events were read of %d", len(seen), writers*each)
