@@ -34,6 +34,7 @@ func TestPrimeKeepsEverything(t *testing.T) {
 			v.SetString(string(rune('a'+n%26)) + "ü")
 		case reflect.Bool:
 			v.SetBool(true)
+		case reflect.Pointer: // of an answer, which a new challenge has none of
 		case reflect.Uint8:
 			v.SetUint(uint64(n % 256))
 		default:
@@ -43,9 +44,6 @@ func TestPrimeKeepsEverything(t *testing.T) {
 	var c challenge.Challenge
 	fill(reflect.ValueOf(&c).Elem())
 	c.Version = 1
-	for i := range c.Methods {
-		c.Methods[i].Proof = nil // a new challenge has no answer
-	}
 	p := prime(challenge.Insert{Challenge: c, Command: []byte("sealed"), Intent: []byte("shown")})
 	if got := unprime(c.ID, p); !reflect.DeepEqual(got, c) {
 		t.Errorf("got  %+v\nwant %+v", got, c)
