@@ -12,8 +12,9 @@ picture console/firewall-rehearsed firewall
 picture money/approval approval
 picture console/roles roles
 picture console/palette palette
-picture console/keys keys
+picture light-en/_withdrawals withdrawals
+picture light-en/_kyc kyc
 picture console/audit audit
 picture console/mfa-rehearsed mfa
 picture light-en/_users users
-picture dark-ar-phone/_me arabic
+picture dark-ar-phone/_withdrawals arabic

@@ -14,7 +14,7 @@ export interface Series {
 }
 
 /** Lines differ by dashes, not only by colour. */
-const inks = ['indigo', 'teal', 'orange', 'grape'] as const;
+const inks = ['castle', 'orange', 'indigo', 'grape'] as const;
 const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 
 /** The ticks of a chart of counts, the last one above the highest bar. */
@@ -64,7 +64,7 @@ export default function Chart({
     const style = getComputedStyle(document.documentElement);
     const ink = style.getPropertyValue('--mantine-color-text').trim();
     const grid = { stroke: style.getPropertyValue('--mantine-color-default-border').trim(), width: 1 };
-    const colours = inks.map((name) => theme.colors[name][5]);
+    const colours = inks.map((name) => theme.colors[name]![5]);
     const short = times.at(-1)! - times[0]! < 2 * 86_400;
     const day = new Intl.DateTimeFormat(
       `${i18n.language}-u-ca-gregory`,
@@ -135,7 +135,7 @@ export default function Chart({
                   x2="28"
                   y2="2"
                   strokeWidth="3"
-                  stroke={theme.colors[inks[n % 4]!][5]}
+                  stroke={theme.colors[inks[n % 4]!]![5]}
                   strokeDasharray={dashes[n % 4]!.join(' ')}
                 />
               </svg>

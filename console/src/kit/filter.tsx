@@ -2,7 +2,7 @@
  * The filters above a list: one search field, and the others behind a button. The filters in effect are shown, each
  * with a button that removes it. A typed value goes to the address on Enter or on blur.
  */
-import { Button, CloseButton, Group, Pill, Select, TextInput } from '@mantine/core';
+import { Button, CloseButton, Group, Pill, Select, TextInput, useMatches } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { IconFilter, IconSearch } from '@tabler/icons-react';
 import { useRef, type ReactNode, type Ref } from 'react';
@@ -51,7 +51,8 @@ export function Filters(props: {
   const first = useRef<HTMLInputElement>(null);
   useHotkeys([['/', () => first.current?.focus()]]);
   const main = find ? undefined : (filters.find((f) => needs.includes(f.name) && typed(f)) ?? filters.find(typed));
-  const few = !find && filters.length <= 3;
+  const phone = useMatches({ base: true, xs: false });
+  const few = !phone && !find && filters.length <= 3;
   const inline = filters.filter((f) => few || f === main || needs.includes(f.name));
   const others = filters.filter((f) => !inline.includes(f));
   const set = others.filter(({ name }) => values[name] && !find?.names.includes(name));

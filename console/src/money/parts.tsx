@@ -143,6 +143,7 @@ export const names: Record<string, string> = {
   status: 'money.status',
   reason: 'money.reason',
   uniqueId: 'money.uniqueId',
+  type: 'money.blockType',
 };
 
 /** The balance of a user in a currency, over all networks. */

@@ -4,12 +4,14 @@ import { useInterval } from '@mantine/hooks';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
+import { actName } from '../app/actname';
 import { Problem } from '../app/problem';
 import { useMay, useSession } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
 import { Diff, Whole } from '../kit/record';
-import { Id, plain, Status, Time } from '../kit/show';
+import { Id, plain, Status, textOf, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { names, Owner } from '../money/parts';
 
@@ -19,8 +21,19 @@ const approve = '/admin/approvals/{id}/approve';
 const refuse = '/admin/approvals/{id}/refuse';
 type Approval = Row<typeof path>;
 
+/** The changes of a request: each "ACTION target of account: detail" of the audit, in words. The rows show the account. */
+function Changes({ of }: { of: string }) {
+  const { t } = useTranslation();
+  const words = of.split('; ').map((change) => {
+    const [, action = '', detail = ''] = /^([A-Z][A-Z0-9_]*)(?: [^:]*)?(: .*)?$/s.exec(change) ?? [];
+    return action ? actName(action, t) + detail : change;
+  });
+  return <bdi title={of}>{words.join('; ')}</bdi>;
+}
+
 const columns: Column<Approval>[] = [
   { key: 'requestedAt', title: 'approvals.at', show: (a) => <Time at={a.requestedAt} /> },
+  { key: 'summary', title: 'approvals.summary', show: (a) => <Changes of={a.summary} /> },
   {
     key: 'path',
     title: 'approvals.call',
@@ -29,12 +42,12 @@ const columns: Column<Approval>[] = [
         {a.method} {a.path}
       </bdi>
     ),
+    hidden: true,
   },
-  { key: 'summary', title: 'approvals.summary' },
-  { key: 'requestedBy', title: 'approvals.by', show: (a) => <Id of={a.requestedBy} short /> },
+  { key: 'requestedBy', title: 'approvals.by', show: (a) => <Person id={a.requestedBy} /> },
   { key: 'status', title: 'approvals.status', show: (a) => <Status of={a.status} /> },
   { key: 'expiresAt', title: 'approvals.left', show: (a) => <Left of={a} /> },
-  { key: 'decidedBy', title: 'approvals.decidedBy', show: (a) => <Id of={a.decidedBy} short />, hidden: true },
+  { key: 'decidedBy', title: 'approvals.decidedBy', show: (a) => <Person id={a.decidedBy} />, hidden: true },
   { key: 'reason', title: 'approvals.reason', hidden: true },
 ];
 
@@ -79,7 +92,7 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
     <Whole of={rest} id={first.id} title="approvals.one" onClose={onClose}>
       <Stack>
         <Text data-testid="summary">
-          <bdi>{now.summary}</bdi>
+          <Changes of={now.summary} />
         </Text>
         <Group gap="xs">
           <Status of={now.status} />
@@ -144,6 +157,9 @@ const kinds: Record<string, string> = {
   withdrawal: 'money.withdrawal',
 };
 
+/** Values that are a code, with the key of their name. */
+const directions: Record<string, string> = { 'type C': 'money.credit', 'type D': 'money.debit' };
+
 /** The subject of a request: both sides of each change as of now, and the input. */
 function Asked({ of }: { of: Approval }) {
   const { t } = useTranslation();
@@ -174,7 +190,9 @@ function Asked({ of }: { of: Approval }) {
               {Object.entries(of.request).map(([name, value]) => (
                 <Table.Tr key={name}>
                   <Table.Th w="35%">{names[name] ? t(names[name]) : <bdi dir="ltr">{name}</bdi>}</Table.Th>
-                  <Table.Td style={{ overflowWrap: 'anywhere' }}>{plain(value)}</Table.Td>
+                  <Table.Td style={{ overflowWrap: 'anywhere' }}>
+                    {directions[`${name} ${textOf(value)}`] ? t(directions[`${name} ${textOf(value)}`]!) : plain(value)}
+                  </Table.Td>
                 </Table.Tr>
               ))}
             </Table.Tbody>

@@ -33,9 +33,12 @@ function families(may: (endpoint: string) => boolean): Family[] {
   }));
 }
 
-/** The address of the open screen, without the base path. */
-const useHere = () =>
-  useRouterState({ select: (state) => state.location.pathname.replace(/^.*?\/console/, '') || '/' });
+/** The address of the screen that opens, or of the shown one, without the base path. */
+const useHere = (shown: boolean) =>
+  useRouterState({
+    select: (state) =>
+      ((shown && state.resolvedLocation) || state.location).pathname.replace(/^.*?\/console/, '') || '/',
+  });
 
 /** The screen itself, or the screen that linked to it; never two: /me is not open when /me/account is. */
 function openIn(screens: Screen[], here: string): Screen | undefined {
@@ -44,10 +47,13 @@ function openIn(screens: Screen[], here: string): Screen | undefined {
     .sort((a, b) => b.path.length - a.path.length)[0];
 }
 
-/** The menu entries of the user, and the open screen; undefined if it is not in the menu. */
-function useMenu(): { all: Family[]; here: string; screen: Screen | undefined } {
+/**
+ * The menu entries of the user, and the screen that opens, or the shown one while another one opens; undefined if it is
+ * not in the menu.
+ */
+function useMenu(shown = false): { all: Family[]; here: string; screen: Screen | undefined } {
   const may = useMay();
-  const here = useHere();
+  const here = useHere(shown);
   const all = families(may);
   const members = all.flatMap((f) => f.members);
   return { all, here, screen: openIn(members, here) };
@@ -141,7 +147,7 @@ function Waits({ of: waiting }: { of: Waiting[] }) {
 /** The tabs above the screens of one menu entry. */
 export function FamilyTabs() {
   const { t } = useTranslation();
-  const { all, here, screen } = useMenu();
+  const { all, here, screen } = useMenu(true); // the tabs change together with the content below them
   const family = screen && all.find((f) => f.members.includes(screen));
   if (!screen || !family || family.members.length < 2 || screen.path !== here) return null;
   return (
