@@ -19,7 +19,7 @@ func goTo(tab *webtest.Tab, screen string) {
 		tab.Click(fmt.Sprintf(`[data-testid="go-%s"]`, screen))
 	}
 	// The screen before stays until the script of this one is loaded.
-	tab.Until(fmt.Sprintf(`document.querySelector('[data-shown=%q]')`, screen))
+	tab.Until(fmt.Sprintf(`document.querySelector('[data-screen=%q]')`, screen))
 }
 
 // clickTo is goTo without the pointer, which would load a script before the click.

@@ -8,12 +8,17 @@ import { base } from './page';
 import type { Screen } from './screen';
 import { useMay } from './session';
 
-/** A screen, for users with its permissions. */
-function place({ load, needs }: Screen) {
+/** A screen, for users with its permissions. Its mark names the shown screen: the address names the one that opens. */
+function place({ load, needs, path }: Screen) {
   const Page = deferred(load);
   function Place() {
     const may = useMay();
-    return needs.every(may) ? <Page /> : <Nowhere text="forbidden" />;
+    return (
+      <>
+        {needs.every(may) ? <Page /> : <Nowhere text="forbidden" />}
+        <span hidden data-screen={path} />
+      </>
+    );
   }
   return Object.assign(Place, { preload: Page.preload });
 }

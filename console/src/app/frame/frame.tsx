@@ -34,7 +34,6 @@ export default function Frame() {
   const permissions = usePermissions();
   const [opened, { close, toggle }] = useDisclosure();
   const path = useRouterState({ select: (state) => state.location.pathname });
-  const shown = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
   useEffect(() => close(), [path, close]);
   return (
     <AppShell
@@ -64,7 +63,7 @@ export default function Frame() {
           {may && <Entries />}
         </ScrollArea>
       </AppShell.Navbar>
-      <AppShell.Main data-shown={shown}>
+      <AppShell.Main>
         {may ? (
           <>
             <FamilyTabs />
