@@ -105,6 +105,7 @@ const atRest = `document.querySelectorAll('main h1').length <= 1 &&
 func menuTo(tab *webtest.Tab, screen string) {
 	clickTo(tab, screen)
 	tab.Until(fmt.Sprintf(`location.pathname.replace(/\/$/, '') === '/console%s'.replace(/\/$/, '')`, screen))
+	tab.Until(fmt.Sprintf(`document.querySelector('[data-screen=%q]')`, screen)) // until then the screen before is shown
 	tab.Until(drawn)
 }
 
