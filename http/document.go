@@ -52,7 +52,7 @@ var tags = slices.Concat(
 		rest.Tag{Name: "Challenges", Sections: []string{"4.1 2FA", "Extensions: challenges"},
 			Description: "Complete the methods of a challenge, request a new code, and get the outcome."},
 		rest.Tag{Name: "Evidence", Sections: []string{"Extensions: evidence"},
-			Description: "What an approver was shown and signed, for administrators."},
+			Description: "The document that an approver read, and the signatures under it, for administrators."},
 		rest.Tag{Name: "Authenticator", Sections: []string{"4.2 TOTP"},
 			Description: "The authenticator app of an account and its recovery codes."},
 		rest.Tag{Name: "Password", Sections: []string{"4.3 Password"},

@@ -18,8 +18,8 @@ import (
 	"castellan/http/office/foureyes"
 )
 
-// described is an action with a command: a sample with all its fields, each with a value of its own, and the fields that
-// no row shows, with the reason.
+// described is an action with a command: a sample with all its fields, each with a value of its own, and the fields
+// that no row shows, with the reason.
 type described struct {
 	action challenge.Action
 	sample string

@@ -80,7 +80,8 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 		if err := os.WriteFile(file, got.Body, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out := s.Command("", "intent", "verify", file); out.Code != 0 || !strings.Contains(out.Out, "signed by device "+p.ID) ||
+		if out := s.Command("", "intent", "verify", file); out.Code != 0 ||
+			!strings.Contains(out.Out, "signed by device "+p.ID) ||
 			strings.Contains(out.Out, "without signing") || !strings.Contains(out.Out, "success") {
 			t.Fatalf("exit %d: %s%s\n%s", out.Code, out.Out, out.ErrOut, got.Body)
 		}

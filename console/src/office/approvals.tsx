@@ -21,7 +21,7 @@ const approve = '/admin/approvals/{id}/approve';
 const refuse = '/admin/approvals/{id}/refuse';
 type Approval = Row<typeof path>;
 
-/** The changes of a request: each "ACTION target of account: detail" of the audit, in words. The rows show the account. */
+/** The changes of a request, each "ACTION target of account: detail" of the audit, in words. Rows show the account. */
 function Changes({ of }: { of: string }) {
   const { t } = useTranslation();
   const words = of.split('; ').map((change) => {

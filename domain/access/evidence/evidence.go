@@ -22,7 +22,7 @@ const Version = 1
 // Evidence is the wire form, also of the file that castellan intent verify reads.
 type Evidence struct {
 	Version      int     `json:"v" example:"1"`
-	Document     string  `json:"document" doc:"the intent, canonical JSON (RFC 8785)"`
+	Document     string  `json:"document" doc:"the intent, canonical JSON (RFC 8785)" example:"{\"action\":\"WITHDRAW\"}"`
 	IntentDigest string  `json:"intentDigest" doc:"base64url of the SHA-256 of document"`
 	Proofs       []Proof `json:"proofs" doc:"the completed methods, in their order, and a denial"`
 	Policy       Policy  `json:"policy" doc:"requirements at the start of the challenge"`
@@ -36,9 +36,9 @@ func (Evidence) SchemaName() string { return "Evidence" }
 type Proof struct {
 	Method   string `json:"method" enum:"TOTP,PUSH,MAIL,SMS"`
 	DeviceID string `json:"deviceId" doc:"empty unless a device signed"`
-	JWS      string `json:"jws" doc:"the signature of the device, compact (RFC 7515)"`
-	JWK      string `json:"jwk" doc:"public key of the device at that time (RFC 7517)"`
-	At       int64  `json:"at" doc:"epoch ms"`
+	JWS      string `json:"jws" doc:"the signature of the device, compact (RFC 7515)" example:"eyJhbGciOiJFUzI1NiIs…"`
+	JWK      string `json:"jwk" doc:"public key of the device at that time (RFC 7517)" example:"{\"crv\":\"P-256\"}"`
+	At       int64  `json:"at" doc:"epoch ms" example:"1767225600000"`
 }
 
 func (Proof) SchemaName() string { return "EvidenceProof" }

@@ -19,7 +19,7 @@ type pendingPush struct {
 	Data pendingPushData `json:"data"`
 	// Intent and IntentDigest are an extension, present if they are requested.
 	Intent       *rest.JSON `json:"intent,omitempty" schema:"Intent" doc:"extension: the document that the device signs"`
-	IntentDigest string     `json:"intentDigest,omitempty" doc:"extension: the claim int of the answer"`
+	IntentDigest string     `json:"intentDigest,omitempty" doc:"extension: the claim int"`
 }
 
 type pendingPushData struct {

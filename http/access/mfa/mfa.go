@@ -141,7 +141,7 @@ type policy struct {
 	Type       string          `json:"type"`
 	Detail     mfaPolicyDetail `json:"detail"`
 	// Intent is an extension, present if the option is not the default.
-	Intent string `json:"intent,omitempty" doc:"extension: required if the proof of a push must sign the intent"`
+	Intent string `json:"intent,omitempty" enum:"required" doc:"extension: the proof of a push must sign the intent"`
 }
 
 // mfaPolicyDetail of a COMMON policy. The interface spells the last one "preffered" and has it only in
