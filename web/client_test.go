@@ -88,6 +88,7 @@ func (s *service) counts() (connected, results int) {
 // The client module, in one browser: starting it costs more than most of these tests.
 func TestClient(t *testing.T) {
 	tab := webtest.Browser(t)
+	t.Run("intents", func(t *testing.T) { intentVectors(t, tab.For(t)) })
 	t.Run("every door", func(t *testing.T) { everyDoor(t, tab.For(t)) })
 	t.Run("reported once", func(t *testing.T) { reportedOnce(t, tab.For(t)) })
 	t.Run("ends without outcome", func(t *testing.T) { endsWithoutOutcome(t, tab.For(t)) })
