@@ -1,0 +1,30 @@
+package system
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"castellan/http/edge"
+)
+
+// The page with which a browser approves as a device (D-EXT-09), in every mode, and the file
+// of its service worker.
+const (
+	authenticatorPath = "/authenticator"
+	workerFile        = "sw-authenticator.js"
+)
+
+// installable adds to the policy of a page the manifest and the worker that make it installable.
+const installable = "; manifest-src 'self'; worker-src 'self'"
+
+// mountAuthenticator serves the page, and the URL that the signatures of devices name.
+func mountAuthenticator(s *edge.Server, o Options) {
+	sockets := ""
+	if o.Dev != nil {
+		sockets = devSockets
+	}
+	page(s, policyTo+sockets+installable+policyEnd, authenticatorPath, "authenticator.html")
+	s.Raw(fiber.MethodGet, authenticatorPath+"/service", func(c *fiber.Ctx) error {
+		c.Set(fiber.HeaderCacheControl, revalidate)
+		return c.JSON(fiber.Map{"publicUrl": o.PublicURL})
+	})
+}
