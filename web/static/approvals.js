@@ -31,7 +31,7 @@ export function grouped(value) {
 
 export class Approvals {
   #page; #device; #items = []; #open = ''; #answered = new Set(); #drawn = '';
-  #timer; #asking = false; #failures = 0; #busy = false; #wanted = '';
+  #timer; #asking = false; #again = false; #failures = 0; #busy = false; #wanted = '';
 
   /** @param page {client, show(step), step(), say(text), gone()} */
   constructor(page) {
@@ -69,7 +69,9 @@ export class Approvals {
   async ask() {
     clearTimeout(this.#timer);
     const device = this.#device;
-    if (!device || this.#asking || document.hidden) return;
+    if (!device || document.hidden) return;
+    this.#again = this.#asking; // what the answer under way cannot know is asked for after it
+    if (this.#asking) return;
     this.#asking = true;
     let wait = EVERY_MS;
     try {
@@ -86,7 +88,8 @@ export class Approvals {
     } finally {
       this.#asking = false;
       clearTimeout(this.#timer);
-      if (this.#device) this.#timer = setTimeout(() => this.ask(), wait);
+      if (this.#again) this.ask();
+      else if (this.#device) this.#timer = setTimeout(() => this.ask(), wait);
     }
   }
 

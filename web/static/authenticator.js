@@ -162,15 +162,23 @@ async function forget() {
   showNotice('authForgotten');
 }
 
+let agreed = () => {};
+
 /** Resolves with whether the user agrees. Escape and the way back decline. */
 function confirm(question, yes) {
-  const dialog = $('confirm');
   $('confirm-text').textContent = t(question);
   $('confirm-yes').textContent = t(yes);
-  dialog.returnValue = '';
-  dialog.showModal();
+  $('confirm').showModal();
   $('confirm-no').focus(); // Enter alone changes nothing
-  return new Promise((settled) => dialog.addEventListener('close', () => settled(dialog.returnValue === 'yes'), { once: true }));
+  return new Promise((settled) => { agreed = settled; });
+}
+
+// Not by the event close: it comes late, when the dialog may be open again.
+function wireConfirm() {
+  const settle = (answer) => { $('confirm').close(); agreed(answer); };
+  $('confirm-yes').addEventListener('click', () => settle(true));
+  $('confirm-no').addEventListener('click', () => settle(false));
+  $('confirm').addEventListener('cancel', () => settle(false));
 }
 
 /** Shows the step that fits: the requests of a device, or the login. */
@@ -232,8 +240,7 @@ async function main() {
   on('cancel', leave);
   on('forget', forget);
   on('again', async () => { device = undefined; await forgetDevice(); start(); });
-  on('confirm-yes', () => $('confirm').close('yes'));
-  on('confirm-no', () => $('confirm').close(''));
+  wireConfirm();
   addEventListener('hashchange', wanted);
   document.addEventListener('languagechanged', () => {
     client.headers['accept-language'] = language();
