@@ -81,7 +81,9 @@ func noticed(tab *webtest.Tab, want string) {
 }
 
 // focused waits until an element has the focus.
-func focused(tab *webtest.Tab, id string) { tab.Until(fmt.Sprintf("document.activeElement?.id === %q", id)) }
+func focused(tab *webtest.Tab, id string) {
+	tab.Until(fmt.Sprintf("document.activeElement?.id === %q", id))
+}
 
 // The key cannot be exported, the session that registered it has ended, and the device outlives the page.
 func registersWithItsOwnKey(t *testing.T, tab *webtest.Tab) {
