@@ -176,7 +176,7 @@ export class Approvals {
       h('p', { class: 'approval-ends' }, t('challengeLeft'), ' ', this.#clock(item)),
       h('dl', { class: 'rows', lang, dataset: { testid: 'rows' } }, rowsOf(item).map((row) => h('div', { dataset: { row: row.key } },
         h('dt', { dir: 'auto' }, row.label), h('dd', { dir: 'auto' }, grouped(row.value),
-          row.key === 'time' && instant(row.value) && h('small', { lang: document.documentElement.lang }, moment(instant(row.value))))))),
+          row.key === 'time' && instant(row.value) && h('small', { lang: document.documentElement.lang, dir: document.documentElement.dir }, moment(instant(row.value))))))),
       form);
   }
 
