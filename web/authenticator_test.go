@@ -158,9 +158,8 @@ func approvesByNumber(t *testing.T, tab *webtest.Tab) {
 	p := newDevice(t, tab)
 	p.withdraw("ch-2", "42")
 	tab.See(`[data-testid="request"]`)
-	if said := webtest.Value[string](tab, "document.getElementById('announcer').textContent"); !strings.Contains(said, "One request") {
-		t.Errorf("the live region says %q", said)
-	}
+	contains(t, "the live region", webtest.Value[string](tab, "document.getElementById('announcer').textContent"),
+		"One request")
 	keys := tab.Keyboard()
 	keys.To(`[data-testid="request"]`)
 	keys.Press(webtest.Enter)

@@ -16,8 +16,8 @@ import (
 
 // policy is the strictest policy under which the pages must work.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-	"connect-src 'self' ws://localhost:* ws://127.0.0.1:*; manifest-src 'self'; worker-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"connect-src 'self' ws://localhost:* ws://127.0.0.1:*; manifest-src 'self'; worker-src 'self'; frame-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 const (
 	demoCountry  = "90"
@@ -94,6 +94,7 @@ func newServiceWith(t *testing.T, more func(*http.ServeMux), around func(http.Ha
 	mux, page := http.NewServeMux(), servePage
 	mux.HandleFunc("GET /{$}", page("index.html"))
 	mux.HandleFunc("GET /docs", page("docs.html"))
+	mux.HandleFunc("GET /authenticator", page("authenticator.html"))
 	mux.HandleFunc("GET /dev/outbox/page", page("outbox.html"))
 	mux.HandleFunc("GET /static/{name}", func(w http.ResponseWriter, r *http.Request) { page(r.PathValue("name"))(w, r) })
 	mux.HandleFunc("GET /dev/outbox", s.listOutbox)

@@ -48,7 +48,6 @@ const (
 func newPhone(t *testing.T) *phone {
 	p := &phone{}
 	p.service = newServiceWith(t, func(mux *http.ServeMux) {
-		mux.HandleFunc("GET /authenticator", servePage("authenticator.html"))
 		mux.HandleFunc("GET /authenticator/service", func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, http.StatusOK, map[string]any{"publicUrl": p.URL})
 		})

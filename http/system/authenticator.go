@@ -1,6 +1,8 @@
 package system
 
 import (
+	"strings"
+
 	"github.com/gofiber/fiber/v2"
 
 	"castellan/http/edge"
@@ -18,11 +20,12 @@ const installable = "; manifest-src 'self'; worker-src 'self'"
 
 // mountAuthenticator serves the page, and the URL that the signatures of devices name.
 func mountAuthenticator(s *edge.Server, o Options) {
-	sockets := ""
-	if o.Dev != nil {
-		sockets = devSockets
+	csp := policyTo + installable + policyEnd
+	if o.Dev != nil { // the demo page shows it in a frame
+		csp = policyTo + devSockets + installable +
+			strings.Replace(policyEnd, "frame-ancestors 'none'", "frame-ancestors 'self'", 1)
 	}
-	page(s, policyTo+sockets+installable+policyEnd, authenticatorPath, "authenticator.html")
+	page(s, csp, authenticatorPath, "authenticator.html")
 	s.Raw(fiber.MethodGet, authenticatorPath+"/service", func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderCacheControl, revalidate)
 		return c.JSON(fiber.Map{"publicUrl": o.PublicURL})

@@ -22,7 +22,8 @@ let device, approvals, challenge, current, worker;
 function show(step) {
   for (const name of STEPS) $(`${name}-step`).hidden = name !== step;
   document.body.dataset.step = step;
-  $(`${step}-title`).focus();
+  // In a frame of the demonstration page it takes the focus from no other part of it.
+  if (self === top || document.hasFocus()) $(`${step}-title`).focus();
   scrollTo(0, 0);
 }
 
@@ -242,6 +243,11 @@ async function main() {
   on('again', async () => { device = undefined; await forgetDevice(); start(); });
   wireConfirm();
   addEventListener('hashchange', wanted);
+  addEventListener('storage', ({ key, newValue }) => { // another page of this service changed the language
+    if (key !== 'castellan-language' || newValue === language()) return;
+    $('language').value = newValue;
+    $('language').dispatchEvent(new Event('change'));
+  });
   document.addEventListener('languagechanged', () => {
     client.headers['accept-language'] = language();
     challenge?.render();

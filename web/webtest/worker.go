@@ -15,7 +15,8 @@ import (
 func (tab *Tab) Grant(origin, permission string) {
 	tab.t.Helper()
 	_, err := chromedp.Call(tab.ctx, browser.SetPermission, browser.SetPermissionParams{
-		Permission: &browser.PermissionDescriptor{Name: permission}, Setting: browser.PermissionSettingGranted, Origin: origin,
+		Permission: &browser.PermissionDescriptor{Name: permission}, Origin: origin,
+		Setting: browser.PermissionSettingGranted,
 	})
 	if err != nil {
 		tab.fail("grant "+permission, err)
