@@ -20,8 +20,8 @@ func raise(t *testing.T, p harness.Pocket, challengeID string, edit ...func(*dev
 	return p.N.Do(t, "POST", alarmPath, body, p.Sign(t, "POST", alarmPath, []byte(body), device.Claims{}, edit...))
 }
 
-// A device reports a challenge that its owner did not start: on every node all sessions of the account end and all its
-// challenges close, the owner gets a mail, and the audit names the challenge and the device (D-EXT-09).
+// A device reports a challenge that its owner did not start (D-EXT-09). All sessions of the account end and all its
+// challenges close. The owner gets a mail, and the audit names the challenge and the device.
 func TestDeviceAlarm(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// WalkDevice makes the browser a device at the page /authenticator, in a tab of its own, and approves and denies logins
-// of the demonstration page with it: in that tab, and in the frame beside the demonstration page. ask is called before
+// WalkDevice makes the browser a device at the page /authenticator, in a tab of its own. It approves and denies logins
+// of the demonstration page in that tab, and in the frame beside the demonstration page. ask is called before
 // the login with number matching, and remove when the account shall lose the device. It begins and ends logged in.
 func (tab *Tab) WalkDevice(baseURL string, who Person, ask, remove func()) {
 	t := tab.t
