@@ -113,6 +113,9 @@ func registersWithItsOwnKey(t *testing.T, tab *webtest.Tab) {
 	if manifest != "standalone /authenticator /authenticator /static/icon.svg" {
 		t.Errorf("the manifest says %s", manifest)
 	}
+	if reasons := tab.InstallErrors(); len(reasons) != 0 {
+		t.Errorf("the browser cannot install the page: %v", reasons)
+	}
 }
 
 // With the user's permission the device registers its subscription. A push shows a notification in the language of the

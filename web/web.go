@@ -33,6 +33,7 @@ var contentTypes = map[string]string{
 	".js":   "text/javascript; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
 	".svg":  "image/svg+xml",
+	".png":  "image/png",
 
 	".webmanifest": "application/manifest+json",
 }

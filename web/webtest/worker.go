@@ -7,6 +7,7 @@ import (
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/serviceworker"
 	"github.com/chromedp/chromedp"
 )
@@ -21,6 +22,19 @@ func (tab *Tab) Grant(origin, permission string) {
 	if err != nil {
 		tab.fail("grant "+permission, err)
 	}
+}
+
+// InstallErrors lists why the browser would not install the page as an app; none if it would.
+func (tab *Tab) InstallErrors() (reasons []string) {
+	tab.t.Helper()
+	found, err := chromedp.Call(tab.ctx, page.GetInstallabilityErrors, cdp.Empty{})
+	if err != nil {
+		tab.fail("judge whether the page can be installed", err)
+	}
+	for _, one := range found.InstallabilityErrors {
+		reasons = append(reasons, one.ErrorID)
+	}
+	return reasons
 }
 
 // Push delivers a Web Push to the service worker of an origin.
