@@ -52,6 +52,7 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 	}
 	known := firewall.NewResources("", keys)
 	for _, key := range append(keys, "GET "+socket.Path, "GET /openapi.json", "GET /asyncapi.json", "GET /docs",
+		"GET /authenticator", "GET /authenticator/service",
 		"GET /static/:file", "GET /flags/:file", "GET /health/live", "GET /health/ready") {
 		method, path, _ := strings.Cut(key, " ")
 		if got, err := known.Canonical(strings.ToLower(method) + " " + path + "/"); err != nil || got != key {

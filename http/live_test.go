@@ -157,6 +157,8 @@ func (l *live) before(e rest.Endpoint) *person {
 		who.pAuth = f.PAuth
 		m := f.Method(l.t, "SMS")
 		l.said["challenge"] = map[string]any{"method": m.ID, "code": l.Code(l.t, who.Account, "SMS")}
+	case e.Credential == rest.Device && e.Method == "POST":
+		l.said["challenge"] = map[string]any{"id": l.begin(who).ChallengeID}
 	case e.Credential == rest.OTAuth:
 		a := l.Do(l.t, "POST", "/auth/password/reset", map[string]string{"countryCode": who.Country,
 			"phoneNumber": who.Phone}, blackbox.Headers{"country": "TR"})

@@ -16,7 +16,8 @@ import (
 
 // policy is the strictest policy under which the pages must work.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-	"connect-src 'self' ws://localhost:* ws://127.0.0.1:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"connect-src 'self' ws://localhost:* ws://127.0.0.1:*; manifest-src 'self'; worker-src 'self'; frame-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 const (
 	demoCountry  = "90"
@@ -67,24 +68,33 @@ const (
 	cutOff        = 120 * time.Second
 )
 
-func newService(t *testing.T) *service {
-	s := &service{changed: make(chan struct{})}
-	mux := http.NewServeMux()
-	page := func(name string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			body, contentType, ok := web.Page(name)
-			if !ok {
-				http.NotFound(w, r)
-				return
-			}
-			w.Header().Set("Content-Type", contentType)
-			w.Header().Set("Content-Security-Policy", policy)
-			w.Header().Set("X-Content-Type-Options", "nosniff")
-			_, _ = w.Write(body)
+// servePage serves a file of the pages under the policy.
+func servePage(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, contentType, ok := web.Page(name)
+		if !ok {
+			http.NotFound(w, r)
+			return
 		}
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Service-Worker-Allowed", "/authenticator")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(body)
 	}
+}
+
+func newService(t *testing.T) *service {
+	return newServiceWith(t, func(*http.ServeMux) {}, func(next http.Handler) http.Handler { return next })
+}
+
+// newServiceWith is newService with more endpoints, and with a handler around all of them.
+func newServiceWith(t *testing.T, more func(*http.ServeMux), around func(http.Handler) http.Handler) *service {
+	s := &service{changed: make(chan struct{})}
+	mux, page := http.NewServeMux(), servePage
 	mux.HandleFunc("GET /{$}", page("index.html"))
 	mux.HandleFunc("GET /docs", page("docs.html"))
+	mux.HandleFunc("GET /authenticator", page("authenticator.html"))
 	mux.HandleFunc("GET /dev/outbox/page", page("outbox.html"))
 	mux.HandleFunc("GET /static/{name}", func(w http.ResponseWriter, r *http.Request) { page(r.PathValue("name"))(w, r) })
 	mux.HandleFunc("GET /dev/outbox", s.listOutbox)
@@ -104,7 +114,8 @@ func newService(t *testing.T) *service {
 		"GET /asyncapi.json",
 		func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, asyncAPI()) },
 	)
-	s.Server = httptest.NewServer(mux)
+	more(mux)
+	s.Server = httptest.NewServer(around(mux))
 	t.Cleanup(func() {
 		s.mu.Lock()
 		for _, conn := range s.live {

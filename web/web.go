@@ -1,5 +1,5 @@
 // Package web contains the files that the service itself serves to browsers. They are the demonstration page, the page
-// of the development outbox, the interface viewer, and the client modules that integrators copy.
+// of the development outbox, the interface viewer, the authenticator, and the client modules that integrators copy.
 //
 // The one idea: everything is a plain file under static, embedded unchanged. There is no build step, no framework and
 // no address outside the service. No page contains an inline script or style, so the strictest content security policy
@@ -8,8 +8,9 @@
 // The folder flags contains the flag of each country, drawn and scaled, under its ISO 3166-1 code. The flags come from
 // country-flag-icons, whose licence is beside them.
 //
-// Paths: index.html at "/", outbox.html at "/dev/outbox/page", docs.html at "/docs", every other file at
-// "/static/<name>". The first two exist in development mode only; the viewer exists in every mode.
+// Paths: index.html at "/", outbox.html at "/dev/outbox/page", docs.html at "/docs", authenticator.html at
+// "/authenticator", every other file at "/static/<name>". The first two exist in development mode only; the viewer and
+// the authenticator exist in every mode.
 //
 // Start reading at static/castellan-client.js, which runs a challenge over its three transports (D-SOCK-07, D-2FA-19),
 // and static/castellan-device.js, which is a device (D-AUTH-06), then static/app.js. Package webtest beside this one
@@ -32,6 +33,9 @@ var contentTypes = map[string]string{
 	".js":   "text/javascript; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
 	".svg":  "image/svg+xml",
+	".png":  "image/png",
+
+	".webmanifest": "application/manifest+json",
 }
 
 // FS returns the files by their bare names.

@@ -122,6 +122,12 @@ func (s *service) hasherMetrics(m *metrics.Registry) {
 		s.hasher.Refused)
 }
 
+// alarms handles the reports of devices that the owner did not start a challenge.
+func (s *service) alarms() *session.Alarms {
+	return &session.Alarms{Users: s.users, Sessions: access.NewSessions(s.DB), Challenges: access.NewChallenges(s.DB),
+		Notices: s.starter, Commit: s.commit, Revocations: s.revocations, Now: time.Now}
+}
+
 // revoking is the committer of writers that cannot update this node's tables themselves after they ended or changed
 // sessions.
 func (s *service) revoking() session.Revoking {
@@ -219,7 +225,7 @@ func (s *service) accounts() error {
 		Loopback: s.cfg.Dev, Now: time.Now, Log: s.log}
 	s.starter.Devices, s.answerer.Devices = s.devices, s.devices
 	s.join(part{
-		groups:  groups(httpdevice.Group{Service: s.devices}),
+		groups:  groups(httpdevice.Group{Service: s.devices, Alarms: s.alarms()}),
 		actions: []challenge.Action{s.devices.AddAction(), s.devices.RemoveAction()},
 		purge:   func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },
 	})

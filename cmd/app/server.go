@@ -78,7 +78,7 @@ func (s *service) http() (err error) {
 		return err
 	}
 	pages := system.Options{Ready: s.ready, Draining: s.draining.Load, OpenAPI: s.openAPI, AsyncAPI: s.asyncAPI,
-		Dev: s.dev(), BasePath: cfg.HTTP.BasePath, Version: s.o.Version}
+		Dev: s.dev(), BasePath: cfg.HTTP.BasePath, Version: s.o.Version, PublicURL: s.publicURL}
 	system.Mount(s.server, pages)
 	cdn.Mount(s.server, s.files)
 	s.health = system.Health(pages)

@@ -38,7 +38,7 @@ type Dev struct {
 }
 
 func (d *Dev) mount(s *edge.Server) {
-	page(s, devPolicy, "/", "index.html", local)
+	page(s, policyTo+devSockets+"; frame-src 'self'"+policyEnd, "/", "index.html", local)
 	page(s, devPolicy, "/dev/outbox/page", "outbox.html", local)
 	s.Raw(fiber.MethodGet, "/dev/service", func(c *fiber.Ctx) error {
 		if err := local(c); err != nil {

@@ -68,14 +68,16 @@ type Options struct {
 	OpenAPI, AsyncAPI func() []byte
 	// Dev adds the demo page and the outbox.
 	Dev *Dev
-	// BasePath is the prefix of every path; Version is the version of the program.
-	BasePath, Version string
+	// BasePath is the prefix of every path; Version is the version of the program; PublicURL is the URL that the
+	// signatures of devices name.
+	BasePath, Version, PublicURL string
 }
 
 // Mount adds the routes to a server.
 func Mount(s *edge.Server, o Options) {
 	mountHealth(s, o)
 	mountConsole(s, o)
+	mountAuthenticator(s, o)
 	document := func(path string, body func() []byte) {
 		made := sync.OnceValue(func() *file { return newFile(body(), fiber.MIMEApplicationJSON) })
 		s.Raw(fiber.MethodGet, path, func(c *fiber.Ctx) error { return made().send(c, revalidate) })
@@ -92,6 +94,9 @@ func Mount(s *edge.Server, o Options) {
 		name := c.Params("file")
 		if strings.HasSuffix(name, ".html") { // pages have their own addresses, and their own checks
 			return fault.New(fault.NotFound, "no such file")
+		}
+		if name == workerFile {
+			c.Set("Service-Worker-Allowed", o.BasePath+authenticatorPath)
 		}
 		return serve(c, csp, name)
 	})
@@ -130,7 +135,9 @@ func flag(c *fiber.Ctx) error {
 // name an IPv6 address.
 const (
 	policy    = policyTo + policyEnd
-	devPolicy = policyTo + " ws://localhost:* ws://127.0.0.1:*" + policyEnd
+	devPolicy = policyTo + devSockets + policyEnd
+
+	devSockets = " ws://localhost:* ws://127.0.0.1:*"
 
 	policyTo = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
 

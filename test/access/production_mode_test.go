@@ -23,13 +23,15 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 		gateway := s.Gateway()
 		n := s.Start()
 		for _, path := range []string{"/", "/dev/outbox", "/dev/service", "/dev/outbox/page", "/dev/", "/static/index.html",
-			"/static/outbox.html", "/static/docs.html", "/metrics", "/debug/pprof/"} {
+			"/static/outbox.html", "/static/docs.html", "/static/authenticator.html", "/metrics", "/debug/pprof/"} {
 			n.Do(t, "GET", path, nil, nil).Is(t, 404, "NOT_FOUND")
 		}
 		for _, path := range []string{"/health/live", "/health/ready", "/openapi.json", "/asyncapi.json", "/docs",
-			"/.well-known/jwks.json", "/.well-known/vapid.json"} {
+			"/.well-known/jwks.json", "/.well-known/vapid.json", "/authenticator", "/authenticator/service"} {
 			a := n.Ok(t, "GET", path, nil, nil)
-			if policy := a.Header.Get("Content-Security-Policy"); strings.Contains(policy, "localhost") {
+			policy := a.Header.Get("Content-Security-Policy")
+			if strings.Contains(policy, "localhost") ||
+				path == "/authenticator" && !strings.Contains(policy, "frame-ancestors 'none'") {
 				t.Errorf("%s: %s", path, policy)
 			}
 		}

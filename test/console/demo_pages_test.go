@@ -35,8 +35,8 @@ func TestDemonstrationPages(t *testing.T) {
 	})
 }
 
-// An account holder makes the browser of the demonstration page a device, which approves and denies logins with its own
-// key. The console removes it from the account.
+// An account holder makes the browser a device at the authenticator, which approves and denies logins of the
+// demonstration page with its own key. The console removes it from the account.
 func TestDemoDevice(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")

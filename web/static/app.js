@@ -1,9 +1,9 @@
-/** The demonstration page: log in, answer the challenge, hold the session, make the browser a device, log out. This
+/** The demonstration page: log in, answer the challenge, hold the session, log out. The authenticator is beside it. This
  *  file owns the steps; the content of each step has a separate file. The account's own pages are in the console. */
 
 import { CastellanClient } from './castellan-client.js';
 import { ChallengeView } from './challenge.js';
-import { Devices } from './devices.js';
+import { startDevices } from './devices.js';
 import { SessionView } from './session.js';
 import { EventLog } from './log.js';
 import { Outbox } from './outbox.js';
@@ -20,18 +20,11 @@ const outbox = new Outbox({
   onUse: (item) => challenge?.fill(String(item.channel).toUpperCase(), item.code),
 });
 
-/** The part of the page that the views receive. */
-const page = {
-  client, verify, note: showNotice,
-  /** A client with the same language whose requests are not logged: for polling every few seconds. */
-  quiet: new CastellanClient({ baseUrl: base.href, headers: client.headers }),
-};
-
 const STEPS = { login: 0, challenge: 1, ended: 1, session: 2 };
 
 /** The current challenge of the page: {flow, what, settled}. settled receives its outcome, or undefined. */
 let current;
-let challenge, session, devices, busyLogin = false;
+let challenge, session, busyLogin = false;
 
 function say(text) {
   $('announcer').textContent = text;
@@ -77,7 +70,6 @@ function open(started) {
   if (!flow.challenge) return void flow.done.then(succeeded);
   challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: say, device: $('device-pane') });
   outbox.start(flow.challenge.ts); // codes of earlier challenges are older
-  devices.listen(flow.methods.find((method) => method.name === 'PUSH')?.expiresAt);
   drawChallenge();
   show('challenge');
 }
@@ -138,7 +130,6 @@ function settle() {
   challenge?.stop();
   challenge = undefined;
   outbox.stop();
-  devices.listen();
 }
 
 /** Leaves a challenge: to the account, or to the login. */
@@ -160,7 +151,6 @@ function drop() {
 function enter(outcome) {
   clearNotices();
   session = new SessionView(client.xAuth, outcome, { key: $('session-key'), left: $('token-left'), claims: $('claims') });
-  devices.own(session.claims.sub ?? '');
   show('session');
 }
 
@@ -172,7 +162,6 @@ function leave(reason = '') {
   settle();
   client.xAuth = '';
   drop();
-  devices.own('');
   if (reason) showNotice(reason);
   show('login');
 }
@@ -228,7 +217,6 @@ async function logout() {
 }
 
 function start() {
-  devices = new Devices(page);
   languageSwitch($('language'));
   $('login-form').addEventListener('submit', login);
   $('login-form').addEventListener('change', drawLogin);
@@ -253,7 +241,7 @@ function start() {
   translate();
   drawLogin();
   outbox.read();
-  devices.start().finally(() => { document.body.dataset.ready = 'true'; });
+  startDevices(base).finally(() => { document.body.dataset.ready = 'true'; });
 }
 
 start();

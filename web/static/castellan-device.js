@@ -25,6 +25,7 @@ const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' }; // WebCrypto gives r and s
 const DEVICES = '/auth/devices';
 const ONGOING = '/auth/2fa/challenge/ongoing';
 const COMPLETE = '/auth/2fa/challenge/complete';
+const ALARM = '/auth/devices/alarm';
 
 const utf8 = (text) => new TextEncoder().encode(text);
 
@@ -119,6 +120,15 @@ export class Device {
     const request = { method: 'POST', path: COMPLETE, body, challengeId, methodId, value, intent: intent && (await intentDigest(intent)) };
     const { data } = await this.#signed(client, request, (headers) => client.request('POST', COMPLETE, { body, headers }));
     return data;
+  }
+
+  /** Reports that the owner did not start a challenge: ends all sessions of the account, closes all of its challenges and
+   *  notifies the owner. Deny the challenge first, so that the denial is evident. @returns {Promise<number>} how many
+   *  sessions ended  @throws {CastellanError} */
+  async alarm(client, challengeId) {
+    const body = JSON.stringify({ challengeId });
+    const { data } = await this.#signed(client, { method: 'POST', path: ALARM, body }, (headers) => client.request('POST', ALARM, { body, headers }));
+    return data.data.ended;
   }
 
   // A refusal with a nonce means that only the time was wrong: this device's clock is off. The request is signed again,

@@ -1,24 +1,33 @@
 package webtest
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// WalkDevice makes the browser a device, and approves and denies logins with it, across a reload of the page. ask is
-// called before the login with number matching, and remove when the account shall lose the device. It begins and ends
-// logged in.
+// WalkDevice makes the browser a device at the page /authenticator, in a tab of its own. It approves and denies logins
+// of the demonstration page in that tab, and in the frame beside the demonstration page. ask is called before
+// the login with number matching, and remove when the account shall lose the device. It begins and ends logged in.
 func (tab *Tab) WalkDevice(baseURL string, who Person, ask, remove func()) {
 	t := tab.t
 	t.Helper()
-	const push = `[data-testid="push"]`
-	tab.See("#enroll-card")
-	tab.Shot(who, "device-1-before")
-	tab.Click("#enroll")
-	tab.See("#challenge-step")
-	tab.AnswerByOutbox()
-	tab.Told("This browser is a device now")
-	tab.See("#device-pane")
-	tab.Until("document.getElementById('enroll-card').hidden")
-	tab.Shot(who, "device-2-enrolled")
-	key := Value[string](tab, `import('/static/castellan-device.js').then(async ({ loadDevice }) => {
+	phone := tab.Another().Front()
+	phone.View(View{Width: 360, Height: 740, Phone: true})
+	phone.Open(strings.TrimSuffix(baseURL, "/") + "/authenticator")
+	phone.Until("document.body.dataset.ready === 'true'")
+	phone.Choose("#language", "en")
+	phone.Shot(who, "device-1-login")
+	phone.Type("#country-code", who.Country)
+	phone.Type("#phone-number", who.Phone)
+	phone.Type("#password", who.Password)
+	phone.Click("#login-submit")
+	phone.answerBySMS()
+	phone.See("#register-step")
+	phone.Shot(who, "device-2-register")
+	phone.Click("#register")
+	phone.answerBySMS()
+	phone.See("#home-step")
+	key := Value[string](phone, `import('/static/castellan-device.js').then(async ({ loadDevice }) => {
 		const { keys: { privateKey } } = await loadDevice();
 		const exported = await crypto.subtle.exportKey('jwk', privateKey).then(() => 'exported', (e) => e.name);
 		return privateKey.extractable + ' ' + exported; })`)
@@ -28,59 +37,71 @@ func (tab *Tab) WalkDevice(baseURL string, who Person, ask, remove func()) {
 
 	begin := func() {
 		t.Helper()
-		tab.Login(who.Country, who.Phone, who.Password)
+		tab.Front().Login(who.Country, who.Phone, who.Password)
 		tab.See(testID("method", "PUSH"))
-		tab.See(push)
 	}
-	tab.Leave()
+	open := func() {
+		t.Helper()
+		phone.Front().Click(`[data-testid="request"]`)
+		phone.See("#approval-title")
+	}
+	tab.Front().Leave()
 	begin()
-	if facts := Value[int](tab, "document.querySelectorAll('.push-facts dt').length"); facts < 2 {
-		t.Errorf("the push tells %d facts", facts)
+	open()
+	if rows := Value[int](phone, `document.querySelectorAll('[data-testid="rows"] dt').length`); rows < 2 {
+		t.Errorf("the request shows %d rows", rows)
 	}
-	tab.Shot(who, "device-3-asked")
-	tab.Click(push + ` [data-testid="approve"]`)
-	tab.See("#session-step")
+	phone.Shot(who, "device-3-asked")
+	phone.Click(`[data-testid="approve"]`)
+	phone.See("#home-step")
+	tab.Front().See("#session-step")
 	tab.Until(logged("ACTION_COMPLETE", "socket"))
-	tab.Until("document.querySelector('[data-testid=\"push\"]') === null")
 
-	tab.Visit(baseURL) // the device outlives the page
-	tab.See("#device-pane")
+	tab.Visit(baseURL) // the device outlives the page, and is shown beside it
+	const frame = "document.getElementById('device-frame').contentDocument"
+	tab.Until(frame + "?.body?.dataset.step === 'home'")
 	begin()
-	tab.Click(push + ` [data-testid="deny"]`)
+	for _, button := range []string{"request", "deny"} {
+		tab.Until(fmt.Sprintf(`(() => { const b = %s.querySelector('[data-testid="%s"]'); b?.click(); return b; })()`,
+			frame, button))
+	}
 	tab.See("#ended-step")
 	if text := tab.Text("#ended-text"); !strings.Contains(text, "denied") {
 		t.Errorf("the end says %q", text)
 	}
 	tab.Shot(who, "device-4-denied")
 	tab.Click("#again")
-	// A device whose clock is an hour off signs again with the nonce of the refusal.
-	Value[bool](tab, "((real) => { window.realNow = real; Date.now = () => real() - 3600000; return true; })(Date.now)")
-	tab.Click("#log-clear")
-	tab.Click("#device-ask")
-	tab.Until("document.getElementById('device-note').textContent === 'Nothing waits for this device.'")
-	if asked := Value[int](tab,
-		`document.querySelectorAll('[data-event="GET /auth/2fa/challenge/ongoing"]').length`); asked != 2 {
-		t.Errorf("a device with a wrong clock asked %d times", asked)
-	}
-	Value[bool](tab, "(() => { Date.now = realNow; return true; })()")
 
+	// A device whose clock is an hour off signs again with the nonce of the refusal.
 	ask()
+	phone.Front().Until("document.getElementById('requests').childElementCount === 0")
+	Value[bool](phone, "((real) => { Date.now = () => real() - 3600000; return true; })(Date.now)")
 	begin()
 	number := tab.Text(testID("match", "PUSH"))
-	tab.Type(`[data-testid="push-number"]`, otherCode(number))
-	tab.Click(push + ` [data-testid="approve"]`)
-	tab.Until(`document.querySelector('[data-testid="push-note"]').textContent.includes('4 attempts left.')`)
-	tab.Shot(who, "device-5-number")
-	tab.Type(`[data-testid="push-number"]`, number)
-	tab.Click(push + ` [data-testid="approve"]`)
-	tab.See("#session-step")
+	open()
+	phone.Type("#number", otherCode(number))
+	phone.Click(`[data-testid="approve"]`)
+	phone.Until(`document.querySelector('[data-testid="answer-note"]').textContent.includes('4 attempts left.')`)
+	phone.Shot(who, "device-5-number")
+	phone.Type("#number", number)
+	phone.Click(`[data-testid="approve"]`)
+	phone.See("#home-step")
+	tab.Front().See("#session-step")
 
 	remove()
-	tab.Click("#device-ask")
-	tab.Until("document.getElementById('device-note').dataset.kind === 'bad'")
-	tab.Click("#device-forget")
-	tab.See("#enroll-card")
-	if Value[bool](tab, "!document.getElementById('device-pane').hidden") {
-		t.Error("a forgotten device is still there")
-	}
+	phone.Front().See("#gone-step")
+	phone.Click("#again")
+	phone.See("#login-step")
+	phone.Shut()
+	tab.Front()
+}
+
+// answerBySMS completes the challenge of a page that has no outbox beside it. Development mode has its own.
+func (tab *Tab) answerBySMS() {
+	tab.t.Helper()
+	tab.See(testID("code", "SMS"))
+	code := Value[string](tab, `fetch(new URL('dev/outbox?limit=20', document.baseURI)).then((r) => r.json())
+		.then((all) => all.find((one) => one.channel === 'SMS').code)`)
+	tab.Type(testID("code", "SMS"), code)
+	tab.Click(testID("verify", "SMS"))
 }

@@ -37,6 +37,8 @@ const (
 	PushBound Kind = "push-bound"
 	// UnderAttack: wrong passwords reached the total of the account (D-GEN-14).
 	UnderAttack Kind = "under-attack"
+	// AlarmRaised: a device of the account reported a challenge that its owner did not start (D-EXT-09).
+	AlarmRaised Kind = "alarm-raised"
 	// AppliedAgain: the phone number or the mail address was used to sign up (D-INT-07).
 	AppliedAgain Kind = "applied-again"
 )
@@ -45,7 +47,7 @@ const (
 var kinds = map[Kind]time.Duration{
 	DeviceAdded: 0, DeviceRemoved: 0, TOTPOn: 0, TOTPOff: 0, RecoveryUsed: 0, PasswordChanged: 0, PhoneChanged: 0,
 	MailChanged: 0, FilterChanged: time.Hour, NewNetwork: time.Hour, FactorGuessed: time.Hour, FactorOff: time.Hour,
-	PushBound: 24 * time.Hour, UnderAttack: 24 * time.Hour, AppliedAgain: time.Hour,
+	PushBound: 24 * time.Hour, UnderAttack: 24 * time.Hour, AppliedAgain: time.Hour, AlarmRaised: time.Hour,
 }
 
 // Once returns the period in which a notice of the kind is sent at most once; 0: it is sent each time.

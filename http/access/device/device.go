@@ -1,5 +1,6 @@
 // Package device serves the extension endpoints with which account owners register, list and
-// delete the devices that answer pushes (D-AUTH-06, D-EXT-01).
+// delete the devices that answer pushes (D-AUTH-06, D-EXT-01), and with which a device raises an
+// alarm (D-EXT-09).
 //
 // Start reading at Endpoints. Every rule is in domain/access/device.
 package device
@@ -8,6 +9,7 @@ import (
 	"context"
 
 	"castellan/domain/access/device"
+	"castellan/domain/access/session"
 	"castellan/domain/kit/fault"
 	"castellan/http/auth"
 	"castellan/http/rest"
@@ -16,7 +18,10 @@ import (
 const section = "Extensions: devices"
 
 // Group serves the endpoints.
-type Group struct{ Service *device.Service }
+type Group struct {
+	Service *device.Service
+	Alarms  *session.Alarms
+}
 
 func (g Group) Endpoints() []rest.Endpoint {
 	const devices = "/auth/devices"
@@ -40,6 +45,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try(`{"deviceId":"${addDevice.result.execResult.data.deviceId}"}`).
 			Doc("deleteDevice",
 				"Starts a challenge. When it is complete, signatures of the device are refused."),
+		rest.Post(devices+"/alarm", "Report a challenge that the account owner did not start", rest.Device, g.alarm,
+			fault.InvalidField, fault.ChallengeNotFound).HashBody().
+			Try(`{"challengeId":"${challenge.id}"}`).
+			Doc("raiseAlarm",
+				"Ends all sessions of the account, closes all of its challenges, and notifies the account owner. The device "+
+					"signs the request. Deny the challenge first: then the denial is part of its evidence. The challenge may have "+
+					"ended."),
 	).Extended()
 }
 
@@ -98,4 +110,19 @@ type removeRequest struct {
 
 func (g Group) remove(ctx context.Context, who rest.Caller, in removeRequest) (device.Removal, error) {
 	return g.Service.Removable(ctx, who.UserID, in.DeviceID)
+}
+
+type alarmRequest struct {
+	ChallengeID string `json:"challengeId" doc:"a challenge of the account"`
+}
+
+type alarmed struct {
+	Ended int `json:"ended" doc:"number of sessions that ended"`
+}
+
+func (g Group) alarm(ctx context.Context, who rest.Caller, in alarmRequest) (rest.Data[alarmed], error) {
+	by := who.By()
+	by.UserID = who.OwnerID
+	n, err := g.Alarms.Raise(ctx, by, who.DeviceID, in.ChallengeID)
+	return rest.Data[alarmed]{Data: alarmed{n}}, err
 }
