@@ -185,7 +185,7 @@ type StartRequest struct {
 	// With are further writes that commit together with the new challenge.
 	With []commit.Write
 	// Bind, if set, returns further such writes that name the new challenge.
-	Bind func(challengeID string) []commit.Write
+	Bind func(made Challenge) []commit.Write
 }
 
 // Holder is the user of a challenge: "" for a decoy. If KeepsFilter is true, the requests that name the challenge are

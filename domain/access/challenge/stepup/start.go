@@ -102,7 +102,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	insert.Intent = s.describe(&insert.Challenge, r, action.Describe, insert.Command)
 	writes = append(append(writes, insert), r.With...)
 	if r.Bind != nil {
-		writes = append(writes, r.Bind(c.ID)...)
+		writes = append(writes, r.Bind(c)...)
 	}
 	insert.Version = 1
 	if c.Off == 0 && c.Service == "" { // a primed state has neither; the owner reads the row
