@@ -125,13 +125,15 @@ func codesOf(e *Endpoint) []fault.Code {
 		}
 	}
 	session := e.Credential.TakesSession()
-	add(e.Credential != NoAuth && e.Credential != Device, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked)
+	add(e.Credential != NoAuth && e.Credential != Device, fault.Unauthenticated)
+	add(e.Credential != NoAuth && e.Credential != Device && e.Credential != Service,
+		fault.TokenExpired, fault.TokenRevoked)
 	add(session, fault.Forbidden)
 	add(session || e.Credential == PAuth || e.Credential == PAuthOrDevice || e.Credential == OTAuth, fault.GeoBlocked)
 	add(e.Credential.takesTenant(), fault.TenantMismatch)
 	add(e.Credential == Device || e.Credential == PAuthOrDevice,
 		fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid)
-	add(e.IPFilter || e.Credential == TenantOrService, fault.IPNotAllowed)
+	add(e.IPFilter || e.Credential == TenantOrService || e.Credential == Service, fault.IPNotAllowed)
 	add(e.OTP, fault.OTPRequired, fault.OTPInvalid)
 	add(e.Repeatable, fault.IdempotencyConflict, fault.IdempotencyMismatch)
 	return codes

@@ -1,9 +1,9 @@
 // Package errand owns the operations that other services of the platform put behind a challenge (D-EXT-10). A service
 // starts the challenge of a user, the user completes it, and the service gets a grant.
 //
-// The one idea: an errand is the record of a challenge's outcome and of nothing else. It commits with the challenge, and
-// its outcome with that of the challenge, so a crash never separates them. The operation itself stays with its service.
-// The payload of a service is part of the sealed command. So the grant covers the bytes that were approved.
+// The one idea: an errand is the record of a challenge's outcome and of nothing else. It commits with the challenge,
+// and its outcome with that of the challenge, so a crash never separates them. The operation itself stays with its
+// service. The payload of a service is part of the sealed command. So the grant covers the bytes that were approved.
 //
 // Start reading at Service.Start, then grant.go for the grant and outcome.go for the ends of a challenge.
 package errand

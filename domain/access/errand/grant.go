@@ -18,12 +18,12 @@ const GrantType = "guard-grant+jwt"
 
 const (
 	grantLife = time.Minute
-	// grantStep is how long each read returns the same text. A grant is therefore valid for at least 30 s after a read.
+	// grantStep is how long each read returns the same text. So a grant is valid for at least 30 s after a read.
 	grantStep = 30 * time.Second
 )
 
-// claims are the claims of a grant, in order. act is the action code, int the digest of the signed intent, and amr lists
-// the completed methods.
+// claims are the claims of a grant, in order. act is the action code, int the digest of the signed intent, and amr
+// lists the completed methods.
 type claims struct {
 	Issuer    string   `json:"iss"`
 	Audience  string   `json:"aud"` // name of the service client
@@ -37,8 +37,8 @@ type claims struct {
 	Methods   []string `json:"amr"`
 }
 
-// Grant returns the grant of an errand: "" unless it is completed and was not redeemed. Every node returns the same text
-// for 30 s, without a write. All grants of an errand have one jti, and one of them can be redeemed.
+// Grant returns the grant of an errand: "" unless it is completed and was not redeemed. Every node returns the same
+// text for 30 s, without a write. All grants of an errand have one jti, and one of them can be redeemed.
 func (s *Service) Grant(e Errand) (string, error) {
 	if e.Status != Completed || !e.RedeemedAt.IsZero() {
 		return "", nil

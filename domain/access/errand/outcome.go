@@ -48,7 +48,8 @@ func brief(sealed []byte) string {
 }
 
 // complete settles the errand of a completed challenge.
-func (s *Service) complete(_ context.Context, x challenge.Execution) (r challenge.Result, ws []commit.Write, err error) {
+func (s *Service) complete(_ context.Context,
+	x challenge.Execution) (r challenge.Result, ws []commit.Write, err error) {
 	var c command
 	if err := json.Unmarshal(x.Command, &c); err != nil {
 		return r, nil, fmt.Errorf("errand: command: %w", err)
