@@ -125,9 +125,7 @@ func codesOf(e *Endpoint) []fault.Code {
 		}
 	}
 	session := e.Credential.TakesSession()
-	add(e.Credential != NoAuth && e.Credential != Device, fault.Unauthenticated)
-	add(e.Credential != NoAuth && e.Credential != Device && e.Credential != Service,
-		fault.TokenExpired, fault.TokenRevoked)
+	add(e.Credential != NoAuth && e.Credential != Device, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked)
 	add(session, fault.Forbidden)
 	add(session || e.Credential == PAuth || e.Credential == PAuthOrDevice || e.Credential == OTAuth, fault.GeoBlocked)
 	add(e.Credential.takesTenant(), fault.TenantMismatch)

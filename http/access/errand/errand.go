@@ -35,8 +35,8 @@ const maxBody = 128 << 10
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/guard/challenges", "Start the challenge of an operation of another service", rest.Service, g.start,
-			fault.InvalidField, fault.Forbidden, fault.RecordNotFound, fault.InvalidState, fault.TokenExpired,
-			fault.TokenRevoked, fault.MFANotAvailable, fault.RateLimited, fault.Overloaded).Body(maxBody).
+			fault.InvalidField, fault.Forbidden, fault.RecordNotFound, fault.InvalidState, fault.MFANotAvailable,
+			fault.RateLimited, fault.Overloaded).Body(maxBody).
 			Try(`{"actionCode":"PAYOUT","userId":"${user.id}","title":"Pay out 25 EUR","reference":"payout-1",`+
 				`"rows":[{"key":"amount","label":"Amount","value":"25.00 EUR"}],"payload":{"payout":1}}`).
 			Gives("p-auth").
@@ -51,11 +51,11 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"most N seconds. When it is COMPLETED, grant is a JWT of the type guard-grant+jwt for 60 s, signed with a key "+
 				"of the JWKS. Each read returns a valid grant until one is redeemed."),
 		rest.Post("/guard/grants/redeem", "Redeem a grant, once", rest.Service, g.redeem, fault.InvalidField,
-			fault.RecordNotFound, fault.TokenExpired, fault.GrantUsed).
+			fault.RecordNotFound, fault.GrantUsed).
 			Try(`{"grant":"unknown"}`, fault.Unauthenticated).
 			Doc("redeemGuardGrant", "Exactly one call succeeds for a challenge and returns the payload. Later calls give 409 "+
 				"GRANT_USED with redeemedAt."),
-	).For(rest.ServiceClient).Extended().NamesNoUser("a service client may name every user; the key limits its actions")
+	).For(rest.ServiceClient).Extended()
 }
 
 type row struct {
@@ -70,7 +70,7 @@ type startRequest struct {
 	UserToken  *string         `json:"userToken" maxLength:"4096" doc:"x-auth of the user" example:"eyJhbGciOiJFZERT…"`
 	Title      string          `json:"title" maxLength:"200" example:"Pay out 25 EUR"`
 	Rows       []row           `json:"rows" doc.maxItems:"20" doc:"1 to 20 values that the user sees, in this order"`
-	Reference  string          `json:"reference" maxLength:"128" doc:"id of the operation at the service" example:"payout-1"`
+	Reference  string          `json:"reference" maxLength:"128" doc:"the service's own id" example:"payout-1"`
 	Payload    json.RawMessage `json:"payload,omitempty" schema:"AnyJson" doc:"any JSON of at most 16 KiB; returned by redeem"`
 }
 

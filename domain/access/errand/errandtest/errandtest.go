@@ -157,8 +157,9 @@ func overdue(t *testing.T, s errand.Store, c commit.Committer) {
 		}
 		return out
 	}
-	for want, got := range map[string]string{"": names(start.Add(-time.Millisecond), 9), "cb": names(start.Add(time.Second), 9),
-		"c": names(start.Add(time.Hour), 1), "cba": names(start.Add(time.Hour), 9)} {
+	for want, got := range map[string]string{"": names(start.Add(-time.Millisecond), 9),
+		"cb": names(start.Add(time.Second), 9),
+		"c":  names(start.Add(time.Hour), 1), "cba": names(start.Add(time.Hour), 9)} {
 		if got != want {
 			t.Errorf("overdue %q, want %q", got, want)
 		}
