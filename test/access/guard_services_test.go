@@ -1,10 +1,13 @@
 package access
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"castellan/client"
 	"castellan/domain/access/device"
 	"castellan/domain/access/intent"
 	"castellan/internal/blackbox"
@@ -77,6 +80,52 @@ func TestGuardForServices(t *testing.T) {
 		d.called(t, f.ChallengeID, "r1", "COMPLETED")
 		if again := d.start(t, "r1"); again.ChallengeID != f.ChallengeID || again.Status != "COMPLETED" {
 			t.Errorf("the reference of a completed challenge: %+v", again)
+		}
+	})
+}
+
+// The Go client starts, waits, redeems and verifies the callback.
+func TestGoClientGuardsAnOperation(t *testing.T) {
+	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
+		d := newShop(t, s, harness.Patient(s).Start())
+		c, err := client.New(d.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, ctx := c.Service(d.key["service-auth"]), t.Context()
+		r := client.GuardRequest{ActionCode: "PAYOUT", UserID: d.id, Title: "Pay out", Reference: "go",
+			Rows: []client.GuardRow{{Key: "amount", Label: "Amount", Value: "1 EUR"}}, Payload: []byte(`["<&>"]`)}
+		f, err := c.Guard(ctx, r)
+		if err != nil || f.PAuth == "" {
+			t.Fatal(err)
+		}
+		again, err := c.Guard(ctx, r)
+		if err != nil || again.ID != f.ID {
+			t.Fatalf("again: %+v, %v", again, err)
+		}
+		m, _ := f.Method("SMS")
+		if o, err := f.Complete(ctx, m, d.Code(t, d.customer, "SMS")); err != nil || !o.Success {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		out, err := c.GuardOutcome(ctx, f.ID)
+		if err != nil || out.Status != "COMPLETED" || out.Grant == "" {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		var payload []string
+		done, err := c.RedeemGrant(ctx, out.Grant)
+		if err != nil || json.Unmarshal(done.Payload, &payload) != nil || payload[0] != "<&>" {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		_, err = c.RedeemGrant(ctx, out.Grant)
+		if e, is := errors.AsType[*client.Error](err); !is || e.Code != "GRANT_USED" || !e.RedeemedAt.Equal(done.RedeemedAt) {
+			t.Errorf("redeemed again: %v", err)
+		}
+		got := d.calls.of(t, f.ID)
+		if e, err := c.Callback(ctx, got.header, got.body); err != nil || e.Data.Reference != "go" {
+			t.Errorf("%+v, %v", e, err)
+		}
+		if e, err := c.Callback(ctx, got.header, append(got.body, ' ')); err == nil {
+			t.Errorf("a changed callback is accepted: %+v", e)
 		}
 	})
 }

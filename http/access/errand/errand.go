@@ -203,7 +203,7 @@ type redeemRequest struct {
 // redeemedGrant is the result of the one successful redemption.
 type redeemedGrant struct {
 	Reference  string          `json:"reference" example:"payout-1"`
-	Payload    json.RawMessage `json:"payload" schema:"AnyJson" doc:"as it was sent; null for none"`
+	Payload    json.RawMessage `json:"payload" schema:"AnyJson" doc:"the JSON value that was sent; null for none"`
 	RedeemedAt rest.Time       `json:"redeemedAt" example:"2026-01-31T10:00:05.000Z"`
 }
 
