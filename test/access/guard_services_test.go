@@ -14,8 +14,8 @@ import (
 	"castellan/test/harness"
 )
 
-// Another service puts its own operation behind a challenge of its customer (D-EXT-10): what it sends is what the
-// customer signs, and the grant and the callback verify with the JWKS.
+// Another service puts its own operation behind a challenge of its customer (D-EXT-10). The customer signs what the
+// service sent, and the grant and the callback verify with the JWKS.
 func TestGuardForServices(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		d := newShop(t, s, harness.Patient(s).Start())
@@ -144,7 +144,7 @@ func TestGuardedOperationIsNotApproved(t *testing.T) {
 		d.called(t, denied.ChallengeID, "denied", "DENIED")
 		d.Do(t, "POST", redeemPath, map[string]string{"grant": "x"}, d.key).Is(t, 401, "UNAUTHENTICATED")
 
-		byID := d.request("byId") // without a session; nobody answers
+		byID := d.request("byId") // without a session; it gets no answer
 		delete(byID, "userToken")
 		byID["userId"] = d.id
 		expired := blackbox.FlowOf(t, d.Do(t, "POST", guardPath, byID, d.key))

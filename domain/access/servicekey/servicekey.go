@@ -101,8 +101,8 @@ func (n New) detail() string {
 // every node within a second.
 //
 // Errors: INVALID_FIELD for a name that clientkey.CheckName refuses, for the role user, for a role that does not
-// exist, for more than 32 networks, for more than 64 actions or one that is no code, for a callback without actions,
-// and for one that is not an https URL; RECORD_ALREADY_EXIST for a name that is taken.
+// exist and for more than 32 networks; also for more than 64 actions, and for one that is no code or repeated; also for
+// a callback without actions or that is not an https URL. RECORD_ALREADY_EXIST for a name that is taken.
 func (s *Service) Add(ctx context.Context, by audit.By, n New) (k Key, header string, err error) {
 	if err := clientkey.CheckName(n.Name); err != nil {
 		return k, "", err

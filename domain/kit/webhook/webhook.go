@@ -1,5 +1,6 @@
-// Package webhook signs messages posted to other systems by the Standard Webhooks specification, over the id, the time
-// and the body of a message: HMAC-SHA256 (Secrets), or Ed25519 with a signing key of this service (SignPublic).
+// Package webhook signs messages posted to other systems by the Standard Webhooks specification. A signature covers the
+// id, the time and the body of a message. It is an HMAC-SHA256 (Secrets), or Ed25519 with a signing key of this service
+// (SignPublic).
 package webhook
 
 import (
