@@ -193,7 +193,7 @@ func (a *challengeActor) build(now time.Time, action challenge.Action, s *step, 
 			return err
 		}
 		result = challenge.Failed(err)
-		if writes, err = a.ended(ctx, s.next, now); err != nil {
+		if writes, err = a.ended(ctx, s.next.Finish(), now); err != nil {
 			return err
 		}
 	}

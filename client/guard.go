@@ -67,8 +67,8 @@ func (c *Client) Guard(ctx context.Context, r GuardRequest) (*Flow, error) {
 	return c.start(ctx, http.MethodPost, "/guard/challenges", r, Header("service-auth", c.serviceKey), repeatable)
 }
 
-// GuardOutcome returns the outcome of a challenge by its id. It waits while the status is PENDING, until ctx ends or the
-// challenge does. Errors: *Error.
+// GuardOutcome returns the outcome of a challenge by its id. It waits while the status is PENDING, at most until ctx
+// ends. Errors: *Error.
 func (c *Client) GuardOutcome(ctx context.Context, id string) (GuardOutcome, error) {
 	for {
 		var r record[GuardOutcome]

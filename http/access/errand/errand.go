@@ -71,7 +71,7 @@ type startRequest struct {
 	Title      string          `json:"title" maxLength:"200" example:"Pay out 25 EUR"`
 	Rows       []row           `json:"rows" doc.maxItems:"20" doc:"1 to 20 values that the user sees, in this order"`
 	Reference  string          `json:"reference" maxLength:"128" doc:"the service's own id" example:"payout-1"`
-	Payload    json.RawMessage `json:"payload,omitempty" schema:"AnyJson" doc:"any JSON of at most 16 KiB; returned by redeem"`
+	Payload    json.RawMessage `json:"payload,omitempty" schema:"AnyJson" doc:"any JSON of at most 16 KiB"`
 }
 
 // Validate requires one user, and rows that a user can read.
