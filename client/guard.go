@@ -95,8 +95,8 @@ func (c *Client) RedeemGrant(ctx context.Context, grant string) (RedeemedGrant, 
 // callbackAge is how much older or newer than now an attempt of a callback may be.
 const callbackAge = 5 * time.Minute
 
-// Callback verifies a callback with the public keys of the service and returns its event. The same event may arrive more
-// than once, with the same webhook-id.
+// Callback verifies a callback with the public keys of the service and returns its event. The same event may arrive
+// more than once, with the same webhook-id.
 func (c *Client) Callback(ctx context.Context, h http.Header, body []byte) (e GuardEvent, err error) {
 	stamp := h.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)

@@ -29,14 +29,11 @@ type Group struct {
 	Now     func() time.Time
 }
 
-// maxBody holds a payload and twenty rows, in bytes.
-const maxBody = 128 << 10
-
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/guard/challenges", "Start the challenge of an operation of another service", rest.Service, g.start,
 			fault.InvalidField, fault.Forbidden, fault.RecordNotFound, fault.InvalidState, fault.MFANotAvailable,
-			fault.RateLimited, fault.Overloaded).Body(maxBody).
+			fault.RateLimited, fault.Overloaded).Body(rest.LargeBody).
 			Try(`{"actionCode":"PAYOUT","userId":"${user.id}","title":"Pay out 25 EUR","reference":"payout-1",`+
 				`"rows":[{"key":"amount","label":"Amount","value":"25.00 EUR"}],"payload":{"payout":1}}`).
 			Gives("p-auth").
@@ -207,7 +204,8 @@ type redeemedGrant struct {
 	RedeemedAt rest.Time       `json:"redeemedAt" example:"2026-01-31T10:00:05.000Z"`
 }
 
-func (g Group) redeem(ctx context.Context, who rest.Caller, in redeemRequest) (out rest.Data[redeemedGrant], err error) {
+func (g Group) redeem(ctx context.Context, who rest.Caller,
+	in redeemRequest) (out rest.Data[redeemedGrant], err error) {
 	r, err := g.Service.Redeem(ctx, who.By(), who.Service, in.Grant)
 	if err != nil {
 		return out, err
