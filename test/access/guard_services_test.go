@@ -201,8 +201,18 @@ func TestGuardRefusesRequests(t *testing.T) {
 		largest["rows"] = many[:20]
 		blackbox.FlowOf(t, d.Do(t, "POST", guardPath, largest, d.key))
 
+		// A firewall rule limits each key by its name.
+		other := d.add(t, "other", "--actions", "PAYOUT")
+		harness.Rule(t, d.Node, harness.Admin(t, s, d.Node), "shop", "rate_limit", map[string]any{"targetEntityType": "APP_ID",
+			"targetEntities": []string{"shop"}, "targetResources": []string{"POST " + guardPath}, "period": 600_000, "limit": 2})
+		for range 2 {
+			d.Ok(t, "POST", guardPath, d.request("limited"), d.key)
+		}
+		d.Do(t, "POST", guardPath, d.request("limited"), d.key).Is(t, 429, "RATE_LIMITED")
+		d.Ok(t, "POST", guardPath, d.request("limited"), other)
+
 		for _, args := range [][]string{{"--actions", "a b"}, {}, {"--callback", "https://x.example/"},
-			{"--actions", "A", "--callback", "http://x.example/"}, {"--actions", "A", "--callback", "https://u:p@x.example/"}} {
+			{"--actions", "PAYOUT", "--callback", "http://x.example/"}, {"--actions", "PAYOUT", "--callback", "https://u:p@x.example/"}} {
 			if got := s.Command("", append([]string{"service-key", "add", "--name", "bad"}, args...)...); got.Code != 1 {
 				t.Errorf("service-key add %v: exit %d: %s", args, got.Code, got.Out)
 			}
@@ -211,7 +221,7 @@ func TestGuardRefusesRequests(t *testing.T) {
 			t.Fatalf("remove: %s", got.ErrOut)
 		}
 		blackbox.Until(t, harness.Within(5), "the key is refused", func() bool {
-			return d.Do(t, "POST", guardPath, d.request("removed"), d.key).Status == 401
+			return d.Do(t, "GET", guardPath+"/none", nil, d.key).Status == 401
 		})
 	})
 }

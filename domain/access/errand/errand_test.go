@@ -41,8 +41,10 @@ func newGuard(t *testing.T) *guard {
 	clock, ring := func() time.Time { return g.now }, keyringtest.Ring(t, time.Now)
 	g.Service = errand.Service{Store: access.NewErrands(g.db), Commit: g.db, Challenges: access.NewChallenges(g.db),
 		Engine: g, Seals: ring, Statements: token.NewIssuer(ring, "castellan", "t", clock, 10), Issuer: "castellan",
-		Now:     clock,
-		Account: func(_ context.Context, id string) (challenge.Account, error) { return challenge.Account{UserID: id}, nil },
+		Now: clock,
+		Account: func(_ context.Context, id string) (challenge.Account, error) {
+			return challenge.Account{UserID: id}, nil
+		},
 		Result: func(context.Context, string, time.Duration) (stepup.Completion, error) {
 			return stepup.Completion{}, errors.New("no owner")
 		},

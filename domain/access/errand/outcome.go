@@ -144,10 +144,12 @@ func (s *Service) Sweep(ctx context.Context) error {
 		switch {
 		case !known, state == challenge.Pending:
 			e.Status = Expired
-		case state == challenge.Closed:
-			e.Status = Failed
-		default: // it executes, or was settled since
+		case state == challenge.Executing:
 			continue
+		case state == challenge.Denied:
+			e.Status = Denied
+		default: // Closed, or Done: a node of an older release did not know the action
+			e.Status = Failed
 		}
 		e.SettledAt, e.Methods = now, []string{}
 		writes, err := s.settle(e)

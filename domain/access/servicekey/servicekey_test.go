@@ -165,3 +165,49 @@ func TestKeysCannotBeRead(t *testing.T) {
 	_, err := l.Client("w1.x", home)
 	storetest.Wants(t, err, fault.Unauthenticated)
 }
+
+// A key with actions needs no role. A callback needs an action, and is https unless development permits loopback.
+func TestScopeOfAKey(t *testing.T) {
+	k := newKeys(t)
+	many := make([]string, 65)
+	for i := range many {
+		many[i] = "AB" + strings.Repeat("B", i)
+	}
+	const url = "https://shop.example/in"
+	n := 0
+	for _, c := range []struct {
+		role, callback string
+		actions        []string
+		plain          bool
+		field          string
+	}{
+		{"", url, []string{"PAYOUT", "REFUND"}, false, ""}, {"wallet", "", []string{"PAYOUT"}, false, ""},
+		{"", "http://127.0.0.1:8/in", []string{"PAYOUT"}, true, ""}, {"", "http://localhost/", []string{"PAYOUT"}, true, ""},
+		{"", "", nil, false, "role"}, {"nothing", "", []string{"PAYOUT"}, false, "role"},
+		{user.RoleUser, "", []string{"PAYOUT"}, false, "role"},
+		{"", "", []string{"a b"}, false, "actions"}, {"", "", []string{""}, false, "actions"}, {"", "", many, false, "actions"},
+		{"", "", []string{"PAYOUT", "PAYOUT"}, false, "actions"},
+		{"wallet", url, nil, false, "callback"}, {"", "http://127.0.0.1/", []string{"PAYOUT"}, false, "callback"},
+		{"", "http://192.0.2.1/", []string{"PAYOUT"}, true, "callback"}, {"", "ftp://x/", []string{"PAYOUT"}, true, "callback"},
+		{"", "https://u:p@shop.example/", []string{"PAYOUT"}, false, "callback"}, {"", "https:///in", []string{"PAYOUT"}, false, "callback"},
+		{"", url + "#x", []string{"PAYOUT"}, false, "callback"}, {"", "https://x/ y", []string{"PAYOUT"}, false, "callback"},
+		{"", "https://x/" + strings.Repeat("x", 512), []string{"PAYOUT"}, false, "callback"},
+	} {
+		n++
+		k.AllowPlain = c.plain
+		name := "k" + strings.Repeat("x", n)
+		made, _, err := k.Add(t.Context(), by, servicekey.New{Name: name, Role: c.role, Actions: c.actions,
+			Callback: c.callback})
+		storetest.WantsFields(t, err, c.field)
+		if c.field != "" {
+			continue
+		}
+		kept, known := k.Key(name)
+		if !known || kept.Callback != c.callback || !kept.May("PAYOUT") || kept.May("OTHER") || made.Name != name {
+			t.Errorf("%+v: kept %+v", c, kept)
+		}
+	}
+	if _, known := k.Key("none"); known {
+		t.Error("a key that does not exist is known")
+	}
+}
