@@ -77,7 +77,8 @@ func TestServiceKeys(t *testing.T) {
 			t.Errorf("a key with actions: %d %s", status, answer)
 		}
 		s.Wants("POST ", `{"name":"bad","actions":["a b"]}`, 400, "INVALID_FIELD actions")
-		s.Wants("POST ", `{"name":"bad","actions":["PAYOUT"],"callback":"http://shop.example/"}`, 400, "INVALID_FIELD callback")
+		s.Wants("POST ", `{"name":"bad","actions":["PAYOUT"],"callback":"http://shop.example/"}`, 400,
+			"INVALID_FIELD callback")
 		s.Wants("DELETE ", `{"name":"shop"}`, 200, `{"data":{"name":"shop"}}`)
 		s.Wants("DELETE ", `{"name":"wallet"}`, 200, `{"data":{"name":"wallet"}}`)
 		s.Wants("DELETE ", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
