@@ -45,6 +45,7 @@ func prime(c challenge.Insert) *pb.ChallengePrime {
 		Subject: c.Subject, Kind: int32(c.Kind), Required: int32(c.Required), Cv: c.CV, Sv: c.SV,
 		Proven: c.Proven, Commanded: c.Commanded, Filter: string(c.Filter),
 		Intent: c.Intent, IntentDigest: c.IntentDigest, SignIntent: c.SignIntent, Brief: c.Brief, PolicyId: c.PolicyID,
+		Service: c.Service,
 		Methods: make([]*pb.PrimedMethod, len(c.Methods)),
 		Starter: &pb.Starter{
 			SessionId: s.SessionID, RequestId: s.RequestID, Ip: s.IP, Country: s.Country, Language: s.Language,
@@ -69,7 +70,7 @@ func unprime(id string, p *pb.ChallengePrime) challenge.Challenge {
 		Body: challenge.Body{
 			Subject: p.Subject, Kind: challenge.Kind(p.Kind), Required: int(p.Required), CV: p.Cv, SV: p.Sv,
 			Proven: p.Proven, Commanded: p.Commanded, Filter: geo.Filter(p.Filter),
-			IntentDigest: p.IntentDigest, SignIntent: p.SignIntent, Brief: p.Brief, PolicyID: p.PolicyId,
+			IntentDigest: p.IntentDigest, SignIntent: p.SignIntent, Brief: p.Brief, PolicyID: p.PolicyId, Service: p.Service,
 			Methods: make([]challenge.Method, len(p.Methods)),
 			Starter: challenge.Starter{
 				SessionID: s.GetSessionId(), RequestID: s.GetRequestId(),

@@ -60,6 +60,7 @@ type Error struct {
 	Field        string     `json:"field"`
 	AttemptsLeft *int       `json:"attemptsLeft"`
 	RequestID    string     `json:"requestId"`
+	RedeemedAt   time.Time  `json:"redeemedAt"` // of GRANT_USED: the first redemption
 
 	// ApprovalID is set if Status is 202: the call is not executed until a second person has approved it.
 	ApprovalID string `json:"-"`

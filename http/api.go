@@ -14,6 +14,7 @@ import (
 	"castellan/http/access/challenge"
 	"castellan/http/access/country"
 	"castellan/http/access/device"
+	"castellan/http/access/errand"
 	"castellan/http/access/evidence"
 	"castellan/http/access/geofilter"
 	"castellan/http/access/mfa"
@@ -112,6 +113,7 @@ var sections = []rest.Group{
 	integration.Withdrawals{},
 	mfa.Explain{},
 	evidence.Group{},
+	errand.Group{},
 	firewall.Explain{},
 	foureyes.Group{},
 	audit.Group{},

@@ -75,6 +75,8 @@ var tags = slices.Concat(
 			Description: "Roles, their members and their permissions, for administrators."},
 		rest.Tag{Name: "Service clients", Sections: []string{"Extensions: service clients"},
 			Description: "Keys with which other services of the platform call this service, for administrators."},
+		rest.Tag{Name: "Guard", Sections: []string{"Extensions: guard"},
+			Description: "Challenges for the operations of other services, and their grants."},
 		rest.Tag{Name: "Public keys", Sections: []string{"Extensions"},
 			Description: "The keys with which clients verify tokens and subscribe to pushes."},
 	),

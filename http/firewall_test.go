@@ -29,7 +29,7 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 	}
 	guards := map[rest.Credential]edge.Guard{}
 	for _, c := range []rest.Credential{rest.User, rest.Tenant, rest.PAuth, rest.PAuthOrDevice, rest.OTAuth, rest.Device,
-		rest.TenantOrCron, rest.TenantOrService} {
+		rest.TenantOrCron, rest.TenantOrService, rest.Service} {
 		guards[c] = never
 	}
 	endpoints := httpapi.Endpoints()

@@ -244,6 +244,8 @@ func (s *sender) credentials(e rest.Endpoint, admin bool) blackbox.Headers {
 		h["p-auth"] = who.pAuth
 	case rest.OTAuth:
 		h["ot-auth"] = who.otAuth
+	case rest.Service:
+		h["service-auth"] = s.service
 	}
 	return h
 }

@@ -40,6 +40,7 @@ type live struct {
 	// The keys of the user's phone, which is registered, and of a tablet, which is not.
 	phone, tablet crypto.Signer
 	phoneID       string
+	service       string // key of another service that may start payouts
 }
 
 // person is an account with what it holds at the moment.
@@ -103,6 +104,10 @@ func start(t testing.TB, dir, dsn string, edits ...func(*config.Config)) *live {
 	l.said["admin"] = map[string]any{"id": l.admin.ID}
 	l.enrol()
 	l.fund()
+	var made struct{ Data struct{ Key string } }
+	l.Ok(t, "POST", "/admin/service-keys", `{"name":"shop","actions":["PAYOUT"]}`,
+		blackbox.Headers{"x-auth": l.admin.xAuth}).Read(t, &made)
+	l.service = made.Data.Key
 	return l
 }
 
@@ -180,6 +185,8 @@ func (l *live) headers(e rest.Endpoint, who *person, path, body string) blackbox
 		h["p-auth"] = who.pAuth
 	case rest.OTAuth:
 		h["ot-auth"] = who.otAuth
+	case rest.Service:
+		h["service-auth"] = l.service
 	}
 	if e.OTP {
 		h["otp"] = l.otp(who)

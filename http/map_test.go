@@ -67,6 +67,7 @@ var tables = map[string][]string{
 	"access/resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"access/servicekey":       {"service_key"},
 	"access/evidence":         nil, // reads challenges
+	"access/errand":           {"errand"},
 	"access/intent":           nil, // the form of a document
 	"kit/setup":               nil, // judges settings and parameters
 	"access/session":          {"login_history", "refused_login", "session"},

@@ -36,6 +36,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			money.BlockageFences,
 			access.PushFences,
 			kit.IntegrationFences,
+			access.ErrandFences,
 		),
 		Writes: slices.Concat(
 			access.ChallengeWrites,
@@ -66,6 +67,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			access.PushWrites,
 			kit.IntegrationWrites,
 			office.ContractWrites,
+			access.ErrandWrites,
 		),
 		Deltas: slices.Concat(money.LedgerDeltas, access.RefusedDeltas),
 	}

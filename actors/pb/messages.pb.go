@@ -375,6 +375,7 @@ type ChallengePrime struct {
 	SignIntent    bool                   `protobuf:"varint,20,opt,name=sign_intent,json=signIntent,proto3" json:"sign_intent,omitempty"`
 	Brief         string                 `protobuf:"bytes,21,opt,name=brief,proto3" json:"brief,omitempty"`
 	PolicyId      int64                  `protobuf:"varint,22,opt,name=policy_id,json=policyId,proto3" json:"policy_id,omitempty"`
+	Service       string                 `protobuf:"bytes,23,opt,name=service,proto3" json:"service,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -554,6 +555,13 @@ func (x *ChallengePrime) GetPolicyId() int64 {
 		return x.PolicyId
 	}
 	return 0
+}
+
+func (x *ChallengePrime) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
 }
 
 type Starter struct {
@@ -2653,7 +2661,7 @@ const file_messages_proto_rawDesc = "" +
 	"created_at\x18\x04 \x01(\x03R\tcreatedAt\x12\x1d\n" +
 	"\n" +
 	"expires_at\x18\x05 \x01(\x03R\texpiresAt\x125\n" +
-	"\amethods\x18\x06 \x03(\v2\x1b.castellan.actors.v1.MethodR\amethods\"\xf1\x04\n" +
+	"\amethods\x18\x06 \x03(\v2\x1b.castellan.actors.v1.MethodR\amethods\"\x8b\x05\n" +
 	"\x0eChallengePrime\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x12\n" +
@@ -2679,7 +2687,8 @@ const file_messages_proto_rawDesc = "" +
 	"\vsign_intent\x18\x14 \x01(\bR\n" +
 	"signIntent\x12\x14\n" +
 	"\x05brief\x18\x15 \x01(\tR\x05brief\x12\x1b\n" +
-	"\tpolicy_id\x18\x16 \x01(\x03R\bpolicyIdJ\x04\b\x06\x10\a\"\xdb\x01\n" +
+	"\tpolicy_id\x18\x16 \x01(\x03R\bpolicyId\x12\x18\n" +
+	"\aservice\x18\x17 \x01(\tR\aserviceJ\x04\b\x06\x10\a\"\xdb\x01\n" +
 	"\aStarter\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x0e\n" +

@@ -61,9 +61,11 @@ func (s *service) backOffice() error {
 	s.services = servicekey.NewCache(keys, s.Ring, time.Now)
 	s.join(part{
 		groups: groups(httpservicekey.Group{Service: &servicekey.Service{Store: keys, Roles: store.Roles,
-			Changes: s.changes(change.ServiceKeys, s.services), Ring: s.Ring}}),
+			Changes: s.changes(change.ServiceKeys, s.services), Ring: s.Ring, AllowPlain: s.cfg.Dev}}),
 		snapshots: []snapshot{copyOf(s.services, change.ServiceKeys)},
 	})
+
+	s.errands()
 
 	parameters := kit.NewParameters(s.DB)
 	s.parameters = parameter.NewCache(parameters)

@@ -10,6 +10,7 @@ import (
 	"castellan/cmd/app/metrics"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/outbound/callback"
 	"castellan/outbound/dispatch"
 	"castellan/outbound/push"
 	"castellan/persistence/delivery"
@@ -23,6 +24,9 @@ func (s *service) delivery() error {
 	senders, err := adapters.Senders(s.cfg, s.o.Senders, s.Ring.VAPIDs)
 	if err != nil {
 		return err
+	}
+	if senders[message.Callback] == nil {
+		senders[message.Callback] = callback.New(s.Ring.Signer, time.Now)
 	}
 	s.senders = senders
 	store, c := delivery.NewOutbox(s.DB), s.cfg.Outbox
@@ -48,6 +52,8 @@ func deliveryRules(workers int) map[message.Channel]dispatch.Rule {
 		message.Push: {Slots: max(64, workers), Host: push.Host, Most: max(32, workers/2), Slow: 1,
 			Slows: max(32, workers/2), RestAfter: 3, Rest: 5 * time.Minute, HalfLife: true},
 		message.MAIL: {Host: mailDomain, Most: workers, Slow: max(1, workers/2)},
+		message.Callback: {Host: callback.Host, Most: max(8, workers), Slow: 1, Slows: max(4, workers/2),
+			Slots: max(16, workers), Pauses: callback.Pauses},
 	}
 }
 

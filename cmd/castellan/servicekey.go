@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"castellan/cmd/app"
@@ -15,15 +16,18 @@ import (
 
 type serviceKeyCmd struct {
 	Add    serviceKeyAddCmd    `cmd:"" help:"Make a key and print, once, what its client sends."`
-	List   serviceKeyListCmd   `cmd:"" help:"List the keys: name, role, networks, when made, when rotated."`
+	List   serviceKeyListCmd   `cmd:"" help:"List the keys: name, role, networks, made, rotated, actions, callback."`
 	Rotate serviceKeyRotateCmd `cmd:"" help:"Make another key of a client; the one before is valid for an hour."`
 	Remove serviceKeyRemoveCmd `cmd:"" help:"End a key, on every node within a second."`
 }
 
 type serviceKeyAddCmd struct {
 	Name string   `required:"" help:"Name of the client: letters, digits, _ and -."`
-	Role string   `required:"" help:"Role whose permissions the client has (docs/neighbours.md)."`
+	Role string   `help:"Role whose permissions the client has (docs/neighbours.md); required without --actions."`
 	IP   []string `name:"ip" placeholder:"CIDR" help:"Address or network that the key is accepted from; repeat it."`
+	// Actions and Callback are for the guard (docs/guard.md).
+	Actions  []string `placeholder:"CODE" help:"Codes of the challenges that the client may start, with commas."`
+	Callback string   `placeholder:"URL" help:"https URL that is called with the outcomes of these challenges."`
 }
 
 func (serviceKeyAddCmd) Help() string {
@@ -33,7 +37,11 @@ func (serviceKeyAddCmd) Help() string {
   curl -H "service-auth: $KEY" https://…/integration/events
 
 The client may call the endpoints that accept service-auth and that its role is
-granted. A running service accepts the key within a second.`
+granted. With actions, it may start challenges of these codes (docs/guard.md):
+
+  castellan service-key add --name shop --actions PAYOUT --callback https://shop.example/in
+
+A running service accepts the key within a second.`
 }
 
 func (c serviceKeyAddCmd) Run(e *env) error {
@@ -42,7 +50,8 @@ func (c serviceKeyAddCmd) Run(e *env) error {
 		return err
 	}
 	return withServiceKeys(e, func(s *servicekey.Service) error {
-		_, header, err := s.Add(e.ctx, audit.Operator, c.Name, c.Role, networks)
+		_, header, err := s.Add(e.ctx, audit.Operator, servicekey.New{Name: c.Name, Role: c.Role, Networks: networks,
+			Actions: c.Actions, Callback: c.Callback})
 		if fault.CodeOf(err) == fault.RecordAlreadyExist {
 			return fmt.Errorf("a key named %q already exists; rotate it, or remove it first", c.Name)
 		}
@@ -67,8 +76,9 @@ func (serviceKeyListCmd) Run(e *env) error {
 			if !k.RotatedAt.IsZero() {
 				rotated = k.RotatedAt.UTC().Format(time.RFC3339)
 			}
-			fmt.Fprintf(e.out, "%s\t%s\t%s\t%s\t%s\n", k.Name, k.Role, cmp.Or(servicekey.Join(k.Networks), "any address"),
-				k.CreatedAt.UTC().Format(time.RFC3339), rotated)
+			fmt.Fprintf(e.out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Name, cmp.Or(k.Role, "-"),
+				cmp.Or(servicekey.Join(k.Networks), "any address"), k.CreatedAt.UTC().Format(time.RFC3339), rotated,
+				cmp.Or(strings.Join(k.Actions, ","), "-"), cmp.Or(k.Callback, "-"))
 		}
 		return err
 	})
@@ -115,5 +125,5 @@ func withServiceKeys(e *env, do func(*servicekey.Service) error) error {
 	}
 	defer v.Close()
 	return do(&servicekey.Service{Store: access.NewServiceKeys(v.DB), Changes: v.Changes(change.ServiceKeys),
-		Ring: v.Ring, Roles: access.NewResources(v.DB).Roles})
+		Ring: v.Ring, Roles: access.NewResources(v.DB).Roles, AllowPlain: e.cfg.Dev})
 }

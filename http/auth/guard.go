@@ -99,6 +99,7 @@ func (g Guards) Table() map[rest.Credential]edge.Guard {
 		rest.OTAuth:          g.otauth,
 		rest.TenantOrCron:    g.tenantOrCron,
 		rest.TenantOrService: g.tenantOrService,
+		rest.Service:         g.service,
 	}
 	if g.Devices != nil {
 		table[rest.Device] = g.device
@@ -201,11 +202,18 @@ func (g Guards) tenantOrCron(ctx context.Context, r *edge.Request) (rest.Caller,
 // tenantOrService accepts a service client as well as a session, but not both in one
 // request: an action has one author (D-INT-01).
 func (g Guards) tenantOrService(ctx context.Context, r *edge.Request) (rest.Caller, error) {
-	raw := r.Header("service-auth")
-	if raw == "" {
+	if r.Header("service-auth") == "" {
 		return g.tenant(ctx, r)
 	}
-	who := r.Caller
+	return g.service(ctx, r)
+}
+
+// service accepts a service client alone.
+func (g Guards) service(ctx context.Context, r *edge.Request) (rest.Caller, error) {
+	who, raw := r.Caller, r.Header("service-auth")
+	if raw == "" {
+		return who, fault.New(fault.Unauthenticated, "service-auth is needed")
+	}
 	if r.Header("x-auth") != "" {
 		return who, fault.New(fault.Unauthenticated, "send either x-auth or service-auth")
 	}
@@ -305,6 +313,8 @@ func (g Guards) permits(who *rest.Caller, e *rest.Endpoint) bool {
 	switch e.Audience {
 	case rest.Public, rest.DeviceOwner:
 		return true
+	case rest.ServiceClient:
+		return who.Service != ""
 	case rest.SelfUser, rest.SelfOrAdmin:
 		if who.UserID == "" {
 			if who.ChallengeID != "" || who.TokenID != "" || e.Credential == rest.PAuthOrDevice || who.Cron != "" &&

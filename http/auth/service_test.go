@@ -53,7 +53,8 @@ func (k keys) add(t *testing.T, name, role string, networks ...string) (header s
 	t.Helper()
 	prefixes, err := servicekey.ParseNetworks(networks)
 	storetest.Must(t, err)
-	_, header, err = k.Add(t.Context(), audit.Operator, name, role, prefixes)
+	_, header, err = k.Add(t.Context(), audit.Operator,
+		servicekey.New{Name: name, Role: role, Networks: prefixes})
 	storetest.Must(t, err)
 	return header
 }

@@ -186,7 +186,7 @@ func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 var schemes = map[Credential][]string{
 	User: {"x-auth"}, Tenant: {"x-auth"}, PAuth: {"p-auth"}, PAuthOrDevice: {"p-auth", "device-signature"},
 	OTAuth: {"ot-auth"}, Device: {"device-signature"}, TenantOrCron: {"x-auth", "cron-auth"},
-	TenantOrService: {"x-auth", "service-auth"},
+	TenantOrService: {"x-auth", "service-auth"}, Service: {"service-auth"},
 }
 
 var schemeDocs = map[string]string{

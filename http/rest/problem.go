@@ -22,6 +22,7 @@ type problem struct {
 	Errors       []problemField `json:"errors,omitempty"`
 	AttemptsLeft *int           `json:"attemptsLeft,omitempty"`
 	ResetAt      *Time          `json:"resetAt,omitempty"`
+	RedeemedAt   *Time          `json:"redeemedAt,omitempty"`
 	RequestID    string         `json:"requestId"`
 }
 
@@ -63,6 +64,9 @@ func Problem(f *fault.Error, language, requestID string) (status int, body []byt
 		Field: f.Field, AttemptsLeft: f.AttemptsLeft, RequestID: requestID}
 	if !f.ResetAt.IsZero() {
 		p.ResetAt = &Time{Time: f.ResetAt}
+	}
+	if !f.RedeemedAt.IsZero() {
+		p.RedeemedAt = &Time{Time: f.RedeemedAt}
 	}
 	if p.Detail == "" {
 		p.Detail, p.Message = e.en, e.en

@@ -92,6 +92,8 @@ var registry = map[fault.Code]entry{
 		tr: "Bu yöntem yenilenemez", ar: "التجديد غير مدعوم"},
 	fault.RenewClosed: {status: 409, en: "Too late to renew",
 		tr: "Yenileme süresi geçti", ar: "فات وقت التجديد"},
+	fault.GrantUsed: {status: 409, en: "Grant already redeemed",
+		tr: "Onay zaten kullanıldı", ar: "تم استخدام الموافقة من قبل"},
 	fault.IdempotencyConflict: {status: 409, en: "Request still running",
 		tr: "Aynı istek hâlâ işleniyor", ar: "الطلب نفسه قيد التنفيذ"},
 

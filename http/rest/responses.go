@@ -131,7 +131,7 @@ func codesOf(e *Endpoint) []fault.Code {
 	add(e.Credential.takesTenant(), fault.TenantMismatch)
 	add(e.Credential == Device || e.Credential == PAuthOrDevice,
 		fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid)
-	add(e.IPFilter || e.Credential == TenantOrService, fault.IPNotAllowed)
+	add(e.IPFilter || e.Credential == TenantOrService || e.Credential == Service, fault.IPNotAllowed)
 	add(e.OTP, fault.OTPRequired, fault.OTPInvalid)
 	add(e.Repeatable, fault.IdempotencyConflict, fault.IdempotencyMismatch)
 	return codes

@@ -43,6 +43,8 @@ const (
 	TenantOrCron  Credential = "x-auth (tenant-id) or cron-auth"
 	// TenantOrService accepts an administrator or a service client (D-INT-01).
 	TenantOrService Credential = "x-auth (tenant-id) or service-auth"
+	// Service accepts a service client alone (D-EXT-10).
+	Service Credential = "service-auth"
 )
 
 // Audience names who may use an endpoint once its credential holds (D-AUTH-03).
@@ -52,8 +54,10 @@ const (
 	Public      Audience = "public"
 	SelfUser    Audience = "user"
 	DeviceOwner Audience = "device"
-	SelfOrAdmin Audience = "self-or-admin"
-	Admin       Audience = "admin"
+	// ServiceClient permits every service client; the endpoint checks the actions of its key.
+	ServiceClient Audience = "service"
+	SelfOrAdmin   Audience = "self-or-admin"
+	Admin         Audience = "admin"
 )
 
 // Known reports whether c is one of the credentials above.
@@ -71,6 +75,7 @@ func (c Credential) takesTenant() bool {
 var strictest = map[Credential]Audience{
 	NoAuth: Public, User: SelfUser, Tenant: Admin, PAuth: SelfUser, PAuthOrDevice: SelfUser,
 	OTAuth: SelfUser, Device: DeviceOwner, TenantOrCron: Admin, TenantOrService: Admin,
+	Service: ServiceClient,
 }
 
 // Caller is everything that a handler may know about the caller and the request. Every string

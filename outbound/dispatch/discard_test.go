@@ -53,6 +53,7 @@ type world struct {
 	store delivery.Outbox
 	ring  *keyring.Ring
 	out   *gateway
+	rules map[message.Channel]dispatch.Rule
 }
 
 func open(t *testing.T) *world {
@@ -76,6 +77,7 @@ func (w *world) dispatcher(keep bool) *dispatch.Dispatcher {
 			Open:        w.ring.Open,
 			Senders:     map[message.Channel]message.Sender{message.SMS: w.out},
 			Keep:        keep,
+			Rules:       w.rules,
 			Workers:     2,
 			Lease:       30 * time.Second,
 			RetryMin:    time.Second,
@@ -172,6 +174,30 @@ func TestRetriesWithBackOffAndTheSameKey(t *testing.T) {
 			t.Errorf("%d sent, %d retried, %d payloads", d.Sent.Load(), d.Retried.Load(), w.payloads())
 		}
 		d.Stop()
+	})
+}
+
+// A channel may have its own pauses. They replace the back-off and the bound of attempts until the message expires.
+func TestRetriesAfterTheChannelsPauses(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		w.rules = map[message.Channel]dispatch.Rule{message.SMS: {Pauses: []time.Duration{5 * time.Second, time.Minute,
+			time.Hour}}}
+		for range 100 {
+			w.out.answers = append(w.out.answers, &message.DeliveryError{Err: errors.New("away"), RetryAfter: time.Second})
+		}
+		d := w.dispatcher(false)
+		d.Start()
+		d.Deliver(w.add("m1", 30*time.Second, 10*time.Hour))
+		time.Sleep(20 * time.Hour)
+		d.Stop()
+		if len(w.out.at) != 12 || d.Failed.Load() != 0 || w.payloads() != 0 {
+			t.Fatalf("%d attempts, %d failed, %d payloads", len(w.out.at), d.Failed.Load(), w.payloads())
+		}
+		for i, want := range []time.Duration{5 * time.Second, time.Minute, time.Hour, time.Hour} {
+			if got := w.out.at[i+1].Sub(w.out.at[i]); got < want || got > want+3*time.Second {
+				t.Errorf("pause %d: %v, want %v", i, got, want)
+			}
+		}
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -186,7 +187,10 @@ func (d *Dispatcher) send(l *lane, j *job, now time.Time) (outbox.Settle, answer
 	if message.IsTimeout(err) {
 		got = timedOut
 	}
-	pause := min(d.o.RetryMin<<min(j.m.Attempts, 16), d.o.RetryMax)
+	pause, most := min(d.o.RetryMin<<min(j.m.Attempts, 16), d.o.RetryMax), d.o.MaxAttempts
+	if own := l.rule.Pauses; len(own) > 0 {
+		pause, most = own[min(j.m.Attempts, len(own)-1)], math.MaxInt
+	}
 	var de *message.DeliveryError
 	if errors.As(err, &de) {
 		pause = max(pause, de.RetryAfter)
@@ -196,7 +200,7 @@ func (d *Dispatcher) send(l *lane, j *job, now time.Time) (outbox.Settle, answer
 	case err == nil:
 		out.State = outbox.Sent
 		d.Sent.Add(1)
-	case message.IsPermanent(err), out.Attempt >= d.o.MaxAttempts, l.late(j.m, out.NextAt):
+	case message.IsPermanent(err), out.Attempt >= most, l.late(j.m, out.NextAt):
 		out.State = outbox.Failed
 		d.Failed.Add(1)
 		if message.IsGone(err) {

@@ -20,6 +20,9 @@ type Rule struct {
 	// RestAfter timeouts in a row pause attempts to a host, or for a user, for the time Rest.
 	RestAfter int
 	Rest      time.Duration
+	// Pauses, if set, are the times between attempts in place of RetryMin and RetryMax. The last one repeats, whatever
+	// MaxAttempts, until the message expires.
+	Pauses []time.Duration
 	// HalfLife: a message is not retried after half of its lifetime.
 	HalfLife bool
 }

@@ -26,6 +26,8 @@ type serviceKeyRow struct {
 	ID                   int64 `bun:",pk,autoincrement"`
 	Name, Role           string
 	Networks             record.JSON[[]netip.Prefix]
+	Actions              record.JSON[[]string]
+	Callback             string
 	HashKey              string
 	Hash                 []byte
 	OldHashKey           string
@@ -40,13 +42,14 @@ var serviceKeys = record.Table[serviceKeyRow, servicekey.Key]{
 	Absent: "there is no key of this name",
 	Record: func(r serviceKeyRow) (servicekey.Key, error) {
 		return servicekey.Key{Name: r.Name, Role: r.Role, Networks: r.Networks.V,
+			Actions: r.Actions.V, Callback: r.Callback,
 			Hash:     keyring.Sum{Key: r.HashKey, Sum: r.Hash},
 			OldHash:  keyring.Sum{Key: r.OldHashKey, Sum: r.OldHash},
 			OldUntil: engine.Time(r.OldUntil), RotatedAt: engine.Time(r.RotatedAt), CreatedAt: engine.Time(r.CreatedAt)}, nil
 	},
 	Row: func(k servicekey.Key) serviceKeyRow {
-		return serviceKeyRow{Name: k.Name, Role: k.Role, Networks: record.JSONOf(k.Networks), HashKey: k.Hash.Key,
-			Hash:       k.Hash.Sum,
+		return serviceKeyRow{Name: k.Name, Role: k.Role, Networks: record.JSONOf(k.Networks),
+			Actions: record.JSONOf(k.Actions), Callback: k.Callback, HashKey: k.Hash.Key, Hash: k.Hash.Sum,
 			OldHashKey: k.OldHash.Key, OldHash: k.OldHash.Sum, OldUntil: engine.Millis(k.OldUntil),
 			RotatedAt: engine.Millis(k.RotatedAt),
 			CreatedAt: engine.Millis(k.CreatedAt), UpdatedAt: engine.Millis(k.CreatedAt)}

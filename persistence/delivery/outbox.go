@@ -191,5 +191,5 @@ func (s Outbox) Erase(ctx context.Context, now time.Time) error {
 // Ids begin with the instant of their making, so
 // what is old is a range of the primary key.
 func (s Outbox) Purge(ctx context.Context, before time.Time) error {
-	return s.db.Purge(ctx, "outbox", "id", "id < ?", id.Before(before))
+	return s.db.Purge(ctx, "outbox", "id", "id < ? AND state <> 0", id.Before(before))
 }

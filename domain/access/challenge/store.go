@@ -176,13 +176,16 @@ type StartRequest struct {
 	Proven bool
 	// Command is the input of the action; the engine seals it.
 	Command []byte
+	// Service names the service client that starts the challenge. ServiceAction runs then, and Action is only the code
+	// for policies, titles and headers. The labels of its details are those of the service.
+	Service string
 	// Title and Details replace the title of the action and its details in the intent. Title "" keeps the title.
 	Title   string
 	Details []Detail
 	// With are further writes that commit together with the new challenge.
 	With []commit.Write
 	// Bind, if set, returns further such writes that name the new challenge.
-	Bind func(challengeID string) []commit.Write
+	Bind func(made Challenge) []commit.Write
 }
 
 // Holder is the user of a challenge: "" for a decoy. If KeepsFilter is true, the requests that name the challenge are

@@ -47,6 +47,12 @@ func NewCache(store Store, hasher clientkey.Hasher, now func() time.Time) *Cache
 	return &Cache{change.NewSnapshot(&map[string]Key{}, load, nil), hasher, now}
 }
 
+// Key returns the key of a service client by its name; false without one.
+func (l *Cache) Key(name string) (Key, bool) {
+	k, known := (*l.Current())[name]
+	return k, known
+}
+
 // Client returns the service client with this header. UNAUTHENTICATED for a header that is not the key of a client;
 // IP_NOT_ALLOWED for an address outside the networks of the key.
 func (l *Cache) Client(header string, from netip.Addr) (Client, error) {

@@ -2,14 +2,14 @@
 // this one with the header service-auth (D-INT-01).
 //
 // The one idea: a key belongs to a role, and the resource registry decides what the role may call. A service client
-// has no account, no session and no permission of its own. Its secrets are those of package clientkey.
+// has no account, no session and no permission of its own. Its secrets are those of package clientkey. A key may also
+// have actions: it may then start challenges of these codes (package errand), and needs no role.
 //
 // Start reading at Service, then Cache for the check of a header.
 package servicekey
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -36,9 +36,13 @@ const maxNetworks = 32
 // Key is the stored form of a key.
 type Key struct {
 	Name string // unique; it never changes
-	Role string // the role with the client's permissions
+	Role string // the role with the client's permissions; "" for a key that has only actions
 	// Networks are the networks from which the key is accepted; none: every address.
 	Networks []netip.Prefix
+	// Actions are the codes of the challenges that the client may start (D-EXT-10), and Callback is the URL that is
+	// called with their outcomes, or "".
+	Actions  []string
+	Callback string
 	Hash     keyring.Sum
 	// OldHash is the hash of the key before the last rotation, valid until OldUntil. It is zero before the first
 	// rotation.
@@ -46,6 +50,9 @@ type Key struct {
 	OldUntil             time.Time
 	CreatedAt, RotatedAt time.Time // RotatedAt is zero before the first rotation
 }
+
+// May reports whether the key permits challenges of an action.
+func (k Key) May(action string) bool { return slices.Contains(k.Actions, action) }
 
 // Store keeps the keys. Every method joins the transaction of its context. It is safe for concurrent use and passes
 // servicekeytest.Run.
@@ -60,39 +67,65 @@ type Store interface {
 	Remove(ctx context.Context, name string) error
 }
 
-// Service creates, rotates and removes keys. All fields are required.
+// Service creates, rotates and removes keys. All fields are required except AllowPlain.
 type Service struct {
 	Store   Store
 	Roles   func(context.Context) ([]resource.Role, error) // all existing roles
 	Changes admin.Changes                                  // of topic change.ServiceKeys
 	Ring    clientkey.Hasher
+	// AllowPlain permits callbacks by http to loopback addresses, for development.
+	AllowPlain bool
+}
+
+// New describes a key to be created. It needs a role, an action or both.
+type New struct {
+	Name, Role string
+	Networks   []netip.Prefix
+	Actions    []string
+	Callback   string
+}
+
+// detail describes the key for the audit.
+func (n New) detail() string {
+	words := []string{"role " + n.Role, Join(n.Networks)}
+	if n.Role == "" {
+		words = words[1:]
+	}
+	if len(n.Actions) > 0 {
+		words = append(words, "actions "+strings.Join(n.Actions, ","), n.Callback)
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
 // Add creates a key and returns the value of the header service-auth, which cannot be read again. It takes effect on
 // every node within a second.
 //
 // Errors: INVALID_FIELD for a name that clientkey.CheckName refuses, for the role user, for a role that does not
-// exist and for more than 32 networks; RECORD_ALREADY_EXIST for a name that is taken.
-func (s *Service) Add(ctx context.Context, by audit.By, name, role string,
-	networks []netip.Prefix) (k Key, header string, err error) {
-	if err := clientkey.CheckName(name); err != nil {
+// exist and for more than 32 networks; also for more than 64 actions, and for one that is no code or repeated; also for
+// a callback without actions or that is not an https URL. RECORD_ALREADY_EXIST for a name that is taken.
+func (s *Service) Add(ctx context.Context, by audit.By, n New) (k Key, header string, err error) {
+	if err := clientkey.CheckName(n.Name); err != nil {
 		return k, "", err
 	}
-	if len(networks) > maxNetworks {
+	if len(n.Networks) > maxNetworks {
 		return k, "", fault.Invalid("ip", "must be at most %d networks", maxNetworks)
+	}
+	if err := s.checkScope(n); err != nil {
+		return k, "", err
 	}
 	err = s.Changes.Do(ctx, by, "SERVICE_KEY_ADD", func(ctx context.Context) (done admin.Done, err error) {
 		roles, err := s.Roles(ctx)
 		if err != nil {
 			return done, err
 		}
-		if !slices.ContainsFunc(roles, func(r resource.Role) bool { return r.Code == role }) || role == user.RoleUser {
+		exists := slices.ContainsFunc(roles, func(r resource.Role) bool { return r.Code == n.Role })
+		if (n.Role != "" || len(n.Actions) == 0) && (!exists || n.Role == user.RoleUser) {
 			return done, fault.Invalid("role", "must be the code of a role other than user")
 		}
-		k = Key{Name: name, Role: role, Networks: networks, CreatedAt: s.Changes.Now()}
-		header, k.Hash = clientkey.New(s.Ring, domain, name)
-		return admin.Done{Target: name, Detail: strings.TrimSpace(fmt.Sprint("role ", role, " ", Join(networks)))},
-			s.Store.Add(ctx, k)
+		k = Key{Name: n.Name, Role: n.Role, Networks: n.Networks, Actions: n.Actions, Callback: n.Callback,
+			CreatedAt: s.Changes.Now()}
+		header, k.Hash = clientkey.New(s.Ring, domain, n.Name)
+		return admin.Done{Target: n.Name, Detail: n.detail()}, s.Store.Add(ctx, k)
 	})
 	if err != nil {
 		return Key{}, "", err

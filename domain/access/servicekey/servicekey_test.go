@@ -60,7 +60,7 @@ func (k *keys) wants(t *testing.T, header string, from netip.Addr, want fault.Co
 // A key is accepted until it is removed; a replaced one for another hour.
 func TestKey(t *testing.T) {
 	k := newKeys(t)
-	made, first, err := k.Add(t.Context(), by, "w1", "wallet", nil)
+	made, first, err := k.Add(t.Context(), by, servicekey.New{Name: "w1", Role: "wallet"})
 	storetest.Must(t, err)
 	if made.Name != "w1" || made.Role != "wallet" || !made.CreatedAt.Equal(k.now) || !strings.HasPrefix(first, "w1.") {
 		t.Errorf("%+v, %s", made, first)
@@ -95,7 +95,7 @@ func TestNetworksOfAKey(t *testing.T) {
 	k := newKeys(t)
 	networks, err := servicekey.ParseNetworks([]string{"192.0.2.7", "2001:db8::/32"})
 	storetest.Must(t, err)
-	_, header, err := k.Add(t.Context(), by, "w1", "wallet", networks)
+	_, header, err := k.Add(t.Context(), by, servicekey.New{Name: "w1", Role: "wallet", Networks: networks})
 	storetest.Must(t, err)
 	for from, want := range map[string]fault.Code{"192.0.2.7": "", "::ffff:192.0.2.7": "", "2001:db8::1": "",
 		"192.0.2.8": fault.IPNotAllowed, "2001:db9::1": fault.IPNotAllowed} {
@@ -130,19 +130,20 @@ func TestKeyIsRefused(t *testing.T) {
 		fields     string
 	}{{"a b", "wallet", 0, "name"}, {"w2", "unknown", 0, "role"}, {"w2", user.RoleUser, 0, "role"},
 		{"w2", "wallet", 33, "ip"}, {"w1", "wallet", 32, ""}} {
-		made, header, err := k.Add(t.Context(), by, c.name, c.role, many[:c.networks])
+		made, header, err := k.Add(t.Context(), by,
+			servicekey.New{Name: c.name, Role: c.role, Networks: many[:c.networks]})
 		storetest.WantsFields(t, err, c.fields)
 		if (header == "") != (c.fields != "") || (made.Name == "") != (c.fields != "") {
 			t.Errorf("%+v: %+v, %q", c, made, header)
 		}
 	}
-	_, header, err := k.Add(t.Context(), by, "w1", "wallet", nil)
+	_, header, err := k.Add(t.Context(), by, servicekey.New{Name: "w1", Role: "wallet"})
 	storetest.Wants(t, err, fault.RecordAlreadyExist)
 	if header != "" {
 		t.Errorf("the header of a refused key: %s", header)
 	}
 	k.Roles = func(context.Context) ([]resource.Role, error) { return nil, errDown }
-	if _, _, err := k.Add(t.Context(), by, "w3", "wallet", nil); !errors.Is(err, errDown) {
+	if _, _, err := k.Add(t.Context(), by, servicekey.New{Name: "w3", Role: "wallet"}); !errors.Is(err, errDown) {
 		t.Errorf("without roles: %v", err)
 	}
 	if all, err := k.Store.List(t.Context()); err != nil || len(all) != 1 {
@@ -163,4 +164,51 @@ func TestKeysCannotBeRead(t *testing.T) {
 	}
 	_, err := l.Client("w1.x", home)
 	storetest.Wants(t, err, fault.Unauthenticated)
+}
+
+// A key with actions needs no role. A callback needs an action, and is https unless development permits loopback.
+func TestScopeOfAKey(t *testing.T) {
+	k := newKeys(t)
+	many := make([]string, 65)
+	for i := range many {
+		many[i] = "AB" + strings.Repeat("B", i)
+	}
+	const url = "https://shop.example/in"
+	n := 0
+	for _, c := range []struct {
+		role, callback string
+		actions        []string
+		plain          bool
+		field          string
+	}{
+		{"", url, []string{"PAYOUT", "REFUND"}, false, ""}, {"wallet", "", []string{"PAYOUT"}, false, ""},
+		{"", "http://127.0.0.1:8/in", []string{"PAYOUT"}, true, ""}, {"", "http://localhost/", []string{"PAYOUT"}, true, ""},
+		{"", "", nil, false, "role"}, {"nothing", "", []string{"PAYOUT"}, false, "role"},
+		{user.RoleUser, "", []string{"PAYOUT"}, false, "role"},
+		{"", "", []string{"a b"}, false, "actions"}, {"", "", []string{""}, false, "actions"},
+		{"", "", many, false, "actions"},
+		{"", "", []string{"PAYOUT", "PAYOUT"}, false, "actions"},
+		{"wallet", url, nil, false, "callback"}, {"", "http://127.0.0.1/", []string{"PAYOUT"}, false, "callback"},
+		{"", "http://192.0.2.1/", []string{"PAYOUT"}, true, "callback"}, {"", "ftp://x/", []string{"PAYOUT"}, true, "callback"},
+		{"", "https://u:p@shop.example/", []string{"PAYOUT"}, false, "callback"}, {"", "https:///in", []string{"PAYOUT"}, false, "callback"},
+		{"", url + "#x", []string{"PAYOUT"}, false, "callback"}, {"", "https://x/ y", []string{"PAYOUT"}, false, "callback"},
+		{"", "https://x/" + strings.Repeat("x", 512), []string{"PAYOUT"}, false, "callback"},
+	} {
+		n++
+		k.AllowPlain = c.plain
+		name := "k" + strings.Repeat("x", n)
+		made, _, err := k.Add(t.Context(), by, servicekey.New{Name: name, Role: c.role, Actions: c.actions,
+			Callback: c.callback})
+		storetest.WantsFields(t, err, c.field)
+		if c.field != "" {
+			continue
+		}
+		kept, known := k.Key(name)
+		if !known || kept.Callback != c.callback || !kept.May("PAYOUT") || kept.May("OTHER") || made.Name != name {
+			t.Errorf("%+v: kept %+v", c, kept)
+		}
+	}
+	if _, known := k.Key("none"); known {
+		t.Error("a key that does not exist is known")
+	}
 }

@@ -31,6 +31,9 @@ const (
 // message to it, without secrets.
 const Push Channel = "push"
 
+// Callback is the channel to another service. It has no templates: To is the service's URL and Text the JSON body.
+const Callback Channel = "callback"
+
 // Names of the built-in templates. A template of the same name, language and channel in the call of NewBook replaces
 // one.
 const (

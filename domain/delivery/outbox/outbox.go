@@ -130,6 +130,6 @@ type Store interface {
 	Backlog(ctx context.Context) (queued int, oldest time.Time, err error)
 	// Erase marks queued messages that expired before now as Expired, and erases their payloads.
 	Erase(ctx context.Context, now time.Time) error
-	// Purge removes messages older than before, which no cap counts any more.
+	// Purge removes messages older than before, which no cap counts any more, except queued ones: these expire first.
 	Purge(ctx context.Context, before time.Time) error
 }

@@ -51,6 +51,7 @@ const (
 	RenewNotSupported      Code = "RENEW_NOT_SUPPORTED"
 	RenewClosed            Code = "RENEW_CLOSED"
 	IdempotencyConflict    Code = "IDEMPOTENCY_CONFLICT"
+	GrantUsed              Code = "GRANT_USED"
 
 	ChallengeExpired Code = "CHALLENGE_EXPIRED"
 	MethodExpired    Code = "METHOD_EXPIRED"
@@ -106,6 +107,8 @@ type Error struct {
 	// ResetAt accompanies LimitExceeded: the instant at which the exceeded limit resets; zero elsewhere, and if a rate is
 	// missing, because waiting does not help then.
 	ResetAt time.Time
+	// RedeemedAt accompanies GrantUsed: the time of the first redemption; zero elsewhere.
+	RedeemedAt time.Time
 	// Nonce accompanies DeviceSignatureInvalid if only the age of the signature is wrong: the client signs again with
 	// the nonce.
 	Nonce string

@@ -1,8 +1,10 @@
-// Package webhook signs messages posted to other systems by the Standard Webhooks specification: HMAC-SHA256 over the
-// id, the time and the body of a message.
+// Package webhook signs messages posted to other systems by the Standard Webhooks specification. A signature covers the
+// id, the time and the body of a message. It is an HMAC-SHA256 (Secrets), or Ed25519 with a signing key of this service
+// (SignPublic).
 package webhook
 
 import (
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -48,4 +50,14 @@ func (s Secrets) Sign(h http.Header, id string, at time.Time, body []byte) {
 	h.Set("webhook-id", id)
 	h.Set("webhook-timestamp", stamp)
 	h.Set("webhook-signature", strings.Join(signatures, " "))
+}
+
+// SignPublic is Sign with scheme v1a. The header webhook-key-id names the key, which any receiver reads from the JWKS.
+func SignPublic(h http.Header, kid string, key ed25519.PrivateKey, id string, at time.Time, body []byte) {
+	stamp := strconv.FormatInt(at.Unix(), 10)
+	signed := append([]byte(id+"."+stamp+"."), body...)
+	h.Set("webhook-id", id)
+	h.Set("webhook-timestamp", stamp)
+	h.Set("webhook-signature", "v1a,"+base64.StdEncoding.EncodeToString(ed25519.Sign(key, signed)))
+	h.Set("webhook-key-id", kid)
 }

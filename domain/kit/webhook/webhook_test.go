@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"crypto/ed25519"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -47,5 +48,20 @@ func TestSign(t *testing.T) {
 		!strings.HasPrefix(second, "v1,") ||
 		h.Get("webhook-id") != "msg_p5jXN8AQM9LWM0D4loKWxJek" || h.Get("webhook-timestamp") != "1614265330" {
 		t.Errorf("%v", h)
+	}
+}
+
+// A public signature covers id, time and body, and verifies with the public key alone.
+func TestSignPublic(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := http.Header{}
+	webhook.SignPublic(h, "k1", private, "m1", time.Unix(1614265330, 0), []byte(`{"a":1}`))
+	signature, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(h.Get("webhook-signature"), "v1a,"))
+	if err != nil || h.Get("webhook-key-id") != "k1" || h.Get("webhook-id") != "m1" ||
+		!ed25519.Verify(public, []byte(`m1.1614265330.{"a":1}`), signature) {
+		t.Errorf("%v, %v", h, err)
 	}
 }

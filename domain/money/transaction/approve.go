@@ -104,10 +104,10 @@ func (s *Approvals) start(ctx context.Context, by audit.By, r WithdrawalRequest,
 	if err != nil {
 		return none, err
 	}
-	bind := func(challengeID string) []commit.Write {
-		row := by.Did(audit.Record{At: c.At, Action: "WITHDRAWAL_START", UserID: r.UserID, Target: challengeID,
+	bind := func(made challenge.Challenge) []commit.Write {
+		row := by.Did(audit.Record{At: c.At, Action: "WITHDRAWAL_START", UserID: r.UserID, Target: made.ID,
 			Detail: r.detail(pair, o.Fee)})
-		c.RecordID = pending + challengeID
+		c.RecordID = pending + made.ID
 		if first.RecordID == "" {
 			return []commit.Write{integration.Add{Claim: c}, row}
 		}

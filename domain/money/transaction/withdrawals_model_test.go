@@ -163,7 +163,7 @@ func (m *model) Start(ctx context.Context, r challenge.StartRequest) (challenge.
 	now := m.now()
 	c := challenge.Challenge{ID: id.New(now), UserID: r.Account.UserID, Action: r.Action, CreatedAt: now.UnixMilli(),
 		ExpiresAt: now.Add(approval).UnixMilli()}
-	err := m.m.DB.Commit(ctx, r.Bind(c.ID)...)
+	err := m.m.DB.Commit(ctx, r.Bind(c)...)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.commands[c.ID], m.started[c.ID] = r.Command, c

@@ -26,7 +26,9 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordAlreadyExist).
 			Try(`{"name":"wallet","role":"admin","ip":["192.0.2.0/24"]}`).
 			Doc("addServiceKey", "The client sends `key` in the header service-auth. The key is returned only once. The "+
-				"client may use the endpoints that accept service-auth and are granted to its role."),
+				"client may use the endpoints that accept service-auth and are granted to its role. With actions, it may "+
+				"start challenges of these codes at POST /guard/challenges; their outcomes are sent to the callback. A key "+
+				"needs a role, an action or both."),
 		rest.Post(path+"/rotate", "Rotate a service key", rest.Tenant, g.rotate, fault.RecordNotFound).
 			Try(`{"name":"${addServiceKey.data.name}"}`).
 			Doc("rotateServiceKey", "The previous key stays valid for one hour."),
@@ -38,8 +40,10 @@ func (g Group) Endpoints() []rest.Endpoint {
 
 type serviceKey struct {
 	Name      string     `json:"name" example:"wallet"`
-	Role      string     `json:"role" example:"wallet"`
+	Role      string     `json:"role" example:"wallet" doc:"empty for a key that has only actions"`
 	IP        []string   `json:"ip" doc:"allowed client addresses and networks; empty: every address"`
+	Actions   []string   `json:"actions" doc:"codes of the challenges that the client may start" example:"[\"PAYOUT\"]"`
+	Callback  *string    `json:"callback" doc:"URL for outcomes" example:"https://shop.example/castellan"`
 	CreatedAt rest.Time  `json:"createdAt"`
 	RotatedAt *rest.Time `json:"rotatedAt" doc:"time of the last rotation" example:"2026-11-24T10:00:00.000Z"`
 	// OldUntil is present while two keys are valid.
@@ -47,7 +51,8 @@ type serviceKey struct {
 }
 
 func show(k servicekey.Key) serviceKey {
-	r := serviceKey{Name: k.Name, Role: k.Role, IP: []string{}, CreatedAt: rest.Time{Time: k.CreatedAt}}
+	r := serviceKey{Name: k.Name, Role: k.Role, IP: []string{}, Actions: append([]string{}, k.Actions...),
+		Callback: rest.Filled(k.Callback), CreatedAt: rest.Time{Time: k.CreatedAt}}
 	for _, p := range k.Networks {
 		r.IP = append(r.IP, p.String())
 	}
@@ -70,8 +75,11 @@ type newServiceKey struct {
 
 type addRequest struct {
 	Name string   `json:"name" maxLength:"64" example:"wallet" doc.pattern:"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"`
-	Role string   `json:"role" maxLength:"64" example:"wallet" doc:"code of the role that grants the permissions"`
+	Role *string  `json:"role" maxLength:"64" example:"wallet" doc:"grants the permissions; required without actions"`
 	IP   []string `json:"ip,omitempty" maxItems:"32" doc:"addresses and networks, such as 192.0.2.0/24"`
+	// Actions and Callback are for the guard (D-EXT-10).
+	Actions  []string `json:"actions,omitempty" maxItems:"64" doc:"codes of challenges that the client may start"`
+	Callback *string  `json:"callback" maxLength:"512" doc:"https URL for outcomes" example:"https://shop.example/in"`
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out rest.Data[newServiceKey], err error) {
@@ -79,7 +87,8 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out res
 	if err != nil {
 		return out, err
 	}
-	k, header, err := g.Service.Add(ctx, who.By(), in.Name, in.Role, networks)
+	k, header, err := g.Service.Add(ctx, who.By(), servicekey.New{Name: in.Name, Role: rest.Or(in.Role, ""),
+		Networks: networks, Actions: in.Actions, Callback: rest.Or(in.Callback, "")})
 	return rest.Data[newServiceKey]{Data: newServiceKey{show(k), header}}, err
 }
 

@@ -71,10 +71,19 @@ func TestServiceKeys(t *testing.T) {
 		if _, secret, _ := strings.Cut(second, "."); strings.Contains(listed, secret) || strings.Contains(listed, "key") {
 			t.Errorf("listed with the secret: %s", listed)
 		}
+		if status, answer := s.Call("POST ",
+			`{"name":"shop","actions":["PAYOUT"],"callback":"https://shop.example/in"}`); status != 200 ||
+			!strings.Contains(answer, `"actions":["PAYOUT"],"callback":"https://shop.example/in"`) {
+			t.Errorf("a key with actions: %d %s", status, answer)
+		}
+		s.Wants("POST ", `{"name":"bad","actions":["a b"]}`, 400, "INVALID_FIELD actions")
+		s.Wants("POST ", `{"name":"bad","actions":["PAYOUT"],"callback":"http://shop.example/"}`, 400,
+			"INVALID_FIELD callback")
+		s.Wants("DELETE ", `{"name":"shop"}`, 200, `{"data":{"name":"shop"}}`)
 		s.Wants("DELETE ", `{"name":"wallet"}`, 200, `{"data":{"name":"wallet"}}`)
 		s.Wants("DELETE ", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("POST /rotate", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
-		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 3 {
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 5 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

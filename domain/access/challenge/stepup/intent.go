@@ -55,12 +55,15 @@ func deviceOf(from challenge.Starter) string {
 	return cmp.Or(strings.TrimSpace(from.Brand+" "+from.Model), from.Description)
 }
 
-// label returns the label of a detail: the header of the action, the built-in label, the detail's own, else its key.
+// label returns the label of a detail: its own, the header of the action, the built-in label, else its key.
 func label(a mfa.Action, d challenge.Detail, lang string) string {
+	if d.Label != "" {
+		return d.Label
+	}
 	if text := a.Headers.Label(d.Key, lang); text != "" {
 		return text
 	}
-	return cmp.Or(mfa.Label(d.Key, lang), d.Label, d.Key)
+	return cmp.Or(mfa.Label(d.Key, lang), d.Key)
 }
 
 // Document returns the intent document of a challenge; nil for a challenge of an older release.

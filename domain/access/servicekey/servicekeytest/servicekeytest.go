@@ -44,6 +44,7 @@ func roundTrip(t *testing.T, s servicekey.Store, _ commit.Committer) {
 	listed(t, s)
 	a, b := sample("a"), sample("b")
 	a.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::1/128")}
+	a.Role, a.Actions, a.Callback = "", []string{"PAYOUT", "API_KEY"}, "https://shop.example/in"
 	a.OldHash, a.OldUntil, a.RotatedAt = keyring.Sum{Key: "key-0", Sum: []byte{0}}, start.Add(time.Hour), start
 	for _, k := range []servicekey.Key{b, a} {
 		storetest.Must(t, s.Add(t.Context(), k))
