@@ -138,21 +138,22 @@ func registersForPushes(t *testing.T, tab *webtest.Tab) {
 		}
 	})
 	tab.Until("navigator.serviceWorker.controller !== null")
+	webtest.Value[bool](tab, `(() => {
+		new BroadcastChannel('notifications').onmessage = ({ data }) => { window.notified = data; };
+		window.gone = [];
+		ServiceWorkerRegistration.prototype.getNotifications = async ({ tag }) => [{ close: () => gone.push(tag) }];
+		return true; })()`)
 	noMorePolling(tab)
 	p.withdraw("ch-push", "")
 	tab.Push(p.URL, `{"challengeId":"ch-push","action":"WITHDRAW","expire":120}`)
 	tab.See(`[data-testid="request"]`)
-	const shown = `navigator.serviceWorker.ready.then((r) => r.getNotifications())
-		.then((all) => all.map((n) => n.tag + ' ' + n.lang + ' ' + n.title).join())`
-	soon(t, "the notification", func() bool {
-		return webtest.Value[string](tab, shown) == "ch-push tr Bir istek bekliyor"
-	})
+	tab.Until("window.notified === 'ch-push tr Bir istek bekliyor'")
 	webtest.Value[bool](tab, `(navigator.serviceWorker.dispatchEvent(new MessageEvent('message',
 		{ data: { type: 'open', challengeId: 'ch-push' } })), true)`)
 	tab.See("#approval-title")
 	tab.Click(`[data-testid="deny"]`)
 	tab.See("#home-step")
-	soon(t, "the notification is closed", func() bool { return webtest.Value[string](tab, shown) == "" })
+	tab.Until("window.gone.join() === 'ch-push'")
 }
 
 // The intent is shown with all rows, the address in groups of four that read and copy as the complete address. The

@@ -44,6 +44,16 @@ const (
 	address  = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"
 )
 
+// recorder reports the notifications of the service worker to the page. A browser without a screen forgets some of them
+// at once, so the list of the shown ones cannot be tested.
+const recorder = `
+const recorded = new BroadcastChannel('notifications');
+const shows = ServiceWorkerRegistration.prototype.showNotification;
+ServiceWorkerRegistration.prototype.showNotification = function (title, options) {
+  recorded.postMessage([options.tag, options.lang, title].join(' '));
+  return shows.call(this, title, options);
+};`
+
 // newPhone returns the fake service with the endpoints of devices.
 func newPhone(t *testing.T) *phone {
 	p := &phone{}
@@ -54,6 +64,10 @@ func newPhone(t *testing.T) *phone {
 		mux.HandleFunc("GET /.well-known/vapid.json", func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, http.StatusOK, map[string]any{"publicKey": "BLc4xRzKlKORKWlbdgFaBrrPK3ydWAHo4M0gs0i1oEKg" +
 				"PpWC5cW8OCzVrOQRv-1npXRWk8udnW3oYhIO4475rds"})
+		})
+		mux.HandleFunc("GET /static/sw-authenticator.js", func(w http.ResponseWriter, r *http.Request) {
+			servePage("sw-authenticator.js")(w, r)
+			_, _ = io.WriteString(w, recorder)
 		})
 		mux.HandleFunc("POST /auth/devices", p.register)
 		mux.HandleFunc("POST /auth/devices/alarm", p.alarm)

@@ -186,6 +186,7 @@ function wireConfirm() {
 function start() {
   $('device-id').textContent = device?.deviceId ?? '';
   drawPush();
+  keepWords();
   show(device ? 'home' : 'login');
   approvals.watch(device);
 }
@@ -198,13 +199,15 @@ async function drawPush() {
   $('push-state').textContent = t(on ? 'authPushOn' : 'authPushOff');
 }
 
-/** Keeps the words of a notification for the service worker, which has no language of its own. */
-async function keepWords() {
-  try {
-    const words = { title: t('authPushTitle'), body: t('authPushBody'), lang: language(), dir: document.documentElement.dir };
-    const cache = await caches.open('castellan-authenticator-words');
-    await cache.put(new URL('static/authenticator-words', base), new Response(JSON.stringify(words)));
-  } catch { /* then it uses English */ }
+let kept = Promise.resolve();
+
+/** Keeps the words of a notification for the service worker, which has no language of its own. One write follows the
+ *  other, so that the newest language stays. */
+function keepWords() {
+  const words = { title: t('authPushTitle'), body: t('authPushBody'), lang: language(), dir: document.documentElement.dir };
+  kept = kept.then(() => caches.open('castellan-authenticator-words'))
+    .then((cache) => cache.put(new URL('static/authenticator-words', base), new Response(JSON.stringify(words))))
+    .catch(() => {}); // then it uses English
 }
 
 function work() {
@@ -256,7 +259,6 @@ async function main() {
     keepWords();
   });
   startNotices();
-  keepWords();
   $('notify-field').hidden = !canNotify();
   try {
     device = await loadDevice();
