@@ -205,7 +205,8 @@ func TestGuardRefusesRequests(t *testing.T) {
 		other := d.add(t, "other", "--actions", "PAYOUT")
 		harness.Rule(t, d.Node, harness.Admin(t, s, d.Node), "shop", "rate_limit", map[string]any{
 			"targetEntityType": "APP_ID",
-			"targetEntities":   []string{"shop"}, "targetResources": []string{"POST " + guardPath}, "period": 600_000, "limit": 2})
+			"targetEntities":   []string{"shop"}, "targetResources": []string{"POST " + guardPath},
+			"period": 600_000, "limit": 2})
 		for range 2 {
 			d.Ok(t, "POST", guardPath, d.request("limited"), d.key)
 		}
