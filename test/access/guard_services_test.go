@@ -204,7 +204,9 @@ func TestGuardRefusesRequests(t *testing.T) {
 		// A firewall rule limits each key by its name.
 		other := d.add(t, "other", "--actions", "PAYOUT")
 		harness.Rule(t, d.Node, harness.Admin(t, s, d.Node), "shop", "rate_limit", map[string]any{
-			"targetEntityType": "APP_ID", "targetEntities": []string{"shop"}, "targetResources": []string{"POST " + guardPath}, "period": 600_000, "limit": 2})
+			"targetEntityType": "APP_ID",
+			"targetEntities":   []string{"shop"}, "targetResources": []string{"POST " + guardPath},
+			"period": 600_000, "limit": 2})
 		for range 2 {
 			d.Ok(t, "POST", guardPath, d.request("limited"), d.key)
 		}
@@ -212,7 +214,8 @@ func TestGuardRefusesRequests(t *testing.T) {
 		d.Ok(t, "POST", guardPath, d.request("limited"), other)
 
 		for _, args := range [][]string{{"--actions", "a b"}, {}, {"--callback", "https://x.example/"},
-			{"--actions", "PAYOUT", "--callback", "http://x.example/"}, {"--actions", "PAYOUT", "--callback", "https://u:p@x.example/"}} {
+			{"--actions", "PAYOUT", "--callback", "http://x.example/"},
+			{"--actions", "PAYOUT", "--callback", "https://u:p@x.example/"}} {
 			if got := s.Command("", append([]string{"service-key", "add", "--name", "bad"}, args...)...); got.Code != 1 {
 				t.Errorf("service-key add %v: exit %d: %s", args, got.Code, got.Out)
 			}

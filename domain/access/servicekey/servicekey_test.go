@@ -189,8 +189,10 @@ func TestScopeOfAKey(t *testing.T) {
 		{"", "", many, false, "actions"},
 		{"", "", []string{"PAYOUT", "PAYOUT"}, false, "actions"},
 		{"wallet", url, nil, false, "callback"}, {"", "http://127.0.0.1/", []string{"PAYOUT"}, false, "callback"},
-		{"", "http://192.0.2.1/", []string{"PAYOUT"}, true, "callback"}, {"", "ftp://x/", []string{"PAYOUT"}, true, "callback"},
-		{"", "https://u:p@shop.example/", []string{"PAYOUT"}, false, "callback"}, {"", "https:///in", []string{"PAYOUT"}, false, "callback"},
+		{"", "http://192.0.2.1/", []string{"PAYOUT"}, true, "callback"},
+		{"", "ftp://x/", []string{"PAYOUT"}, true, "callback"},
+		{"", "https://u:p@shop.example/", []string{"PAYOUT"}, false, "callback"},
+		{"", "https:///in", []string{"PAYOUT"}, false, "callback"},
 		{"", url + "#x", []string{"PAYOUT"}, false, "callback"}, {"", "https://x/ y", []string{"PAYOUT"}, false, "callback"},
 		{"", "https://x/" + strings.Repeat("x", 512), []string{"PAYOUT"}, false, "callback"},
 	} {
