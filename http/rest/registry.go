@@ -35,6 +35,8 @@ var registry = map[fault.Code]entry{
 		tr: "Oturum anahtarının süresi doldu", ar: "انتهت صلاحية الرمز"},
 	fault.TokenRevoked: {status: 401, en: "Token revoked",
 		tr: "Oturum anahtarı iptal edildi", ar: "تم إلغاء الرمز"},
+	fault.SubjectUnknown: {status: 401, en: "Subject unknown",
+		tr: "Kimlik bir hesaba bağlı değil", ar: "الهوية غير مرتبطة بحساب"},
 	fault.InvalidCredentials: {status: 401, en: "Invalid credentials",
 		tr: "Hatalı giriş bilgileri", ar: "بيانات الدخول غير صحيحة"},
 	fault.DeviceSignatureRequired: {status: 401, en: "Device signature required",

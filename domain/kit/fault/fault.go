@@ -21,6 +21,7 @@ const (
 	Unauthenticated         Code = "UNAUTHENTICATED"
 	TokenExpired            Code = "TOKEN_EXPIRED"
 	TokenRevoked            Code = "TOKEN_REVOKED"
+	SubjectUnknown          Code = "SUBJECT_UNKNOWN"
 	InvalidCredentials      Code = "INVALID_CREDENTIALS" // #nosec G101: a code, not a credential
 	DeviceSignatureRequired Code = "DEVICE_SIGNATURE_REQUIRED"
 	DeviceSignatureInvalid  Code = "DEVICE_SIGNATURE_INVALID"
