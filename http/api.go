@@ -16,6 +16,7 @@ import (
 	"castellan/http/access/device"
 	"castellan/http/access/evidence"
 	"castellan/http/access/geofilter"
+	"castellan/http/access/issuer"
 	"castellan/http/access/mfa"
 	"castellan/http/access/password"
 	"castellan/http/access/resource"
@@ -102,6 +103,7 @@ var sections = []rest.Group{
 	resource.Roles{},
 	resource.Own{},
 	servicekey.Group{},
+	issuer.Group{},
 	integration.Events{},
 	integration.Users{},
 	registration.Group{Enabled: true},

@@ -75,6 +75,8 @@ var tags = slices.Concat(
 			Description: "Roles, their members and their permissions, for administrators."},
 		rest.Tag{Name: "Service clients", Sections: []string{"Extensions: service clients"},
 			Description: "Keys with which other services of the platform call this service, for administrators."},
+		rest.Tag{Name: "Foreign users", Sections: []string{"Extensions: foreign users"},
+			Description: "Links of users who log in at another service to accounts here, for administrators."},
 		rest.Tag{Name: "Public keys", Sections: []string{"Extensions"},
 			Description: "The keys with which clients verify tokens and subscribe to pushes."},
 	),

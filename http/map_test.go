@@ -66,6 +66,7 @@ var tables = map[string][]string{
 	"money/rate":              {"exchange_pair", "exchange_rate"},
 	"access/resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"access/servicekey":       {"service_key"},
+	"access/issuer":           {"user_link"},
 	"access/evidence":         nil, // reads challenges
 	"access/intent":           nil, // the form of a document
 	"kit/setup":               nil, // judges settings and parameters

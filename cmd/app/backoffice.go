@@ -65,6 +65,10 @@ func (s *service) backOffice() error {
 		snapshots: []snapshot{copyOf(s.services, change.ServiceKeys)},
 	})
 
+	if err := s.foreignUsers(); err != nil {
+		return err
+	}
+
 	parameters := kit.NewParameters(s.DB)
 	s.parameters = parameter.NewCache(parameters)
 	s.join(part{
