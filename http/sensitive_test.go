@@ -40,7 +40,8 @@ func TestSensitiveWrites(t *testing.T) {
 		"POST /admin/system/waf/rehearse": "tells, and changes nothing",
 	}
 	sections := []string{"4.4 MFA administration", "4.5 Firewall rules", "4.6 Resource registry",
-		"Extensions: multi-factor administration", "Extensions: firewall", "Extensions: roles and permissions"}
+		"Extensions: multi-factor administration", "Extensions: firewall", "Extensions: roles and permissions",
+		"Extensions: foreign users"}
 	parts := []string{"/admin/system/", "role", "permission", "parameter", "key", "/admin/levels"}
 	var set, excepted []string
 	for _, e := range httpapi.Endpoints() {

@@ -1,5 +1,5 @@
-// Package issuer accepts the tokens of other login services, such as Keycloak or ZITADEL, for accounts of this one: the
-// login is theirs, the second factor of a transaction is ours (D-EXT-12).
+// Package issuer accepts the tokens of other login services, such as Keycloak or ZITADEL, for accounts of this one. The
+// login is theirs, and the second factor of a transaction is ours (D-EXT-12).
 //
 // The one idea: a token says who its bearer is elsewhere, and only a link (Link), which an administrator made, says
 // which account that is here. No claim of a token creates, finds or changes an account.

@@ -13,8 +13,8 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// Keys rotate: a new one is known after a minute at the latest, an old one is refused then, an unknown kid asks once a
-// minute, and an issuer that fails keeps its keys for an hour.
+// Keys rotate: a new one is known after a minute at the latest, and an old one is refused then. An unknown kid causes
+// one request a minute. The keys of an issuer that fails are kept for an hour.
 func TestKeysRotate(t *testing.T) {
 	all := newSigners(t)
 	now, asked, down := start, 0, false

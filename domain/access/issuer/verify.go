@@ -170,7 +170,8 @@ func parse(raw string) (t parsed, ok bool) {
 			return t, false
 		}
 	}
-	if _, sent := head["typ"]; sent && text(head["typ"]) == "" || !slices.Contains(types, strings.ToLower(text(head["typ"]))) {
+	typ, sent := head["typ"]
+	if sent && text(typ) == "" || !slices.Contains(types, strings.ToLower(text(typ))) {
 		return t, false
 	}
 	t = parsed{alg: text(head["alg"]), kid: text(head["kid"]), issuer: text(claims["iss"]), claims: claims,
