@@ -281,8 +281,11 @@ func (a *challengeActor) recheck(c *cluster.Context) error {
 // again.
 func (a *challengeActor) abort(c *cluster.Context) error {
 	next := a.state.Abort(a.d.Now())
-	record := a.record(next, audit.Refused, audit.By{}, "credentials changed")
-	if err := a.save(step{next: next, writes: []commit.Write{record}}); err != nil {
+	s := step{next: next, writes: []commit.Write{a.record(next, audit.Refused, audit.By{}, "credentials changed")}}
+	if err := a.ending(&s, a.d.Now()); err != nil {
+		return err
+	}
+	if err := a.save(s); err != nil {
 		a.forget()
 		return err
 	}

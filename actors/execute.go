@@ -55,7 +55,7 @@ func (a *challengeActor) execute(c *cluster.Context) {
 func (a *challengeActor) once(within context.Context, c challenge.Challenge, kept sealed) (err error) {
 	ctx, cancel := context.WithTimeout(within, time.Minute)
 	defer cancel()
-	action, ok := a.d.Actions[c.Action]
+	action, ok := a.d.Actions.Of(c.Action, c.Service)
 	if !ok {
 		return a.finish(ctx, c, challenge.Failed(fault.New(fault.InvalidState, "no action of this code is registered")))
 	}
@@ -163,8 +163,20 @@ func (a *challengeActor) credentialsGone(ctx context.Context, c challenge.Challe
 
 func (a *challengeActor) closeExecuting(ctx context.Context, c challenge.Challenge) error {
 	next := c.Abort(a.d.Now())
-	return a.d.Commit.Commit(ctx, challenge.Update{Challenge: next},
-		a.record(next, audit.Refused, audit.By{}, "credentials changed"))
+	writes, err := a.ended(ctx, next, a.d.Now())
+	if err != nil {
+		return err
+	}
+	return a.d.Commit.Commit(ctx, append(writes, challenge.Update{Challenge: next},
+		a.record(next, audit.Refused, audit.By{}, "credentials changed"))...)
+}
+
+// ended returns the writes that the action adds to an end without success.
+func (a *challengeActor) ended(ctx context.Context, c challenge.Challenge, now time.Time) ([]commit.Write, error) {
+	if action, _ := a.d.Actions.Of(c.Action, c.Service); action.Ended != nil {
+		return action.Ended(ctx, c, now)
+	}
+	return nil, nil
 }
 
 // finish writes the outcome, the audit row and the move to done, in the transaction of ctx if it carries one.
@@ -174,7 +186,14 @@ func (a *challengeActor) finish(ctx context.Context, c challenge.Challenge, r ch
 	if err != nil {
 		return err
 	}
-	return a.d.Commit.Commit(ctx, write, challenge.Update{Challenge: next}, a.report(next, r, audit.By{}))
+	var ended []commit.Write
+	if !r.Success {
+		if ended, err = a.ended(ctx, next, a.d.Now()); err != nil {
+			return err
+		}
+	}
+	return a.d.Commit.Commit(ctx, append(ended, write, challenge.Update{Challenge: next},
+		a.report(next, r, audit.By{}))...)
 }
 
 // failed counts a failed execution in the row; the last allowed failure ends the challenge.

@@ -97,13 +97,19 @@ func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challeng
 		}
 		out.outcome = sealed
 		out.writes = append(out.writes, write, a.record(s.Next, audit.Refused, by, "denied"))
+		if err := a.ending(out, now); err != nil {
+			return nil, err
+		}
 	case challenge.Closed:
 		out.writes = append(out.writes, a.record(s.Next, audit.Refused, by, "too many wrong values"))
+		if err := a.ending(out, now); err != nil {
+			return nil, err
+		}
 	case challenge.Executing:
 		if s.Next.Off != 0 { // another factor has proved the user
 			out.writes = append(out.writes, challenge.SwitchOn{UserID: s.Next.UserID})
 		}
-		if action := a.d.Actions[s.Next.Action]; action.Build != nil {
+		if action, _ := a.d.Actions.Of(s.Next.Action, s.Next.Service); action.Build != nil {
 			if err := a.build(now, action, out, by); err != nil {
 				return nil, err
 			}
@@ -114,6 +120,15 @@ func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challeng
 		out.writes = append(out.writes, settle)
 	}
 	return out, nil
+}
+
+// ending adds the writes of an end without success to a step.
+func (a *challengeActor) ending(s *step, now time.Time) error {
+	ctx, cancel := a.io()
+	defer cancel()
+	writes, err := a.ended(ctx, s.next, now)
+	s.writes = append(s.writes, writes...)
+	return err
 }
 
 // guessed returns the writes that accompany a row of wrong values which must be reported. A decoy takes the same steps.
@@ -177,7 +192,10 @@ func (a *challengeActor) build(now time.Time, action challenge.Action, s *step, 
 		if !refused(err) {
 			return err
 		}
-		result, writes = challenge.Failed(err), nil
+		result = challenge.Failed(err)
+		if writes, err = a.ended(ctx, s.next, now); err != nil {
+			return err
+		}
 	}
 	s.next = s.next.Finish()
 	sealed, write, err := a.seal(now, s.next, result)
@@ -288,7 +306,8 @@ func (a *challengeActor) user(c *cluster.Context, m *pb.ChallengeUser) {
 	if s := a.state; !s.Proven {
 		is.KeepsFilter = true
 	} else if s.State == challenge.Executing || s.State == challenge.Done {
-		is.KeepsFilter, is.Filter = a.d.Actions[s.Action].KeepsFilter, string(s.Filter)
+		action, _ := a.d.Actions.Of(s.Action, s.Service)
+		is.KeepsFilter, is.Filter = action.KeepsFilter, string(s.Filter)
 	}
 	c.Reply(is)
 }

@@ -106,6 +106,10 @@ type Action struct {
 	// Refused, which may accompany Exec, writes the rows that remain after a refusal by Exec. It runs inside the
 	// transaction of the outcome.
 	Refused func(ctx context.Context, x Execution, refusal error) error
+	// Ended, if set, returns the writes that commit with an end of the challenge without success: a denial, too many
+	// wrong values, changed credentials or a failed execution. It may run more than once. Neither expiry nor a newer
+	// challenge that takes the place of this one calls it.
+	Ended func(ctx context.Context, c Challenge, now time.Time) ([]commit.Write, error)
 	// Describe, if set, returns the details of a command for its approver, in order. The intent shows all of them
 	// (D-EXT-09), the infoTable those whose key is one of the action's infoTableHeaders (D-2FA-25).
 	Describe func(command []byte) []Detail
@@ -127,6 +131,20 @@ type Detail struct {
 
 // Actions holds the registered actions by code.
 type Actions map[string]Action
+
+// ServiceAction is the code of the one action behind every challenge that a service client started, whatever its action
+// code. No request can name it.
+const ServiceAction = "service:"
+
+// Of returns the action of a challenge with a code that a service client started, or none (""). false: no such action
+// is registered.
+func (as Actions) Of(code, service string) (Action, bool) {
+	if service != "" {
+		code = ServiceAction
+	}
+	a, ok := as[code]
+	return a, ok
+}
 
 // Register adds an action. It panics on a second action with the code, and on one with neither or both of Build and
 // Exec: both are programming errors.

@@ -162,9 +162,11 @@ type Body struct {
 	// SignIntent requires the proof of a push to sign IntentDigest.
 	SignIntent bool `json:"i,omitempty"`
 	// Brief describes the operation in the codes that are sent, such as "1.5 BTC …wf5mdq"; usually "".
-	Brief    string  `json:"h,omitempty"`
-	PolicyID int64   `json:"k,omitempty"` // of the policy at the start; 0: the built-in default
-	Starter  Starter `json:"b,omitzero"`
+	Brief    string `json:"h,omitempty"`
+	PolicyID int64  `json:"k,omitempty"` // of the policy at the start; 0: the built-in default
+	// Service is the name of the service client that started the challenge (package errand); "" for any other.
+	Service string  `json:"x,omitempty"`
+	Starter Starter `json:"b,omitzero"`
 	// Off holds the factors that were off at a proven start. Completing the challenge proves the user by other
 	// factors, and switches them on.
 	Off Factors `json:"z,omitempty"`

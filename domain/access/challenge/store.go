@@ -176,6 +176,9 @@ type StartRequest struct {
 	Proven bool
 	// Command is the input of the action; the engine seals it.
 	Command []byte
+	// Service names the service client that starts the challenge. ServiceAction runs then, and Action is only the code
+	// for policies, titles and headers. The labels of its details are those of the service.
+	Service string
 	// Title and Details replace the title of the action and its details in the intent. Title "" keeps the title.
 	Title   string
 	Details []Detail

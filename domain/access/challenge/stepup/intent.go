@@ -29,7 +29,11 @@ func (s *Starter) describe(c *challenge.Challenge, r challenge.StartRequest, des
 		Rows: make([]intent.Row, 0, len(details)+4), CommandDigest: intent.Digest(sealedCommand)}
 	for _, one := range slices.Concat(details, origin(*c, lang)) {
 		if one.Value != "" {
-			d.Rows = append(d.Rows, intent.Row{Key: one.Key, Label: label(action, one, lang), Value: one.Value})
+			said := label(action, one, lang)
+			if c.Service != "" { // the words of the service
+				said = cmp.Or(one.Label, said)
+			}
+			d.Rows = append(d.Rows, intent.Row{Key: one.Key, Label: said, Value: one.Value})
 		}
 	}
 	document := d.Canonical()

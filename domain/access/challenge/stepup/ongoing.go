@@ -79,7 +79,8 @@ func (s *Answerer) rows(p challenge.Insert, lang string, country func(code,
 	if country != nil && from.Country != "" {
 		values[mfa.HeaderCountry] = country(from.Country, lang)
 	}
-	if describe := s.Actions[p.Action].Describe; describe != nil && p.Command != nil {
+	of, _ := s.Actions.Of(p.Action, p.Service)
+	if describe := of.Describe; describe != nil && p.Command != nil {
 		plain, err := s.Ring.Open(p.Command, challenge.CommandData(p.ID))
 		if err != nil {
 			return nil, fmt.Errorf("open the command of challenge %s: %w", p.ID, err)

@@ -30,7 +30,7 @@ var _ challenge.Starts = (*Starter)(nil)
 // and r.Bind commit together. commit.ErrFenced means that the account or one of their fences changed meanwhile: read
 // again and restart.
 func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
-	action, ok := s.Actions[r.Action]
+	action, ok := s.Actions.Of(r.Action, r.Service)
 	if !ok {
 		return challenge.Started{}, fault.New(fault.InvalidState, "no action of this code is registered")
 	}
@@ -105,7 +105,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		writes = append(writes, r.Bind(c.ID)...)
 	}
 	insert.Version = 1
-	if c.Off == 0 { // a primed state has no such set; the owner reads the row
+	if c.Off == 0 && c.Service == "" { // a primed state has neither; the owner reads the row
 		s.Challenges.Prime(insert)
 	}
 	if err := s.Commit.Commit(ctx, writes...); err != nil {
@@ -145,9 +145,11 @@ func (s *Starter) offer(now time.Time, r challenge.StartRequest) (mfa.Plan, []mf
 		userID = ""
 	}
 	plan := s.Catalog().Plan(now, r.Action, userID, r.Starter.IP)
+	action, _ := s.Actions.Of(r.Action, r.Service)
+	flow := action.Flow
 	offer, err := plan.Offer(func(n challenge.Name) bool {
 		owns := r.Account.Owns(n) || r.Decoy != "" // a decoy owns every required method
-		if r.Proven && r.Account.Off.Has(s.Actions[r.Action].Flow, n) {
+		if r.Proven && r.Account.Off.Has(flow, n) {
 			return false
 		}
 		return owns && s.reaches(n)
@@ -165,7 +167,7 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 	c := challenge.Challenge{
 		ID: id.New(now), UserID: a.UserID, Action: r.Action, Flow: flow, CreatedAt: ms, ExpiresAt: ms + ttl,
 		Body: challenge.Body{Subject: a.UserID, Required: plan.Required, CV: a.CV, SV: a.SV, Proven: r.Proven,
-			SignIntent: plan.SignIntent, PolicyID: plan.PolicyID, Starter: r.Starter,
+			SignIntent: plan.SignIntent, PolicyID: plan.PolicyID, Service: r.Service, Starter: r.Starter,
 			Methods: make([]challenge.Method, len(offer))},
 	}
 	if r.Decoy != "" {
