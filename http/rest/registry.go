@@ -37,6 +37,8 @@ var registry = map[fault.Code]entry{
 		tr: "Oturum anahtarı iptal edildi", ar: "تم إلغاء الرمز"},
 	fault.SubjectUnknown: {status: 401, en: "Subject unknown",
 		tr: "Kimlik bir hesaba bağlı değil", ar: "الهوية غير مرتبطة بحساب"},
+	fault.ChallengeRequired: {status: 401, en: "Challenge required",
+		tr: "Ek doğrulama gerekli", ar: "التحقق الإضافي مطلوب"},
 	fault.InvalidCredentials: {status: 401, en: "Invalid credentials",
 		tr: "Hatalı giriş bilgileri", ar: "بيانات الدخول غير صحيحة"},
 	fault.DeviceSignatureRequired: {status: 401, en: "Device signature required",
@@ -56,6 +58,9 @@ var registry = map[fault.Code]entry{
 		tr: "Bu adresten erişime izin verilmiyor", ar: "الوصول من هذا العنوان غير مسموح"},
 	fault.OTPRequired: {status: 403, en: "One-time code required",
 		tr: "Tek kullanımlık kod gerekli", ar: "رمز الاستخدام لمرة واحدة مطلوب"},
+
+	fault.GrantMismatch: {status: 403, en: "Grant of another request",
+		tr: "Onay başka bir istek için", ar: "الموافقة لطلب آخر"},
 
 	fault.RecordNotFound: {status: 404, en: "Record not found",
 		tr: "Kayıt bulunamadı", ar: "السجل غير موجود"},
@@ -94,6 +99,8 @@ var registry = map[fault.Code]entry{
 		tr: "Bu yöntem yenilenemez", ar: "التجديد غير مدعوم"},
 	fault.RenewClosed: {status: 409, en: "Too late to renew",
 		tr: "Yenileme süresi geçti", ar: "فات وقت التجديد"},
+	fault.GrantUsed: {status: 409, en: "Grant already redeemed",
+		tr: "Onay zaten kullanıldı", ar: "تم استخدام الموافقة من قبل"},
 	fault.IdempotencyConflict: {status: 409, en: "Request still running",
 		tr: "Aynı istek hâlâ işleniyor", ar: "الطلب نفسه قيد التنفيذ"},
 

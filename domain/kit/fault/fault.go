@@ -22,6 +22,7 @@ const (
 	TokenExpired            Code = "TOKEN_EXPIRED"
 	TokenRevoked            Code = "TOKEN_REVOKED"
 	SubjectUnknown          Code = "SUBJECT_UNKNOWN"
+	ChallengeRequired       Code = "CHALLENGE_REQUIRED"
 	InvalidCredentials      Code = "INVALID_CREDENTIALS" // #nosec G101: a code, not a credential
 	DeviceSignatureRequired Code = "DEVICE_SIGNATURE_REQUIRED"
 	DeviceSignatureInvalid  Code = "DEVICE_SIGNATURE_INVALID"
@@ -32,6 +33,7 @@ const (
 	GeoBlocked     Code = "GEO_BLOCKED"
 	IPNotAllowed   Code = "IP_NOT_ALLOWED"
 	OTPRequired    Code = "OTP_REQUIRED"
+	GrantMismatch  Code = "GRANT_MISMATCH"
 
 	RecordNotFound    Code = "RECORD_NOT_FOUND"
 	ChallengeNotFound Code = "CHALLENGE_NOT_FOUND"
@@ -52,6 +54,7 @@ const (
 	RenewNotSupported      Code = "RENEW_NOT_SUPPORTED"
 	RenewClosed            Code = "RENEW_CLOSED"
 	IdempotencyConflict    Code = "IDEMPOTENCY_CONFLICT"
+	GrantUsed              Code = "GRANT_USED"
 
 	ChallengeExpired Code = "CHALLENGE_EXPIRED"
 	MethodExpired    Code = "METHOD_EXPIRED"
