@@ -15,6 +15,7 @@ import (
 	"castellan/http/access/country"
 	"castellan/http/access/device"
 	"castellan/http/access/evidence"
+	"castellan/http/access/gateway"
 	"castellan/http/access/geofilter"
 	"castellan/http/access/issuer"
 	"castellan/http/access/mfa"
@@ -104,6 +105,7 @@ var sections = []rest.Group{
 	resource.Own{},
 	servicekey.Group{},
 	issuer.Group{},
+	gateway.Group{},
 	integration.Events{},
 	integration.Users{},
 	registration.Group{Enabled: true},

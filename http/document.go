@@ -77,6 +77,8 @@ var tags = slices.Concat(
 			Description: "Keys with which other services of the platform call this service, for administrators."},
 		rest.Tag{Name: "Foreign users", Sections: []string{"Extensions: foreign users"},
 			Description: "Links of users who log in at another service to accounts here, for administrators."},
+		rest.Tag{Name: "Gateways", Sections: []string{"Extensions: gateways"},
+			Description: "Routes of the requests for which gateways ask this service, for administrators."},
 		rest.Tag{Name: "Public keys", Sections: []string{"Extensions"},
 			Description: "The keys with which clients verify tokens and subscribe to pushes."},
 	),

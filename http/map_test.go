@@ -67,6 +67,7 @@ var tables = map[string][]string{
 	"access/resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"access/servicekey":       {"service_key"},
 	"access/issuer":           {"user_link"},
+	"access/gateway":          {"guard_grant", "guard_route"},
 	"access/evidence":         nil, // reads challenges
 	"access/intent":           nil, // the form of a document
 	"kit/setup":               nil, // judges settings and parameters

@@ -68,6 +68,7 @@ func (s *service) backOffice() error {
 	if err := s.foreignUsers(); err != nil {
 		return err
 	}
+	s.gateway()
 
 	parameters := kit.NewParameters(s.DB)
 	s.parameters = parameter.NewCache(parameters)
