@@ -152,7 +152,10 @@ func TestGatewayCheck(t *testing.T) {
 		for i := 5; i < len(grant); i += len(grant) / 40 {
 			for _, c := range []byte("A.z") {
 				text := grant[:i] + string(c) + grant[i+1:]
-				if a := g.ask(t, "POST", pay, digest, granted(text)); text != grant && a.Status != 403 {
+				if text == grant {
+					continue
+				}
+				if a := g.ask(t, "POST", pay, digest, granted(text)); a.Status != 403 {
 					t.Fatalf("byte %d became %c: %s", i, c, a)
 				}
 			}

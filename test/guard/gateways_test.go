@@ -63,8 +63,9 @@ var gateways = map[string]func(t *testing.T, dir, listen, castellan, upstream st
 			t.Fatal(err)
 		}
 		write(t, file, "{\n\tadmin off\n\tauto_https off\n}\n"+string(text))
+		_, port, _ := net.SplitHostPort(listen)
 		cmd := exec.Command("caddy", "run", "--config", file, "--adapter", "caddyfile")
-		cmd.Env = append(os.Environ(), "LISTEN=http://"+listen, "CASTELLAN="+castellan, "UPSTREAM="+upstream, "HOME="+dir,
+		cmd.Env = append(os.Environ(), "LISTEN=http://shop.example:"+port, "CASTELLAN="+castellan, "UPSTREAM="+upstream, "HOME="+dir,
 			"XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 		return cmd
 	},

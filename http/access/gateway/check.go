@@ -149,12 +149,9 @@ func answer(c *fiber.Ctx, r *edge.Request, d gateway.Decision, err error) error 
 		return refuse(r, err)
 	}
 	if d.Challenge == nil {
-		if d.User.ID != "" {
-			r.SetHeader("castellan-user", d.User.ID)
-		}
-		if d.Assertion != "" {
-			r.SetHeader("castellan-assertion", d.Assertion)
-		}
+		// Empty where there is none: a gateway that copies them must replace those of its client.
+		r.SetHeader("castellan-user", d.User.ID)
+		r.SetHeader("castellan-assertion", d.Assertion)
 		c.Status(fiber.StatusNoContent)
 		return nil
 	}
