@@ -161,7 +161,8 @@ func TestGatewayCheck(t *testing.T) {
 			}
 		}
 		passed := g.ask(t, "POST", "/orders/7/pay?amount=12&b=2", digest, granted(grant)).Is(t, 204, "")
-		if passed.Header.Get("castellan-user") != g.owner.ID || strings.Count(passed.Header.Get("castellan-assertion"), ".") != 2 {
+		if assertion := passed.Header.Get("castellan-assertion"); passed.Header.Get("castellan-user") != g.owner.ID ||
+			strings.Count(assertion, ".") != 2 {
 			t.Errorf("the upstream gets %v", passed.Header)
 		}
 		g.ask(t, "POST", pay, digest, granted(grant)).Is(t, 403, "GRANT_USED")
@@ -207,9 +208,11 @@ func TestGatewayCheck(t *testing.T) {
 		explain("/free", `{"data":{"routeId":null,"decision":"ALLOW","reason":"NO_ROUTE","rows":[]}}`)
 		explain("/a//b", `{"data":{"routeId":null,"decision":"DENY","reason":"AMBIGUOUS_PATH","rows":[]}}`)
 		g.Do(t, "POST", routesPath, payRoute, g.boss).Is(t, 409, "RECORD_ALREADY_EXIST")
-		for _, bad := range []string{`{"method":"get","path":"/a","mode":"session"}`, `{"method":"GET","path":"a","mode":"session"}`,
+		for _, bad := range []string{`{"method":"get","path":"/a","mode":"session"}`,
+			`{"method":"GET","path":"a","mode":"session"}`,
 			`{"method":"GET","path":"/a*","mode":"session"}`, `{"method":"GET","path":"/a/../b","mode":"session"}`,
-			`{"method":"GET","path":"/a","mode":"guarded"}`, `{"method":"GET","path":"/a","mode":"guarded","actionCode":"LOGIN"}`,
+			`{"method":"GET","path":"/a","mode":"guarded"}`,
+			`{"method":"GET","path":"/a","mode":"guarded","actionCode":"LOGIN"}`,
 			`{"method":"GET","path":"/a","mode":"session","actionCode":"X"}`,
 			`{"method":"GET","path":"/a","mode":"session","host":"A.example"}`,
 			strings.Replace(payRoute, `"index":1`, `"index":3`, 1), strings.Replace(payRoute, `"name":"x-to"`, `"name":""`, 1)} {

@@ -45,7 +45,8 @@ var gateways = map[string]func(t *testing.T, dir, listen, castellan, upstream st
 			temp += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, dir, kind)
 		}
 		main := filepath.Join(dir, "main.conf")
-		write(t, main, fmt.Sprintf("daemon off;\nmaster_process off;\npid %s/pid;\nerror_log stderr;\nevents {}\nhttp {\n"+
+		write(t, main, fmt.Sprintf("daemon off;\nmaster_process off;\npid %s/pid;\nerror_log stderr;\nevents {}\n"+
+			"http {\n"+
 			"access_log off;\n%supstream castellan { server %s; }\nupstream upstream { server %s; }\n"+
 			"server { listen %s;\ninclude %s;\n}\n}\n", dir, temp, castellan, upstream, listen, own))
 		return exec.Command("nginx", "-c", main, "-p", dir)
@@ -65,8 +66,8 @@ var gateways = map[string]func(t *testing.T, dir, listen, castellan, upstream st
 		write(t, file, "{\n\tadmin off\n\tauto_https off\n}\n"+string(text))
 		_, port, _ := net.SplitHostPort(listen)
 		cmd := exec.Command("caddy", "run", "--config", file, "--adapter", "caddyfile")
-		cmd.Env = append(os.Environ(), "LISTEN=http://shop.example:"+port, "CASTELLAN="+castellan, "UPSTREAM="+upstream, "HOME="+dir,
-			"XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+		cmd.Env = append(os.Environ(), "LISTEN=http://shop.example:"+port, "CASTELLAN="+castellan,
+			"UPSTREAM="+upstream, "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 		return cmd
 	},
 }
@@ -194,8 +195,8 @@ func (f front) guards(t *testing.T) {
 	if a.Status != 200 || got["uri"] != "/free?a=b" || got["user"] != "" || got["assertion"] != "" {
 		t.Fatalf("an unguarded request: %s", a)
 	}
-	if a, got = f.send(t, "GET", "/me", blackbox.Headers{"x-auth": f.g.xAuth, "castellan-user": "root"}); a.Status != 200 ||
-		got["user"] != f.g.owner.ID {
+	a, got = f.send(t, "GET", "/me", blackbox.Headers{"x-auth": f.g.xAuth, "castellan-user": "root"})
+	if a.Status != 200 || got["user"] != f.g.owner.ID {
 		t.Errorf("a session: %s", a)
 	}
 	if a, _ = f.send(t, "GET", "/me", forged); a.Status != 401 {

@@ -164,8 +164,8 @@ const (
 	absent = "—"
 )
 
-// Values reads the rows of a request. FORBIDDEN for a value that cannot be shown in full, or a header that was sent more
-// than once.
+// Values reads the rows of a request. FORBIDDEN for a value that cannot be shown in full, or a header that was sent
+// more than once.
 func (m Match) Values(q Request, rows []Row) ([]Value, error) {
 	out := make([]Value, 0, len(rows))
 	for _, row := range rows {

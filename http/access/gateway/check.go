@@ -56,7 +56,8 @@ func Mount(s *edge.Server, o Options) {
 }
 
 func (o Options) check(ctx context.Context, r *edge.Request) (gateway.Decision, error) {
-	if !r.FromTrustedProxy() && (r.Header("service-auth") == "" || o.Service(r.Header("service-auth"), r.Caller.IP) != nil) {
+	key := r.Header("service-auth")
+	if !r.FromTrustedProxy() && (key == "" || o.Service(key, r.Caller.IP) != nil) {
 		return gateway.Decision{}, fault.New(fault.Forbidden, "only a gateway may ask: see http.trusted_proxies")
 	}
 	q, err := original(r)
@@ -102,8 +103,8 @@ func single(r *edge.Request, name string) (string, error) {
 	return value, nil
 }
 
-// original reads the request that the gateway asks about. A gateway sets its own headers and passes those of its client,
-// which may have sent the headers of other gateways. So all of them must agree.
+// original reads the request that the gateway asks about. A gateway sets its own headers and passes those of its
+// client, which may have sent the headers of other gateways. So all of them must agree.
 func original(r *edge.Request) (q gateway.Request, err error) {
 	values := map[string]string{}
 	for _, name := range []string{"X-Original-Method", "X-Original-Uri", "X-Original-Host", "X-Forwarded-Method",
@@ -128,7 +129,8 @@ func original(r *edge.Request) (q gateway.Request, err error) {
 	}
 	method = agree(method, values["X-Original-Method"], values["X-Forwarded-Method"])
 	uri := agree(target, values["X-Original-Uri"], values["X-Forwarded-Uri"])
-	host = agree(gateway.HostOf(host), gateway.HostOf(values["X-Original-Host"]), gateway.HostOf(values["X-Forwarded-Host"]))
+	host = agree(gateway.HostOf(host), gateway.HostOf(values["X-Original-Host"]),
+		gateway.HostOf(values["X-Forwarded-Host"]))
 	switch {
 	case err != nil:
 		return q, err
@@ -165,7 +167,8 @@ func answer(c *fiber.Ctx, r *edge.Request, d gateway.Decision, err error) error 
 	}
 	_, body := rest.Problem(fault.New(fault.ChallengeRequired, "complete the challenge, and repeat the request with %s",
 		gateway.Header), r.Caller.Language, r.Caller.RequestID)
-	body = bytes.Replace(body, []byte(`,"requestId"`), append([]byte(`,"challenge":`), append(text, `,"requestId"`...)...), 1)
+	const last = `,"requestId"`
+	body = bytes.Replace(body, []byte(last), fmt.Appendf(nil, `,"challenge":%s%s`, text, last), 1)
 	problem(r, http.StatusUnauthorized, fault.ChallengeRequired, body)
 	return nil
 }

@@ -187,7 +187,7 @@ type guardSaid struct {
 }
 
 func (g Group) explain(_ context.Context, _ rest.Caller, in explainRequest) (out rest.Data[guardExplanation], _ error) {
-	q := gateway.Request{Host: gateway.HostOf(in.Host), Method: in.Method, Header: func(name string) (value string, more bool) {
+	header := func(name string) (value string, more bool) {
 		n := 0
 		for _, h := range in.Headers {
 			if strings.EqualFold(h.Name, name) {
@@ -196,7 +196,8 @@ func (g Group) explain(_ context.Context, _ rest.Caller, in explainRequest) (out
 			}
 		}
 		return value, n > 1
-	}}
+	}
+	q := gateway.Request{Host: gateway.HostOf(in.Host), Method: in.Method, Header: header}
 	q.Path, q.Query = gateway.Target(in.Path)
 	x := g.Guard.Explain(q)
 	out.Data = guardExplanation{Decision: x.Decision, Reason: x.Reason, Rows: []guardSaid{}}
