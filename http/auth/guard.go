@@ -96,7 +96,9 @@ func (g Guards) Fresh(ctx context.Context, judge func() error) error {
 }
 
 // User authenticates the session of a raw request, by the header x-auth.
-func (g Guards) User(ctx context.Context, r *edge.Request) (rest.Caller, error) { return g.session(ctx, r) }
+func (g Guards) User(ctx context.Context, r *edge.Request) (rest.Caller, error) {
+	return g.session(ctx, r)
+}
 
 // Table is the guard of each credential that is served.
 func (g Guards) Table() map[rest.Credential]edge.Guard {

@@ -5,7 +5,7 @@ import (
 	"castellan/http/rest"
 )
 
-// What a raw handler needs that is asked about the request of somebody else (D-EXT-11).
+// The methods of a request for a raw handler that decides about another request (D-EXT-11).
 
 // FromTrustedProxy reports whether the other end of the connection is a trusted proxy.
 func (r *Request) FromTrustedProxy() bool {

@@ -42,7 +42,7 @@ func TestAdministrationRequiresChallenge(t *testing.T) {
 		"POST /admin/service-keys":        `{"name":"wallet","role":"admin"}`,
 		"POST /admin/service-keys/rotate": `{"name":"wallet"}`,
 		"DELETE /admin/service-keys":      `{"name":"wallet"}`,
-		"POST /admin/guard/routes":        `{"host":"shop.example","method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT","rows":[]}`,
+		"POST /admin/guard/routes":        `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT"}`,
 		"PATCH /admin/guard/routes":       `{"id":1,"status":"INACTIVE"}`,
 		"DELETE /admin/guard/routes":      `{"id":1}`,
 		"POST /admin/user/link":           link,

@@ -18,7 +18,8 @@ import (
 type Withdrawals struct {
 	Service *transaction.Withdrawals
 	// Approvals serve the requests that the owner approves. Owner returns the user of an x-auth
-	// token or of a foreign one (D-EXT-12), and the starter of that user's challenge. Errors of Owner are those of the guard of x-auth, and SUBJECT_UNKNOWN.
+	// token or of a foreign one (D-EXT-12), and the starter of that user's challenge. Errors
+	// of Owner are those of the guard of x-auth, and SUBJECT_UNKNOWN.
 	Approvals *transaction.Approvals
 	Owner     func(ctx context.Context, who rest.Caller, userToken string) (userID string, s challenge.Starter, err error)
 	// HotWallet and TimeOut are the numbers of two statuses that clients see (D-TX-02).
