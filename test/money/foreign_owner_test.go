@@ -73,7 +73,7 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		r := newRealm(t)
 		r.down.Store(true)
-		s.Set(r.setting())
+		s.Set(r.setting(), "HTTP_TRUSTED_PROXIES=127.0.0.1")
 		d := newVault(t, s)
 		ask := func(externalID, token string) blackbox.Answer {
 			body := d.request(externalID)
@@ -127,6 +127,17 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 		if n := r.asked.Load(); n != 2 {
 			t.Errorf("the issuer was asked %d times in a minute of each node", n-1)
 		}
+		// At the guard for gateways the token is the bearer's.
+		d.Ok(t, "POST", "/admin/guard/routes", `{"method":"*","path":"/me","mode":"session"}`, d.Boss)
+		gateway := func(token string) blackbox.Answer {
+			return d.Do(t, "GET", "/guard/check", nil, blackbox.Headers{"X-Original-Method": "GET", "X-Original-URI": "/me",
+				"Authorization": "Bearer " + token})
+		}
+		if a := gateway(r.token("jane")); a.Status != 204 || a.Header.Get("castellan-user") != d.Customer.ID {
+			t.Errorf("at the guard: %s %v", a, a.Header)
+		}
+		gateway(r.token("kurt")).Is(t, 401, "SUBJECT_UNKNOWN")
+		gateway("of the upstream").Is(t, 401, "UNAUTHENTICATED")
 		r.down.Store(true) // the last keys are kept
 		blackbox.FlowOf(t, ask("w2", r.token("jane")).Is(t, 200, ""))
 
