@@ -63,7 +63,7 @@ type guardRoute struct {
 	ActionCode string     `json:"actionCode" doc:"empty for mode session" example:"PAYOUT"`
 	Rows       []guardRow `json:"rows"`
 	Status     string     `json:"status" enum:"ACTIVE,TRIAL,INACTIVE"`
-	UpdatedAt  rest.Time  `json:"updatedAt"`
+	UpdatedAt  rest.Time  `json:"updatedAt" example:"2026-11-24T10:00:00.000Z"`
 }
 
 // guardRow is a value of the request that its user sees before approving.
