@@ -95,7 +95,8 @@ func TestValues(t *testing.T) {
 		}
 		return strings.Join(texts, "|"), err
 	}
-	for query, want := range map[string]string{"": "7|—|x", "q=1": "7|1|x", "q=1&q=2": "7|1, 2|x", "%71=a+b%2F": "7|a b/|x"} {
+	for query, want := range map[string]string{"": "7|—|x", "q=1": "7|1|x", "q=1&q=2": "7|1, 2|x",
+		"%71=a+b%2F": "7|a b/|x"} {
 		if got, err := values("/a/7", query, "x"); err != nil || got != want {
 			t.Errorf("%q: %q, %v", query, got, err)
 		}
