@@ -113,8 +113,8 @@ faults: ## nodes, networks and databases fail under load, in every way the tests
 test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)
 	@scripts/test-starved.sh $(ROUNDS) '$(PKG)'
 
-test-deps: $(API_TOOLS) ## install what the tests need: PostgreSQL, Chromium and Node from Debian, npm packages
-	@scripts/ensure-test-deps.sh postgresql chromium
+test-deps: $(API_TOOLS) ## install what the tests need: PostgreSQL, Chromium, Node and gateways from Debian, npm packages
+	@scripts/ensure-test-deps.sh postgresql chromium nginx haproxy caddy
 
 # What checks the published documents and makes the TypeScript client, as the lock file pins it.
 $(API_TOOLS): tools/openapi/package-lock.json

@@ -61,6 +61,7 @@ type Config struct {
 	KYC         KYC         `key:"kyc"`
 
 	Registration Registration `key:"registration"`
+	Guard        Guard        `key:"guard"`
 
 	origins map[string]origin // by dotted key; an absent key has its default
 }

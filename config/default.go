@@ -32,6 +32,7 @@ func Default() Config {
 			OTAuthTTL:  10 * time.Minute,
 			SessionTTL: 12 * time.Hour,
 		},
+		Guard: Guard{Timeout: 3 * time.Second},
 		MFA: MFA{
 			ChallengeTTL:      600 * time.Second,
 			PAuthGrace:        120 * time.Second,

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -190,7 +191,7 @@ func (l *loader) leaf(key, file string, k, v *yaml.Node) {
 		l.fault(key, where, "unknown key%s", suggestKey(key))
 		return
 	}
-	r, set, err := fromYAML(v)
+	r, set, err := fromYAML(v, e.records)
 	switch {
 	case err != nil:
 		l.fault(key, where, "%v", err)
@@ -212,13 +213,17 @@ func dealias(n *yaml.Node) *yaml.Node {
 var errTagged = errors.New("quote text that starts with !, & or *")
 
 // fromYAML converts a node; set is false for a null.
-func fromYAML(n *yaml.Node) (r raw, set bool, err error) {
+func fromYAML(n *yaml.Node, records bool) (r raw, set bool, err error) {
 	n = dealias(n)
 	switch n.Kind {
 	case yaml.SequenceNode:
 		r.form = sequence
 		for _, item := range n.Content {
-			text, err := scalarText(dealias(item))
+			item = dealias(item)
+			text, err := scalarText(item)
+			if records && item.Kind == yaml.MappingNode {
+				text, err = recordText(item)
+			}
 			if err != nil {
 				return raw{}, false, err
 			}
@@ -244,6 +249,19 @@ func fromYAML(n *yaml.Node) (r raw, set bool, err error) {
 		r.text, err = scalarText(n)
 	}
 	return r, true, err
+}
+
+// recordText writes a map as name=value pairs with spaces between them.
+func recordText(n *yaml.Node) (string, error) {
+	r, _, err := fromYAML(n, false)
+	var words []string
+	for _, p := range r.pairs {
+		if strings.ContainsFunc(p.key+p.value, unicode.IsSpace) {
+			return "", errors.New("a value of the list contains a space")
+		}
+		words = append(words, p.key+"="+p.value)
+	}
+	return strings.Join(words, " "), err
 }
 
 // scalarText returns the text as written in the file, so that a password 0123 stays 0123. Tags are refused: YAML drops

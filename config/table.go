@@ -24,6 +24,7 @@ type entry struct {
 	floor    int64 // lower bound outside development mode; min if the tag is absent
 	oneof    []string
 	lines    bool
+	records  bool // an item of the list may be a map, whose pairs become name=value
 }
 
 // settings explains every section and key in a line: name, tab, text. The texts are too long for tags.
@@ -94,6 +95,7 @@ func newEntry(section string, f reflect.StructField) entry {
 	}
 	e.env = "CASTELLAN_" + strings.ToUpper(strings.ReplaceAll(e.key, ".", "_"))
 	e.lines = f.Tag.Get("lines") == "true"
+	e.records = f.Tag.Get("records") == "true"
 	if words, ok := f.Tag.Lookup("oneof"); ok {
 		e.oneof = strings.Split(words, "|")
 	}

@@ -38,6 +38,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.providers()
 	k.kyc()
 	k.transactions()
+	k.guard()
 	return k.faults
 }
 

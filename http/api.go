@@ -16,7 +16,9 @@ import (
 	"castellan/http/access/device"
 	"castellan/http/access/errand"
 	"castellan/http/access/evidence"
+	"castellan/http/access/gateway"
 	"castellan/http/access/geofilter"
+	"castellan/http/access/issuer"
 	"castellan/http/access/mfa"
 	"castellan/http/access/password"
 	"castellan/http/access/resource"
@@ -103,6 +105,8 @@ var sections = []rest.Group{
 	resource.Roles{},
 	resource.Own{},
 	servicekey.Group{},
+	issuer.Group{},
+	gateway.Group{},
 	integration.Events{},
 	integration.Users{},
 	registration.Group{Enabled: true},

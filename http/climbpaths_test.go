@@ -76,6 +76,7 @@ func climbPaths() []path {
 		`"targetEntities":["$USER"],` +
 		`"targetAllResources":true,"status":"ACTIVE","type":`
 	const terms = `{"base64String":"JVBERi0xLjQKJSVFT0YK","description":"x","userId":"$USER","name":`
+	const foreign = `{"userId":"$USER","issuer":"https://id.example.com","subject":"of $OPERATOR"}`
 	all := []path{
 		same("POST /admin/user/update-fullname", rest.General, `{"userId":"$USER","name":"Ada","surname":"Lovelace"}`),
 		pair("POST /admin/user/update-phonenumber", rest.Contact,
@@ -127,6 +128,8 @@ func climbPaths() []path {
 		pair("PATCH /admin/system/waf/rules", rest.General, `{"label":"$RULE","status":"ACTIVE"}`,
 			`{"label":"$RULE","limit":-1}`),
 		same("POST /admin/update-parameters", rest.Standing, `{"id":$AMLCONTROL,"json":{"ignoredUsers":["$USER"]}}`),
+		same("POST /admin/user/link", rest.Contact, foreign),
+		same("DELETE /admin/user/link", rest.Contact, foreign),
 		same("POST /admin/user-roles", rest.General, `{"userId":"$USER","roleCode":"admin"}`),
 		same("DELETE /admin/user-roles", rest.General, `{"userId":"$USER","roleCode":"admin"}`),
 		{key: "POST /admin/jobs/{id}/cancel", matter: rest.General, attack: body(""),

@@ -66,6 +66,8 @@ var tables = map[string][]string{
 	"money/rate":              {"exchange_pair", "exchange_rate"},
 	"access/resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
 	"access/servicekey":       {"service_key"},
+	"access/issuer":           {"user_link"},
+	"access/gateway":          {"guard_grant", "guard_route"},
 	"access/evidence":         nil, // reads challenges
 	"access/errand":           {"errand"},
 	"access/intent":           nil, // the form of a document

@@ -42,6 +42,19 @@ has_npm() {
 	command -v npm >/dev/null
 }
 
+# The gateways that the tests put in front of the service.
+has_nginx() {
+	command -v nginx >/dev/null || [ -x /usr/sbin/nginx ]
+}
+
+has_haproxy() {
+	command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ]
+}
+
+has_caddy() {
+	command -v caddy >/dev/null
+}
+
 missing() {
 	for package; do
 		"has_$package" || printf '%s ' "$package"

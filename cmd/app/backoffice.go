@@ -66,6 +66,10 @@ func (s *service) backOffice() error {
 	})
 
 	s.errands()
+	if err := s.foreignUsers(); err != nil {
+		return err
+	}
+	s.gateway()
 
 	parameters := kit.NewParameters(s.DB)
 	s.parameters = parameter.NewCache(parameters)

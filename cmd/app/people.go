@@ -89,9 +89,15 @@ func (s *service) registration(agreed *contract.Service) {
 	s.join(part{groups: groups(s.signups), actions: []challenge.Action{signups.Action()}})
 }
 
-// owner returns the user of an x-auth token, and the starter of a challenge that another service starts for that user.
-// The challenge ends with the session of the token, which has the address and the device.
+// owner returns the user of an x-auth token or of a token of guard.issuers, and the starter of a challenge that another
+// service starts for that user. The challenge ends with the session of an x-auth, which has the address and the device.
 func (s *service) owner(ctx context.Context, who rest.Caller, userToken string) (string, challenge.Starter, error) {
+	if s.foreign.Names(userToken) {
+		userID, of, err := s.foreignUser(ctx, userToken)
+		from := auth.From(who)
+		from.SessionID = of.Session // the address and the device are those of the service
+		return userID, from, err
+	}
 	c, err := s.guards().Session(ctx, userToken)
 	if err != nil {
 		return "", challenge.Starter{}, err

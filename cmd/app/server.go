@@ -81,6 +81,7 @@ func (s *service) http() (err error) {
 		Dev: s.dev(), BasePath: cfg.HTTP.BasePath, Version: s.o.Version, PublicURL: s.publicURL}
 	system.Mount(s.server, pages)
 	cdn.Mount(s.server, s.files)
+	s.mountGateway(guards)
 	s.health = system.Health(pages)
 	socket.Mount(s.server, socket.Options{Hub: s.hub, Challenge: guards.Challenge, Origins: cfg.HTTP.CORSOrigins,
 		Loopback: cfg.Dev, MaxSockets: cfg.HTTP.MaxConnections})

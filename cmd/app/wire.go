@@ -34,7 +34,9 @@ import (
 	"castellan/domain/access/challenge/stepup"
 	"castellan/domain/access/cronkey"
 	"castellan/domain/access/device"
+	"castellan/domain/access/gateway"
 	"castellan/domain/access/geofilter"
+	"castellan/domain/access/issuer"
 	"castellan/domain/access/password"
 	"castellan/domain/access/resource"
 	"castellan/domain/access/servicekey"
@@ -123,6 +125,8 @@ type service struct {
 	roles          *resource.Cache
 	crons          *cronkey.Cache
 	services       *servicekey.Cache
+	foreign        *issuer.Service // users who log in elsewhere
+	gateways       *gateway.Guard
 	mismatches     atomic.Int64    // executions refused because the command or its intent was changed
 	external       kit.Integration // external ids and events of other services
 	parameters     *parameter.Cache

@@ -28,6 +28,7 @@ type userCmd struct {
 	Withdrawals    userWithdrawalsCmd    `cmd:"" help:"Keep an account from withdrawing, or let it again."`
 	ReopenKYC      userReopenKYCCmd      `cmd:"" name:"reopen-kyc" help:"Let a rejected identity be decided on again."`
 	AllowIP        userAllowIPCmd        `cmd:"" name:"allow-ip" help:"Say from which networks an account may be used."`
+	Link           userLinkCmd           `cmd:"" help:"Link an account to a subject of another login service."`
 	ClearGeofilter userClearGeofilterCmd `cmd:"" name:"clear-geofilter" help:"Let an account be used from all countries."`
 }
 

@@ -89,6 +89,17 @@ func unsure() error {
 	return fault.New(fault.Unavailable, "credentials cannot be checked at the moment").After(time.Second)
 }
 
+// Fresh calls judge on snapshots that are still fresh when it returns, perhaps twice. It returns the error of judge;
+// UNAVAILABLE if the feed cannot be read.
+func (g Guards) Fresh(ctx context.Context, judge func() error) error {
+	return withFreshSnapshot(ctx, g.Feed, judge)
+}
+
+// User authenticates the session of a raw request, by the header x-auth.
+func (g Guards) User(ctx context.Context, r *edge.Request) (rest.Caller, error) {
+	return g.session(ctx, r)
+}
+
 // Table is the guard of each credential that is served.
 func (g Guards) Table() map[rest.Credential]edge.Guard {
 	table := map[rest.Credential]edge.Guard{

@@ -35,6 +35,10 @@ var registry = map[fault.Code]entry{
 		tr: "Oturum anahtarının süresi doldu", ar: "انتهت صلاحية الرمز"},
 	fault.TokenRevoked: {status: 401, en: "Token revoked",
 		tr: "Oturum anahtarı iptal edildi", ar: "تم إلغاء الرمز"},
+	fault.SubjectUnknown: {status: 401, en: "Subject unknown",
+		tr: "Kimlik bir hesaba bağlı değil", ar: "الهوية غير مرتبطة بحساب"},
+	fault.ChallengeRequired: {status: 401, en: "Challenge required",
+		tr: "Ek doğrulama gerekli", ar: "التحقق الإضافي مطلوب"},
 	fault.InvalidCredentials: {status: 401, en: "Invalid credentials",
 		tr: "Hatalı giriş bilgileri", ar: "بيانات الدخول غير صحيحة"},
 	fault.DeviceSignatureRequired: {status: 401, en: "Device signature required",
@@ -54,6 +58,9 @@ var registry = map[fault.Code]entry{
 		tr: "Bu adresten erişime izin verilmiyor", ar: "الوصول من هذا العنوان غير مسموح"},
 	fault.OTPRequired: {status: 403, en: "One-time code required",
 		tr: "Tek kullanımlık kod gerekli", ar: "رمز الاستخدام لمرة واحدة مطلوب"},
+
+	fault.GrantMismatch: {status: 403, en: "Grant of another request",
+		tr: "Onay başka bir istek için", ar: "الموافقة لطلب آخر"},
 
 	fault.RecordNotFound: {status: 404, en: "Record not found",
 		tr: "Kayıt bulunamadı", ar: "السجل غير موجود"},

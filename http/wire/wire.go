@@ -108,7 +108,7 @@ func Exec(r challenge.Result, starter bool) *ExecResult {
 // Tokens are the headers of a result, for the client that started the challenge.
 func Tokens(r challenge.Result) []rest.Header {
 	var hs []rest.Header
-	for _, name := range []string{"x-auth", "ot-auth"} {
+	for _, name := range []string{"x-auth", "ot-auth", "castellan-grant"} {
 		if v := r.Headers[name]; v != "" {
 			hs = append(hs, rest.Header{Name: name, Value: v})
 		}

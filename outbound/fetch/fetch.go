@@ -31,7 +31,7 @@ const (
 	longestPause   = 30 * time.Minute
 )
 
-// Client calls one service, one request at a time. It is safe for concurrent use.
+// Client calls one service, one request of Read at a time. It is safe for concurrent use.
 type Client struct {
 	client *http.Client
 	now    func() time.Time
@@ -105,6 +105,12 @@ func (c *Client) Read(ctx context.Context, address, header, value string, read f
 		}
 	}
 	return err
+}
+
+// Get requests an address once and returns the answer. It neither counts failures nor pauses, and requests may overlap:
+// it is for a caller that limits its own requests.
+func (c *Client) Get(ctx context.Context, address string) ([]byte, error) {
+	return c.ask(ctx, address, "", "")
 }
 
 func (c *Client) ask(ctx context.Context, address, header, value string) ([]byte, error) {

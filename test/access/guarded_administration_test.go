@@ -13,6 +13,7 @@ import (
 // other requirements. Without the setting no write does, which lets an operator recover when no administrator
 // can complete a challenge.
 func TestAdministrationRequiresChallenge(t *testing.T) {
+	const link = `{"userId":"u","issuer":"https://id.example.com","subject":"jane"}`
 	bodies := map[string]string{
 		"POST /admin/system/mfa/methods":          `{"methodCode":"X","expireMs":1000,"renewStartMs":0}`,
 		"PATCH /admin/system/mfa/methods":         `{"methodCode":"SMS","expireMs":110000}`,
@@ -41,6 +42,11 @@ func TestAdministrationRequiresChallenge(t *testing.T) {
 		"POST /admin/service-keys":        `{"name":"wallet","role":"admin"}`,
 		"POST /admin/service-keys/rotate": `{"name":"wallet"}`,
 		"DELETE /admin/service-keys":      `{"name":"wallet"}`,
+		"POST /admin/guard/routes":        `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT"}`,
+		"PATCH /admin/guard/routes":       `{"id":1,"status":"INACTIVE"}`,
+		"DELETE /admin/guard/routes":      `{"id":1}`,
+		"POST /admin/user/link":           link,
+		"DELETE /admin/user/link":         link,
 	}
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false")

@@ -136,10 +136,18 @@ type Actions map[string]Action
 // code. No request can name it.
 const ServiceAction = "service:"
 
+// Gateway is the name under which the guard for gateways starts a challenge, and the code of its action. No service
+// client can have it, and no request can name it.
+const Gateway = "gateway:"
+
 // Of returns the action of a challenge with a code that a service client started, or none (""). false: no such action
 // is registered.
 func (as Actions) Of(code, service string) (Action, bool) {
-	if service != "" {
+	switch service {
+	case "":
+	case Gateway:
+		code = Gateway
+	default:
 		code = ServiceAction
 	}
 	a, ok := as[code]

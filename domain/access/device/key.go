@@ -125,8 +125,8 @@ func (k *Key) UnmarshalJSON(jwk []byte) (err error) {
 	return err
 }
 
-// verify reports whether sig is the key's signature of signed, under the algorithm that the proof names.
-func (k Key) verify(alg string, signed, sig []byte) bool {
+// Verify reports whether sig is the key's signature of signed, under the algorithm that the proof names.
+func (k Key) Verify(alg string, signed, sig []byte) bool {
 	if alg != k.Alg() || len(sig) != 2*coordinate {
 		return false
 	}
@@ -144,10 +144,10 @@ func (k Key) verify(alg string, signed, sig []byte) bool {
 // compares them with the request that the proof is for.
 func (k Key) Check(raw string) (Claims, bool) {
 	p, ok := parse(raw)
-	return p.claims, ok && k.verify(p.alg, p.signed, p.sig)
+	return p.claims, ok && k.Verify(p.alg, p.signed, p.sig)
 }
 
-// sign returns a signature that verify accepts.
+// sign returns a signature that Verify accepts.
 func sign(k crypto.Signer, signed []byte) ([]byte, error) {
 	switch k := k.(type) {
 	case ed25519.PrivateKey:

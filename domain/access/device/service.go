@@ -114,7 +114,7 @@ func (s *Service) Enrolling(ctx context.Context, r Request, userID string, k Key
 		return Required()
 	}
 	p, ok := parse(r.Proof)
-	if !ok || !k.verify(p.alg, p.signed, p.sig) || s.matches(r, p.claims)&equal(p.kid, k.Thumbprint()) != 1 {
+	if !ok || !k.Verify(p.alg, p.signed, p.sig) || s.matches(r, p.claims)&equal(p.kid, k.Thumbprint()) != 1 {
 		return Refused()
 	}
 	return s.spend(ctx, "new/"+userID+"/"+p.kid, p.claims)
@@ -134,7 +134,7 @@ func (s *Service) registered(ctx context.Context, r Request) (Device, Claims, er
 	if !known {
 		key = strangers[p.alg]
 	}
-	right := key.verify(p.alg, p.signed, p.sig)
+	right := key.Verify(p.alg, p.signed, p.sig)
 	if s.matches(r, p.claims) != 1 || !right || !known {
 		return Device{}, Claims{}, Refused()
 	}

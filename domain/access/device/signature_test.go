@@ -45,11 +45,11 @@ func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
 		{Key{ec: &ec.PublicKey}, ES256, append(sigEC[:64:64], 0), false},
 		{Key{}, "", sigEd, false},
 	} {
-		if got := c.key.verify(c.alg, signed, c.sig); got != c.want {
+		if got := c.key.Verify(c.alg, signed, c.sig); got != c.want {
 			t.Errorf("%s key, algorithm %q, %d bytes: %t", c.key.Alg(), c.alg, len(c.sig), got)
 		}
 	}
-	if (Key{ed: public}).verify(EdDSA, []byte("another proof"), sigEd) {
+	if (Key{ed: public}).Verify(EdDSA, []byte("another proof"), sigEd) {
 		t.Error("a signature of another proof was accepted")
 	}
 	if _, err := sign(nil, signed); err == nil {

@@ -36,7 +36,7 @@ func TestVector(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, ok := parse(raw)
-	if !ok || !k.verify(p.alg, p.signed, p.sig) || p.alg != EdDSA || p.kid != "dev-1" {
+	if !ok || !k.Verify(p.alg, p.signed, p.sig) || p.alg != EdDSA || p.kid != "dev-1" {
 		t.Fatalf("%t %+v", ok, p)
 	}
 	s := &Service{Audience: "https://id.example.com"}
@@ -176,7 +176,7 @@ func FuzzProof(f *testing.F) {
 		if ok && (p.kid == "" || p.claims.ID == "" || p.claims.Issuer != p.kid) {
 			t.Errorf("%+v", p)
 		}
-		if right := ok && k.verify(p.alg, p.signed, p.sig); right && raw != good {
+		if right := ok && k.Verify(p.alg, p.signed, p.sig); right && raw != good {
 			t.Errorf("%q verifies", raw)
 		}
 	})

@@ -31,7 +31,9 @@ const (
 	CronKeys   Topic = "cron" // keys of scheduled clients; no key
 	// ServiceKeys: the key of a service client changed; key: its name.
 	ServiceKeys Topic = "service_key"
-	Firewall    Topic = "firewall" // rules of the firewall; key: label
+	// Gateways: a route of the guard for gateways changed; no key.
+	Gateways Topic = "gateway"
+	Firewall Topic = "firewall" // rules of the firewall; key: label
 	// Cluster: nodes that cannot reach each other look for members; key: "who/<question>/<node>" or
 	// "here/<question>/<members>/<least id>".
 	Cluster Topic = "cluster"

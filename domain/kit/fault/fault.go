@@ -21,6 +21,8 @@ const (
 	Unauthenticated         Code = "UNAUTHENTICATED"
 	TokenExpired            Code = "TOKEN_EXPIRED"
 	TokenRevoked            Code = "TOKEN_REVOKED"
+	SubjectUnknown          Code = "SUBJECT_UNKNOWN"
+	ChallengeRequired       Code = "CHALLENGE_REQUIRED"
 	InvalidCredentials      Code = "INVALID_CREDENTIALS" // #nosec G101: a code, not a credential
 	DeviceSignatureRequired Code = "DEVICE_SIGNATURE_REQUIRED"
 	DeviceSignatureInvalid  Code = "DEVICE_SIGNATURE_INVALID"
@@ -31,6 +33,7 @@ const (
 	GeoBlocked     Code = "GEO_BLOCKED"
 	IPNotAllowed   Code = "IP_NOT_ALLOWED"
 	OTPRequired    Code = "OTP_REQUIRED"
+	GrantMismatch  Code = "GRANT_MISMATCH"
 
 	RecordNotFound    Code = "RECORD_NOT_FOUND"
 	ChallengeNotFound Code = "CHALLENGE_NOT_FOUND"

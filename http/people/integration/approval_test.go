@@ -101,7 +101,7 @@ func TestApprovalCredentials(t *testing.T) {
 			"of a challenge":         {quoted(proof), 401, "UNAUTHENTICATED userToken"},
 			"changed":                {quoted(o.token("kim", "s1") + "x"), 401, "UNAUTHENTICATED userToken"},
 			"nonsense":               {quoted(strings.Repeat("x", 60)), 401, "UNAUTHENTICATED userToken"},
-			"too long":               {quoted(strings.Repeat("x", 4097)), 400, "INVALID_FIELD userToken"},
+			"too long":               {quoted(strings.Repeat("x", 8193)), 400, "INVALID_FIELD userToken"},
 			"of the service":         {`"wallet.secret"`, 404, "RECORD_NOT_FOUND"}, // apitest takes it for a user
 			"neither user nor token": {"", 400, "INVALID_FIELD userId"},
 		} {

@@ -17,9 +17,9 @@ import (
 // wallet, and resume and cancel for administrators (D-INT-04).
 type Withdrawals struct {
 	Service *transaction.Withdrawals
-	// Approvals serve the requests that the owner approves, and Owner returns the user of an
-	// x-auth token, with what the challenge of that user keeps of its starter. Errors of Owner
-	// are those of the guard of x-auth.
+	// Approvals serve the requests that the owner approves. Owner returns the user of an x-auth
+	// token or of a foreign one (D-EXT-12), and the starter of that user's challenge. Errors
+	// of Owner are those of the guard of x-auth, and SUBJECT_UNKNOWN.
 	Approvals *transaction.Approvals
 	Owner     func(ctx context.Context, who rest.Caller, userToken string) (userID string, s challenge.Starter, err error)
 	// HotWallet and TimeOut are the numbers of two statuses that clients see (D-TX-02).
@@ -31,7 +31,7 @@ type Withdrawals struct {
 var refusals = []fault.Code{fault.InvalidField, fault.InvalidState, fault.RecordNotFound, fault.AccountNotActive,
 	fault.WithdrawalProhibited, fault.AMLRisky, fault.PairDisabled, fault.BelowMinimum, fault.LimitExceeded,
 	fault.AddressNotAllowed, fault.InsufficientBalance, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked,
-	fault.MFANotAvailable, fault.RateLimited, fault.Overloaded}
+	fault.SubjectUnknown, fault.MFANotAvailable, fault.RateLimited, fault.Overloaded}
 
 func (g Withdrawals) Endpoints() []rest.Endpoint {
 	const path = "/integration/withdrawals"
@@ -117,7 +117,7 @@ type integrationWithdrawalRequested struct {
 type withdrawalRequest struct {
 	ExternalID   string        `json:"externalId" maxLength:"128" example:"withdrawal-1"`
 	UserID       *string       `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	UserToken    *string       `json:"userToken" maxLength:"4096" doc:"x-auth of the owner" example:"eyJhbGciOiJFZERT…"`
+	UserToken    *string       `json:"userToken" maxLength:"8192" doc:"x-auth or foreign token" example:"eyJhbGciOiJFZERT…"`
 	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
 	Network      string        `json:"network" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" example:"0.01"`

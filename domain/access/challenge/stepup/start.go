@@ -105,7 +105,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		writes = append(writes, r.Bind(c)...)
 	}
 	insert.Version = 1
-	if c.Off == 0 { // a primed state has no such set; the owner reads the row
+	if c.Off == 0 && c.Service == "" { // a primed state has neither; the owner reads the row
 		s.Challenges.Prime(insert)
 	}
 	if err := s.Commit.Commit(ctx, writes...); err != nil {

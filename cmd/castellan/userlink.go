@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"castellan/cmd/app"
+	foreign "castellan/domain/access/issuer"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+)
+
+type userLinkCmd struct {
+	User    string `required:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
+	Issuer  string `required:"" help:"Issuer of the tokens, one of guard.issuers."`
+	Subject string `required:"" help:"Value of the claim that identifies the user there."`
+	Remove  bool   `help:"Remove the link instead."`
+}
+
+func (userLinkCmd) Help() string {
+	return `Tokens of the subject are then accepted for the account, for a user who logs in
+at another service and approves transactions here (docs/guard.md):
+
+  castellan user link --user +905321234567 \
+    --issuer https://id.example.com/realms/shop --subject 5c1f…
+
+A subject belongs to one account. A running service accepts it at once.`
+}
+
+func (c userLinkCmd) Run(e *env) error {
+	v, u, err := userArg{c.User}.open(e)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	s, err := app.Foreign(e.cfg.Guard, v.DB, v.Changes(""))
+	if err != nil {
+		return err
+	}
+	l, did, do := foreign.Link{UserID: u.ID, Issuer: c.Issuer, Subject: c.Subject}, "linked", s.Link
+	if c.Remove {
+		did, do = "removed the link of", s.Unlink
+	}
+	switch err := do(e.ctx, audit.Operator, l); fault.CodeOf(err) {
+	case fault.RecordAlreadyExist:
+		return fmt.Errorf("the subject %q is linked to an account already", c.Subject)
+	case fault.RecordNotFound:
+		return fmt.Errorf("the subject %q is not linked to the account", c.Subject)
+	default:
+		if err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintln(e.out, did, u.ID)
+	return err
+}

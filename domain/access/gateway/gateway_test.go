@@ -1,0 +1,111 @@
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/gateway"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+)
+
+func route(id int64, host, method, path string, s gateway.Status) gateway.Route {
+	return gateway.Route{ID: id, Host: host, Method: method, Path: path, Mode: gateway.Session, Status: s}
+}
+
+// The most specific active route decides, and a route on trial never does.
+func TestMatch(t *testing.T) {
+	table := gateway.NewTable([]gateway.Route{
+		route(1, "", "*", "/a/*", gateway.Active), route(2, "", "GET", "/a/*", gateway.Active),
+		route(3, "", "*", "/a/b", gateway.Active), route(4, "h", "*", "/*/*", gateway.Active),
+		route(5, "", "POST", "/a/c", gateway.Trial), route(6, "", "*", "/d", gateway.Inactive),
+		route(7, "", "*", "/é x", gateway.Active), route(8, "", "*", "/", gateway.Active),
+	})
+	for request, want := range map[string][2]int64{"POST x /a/z": {1, 0}, "GET x /a/z": {2, 0}, "HEAD x /a/z": {2, 0},
+		"GET x /a/b": {3, 0}, "GET h /a/b": {4, 0}, "POST x /a/c": {1, 5}, "POST x /d": {0, 0}, "GET x /a": {0, 0},
+		"GET x /a/b/c": {0, 0}, "GET x /%C3%A9%20x/": {7, 0}, "GET x /": {8, 0}, "GET x /A/b": {0, 0}} {
+		f := strings.Fields(request)
+		m := table.Match(gateway.Request{Method: f[0], Host: f[1], Path: f[2]})
+		var got [2]int64
+		for i, r := range []*gateway.Route{m.Route, m.Tried} {
+			if r != nil {
+				got[i] = r.ID
+			}
+		}
+		if got != want || m.Ambiguous {
+			t.Errorf("%s: routes %v, want %v", request, got, want)
+		}
+	}
+	for _, path := range []string{"", "a", "//", "/a//b", "/a/./b", "/a/..", "/a/%2e", "/a/%2E%2e/b", "/a%2fb", "/a%5cb",
+		`/a\b`, "/a;b", "/a%3bb", "/a%00", "/a%zz", "/a%", "/a%2523", "/\xff", "/a%3fb"} {
+		if !table.Match(gateway.Request{Method: "GET", Host: "x", Path: path}).Ambiguous {
+			t.Errorf("%q is not refused", path)
+		}
+	}
+	if gateway.NewTable([]gateway.Route{route(1, "h", "*", "/", gateway.Active), route(2, "", "*", "/", gateway.Trial)}).
+		Match(gateway.Request{Method: "GET", Host: "x", Path: "//"}).Ambiguous {
+		t.Error("an ambiguous path is refused on a host without active routes")
+	}
+	for authority, want := range map[string]string{"H.Example:443": "h.example", "h.": "h", "[::1]:80": "[::1]",
+		"[::1]": "[::1]", "": ""} {
+		if got := gateway.HostOf(authority); got != want {
+			t.Errorf("host %q is %q, want %q", authority, got, want)
+		}
+	}
+}
+
+// A request without a route asks neither for its user nor for the database: the guard here has neither.
+func TestUnguardedRequestCostsNothing(t *testing.T) {
+	table := gateway.NewTable([]gateway.Route{route(1, "", "GET", "/me", gateway.Active)})
+	g := &gateway.Guard{Routes: func() *gateway.Table { return table },
+		Fresh: func(_ context.Context, judge func() error) error { return judge() }}
+	caller := func(context.Context) (u gateway.User, s challenge.Starter, by audit.By, err error) {
+		return u, s, by, fault.New(fault.Unauthenticated, "nobody")
+	}
+	d, err := g.Check(t.Context(), gateway.Request{Method: "GET", Path: "/free"}, "any grant", caller)
+	if err != nil || d != (gateway.Decision{}) || g.Stats.Unguarded.Load() != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	_, err = g.Check(t.Context(), gateway.Request{Method: "GET", Path: "/me"}, "", caller)
+	storetest.Wants(t, err, fault.Unauthenticated)
+	_, err = g.Check(t.Context(), gateway.Request{Method: "GET", Path: "/me/../x"}, "", caller)
+	storetest.Wants(t, err, fault.Forbidden)
+	g.Fresh = func(context.Context, func() error) error { return fault.New(fault.Unavailable, "stale") }
+	_, err = g.Check(t.Context(), gateway.Request{Method: "GET", Path: "/free"}, "", caller)
+	storetest.Wants(t, err, fault.Unavailable)
+}
+
+// A value that cannot be shown in full refuses the request, and an absent one is shown as such.
+func TestValues(t *testing.T) {
+	rows := []gateway.Row{{Key: "p", From: gateway.FromPath, Index: 1}, {Key: "q", From: gateway.FromQuery, Name: "q"},
+		{Key: "h", From: gateway.FromHeader, Name: "x"}}
+	table := gateway.NewTable([]gateway.Route{route(1, "", "*", "/a/*", gateway.Active)})
+	values := func(path, query, header string) (string, error) {
+		q := gateway.Request{Method: "GET", Path: path, Query: query, Header: func(string) (string, bool) {
+			return header, header == "twice"
+		}}
+		m := table.Match(q)
+		all, err := m.Values(q, rows)
+		var texts []string
+		for _, v := range all {
+			texts = append(texts, v.Value)
+		}
+		return strings.Join(texts, "|"), err
+	}
+	for query, want := range map[string]string{"": "7|—|x", "q=1": "7|1|x", "q=1&q=2": "7|1, 2|x",
+		"%71=a+b%2F": "7|a b/|x"} {
+		if got, err := values("/a/7", query, "x"); err != nil || got != want {
+			t.Errorf("%q: %q, %v", query, got, err)
+		}
+	}
+	for _, c := range [][3]string{{"/a/7", "q=%zz", "x"}, {"/a/7", "q=1;q=2", "x"}, {"/a/7", "q=%00", "x"},
+		{"/a/7", "q=%e2%80%ae1", "x"}, {"/a/7", "q=" + strings.Repeat("1", 513), "x"}, {"/a/7", "", "twice"},
+		{"/a/%e2%80%8b", "", "x"}, {"/a/7", "q=%ff", "x"}} {
+		if got, err := values(c[0], c[1], c[2]); fault.CodeOf(err) != fault.Forbidden {
+			t.Errorf("%q: %q, %v", c, got, err)
+		}
+	}
+}

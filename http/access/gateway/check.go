@@ -1,0 +1,216 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/gateway"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	"castellan/http/rest"
+	"castellan/http/wire"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// Options is what the check needs.
+type Options struct {
+	Guard *gateway.Guard
+	// Session authenticates the x-auth of a request.
+	Session func(ctx context.Context, r *edge.Request) (rest.Caller, error)
+	// Foreign returns the user of a bearer token, and the name of its session. ok is false if the token is none of
+	// another login service, so that it belongs to the upstream.
+	Foreign func(ctx context.Context, raw string) (userID, session string, ok bool, err error)
+	// Service accepts the key of a service client, for a gateway whose address is not among the trusted proxies.
+	Service func(header string, from netip.Addr) error
+}
+
+// path is the path of the check. A gateway may append the path of the request.
+const path = "/guard/check"
+
+// timeout bounds a check.
+const timeout = 10 * time.Second
+
+// Mount adds the check, for every method.
+func Mount(s *edge.Server, o Options) {
+	h := func(c *fiber.Ctx) error {
+		r := edge.RequestOf(c)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		d, err := o.check(ctx, r)
+		return answer(c, r, d, err)
+	}
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+		s.Raw(method, path, h)
+		s.Raw(method, path+"/*", h)
+	}
+}
+
+func (o Options) check(ctx context.Context, r *edge.Request) (gateway.Decision, error) {
+	key := r.Header("service-auth")
+	if !r.FromTrustedProxy() && (key == "" || o.Service(key, r.Caller.IP) != nil) {
+		return gateway.Decision{}, fault.New(fault.Forbidden, "only a gateway may ask: see http.trusted_proxies")
+	}
+	q, err := original(r)
+	if err != nil {
+		return gateway.Decision{}, err
+	}
+	grant, err := single(r, gateway.Header)
+	if err != nil {
+		return gateway.Decision{}, err
+	}
+	return o.Guard.Check(ctx, q, grant, func(ctx context.Context) (gateway.User, challenge.Starter, audit.By, error) {
+		return o.caller(ctx, r)
+	})
+}
+
+// caller authenticates the bearer of the original request.
+func (o Options) caller(ctx context.Context, r *edge.Request) (u gateway.User, from challenge.Starter, by audit.By,
+	err error) {
+	who := r.Caller
+	scheme, raw, _ := strings.Cut(r.Header("authorization"), " ")
+	if r.Header("x-auth") == "" && strings.EqualFold(scheme, "bearer") {
+		userID, session, foreign, err := o.Foreign(ctx, strings.TrimSpace(raw))
+		if err != nil {
+			return u, from, by, err
+		}
+		if foreign {
+			who.UserID, who.SessionID = userID, session
+			return gateway.User{ID: userID, Session: session}, auth.From(who), who.By(), nil
+		}
+	}
+	if who, err = o.Session(ctx, r); err != nil {
+		return u, from, by, err
+	}
+	return gateway.User{ID: who.UserID, Session: who.SessionID}, auth.From(who), who.By(), nil
+}
+
+// single returns a header that may come once only.
+func single(r *edge.Request, name string) (string, error) {
+	value, repeated := r.HeaderOnce(name)
+	if repeated {
+		return "", fault.New(fault.Forbidden, "the header %s was sent more than once", name)
+	}
+	return value, nil
+}
+
+// original reads the request that the gateway asks about. A gateway sets its own headers and passes those of its
+// client, which may have sent the headers of other gateways. So all of them must agree.
+func original(r *edge.Request) (q gateway.Request, err error) {
+	values := map[string]string{}
+	for _, name := range []string{"X-Original-Method", "X-Original-Uri", "X-Original-Host", "X-Forwarded-Method",
+		"X-Forwarded-Uri", "X-Forwarded-Host", "Content-Digest"} {
+		if values[name], err = single(r, name); err != nil {
+			return q, err
+		}
+	}
+	agree := func(all ...string) (value string) {
+		for _, one := range all {
+			if value == "" {
+				value = one
+			} else if one != "" && one != value {
+				err = fault.New(fault.Forbidden, "the headers name different requests")
+			}
+		}
+		return value
+	}
+	var method, target, host string
+	if below := r.Below(path); below != "" { // Envoy repeats the request below the path
+		method, target, host = r.Caller.Method, below, r.Host()
+	}
+	method = agree(method, values["X-Original-Method"], values["X-Forwarded-Method"])
+	uri := agree(target, values["X-Original-Uri"], values["X-Forwarded-Uri"])
+	host = agree(gateway.HostOf(host), gateway.HostOf(values["X-Original-Host"]),
+		gateway.HostOf(values["X-Forwarded-Host"]))
+	switch {
+	case err != nil:
+		return q, err
+	case method == "" || !strings.HasPrefix(uri, "/"):
+		return q, fault.New(fault.Forbidden, "the gateway names no request: see docs/guard.md")
+	case host == "":
+		host = gateway.HostOf(r.Host())
+	}
+	q = gateway.Request{Host: host, Method: method, Digest: values["Content-Digest"], Header: r.HeaderOnce}
+	q.Path, q.Query = gateway.Target(uri)
+	return q, nil
+}
+
+// answer answers a gateway. Every refusal is 401, 403 or 5xx, because gateways take other statuses for errors. The
+// problem is in a header too, for gateways that drop the body.
+func answer(c *fiber.Ctx, r *edge.Request, d gateway.Decision, err error) error {
+	if err != nil {
+		return refuse(r, err)
+	}
+	if d.Challenge == nil {
+		// Empty where there is none: a gateway that copies them must replace those of its client.
+		r.SetHeader("castellan-user", d.User.ID)
+		r.SetHeader("castellan-assertion", d.Assertion)
+		c.Status(fiber.StatusNoContent)
+		return nil
+	}
+	started := wire.Started(*d.Challenge)
+	text, err := json.Marshal(started.Body.Challenge)
+	if err != nil {
+		return fmt.Errorf("guard: challenge: %w", err)
+	}
+	for _, h := range started.Headers {
+		r.SetHeader(h.Name, h.Value)
+	}
+	_, body := rest.Problem(fault.New(fault.ChallengeRequired, "complete the challenge, and repeat the request with %s",
+		gateway.Header), r.Caller.Language, r.Caller.RequestID)
+	const last = `,"requestId"`
+	body = bytes.Replace(body, []byte(last), fmt.Appendf(nil, `,"challenge":%s%s`, text, last), 1)
+	problem(r, http.StatusUnauthorized, fault.ChallengeRequired, body)
+	return nil
+}
+
+func refuse(r *edge.Request, err error) error {
+	f, internal := rest.FaultOf(err)
+	if internal {
+		return err
+	}
+	status, body := rest.Problem(f, r.Caller.Language, r.Caller.RequestID)
+	if status < 500 && status != http.StatusUnauthorized && status != http.StatusForbidden {
+		body = bytes.Replace(body, fmt.Appendf(nil, `"status":%d`, status), []byte(`"status":403`), 1)
+		status = http.StatusForbidden
+	}
+	if n := rest.RetryAfter(f); n > 0 {
+		r.SetHeader("Retry-After", fmt.Sprint(n))
+	}
+	problem(r, status, f.Code, body)
+	return nil
+}
+
+func problem(r *edge.Request, status int, code fault.Code, body []byte) {
+	if status == http.StatusUnauthorized {
+		r.SetHeader("WWW-Authenticate", "Castellan")
+	}
+	r.SetHeader("castellan-problem", ascii(body))
+	r.Refuse(status, code, body)
+}
+
+// ascii writes JSON in ASCII, as a header requires.
+func ascii(text []byte) string {
+	var b strings.Builder
+	for _, c := range string(text) {
+		switch {
+		case c < 0x7f:
+			b.WriteRune(c)
+		case c < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			c -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+(c>>10), 0xdc00+(c&0x3ff))
+		}
+	}
+	return b.String()
+}
