@@ -130,7 +130,8 @@ func (p *phone) register(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	_ = json.Unmarshal(body, &in)
 	p.mu.Lock()
-	p.key = &ecdsa.PublicKey{Curve: elliptic.P256(), X: coordinate(in.PublicKey.X), Y: coordinate(in.PublicKey.Y)}
+	point := append(append([]byte{4}, coordinate(in.PublicKey.X)...), coordinate(in.PublicKey.Y)...)
+	p.key, _ = ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
 	p.target, p.removed = in.PushTarget, false
 	p.mu.Unlock()
 	if _, ok := p.verified(r, body); !ok || r.Header.Get("x-auth") == "" {
@@ -140,9 +141,9 @@ func (p *phone) register(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"success": true, "deviceId": deviceID})
 }
 
-func coordinate(text string) *big.Int {
+func coordinate(text string) []byte {
 	b, _ := base64.RawURLEncoding.DecodeString(text)
-	return new(big.Int).SetBytes(b)
+	return b
 }
 
 // verified checks the proof of a request as D-AUTH-06 has it, except for its age, and returns its claims.

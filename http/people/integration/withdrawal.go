@@ -117,7 +117,7 @@ type integrationWithdrawalRequested struct {
 type withdrawalRequest struct {
 	ExternalID   string        `json:"externalId" maxLength:"128" example:"withdrawal-1"`
 	UserID       *string       `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	UserToken    *string       `json:"userToken" maxLength:"8192" doc:"x-auth or foreign token" example:"eyJhbGciOiJFZERT…"`
+	UserToken    *string       `json:"userToken" maxLength:"8192" doc:"x-auth or foreign token" example:"eyJhbGciOiJFZER…"`
 	CurrencyCode string        `json:"currencyCode" maxLength:"64" example:"BTC"`
 	Network      string        `json:"network" maxLength:"64" example:"BTC"`
 	Amount       amount.Amount `json:"amount" example:"0.01"`
