@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/access/challenge"
+	"castellan/domain/access/intent"
 	"castellan/domain/access/mfa"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
@@ -75,6 +76,9 @@ func newOffice(t *testing.T) *office {
 				return nil, nil, o.refusal
 			}
 			return request, []rest.Change{{Of: "thing", ID: "7", Before: o.before, After: nil}}, o.refusal
+		},
+		Details: func(request json.RawMessage) ([]challenge.Detail, error) {
+			return []challenge.Detail{{Key: "thing", Value: string(request)}}, nil
 		},
 	}
 	guards := apitest.Guards()
@@ -186,6 +190,21 @@ func TestApproveStartsAChallenge(t *testing.T) {
 		!strings.HasPrefix(o.commands[0], foureyes.ActionApprove+" boss ") || !strings.Contains(o.commands[0], id) {
 		t.Errorf("%d %s, started: %v", status, answer, o.commands)
 	}
+	r, err := o.group.Service.Store.Get(t.Context(), id)
+	storetest.Must(t, err)
+	for _, want := range []string{`"digest":"` + intent.Digest(r.Sealed) + `"`, `"Key":"thing"`} {
+		if !strings.Contains(o.commands[0], want) {
+			t.Errorf("the command lacks %s: %s", want, o.commands[0])
+		}
+	}
+	command, err := json.Marshal(map[string]any{"id": id, "digest": intent.Digest([]byte("another")),
+		"approver": rest.Caller{UserID: "boss", SessionID: "s2"}})
+	storetest.Must(t, err)
+	err = o.group.Service.Changes.Commit.InTx(t.Context(), func(ctx context.Context) error {
+		_, err := o.group.Action().Exec(ctx, challenge.Execution{Command: command})
+		return err
+	})
+	storetest.Wants(t, err, fault.InvalidState) // another request than the one that was shown
 }
 
 // execute completes the challenge of an approval by a person.
