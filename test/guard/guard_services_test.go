@@ -148,8 +148,8 @@ func TestGuardedOperationIsNotApproved(t *testing.T) {
 		delete(byID, "userToken")
 		byID["userId"] = d.id
 		expired := blackbox.FlowOf(t, d.Do(t, "POST", guardPath, byID, d.key))
-		byID["userId"] = "nobody"
-		byID["reference"] = "nobody"
+		byID["userId"] = "unknown"
+		byID["reference"] = "unknown-user"
 		d.Do(t, "POST", guardPath, byID, d.key).Is(t, 404, "RECORD_NOT_FOUND")
 
 		x, key := d.Session(t, d.customer)

@@ -16,6 +16,7 @@ import (
 	"filippo.io/edwards25519"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/members"
 )
 
 // The algorithms that a proof may name. The key alone determines its algorithm, so an attacker cannot choose another.
@@ -38,15 +39,15 @@ type Key struct {
 // private key.
 func ParseKey(jwk []byte) (Key, error) {
 	bad := fault.Invalid("publicKey", "must be a public JWK: EC with P-256, or OKP with Ed25519")
-	members, ok := object(jwk)
+	all, ok := members.Of(jwk)
 	if !ok {
 		return Key{}, bad
 	}
-	if _, private := members["d"]; private {
+	if _, private := all["d"]; private {
 		return Key{}, fault.Invalid("publicKey", "is a private key; it must never leave the device")
 	}
-	x, y := field(decode(text(members["x"]))), field(decode(text(members["y"])))
-	switch kty, crv := text(members["kty"]), text(members["crv"]); {
+	x, y := field(decode(text(all["x"]))), field(decode(text(all["y"])))
+	switch kty, crv := text(all["kty"]), text(all["crv"]); {
 	case kty == "EC" && crv == "P-256" && x != nil && y != nil:
 		ec, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...))
 		if err != nil {

@@ -1,16 +1,16 @@
 package device
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"io"
 	"math"
 	"strings"
 	"time"
+
+	"castellan/domain/kit/members"
 )
 
 // typ is the type of a proof, in its header.
@@ -89,8 +89,8 @@ func parse(raw string) (p proof, ok bool) {
 	if len(raw) > maxProofBytes || len(parts) != 3 || strings.Contains(raw, "=") {
 		return p, false
 	}
-	head, okHead := object(decode(parts[0]))
-	claims, okClaims := object(decode(parts[1]))
+	head, okHead := members.Of(decode(parts[0]))
+	claims, okClaims := members.Of(decode(parts[1]))
 	p.sig = decode(parts[2])
 	if !okHead || !okClaims || len(p.sig) == 0 {
 		return p, false
@@ -114,31 +114,4 @@ func parse(raw string) (p proof, ok bool) {
 	}
 	c.IssuedAt = int64(issued)
 	return p, p.kid != "" && p.kid == c.Issuer && c.ID != "" && len(c.ID) <= maxIDBytes
-}
-
-// object reads a JSON object into its members: exact names, no repetition, nothing after it. Decoding into a struct
-// would accept names in any case, and the last of two.
-func object(data []byte) (map[string]json.RawMessage, bool) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
-	}
-	members := map[string]json.RawMessage{}
-	for d.More() {
-		t, err := d.Token()
-		name, ok := t.(string)
-		if err != nil || !ok {
-			return nil, false
-		}
-		var value json.RawMessage
-		if _, twice := members[name]; twice || d.Decode(&value) != nil {
-			return nil, false
-		}
-		members[name] = value
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, false
-	}
-	_, err := d.Token()
-	return members, err == io.EOF
 }

@@ -63,7 +63,7 @@ func TestUnguardedRequestCostsNothing(t *testing.T) {
 	g := &gateway.Guard{Routes: func() *gateway.Table { return table },
 		Fresh: func(_ context.Context, judge func() error) error { return judge() }}
 	caller := func(context.Context) (u gateway.User, s challenge.Starter, by audit.By, err error) {
-		return u, s, by, fault.New(fault.Unauthenticated, "nobody")
+		return u, s, by, fault.New(fault.Unauthenticated, "no session")
 	}
 	d, err := g.Check(t.Context(), gateway.Request{Method: "GET", Path: "/free"}, "any grant", caller)
 	if err != nil || d != (gateway.Decision{}) || g.Stats.Unguarded.Load() != 1 {

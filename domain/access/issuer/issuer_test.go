@@ -244,7 +244,7 @@ func TestAttacks(t *testing.T) {
 		"another alg of the key": sign(t, all["ec"], with(header("ec"), map[string]any{"alg": "EdDSA"}),
 			claims()),
 		"another key of the issuer": sign(t, all["ed"], header("ec"), claims()),
-		"a key of nobody":           sign(t, foreign["ed"], header("ed"), claims()),
+		"an unknown key":            sign(t, foreign["ed"], header("ed"), claims()),
 		"kid of another issuer": sign(t, foreign["ed"], with(header("ed"),
 			map[string]any{"kid": "foreign"}), claims()),
 		"iss of another issuer": ed(nil, map[string]any{"iss": other, "uid": "u"}),

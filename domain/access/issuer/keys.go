@@ -14,6 +14,7 @@ import (
 
 	"castellan/domain/access/device"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/members"
 )
 
 const (
@@ -159,34 +160,34 @@ func parseKeys(body []byte) (map[string]key, error) {
 
 // parseKey reads a JWK that can verify signatures.
 func parseKey(raw []byte) (kid string, k key, ok bool) {
-	members, ok := object(raw)
+	all, ok := members.Of(raw)
 	if !ok {
 		return "", k, false
 	}
-	kid = text(members["kid"])
+	kid = text(all["kid"])
 	alg, use := "", "sig"
-	if v, sent := members["use"]; sent {
+	if v, sent := all["use"]; sent {
 		use = text(v)
 	}
-	if text(members["kty"]) == "RSA" {
+	if text(all["kty"]) == "RSA" {
 		alg = rs256
-		k.rsa = parseRSA(members)
+		k.rsa = parseRSA(all)
 	} else if parsed, err := device.ParseKey(raw); err == nil {
 		alg, k.device = parsed.Alg(), parsed
 	}
-	if v, sent := members["alg"]; sent && text(v) != alg {
+	if v, sent := all["alg"]; sent && text(v) != alg {
 		return kid, key{}, false
 	}
 	return kid, k, kid != "" && use == "sig" && (k.rsa != nil || k.device.Alg() != "")
 }
 
 // parseRSA reads an RSA key; nil if it is too short, too long or malformed.
-func parseRSA(members map[string]json.RawMessage) *rsa.PublicKey {
-	if _, private := members["d"]; private {
+func parseRSA(all map[string]json.RawMessage) *rsa.PublicKey {
+	if _, private := all["d"]; private {
 		return nil
 	}
-	n, err1 := base64.RawURLEncoding.DecodeString(text(members["n"]))
-	e, err2 := base64.RawURLEncoding.DecodeString(text(members["e"]))
+	n, err1 := base64.RawURLEncoding.DecodeString(text(all["n"]))
+	e, err2 := base64.RawURLEncoding.DecodeString(text(all["e"]))
 	if err1 != nil || err2 != nil || len(e) == 0 || len(e) > 4 || len(n) > maxRSABits/8+1 {
 		return nil
 	}

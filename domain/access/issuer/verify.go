@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/members"
 )
 
 // MaxLen is the length of the longest accepted token, in bytes. Tokens of other services list roles and are longer than
@@ -160,8 +160,8 @@ func parse(raw string) (t parsed, ok bool) {
 		}
 		decoded[i] = b
 	}
-	head, ok1 := object(decoded[0])
-	claims, ok2 := object(decoded[1])
+	head, ok1 := members.Of(decoded[0])
+	claims, ok2 := members.Of(decoded[1])
 	if !ok1 || !ok2 {
 		return t, false
 	}
@@ -185,31 +185,4 @@ func text(raw json.RawMessage) (s string) {
 		return ""
 	}
 	return s
-}
-
-// object reads a JSON object whose names are compared byte by byte. A name that is repeated makes it invalid, because
-// readers disagree about which value counts.
-func object(data []byte) (map[string]json.RawMessage, bool) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
-	}
-	members := map[string]json.RawMessage{}
-	for d.More() {
-		t, err := d.Token()
-		name, ok := t.(string)
-		if err != nil || !ok {
-			return nil, false
-		}
-		var value json.RawMessage
-		if _, twice := members[name]; twice || d.Decode(&value) != nil {
-			return nil, false
-		}
-		members[name] = value
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, false
-	}
-	_, err := d.Token()
-	return members, err == io.EOF
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"castellan/domain/access/challenge"
@@ -42,28 +41,10 @@ func (s *Alarms) Raise(ctx context.Context, who audit.By, deviceID, challengeID 
 	if err != nil {
 		return 0, err
 	}
-	for range 5 {
-		now := s.Now()
-		u, err := s.Users.Get(ctx, who.UserID)
-		if err != nil {
-			return 0, err
-		}
-		n, err := s.Sessions.Count(ctx, who.UserID, now)
-		if err != nil {
-			return 0, err
-		}
-		writes := append(EndAll(u, now), who.Did(audit.Record{At: now, UserID: u.ID, Action: ActionAlarm, Target: c.ID,
-			Detail: c.Action + " was not started by the owner, says device " + deviceID}))
-		writes = append(writes, s.Notices.Notice(u.Account(), message.AlarmRaised, nil, who.IP)...)
-		err = s.Commit.Commit(ctx, writes...)
-		if errors.Is(err, commit.ErrFenced) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		s.Revocations.Raise(u.ID, u.SV+1)
-		return n, nil
-	}
-	return 0, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+	e := ender{s.Users, s.Sessions, s.Commit, s.Revocations, s.Now}
+	return e.all(ctx, who.UserID, func(u user.User, now time.Time) []commit.Write {
+		return append(s.Notices.Notice(u.Account(), message.AlarmRaised, nil, who.IP),
+			who.Did(audit.Record{At: now, UserID: u.ID, Action: ActionAlarm, Target: c.ID,
+				Detail: c.Action + " was not started by the owner, says device " + deviceID}))
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"castellan/domain/access/user"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
@@ -57,24 +58,42 @@ func (s *Service) end(ctx context.Context, who Caller, sessionID, action string)
 // EndAll ends every session of the caller, including this one, and closes the challenges started in them. It returns
 // how many were active.
 func (s *Service) EndAll(ctx context.Context, who Caller) (ended int, err error) {
+	e := ender{s.Users, s.Sessions, s.Commit, s.Revocations, s.Now}
+	return e.all(ctx, who.UserID, func(_ user.User, now time.Time) []commit.Write {
+		return []commit.Write{s.record(who, now, ActionEndAll, who.UserID)}
+	})
+}
+
+// ender ends every session of an account.
+type ender struct {
+	users       user.Store
+	sessions    Store
+	commit      commit.Committer
+	revocations *Revocations
+	now         func() time.Time
+}
+
+// all ends every session of an account, with further writes in the same commit. It returns how many were active.
+func (e ender) all(ctx context.Context, userID string,
+	with func(u user.User, now time.Time) []commit.Write) (ended int, err error) {
 	for range 5 {
-		now := s.Now()
-		u, err := s.Users.Get(ctx, who.UserID)
+		now := e.now()
+		u, err := e.users.Get(ctx, userID)
 		if err != nil {
 			return 0, err
 		}
-		n, err := s.Sessions.Count(ctx, who.UserID, now)
+		n, err := e.sessions.Count(ctx, userID, now)
 		if err != nil {
 			return 0, err
 		}
-		err = s.Commit.Commit(ctx, append(EndAll(u, now), s.record(who, now, ActionEndAll, who.UserID))...)
+		err = e.commit.Commit(ctx, append(EndAll(u, now), with(u, now)...)...)
 		if errors.Is(err, commit.ErrFenced) {
 			continue
 		}
 		if err != nil {
 			return 0, err
 		}
-		s.Revocations.Raise(u.ID, u.SV+1)
+		e.revocations.Raise(u.ID, u.SV+1)
 		return n, nil
 	}
 	return 0, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
