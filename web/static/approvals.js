@@ -10,13 +10,20 @@ const EVERY_MS = 3000;
 const SLOWEST_MS = 30_000; // without a connection
 
 /** Refusals of an answer to a challenge that is over. */
-const OVER = ['CHALLENGE_CLOSED', 'CHALLENGE_EXPIRED', 'CHALLENGE_NOT_FOUND', 'METHOD_ALREADY_COMPLETED', 'METHOD_EXPIRED'];
+const OVER = [
+  'CHALLENGE_CLOSED',
+  'CHALLENGE_EXPIRED',
+  'CHALLENGE_NOT_FOUND',
+  'METHOD_ALREADY_COMPLETED',
+  'METHOD_EXPIRED',
+];
 
 const idOf = (item) => `${item.data.challengeId}/${item.data.methodId}`;
 
 /** The title and the rows that an answer signs. */
 const titleOf = ({ intent, data }) => intent?.title ?? data.actionTitle;
-const rowsOf = ({ intent, data }) => intent?.rows ?? data.params.infoTable.data.map(([label, value]) => ({ key: '', label, value }));
+const rowsOf = ({ intent, data }) =>
+  intent?.rows ?? data.params.infoTable.data.map(([label, value]) => ({ key: '', label, value }));
 
 /** A long code, such as an address, an account number or a fingerprint: letters and digits without a pause. */
 const CODE = /^(?=.*\d)(?:[a-z]+:)?[A-Za-z0-9_-]{17,}$/;
@@ -24,14 +31,30 @@ const UUID = /^[\da-f]{8}-[\da-f]{4}-/i; // has groups of its own
 
 /** A value in which long codes are shown completely in groups of four. The text itself stays as it is. */
 export function grouped(value) {
-  return value.split(/(\s+)/).map((word) => (CODE.test(word) && !UUID.test(word)
-    ? h('bdi', { class: 'groups', dir: 'ltr' }, word.match(/.{1,4}/g).flatMap((part) => [h('span', {}, part), h('wbr')]))
-    : word));
+  return value.split(/(\s+)/).map((word) =>
+    CODE.test(word) && !UUID.test(word)
+      ? h(
+          'bdi',
+          { class: 'groups', dir: 'ltr' },
+          word.match(/.{1,4}/g).flatMap((part) => [h('span', {}, part), h('wbr')]),
+        )
+      : word,
+  );
 }
 
 export class Approvals {
-  #page; #device; #items = []; #open = ''; #answered = new Set(); #drawn = '';
-  #timer; #asking = false; #again = false; #failures = 0; #busy = false; #wanted = '';
+  #page;
+  #device;
+  #items = [];
+  #open = '';
+  #answered = new Set();
+  #drawn = '';
+  #timer;
+  #asking = false;
+  #again = false;
+  #failures = 0;
+  #busy = false;
+  #wanted = '';
 
   /** @param page {client, show(step), step(), say(text), gone()} */
   constructor(page) {
@@ -41,7 +64,11 @@ export class Approvals {
     document.addEventListener('visibilitychange', () => this.ask());
     addEventListener('online', () => this.ask());
     addEventListener('offline', () => this.#offline(true));
-    document.addEventListener('languagechanged', () => { this.#drawn = ''; this.#draw(); this.#drawOffline(); });
+    document.addEventListener('languagechanged', () => {
+      this.#drawn = '';
+      this.#draw();
+      this.#drawOffline();
+    });
   }
 
   /** Watches for a device; without one the watch ends. */
@@ -97,7 +124,8 @@ export class Approvals {
     if (device !== this.#device) return;
     const now = Date.now();
     const before = new Map(this.#items.map((item) => [idOf(item), item]));
-    this.#items = items.filter((item) => !this.#answered.has(idOf(item)))
+    this.#items = items
+      .filter((item) => !this.#answered.has(idOf(item)))
       .map((item) => ({ ...item, endsAt: before.get(idOf(item))?.endsAt ?? now + item.data.params.expire * 1000 }));
     if (this.#items.some((item) => !before.has(idOf(item)))) this.#page.say(t('authWaits', { n: this.#items.length }));
     this.#closeEnded('authElsewhere');
@@ -139,9 +167,25 @@ export class Approvals {
     this.#drawn = drawn;
     $('nothing').hidden = this.#items.length > 0;
     const focused = document.activeElement?.dataset?.request;
-    $('requests').replaceChildren(...this.#items.map((item) => h('li', {},
-      h('button', { type: 'button', class: 'request', dataset: { testid: 'request', request: idOf(item) }, on: { click: () => this.#show(item) } },
-        h('strong', { dir: 'auto', lang: item.intent?.language }, titleOf(item)), this.#clock(item)))));
+    $('requests').replaceChildren(
+      ...this.#items.map((item) =>
+        h(
+          'li',
+          {},
+          h(
+            'button',
+            {
+              type: 'button',
+              class: 'request',
+              dataset: { testid: 'request', request: idOf(item) },
+              on: { click: () => this.#show(item) },
+            },
+            h('strong', { dir: 'auto', lang: item.intent?.language }, titleOf(item)),
+            this.#clock(item),
+          ),
+        ),
+      ),
+    );
     if (focused) [...$('requests').querySelectorAll('button')].find((one) => one.dataset.request === focused)?.focus();
     const item = this.#items.find((one) => idOf(one) === this.#open);
     if (item && $('approval').dataset.shows !== drawn) this.#drawApproval(item);
@@ -149,7 +193,11 @@ export class Approvals {
   }
 
   #clock(item) {
-    return h('span', { class: 'clock', dir: 'ltr', role: 'timer', 'aria-label': t('challengeLeft'), dataset: { ends: item.endsAt } }, clock(item.endsAt - Date.now()));
+    return h(
+      'span',
+      { class: 'clock', dir: 'ltr', role: 'timer', 'aria-label': t('challengeLeft'), dataset: { ends: item.endsAt } },
+      clock(item.endsAt - Date.now()),
+    );
   }
 
   #drawApproval(item) {
@@ -159,25 +207,85 @@ export class Approvals {
     const typed = $('approval').dataset.id === idOf(item) ? $('number')?.value : '';
     $('approval').dataset.id = idOf(item);
     const lang = item.intent?.language;
-    const number = item.data.numberMatching && h('input', { id: 'number', class: 'number-input', dir: 'ltr', inputmode: 'numeric', autocomplete: 'off', maxlength: 2, 'aria-describedby': 'answer-note', dataset: { testid: 'number' } });
+    const number =
+      item.data.numberMatching &&
+      h('input', {
+        id: 'number',
+        class: 'number-input',
+        dir: 'ltr',
+        inputmode: 'numeric',
+        autocomplete: 'off',
+        maxlength: 2,
+        'aria-describedby': 'answer-note',
+        dataset: { testid: 'number' },
+      });
     if (number) number.value = typed ?? '';
     const note = h('p', { id: 'answer-note', class: 'method-note', role: 'alert', dataset: { testid: 'answer-note' } });
     const run = (work) => busy(form.querySelector('[data-testid="approve"]'), () => this.#run(note, work));
-    const form = h('form', { class: 'answer', novalidate: true, on: { submit: (event) => {
-      event.preventDefault();
-      run(() => this.#answer(item, number ? `APPROVED:${digits(number.value)}` : 'APPROVED', 'approved'));
-    } } },
-    number && h('div', { class: 'field' }, h('label', { for: 'number' }, t('numberLabel')), number), note,
-    h('button', { class: 'primary', dataset: { testid: 'approve' } }, t('approve')),
-    h('button', { type: 'button', class: 'danger', dataset: { testid: 'deny' }, on: { click: () => run(() => this.#answer(item, 'DENIED', 'denied')) } }, t('deny')),
-    h('button', { type: 'button', class: 'quiet not-me', dataset: { testid: 'not-me' }, on: { click: () => this.#askAlarm(run, item) } }, t('authNotMe')));
+    const form = h(
+      'form',
+      {
+        class: 'answer',
+        novalidate: true,
+        on: {
+          submit: (event) => {
+            event.preventDefault();
+            run(() => this.#answer(item, number ? `APPROVED:${digits(number.value)}` : 'APPROVED', 'approved'));
+          },
+        },
+      },
+      number && h('div', { class: 'field' }, h('label', { for: 'number' }, t('numberLabel')), number),
+      note,
+      h('button', { class: 'primary', dataset: { testid: 'approve' } }, t('approve')),
+      h(
+        'button',
+        {
+          type: 'button',
+          class: 'danger',
+          dataset: { testid: 'deny' },
+          on: { click: () => run(() => this.#answer(item, 'DENIED', 'denied')) },
+        },
+        t('deny'),
+      ),
+      h(
+        'button',
+        {
+          type: 'button',
+          class: 'quiet not-me',
+          dataset: { testid: 'not-me' },
+          on: { click: () => this.#askAlarm(run, item) },
+        },
+        t('authNotMe'),
+      ),
+    );
     $('approval').replaceChildren(
       h('h1', { id: 'approval-title', tabindex: '-1', dir: 'auto', lang }, titleOf(item)),
       h('p', { class: 'approval-ends' }, t('challengeLeft'), ' ', this.#clock(item)),
-      h('dl', { class: 'rows', lang, dataset: { testid: 'rows' } }, rowsOf(item).map((row) => h('div', { dataset: { row: row.key } },
-        h('dt', { dir: 'auto' }, row.label), h('dd', { dir: 'auto' }, grouped(row.value),
-          row.key === 'time' && instant(row.value) && h('small', { lang: document.documentElement.lang, dir: document.documentElement.dir }, moment(instant(row.value))))))),
-      form);
+      h(
+        'dl',
+        { class: 'rows', lang, dataset: { testid: 'rows' } },
+        rowsOf(item).map((row) =>
+          h(
+            'div',
+            { dataset: { row: row.key } },
+            h('dt', { dir: 'auto' }, row.label),
+            h(
+              'dd',
+              { dir: 'auto' },
+              grouped(row.value),
+              row.key === 'time' &&
+                instant(row.value) &&
+                h(
+                  'small',
+                  { lang: document.documentElement.lang, dir: document.documentElement.dir },
+                  moment(instant(row.value)),
+                ),
+            ),
+          ),
+        ),
+      ),
+      form,
+    );
   }
 
   async #askAlarm(run, item) {
@@ -196,7 +304,10 @@ export class Approvals {
         this.home();
         showError(error);
       } else {
-        note.textContent = sentences(wordsOf(error), error.attemptsLeft !== undefined && t('attemptsLeft', { n: error.attemptsLeft }));
+        note.textContent = sentences(
+          wordsOf(error),
+          error.attemptsLeft !== undefined && t('attemptsLeft', { n: error.attemptsLeft }),
+        );
         if (error.code === 'OTP_INVALID') $('number')?.select();
         if (error.status === 0) this.#offline(true);
       }

@@ -28,15 +28,24 @@ function show(step) {
 }
 
 const page = {
-  client, show, confirm,
+  client,
+  show,
+  confirm,
   step: () => document.body.dataset.step,
-  say: (text) => { $('announcer').textContent = text; },
-  gone: () => { approvals.watch(undefined); show('gone'); },
+  say: (text) => {
+    $('announcer').textContent = text;
+  },
+  gone: () => {
+    approvals.watch(undefined);
+    show('gone');
+  },
   /** Removes the notification of a request that was answered here. */
   answered: async (challengeId) => {
     try {
-      for (const shown of await (await worker)?.getNotifications({ tag: challengeId }) ?? []) shown.close();
-    } catch { /* there are no notifications */ }
+      for (const shown of (await (await worker)?.getNotifications({ tag: challengeId })) ?? []) shown.close();
+    } catch {
+      /* there are no notifications */
+    }
   },
 };
 
@@ -50,7 +59,13 @@ async function verify(what, begin, form) {
     if (!flow.challenge) return await flow.done;
     current = flow;
     challenge?.stop();
-    challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: page.say, device: $('gone-step') });
+    challenge = new ChallengeView(flow, {
+      list: $('methods'),
+      left: $('challenge-left'),
+      bar: $('challenge-bar'),
+      announce: page.say,
+      device: $('gone-step'),
+    });
     $('challenge-what').dataset.t = what;
     $('challenge-what').textContent = t(what);
     show('challenge');
@@ -86,13 +101,23 @@ async function login(event) {
   const value = (name) => form.elements.namedItem(name).value.trim();
   const password = $('password').value;
   await busy($('login-submit'), async () => {
-    const outcome = await verify('whatLogin', async () => {
-      const flow = await client.login(value('by') === 'email'
-        ? { email: value('email'), password }
-        : { countryCode: value('countryCode').replace(/^\+/, ''), phoneNumber: value('phoneNumber').replace(/[\s()-]/g, ''), password });
-      $('password').value = '';
-      return flow;
-    }, form);
+    const outcome = await verify(
+      'whatLogin',
+      async () => {
+        const flow = await client.login(
+          value('by') === 'email'
+            ? { email: value('email'), password }
+            : {
+                countryCode: value('countryCode').replace(/^\+/, ''),
+                phoneNumber: value('phoneNumber').replace(/[\s()-]/g, ''),
+                password,
+              },
+        );
+        $('password').value = '';
+        return flow;
+      },
+      form,
+    );
     if (outcome) show('register');
   });
 }
@@ -119,7 +144,9 @@ async function register(event) {
     made.deviceId = outcome.data.deviceId;
     await saveDevice(made);
     device = made;
-    await client.logout().catch(() => { client.xAuth = ''; }); // the device needs no session
+    await client.logout().catch(() => {
+      client.xAuth = '';
+    }); // the device needs no session
     start();
     showNotice('authRegistered');
   });
@@ -134,12 +161,13 @@ function subjectOf(token) {
   }
 }
 
-const canNotify = () => 'PushManager' in globalThis && 'Notification' in globalThis && Notification.permission !== 'denied';
+const canNotify = () =>
+  'PushManager' in globalThis && 'Notification' in globalThis && Notification.permission !== 'denied';
 
 /** A subscription for Web Push as the target of the device; undefined if user, browser or network permit none. */
 async function subscribe() {
   try {
-    if (await Notification.requestPermission() !== 'granted') return undefined;
+    if ((await Notification.requestPermission()) !== 'granted') return undefined;
     const registration = await worker;
     await navigator.serviceWorker.ready;
     const { publicKey } = (await client.request('GET', '/.well-known/vapid.json')).data;
@@ -152,13 +180,15 @@ async function subscribe() {
 }
 
 async function forget() {
-  if (!await confirm('authForgetSure', 'authForget')) return;
+  if (!(await confirm('authForgetSure', 'authForget'))) return;
   approvals.watch(undefined);
   device = undefined;
   await forgetDevice();
   try {
     await (await (await worker)?.pushManager.getSubscription())?.unsubscribe();
-  } catch { /* there was none */ }
+  } catch {
+    /* there was none */
+  }
   show('login');
   showNotice('authForgotten');
 }
@@ -171,12 +201,17 @@ function confirm(question, yes) {
   $('confirm-yes').textContent = t(yes);
   $('confirm').showModal();
   $('confirm-no').focus(); // Enter alone changes nothing
-  return new Promise((settled) => { agreed = settled; });
+  return new Promise((settled) => {
+    agreed = settled;
+  });
 }
 
 // Not by the event close: it comes late, when the dialog may be open again.
 function wireConfirm() {
-  const settle = (answer) => { $('confirm').close(); agreed(answer); };
+  const settle = (answer) => {
+    $('confirm').close();
+    agreed(answer);
+  };
   $('confirm-yes').addEventListener('click', () => settle(true));
   $('confirm-no').addEventListener('click', () => settle(false));
   $('confirm').addEventListener('cancel', () => settle(false));
@@ -195,7 +230,9 @@ async function drawPush() {
   let on = false;
   try {
     on = Boolean(await (await worker)?.pushManager.getSubscription());
-  } catch { /* none */ }
+  } catch {
+    /* none */
+  }
   $('push-state').textContent = t(on ? 'authPushOn' : 'authPushOff');
 }
 
@@ -204,15 +241,22 @@ let kept = Promise.resolve();
 /** Keeps the words of a notification for the service worker, which has no language of its own. One write follows the
  *  other, so that the newest language stays. */
 function keepWords() {
-  const words = { title: t('authPushTitle'), body: t('authPushBody'), lang: language(), dir: document.documentElement.dir };
-  kept = kept.then(() => caches.open('castellan-authenticator-words'))
+  const words = {
+    title: t('authPushTitle'),
+    body: t('authPushBody'),
+    lang: language(),
+    dir: document.documentElement.dir,
+  };
+  kept = kept
+    .then(() => caches.open('castellan-authenticator-words'))
     .then((cache) => cache.put(new URL('static/authenticator-words', base), new Response(JSON.stringify(words))))
     .catch(() => {}); // then it uses English
 }
 
 function work() {
   const workers = navigator.serviceWorker; // only in a secure context
-  worker = workers?.register(new URL('static/sw-authenticator.js', base), { scope: new URL('authenticator', base).pathname })
+  worker = workers
+    ?.register(new URL('static/sw-authenticator.js', base), { scope: new URL('authenticator', base).pathname })
     .catch(() => undefined);
   workers?.addEventListener('message', ({ data }) => {
     if (data.type === 'open') approvals.want(data.challengeId);
@@ -240,13 +284,21 @@ async function main() {
     $('mail-fields').hidden = !byMail;
   });
   $('register-form').addEventListener('submit', register);
-  on('register-cancel', () => { client.logout().catch(() => {}); leave(); });
+  on('register-cancel', () => {
+    client.logout().catch(() => {});
+    leave();
+  });
   on('cancel', leave);
   on('forget', forget);
-  on('again', async () => { device = undefined; await forgetDevice(); start(); });
+  on('again', async () => {
+    device = undefined;
+    await forgetDevice();
+    start();
+  });
   wireConfirm();
   addEventListener('hashchange', wanted);
-  addEventListener('storage', ({ key, newValue }) => { // another page of this service changed the language
+  addEventListener('storage', ({ key, newValue }) => {
+    // another page of this service changed the language
     if (key !== 'castellan-language' || newValue === language()) return;
     $('language').value = newValue;
     $('language').dispatchEvent(new Event('change'));
@@ -262,7 +314,9 @@ async function main() {
   $('notify-field').hidden = !canNotify();
   try {
     device = await loadDevice();
-  } catch { /* storage can be switched off: there is no device then */ }
+  } catch {
+    /* storage can be switched off: there is no device then */
+  }
   start();
   wanted();
   document.body.dataset.ready = 'true';

@@ -12,9 +12,9 @@
  *   for (const item of await device.ongoing(client)) await device.answer(client, item, 'APPROVED');
  *
  * Each request carries a proof in the header device-signature: a compact JWS over method, target, the body's hash and a
- * text that is never used again. For an answer it also covers the challenge, its method, the decision and the intent: the
- * title and the values that the owner of the account read. The service
- * trusts only the public key from the enrolment; no session is needed to answer.
+ * text that is never used again. For an answer it also covers the challenge, its method, the decision and the intent:
+ * the title and the values that the owner of the account read. The service trusts only the public key from the
+ * enrolment; no session is needed to answer.
  *
  * WebCrypto needs a secure context: https, or this machine. The owner can clear IndexedDB, and some browsers clear it
  * after weeks without a visit; such a device is enrolled again, and the old one removed.
@@ -85,8 +85,9 @@ export class Device {
   async proof({ method, target, body, name = this.deviceId, challengeId, methodId, value, intent, nonce }) {
     const header = { alg: 'ES256', typ: 'device-signature+jwt', kid: name };
     const claims = {
-      iss: name, aud: this.audience, htm: method, htu: target, iat: Math.floor(Date.now() / 1000), jti: crypto.randomUUID(),
-      bh: body ? await hash(body) : undefined, cid: challengeId, mid: methodId, val: value, int: intent, nonce, // undefined: left out
+      iss: name, aud: this.audience, htm: method, htu: target, iat: Math.floor(Date.now() / 1000),
+      jti: crypto.randomUUID(), nonce, // what is undefined is left out
+      bh: body ? await hash(body) : undefined, cid: challengeId, mid: methodId, val: value, int: intent,
     };
     const signed = `${base64url(utf8(JSON.stringify(header)))}.${base64url(utf8(JSON.stringify(claims)))}`;
     return `${signed}.${base64url(await crypto.subtle.sign(SIGNATURE, this.keys.privateKey, utf8(signed)))}`;
@@ -102,9 +103,9 @@ export class Device {
     return this.#signed(client, { method: 'POST', path: DEVICES, body, name }, (headers) => client.start('POST', DEVICES, body, { headers }));
   }
 
-  /** The challenges that wait for an answer (section 2.1 of the interface): {body, data: {challengeId, methodId, actionTitle,
-   *  numberMatching?, params: {expire, infoTable, …}}, intent: {title, rows: [{key, label, value}], …}, intentDigest}. Show
-   *  the title and all rows of intent: answer signs them.  @throws {CastellanError} */
+  /** The challenges that wait for an answer (section 2.1 of the interface): {body, data: {challengeId, methodId,
+   *  actionTitle, numberMatching?, params: {expire, infoTable, …}}, intent: {title, rows: [{key, label, value}], …},
+   *  intentDigest}. Show the title and all rows of intent: answer signs them.  @throws {CastellanError} */
   async ongoing(client) {
     const path = `${ONGOING}?intent=true&deviceId=${encodeURIComponent(this.deviceId)}`;
     const { data } = await this.#signed(client, { method: 'GET', path }, (headers) => client.request('GET', path, { headers }));
@@ -117,7 +118,8 @@ export class Device {
    *  @throws {CastellanError} OTP_INVALID (a wrong number; attemptsLeft), CHALLENGE_CLOSED, METHOD_ALREADY_COMPLETED, … */
   async answer(client, { data: { challengeId, methodId }, intent }, value) {
     const body = JSON.stringify({ challengeId, methodId, method: 'PUSH', value, deviceId: this.deviceId });
-    const request = { method: 'POST', path: COMPLETE, body, challengeId, methodId, value, intent: intent && (await intentDigest(intent)) };
+    const signed = intent && (await intentDigest(intent));
+    const request = { method: 'POST', path: COMPLETE, body, challengeId, methodId, value, intent: signed };
     const { data } = await this.#signed(client, request, (headers) => client.request('POST', COMPLETE, { body, headers }));
     return data;
   }

@@ -5,20 +5,41 @@
 const CACHE = 'castellan-authenticator-1';
 const WORDS = 'castellan-authenticator-words';
 const FILES = [
-  '../authenticator', 'style.css', 'authenticator.css', 'icon.svg', 'manifest.webmanifest', 'authenticator.js',
-  'approvals.js', 'authenticator-texts.js', 'texts.js', 'dom.js', 'errors.js', 'agent.js', 'challenge.js',
-  'castellan-client.js', 'castellan-device.js', '../authenticator/service',
+  '../authenticator',
+  'style.css',
+  'authenticator.css',
+  'icon.svg',
+  'manifest.webmanifest',
+  'authenticator.js',
+  'approvals.js',
+  'authenticator-texts.js',
+  'texts.js',
+  'dom.js',
+  'errors.js',
+  'agent.js',
+  'challenge.js',
+  'castellan-client.js',
+  'castellan-device.js',
+  '../authenticator/service',
 ].map((name) => new URL(name, self.location).href);
 
 self.addEventListener('install', (event) => {
-  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES)).then(() => self.skipWaiting()));
+  event.waitUntil(
+    caches
+      .open(CACHE)
+      .then((cache) => cache.addAll(FILES))
+      .then(() => self.skipWaiting()),
+  );
 });
 
 self.addEventListener('activate', (event) => {
   const old = (name) => name.startsWith('castellan-authenticator-') && name !== CACHE && name !== WORDS;
-  event.waitUntil(caches.keys()
-    .then((names) => Promise.all(names.filter(old).map((name) => caches.delete(name))))
-    .then(() => self.clients.claim()));
+  event.waitUntil(
+    caches
+      .keys()
+      .then((names) => Promise.all(names.filter(old).map((name) => caches.delete(name))))
+      .then(() => self.clients.claim()),
+  );
 });
 
 self.addEventListener('fetch', (event) => {
@@ -33,7 +54,9 @@ async function freshOrKept(request, address) {
     const fresh = await fetch(request);
     if (fresh.ok) await cache.put(address, fresh.clone());
     if (fresh.status < 500) return fresh;
-  } catch { /* no network */ }
+  } catch {
+    /* no network */
+  }
   return (await cache.match(address)) ?? Response.error();
 }
 
@@ -41,11 +64,20 @@ self.addEventListener('push', (event) => event.waitUntil(pushed(event.data)));
 
 async function pushed(data) {
   let challengeId = '';
-  try { challengeId = String(data.json().challengeId); } catch { /* a push without a readable content still wakes */ }
+  try {
+    challengeId = String(data.json().challengeId);
+  } catch {
+    /* a push without a readable content still wakes */
+  }
   for (const page of await pages()) page.postMessage({ type: 'push', challengeId });
   const { title = 'Castellan', body = 'A request waits for your decision.', lang = 'en', dir = 'ltr' } = await words();
   await self.registration.showNotification(title, {
-    body, lang, dir, tag: challengeId, icon: new URL('icon.svg', self.location).href, data: { challengeId },
+    body,
+    lang,
+    dir,
+    tag: challengeId,
+    icon: new URL('icon.svg', self.location).href,
+    data: { challengeId },
   });
 }
 
@@ -61,8 +93,10 @@ async function opened(challengeId) {
   return page.focus();
 }
 
-const pages = async () => (await self.clients.matchAll({ type: 'window', includeUncontrolled: true }))
-  .filter((page) => page.url.startsWith(self.registration.scope));
+const pages = async () =>
+  (await self.clients.matchAll({ type: 'window', includeUncontrolled: true })).filter((page) =>
+    page.url.startsWith(self.registration.scope),
+  );
 
 /** The notification in the language of the page, which keeps it here. */
 async function words() {
