@@ -126,11 +126,9 @@ var asked = map[string]string{
 
 // stayEmpty are the lists that the demo leaves empty, with the reason.
 var stayEmpty = map[string]string{
-	"/admin/system/mfa/policies":             "which methods a login asks for is left as a new installation has it",
 	"/user/last-month-user-count-day-by-day": "the demo has a fixed day here",
 	"/admin/approvals":                       "nothing needs a second person until it is set",
 	"/admin/service-keys":                    "no other service is connected",
-	"/admin/guard/routes":                    "no gateway is connected",
 }
 
 // Every state occurs, the ledger verifies, every list of the back office shows rows, the printed accounts can
