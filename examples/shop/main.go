@@ -1,6 +1,6 @@
 // Command shop is a small shop behind the guard for gateways (docs/guard.md). It has a page with a withdrawal form, an
-// upstream of twenty lines, and a gateway in front of both. It needs no other program, so a newcomer sees the guard in two
-// minutes. It is an example, and no gateway for production: deploy/gateways has the settings of those.
+// upstream of twenty lines, and a gateway in front of both. It needs no other program, so a newcomer sees the guard in
+// two minutes. It is no gateway for production: deploy/gateways has the settings of those.
 //
 // The one idea: the upstream knows nothing of challenges. The gateway asks Castellan about each request, and passes the
 // ones that need no challenge or carry the grant of one.
