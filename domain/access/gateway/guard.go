@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -130,6 +131,24 @@ type Guard struct {
 	Now    func() time.Time
 	// Stats counts what the guard decided.
 	Stats struct{ Unguarded, Sessions, Challenged, Granted, Refused, Tried atomic.Int64 }
+	tried sync.Map // of *atomic.Int64, by the id of a route on trial
+}
+
+// Tried returns for how many requests of this node a route on trial would have decided, since the node started.
+func (g *Guard) Tried(routeID int64) int64 {
+	if n, known := g.tried.Load(routeID); known {
+		return n.(*atomic.Int64).Load()
+	}
+	return 0
+}
+
+func (g *Guard) try(routeID int64) {
+	g.Stats.Tried.Add(1)
+	n, known := g.tried.Load(routeID)
+	if !known {
+		n, _ = g.tried.LoadOrStore(routeID, new(atomic.Int64))
+	}
+	n.(*atomic.Int64).Add(1)
 }
 
 // Caller authenticates the bearer of a request. It is called only for a request with a route.
@@ -146,7 +165,7 @@ func (g *Guard) Check(ctx context.Context, q Request, grant string, caller Calle
 		return d, err
 	}
 	if m.Tried != nil {
-		g.Stats.Tried.Add(1)
+		g.try(m.Tried.ID)
 	}
 	switch {
 	case m.Ambiguous:
