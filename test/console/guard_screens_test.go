@@ -172,7 +172,7 @@ func (c *guarding) letsServiceStart() {
 	c.See(mark("row"))
 	c.shows("PAYOUT")
 	c.Click(mark("row") + " td")
-	c.Click(mark("write-" + keys))
+	c.Click(`[role="dialog"] ` + mark("write-"+keys))
 	c.Clear(mark("field-callback"))
 	c.Type(mark("field-callback"), "https://shop.example/out")
 	c.Click(mark("send"))
