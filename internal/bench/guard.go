@@ -24,28 +24,21 @@ func guarded(b *bench) error {
 		return err
 	}
 	defer floor.stop()
-	bare := series{}
-	for range b.rounds {
-		if err := b.bareRound(floor, bare); err != nil {
-			return err
-		}
-	}
 	b.report.begin("The guard for gateways, %d clients", b.clients)
-	b.report.line("bare Fiber handler: CPU per request", "µs", bare["cpu"], bar{})
 	places, err := b.places(cheap("CASTELLAN_HTTP_TRUSTED_PROXIES=127.0.0.1")...)
 	if err != nil {
 		return err
 	}
 	for _, p := range places {
 		defer p.bare.close()
-		if err := b.guardedOn(p, bare); err != nil {
+		if err := b.guardedOn(p, floor); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
 	return nil
 }
 
-func (b *bench) guardedOn(p *place, bare series) error {
+func (b *bench) guardedOn(p *place, floor *server) error {
 	s, err := p.serve(0)
 	if err != nil {
 		return err
@@ -54,12 +47,18 @@ func (b *bench) guardedOn(p *place, bare series) error {
 	if err := addGuardRoute(s); err != nil {
 		return err
 	}
-	of := series{}
+	of, bare := series{}, series{}
 	for round := range b.rounds {
+		if err := b.bareRound(floor, bare); err != nil {
+			return err
+		}
 		for _, kind := range []struct {
 			name string
 			load func() (window, error)
 		}{
+			{"keys", func() (window, error) {
+				return b.limited([]*server{s}, people, b.long(time.Second), b.long(4*time.Second))
+			}},
 			{"free", func() (window, error) { return b.asks(s, "/free", 204) }},
 			{"refused", func() (window, error) { return b.asks(s, "/orders/7/pay", 401) }},
 			{"whole", func() (window, error) { return b.pays(s) }},
@@ -72,17 +71,20 @@ func (b *bench) guardedOn(p *place, bare series) error {
 			of.add(kind.name+" rate", w.rate())
 			of.add(kind.name+" cpu", w.each(w.server)*1e3)
 			of.add(kind.name+" bare", w.each(w.server)*1e3/bare["cpu"][round])
+			of.add(kind.name+" keys", of[kind.name+" cpu"][round]/of["keys cpu"][round])
 		}
 	}
+	b.report.line(p.name+": bare Fiber handler: CPU", "µs", bare["cpu"], bar{})
 	for _, kind := range []struct {
 		name, of string
 		most     bar
-	}{{"no route", "free", atMost(1.5)}, {"guarded, no session", "refused", bar{}},
-		{"guarded, from the question to the use of the grant", "whole", bar{}}} {
+	}{{"GET of the public keys", "keys", bar{}}, {"no route", "free", atMost(1.5)},
+		{"guarded, no session", "refused", bar{}}, {"guarded, from question to use", "whole", bar{}}} {
 		line := p.name + ": " + kind.name
 		b.report.line(line, "/s", of[kind.of+" rate"], bar{})
 		b.report.line(line+": CPU", "µs", of[kind.of+" cpu"], bar{})
-		b.report.line(line+": … in bare requests", "×", of[kind.of+" bare"], kind.most)
+		b.report.line(line+": … in bare Fiber handlers", "×", of[kind.of+" bare"], kind.most)
+		b.report.line(line+": … in GETs of the keys", "×", of[kind.of+" keys"], bar{})
 	}
 	return nil
 }

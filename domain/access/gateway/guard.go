@@ -154,7 +154,11 @@ func (g *Guard) try(routeID int64) {
 // Caller authenticates the bearer of a request. It is called only for a request with a route.
 type Caller func(ctx context.Context) (User, challenge.Starter, audit.By, error)
 
-// Check decides about a request, which may carry a grant. A request without a route reads no database.
+// timeout bounds a decision about a request with a route.
+const timeout = 10 * time.Second
+
+// Check decides about a request, which may carry a grant. A request without a route reads no database, and starts no
+// timer. Other decisions end after ten seconds.
 //
 // Errors: those of caller; FORBIDDEN for an ambiguous path and for values that cannot be shown; GRANT_MISMATCH for a
 // grant of another request, user or session; GRANT_USED; TOKEN_EXPIRED for a grant that is too old; MFA_NOT_AVAILABLE
@@ -175,6 +179,8 @@ func (g *Guard) Check(ctx context.Context, q Request, grant string, caller Calle
 		g.Stats.Unguarded.Add(1)
 		return d, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	user, from, by, err := caller(ctx)
 	if err == nil && m.Route.Mode == Guarded {
 		d, err = g.guarded(ctx, *m.Route, m, q, grant, user, from, by)
