@@ -13,8 +13,8 @@ import (
 	"castellan/web/webtest"
 )
 
-// An operator guards requests of a gateway: on trial first, then with a challenge. The operator reads the evidence of an
-// approval, links a login of another service, and lets a service start challenges.
+// An operator guards requests of a gateway: on trial first, then with a challenge. The operator reads the evidence of
+// an approval, links a login of another service, and lets a service start challenges.
 func TestConsoleGuard(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("HTTP_TRUSTED_PROXIES=127.0.0.1",

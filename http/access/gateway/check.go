@@ -63,9 +63,8 @@ func (o Options) check(r *edge.Request) (gateway.Decision, error) {
 	if err != nil {
 		return gateway.Decision{}, err
 	}
-	return o.Guard.Check(context.Background(), q, grant, func(ctx context.Context) (gateway.User, challenge.Starter, audit.By, error) {
-		return o.caller(ctx, r)
-	})
+	caller := func(ctx context.Context) (gateway.User, challenge.Starter, audit.By, error) { return o.caller(ctx, r) }
+	return o.Guard.Check(context.Background(), q, grant, caller)
 }
 
 // caller authenticates the bearer of the original request.
