@@ -124,7 +124,8 @@ func (c *guarding) readsEvidence(s *blackbox.Site, p harness.Pocket, x string) {
 		c.t.Errorf("the evidence shows %q", row)
 	}
 	c.shot("evidence")
-	webtest.Value[bool](c.Tab, `((make) => { URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; });
+	webtest.Value[bool](c.Tab, `((make) => { URL.createObjectURL = (blob) => {
+		blob.text().then((text) => { window.saved = text; });
 		return make.call(URL, blob); }; return true; })(URL.createObjectURL)`)
 	c.Click(mark("evidence-save"))
 	c.Until(`typeof window.saved === 'string'`)
