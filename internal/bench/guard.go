@@ -16,8 +16,8 @@ func question(uri, more string) string {
 }
 
 // guarded measures the question of a gateway about each request (D-EXT-11): for a path without a route, and for a
-// guarded path without a session. It also measures the whole way of a guarded request: question, challenge, code, and question
-// with the grant. The budgets (internal/budget) count the parts of that way.
+// guarded path without a session. It also measures the whole way of a guarded request: question, challenge, code, and
+// question with the grant. The budgets (internal/budget) count the parts of that way.
 func guarded(b *bench) error {
 	floor, err := start(roleFiber, nil)
 	if err != nil {

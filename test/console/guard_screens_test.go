@@ -134,7 +134,8 @@ func (c *guarding) readsEvidence(s *blackbox.Site, p harness.Pocket, x string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-	if out := s.Command("", "intent", "verify", file); out.Code != 0 || !strings.Contains(out.Out, "signed by device "+p.ID) {
+	if out := s.Command("", "intent", "verify", file); out.Code != 0 ||
+		!strings.Contains(out.Out, "signed by device "+p.ID) {
 		c.t.Errorf("the saved file: exit %d: %s%s", out.Code, out.Out, out.ErrOut)
 	}
 }
