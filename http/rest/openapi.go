@@ -196,6 +196,7 @@ var schemeDocs = map[string]string{
 	"cron-auth":        "Credential of a scheduler: <client>.<secret>.",
 	"service-auth":     "Key of a service client: <name>.<secret>.",
 	"device-signature": "Proof of possession of a registered device's key, a JWS.",
+	"dpop":             "Proof of possession of the session's key, a JWS of type dpop+jwt (RFC 9449).",
 }
 
 // security lists the credentials that a request must carry. If a session must also sign with
@@ -212,6 +213,9 @@ func (d *document) security(e *Endpoint) []map[string][]string {
 		need(one, name)
 		if e.Credential == User && slices.Contains(e.Errors, fault.DeviceSignatureRequired) {
 			need(one, "device-signature")
+		}
+		if e.Renewal {
+			need(one, "dpop")
 		}
 		alternatives = append(alternatives, one)
 	}

@@ -31,6 +31,7 @@ var sharedHeaders = map[string]struct{ name, doc, kind string }{
 	"etag":          {"ETag", "Version of the record, for If-None-Match.", "string"},
 	"device-signature-nonce": {"DeviceSignatureNonce",
 		"A nonce that the next device-signature must carry.", "string"},
+	"dpop-nonce": {"DPoPNonce", "A nonce that the next proof in dpop must carry.", "string"},
 }
 
 // header refers to a shared header and defines it at its first use.
@@ -181,6 +182,9 @@ func (d *document) refusal(codes []fault.Code) *huma.Response {
 			}
 			if c == fault.DeviceSignatureRequired || c == fault.DeviceSignatureInvalid {
 				d.header(r, "device-signature-nonce")
+			}
+			if c == fault.DPoPInvalid {
+				d.header(r, "dpop-nonce")
 			}
 		}
 		d.Components.Responses[name] = r
