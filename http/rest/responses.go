@@ -127,7 +127,7 @@ func codesOf(e *Endpoint) []fault.Code {
 	}
 	session := e.Credential.TakesSession()
 	add(e.Credential != NoAuth && e.Credential != Device, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked)
-	add(session, fault.Forbidden)
+	add(session, fault.Forbidden, fault.DPoPInvalid)
 	add(session || e.Credential == PAuth || e.Credential == PAuthOrDevice || e.Credential == OTAuth, fault.GeoBlocked)
 	add(e.Credential.takesTenant(), fault.TenantMismatch)
 	add(e.Credential == Device || e.Credential == PAuthOrDevice,
@@ -143,7 +143,8 @@ var families = []struct {
 	name  string
 	codes []fault.Code
 }{
-	{"Unauthenticated", []fault.Code{fault.TokenExpired, fault.TokenRevoked, fault.Unauthenticated}},
+	{"Unauthenticated", []fault.Code{fault.DPoPInvalid, fault.TokenExpired, fault.TokenRevoked, fault.Unauthenticated}},
+	{"TokenRefused", []fault.Code{fault.TokenExpired, fault.TokenRevoked, fault.Unauthenticated}},
 	{"DeviceSignature", []fault.Code{fault.DeviceSignatureInvalid, fault.DeviceSignatureRequired}},
 	{"Unavailable", []fault.Code{fault.Draining, fault.Overloaded, fault.Unavailable}},
 }
