@@ -233,6 +233,8 @@ var (
 	paramTenant = sharedParam{"TenantId", "tenant-id", "If sent, it must equal the tenant of the token."}
 	paramTags   = sharedParam{"IfNoneMatch", "if-none-match",
 		"ETag of the version that the client has; 304 if it is current."}
+	paramProof = sharedParam{"DPoP", "dpop",
+		"Proof of a key to which the session is bound, a JWS of type dpop+jwt (RFC 9449)."}
 	paramPrefer = sharedParam{"Prefer", "prefer",
 		"wait=N delays the response until there is an outcome, for at most N seconds, up to 30 (RFC 7240)."}
 )
@@ -258,7 +260,7 @@ func (d *document) request(op *huma.Operation, e *Endpoint) {
 		takes bool
 	}{
 		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramPrefer, e.Waits}, {paramTags, e.Tagged},
-		{paramTenant, e.Credential.takesTenant()},
+		{paramProof, slices.Contains(e.Errors, fault.DPoPInvalid)}, {paramTenant, e.Credential.takesTenant()},
 	} {
 		if h.takes {
 			d.Components.Parameters[h.name] = &huma.Param{Name: h.header, In: "header", Description: h.doc,

@@ -13,7 +13,7 @@ import (
 )
 
 // A session that was bound to a key at its login gets new tokens by proofs of that key, also after its token has
-// expired, and every end of the session ends that (D-AUTH-16).
+// expired. Every end of the session ends that (D-AUTH-16).
 func TestSessionIsRenewedByItsKey(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=5s")

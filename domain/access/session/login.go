@@ -132,8 +132,8 @@ func unpack(data []byte) (c command, err error) {
 // identifier, a wrong password, an account that may not log in or must first get another password (D-COR-03), and a
 // blocked country.
 //
-// A proof of a key is verified first. It is used up in the unit of the challenge, so a stranger without a password leaves
-// no row for it.
+// A proof of a key is verified first. It is used up in the unit of the challenge, so a stranger without a password
+// leaves no row for it.
 //
 // Errors: INVALID_CREDENTIALS, DPOP_INVALID, RATE_LIMITED after too many wrong passwords, OVERLOADED, those of
 // challenge.Starts, UNAVAILABLE.
@@ -210,8 +210,8 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 }
 
 // start starts the challenge in one unit with the refund of the try.
-func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, seen user.Entrance, rehashed string,
-	with []commit.Write) (challenge.Started, error) {
+func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, seen user.Entrance,
+	rehashed string, with []commit.Write) (challenge.Started, error) {
 	if rehashed != "" {
 		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Secret.Hash, New: rehashed})
 	}

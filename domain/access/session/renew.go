@@ -41,8 +41,8 @@ func (s *Service) Renew(ctx context.Context, u user.User, sessionID string) (str
 	return s.sign(u, old, now, until)
 }
 
-// until returns the expiry of a token that a session gets now, and the last instant at which the session can be renewed
-// if it has a key and is used until then.
+// until returns the expiry of a token that a session gets now. It also returns the last instant at which a session with
+// a key can be renewed.
 func (s *Service) until(of Session, now time.Time) (token, session time.Time) {
 	end := of.CreatedAt.Add(s.SessionTTL)
 	return earliest(now.Add(s.TokenTTL), end), earliest(now.Add(s.TokenTTL+s.Idle), end)
@@ -81,8 +81,8 @@ type Renewal struct {
 //
 // The order against an end of the session is as with Renew.
 //
-// Errors: DPOP_INVALID, with a nonce if the age is the proof's only fault; TOKEN_EXPIRED after SessionTTL and after Idle
-// without a use; TOKEN_REVOKED if the session has ended; UNAVAILABLE.
+// Errors: DPOP_INVALID, with a nonce if the age is the proof's only fault; TOKEN_EXPIRED after SessionTTL and after
+// Idle without a use; TOKEN_REVOKED if the session has ended; UNAVAILABLE.
 func (s *Service) RenewBound(ctx context.Context, r RenewRequest) (Renewal, error) {
 	var none Renewal
 	c, now := r.Claims, s.Now()

@@ -74,8 +74,8 @@ func (o Options) check(ctx context.Context, r *edge.Request) (gateway.Decision, 
 }
 
 // caller authenticates the bearer of the original request.
-func (o Options) caller(ctx context.Context, r *edge.Request, signing auth.Signing) (u gateway.User, from challenge.Starter, by audit.By,
-	err error) {
+func (o Options) caller(ctx context.Context, r *edge.Request, signing auth.Signing) (u gateway.User,
+	from challenge.Starter, by audit.By, err error) {
 	who := r.Caller
 	scheme, raw, _ := strings.Cut(r.Header("authorization"), " ")
 	if r.Header("x-auth") == "" && strings.EqualFold(scheme, "bearer") {

@@ -41,9 +41,10 @@ func (g Group) Endpoints() []rest.Endpoint {
 					"a wrong password give the same 401. With a proof of a key in the header dpop (RFC 9449), the session is bound "+
 					"to the key and can be renewed (renewSession)."),
 		rest.Post(sessions+"/renew", "Renew the caller's session with its key", rest.User, g.renew).Renews().Gives("x-auth").
-			Doc("renewSession", "For a session that is bound to a key: one whose login had the header dpop (RFC 9449). Send the "+
-				"last x-auth, which may have expired, and a proof by the same key with ath of that token. The response has a new "+
-				"token in x-auth. sessionEndsAt is the time after which only a login helps."),
+			Doc("renewSession",
+				"For a session that is bound to a key: one whose login had the header dpop (RFC 9449). Send the last x-auth, "+
+					"which may have expired, and a proof by the same key with ath of that token. The response has a new token "+
+					"in x-auth. sessionEndsAt is the time after which only a login helps."),
 		rest.Post("/auth/logout", "Log out", rest.User, g.logout).
 			TryLast("").
 			Doc("logout", "All nodes refuse the token from now on."),

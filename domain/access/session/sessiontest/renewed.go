@@ -34,7 +34,8 @@ func renewed(t *testing.T, s session.Store, c commit.Committer) {
 	at := now.Add(20 * time.Minute)
 	storetest.Must(t, c.Commit(t.Context(), renewal("s0", one, at)))
 	got, err := s.Bound(t.Context(), one, "s0", at.Add(59*time.Minute))
-	if err != nil || got.Thumbprint != "key of s0" || !got.LastSeenAt.Equal(at) || !got.ExpiresAt.Equal(at.Add(time.Hour)) {
+	if err != nil || got.Thumbprint != "key of s0" || !got.LastSeenAt.Equal(at) ||
+		!got.ExpiresAt.Equal(at.Add(time.Hour)) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := s.Bound(t.Context(), one, "s3", now); err != nil || got.Thumbprint != "" {
