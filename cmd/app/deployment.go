@@ -187,8 +187,8 @@ func (v *Deployment) RehashIdentities(ctx context.Context, told func(seen int)) 
 	return identity.Rehash(ctx, people.NewIdentities(v.DB), v.Ring, told)
 }
 
-// TokenLife returns the longest time for which a token signed now is of use. That is the lifetime of x-auth and the time
-// in which it can be renewed, or the lifetime of ot-auth, or of p-auth for the longest configured challenge.
+// TokenLife returns the longest time for which a token signed now is of use. That is the lifetime of x-auth and the
+// time in which it can be renewed, or the lifetime of ot-auth, or of p-auth for the longest configured challenge.
 func (v *Deployment) TokenLife(ctx context.Context, c config.Config) (time.Duration, error) {
 	methods, err := access.NewMFA(v.DB).Methods(ctx)
 	if err != nil {
