@@ -3,10 +3,10 @@
  * end with the last tab. Nothing is stored.
  */
 /**
- * The messages between a tab and the worker: a login, the end of a token with its cause, a touch. 'gone': the tab is
- * closed.
+ * The messages between a tab and the worker: a login, a renewal with the token that it replaced, the end of a token with
+ * its cause, a touch. 'gone': the tab is closed.
  */
-type Said = { token?: string; end?: string; why?: string; touched?: number } | 'gone';
+type Said = { token?: string; old?: string; ends?: number; end?: string; why?: string; touched?: number } | 'gone';
 
 const ports = new Set<MessagePort>();
 let token = '';
@@ -25,6 +25,7 @@ let touched = 0;
       if (data.end !== token) return; // a slow tab ends a token that another tab has replaced
       token = '';
     }
+    if (data.old !== undefined && data.old !== token) return; // the session has ended meanwhile
     token = data.token ?? token;
     touched = data.touched ?? touched;
     // Sent to all tabs, so that all receive two logins in the same order.

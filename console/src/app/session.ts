@@ -1,6 +1,6 @@
 /**
- * The session of the user. The token is in memory only and shared between tabs by the worker in tokens.ts. It is in no
- * storage, no cookie and no address.
+ * The session of the user. The token is in memory and shared between tabs by the worker in tokens.ts. It is in no cookie,
+ * no address and no storage, except that renewal.ts keeps it encrypted for a reload.
  */
 import { useCallback, useSyncExternalStore } from 'react';
 
@@ -10,7 +10,10 @@ type End = 'idle' | 'over';
 export interface Session {
   token: string;
   userId: string;
-  /** The end of the session by the token, in milliseconds since 1970; 0 without one. */
+  /**
+   * The end of the session, in milliseconds since 1970; 0 if it is not known. A session that is renewed ends later than
+   * its token, and its first renewal says when.
+   */
   ends: number;
   /** The permissions of the caller, as "GET /admin/list-users"; undefined until they are read. */
   may?: ReadonlySet<string>;
@@ -36,10 +39,10 @@ function set(next: Session) {
   for (const listener of listeners) listener();
 }
 
-function claims(token: string): { sub?: string; exp?: number } {
+function claims(token: string): { sub?: string; exp?: number; cnf?: object } {
   try {
     const part = token.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/');
-    return JSON.parse(atob(part)) as { sub?: string };
+    return JSON.parse(atob(part)) as { sub?: string; exp?: number; cnf?: object };
   } catch {
     return {};
   }
@@ -56,13 +59,19 @@ export const session = {
   },
   /** A login succeeded in this or another tab. Another user does not get the screens of the previous one. */
   begin(token: string, from: 'here' | 'tab' = 'here') {
-    const { sub: userId = '', exp = 0 } = claims(token);
+    const { sub: userId = '', exp = 0, cnf } = claims(token);
     const same = current.userId === userId;
     touched = Math.max(touched, Date.now());
     const known = same ? { may: current.may, guards: current.guards } : {};
-    set({ ...signedOut, token, userId, ends: exp * 1000, ...known });
+    set({ ...signedOut, token, userId, ends: cnf ? 0 : exp * 1000, ...known });
     if (from === 'here') port?.postMessage({ token });
     return same;
+  },
+  /** The session of a token has a new one, until it ends. That is no activity of the user. */
+  renewed(old: string, token: string, ends: number, from: 'here' | 'tab' = 'here') {
+    if (old !== current.token) return; // it ended meanwhile
+    set({ ...current, token, ends });
+    if (from === 'here') port?.postMessage({ token, old, ends });
   },
   permits(may: Iterable<string>, guards: Iterable<[string, string]>) {
     set({ ...current, may: new Set(may), guards: new Map(guards) });
@@ -99,6 +108,9 @@ export const session = {
 
 interface Said {
   token?: string;
+  /** The token that a renewal replaced; without it, token is that of a login. */
+  old?: string;
+  ends?: number;
   end?: string;
   why?: End | 'left';
   touched?: number;
@@ -107,7 +119,12 @@ interface Said {
 /** Handles a message from any tab, including this one. */
 function hear(said: Said) {
   touched = Math.max(touched, said.touched ?? 0);
-  if (said.token && said.token !== current.token) session.begin(said.token, 'tab');
+  if (said.token && said.token !== current.token) {
+    if (said.old && said.old === current.token) session.renewed(said.old, said.token, said.ends ?? 0, 'tab');
+    else session.begin(said.token, 'tab');
+  } else if (said.token && said.ends) {
+    session.renewed(said.token, said.token, said.ends, 'tab');
+  }
   if (said.why === 'left') {
     if (said.end === current.token) set(signedOut); // also while the login is above the screen
   } else if (said.why) {
