@@ -59,6 +59,8 @@ export class CastellanClient {
     this.headers = headers;
     /** @type {string} the session credential; set by a flow whose outcome carries one. Kept in memory only. */
     this.xAuth = '';
+    /** How far this machine's clock is ahead of the service's, in ms; known from the last token. */
+    this.skew = 0;
     this.#fetch = fetch.bind(globalThis);
   }
 
@@ -104,9 +106,14 @@ export class CastellanClient {
   async #renew() {
     this.#renewedAt = Date.now();
     const { data, headers } = await this.request('POST', RENEWAL, { headers: { 'x-auth': this.xAuth } });
-    this.xAuth = headers.get('x-auth') ?? this.xAuth;
+    this.took(headers.get('x-auth'));
     await this.key.keep(this.xAuth);
     return data.data;
+  }
+
+  /** Takes a new token of the session. */
+  took(token) {
+    [this.xAuth, this.skew] = [token, Date.now() - (read(token).iat ?? 0) * 1000];
   }
 
   /** Takes the session that this browser has kept, after a reload. The answer is that of renewSession; undefined if there
@@ -114,20 +121,17 @@ export class CastellanClient {
   async resume() {
     this.xAuth = (await this.key?.token()) || '';
     if (!this.xAuth) return undefined;
-    try {
-      return await this.renewSession();
-    } catch (error) {
+    return this.renewSession().catch(async (error) => {
       if (error.status !== 401) throw error;
       await this.key.forget(this.xAuth);
       this.xAuth = '';
-      return undefined;
-    }
+    });
   }
 
   // A failure leaves the token, which may still be good.
   async #fresh() {
     const { iat = 0, exp = 0, cnf } = read(this.xAuth);
-    const due = cnf && exp * 1000 - Date.now() < (exp - iat) * 200 && Date.now() - this.#renewedAt > RENEWAL_PAUSE_MS;
+    const due = cnf && exp * 1000 + this.skew - Date.now() < (exp - iat) * 200 && Date.now() - this.#renewedAt > RENEWAL_PAUSE_MS;
     if (due || this.#renewing) await this.renewSession().catch(() => {});
   }
 
@@ -146,12 +150,10 @@ export class CastellanClient {
       const dpop = await this.key.proof({ method, url, token: headers['x-auth'], nonce });
       return this.#send(method, path, { ...options, headers: dpop ? { ...headers, dpop } : headers });
     };
-    try {
-      return await signed();
-    } catch (error) {
+    return signed().catch((error) => {
       if (!error.keyNonce) throw error;
       return signed(error.keyNonce); // only the clock of this machine is wrong
-    }
+    });
   }
 
   async #send(method, path, { body, headers = {}, signal } = {}) {
@@ -354,10 +356,8 @@ export class Flow extends EventTarget {
     if (this.#over) return;
     this.#over = true;
     const token = outcome.headers['x-auth'];
-    if (token) {
-      this.#client.xAuth = token;
-      this.#client.key?.keep(token).catch(() => {}); // then a reload needs a login
-    }
+    if (token) this.#client.took(token);
+    if (token) this.#client.key?.keep(token).catch(() => {}); // then a reload needs a login
     this.#resolve(outcome);
     this.#emit('done', { ...outcome, via });
     this.#abort.abort();

@@ -34,7 +34,8 @@ export function claimsOf(token) {
 
 export class SessionKey {
   #slot;
-  #pairs = new Map(); // by thumbprint: {keys, jwk}
+  #pairs = new Map(); // by thumbprint: {keys, jwk, jkt}
+  #made; // for the last login
 
   /** @param {string} [slot] for several services or users of one origin */
   constructor(slot = 'session') {
@@ -46,11 +47,11 @@ export class SessionKey {
     return !!globalThis.crypto?.subtle && typeof indexedDB !== 'undefined';
   }
 
-  /** The header dpop of a request with a token; of a login without one, for which it makes a new key. undefined if the
-   *  token is bound to no key that is here.
+  /** The header dpop of a request with a token; of a login without one, for which it makes a new key unless a nonce is
+   *  given for the last one. undefined if the token is bound to no key that is here.
    *  @param {{method: string, url: string|URL, token?: string, nonce?: string}} request @returns {Promise<string|undefined>} */
   async proof({ method, url, token = '', nonce }) {
-    const pair = token ? await this.#of(token) : await this.#create();
+    const pair = token ? await this.#of(token) : nonce ? this.#made : await this.#create();
     if (!pair) return undefined;
     const { origin, pathname } = new URL(url, globalThis.location?.href);
     const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: pair.jwk };
@@ -94,6 +95,7 @@ export class SessionKey {
     const jwk = { crv, kty, x, y }; // the order of RFC 7638
     const pair = { keys, jwk, jkt: await hash(JSON.stringify(jwk)) };
     this.#pairs.set(pair.jkt, pair);
+    this.#made = pair;
     return pair;
   }
 

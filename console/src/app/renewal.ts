@@ -21,6 +21,7 @@ export function client(): CastellanClient {
     key: sessionKey,
   });
   c.xAuth = session.now().token;
+  c.skew = session.now().skew;
   return c;
 }
 
@@ -32,8 +33,8 @@ export function proof(method: string, url: string, nonce?: string): Promise<stri
 
 /** Less than a fifth of the life of a token is left, and its session can be renewed. */
 function due(token: string): boolean {
-  const { iat = 0, exp = 0, cnf } = claimsOf(token);
-  return !!cnf && exp * 1000 - Date.now() < (exp - iat) * 200;
+  const { iat = 0, exp = 0, cnf } = claimsOf(token) as { iat?: number; exp?: number; cnf?: object };
+  return !!cnf && exp * 1000 + session.now().skew - Date.now() < (exp - iat) * 200;
 }
 
 let renewing: Promise<void> | undefined;

@@ -1,6 +1,6 @@
 /**
- * The session of the user. The token is in memory and shared between tabs by the worker in tokens.ts. It is in no cookie,
- * no address and no storage, except that renewal.ts keeps it encrypted for a reload.
+ * The session of the user. The token is in memory and shared between tabs by the worker in tokens.ts. It is in no
+ * cookie, no address and no storage, except that renewal.ts keeps it encrypted for a reload.
  */
 import { useCallback, useSyncExternalStore } from 'react';
 
@@ -15,6 +15,8 @@ export interface Session {
    * its token, and its first renewal says when.
    */
   ends: number;
+  /** How far the clock of this machine is ahead of the service's, in milliseconds. */
+  skew: number;
   /** The permissions of the caller, as "GET /admin/list-users"; undefined until they are read. */
   may?: ReadonlySet<string>;
   /** The action of the challenge that a call starts, by endpoint. */
@@ -25,7 +27,7 @@ export interface Session {
   over?: End;
 }
 
-const signedOut: Session = { token: '', userId: '', ends: 0, doubts: 0 };
+const signedOut: Session = { token: '', userId: '', ends: 0, skew: 0, doubts: 0 };
 let current = signedOut;
 const listeners = new Set<() => void>();
 let port: MessagePort | undefined;
@@ -39,10 +41,20 @@ function set(next: Session) {
   for (const listener of listeners) listener();
 }
 
-function claims(token: string): { sub?: string; exp?: number; cnf?: object } {
+interface Claims {
+  sub?: string;
+  iat?: number;
+  exp?: number;
+  cnf?: object;
+}
+
+/** The clock of this machine beside that of a new token. */
+const skewOf = (token: string) => Date.now() - (claims(token).iat ?? 0) * 1000;
+
+function claims(token: string): Claims {
   try {
     const part = token.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/');
-    return JSON.parse(atob(part)) as { sub?: string; exp?: number; cnf?: object };
+    return JSON.parse(atob(part)) as Claims;
   } catch {
     return {};
   }
@@ -58,20 +70,20 @@ export const session = {
     };
   },
   /** A login succeeded in this or another tab. Another user does not get the screens of the previous one. */
-  begin(token: string, from: 'here' | 'tab' = 'here') {
+  begin(token: string, from: 'here' | 'tab' = 'here', skew = skewOf(token)) {
     const { sub: userId = '', exp = 0, cnf } = claims(token);
     const same = current.userId === userId;
     touched = Math.max(touched, Date.now());
     const known = same ? { may: current.may, guards: current.guards } : {};
-    set({ ...signedOut, token, userId, ends: cnf ? 0 : exp * 1000, ...known });
-    if (from === 'here') port?.postMessage({ token });
+    set({ ...signedOut, token, userId, ends: cnf ? 0 : exp * 1000, skew, ...known });
+    if (from === 'here') port?.postMessage({ token, skew });
     return same;
   },
   /** The session of a token has a new one, until it ends. That is no activity of the user. */
-  renewed(old: string, token: string, ends: number, from: 'here' | 'tab' = 'here') {
+  renewed(old: string, token: string, ends: number, from: 'here' | 'tab' = 'here', skew = skewOf(token)) {
     if (old !== current.token) return; // it ended meanwhile
-    set({ ...current, token, ends });
-    if (from === 'here') port?.postMessage({ token, old, ends });
+    set({ ...current, token, ends, skew });
+    if (from === 'here') port?.postMessage({ token, old, ends, skew });
   },
   permits(may: Iterable<string>, guards: Iterable<[string, string]>) {
     set({ ...current, may: new Set(may), guards: new Map(guards) });
@@ -111,6 +123,7 @@ interface Said {
   /** The token that a renewal replaced; without it, token is that of a login. */
   old?: string;
   ends?: number;
+  skew?: number;
   end?: string;
   why?: End | 'left';
   touched?: number;
@@ -120,10 +133,10 @@ interface Said {
 function hear(said: Said) {
   touched = Math.max(touched, said.touched ?? 0);
   if (said.token && said.token !== current.token) {
-    if (said.old && said.old === current.token) session.renewed(said.old, said.token, said.ends ?? 0, 'tab');
-    else session.begin(said.token, 'tab');
+    if (said.old && said.old === current.token) session.renewed(said.old, said.token, said.ends ?? 0, 'tab', said.skew);
+    else session.begin(said.token, 'tab', said.skew);
   } else if (said.token && said.ends) {
-    session.renewed(said.token, said.token, said.ends, 'tab');
+    session.renewed(said.token, said.token, said.ends, 'tab', said.skew);
   }
   if (said.why === 'left') {
     if (said.end === current.token) set(signedOut); // also while the login is above the screen
