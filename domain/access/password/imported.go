@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -169,12 +170,17 @@ type level struct {
 // SetImported declares the recipes of other services that accounts have; none: only hashes of this service. While there
 // are some, Place.Even hides which account has which.
 func (h *Hasher) SetImported(recipes []legacy.Recipe) {
-	if len(recipes) == 0 {
+	old := h.level.Load()
+	switch {
+	case len(recipes) == 0:
 		h.level.Store(nil)
-		return
+	case old == nil || !slices.Equal(old.recipes, recipes):
+		h.level.Store(&level{recipes: recipes})
 	}
-	h.level.Store(&level{recipes: recipes})
 }
+
+// HasImported reports whether accounts have hashes of other services, by the last SetImported.
+func (h *Hasher) HasImported() bool { return h.level.Load() != nil }
 
 // began returns the time at which a hash begins; zero if no account has a hash of another service.
 func (h *Hasher) began() (t time.Time) {
