@@ -82,12 +82,16 @@ func (r result) outcome(h http.Header) (o Outcome) {
 
 // Login sends the password and starts the challenge that creates the session.
 func (c *Client) Login(ctx context.Context, who Credentials) (*Flow, error) {
-	return c.start(ctx, http.MethodPost, "/auth/login", who)
+	return c.start(ctx, http.MethodPost, "/auth/login", who, c.signing)
 }
 
 // Start starts an operation that needs a second factor, such as POST /auth/password.
 func (c *Client) Start(ctx context.Context, method, path string, in any, options ...Option) (*Flow, error) {
-	return c.start(ctx, method, path, in, append([]Option{Header("x-auth", c.Token)}, options...)...)
+	session, err := c.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.start(ctx, method, path, in, append([]Option{session}, options...)...)
 }
 
 func (c *Client) start(ctx context.Context, method, path string, in any, options ...Option) (*Flow, error) {
@@ -143,7 +147,7 @@ func (f *Flow) auth(c *call) { c.headers["p-auth"] = f.PAuth }
 
 func (f *Flow) took(o Outcome) Outcome {
 	if o.XAuth != "" {
-		f.client.Token = o.XAuth
+		f.client.take(o.XAuth)
 	}
 	return o
 }

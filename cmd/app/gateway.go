@@ -46,7 +46,7 @@ func (s *service) gateway() {
 
 // mountGateway adds the check of the guard.
 func (s *service) mountGateway(guards auth.Guards) {
-	httpgateway.Mount(s.server, httpgateway.Options{Guard: s.gateways, Session: guards.User,
+	httpgateway.Mount(s.server, httpgateway.Options{Guard: s.gateways, Session: guards.UserAt,
 		Foreign: func(ctx context.Context, raw string) (userID, session string, ok bool, err error) {
 			if !s.foreign.Names(raw) {
 				return "", "", false, nil

@@ -26,7 +26,7 @@ import (
 type Options struct {
 	Guard *gateway.Guard
 	// Session authenticates the x-auth of a request.
-	Session func(ctx context.Context, r *edge.Request) (rest.Caller, error)
+	Session func(ctx context.Context, r *edge.Request, original auth.Signing) (rest.Caller, error)
 	// Foreign returns the user of a bearer token, and the name of its session. ok is false if the token is none of
 	// another login service, so that it belongs to the upstream.
 	Foreign func(ctx context.Context, raw string) (userID, session string, ok bool, err error)
@@ -63,13 +63,16 @@ func (o Options) check(r *edge.Request) (gateway.Decision, error) {
 	if err != nil {
 		return gateway.Decision{}, err
 	}
-	caller := func(ctx context.Context) (gateway.User, challenge.Starter, audit.By, error) { return o.caller(ctx, r) }
+	signed := auth.Signing{Method: q.Method, Host: q.Host, Path: q.Path}
+	caller := func(ctx context.Context) (gateway.User, challenge.Starter, audit.By, error) {
+		return o.caller(ctx, r, signed)
+	}
 	return o.Guard.Check(context.Background(), q, grant, caller)
 }
 
 // caller authenticates the bearer of the original request.
-func (o Options) caller(ctx context.Context, r *edge.Request) (u gateway.User, from challenge.Starter, by audit.By,
-	err error) {
+func (o Options) caller(ctx context.Context, r *edge.Request, signing auth.Signing) (u gateway.User,
+	from challenge.Starter, by audit.By, err error) {
 	who := r.Caller
 	scheme, raw, _ := strings.Cut(r.Header("authorization"), " ")
 	if r.Header("x-auth") == "" && strings.EqualFold(scheme, "bearer") {
@@ -82,7 +85,7 @@ func (o Options) caller(ctx context.Context, r *edge.Request) (u gateway.User, f
 			return gateway.User{ID: userID, Session: session}, auth.From(who), who.By(), nil
 		}
 	}
-	if who, err = o.Session(ctx, r); err != nil {
+	if who, err = o.Session(ctx, r, signing); err != nil {
 		return u, from, by, err
 	}
 	return gateway.User{ID: who.UserID, Session: who.SessionID}, auth.From(who), who.By(), nil

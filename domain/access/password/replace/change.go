@@ -51,7 +51,7 @@ func (s *Service) PrepareChange(ctx context.Context, r ChangeRequest) (Command, 
 	if err := s.check(u, r.Password, r.Verify); err != nil {
 		return none, err
 	}
-	stored, err := s.Users.Secret(ctx, u.ID)
+	stored, err := s.secret(ctx, place, u.ID)
 	if err != nil {
 		return none, err
 	}
