@@ -95,6 +95,9 @@ func (s *Service) Run(ctx context.Context, importID string, source Source, dry b
 	}
 	for {
 		batch, end := read(source)
+		if len(batch) == 0 && !errors.Is(end, io.EOF) {
+			return state, end
+		}
 		next, err := s.importBatch(ctx, state, batch, errors.Is(end, io.EOF))
 		if err != nil {
 			return state, err
@@ -338,6 +341,9 @@ func (s *Service) writes(state, next State, people []*person, refused []Refusal)
 	}
 	if len(recipes) > 0 {
 		writes = append(writes, change.Note{Topic: change.Hashes})
+	}
+	if next.Cursor == state.Cursor { // only the end of the file
+		return writes, nil
 	}
 	detail := fmt.Sprintf("users %d to %d of the file: %d added, %d refused", state.Cursor+1, next.Cursor, len(people),
 		len(refused))
