@@ -76,7 +76,7 @@ var replaysOfImports = []replay{
 		}, ownService},
 	{"CVE-2013-1443", "Django: a long password was hashed at the cost of its length", func(t *testing.T, s stage) {
 		a, _ := s.imported("pbkdf2_sha256$260000$XmWujr6yE9uqtznsq7Ia9C$CPyQY5HlJT73OKRq0ekPSNmoVKquJWFq6Y6ssWZysuQ=", oldPassword)
-		s.denied(a, strings.Repeat("x", 15_000))
+		s.denied(a, strings.Repeat("x", 1000))
 		s.begin(a)
 	}, ownService},
 	{"CVE-2014-9034", "WordPress: the rounds of a portable hash times the length of a password exhausted the processor",
@@ -86,7 +86,7 @@ var replaysOfImports = []replay{
 				s.refusedLine(a, got)
 			}
 			a, _ := s.imported("$P$9IQRaTwmfeRo7ud9Fh4E2PdI0S3r.L0", "test12345")
-			s.denied(a, strings.Repeat("x", 15_000))
+			s.denied(a, strings.Repeat("x", 1000))
 			s.begin(a)
 		}, ownService},
 	{"CVE-2016-2513", "Django: the time of a login revealed which accounts have a hash of another cost",
