@@ -32,7 +32,8 @@ func Default() Config {
 			OTAuthTTL:  10 * time.Minute,
 			SessionTTL: 12 * time.Hour,
 		},
-		Guard: Guard{Timeout: 3 * time.Second},
+		Sessions: Sessions{Idle: time.Hour, Bind: "renewal"},
+		Guard:    Guard{Timeout: 3 * time.Second},
 		MFA: MFA{
 			ChallengeTTL:      600 * time.Second,
 			PAuthGrace:        120 * time.Second,
@@ -127,6 +128,9 @@ func (c Config) Resolved() Config {
 	}
 	if c.Keys.MasterFile == "" {
 		c.Keys.MasterFile = filepath.Join(c.DataDir, "master.key")
+	}
+	if c.Sessions.TTL == 0 {
+		c.Sessions.TTL = c.Tokens.SessionTTL
 	}
 	if c.Password.HashSlots == 0 {
 		// GOMAXPROCS, not NumCPU: it respects the quota of a container.

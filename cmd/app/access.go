@@ -13,6 +13,7 @@ import (
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/challenge/stepup"
 	"castellan/domain/access/device"
+	"castellan/domain/access/dpop"
 	"castellan/domain/access/geofilter"
 	"castellan/domain/access/mfa"
 	"castellan/domain/access/password"
@@ -53,6 +54,8 @@ const (
 func (s *service) sessions() error {
 	s.tokens = token.NewIssuer(s.Ring, s.cfg.Tokens.Issuer, s.cfg.Tenant.ID, time.Now, tokenMemory)
 	s.revocations = session.NewRevocations(revocationLife(s.cfg), time.Now)
+	s.proofs = &dpop.Verifier{Ring: s.Ring, Commit: s.DB, PublicURL: s.publicURL, BasePath: s.cfg.HTTP.BasePath,
+		Now: time.Now}
 	s.activity = session.NewActivity(s.DB, time.Now)
 	store := access.NewSessions(s.DB)
 	s.join(part{
@@ -82,7 +85,7 @@ func (s *service) login() (err error) {
 		Starts: s.starter, Notices: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations,
 		Conceal: conceal(s.Ring), Former: former(s.Ring),
 		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL,
-		SessionTTL: s.cfg.Tokens.SessionTTL, Now: time.Now}
+		SessionTTL: s.cfg.Sessions.TTL, Idle: s.cfg.Sessions.Idle, Proofs: s.proofs, Now: time.Now}
 	s.join(part{
 		groups:  groups(httpsession.Group{Service: s.logins, CountryName: geo.Name}),
 		actions: []challenge.Action{s.logins.LoginAction()},

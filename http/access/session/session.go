@@ -9,6 +9,7 @@ import (
 	"context"
 	"slices"
 
+	"castellan/domain/access/dpop"
 	"castellan/domain/access/session"
 	"castellan/domain/access/user"
 	"castellan/domain/kit/fault"
@@ -31,13 +32,19 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/auth/login", "Log in with a password and start a challenge",
 			rest.NoAuth, g.login,
-			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited,
+			fault.InvalidField, fault.InvalidCredentials, fault.DPoPInvalid, fault.MFANotAvailable, fault.RateLimited,
 			fault.Overloaded).Gives("p-auth").
 			Try(`{"countryCode":"90","phoneNumber":"${user.phone}","password":"${user.password}"}`).
 			Doc("login",
 				"Send a phone number with its country code, or a mail address. The response is a challenge, with its token in "+
 					"the header p-auth. The response of completeChallenge has the session token in x-auth. An unknown account and "+
-					"a wrong password give the same 401."),
+					"a wrong password give the same 401. With a proof of a key in the header dpop (RFC 9449), the session is bound "+
+					"to the key and can be renewed (renewSession)."),
+		rest.Post(sessions+"/renew", "Renew the caller's session with its key", rest.User, g.renew).Renews().Gives("x-auth").
+			Doc("renewSession",
+				"For a session that is bound to a key: one whose login had the header dpop (RFC 9449). Send the last x-auth, "+
+					"which may have expired, and a proof by the same key with ath of that token. The response has a new token "+
+					"in x-auth. sessionEndsAt is the time after which only a login helps."),
 		rest.Post("/auth/logout", "Log out", rest.User, g.logout).
 			TryLast("").
 			Doc("logout", "All nodes refuse the token from now on."),
@@ -91,7 +98,8 @@ func (in *loginRequest) Validate() error {
 }
 
 func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[wire.ChallengeAnswer], error) {
-	r := session.LoginRequest{Who: in.who, Password: in.Password, IP: who.IP, Starter: auth.From(who)}
+	r := session.LoginRequest{Who: in.who, Password: in.Password, IP: who.IP, Starter: auth.From(who),
+		Proof: proof(who, "")}
 	if in.DeviceID != nil {
 		r.DeviceID = *in.DeviceID
 	}
@@ -100,6 +108,31 @@ func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (res
 		return rest.Reply[wire.ChallengeAnswer]{}, err
 	}
 	return wire.Started(started), nil
+}
+
+// proof is the proof of a key that a request carries, for a token.
+func proof(who rest.Caller, xAuth string) dpop.Request {
+	return dpop.Request{Proof: who.KeyProof, Method: who.Method, Host: who.Host, Path: who.Path, Token: xAuth}
+}
+
+type renewed struct {
+	ExpiresAt     rest.Time `json:"expiresAt" doc:"of the new token" example:"2026-01-31T10:45:00.000Z"`
+	SessionEndsAt rest.Time `json:"sessionEndsAt" doc:"renewals end here" example:"2026-01-31T22:15:00.000Z"`
+}
+
+func (g Group) renew(ctx context.Context, who rest.Caller, _ rest.None) (rest.Reply[rest.Data[renewed]], error) {
+	var none rest.Reply[rest.Data[renewed]]
+	if who.KeyProof == "" {
+		return none, dpop.Refused()
+	}
+	r, err := g.Service.RenewBound(ctx, session.RenewRequest{Claims: who.Renewing.Claims,
+		Proof: proof(who, who.Renewing.XAuth), Starter: auth.From(who)})
+	if err != nil {
+		return none, err
+	}
+	return rest.Reply[rest.Data[renewed]]{
+		Body:    rest.Data[renewed]{Data: renewed{rest.Time{Time: r.ExpiresAt}, rest.Time{Time: r.EndsAt}}},
+		Headers: []rest.Header{{Name: "x-auth", Value: r.Token}}}, nil
 }
 
 func (g Group) logout(ctx context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
