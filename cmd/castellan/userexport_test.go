@@ -31,12 +31,14 @@ func TestExportOfSecretsAsksTheTerminal(t *testing.T) {
 		code = run(t.Context(), args, environ, strings.NewReader(stdin), &o, &e)
 		return code, o.String(), e.String()
 	}
-	code, _, errOut := castellan("tall-lantern-orchard\n", "user", "add", "--email", "a@example.test", "--country-code", "90",
+	code, _, errOut := castellan("tall-lantern-orchard\n", "user", "add", "--email", "a@example.test", "--country-code",
+		"90",
 		"--phone", "5321234567", "--password-stdin")
 	if code != 0 {
 		t.Fatal(errOut)
 	}
-	for typed, want := range map[string]int{"export secrets\n": 0, "export secrets": 0, "": 1, "y\n": 1, "export\n": 1, "-": 1} {
+	for typed, want := range map[string]int{"export secrets\n": 0, "export secrets": 0, "": 1, "y\n": 1, "export\n": 1,
+		"-": 1} {
 		tty := &terminal{Reader: strings.NewReader(typed)}
 		openTerminal = func() (io.ReadWriteCloser, error) {
 			if typed == "-" {

@@ -32,33 +32,46 @@ func file(t *testing.T, name, text string) string {
 // kinds are hashes that other programs made (domain/access/password/legacy): weak and strong ones of every kind. The
 // tag is the part of the text that must not be stored for a weak one, and must be gone after the login.
 var kinds = []struct{ name, password, hash, tag string }{
-	{"bcrypt, weak", "correct horse 42", `"$2b$04$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"`, "IXYkxgxdZ2hTawHK"},
-	{"bcrypt of Django", "correct horse 42", `"bcrypt_sha256$$2b$04$abcdefghijklmnopqrstuuV8g99T7cUDC.KJ0qcpustYpmOGEi7vW"`,
+	{"bcrypt, weak", "correct horse 42", `"$2b$04$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"`,
+		"IXYkxgxdZ2hTawHK"},
+	{"bcrypt of Django", "correct horse 42",
+		`"bcrypt_sha256$$2b$04$abcdefghijklmnopqrstuuV8g99T7cUDC.KJ0qcpustYpmOGEi7vW"`,
 		"V8g99T7cUDC"},
 	{"md5crypt", "correct horse 42", `"$1$saltsalt$U5PPxPfpoKVAXsDNH45JE0"`, "U5PPxPfpoKVA"},
 	{"PHPass", "test12345", `"$P$9IQRaTwmfeRo7ud9Fh4E2PdI0S3r.L0"`, "eRo7ud9Fh4E2PdI0S3r"},
-	{"PBKDF2-SHA1", "correct horse 42", `"$pbkdf2$1000$817LuXdOqTWGMEZISQlBCA$A/BiNw9OfQmj84HzHwit8W4pluw"`, "BiNw9OfQmj84HzHwit8W4pluw"},
+	{"PBKDF2-SHA1", "correct horse 42", `"$pbkdf2$1000$817LuXdOqTWGMEZISQlBCA$A/BiNw9OfQmj84HzHwit8W4pluw"`,
+		"BiNw9OfQmj84HzHwit8W4pluw"},
 	{"PBKDF2-SHA256", "correct horse 42",
-		`"pbkdf2_sha256$260000$XmWujr6yE9uqtznsq7Ia9C$CPyQY5HlJT73OKRq0ekPSNmoVKquJWFq6Y6ssWZysuQ="`, "CPyQY5HlJT73OKRq0ekPSNmo"},
+		`"pbkdf2_sha256$260000$XmWujr6yE9uqtznsq7Ia9C$CPyQY5HlJT73OKRq0ekPSNmoVKquJWFq6Y6ssWZysuQ="`,
+		"CPyQY5HlJT73OKRq0ekPSNmo"},
 	{"PBKDF2-SHA512", "correct horse 42", `"$pbkdf2-sha512$1000$eI.RMkbIOcdYS2nt/d875w$` +
-		`.cBWMAH1sBNK/9lHxKW.bnCRFBYm7XepHoit71JBZbAnWsqqUgHjtGcmmFEzhFdylLlxIsajRGNr6a/0TB19vQ"`, "lHxKW.bnCRFBYm7XepHoit71JBZbAnWsqq"},
+		`.cBWMAH1sBNK/9lHxKW.bnCRFBYm7XepHoit71JBZbAnWsqqUgHjtGcmmFEzhFdylLlxIsajRGNr6a/0TB19vQ"`,
+		"lHxKW.bnCRFBYm7XepHoit71JBZbAnWsqq"},
 	{"scrypt, weak", "correct horse 42",
-		`"$scrypt$ln=10,r=8,p=1$NwZASAlhTEkJwXiPMWYsxQ$9CrEHqawmHE0Lg3DZkjOvFEBnq4vPaPxZyc27Na82ts"`, "9CrEHqawmHE0Lg3DZkjOvFEBnq4vPaP"},
-	{"Firebase", "user1password", `{"alg":"firebase-scrypt","salt":"42xEC+ixf3L2lw==","saltSeparator":"Bw==","rounds":8,"memCost":14,` +
-		`"signerKey":"jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==",` +
-		`"hash":"lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ=="}`, "lSrfV15cpx95/sZS2W9c9Kp6"},
+		`"$scrypt$ln=10,r=8,p=1$NwZASAlhTEkJwXiPMWYsxQ$9CrEHqawmHE0Lg3DZkjOvFEBnq4vPaPxZyc27Na82ts"`,
+		"9CrEHqawmHE0Lg3DZkjOvFEBnq4vPaP"},
+	{"Firebase", "user1password",
+		`{"alg":"firebase-scrypt","salt":"42xEC+ixf3L2lw==","saltSeparator":"Bw==","rounds":8,"memCost":14,` +
+			`"signerKey":"jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==",` +
+			`"hash":"lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ=="}`,
+		"lSrfV15cpx95/sZS2W9c9Kp6"},
 	{"argon2id", "correct horse 42",
-		`"argon2$argon2id$v=19$m=7168,t=5,p=1$c29tZXNhbHQxMjM0NTY$SsBIHgeX1FRLMnfZXpLMevWz2z5eARVUk+ECEUuohd0"`, "SsBIHgeX1FRLMnfZXpLM"},
+		`"argon2$argon2id$v=19$m=7168,t=5,p=1$c29tZXNhbHQxMjM0NTY$SsBIHgeX1FRLMnfZXpLMevWz2z5eARVUk+ECEUuohd0"`,
+		"SsBIHgeX1FRLMnfZXpLM"},
 	{"argon2i, weak", "correct horse 42",
-		`"$argon2i$v=19$m=1024,t=3,p=2$c29tZXNhbHQxMjM0NTY$jWoO6JiCk9sbJSyA6leyL2tt+jdszWg2iRdTl2ZgZuc"`, "jWoO6JiCk9sbJSyA6leyL2tt"},
-	{"SHA-1", "correct horse 42", `"sha1$bHuOkd5KGjTP8BsnmCSr9h$56a39f4928771604dd12502b391bdb1ecc7cb321"`, "56a39f4928771604dd12502b391bdb1e"},
+		`"$argon2i$v=19$m=1024,t=3,p=2$c29tZXNhbHQxMjM0NTY$jWoO6JiCk9sbJSyA6leyL2tt+jdszWg2iRdTl2ZgZuc"`,
+		"jWoO6JiCk9sbJSyA6leyL2tt"},
+	{"SHA-1", "correct horse 42", `"sha1$bHuOkd5KGjTP8BsnmCSr9h$56a39f4928771604dd12502b391bdb1ecc7cb321"`,
+		"56a39f4928771604dd12502b391bdb1e"},
 	{"SSHA", "correct horse 42", `"{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0"`, "3HYXY1RXiZmbOpJr8U2NBIVfc"},
 	{"SHA-256", "correct horse 42", `"sha256$salt$392e0f09fc68129ff84461180174db4e788599318d2314b6003277f69e68839c"`,
 		"392e0f09fc68129ff84461180174db4e"},
 	{"SHA-512", "correct horse 42", `"sha512$salt$4fc63602c90c461bf9919544aac78b67809adb756be2290e578f36a305eb71a4` +
 		`ceda3a7fa320bf650686e925f2160b48a37c29cf5d0181769220e6e9f3d1f8a0"`, "4fc63602c90c461bf9919544aac78b67809a"},
-	{"MD5", "correct horse 42", `"md5$ERzRdd5VGmixhE0Glsn1PH$4c98388e7aad42a03212b59d05124f94"`, "4c98388e7aad42a03212b59d05124f94"},
-	{"MD5 without a salt", "correct horse 42", `"md5$$9ed6210e741906ee73fa04b9225dd63f"`, "9ed6210e741906ee73fa04b9225dd63f"},
+	{"MD5", "correct horse 42", `"md5$ERzRdd5VGmixhE0Glsn1PH$4c98388e7aad42a03212b59d05124f94"`,
+		"4c98388e7aad42a03212b59d05124f94"},
+	{"MD5 without a salt", "correct horse 42", `"md5$$9ed6210e741906ee73fa04b9225dd63f"`,
+		"9ed6210e741906ee73fa04b9225dd63f"},
 }
 
 // strongKinds are hashes that are stored as they are until the login.
@@ -78,16 +91,17 @@ func strongKinds(t *testing.T) (names []string, hashes []string) {
 		`{"alg":"pbkdf2-sha512","iterations":210000,"salt":"` + b64(salt) + `","hash":"` + b64(tag) + `"}`}
 }
 
-// Users of every kind of hash log in with the password of the other service, only with it, and have argon2id afterwards:
-// no other hash is in the database or its files. Before the login no weak one is. The running service takes the import
-// over at once.
+// Users of every kind of hash log in with the password of the other service, only with it, and have argon2id
+// afterwards. Before the login no weak hash is in the database or its files. The running service takes the import over
+// at once.
 func TestImportedUsersLogIn(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set(harness.Unlimited...).Start()
 		users := kinds
 		names, hashes := strongKinds(t)
 		for i := range names {
-			users = append(users[:len(users):len(users)], struct{ name, password, hash, tag string }{names[i], "correct horse 42",
+			users = append(users[:len(users):len(users)], struct{ name, password, hash, tag string }{names[i],
+				"correct horse 42",
 				hashes[i], ""})
 		}
 		var lines strings.Builder
@@ -96,7 +110,8 @@ func TestImportedUsersLogIn(t *testing.T) {
 			a := blackbox.NewAccount(700 + i)
 			a.Password = u.password
 			accounts[i] = a
-			fmt.Fprintf(&lines, `{"email":%q,"emailVerified":true,"countryCode":"90","phoneNumber":%q,"hash":%s}`+"\n", a.Mail, a.Phone,
+			fmt.Fprintf(&lines, `{"email":%q,"emailVerified":true,"countryCode":"90","phoneNumber":%q,"hash":%s}`+"\n", a.Mail,
+				a.Phone,
 				u.hash)
 		}
 		if got := s.Command("", "user", "import", file(t, "users.jsonl", lines.String())); got.Code != 0 {
@@ -145,7 +160,8 @@ func TestImportSurvivesKills(t *testing.T) {
 			address = "nonsense"
 			fmt.Fprintf(&want, "line %d: email must be a mail address\n", i+1)
 		}
-		fmt.Fprintf(&lines, `{"email":%q,"externalId":"k%d","hash":"$2b$10$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"}`+"\n",
+		fmt.Fprintf(&lines,
+			`{"email":%q,"externalId":"k%d","hash":"$2b$10$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"}`+"\n",
 			address, i)
 	}
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
@@ -202,7 +218,8 @@ func TestImportCommand(t *testing.T) {
 				"line 3: email is taken by an account or an earlier line\nadded 1 users, refused 1 lines\n"},
 			{"--format cognito " + cognito, 3,
 				"line 3: email is taken by an account or an earlier line\nadded 1 users, refused 1 lines\n"},
-			{file(t, "ok.jsonl", `{"email":"x@example.test","externalId":"x","name":"Ada"}`+"\n"), 0, "added 1 users, refused 0 lines\n"},
+			{file(t, "ok.jsonl", `{"email":"x@example.test","externalId":"x","name":"Ada"}`+"\n"), 0,
+				"added 1 users, refused 0 lines\n"},
 			{"--format keycloak " + cognito, 1, "added 0 users, refused 0 lines\n"},
 			{"--format firebase " + cognito, 1, ""},
 			{"--format ldap " + cognito, 2, ""},
@@ -271,7 +288,8 @@ func TestResetBeforeFirstLogin(t *testing.T) {
 		once := blackbox.Headers{"ot-auth": n.Complete(t, reset, reset.Method(t, "MAIL"), n.Code(t, a, "MAIL")).Is(t, 200,
 			"").Header.Get("ot-auth")}
 		update := func(password string) blackbox.Answer {
-			return n.Do(t, "POST", "/auth/password/update", map[string]string{"password": password, "passwordVerify": password}, once)
+			return n.Do(t, "POST", "/auth/password/update", map[string]string{"password": password,
+				"passwordVerify": password}, once)
 		}
 		update("correct horse 42").Is(t, 422, "PASSWORD_REUSED")
 		update(a.Password).Is(t, 200, "")

@@ -37,7 +37,8 @@ func (st stage) denied(a blackbox.Account, password string) {
 // refusedLine fails the test unless the line was refused, and the account does not exist.
 func (st stage) refusedLine(a blackbox.Account, got blackbox.Output) {
 	st.T.Helper()
-	if got.Code != 3 || !strings.HasPrefix(got.Out, "line 1: hash: ") || st.s.Count("users WHERE email = $1", a.Mail) != 0 {
+	if got.Code != 3 || !strings.HasPrefix(got.Out, "line 1: hash: ") || st.s.Count("users WHERE email = $1",
+		a.Mail) != 0 {
 		st.T.Errorf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 	}
 }
@@ -75,7 +76,8 @@ var replaysOfImports = []replay{
 			s.begin(a)
 		}, ownService},
 	{"CVE-2013-1443", "Django: a long password was hashed at the cost of its length", func(t *testing.T, s stage) {
-		a, _ := s.imported("pbkdf2_sha256$260000$XmWujr6yE9uqtznsq7Ia9C$CPyQY5HlJT73OKRq0ekPSNmoVKquJWFq6Y6ssWZysuQ=", oldPassword)
+		a, _ := s.imported("pbkdf2_sha256$260000$XmWujr6yE9uqtznsq7Ia9C$CPyQY5HlJT73OKRq0ekPSNmoVKquJWFq6Y6ssWZysuQ=",
+			oldPassword)
 		s.denied(a, strings.Repeat("x", 1000))
 		s.begin(a)
 	}, ownService},

@@ -268,7 +268,8 @@ func divide(all []*person, taken, inFile nameSet) (people []*person, refused []R
 	return people, refused
 }
 
-// nameSet is a set of names of accounts by their hashes: a collision among millions has a chance below one in a million.
+// nameSet is a set of names of accounts by their hashes. A collision among millions has a chance below one in a
+// million.
 type nameSet struct {
 	seed maphash.Seed
 	set  map[uint64]struct{}

@@ -84,15 +84,18 @@ func both(t *testing.T, test func(t *testing.T, d desk)) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newDesk(t, db)) })
 }
 
-const mixed = `{"externalId":"x1","email":"A@Example.test","emailVerified":true,"countryCode":"+90","phoneNumber":"0532 123 45 67",` +
-	`"name":" Ada  King ","surname":"Lovelace","language":"en","status":"vip","hash":"{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0",` +
+const mixed = `{"externalId":"x1","email":"A@Example.test","emailVerified":true,` +
+	`"countryCode":"+90","phoneNumber":"0532 123 45 67",` +
+	`"name":" Ada  King ","surname":"Lovelace","language":"en","status":"vip",` +
+	`"hash":"{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0",` +
 	`"totpSecret":"gezd gnbv gy3t qojq gezd gnbv gy3t qojq"}
 {"email":"a@example.test"}
 {"email":"b@example.test","countryCode":"90","phoneNumber":"5321234567"}
 {"email":"c@example.test","externalId":"x1"}
 {"email":"d@example.test","hash":"$2b$31$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"}
 {"name":"None"}
-{"email":"e@exa mple","countryCode":"90","phoneNumber":"12","language":"de","status":"god","totpSecret":"1","externalId":"\u0000"}
+{"email":"e@exa mple","countryCode":"90","phoneNumber":"12","language":"de",` +
+	`"status":"god","totpSecret":"1","externalId":"\u0000"}
 {"email":"taken@example.test"}
 {"countryCode":"90","phoneNumber":"0000000001"}
 {"email":"f@example.test","name":"\u202eevil"}
@@ -109,7 +112,8 @@ func TestImport(t *testing.T) {
 		want := []string{"2 email is taken by an account or an earlier line",
 			"3 phoneNumber is taken by an account or an earlier line", "4 externalId is taken by an account or an earlier line",
 			"5 hash: the cost of the hash is out of bounds", "6 email or a phone number is needed",
-			"7 email must be a mail address; phoneNumber is too short or too long; externalId must not contain control characters; " +
+			"7 email must be a mail address; phoneNumber is too short or too long; " +
+				"externalId must not contain control characters; " +
 				"language must be tr, en or ar; status must be a status of an account; totpSecret must be base32 of 10 to 64 bytes",
 			"8 email is taken by an account or an earlier line",
 			"9 phoneNumber must be digits, without the country code", "10 name must not contain control characters"}
@@ -119,7 +123,8 @@ func TestImport(t *testing.T) {
 		if err != nil || state.Imported != 2 || state.Refused != 9 || !slices.Equal(dry, want) {
 			t.Errorf("dry: %+v, %v\n%s", state, err, strings.Join(dry, "\n"))
 		}
-		for _, table := range []string{"user_import", "user_import_refusal", "totp", "integration_claim", "imported_hash", "audit"} {
+		for _, table := range []string{"user_import", "user_import_refusal", "totp", "integration_claim", "imported_hash",
+			"audit"} {
 			if n := d.count(t, table); n != 0 {
 				t.Errorf("a dry run wrote %d rows to %s", n, table)
 			}
@@ -264,7 +269,8 @@ func TestRegistrationBesideImport(t *testing.T) {
 	both(t, func(t *testing.T, d desk) {
 		d.Commit = racing{d.db, new(bool)}
 		state, err := d.load(t, "one", many(10), false)
-		want := []string{"3 email is taken by an account or an earlier line", "6 email is taken by an account or an earlier line"}
+		want := []string{"3 email is taken by an account or an earlier line",
+			"6 email is taken by an account or an earlier line"}
 		if got := d.refusals(t, "one"); err != nil || state.Imported != 8 || !slices.Equal(got, want) {
 			t.Errorf("%+v, %v, %v", state, err, got)
 		}
@@ -305,7 +311,8 @@ func TestRoundTrip(t *testing.T) {
 // A document that breaks keeps the users before the break, and may be repaired: the new file is another import.
 func TestBrokenDocument(t *testing.T) {
 	both(t, func(t *testing.T, d desk) {
-		source, err := intake.Open(intake.Firebase, strings.NewReader(`{"users":[{"email":"a@example.test"},{"email":`), firebase)
+		source, err := intake.Open(intake.Firebase, strings.NewReader(`{"users":[{"email":"a@example.test"},{"email":`),
+			firebase)
 		storetest.Must(t, err)
 		state, err := d.Run(t.Context(), "one", source, false)
 		if err == nil || state.Imported != 1 || state.Done || d.count(t, "users") != 1 {
