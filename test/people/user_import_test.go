@@ -149,8 +149,8 @@ func TestImportedUsersLogIn(t *testing.T) {
 	})
 }
 
-// An import that is killed at any moment, several times, ends as if it had never been: no user is lost and none is made
-// twice, and every refused line is reported.
+// An import that is killed at any moment, several times, ends as if it had never been killed. No user is lost, none is
+// made twice, and every refused line is reported.
 func TestImportSurvivesKills(t *testing.T) {
 	const users = 8000
 	var lines, want strings.Builder

@@ -197,8 +197,8 @@ func (f flaky) Commit(ctx context.Context, writes ...commit.Write) error {
 	return err
 }
 
-// An import that ends at any batch, before or after its commit, continues behind it: no user is lost and none is made
-// twice, and the counters and refusals are those of an undisturbed import.
+// An import that ends at any batch, before or after its commit, continues behind it. No user is lost and none is made
+// twice. The counters and refusals are those of an undisturbed import.
 func TestImportResumes(t *testing.T) {
 	text := many(2200)
 	both(t, func(t *testing.T, d desk) {
