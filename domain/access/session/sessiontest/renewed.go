@@ -41,14 +41,16 @@ func renewed(t *testing.T, s session.Store, c commit.Committer) {
 	if got, err := s.Bound(t.Context(), one, "s3", now); err != nil || got.Thumbprint != "" {
 		t.Errorf("a session without a key: %+v, %v", got, err)
 	}
-	other := renewal("s0", one, at)
-	other.Thumbprint = "key of s2"
+	other, idle, late := renewal("s0", one, at), renewal("s0", one, at), renewal("s0", one, at.Add(time.Hour))
+	other.Thumbprint, idle.UsedAfter = "key of s2", at
 	for name, w := range map[string]session.Renewed{"ended": renewal("s1", one, at), "of another": renewal("s2", one, at),
-		"without a key": renewal("s3", one, at), "unknown": renewal("s9", one, at), "another key": other} {
+		"without a key": renewal("s3", one, at), "unknown": renewal("s9", one, at), "another key": other, "idle": idle, "expired": late} {
 		if err := c.Commit(t.Context(), w); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	idle.UsedAfter = at.Add(-time.Millisecond)
+	storetest.Must(t, c.Commit(t.Context(), idle))
 	_, err = s.Bound(t.Context(), two, "s0", now)
 	storetest.Wants(t, err, fault.RecordNotFound)
 	storetest.Must(t, c.Commit(t.Context(), user.EndSessions{UserID: one, SV: 1, At: now}))
