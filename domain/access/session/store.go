@@ -51,8 +51,8 @@ type Bind struct{ SessionID, Thumbprint string }
 
 func (Bind) Table() string { return "session_key" }
 
-// Renewed extends a session that is bound to a key, and records its use. It is fenced: the session must be active, bound
-// to that key and used after an instant.
+// Renewed extends a session that is bound to a key, and records its use. It is fenced: the session must be active,
+// bound to that key and used after an instant.
 type Renewed struct {
 	SessionID, UserID string
 	Thumbprint        string
