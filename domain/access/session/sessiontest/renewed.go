@@ -45,7 +45,9 @@ func renewed(t *testing.T, s session.Store, c commit.Committer) {
 	other.Thumbprint, idle.UsedAfter = "key of s2", at
 	for name, w := range map[string]session.Renewed{
 		"ended": renewal("s1", one, at), "of another": renewal("s2", one, at),
-		"without a key": renewal("s3", one, at), "unknown": renewal("s9", one, at), "another key": other, "idle": idle, "expired": late} {
+		"without a key": renewal("s3", one, at), "unknown": renewal("s9", one, at),
+		"another key": other, "idle": idle, "expired": late,
+	} {
 		if err := c.Commit(t.Context(), w); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("%s: %v", name, err)
 		}
