@@ -41,11 +41,29 @@ func (s *Service) Renew(ctx context.Context, u user.User, sessionID string) (str
 	return s.sign(u, old, now, until)
 }
 
-// until returns the expiry of a token that a session gets now. It also returns the last instant at which a session with
+// Lifetimes bound a session with a key.
+type Lifetimes struct {
+	Token   time.Duration
+	Session time.Duration // from the login
+	Idle    time.Duration // from the last use
+}
+
+// Until returns the expiry of a token that a session gets now. It also returns the last instant at which a session with
 // a key can be renewed.
+func (l Lifetimes) Until(login, now time.Time) (token, session time.Time) {
+	end := login.Add(l.Session)
+	return earliest(now.Add(l.Token), end), earliest(now.Add(l.Token+l.Idle), end)
+}
+
+// Over reports whether a session can be renewed no more.
+func (l Lifetimes) Over(login, used, now time.Time) bool {
+	return !now.Before(login.Add(l.Session)) || !now.Before(used.Add(l.Idle))
+}
+
+func (s *Service) life() Lifetimes { return Lifetimes{s.TokenTTL, s.SessionTTL, s.Idle} }
+
 func (s *Service) until(of Session, now time.Time) (token, session time.Time) {
-	end := of.CreatedAt.Add(s.SessionTTL)
-	return earliest(now.Add(s.TokenTTL), end), earliest(now.Add(s.TokenTTL+s.Idle), end)
+	return s.life().Until(of.CreatedAt, now)
 }
 
 // sign returns a token of a session with the current claims of its user.
@@ -93,7 +111,7 @@ func (s *Service) RenewBound(ctx context.Context, r RenewRequest) (Renewal, erro
 	if c.Thumbprint == "" || proof.Thumbprint != c.Thumbprint {
 		return none, dpop.Refused()
 	}
-	if !now.Before(c.AuthTime.Add(s.SessionTTL)) {
+	if s.life().Over(c.AuthTime, now, now) {
 		return none, fault.New(fault.TokenExpired, "the session is too old; log in again")
 	}
 	u, err := s.Users.Get(ctx, c.Subject)
@@ -111,8 +129,8 @@ func (s *Service) RenewBound(ctx context.Context, r RenewRequest) (Renewal, erro
 		return none, err
 	}
 	w := Renewed{SessionID: of.ID, UserID: u.ID, Thumbprint: c.Thumbprint, At: now, Until: end}
-	if idle := now.Add(-s.Idle); !c.IssuedAt.After(idle) {
-		w.UsedAfter = idle
+	if s.life().Over(c.AuthTime, c.IssuedAt, now) { // a request may have been later: the row knows
+		w.UsedAfter = now.Add(-s.Idle)
 	}
 	err = s.Commit.Commit(ctx, append(used, w)...)
 	if errors.Is(err, commit.ErrFenced) {
