@@ -81,6 +81,7 @@ func TestProofsOfRequests(t *testing.T) {
 		t.Helper()
 		late = false
 		r := httptest.NewRequest("GET", "http://id.example/x?y=1", nil)
+		r.Host = "id.example"
 		r.Header.Set("x-auth", xAuth)
 		if proof != "" {
 			r.Header.Set("dpop", proof)

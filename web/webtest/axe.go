@@ -31,6 +31,9 @@ var colourRules = []string{"color-contrast", "link-in-text-block"}
 // alike are the rows of a long list after the first dozen: they are built in the same way, and are most of the work.
 const alike = "tbody tr:nth-child(n+13)"
 
+// finishTransitions ends each CSS transition of the page at once.
+const finishTransitions = `(document.getAnimations().forEach((one) => one instanceof CSSTransition && one.finish()), true)`
+
 // NoBarriers fails the test if axe-core finds an accessibility barrier on the page: text that cannot be read, a field
 // without a name, a skipped heading level. step names the state of the page for the message.
 func (tab *Tab) NoBarriers(step string) {
@@ -52,7 +55,7 @@ func (tab *Tab) OtherColours(step string) {
 		return Value[string](tab, `(() => {
 			const root = document.documentElement;
 			root.dataset.mantineColorScheme = root.dataset.mantineColorScheme === 'dark' ? 'light' : 'dark';
-			for (const one of document.getAnimations()) if (one instanceof CSSTransition) one.finish();
+			`+finishTransitions+`;
 			return root.dataset.mantineColorScheme; })()`)
 	}
 	tab.NoColourBarriers(step + " in " + flip())
@@ -68,6 +71,7 @@ func (tab *Tab) axe(step, kind string, names []string) {
 	if err != nil {
 		tab.t.Fatal(err)
 	}
+	Value[bool](tab, finishTransitions) // a message that fades in has less contrast than its colours
 	found := Value[[]violation](tab, fmt.Sprintf(`window.axe.run({ exclude: %q },
 		{ runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })
 		.then((result) => result.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help,
