@@ -80,7 +80,7 @@ func TestProofsOfRequests(t *testing.T) {
 	ask := func(xAuth, proof string) int {
 		t.Helper()
 		late = false
-		r := httptest.NewRequest("GET", "http://id.example/x?y=1", nil)
+		r := httptest.NewRequest("GET", "/x?y=1", nil)
 		r.Host = "id.example"
 		r.Header.Set("x-auth", xAuth)
 		if proof != "" {
