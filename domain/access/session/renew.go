@@ -26,7 +26,8 @@ func (s *Service) Renew(ctx context.Context, u user.User, sessionID string) (str
 	old, err := s.Sessions.Bound(ctx, u.ID, sessionID, now)
 	until, end := s.until(old, now)
 	if old.Thumbprint == "" {
-		until = latest(old.ExpiresAt, until)
+		// A session that lost its key has a later expiry than any token.
+		until = latest(earliest(old.ExpiresAt, now.Add(s.TokenTTL)), until)
 		end = until
 	}
 	if err == nil {
