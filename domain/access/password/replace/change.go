@@ -128,7 +128,8 @@ func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.
 		return none, nil, err
 	}
 	only := session.NoOtherSessions{UserID: c.UserID, At: x.Now}
-	writes := []commit.Write{user.SetPassword{UserID: c.UserID, CV: c.CV, Hash: cmd.Hash}}
+	writes := []commit.Write{user.SetPassword{UserID: c.UserID, CV: c.CV, Hash: cmd.Hash},
+		session.Unbind{SessionID: c.Starter.SessionID}}
 	for _, other := range living {
 		only.IDs = append(only.IDs, other.ID)
 		if other.ID != c.Starter.SessionID {
