@@ -126,13 +126,14 @@ func (d *driver) login(p *person) {
 func (d *driver) bind(p *person) {
 	d.t.Helper()
 	s := d.state[p]
+	plain := s.xAuth // of other flows
 	s.key = harness.Keyed{Key: harness.ECKey(d.t)}
 	body := blackbox.LoginBody(blackbox.Account{Country: countryCode, Phone: p.Phone, Password: password})
 	h := s.key.Proof(d.t, d.node, "POST", "/auth/login")
 	h["X-Forwarded-For"] = p.from
 	s.Flow = blackbox.FlowOf(d.t, d.node.Do(d.t, "POST", "/auth/login", body, h))
 	d.complete(p)
-	s.key.Token, s.xAuth = s.xAuth, ""
+	s.key.Token, s.xAuth = s.xAuth, plain
 }
 
 // renew renews the session by its key.
