@@ -44,13 +44,13 @@ var flows = []flow{
 	{"login-first-complete-push", "PUSH", 1, nil, (*driver).complete},
 	{"login-returning-push", "PUSH", 1, nil, (*driver).login},
 	{"login-returning-complete-push", "PUSH", 1, nil, (*driver).complete},
-	{"renewal", "PUSH", 1, (*driver).bind, (*driver).renew},
 	{"x-auth", "TOTP", 10, nil, (*driver).authenticated},
 	{"firewall", "SMS", 10, nil, (*driver).decided},
 	{"transfer", "SMS", 1, nil, (*driver).transfer},
 	{"guard-unguarded", "SMS", 10, nil, (*driver).unguarded},
 	{"guard-challenge", "SMS", 1, nil, (*driver).asked},
 	{"guard-granted", "PUSH", 1, (*driver).approved, (*driver).passed},
+	{"renewal", "PUSH", 1, (*driver).bind, (*driver).renew},
 }
 
 // names returns the names of all flows.
