@@ -32,13 +32,20 @@ var colourRules = []string{"color-contrast", "link-in-text-block"}
 const alike = "tbody tr:nth-child(n+13)"
 
 // finishTransitions ends each CSS transition of the page at once.
-const finishTransitions = `(document.getAnimations().forEach((one) => one instanceof CSSTransition && one.finish()), true)`
+const finishTransitions = `(document.getAnimations().forEach(
+	(one) => one instanceof CSSTransition && one.finish()), true)`
 
 // NoBarriers fails the test if axe-core finds an accessibility barrier on the page: text that cannot be read, a field
 // without a name, a skipped heading level. step names the state of the page for the message.
 func (tab *Tab) NoBarriers(step string) {
 	tab.t.Helper()
 	tab.axe(step, "tag", axeTags)
+}
+
+// NoContentBarriers is NoBarriers for the content of a page and its dialogs, without the frame around them.
+func (tab *Tab) NoContentBarriers(step string) {
+	tab.t.Helper()
+	tab.axe(step, "tag", axeTags, "main", `[role="dialog"]`)
 }
 
 // NoColourBarriers is NoBarriers with the rules that depend on colours only.
@@ -62,7 +69,8 @@ func (tab *Tab) OtherColours(step string) {
 	flip()
 }
 
-func (tab *Tab) axe(step, kind string, names []string) {
+// axe runs the rules on the parts of the page, or on all of it.
+func (tab *Tab) axe(step, kind string, names []string, parts ...string) {
 	tab.t.Helper()
 	if !Value[bool](tab, "typeof window.axe === 'object'") {
 		Value[bool](tab, "(() => { "+axe+"; return true; })()")
@@ -71,11 +79,18 @@ func (tab *Tab) axe(step, kind string, names []string) {
 	if err != nil {
 		tab.t.Fatal(err)
 	}
+	if len(parts) == 0 {
+		parts = []string{"html"}
+	}
+	include, err := json.Marshal(parts)
+	if err != nil {
+		tab.t.Fatal(err)
+	}
 	Value[bool](tab, finishTransitions) // a message that fades in has less contrast than its colours
-	found := Value[[]violation](tab, fmt.Sprintf(`window.axe.run({ exclude: %q },
+	found := Value[[]violation](tab, fmt.Sprintf(`window.axe.run({ include: %s, exclude: %q },
 		{ runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })
 		.then((result) => result.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help,
-			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, alike, kind, values))
+			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, include, alike, kind, values))
 	for _, one := range found {
 		tab.t.Errorf("%s: %s", step, one)
 	}

@@ -95,6 +95,9 @@ func (s *Service) Run(ctx context.Context, importID string, source Source, dry b
 	}
 	for {
 		batch, end := read(source)
+		if len(batch) == 0 && !errors.Is(end, io.EOF) {
+			return state, end
+		}
 		next, err := s.importBatch(ctx, state, batch, errors.Is(end, io.EOF))
 		if err != nil {
 			return state, err
@@ -265,7 +268,8 @@ func divide(all []*person, taken, inFile nameSet) (people []*person, refused []R
 	return people, refused
 }
 
-// nameSet is a set of names of accounts by their hashes: a collision among millions has a chance below one in a million.
+// nameSet is a set of names of accounts by their hashes. A collision among millions has a chance below one in a
+// million.
 type nameSet struct {
 	seed maphash.Seed
 	set  map[uint64]struct{}
@@ -338,6 +342,9 @@ func (s *Service) writes(state, next State, people []*person, refused []Refusal)
 	}
 	if len(recipes) > 0 {
 		writes = append(writes, change.Note{Topic: change.Hashes})
+	}
+	if next.Cursor == state.Cursor { // only the end of the file
+		return writes, nil
 	}
 	detail := fmt.Sprintf("users %d to %d of the file: %d added, %d refused", state.Cursor+1, next.Cursor, len(people),
 		len(refused))
