@@ -44,13 +44,13 @@ var flows = []flow{
 	{"login-first-complete-push", "PUSH", 1, nil, (*driver).complete},
 	{"login-returning-push", "PUSH", 1, nil, (*driver).login},
 	{"login-returning-complete-push", "PUSH", 1, nil, (*driver).complete},
-	{"renewal", "PUSH", 1, (*driver).bind, (*driver).renew},
 	{"x-auth", "TOTP", 10, nil, (*driver).authenticated},
 	{"firewall", "SMS", 10, nil, (*driver).decided},
 	{"transfer", "SMS", 1, nil, (*driver).transfer},
 	{"guard-unguarded", "SMS", 10, nil, (*driver).unguarded},
 	{"guard-challenge", "SMS", 1, nil, (*driver).asked},
 	{"guard-granted", "PUSH", 1, (*driver).approved, (*driver).passed},
+	{"renewal", "PUSH", 1, (*driver).bind, (*driver).renew},
 }
 
 // names returns the names of all flows.
@@ -126,13 +126,14 @@ func (d *driver) login(p *person) {
 func (d *driver) bind(p *person) {
 	d.t.Helper()
 	s := d.state[p]
+	plain := s.xAuth // of other flows
 	s.key = harness.Keyed{Key: harness.ECKey(d.t)}
 	body := blackbox.LoginBody(blackbox.Account{Country: countryCode, Phone: p.Phone, Password: password})
 	h := s.key.Proof(d.t, d.node, "POST", "/auth/login")
 	h["X-Forwarded-For"] = p.from
 	s.Flow = blackbox.FlowOf(d.t, d.node.Do(d.t, "POST", "/auth/login", body, h))
 	d.complete(p)
-	s.key.Token, s.xAuth = s.xAuth, ""
+	s.key.Token, s.xAuth = s.xAuth, plain
 }
 
 // renew renews the session by its key.
