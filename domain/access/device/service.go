@@ -25,9 +25,10 @@ const (
 	nonceLife = 5 * time.Minute
 )
 
-// Service verifies proofs, and adds and removes devices. All fields except Loopback are required.
+// Service verifies proofs, and adds and removes devices. All fields except Loopback and Passkeys are required.
 type Service struct {
 	Store    Store
+	Passkeys *Passkeys // nil: no passkeys
 	Users    user.Store
 	Commit   commit.Committer
 	Ring     *keyring.Ring

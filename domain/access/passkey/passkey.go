@@ -79,7 +79,9 @@ type Credential struct {
 	BackedUp   bool // the flag BS of the last signature
 	Count      uint32
 	Transports []string // as the browser names them, such as internal or hybrid
-	Name       string
+
+	Brand, Model, Description, Platform string
+
 	CreatedAt  time.Time
 	LastUsedAt time.Time // zero: it has signed nothing since its registration
 }
