@@ -104,13 +104,14 @@ const (
 	onceXOTP
 	onceKey
 	onceOrigin
+	onceAssertion
 )
 
 // read takes from the request what every endpoint gets, in one pass over the
 // headers. Texts that end in the Caller share one allocation.
 func (r *Request) read() {
 	h := &r.fctx.Request.Header
-	var brand, model, desc, agent, signature, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
+	var brand, model, desc, agent, signature, assertion, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
 	var seen, countries int
 	once := func(bit int, name string) {
 		if seen&bit != 0 {
@@ -164,6 +165,9 @@ func (r *Request) read() {
 			if seen&onceSignature == 0 {
 				signature = v
 			}
+		case "Webauthn-Assertion":
+			once(onceAssertion, "webauthn-assertion")
+			assertion = v
 		case "Otp":
 			once(onceOTP, "otp")
 			otp = v
@@ -194,11 +198,11 @@ func (r *Request) read() {
 
 	c := &r.Caller
 	var a arena
-	a.grow(len(path) + len(query) + len(signature) + len(otp) + len(key) + len(tags) +
+	a.grow(len(path) + len(query) + len(signature) + len(assertion) + len(otp) + len(key) + len(tags) +
 		min(len(agent), maxUserAgent) + min(len(brand), maxDevice) + min(len(model), maxDevice) + min(len(desc), maxDevice))
 	c.Path, c.RawQuery = a.copy(path), a.copy(query)
 	c.DeviceSignature, c.OTP, c.IdempotencyKey = a.copy(signature), a.copy(otp), a.copy(key)
-	c.HasTags = a.copy(tags)
+	c.HasTags, c.Assertion = a.copy(tags), a.copy(assertion)
 	c.Device = rest.DeviceInfo{Brand: a.text(brand, maxDevice), Model: a.text(model, maxDevice),
 		Description: a.text(desc, maxDevice), UserAgent: a.text(agent, maxUserAgent)}
 	c.Method = methodName(h.Method())

@@ -229,6 +229,8 @@ var (
 	paramTenant = sharedParam{"TenantId", "tenant-id", "If sent, it must equal the tenant of the token."}
 	paramTags   = sharedParam{"IfNoneMatch", "if-none-match",
 		"ETag of the version that the client has; 304 if it is current."}
+	paramAssertion = sharedParam{"WebauthnAssertion", "webauthn-assertion",
+		"AuthenticationResponseJSON of a passkey, in base64url; for a push, in place of device-signature."}
 	paramPrefer = sharedParam{"Prefer", "prefer",
 		"wait=N delays the response until there is an outcome, for at most N seconds, up to 30 (RFC 7240)."}
 )
@@ -253,7 +255,8 @@ func (d *document) request(op *huma.Operation, e *Endpoint) {
 		sharedParam
 		takes bool
 	}{
-		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramPrefer, e.Waits}, {paramTags, e.Tagged},
+		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramAssertion, e.Assertion}, {paramPrefer, e.Waits},
+		{paramTags, e.Tagged},
 		{paramTenant, e.Credential.takesTenant()},
 	} {
 		if h.takes {

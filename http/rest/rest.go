@@ -112,6 +112,8 @@ type Caller struct {
 	HasTags string `json:"-"`
 	// DeviceSignature is the proof as sent, of either header spelling.
 	DeviceSignature string `json:"deviceSignature,omitempty"`
+	// Assertion is the header webauthn-assertion as sent: the answer of a passkey, in base64url.
+	Assertion string `json:"-"`
 	// DeviceID and OwnerID identify the registered device that signed the request, if Device was
 	// the credential. Such a request has no session.
 	DeviceID string `json:"-"`
@@ -215,8 +217,10 @@ type Endpoint struct {
 	// headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
 	Tokens []string
 	Waits  bool // heeds Caller.Wait, for the document
-	Tagged bool // its answer has an ETag; a client with that version gets 304
-	Naming Naming
+	// Assertion reports whether it takes the header webauthn-assertion, for the document.
+	Assertion bool
+	Tagged    bool // its answer has an ETag; a client with that version gets 304
+	Naming    Naming
 
 	example *Example
 	plan    *plan

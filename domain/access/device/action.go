@@ -48,7 +48,7 @@ func (s *Service) room(ctx context.Context, userID string, r Registration) error
 	if err != nil {
 		return err
 	}
-	ps, err := s.passkeys(ctx, userID)
+	ps, err := s.ListPasskeys(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (s *Service) Removable(ctx context.Context, userID, deviceID string) (Remov
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return Removal{}, err
 	}
-	ps, err := s.passkeys(ctx, userID)
+	ps, err := s.ListPasskeys(ctx, userID)
 	if err != nil {
 		return Removal{}, err
 	}
@@ -86,8 +86,8 @@ func (s *Service) Removable(ctx context.Context, userID, deviceID string) (Remov
 	return Removal{}, fault.New(fault.RecordNotFound, "there is no such device")
 }
 
-// passkeys lists the passkeys of a user, newest first.
-func (s *Service) passkeys(ctx context.Context, userID string) ([]passkey.Credential, error) {
+// ListPasskeys returns the passkeys of a user, newest first.
+func (s *Service) ListPasskeys(ctx context.Context, userID string) ([]passkey.Credential, error) {
 	if s.Passkeys == nil {
 		return nil, nil
 	}
@@ -172,7 +172,7 @@ func (s *Service) remove(ctx context.Context, x challenge.Execution) (challenge.
 	if err != nil {
 		return none, err
 	}
-	ps, err := s.passkeys(ctx, c.UserID)
+	ps, err := s.ListPasskeys(ctx, c.UserID)
 	if err != nil {
 		return none, err
 	}

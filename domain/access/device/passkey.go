@@ -251,7 +251,7 @@ func (s *Service) Entered(ctx context.Context, ticket string, answer []byte, by 
 // that it signs; nil if the user has no passkey. only reports whether the user has no other active device.
 func (s *Service) Allowed(ctx context.Context, userID string) (options func(digest string) json.RawMessage, only bool,
 	err error) {
-	have, err := s.passkeys(ctx, userID)
+	have, err := s.ListPasskeys(ctx, userID)
 	if err != nil || len(have) == 0 {
 		return nil, false, err
 	}

@@ -12,6 +12,7 @@ package passkey
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -36,14 +37,23 @@ type Party struct {
 }
 
 // NewParty returns the party of a service at a public base URL. related are further origins whose pages may use its
-// passkeys (Related Origin Requests). false: the URL has no host.
+// passkeys (Related Origin Requests). An address is no domain, so a loopback address is called localhost. false: the
+// URL has no host.
 func NewParty(publicURL, name string, related []string) (Party, bool) {
 	origin, ok := OriginOf(publicURL)
 	if !ok {
 		return Party{}, false
 	}
-	u, _ := url.Parse(origin)
+	u, err := url.Parse(origin)
+	if err != nil {
+		return Party{}, false
+	}
 	p := Party{ID: u.Hostname(), Name: name, Origins: []string{origin}}
+	if ip, err := netip.ParseAddr(p.ID); err == nil && ip.IsLoopback() {
+		p.ID = "localhost"
+		local, _ := OriginOf(u.Scheme + "://localhost:" + u.Port())
+		p.Origins = append(p.Origins, strings.TrimSuffix(local, ":"))
+	}
 	for _, o := range related {
 		if !slices.Contains(p.Origins, o) {
 			p.Origins = append(p.Origins, o)

@@ -315,6 +315,12 @@ func TestOrigins(t *testing.T) {
 	if !ok || p.ID != "localhost" || !slices.Equal(p.Origins, []string{"http://localhost:8080", site}) {
 		t.Errorf("%+v", p)
 	}
+	for url, want := range map[string]string{"http://127.0.0.1:8080": "http://localhost:8080",
+		"http://[::1]": "http://localhost"} {
+		if p, ok := passkey.NewParty(url, "x", nil); !ok || p.ID != "localhost" || !slices.Contains(p.Origins, want) {
+			t.Errorf("%s: %+v", url, p)
+		}
+	}
 }
 
 // The options have the members that Web Authentication Level 3 names.
