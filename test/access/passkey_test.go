@@ -71,15 +71,11 @@ func TestPasskeyRegistrationApprovalAndRemoval(t *testing.T) {
 
 		// A sensitive action, with the intent required; the evidence verifies offline.
 		who := harness.Admin(t, s, n)
-		policy(t, n, who, "GEOFILTER_ADD", `,"intent":"required"`)
-		geo := n.Do(t, "POST", "/auth/geofilter/add", `{"countryCodes":["TR"]}`, me)
-		if geo.Status == 404 {
-			t.Fatal(geo)
-		}
-		geo.Is(t, 200, "")
-		p.Approve(t, geo).Is(t, 200, "")
+		policy(t, n, who, "TOTP_SETUP", `,"intent":"required"`)
+		setup := n.Do(t, "POST", "/auth/totp/setup", nil, me).Is(t, 200, "")
+		p.Approve(t, setup).Is(t, 200, "")
 		file := filepath.Join(t.TempDir(), "evidence.json")
-		got := n.Do(t, "GET", "/admin/challenges/"+blackbox.FlowOf(t, geo).ChallengeID+"/evidence", nil, who).Is(t, 200, "")
+		got := n.Do(t, "GET", "/admin/challenges/"+blackbox.FlowOf(t, setup).ChallengeID+"/evidence", nil, who).Is(t, 200, "")
 		if err := os.WriteFile(file, got.Body, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +110,7 @@ func TestPasskeyRefusals(t *testing.T) {
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
 		p := harness.EnrollPasskey(t, n, demo, x)
-		other := s.User()
+		other := s.AddUser("user")
 		y, _ := n.Session(t, other)
 		q := harness.EnrollPasskey(t, n, other, y)
 		strange := passkeytest.New(t, "localhost", n.URL)
@@ -274,7 +270,7 @@ func TestPasskeyPolicies(t *testing.T) {
 		if p.LogIn(t).Is(t, 200, "").Header.Get("x-auth") == "" {
 			t.Error("no session")
 		}
-		other := s.User() // without a passkey
+		other := s.AddUser("user") // without a passkey
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(other), nil).Is(t, 409, "MFA_NOT_AVAILABLE")
 		change(`,"phishingResistant":false,"numberMatching":true`)
 		p.Approve(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil)).Is(t, 200, "")

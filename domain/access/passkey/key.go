@@ -11,7 +11,6 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/members"
 )
 
@@ -102,7 +101,7 @@ func rsaKey(n, e []byte) (Key, bool) {
 	return Key{rsa: &rsa.PublicKey{N: modulus, E: rsaExponent}}, true
 }
 
-// ParseKey reads the form of JWK. INVALID_FIELD for anything else.
+// ParseKey reads the form of JWK; ErrKey for anything else.
 func ParseKey(jwk []byte) (Key, error) {
 	all, ok := members.Of(jwk)
 	if ok {
@@ -123,7 +122,7 @@ func ParseKey(jwk []byte) (Key, error) {
 			return k, nil
 		}
 	}
-	return Key{}, fault.Invalid("publicKey", "must be the public JWK of a passkey")
+	return Key{}, ErrKey
 }
 
 // JWK returns the key with its required members in the order of RFC 7638; "" for the zero Key.

@@ -66,7 +66,7 @@ type loginRequest struct {
 	Password    string  `json:"password,omitempty" blank:"ok" maxLength:"1024"`
 	DeviceID    *string `json:"deviceId" doc:"the registered device that logs in; stored with the session" maxLength:"64"`
 
-	Ticket    *string    `json:"ticket" doc:"of startPasskeyLogin; with assertion" maxLength:"256"`
+	Ticket    *string    `json:"ticket" doc:"of startPasskeyLogin; with assertion" example:"AAABnYyXMgA" maxLength:"256"`
 	Assertion *rest.JSON `json:"assertion" schema:"PasskeyAssertion" doc:"AuthenticationResponseJSON of a passkey"`
 
 	who user.Identifier // read by Lacks, once
@@ -116,7 +116,7 @@ func (in *loginRequest) Validate() error {
 // passkeyOptions are the same for every caller.
 type passkeyOptions struct {
 	PublicKey rest.JSON `json:"publicKey" schema:"PasskeyRequest"`
-	Ticket    string    `json:"ticket"`
+	Ticket    string    `json:"ticket" example:"AAABnYyXMgA"`
 }
 
 func (g Group) options(context.Context, rest.Caller, rest.None) (rest.Data[passkeyOptions], error) {

@@ -88,9 +88,10 @@ func proofOf(a device.Asserted) *challenge.Proof {
 // and no intent.
 func (s *Answerer) Conclude(ctx context.Context, c challenge.Challenge, by device.Asserted,
 	who audit.By) (*challenge.Result, error) {
-	m := c.Methods[0]
+	m, use := c.Methods[0], by.Use
+	use.Seen = use.Count // the counter was spent with the ticket; the passkey must still exist
 	in := challenge.Answer{MethodID: m.ID, Method: m.Name, Verdict: challenge.Right, Intent: c.IntentDigest,
-		Proof: proofOf(by)}
+		Proof: proofOf(by), Use: &challenge.Use{Key: use.Key(), Value: use.At.UnixMilli()}}
 	for _, sum := range s.Ring.Hashes("otp", c.ID, m.ID, approved) {
 		in.Digests = append(in.Digests, challenge.Digest{Key: sum.Key, Sum: sum.Sum})
 	}
