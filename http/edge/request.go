@@ -111,7 +111,8 @@ const (
 // headers. Texts that end in the Caller share one allocation.
 func (r *Request) read() {
 	h := &r.fctx.Request.Header
-	var brand, model, desc, agent, signature, assertion, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
+	var brand, model, desc, agent, signature, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
+	var assertion []byte
 	var seen, countries int
 	once := func(bit int, name string) {
 		if seen&bit != 0 {

@@ -98,7 +98,8 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 	right := decided || a.Verdict == Undecided && m.Digest.matches(a.Digests)
 	off := b.Off(r, m.Name) && c.Flow != FlowRegister
 	switch right = right && !off; { // as for an unknown code: a stranger sees no difference
-	case right && m.Number != "" && !a.Proof.Assertion() && !m.Digest.matches(a.Digests): // signed, but not with the number the starter sees
+	case right && m.Number != "" && !a.Proof.Assertion() && !m.Digest.matches(a.Digests):
+		// signed, but not with the number the starter sees
 		return c.wrong(now, r, b, i), nil
 	case right:
 		step := c.right(now, i, a)

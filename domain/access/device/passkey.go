@@ -204,8 +204,8 @@ func (s *Service) fell(ctx context.Context, c passkey.Credential, count uint32, 
 	return err
 }
 
-// LoginOptions returns the request options of a login by a passkey, as JSON, and the ticket for its answer. They are the
-// same for every caller: the browser knows its passkeys.
+// LoginOptions returns the request options of a login by a passkey, as JSON, and the ticket for its answer. They are
+// the same for every caller: the browser knows its passkeys.
 func (s *Service) LoginOptions() (options json.RawMessage, ticket string) {
 	ticket = s.newTicket(ticketLogin, "", nil)
 	return s.Passkeys.Party.Request(HashBody([]byte(ticket)), nil), ticket

@@ -39,7 +39,7 @@ func (Evidence) SchemaName() string { return "Evidence" }
 type Proof struct {
 	Method   string `json:"method" enum:"TOTP,PUSH,MAIL,SMS"`
 	DeviceID string `json:"deviceId" doc:"empty unless a device signed"`
-	JWS      string `json:"jws" doc:"the signature of the device, compact (RFC 7515); of a passkey webauthn:<assertion>" example:"eyJhbGciOiJFUzI1NiIs…"`
+	JWS      string `json:"jws" doc:"a JWS (RFC 7515), or webauthn:<assertion>" example:"eyJhbGciOiJFUzI1NiIs…"`
 	JWK      string `json:"jwk" doc:"public key of the device at that time (RFC 7517)" example:"{\"crv\":\"P-256\"}"`
 	At       int64  `json:"at" doc:"epoch ms" example:"1767225600000"`
 }

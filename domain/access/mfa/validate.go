@@ -135,8 +135,8 @@ func (p Policy) nameProblem(ps []fault.Problem) []fault.Problem {
 	return ps
 }
 
-// passkeyProblem refuses passkeyAlone where it would have no meaning: only a login has no other factor, and a login by a
-// passkey alone signs no intent. It refuses phishingResistant for the actions that prove a phone or an address: a
+// passkeyProblem refuses passkeyAlone where it would have no meaning: only a login has no other factor, and a login by
+// a passkey alone signs no intent. It refuses phishingResistant for the actions that prove a phone or an address: a
 // recovery must work without a passkey.
 func (p Policy) passkeyProblem(ps []fault.Problem) []fault.Problem {
 	switch {
