@@ -207,8 +207,7 @@ function offerPasskeys(step) {
 }
 
 async function addPasskey() {
-  const about = { brand: navigator.userAgentData?.brands?.at(-1)?.brand ?? 'Browser', model: navigator.userAgentData?.platform || 'Web', description: '', platform: 'passkey' };
-  if (await verify('whatPasskey', () => enroll(client, about))) showNotice('passkeyAdded');
+  if (await verify('whatPasskey', () => enroll(client))) showNotice('passkeyAdded');
 }
 
 function credentials(form) {

@@ -1,7 +1,7 @@
 /**
  * Passkeys in a browser: one ES module, made to be copied with castellan-client.js beside it.
  *
- *   const flow = await enroll(client, { brand: 'Acme', model: 'Web', description: 'My laptop', platform: 'web' });
+ *   const flow = await enroll(client);
  *   …                                              // complete the flow as any other (action DEVICE_ADD)
  *   await approve(flow, method);                   // a PUSH with method.webauthn: the browser asks its user
  *   const flow = await login(client);              // in place of identifier and password
@@ -58,9 +58,9 @@ async function get(options, more = {}) {
   });
 }
 
-/** Creates a passkey and starts its registration. @param {CastellanClient} client
- *  @param {{brand: string, model: string, description: string, platform: string}} about @returns {Promise<Flow>} */
-export async function enroll(client, about) {
+/** Creates a passkey for the account of the client's session. @param {CastellanClient} client
+ *  @returns {Promise<any>} its RegistrationResponseJSON: the attestation of POST /auth/devices */
+export async function attest(client) {
   const { data } = await client.request('POST', '/auth/devices/passkey', { body: {}, headers: { 'x-auth': client.xAuth } });
   const options = data.data.publicKey;
   const publicKey = {
@@ -68,11 +68,23 @@ export async function enroll(client, about) {
     excludeCredentials: named(options.excludeCredentials),
   };
   const made = /** @type {any} */ (await navigator.credentials.create({ publicKey }));
-  const attestation = answer(made, {
+  return answer(made, {
     clientDataJSON: encode(made.response.clientDataJSON), attestationObject: encode(made.response.attestationObject),
     transports: made.response.getTransports?.() ?? [],
   });
-  return client.start('POST', '/auth/devices', { ...about, attestation });
+}
+
+/** The texts of a new passkey, from this browser. */
+export function about() {
+  const { brands = [], platform } = /** @type {any} */ (navigator).userAgentData ?? {};
+  return { brand: brands.at(-1)?.brand || 'Browser', model: platform || 'Web', description: '', platform: 'passkey' };
+}
+
+/** Creates a passkey and starts its registration. @param {CastellanClient} client
+ *  @param {{brand: string, model: string, description: string, platform: string}} [texts] @returns {Promise<Flow>} */
+export async function enroll(client, texts = about()) {
+  const attestation = await attest(client);
+  return client.start('POST', '/auth/devices', { ...texts, attestation });
 }
 
 /** Approves a push of a flow with a passkey. @param {Flow} flow @param {any} method @returns {Promise<any>} */
