@@ -32,11 +32,12 @@ import (
 )
 
 // Client calls one service as one user. It is safe for concurrent use if its fields do not change; the outcome of a
-// login sets Token.
+// login sets Token, and so does a renewal.
 type Client struct {
 	URL   string       // base URL, without a slash at the end
 	Token string       // x-auth of the session; "" before the login
 	HTTP  *http.Client // nil means http.DefaultClient
+	Key   *Key         // binds the session, which is then renewed; nil: it ends after half an hour
 
 	serviceKey string // service-auth of a service client, instead of Token
 }
@@ -67,6 +68,7 @@ type Error struct {
 
 	RetryAfter time.Duration `json:"-"` // 0: not given
 	nonce      string        // requires a new signature of the device
+	keyNonce   string        // requires a new proof of the session's key
 }
 
 func (e *Error) Error() string {
@@ -94,6 +96,8 @@ type call struct {
 	again   bool // it may be sent twice
 	device  *Device
 	claims  device.Claims
+	proof   func(method, path, nonce string) (string, error) // of the session's key; nil for none
+	nonce   string                                           // for the proof
 }
 
 // Option configures a request.
@@ -119,8 +123,12 @@ func repeatable(c *call) { c.again = true }
 //
 // Errors: *Error, connection errors and those of ctx.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any, options ...Option) error {
-	_, err := c.send(ctx, method, path, in, out,
-		append([]Option{Header("x-auth", c.Token), Header("service-auth", c.serviceKey)}, options...)...)
+	session, err := c.session(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.send(ctx, method, path, in, out,
+		append([]Option{session, Header("service-auth", c.serviceKey)}, options...)...)
 	return err
 }
 
@@ -143,13 +151,16 @@ func (c *Client) send(ctx context.Context, method, path string, in, out any, opt
 			return nil, err
 		}
 	}
-	signed := false
+	signed, proofs := false, 0
 	for n, pause := 1, firstPause; ; n, pause = n+1, 2*pause {
 		headers, err := c.once(ctx, method, path, body, out, r)
 		e, refused := errors.AsType[*Error](err)
 		switch {
 		case refused && e.nonce != "" && !signed: // the device's clock is wrong
 			r.claims.Nonce, signed = e.nonce, true
+			continue
+		case refused && e.keyNonce != "" && proofs < attempts: // the clock of this machine is wrong
+			r.nonce, proofs = e.keyNonce, proofs+1
 			continue
 		case err == nil, !r.again, n == attempts, ctx.Err() != nil, refused && !e.passing():
 			return headers, err
@@ -184,6 +195,11 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	}
 	if r.device != nil {
 		if headers["device-signature"], err = r.device.sign(r.claims, c.URL, method, req.URL.RequestURI(), body); err != nil {
+			return nil, err
+		}
+	}
+	if r.proof != nil {
+		if headers["dpop"], err = r.proof(method, path, r.nonce); err != nil {
 			return nil, err
 		}
 	}
@@ -225,6 +241,7 @@ func refusal(resp *http.Response, body []byte) error {
 		}
 	}
 	e.Status, e.nonce = resp.StatusCode, resp.Header.Get("device-signature-nonce")
+	e.keyNonce = resp.Header.Get("dpop-nonce")
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(s) * time.Second
 	}

@@ -82,12 +82,16 @@ func (r result) outcome(h http.Header) (o Outcome) {
 
 // Login sends the password and starts the challenge that creates the session.
 func (c *Client) Login(ctx context.Context, who Credentials) (*Flow, error) {
-	return c.start(ctx, http.MethodPost, "/auth/login", who)
+	return c.start(ctx, http.MethodPost, "/auth/login", who, c.signing)
 }
 
 // Start starts an operation that needs a second factor, such as POST /auth/password.
 func (c *Client) Start(ctx context.Context, method, path string, in any, options ...Option) (*Flow, error) {
-	return c.start(ctx, method, path, in, append([]Option{Header("x-auth", c.Token)}, options...)...)
+	session, err := c.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.start(ctx, method, path, in, append([]Option{session}, options...)...)
 }
 
 func (c *Client) start(ctx context.Context, method, path string, in any, options ...Option) (*Flow, error) {
@@ -96,6 +100,10 @@ func (c *Client) start(ctx context.Context, method, path string, in any, options
 	if err != nil {
 		return nil, err
 	}
+	return c.flow(s, headers)
+}
+
+func (c *Client) flow(s started, headers http.Header) (*Flow, error) {
 	f := &Flow{ID: s.Challenge.ID, PAuth: headers.Get("p-auth"), Methods: s.Challenge.Methods, client: c,
 		Expires: time.Now().Add(time.Duration(s.Challenge.Expire) * time.Second)}
 	if f.PAuth == "" {
@@ -139,7 +147,7 @@ func (f *Flow) auth(c *call) { c.headers["p-auth"] = f.PAuth }
 
 func (f *Flow) took(o Outcome) Outcome {
 	if o.XAuth != "" {
-		f.client.Token = o.XAuth
+		f.client.take(o.XAuth)
 	}
 	return o
 }

@@ -31,6 +31,7 @@ type Config struct {
 	Keys     Keys     `key:"keys"`
 	Tenant   Tenant   `key:"tenant"`
 	Tokens   Tokens   `key:"tokens"`
+	Sessions Sessions `key:"sessions"`
 	MFA      MFA      `key:"mfa"`
 	WebAuthn WebAuthn `key:"webauthn"`
 	Limits   Limits   `key:"limits"`
@@ -109,6 +110,16 @@ type Tokens struct {
 	OTAuthTTL  time.Duration `key:"ot_auth_ttl" range:"5s..1h"`
 	SessionTTL time.Duration `key:"session_ttl" range:"1m..720h"`
 }
+
+// Sessions configures sessions that are bound to a key (D-AUTH-16).
+type Sessions struct {
+	TTL  time.Duration `key:"ttl" range:"0s..720h"`
+	Idle time.Duration `key:"idle" range:"1m..720h"`
+	Bind string        `key:"bind" oneof:"renewal|requests"`
+}
+
+// Requests reports whether every request of a bound session needs a proof.
+func (s Sessions) Requests() bool { return s.Bind == "requests" }
 
 // MFA configures challenges (D-2FA-04, 13, 16, 20, 28, 32 and D-AUTH-05), and the calls that need the approval of a
 // second person (D-EXT-08).

@@ -32,6 +32,7 @@ func Default() Config {
 			OTAuthTTL:  10 * time.Minute,
 			SessionTTL: 12 * time.Hour,
 		},
+		Sessions: Sessions{Idle: time.Hour, Bind: "renewal"},
 		Guard:    Guard{Timeout: 3 * time.Second},
 		WebAuthn: WebAuthn{Counter: "refuse"},
 		MFA: MFA{
@@ -135,6 +136,9 @@ func (c Config) Resolved() Config {
 	}
 	if c.Keys.MasterFile == "" {
 		c.Keys.MasterFile = filepath.Join(c.DataDir, "master.key")
+	}
+	if c.Sessions.TTL == 0 {
+		c.Sessions.TTL = c.Tokens.SessionTTL
 	}
 	if c.Password.HashSlots == 0 {
 		// GOMAXPROCS, not NumCPU: it respects the quota of a container.

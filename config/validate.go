@@ -197,6 +197,8 @@ func (k *checker) times() {
 	c := k.c
 	k.refuse(c.Tokens.SessionTTL < c.Tokens.XAuthTTL, "tokens.session_ttl",
 		"must not be shorter than "+k.named("tokens.x_auth_ttl"), "tokens.x_auth_ttl")
+	k.refuse(c.Sessions.TTL < c.Tokens.XAuthTTL && c.Sessions.TTL != c.Tokens.SessionTTL, "sessions.ttl",
+		"must not be shorter than "+k.named("tokens.x_auth_ttl"), "tokens.x_auth_ttl", "tokens.session_ttl")
 	k.refuse(c.Limits.WrongPasswordsDay < c.Limits.WrongPasswords, "limits.wrong_passwords_day",
 		"must not be below "+k.named("limits.wrong_passwords"), "limits.wrong_passwords")
 	for _, p := range c.Limits.ExemptCIDRs {

@@ -12,8 +12,8 @@ import (
 // moving are the tables that change although a request is refused: what counts and
 // records refusals, and what the background does.
 var moving = []string{
-	"audit", "audit_checkpoint", "attempt_budget", "password_guard", "change", "session", "login_history", "outbox",
-	"challenge", "outcome", "job", "job_item", "seed", "device", "device_proof",
+	"audit", "audit_checkpoint", "attempt_budget", "password_guard", "change", "session", "session_key", "login_history",
+	"outbox", "challenge", "outcome", "job", "job_item", "seed", "device", "device_proof",
 	"provider_account", "provider_snapshot", "provider_balance", "asset_day",
 }
 

@@ -19,6 +19,7 @@ import (
 	"castellan/config"
 	"castellan/domain/access/device"
 	"castellan/domain/access/device/devicetest"
+	"castellan/domain/access/dpop"
 	"castellan/domain/access/totp"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/registration"
@@ -168,6 +169,9 @@ func (l *live) before(e rest.Endpoint) *person {
 		a := l.Do(l.t, "POST", "/auth/password/reset", map[string]string{"countryCode": who.Country,
 			"phoneNumber": who.Phone}, blackbox.Headers{"country": "TR"})
 		who.otAuth = l.complete(who, a).Header.Get("ot-auth")
+	case e.Renewal:
+		who.xAuth = l.finish(who, blackbox.FlowOf(l.t, l.Do(l.t, "POST", "/auth/login", blackbox.LoginBody(who.Account),
+			blackbox.Headers{"country": "TR", "dpop": l.proof("POST", "/auth/login", "")}))).Header.Get("x-auth")
 	case who == l.user:
 		l.login(who) // the example before may have ended the session
 	}
@@ -192,12 +196,22 @@ func (l *live) headers(e rest.Endpoint, who *person, path, body string) blackbox
 		h["otp"] = l.otp(who)
 	}
 	switch {
+	case e.Renewal:
+		h["dpop"] = l.proof(e.Method, path, who.xAuth)
 	case e.Credential == rest.Device:
 		h["device-signature"] = l.signed(l.phone, l.phoneID, e.Method, path, body)
 	case e.Credential == rest.User && e.WantsBodyHash: // the enrolment of another device
 		h["device-signature"] = l.signed(l.tablet, l.value("tablet.thumbprint").(string), e.Method, path, body)
 	}
 	return h
+}
+
+// proof is a proof of the session key, which is the one of the user's phone.
+func (l *live) proof(method, path, xAuth string) string {
+	l.t.Helper()
+	proof, err := dpop.Sign(l.phone, dpop.Claims{Method: method, Target: l.URL + path, TokenHash: dpop.TokenHash(xAuth)})
+	storetest.Must(l.t, err)
+	return proof
 }
 
 // signed is the proof of a device.

@@ -72,7 +72,7 @@ var tables = map[string][]string{
 	"access/errand":           {"errand"},
 	"access/intent":           nil, // the form of a document
 	"kit/setup":               nil, // judges settings and parameters
-	"access/session":          {"login_history", "refused_login", "session"},
+	"access/session":          {"login_history", "refused_login", "session", "session_key"},
 	"access/totp":             {"recovery_code", "totp"},
 	"money/transaction": {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue",
 		"withdrawal_queue_next", "withdrawal_desk"},

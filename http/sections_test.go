@@ -106,7 +106,7 @@ func (l *live) shown(x told) string {
 		fmt.Fprintf(&out, " -X %s", x.Method)
 	}
 	fmt.Fprintf(&out, " \"$URL%s\"", path)
-	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "device-signature", "otp"} {
+	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "device-signature", "dpop", "otp"} {
 		if x.headers[name] != "" {
 			variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 			if name == "x-auth" && x.admin {

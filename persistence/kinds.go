@@ -39,6 +39,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			access.PushFences,
 			kit.IntegrationFences,
 			access.ErrandFences,
+			people.IntakeFences,
 		),
 		Writes: slices.Concat(
 			access.ChallengeWrites,
@@ -72,6 +73,8 @@ func kinds(now func() time.Time) engine.Kinds {
 			kit.IntegrationWrites,
 			office.ContractWrites,
 			access.ErrandWrites,
+			people.IntakeWrites,
+			access.ImportedHashWrites,
 		),
 		Deltas: slices.Concat(money.LedgerDeltas, access.RefusedDeltas),
 	}

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/challenge/stepup"
 	"castellan/domain/access/device"
+	"castellan/domain/access/dpop"
 	"castellan/domain/access/geofilter"
 	"castellan/domain/access/mfa"
 	"castellan/domain/access/passkey"
@@ -54,6 +55,8 @@ const (
 func (s *service) sessions() error {
 	s.tokens = token.NewIssuer(s.Ring, s.cfg.Tokens.Issuer, s.cfg.Tenant.ID, time.Now, tokenMemory)
 	s.revocations = session.NewRevocations(revocationLife(s.cfg), time.Now)
+	s.proofs = &dpop.Verifier{Ring: s.Ring, Commit: s.DB, PublicURL: s.publicURL, BasePath: s.cfg.HTTP.BasePath,
+		Now: time.Now}
 	s.activity = session.NewActivity(s.DB, time.Now)
 	store := access.NewSessions(s.DB)
 	s.join(part{
@@ -83,7 +86,7 @@ func (s *service) login() (err error) {
 		Starts: s.starter, Notices: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations,
 		Conceal: conceal(s.Ring), Former: former(s.Ring),
 		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL, Passkeys: s.devices, Concludes: s.answerer,
-		SessionTTL: s.cfg.Tokens.SessionTTL, Now: time.Now}
+		SessionTTL: s.cfg.Sessions.TTL, Idle: s.cfg.Sessions.Idle, Proofs: s.proofs, Now: time.Now}
 	s.join(part{
 		groups:  groups(httpsession.Group{Service: s.logins, CountryName: geo.Name}),
 		actions: []challenge.Action{s.logins.LoginAction()},
@@ -91,6 +94,8 @@ func (s *service) login() (err error) {
 		purge:   func(ctx context.Context, old expiry) error { return wrong.Purge(ctx, old.now) },
 		tasks:   []task{{foldEvery, "refused logins could not be folded", s.logins.FoldRefusals}},
 	})
+
+	s.join(s.importedHashes(access.NewImportedHashes(s.DB)))
 
 	tokens := access.NewResetTokens(s.DB)
 	passwords := &replace.Service{Users: s.users, Sessions: sessions, Tokens: tokens, Signer: s.tokens,

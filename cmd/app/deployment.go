@@ -187,8 +187,8 @@ func (v *Deployment) RehashIdentities(ctx context.Context, told func(seen int)) 
 	return identity.Rehash(ctx, people.NewIdentities(v.DB), v.Ring, told)
 }
 
-// TokenLife returns the longest lifetime of a token signed now: that of x-auth, of ot-auth, or of p-auth for the
-// longest configured challenge.
+// TokenLife returns the longest time for which a token signed now is of use. That is the lifetime of x-auth and the
+// time in which it can be renewed, or the lifetime of ot-auth, or of p-auth for the longest configured challenge.
 func (v *Deployment) TokenLife(ctx context.Context, c config.Config) (time.Duration, error) {
 	methods, err := access.NewMFA(v.DB).Methods(ctx)
 	if err != nil {
@@ -198,7 +198,7 @@ func (v *Deployment) TokenLife(ctx context.Context, c config.Config) (time.Durat
 	for _, m := range methods {
 		longest = max(longest, time.Duration(m.ExpireMs)*time.Millisecond)
 	}
-	return max(c.Tokens.XAuthTTL, c.Tokens.OTAuthTTL, longest+c.MFA.PAuthGrace), nil
+	return max(c.Tokens.XAuthTTL+min(c.Sessions.Idle, c.Sessions.TTL), c.Tokens.OTAuthTTL, longest+c.MFA.PAuthGrace), nil
 }
 
 // Changes returns the changes of a command to records that nodes cache under a topic. The process of the command caches

@@ -11,6 +11,7 @@ import (
 	"castellan/cmd/app/trail"
 	"castellan/config"
 	"castellan/domain/access/challenge"
+	"castellan/domain/access/dpop"
 	httpapi "castellan/http"
 	"castellan/http/auth"
 	"castellan/http/edge"
@@ -100,7 +101,11 @@ func (s *service) public() map[string]func(context.Context, challenge.Starter, [
 
 // guards check the credentials of requests.
 func (s *service) guards() auth.Guards {
-	return auth.Guards{Tokens: s.tokens, Feed: s.feed, Judge: s.roles.Judge,
+	var proofs *dpop.Verifier
+	if s.cfg.Sessions.Requests() {
+		proofs = s.proofs
+	}
+	return auth.Guards{Tokens: s.tokens, Ended: s.tokens.VerifyEnded, Proofs: proofs, Feed: s.feed, Judge: s.roles.Judge,
 		MayWrite: s.roles.MayWrite, Tenant: s.cfg.Tenant.ID,
 		Cron: s.crons.Client, Service: s.services.Client, JudgeRole: s.roles.JudgeRole,
 		Devices: s.devices, AllowsIP: s.allowedIPs.Allows,

@@ -34,6 +34,7 @@ import (
 	"castellan/domain/access/challenge/stepup"
 	"castellan/domain/access/cronkey"
 	"castellan/domain/access/device"
+	"castellan/domain/access/dpop"
 	"castellan/domain/access/gateway"
 	"castellan/domain/access/geofilter"
 	"castellan/domain/access/issuer"
@@ -107,6 +108,7 @@ type service struct {
 	tokens         *token.Issuer
 	revocations    *session.Revocations
 	activity       *session.Activity
+	proofs         *dpop.Verifier
 	dispatch       *dispatch.Dispatcher
 	client         actors.Client
 	starter        *stepup.Starter

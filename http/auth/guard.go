@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"castellan/domain/access/device"
+	"castellan/domain/access/dpop"
 	"castellan/domain/access/resource"
 	"castellan/domain/access/servicekey"
 	"castellan/domain/access/user"
@@ -31,6 +32,11 @@ type Guards struct {
 	Tokens interface {
 		Verify(class token.Class, raw string) (token.Claims, error)
 	}
+	// Ended is Verify for a token whose time may be over (token.Issuer.VerifyEnded); it is required if an endpoint renews.
+	Ended func(class token.Class, raw string) (token.Claims, error)
+	// Proofs verifies the proofs of session keys. If it is set, every request with the token of a session that is bound to
+	// a key needs a proof (sessions.bind: requests); otherwise only a renewal does.
+	Proofs *dpop.Verifier
 	// Live reports whether a session is still valid.
 	Live func(userID, sessionID string, sv int64) bool
 	// Feed reports whether the snapshots, including the keys, are current.
@@ -137,32 +143,6 @@ func Signed(who rest.Caller) device.Request {
 	}
 	return device.Request{Proof: who.DeviceSignature, Method: who.Method, Target: target, HasBody: who.HasBody,
 		BodyHash: who.BodyHash}
-}
-
-func (g Guards) session(ctx context.Context, r *edge.Request) (rest.Caller, error) {
-	who := r.Caller
-	raw := r.Header("x-auth")
-	if raw == "" {
-		return who, fault.New(fault.Unauthenticated, "x-auth is needed")
-	}
-	c, err := g.Session(ctx, raw)
-	if err != nil {
-		return who, err
-	}
-	who.UserID, who.SessionID, who.Roles, who.TokenExpires = c.Subject, c.SessionID, c.Roles, c.ExpiresAt
-	return who, g.Geo.user(who.UserID, who)
-}
-
-// Session returns the claims of an x-auth token with a valid session. UNAUTHENTICATED,
-// TOKEN_EXPIRED, TOKEN_REVOKED; UNAVAILABLE if the node cannot check the session.
-func (g Guards) Session(ctx context.Context, raw string) (c token.Claims, err error) {
-	err = withFreshSnapshot(ctx, g.Feed, func() (err error) {
-		if c, err = g.Tokens.Verify(token.XAuth, raw); err == nil && !g.Live(c.Subject, c.SessionID, c.SV) {
-			err = fault.New(fault.TokenRevoked, "the session has ended")
-		}
-		return err
-	})
-	return c, err
 }
 
 // tenant is session for endpoints marked with the tenant: a sent tenant-id

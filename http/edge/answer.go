@@ -61,7 +61,11 @@ func (r *Request) refuse(err error) {
 		r.SetHeader("Retry-After", strconv.Itoa(n))
 	}
 	if f.Nonce != "" {
-		r.SetHeader("device-signature-nonce", f.Nonce)
+		name := "device-signature-nonce"
+		if f.Code == fault.DPoPInvalid {
+			name = "dpop-nonce"
+		}
+		r.SetHeader(name, f.Nonce)
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 const (
 	exposedHeaders = "p-auth, ot-auth, x-auth, retry-after, ratelimit, ratelimit-policy, link, x-total-count, " +
 		"x-request-id, " +
-		"api-version, device-signature-nonce, idempotency-replayed"
+		"api-version, device-signature-nonce, dpop-nonce, idempotency-replayed"
 	allowedHeaders = "x-auth, p-auth, ot-auth, cron-auth, device-signature, device_signature, otp, x-otp, " +
 		"accept-language, webauthn-assertion, " +
-		"device-brand, device-model, device-desc, tenant-id, idempotency-key, content-type, prefer"
+		"device-brand, device-model, device-desc, tenant-id, idempotency-key, content-type, prefer, dpop"
 	allowedMethods = "GET, POST, PATCH, PUT, DELETE"
 )
 

@@ -35,6 +35,7 @@ type Request struct {
 	clientID string // the client's id of the request, for the log; Caller.RequestID is ours
 	owned    bool   // refusals take the endpoint's own shape
 	limited  bool   // MaxInFlight applies
+	proved   bool   // the proof of the session key was accepted
 	counted  bool   // against MaxInFlight, at the moment
 	gone     bool   // the client is gone
 	body     body
@@ -77,6 +78,13 @@ func (r *Request) Waits() bool { return !left(r.fctx) }
 // Key is "<METHOD> <template>" of the matched route, "<METHOD> *" for none.
 func (r *Request) Key() string { return r.key }
 
+// Proved reports whether SetProved was called for this request: a credential that is checked again need not be proved
+// again.
+func (r *Request) Proved() bool { return r.proved }
+
+// SetProved records that the proof of the session key was accepted and is used up.
+func (r *Request) SetProved() { r.proved = true }
+
 // LanguageAsked reports whether the client requested Caller.Language. Otherwise it is the
 // configured default, and a user's stored language takes precedence.
 func (r *Request) LanguageAsked() bool { return r.asked != "" }
@@ -100,6 +108,7 @@ const (
 	onceTenant
 	onceSignature
 	onceSignatureOld
+	onceProof
 	onceOTP
 	onceXOTP
 	onceKey
@@ -111,7 +120,7 @@ const (
 // headers. Texts that end in the Caller share one allocation.
 func (r *Request) read() {
 	h := &r.fctx.Request.Header
-	var brand, model, desc, agent, signature, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
+	var brand, model, desc, agent, signature, proof, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
 	var assertion []byte
 	var seen, countries int
 	once := func(bit int, name string) {
@@ -169,6 +178,9 @@ func (r *Request) read() {
 		case "Webauthn-Assertion":
 			once(onceAssertion, "webauthn-assertion")
 			assertion = v
+		case "Dpop":
+			once(onceProof, "dpop")
+			proof = v
 		case "Otp":
 			once(onceOTP, "otp")
 			otp = v
@@ -203,6 +215,9 @@ func (r *Request) read() {
 		min(len(agent), maxUserAgent) + min(len(brand), maxDevice) + min(len(model), maxDevice) + min(len(desc), maxDevice))
 	c.Path, c.RawQuery = a.copy(path), a.copy(query)
 	c.DeviceSignature, c.OTP, c.IdempotencyKey = a.copy(signature), a.copy(otp), a.copy(key)
+	if len(proof) > 0 { // its target names the host
+		c.KeyProof, c.Host = string(proof), string(r.fctx.Host())
+	}
 	c.HasTags, c.Assertion = a.copy(tags), a.copy(assertion)
 	c.Device = rest.DeviceInfo{Brand: a.text(brand, maxDevice), Model: a.text(model, maxDevice),
 		Description: a.text(desc, maxDevice), UserAgent: a.text(agent, maxUserAgent)}

@@ -129,6 +129,12 @@ func NamesTag(header, tag string) bool {
 	return false
 }
 
+// Renews sets Renewal: the endpoint also takes a token whose time is over, and the header dpop.
+func (e Endpoint) Renews() Endpoint {
+	e.Renewal = true
+	return e
+}
+
 // RefuseWith sets the body of refusals by binding, verification and the handler (D-TX-05,
 // D-COR-04). Refusals by the firewall and the guards keep the general shape, as does a refusal
 // for which shape returns nil. The code still determines the status.
@@ -162,6 +168,8 @@ func Unguardable(e Endpoint) string {
 		return "starts a challenge itself"
 	case e.Credential != User && e.Credential != Tenant:
 		return "does not take x-auth"
+	case e.Renewal:
+		return "takes a token whose time is over"
 	}
 	return ""
 }

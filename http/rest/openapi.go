@@ -196,6 +196,7 @@ var schemeDocs = map[string]string{
 	"cron-auth":        "Credential of a scheduler: <client>.<secret>.",
 	"service-auth":     "Key of a service client: <name>.<secret>.",
 	"device-signature": "Proof of possession of a registered device's key, a JWS.",
+	"dpop":             "Proof of possession of the session's key, a JWS of type dpop+jwt (RFC 9449).",
 }
 
 // security lists the credentials that a request must carry. If a session must also sign with
@@ -212,6 +213,9 @@ func (d *document) security(e *Endpoint) []map[string][]string {
 		need(one, name)
 		if e.Credential == User && slices.Contains(e.Errors, fault.DeviceSignatureRequired) {
 			need(one, "device-signature")
+		}
+		if e.Renewal {
+			need(one, "dpop")
 		}
 		alternatives = append(alternatives, one)
 	}
@@ -231,6 +235,8 @@ var (
 		"ETag of the version that the client has; 304 if it is current."}
 	paramAssertion = sharedParam{"WebauthnAssertion", "webauthn-assertion",
 		"AuthenticationResponseJSON of a passkey, in base64url; for a push, in place of device-signature."}
+	paramProof = sharedParam{"DPoP", "dpop",
+		"Proof of a key to which the session is bound, a JWS of type dpop+jwt (RFC 9449)."}
 	paramPrefer = sharedParam{"Prefer", "prefer",
 		"wait=N delays the response until there is an outcome, for at most N seconds, up to 30 (RFC 7240)."}
 )
@@ -256,7 +262,7 @@ func (d *document) request(op *huma.Operation, e *Endpoint) {
 		takes bool
 	}{
 		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramAssertion, e.Assertion}, {paramPrefer, e.Waits},
-		{paramTags, e.Tagged},
+		{paramTags, e.Tagged}, {paramProof, slices.Contains(e.Errors, fault.DPoPInvalid)},
 		{paramTenant, e.Credential.takesTenant()},
 	} {
 		if h.takes {

@@ -45,6 +45,8 @@ var registry = map[fault.Code]entry{
 		tr: "Cihaz imzası gerekli", ar: "توقيع الجهاز مطلوب"},
 	fault.DeviceSignatureInvalid: {status: 401, en: "Device signature invalid",
 		tr: "Cihaz imzası geçersiz", ar: "توقيع الجهاز غير صالح"},
+	fault.DPoPInvalid: {status: 401, en: "Proof of the session key invalid",
+		tr: "Oturum anahtarının kanıtı geçersiz", ar: "إثبات مفتاح الجلسة غير صالح"},
 
 	fault.Forbidden: {status: 403, en: "Not permitted",
 		tr: "Bu işlem için yetkiniz yok", ar: "غير مصرح بهذه العملية"},

@@ -31,6 +31,7 @@ var sharedHeaders = map[string]struct{ name, doc, kind string }{
 	"etag":          {"ETag", "Version of the record, for If-None-Match.", "string"},
 	"device-signature-nonce": {"DeviceSignatureNonce",
 		"A nonce that the next device-signature must carry.", "string"},
+	"dpop-nonce": {"DPoPNonce", "A nonce that the next proof in dpop must carry.", "string"},
 }
 
 // header refers to a shared header and defines it at its first use.
@@ -126,7 +127,7 @@ func codesOf(e *Endpoint) []fault.Code {
 	}
 	session := e.Credential.TakesSession()
 	add(e.Credential != NoAuth && e.Credential != Device, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked)
-	add(session, fault.Forbidden)
+	add(session, fault.Forbidden, fault.DPoPInvalid)
 	add(session || e.Credential == PAuth || e.Credential == PAuthOrDevice || e.Credential == OTAuth, fault.GeoBlocked)
 	add(e.Credential.takesTenant(), fault.TenantMismatch)
 	add(e.Credential == Device || e.Credential == PAuthOrDevice,
@@ -142,7 +143,8 @@ var families = []struct {
 	name  string
 	codes []fault.Code
 }{
-	{"Unauthenticated", []fault.Code{fault.TokenExpired, fault.TokenRevoked, fault.Unauthenticated}},
+	{"Unauthenticated", []fault.Code{fault.DPoPInvalid, fault.TokenExpired, fault.TokenRevoked, fault.Unauthenticated}},
+	{"TokenRefused", []fault.Code{fault.TokenExpired, fault.TokenRevoked, fault.Unauthenticated}},
 	{"DeviceSignature", []fault.Code{fault.DeviceSignatureInvalid, fault.DeviceSignatureRequired}},
 	{"Unavailable", []fault.Code{fault.Draining, fault.Overloaded, fault.Unavailable}},
 }
@@ -181,6 +183,9 @@ func (d *document) refusal(codes []fault.Code) *huma.Response {
 			}
 			if c == fault.DeviceSignatureRequired || c == fault.DeviceSignatureInvalid {
 				d.header(r, "device-signature-nonce")
+			}
+			if c == fault.DPoPInvalid {
+				d.header(r, "dpop-nonce")
 			}
 		}
 		d.Components.Responses[name] = r

@@ -25,6 +25,7 @@ import (
 
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/token"
 )
 
 // Credential names what a request must carry (section 5 of the interface).
@@ -114,6 +115,14 @@ type Caller struct {
 	DeviceSignature string `json:"deviceSignature,omitempty"`
 	// Assertion is the header webauthn-assertion as sent: the answer of a passkey, in base64url.
 	Assertion string `json:"-"`
+	// KeyProof is the proof of the session key as sent, in the header dpop (D-AUTH-16).
+	KeyProof string `json:"-"`
+	// Host is the host that the request names. It is set only with KeyProof, whose target contains it.
+	Host string `json:"-"`
+	// KeyThumbprint is the thumbprint of the key to which the session is bound; "" for none.
+	KeyThumbprint string `json:"-"`
+	// Renewing is the token of a request to a Renewal endpoint.
+	Renewing *Renewing `json:"-"`
 	// DeviceID and OwnerID identify the registered device that signed the request, if Device was
 	// the credential. Such a request has no session.
 	DeviceID string `json:"-"`
@@ -133,6 +142,12 @@ type Caller struct {
 	BodyHash       [32]byte `json:"bodyHash,omitzero"`
 	HasBody        bool     `json:"hasBody,omitempty"`
 	IdempotencyKey string   `json:"idempotencyKey,omitempty"`
+}
+
+// Renewing is a token whose signature was checked, but perhaps not its time.
+type Renewing struct {
+	XAuth  string
+	Claims token.Claims
 }
 
 // ByService begins the name of a service client in the audit: "service:wallet".
@@ -221,6 +236,9 @@ type Endpoint struct {
 	Assertion bool
 	Tagged    bool // its answer has an ETag; a client with that version gets 304
 	Naming    Naming
+	// Renewal accepts a session token whose time is over, if the session is bound to a key. The endpoint must verify a
+	// proof by that key.
+	Renewal bool
 
 	example *Example
 	plan    *plan

@@ -68,7 +68,8 @@ var Published = sync.OnceValue(func() *Document {
 var byHTTP = []int{http.StatusMethodNotAllowed, http.StatusRequestTimeout, http.StatusRequestHeaderFieldsTooLarge}
 
 // declared are the headers that must be declared.
-var declared = []string{"x-auth", "p-auth", "ot-auth", "retry-after", "link", "x-total-count", "device-signature-nonce"}
+var declared = []string{"x-auth", "p-auth", "ot-auth", "retry-after", "link", "x-total-count", "device-signature-nonce",
+	"dpop-nonce"}
 
 // Check returns an error for an answer that the document does not permit: an undeclared status, code, header or media
 // type, or a body that violates its schema. Paths outside the document pass, and so does a challenge in front of an

@@ -89,7 +89,8 @@ type event struct {
 
 // tokens are the headers of credentials and the variables that hold them.
 var tokens = []struct{ header, variable string }{{"x-auth", "xAuth"}, {"p-auth", "pAuth"}, {"ot-auth", "otAuth"},
-	{"cron-auth", "cronAuth"}, {"device-signature", "deviceSignature"}}
+	{"cron-auth", "cronAuth"}, {"device-signature", "deviceSignature"},
+	{"dpop", "dpop"}}
 
 // keep is the script that runs after every request.
 var keep = []string{

@@ -10,8 +10,11 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/access/device"
 	"castellan/domain/access/password"
 	"castellan/domain/access/session"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/page"
 	"castellan/persistence/engine"
@@ -49,6 +52,26 @@ func (r sessionRow) session() session.Session {
 		LastSeenAt: engine.Time(r.LastSeenAt),
 		ExpiresAt:  engine.Time(r.ExpiresAt), EndedAt: engine.Time(r.EndedAt), IP: r.IP, Country: r.Country, Brand: r.Brand,
 		Model: r.Model, Description: r.Description, DeviceID: r.DeviceID, SV: r.SV, AMR: strings.Fields(r.AMR)}
+}
+
+// keyRow is the key to which a session is bound. It is a table of its own, so that the row of a session without a key
+// costs nothing more.
+type keyRow struct {
+	bun.BaseModel `bun:"table:session_key"`
+
+	ID         string `bun:",pk"` // of the session
+	Thumbprint string
+}
+
+// renewedRow is the row of Renewed.
+type renewedRow struct {
+	bun.BaseModel `bun:"table:session"`
+
+	ID         string
+	UserID     string
+	LastSeenAt int64
+	ExpiresAt  int64
+	Thumbprint string
 }
 
 // sessionStep is the row of NoOtherSessions, End and Seen.
@@ -122,6 +145,15 @@ var SessionFences = []engine.Kind{
 		func(w session.NoOtherSessions) sessionStep {
 			return sessionStep{UserID: w.UserID, At: engine.Millis(w.At), ID: strings.Join(w.IDs, " ")}
 		}),
+	engine.Fenced("UPDATE session SET expires_at = v.expires_at, last_seen_at = v.last_seen_at {FROM v} "+
+		"WHERE session.id = v.id AND session.user_id = v.user_id AND session.ended_at = 0 "+
+		"AND session.sv >= (SELECT u.sv FROM users AS u WHERE u.id = v.user_id) "+
+		"AND EXISTS (SELECT 1 FROM session_key AS k WHERE k.id = v.id AND k.thumbprint = v.thumbprint) "+
+		"{RETURNING session.id}",
+		func(w session.Renewed) renewedRow {
+			return renewedRow{ID: w.SessionID, UserID: w.UserID, LastSeenAt: engine.Millis(w.At),
+				ExpiresAt: engine.Millis(w.Until), Thumbprint: w.Thumbprint}
+		}),
 }
 
 var SessionWrites = []engine.Kind{
@@ -133,6 +165,9 @@ var SessionWrites = []engine.Kind{
 	engine.Update("UPDATE session SET last_seen_at = v.at {FROM v} "+
 		"WHERE session.id = v.id AND session.last_seen_at < v.at",
 		func(w session.Seen) sessionStep { return sessionStep{ID: w.SessionID, At: engine.Millis(w.At)} }),
+	engine.Insert(func(w session.Bind) keyRow { return keyRow{ID: w.SessionID, Thumbprint: w.Thumbprint} }),
+	engine.Update("DELETE FROM session_key {USING v} WHERE session_key.id = v.id",
+		func(w session.Unbind) keyRow { return keyRow{ID: w.SessionID} }),
 	engine.Insert(func(w session.Remember) loginRow { return loginRowOf(w.Login) }),
 	engine.Update("INSERT INTO login_history ("+loginColumns+", "+refusalColumns+", locked_until) SELECT v."+
 		strings.ReplaceAll(loginColumns+", "+refusalColumns, ", ", ", v.")+", NULLIF(v.locked_until, 0) {FROM v}",
@@ -206,6 +241,37 @@ func (s Sessions) Get(ctx context.Context, userID, sessionID string, now time.Ti
 	return sessions.Find(ctx, s.db, append(living(userID, now), record.Is("s.id", sessionID))...)
 }
 
+var sessionKeys = record.Table[keyRow, string]{
+	Absent: "the session has no key",
+	Record: func(r keyRow) (string, error) { return r.Thumbprint, nil },
+}
+
+func (s Sessions) Bound(ctx context.Context, userID, sessionID string, now time.Time) (session.Session, error) {
+	of, err := s.Get(ctx, userID, sessionID, now)
+	if err != nil {
+		return of, err
+	}
+	of.Thumbprint, err = sessionKeys.Prepared(ctx, s.db, "id = $1", sessionID)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		err = nil
+	}
+	return of, err
+}
+
+func (s Sessions) Proved(ctx context.Context, uses []commit.Write, now time.Time) (bool, error) {
+	var ids []string
+	for _, w := range uses {
+		if see, is := w.(device.See); is {
+			ids = append(ids, see.ID)
+		}
+	}
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	found, err := s.db.Conn(ctx).NewSelect().Table("device_proof").Where("id IN (?)", bun.In(ids)).
+		Where("expires_at > ?", engine.Millis(now)).Exists(ctx)
+	return found, engine.Translate(err)
+}
+
 func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit int) ([]session.Session, error) {
 	return sessions.List(ctx, s.db, record.Part{Where: living(userID, now), Limit: limit})
 }
@@ -277,5 +343,7 @@ func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]sessi
 func (s Sessions) Purge(ctx context.Context, expired, history time.Time) error {
 	return errors.Join(
 		s.db.Purge(ctx, "session", "id", "id < ? AND expires_at < ?", id.Before(expired), engine.Millis(expired)),
+		s.db.Purge(ctx, "session_key", "id", "id < ? AND NOT EXISTS (SELECT 1 FROM session WHERE session.id = "+
+			"session_key.id)", id.Before(expired)),
 		s.db.Purge(ctx, "login_history", "id", "id < ? AND created_at < ?", id.Before(history), engine.Millis(history)))
 }

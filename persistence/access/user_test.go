@@ -22,7 +22,8 @@ import (
 )
 
 // accountTables are those of accounts, which several suites share.
-var accountTables = []string{"users", "user_role", "password_guard", "session", "login_history"}
+var accountTables = []string{"users", "user_role", "password_guard", "session", "session_key",
+	"login_history", "device_proof"}
 
 func TestUserStore(t *testing.T) {
 	persistencetest.RunBoth(t, usertest.Run, func(db *persistence.DB) user.Store { return access.NewUsers(db) },

@@ -145,7 +145,7 @@ func (k Key) Verify(alg string, signed, sig []byte) bool {
 // compares them with the request that the proof is for.
 func (k Key) Check(raw string) (Claims, bool) {
 	p, ok := parse(raw)
-	return p.claims, ok && k.Verify(p.alg, p.signed, p.sig)
+	return p.claims, ok && p.By(k)
 }
 
 // sign returns a signature that Verify accepts.

@@ -70,7 +70,7 @@ func (s *Service) openTicket(purpose, subject, ticket string, carried int) (valu
 
 // spent returns the writes that use up a ticket; they are fenced.
 func (s *Service) spent(purpose, subject, ticket string, until time.Time) (writes []commit.Write) {
-	for _, id := range s.seen(purpose, subject, ticket) {
+	for _, id := range (Fresh{Ring: s.Ring, Domain: "device"}).seen(purpose, subject, ticket) {
 		writes = append(writes, See{ID: id, At: s.Now(), Until: until})
 	}
 	return writes

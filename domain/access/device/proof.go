@@ -50,68 +50,107 @@ func HashBody(body []byte) string {
 // Sign creates a proof with the key of a device. It draws an ID if that is empty, and uses the current time if
 // IssuedAt is 0.
 func Sign(k crypto.Signer, c Claims) (string, error) {
-	public, ok := PublicKey(k)
-	if !ok {
-		return "", errors.New("device: a key of this kind does not sign proofs")
-	}
 	if c.ID == "" {
-		c.ID = rand.Text()
+		c.ID = NewID()
 	}
 	if c.IssuedAt == 0 {
 		c.IssuedAt = time.Now().Unix()
 	}
-	head, err := json.Marshal(map[string]string{"alg": public.Alg(), "typ": typ, "kid": c.Issuer})
+	return SignAs(k, func(public Key) any {
+		return map[string]string{"alg": public.Alg(), "typ": typ, "kid": c.Issuer}
+	}, c)
+}
+
+// NewID returns a new jti.
+func NewID() string { return rand.Text() }
+
+// SignAs creates a compact JWS with the key of a device or of a session. head returns the header for the public key.
+func SignAs(k crypto.Signer, head func(public Key) any, claims any) (string, error) {
+	public, ok := PublicKey(k)
+	if !ok {
+		return "", errors.New("device: a key of this kind does not sign proofs")
+	}
+	header, err := json.Marshal(head(public))
 	if err != nil {
 		return "", err
 	}
-	claims, err := json.Marshal(c)
+	payload, err := json.Marshal(claims)
 	if err != nil {
 		return "", err
 	}
-	signed := encode(head) + "." + encode(claims)
+	signed := encode(header) + "." + encode(payload)
 	sig, err := sign(k, []byte(signed))
 	return signed + "." + encode(sig), err
 }
 
-// proof is a parsed proof; no part of it is verified yet.
-type proof struct {
-	alg    string
-	kid    string
-	claims Claims
-	signed []byte
-	sig    []byte
+// Signed is a compact JWS in its parts; nothing of it is verified yet.
+type Signed struct {
+	alg          string
+	Head, Claims map[string]json.RawMessage
+	signed, sig  []byte
 }
 
-// parse reads a compact JWS. It is strict: no padding, no repeated member, no critical extension, and only our own
-// type.
-func parse(raw string) (p proof, ok bool) {
+// ReadSigned reads a compact JWS of a type. It is strict: no padding, no repeated member, no critical extension, and
+// no other type.
+func ReadSigned(raw, typ string) (s Signed, ok bool) {
 	parts := strings.Split(raw, ".")
 	if len(raw) > maxProofBytes || len(parts) != 3 || strings.Contains(raw, "=") {
-		return p, false
+		return s, false
 	}
 	head, okHead := members.Of(decode(parts[0]))
 	claims, okClaims := members.Of(decode(parts[1]))
-	p.sig = decode(parts[2])
-	if !okHead || !okClaims || len(p.sig) == 0 {
-		return p, false
+	s.sig = decode(parts[2])
+	if !okHead || !okClaims || len(s.sig) == 0 {
+		return s, false
 	}
 	if _, critical := head["crit"]; critical || !strings.EqualFold(text(head["typ"]), typ) {
+		return s, false
+	}
+	s.alg, s.Head, s.Claims, s.signed = text(head["alg"]), head, claims, []byte(parts[0]+"."+parts[1])
+	return s, true
+}
+
+// By reports whether the key signed it.
+func (s Signed) By(k Key) bool { return k.Verify(s.alg, s.signed, s.sig) }
+
+// Text reads a claim that is a string; "" if it is absent, false for another type.
+func (s Signed) Text(name string) (value string, ok bool) {
+	raw, there := s.Claims[name]
+	return text(raw), !there || len(raw) > 0 && raw[0] == '"'
+}
+
+// Once reads the claims about the freshness. It is false without an id or a time of issue.
+func (s Signed) Once() (o Once, ok bool) {
+	id, okID := s.Text("jti")
+	nonce, okNonce := s.Text("nonce")
+	var issued float64
+	if json.Unmarshal(s.Claims["iat"], &issued) != nil || math.Abs(issued) > 1e11 || string(s.Claims["iat"]) == "null" {
+		return o, false
+	}
+	return Once{id, int64(issued), nonce}, okID && okNonce && id != "" && len(id) <= maxIDBytes
+}
+
+// proof is a parsed proof; no part of it is verified yet.
+type proof struct {
+	Signed
+	kid    string
+	claims Claims
+}
+
+// parse reads a proof of a device.
+func parse(raw string) (p proof, ok bool) {
+	if p.Signed, ok = ReadSigned(raw, typ); !ok {
 		return p, false
 	}
-	p.alg, p.kid, p.signed = text(head["alg"]), text(head["kid"]), []byte(parts[0]+"."+parts[1])
+	p.kid = text(p.Head["kid"])
 	c := &p.claims
 	for name, to := range map[string]*string{"iss": &c.Issuer, "aud": &c.Audience, "htm": &c.Method, "htu": &c.Target,
-		"jti": &c.ID, "bh": &c.BodyHash,
-		"cid": &c.Challenge, "mid": &c.MethodID, "val": &c.Value, "int": &c.Intent, "nonce": &c.Nonce} {
-		raw, there := claims[name]
-		if *to = text(raw); there && (len(raw) == 0 || raw[0] != '"') {
+		"bh": &c.BodyHash, "cid": &c.Challenge, "mid": &c.MethodID, "val": &c.Value, "int": &c.Intent} {
+		if *to, ok = p.Text(name); !ok {
 			return p, false
 		}
 	}
-	var issued float64
-	if json.Unmarshal(claims["iat"], &issued) != nil || math.Abs(issued) > 1e11 || string(claims["iat"]) == "null" {
-		return p, false
-	}
-	c.IssuedAt = int64(issued)
-	return p, p.kid != "" && p.kid == c.Issuer && c.ID != "" && len(c.ID) <= maxIDBytes
+	o, ok := p.Once()
+	c.ID, c.IssuedAt, c.Nonce = o.ID, o.IssuedAt, o.Nonce
+	return p, ok && p.kid != "" && p.kid == c.Issuer
 }

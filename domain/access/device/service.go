@@ -2,10 +2,7 @@ package device
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/subtle"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,13 +13,6 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
-)
-
-// Freshness of proofs (D-AUTH-06).
-const (
-	maxSkew   = 300 * time.Second // between the clocks of service and device
-	remember  = 600 * time.Second // how long a jti is remembered
-	nonceLife = 5 * time.Minute
 )
 
 // Service verifies proofs, and adds and removes devices. All fields except Loopback and Passkeys are required.
@@ -115,7 +105,7 @@ func (s *Service) Enrolling(ctx context.Context, r Request, userID string, k Key
 		return Required()
 	}
 	p, ok := parse(r.Proof)
-	if !ok || !k.Verify(p.alg, p.signed, p.sig) || s.matches(r, p.claims)&equal(p.kid, k.Thumbprint()) != 1 {
+	if !ok || !p.By(k) || s.matches(r, p.claims)&equal(p.kid, k.Thumbprint()) != 1 {
 		return Refused()
 	}
 	return s.spend(ctx, "new/"+userID+"/"+p.kid, p.claims)
@@ -135,7 +125,7 @@ func (s *Service) registered(ctx context.Context, r Request) (Device, Claims, er
 	if !known {
 		key = strangers[p.alg]
 	}
-	right := key.Verify(p.alg, p.signed, p.sig)
+	right := p.By(key)
 	if s.matches(r, p.claims) != 1 || !right || !known {
 		return Device{}, Claims{}, Refused()
 	}
@@ -156,75 +146,24 @@ func equal(a, b string) int { return subtle.ConstantTimeCompare([]byte(a), []byt
 // spend checks the age of a subject's proof and uses up the proof, or the nonce that it names; writes commit with
 // that.
 func (s *Service) spend(ctx context.Context, subject string, c Claims, writes ...commit.Write) error {
-	now := s.Now()
-	see := See{At: now, Until: now.Add(remember)}
-	var ids []string
-	if c.Nonce != "" {
-		until, mine := s.nonceOf(subject, c.Nonce)
-		if !mine || !now.Before(until) {
-			return s.stale(now, subject)
-		}
-		ids, see.Until = s.seen("nonce", subject, c.Nonce), until
-	} else {
-		if skew := now.Sub(time.Unix(c.IssuedAt, 0)); skew > maxSkew || skew < -maxSkew {
-			return s.stale(now, subject)
-		}
-		ids = s.seen("jti", subject, c.ID)
+	fresh, now := s.fresh(), s.Now()
+	seen, err := fresh.Use(now, subject, Once{ID: c.ID, IssuedAt: c.IssuedAt, Nonce: c.Nonce})
+	if err != nil {
+		return err
 	}
-	for _, see.ID = range ids {
-		writes = append(writes, see)
-	}
-	err := s.Commit.Commit(ctx, writes...)
+	err = s.Commit.Commit(ctx, append(writes, seen...)...)
 	if errors.Is(err, commit.ErrFenced) {
 		if c.Nonce != "" {
-			return s.stale(now, subject)
+			return fresh.Stale(now, subject)
 		}
 		return Refused()
 	}
 	return err
 }
 
-// seen returns the keys under which a proof or a nonce is remembered. A replaced hashing key adds another one, so
-// that no used value becomes valid again.
-func (s *Service) seen(what, subject, value string) (keys []string) {
-	for _, sum := range s.Ring.Steadies("device "+what, subject, value) {
-		keys = append(keys, hex.EncodeToString(sum))
-	}
-	return keys
-}
-
-// stale refuses a proof for its age and issues a nonce for another signature (the mechanism of RFC 9449, section 8).
-func (s *Service) stale(now time.Time, subject string) error {
-	f := fault.New(fault.DeviceSignatureInvalid, "the device signature is not fresh; sign again with the nonce")
-	f.Nonce = s.newNonce(now, subject)
-	return f
-}
-
-// A nonce consists of its end, some randomness, and a keyed hash of both and of its subject. So it needs no row
-// before it is used.
-const (
-	nonceEnd    = 8  // bytes, ms
-	nonceRandom = 12 // bytes
-)
-
-func (s *Service) newNonce(now time.Time, subject string) string {
-	b := make([]byte, nonceEnd+nonceRandom)
-	binary.BigEndian.PutUint64(b, uint64(now.Add(nonceLife).UnixMilli()))
-	rand.Read(b[nonceEnd:]) // crypto/rand.Read never fails
-	return encode(append(b, s.Ring.Hash("device nonce", subject, string(b)).Sum...))
-}
-
-// nonceOf reads a nonce; false for one that was not issued to the subject.
-func (s *Service) nonceOf(subject, nonce string) (until time.Time, mine bool) {
-	b := decode(nonce)
-	if len(b) <= nonceEnd+nonceRandom || encode(b) != nonce {
-		return until, false
-	}
-	head, sum := b[:nonceEnd+nonceRandom], b[nonceEnd+nonceRandom:]
-	for _, h := range s.Ring.Hashes("device nonce", subject, string(head)) {
-		mine = subtle.ConstantTimeCompare(h.Sum, sum) == 1 || mine
-	}
-	return time.UnixMilli(int64(binary.BigEndian.Uint64(head))), mine
+func (s *Service) fresh() Fresh {
+	return Fresh{Ring: s.Ring, Domain: "device", Code: fault.DeviceSignatureInvalid,
+		Text: "the device signature is not fresh; sign again with the nonce"}
 }
 
 // Wake is a device that wants to be woken by pushes, and its target.

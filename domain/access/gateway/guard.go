@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -130,12 +131,34 @@ type Guard struct {
 	Now    func() time.Time
 	// Stats counts what the guard decided.
 	Stats struct{ Unguarded, Sessions, Challenged, Granted, Refused, Tried atomic.Int64 }
+	tried sync.Map // of *atomic.Int64, by the id of a route on trial
+}
+
+// Tried returns for how many requests of this node a route on trial would have decided, since the node started.
+func (g *Guard) Tried(routeID int64) int64 {
+	if n, known := g.tried.Load(routeID); known {
+		return n.(*atomic.Int64).Load()
+	}
+	return 0
+}
+
+func (g *Guard) try(routeID int64) {
+	g.Stats.Tried.Add(1)
+	n, known := g.tried.Load(routeID)
+	if !known {
+		n, _ = g.tried.LoadOrStore(routeID, new(atomic.Int64))
+	}
+	n.(*atomic.Int64).Add(1)
 }
 
 // Caller authenticates the bearer of a request. It is called only for a request with a route.
 type Caller func(ctx context.Context) (User, challenge.Starter, audit.By, error)
 
-// Check decides about a request, which may carry a grant. A request without a route reads no database.
+// timeout bounds a decision about a request with a route.
+const timeout = 10 * time.Second
+
+// Check decides about a request, which may carry a grant. A request without a route reads no database, and starts no
+// timer. Other decisions end after ten seconds.
 //
 // Errors: those of caller; FORBIDDEN for an ambiguous path and for values that cannot be shown; GRANT_MISMATCH for a
 // grant of another request, user or session; GRANT_USED; TOKEN_EXPIRED for a grant that is too old; MFA_NOT_AVAILABLE
@@ -146,7 +169,7 @@ func (g *Guard) Check(ctx context.Context, q Request, grant string, caller Calle
 		return d, err
 	}
 	if m.Tried != nil {
-		g.Stats.Tried.Add(1)
+		g.try(m.Tried.ID)
 	}
 	switch {
 	case m.Ambiguous:
@@ -156,6 +179,8 @@ func (g *Guard) Check(ctx context.Context, q Request, grant string, caller Calle
 		g.Stats.Unguarded.Add(1)
 		return d, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	user, from, by, err := caller(ctx)
 	if err == nil && m.Route.Mode == Guarded {
 		d, err = g.guarded(ctx, *m.Route, m, q, grant, user, from, by)

@@ -33,10 +33,15 @@ func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.R
 	made := Session{ID: id.New(now), UserID: c.UserID, CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(s.TokenTTL),
 		IP:      c.Starter.IP,
 		Country: c.Starter.Country, Brand: c.Starter.Brand, Model: c.Starter.Model, Description: c.Starter.Description,
-		DeviceID: cmd.DeviceID, SV: c.SV, AMR: amr(c)}
+		DeviceID: cmd.DeviceID, SV: c.SV, AMR: amr(c), Thumbprint: cmd.Thumbprint}
+	until := made.ExpiresAt
+	if made.Thumbprint != "" {
+		until, made.ExpiresAt = s.until(made, now)
+	}
 	signed, err := s.Tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: made.UserID,
 		SessionID: made.ID, SV: made.SV,
-		Roles: cmd.Roles, AMR: made.AMR, AuthTime: now, IssuedAt: now, ExpiresAt: made.ExpiresAt})
+		Roles: cmd.Roles, AMR: made.AMR, AuthTime: now, IssuedAt: now, ExpiresAt: until,
+		Thumbprint: made.Thumbprint})
 	if err != nil {
 		return none, nil, fmt.Errorf("login: %w", err)
 	}
@@ -50,6 +55,9 @@ func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.R
 	writes := []commit.Write{
 		Add{made, c.CV},
 		Remember{history(made.UserID, now, c.Starter, true)},
+	}
+	if made.Thumbprint != "" {
+		writes = append(writes, Bind{SessionID: made.ID, Thumbprint: made.Thumbprint})
 	}
 	if user.LoginDay(now) > cmd.Day || cmd.Network != "" {
 		writes = append(writes, user.LoggedIn{UserID: made.UserID, At: now, Network: cmd.Network})

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"castellan/domain/access/challenge"
+	"castellan/domain/access/dpop"
 	"castellan/domain/access/password"
 	"castellan/domain/access/user"
 	"castellan/domain/delivery/message"
@@ -56,8 +58,12 @@ type Service struct {
 	// Passkeys and Concludes are for logins by a passkey.
 	Passkeys  Passkeys
 	Concludes Concludes
-	// SessionTTL is how long after its login a session can get new tokens (Renew).
+	// SessionTTL is how long after its login a session can get new tokens (Renew, RenewBound).
 	SessionTTL time.Duration
+	// Idle is how long after its last use a session with a key can be renewed.
+	Idle time.Duration
+	// Proofs verifies proofs of session keys; nil: a login with one is refused.
+	Proofs *dpop.Verifier
 }
 
 // former returns the earlier keys of an identifier's tries. They are read for known identifiers too, so that the
@@ -79,6 +85,8 @@ type LoginRequest struct {
 	DeviceID string
 	IP       netip.Addr
 	Starter  challenge.Starter
+	// Proof binds the session to a key; a zero one binds it to none.
+	Proof dpop.Request
 }
 
 // command is the state of a login until the second factor is complete.
@@ -91,6 +99,8 @@ type command struct {
 	NotifyOwner bool
 	// Day is the day of the account's previous login (user.LoginDay).
 	Day int64
+	// Thumbprint names the key to which the session will be bound; "" for none.
+	Thumbprint string
 }
 
 // arrive notes the network of a login if the account has never logged in from it.
@@ -104,7 +114,11 @@ func (c *command) arrive(u user.User, ip netip.Addr) {
 
 func (c command) pack() []byte {
 	b := pack.String(pack.Strings(nil, c.Roles), c.DeviceID)
-	return pack.Int(pack.Bool(pack.String(b, c.Network), c.NotifyOwner), c.Day)
+	b = pack.Int(pack.Bool(pack.String(b, c.Network), c.NotifyOwner), c.Day)
+	if c.Thumbprint != "" {
+		b = pack.String(b, c.Thumbprint)
+	}
+	return b
 }
 
 func unpack(data []byte) (c command, err error) {
@@ -115,6 +129,9 @@ func unpack(data []byte) (c command, err error) {
 	}
 	if in.More() {
 		c.Day = in.Int()
+	}
+	if in.More() {
+		c.Thumbprint = in.String()
 	}
 	return c, in.Err()
 }
@@ -127,10 +144,17 @@ func unpack(data []byte) (c command, err error) {
 // identifier, a wrong password, an account that may not log in or must first get another password (D-COR-03), and a
 // blocked country.
 //
-// Errors: INVALID_CREDENTIALS, RATE_LIMITED after too many wrong passwords, OVERLOADED, those of challenge.Starts,
-// UNAVAILABLE.
+// A proof of a key is verified first. It is used up in the unit of the challenge, so a stranger without a password
+// leaves no row for it.
+//
+// Errors: INVALID_CREDENTIALS, DPOP_INVALID, RATE_LIMITED after too many wrong passwords, OVERLOADED, those of
+// challenge.Starts, UNAVAILABLE.
 func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started, error) {
 	var none challenge.Started
+	key, used, err := s.keyOf(r.Proof)
+	if err != nil {
+		return none, err
+	}
 	r.Starter = Clip(r.Starter)
 	from := password.Caller{Site: s.site(r.IP), Since: time.Now()}
 	if err := s.Hasher.Full(from.Site); err != nil {
@@ -166,6 +190,9 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		attempt.Wrong() // the refusal below waits for the disk; other tries need not
 		place.Leave()
 		s.Spray.Wrong(ctx, r.IP)
+		if err := place.Even(ctx); err != nil {
+			return none, err
+		}
 		return none, s.refuse(ctx, seen, attempt, reason, r)
 	}
 	rehashed := ""
@@ -173,12 +200,15 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		rehashed, _ = place.Hash(ctx, r.Password)
 	}
 	place.Leave()
+	if err := place.Even(ctx); err != nil { // the caller does not get an answer
+		return none, errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
+	}
 	for {
 		refund, err := attempt.Refund(ctx)
 		if err != nil {
 			return none, err
 		}
-		started, err := s.start(ctx, r, seen, rehashed, refund)
+		started, err := s.start(ctx, r, key.Thumbprint, seen, rehashed, append(slices.Clip(used), refund))
 		switch {
 		case err == nil:
 			attempt.Refunded()
@@ -189,17 +219,22 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		if seen.User, err = s.again(ctx, r, seen.Secret); err != nil {
 			return none, err
 		}
+		if used != nil {
+			if gone, err := s.Sessions.Proved(ctx, used, s.Now()); err != nil || gone {
+				return none, cmp.Or(attempt.RefundAlone(context.WithoutCancel(ctx)), err, s.Proofs.Used(key))
+			}
+		}
 	}
 }
 
 // start starts the challenge in one unit with the refund of the try.
-func (s *Service) start(ctx context.Context, r LoginRequest, seen user.Entrance, rehashed string,
-	refund commit.Write) (challenge.Started, error) {
-	with := []commit.Write{refund}
+func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, seen user.Entrance,
+	rehashed string, with []commit.Write) (challenge.Started, error) {
 	if rehashed != "" {
 		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Secret.Hash, New: rehashed})
 	}
-	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay}
+	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay,
+		Thumbprint: thumbprint}
 	cmd.arrive(seen.User, r.IP)
 	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: seen.User.Account(),
 		Starter: r.Starter, Proven: true, Command: cmd.pack(), With: with})

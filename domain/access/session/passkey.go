@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/device"
+	"castellan/domain/access/dpop"
 	"castellan/domain/access/password"
 	"castellan/domain/access/user"
 	"castellan/domain/kit/audit"
@@ -35,6 +37,7 @@ type PasskeyRequest struct {
 	DeviceID  string
 	IP        netip.Addr
 	Starter   challenge.Starter
+	Proof     dpop.Request // of the key to which the session will be bound; none without one
 }
 
 // LoginByPasskey verifies a passkey in place of identifier and password, and starts the challenge that creates the
@@ -44,10 +47,14 @@ type PasskeyRequest struct {
 // All refusals get the same answer and wait for the disk alike. The reasons are those of the assertion, an account that
 // may not log in or must first get another password, and a blocked country.
 //
-// Errors: INVALID_CREDENTIALS, RATE_LIMITED, MFA_NOT_AVAILABLE when the policy requires a method that the account does
+// Errors: INVALID_CREDENTIALS, DPOP_INVALID, RATE_LIMITED, MFA_NOT_AVAILABLE when the policy requires a method that the account does
 // not own beside the passkey, OVERLOADED, those of challenge.Starts, UNAVAILABLE.
 func (s *Service) LoginByPasskey(ctx context.Context, r PasskeyRequest) (challenge.Started, *challenge.Result, error) {
 	var none challenge.Started
+	key, used, err := s.keyOf(r.Proof)
+	if err != nil {
+		return none, nil, err
+	}
 	r.Starter = Clip(r.Starter)
 	by := audit.By{RequestID: r.Starter.RequestID, IP: r.Starter.IP}
 	if err := s.Spray.Judge(password.Guard{}, s.Guards.Rules(), r.IP); err != nil {
@@ -64,8 +71,13 @@ func (s *Service) LoginByPasskey(ctx context.Context, r PasskeyRequest) (challen
 		if reason := s.whyNot(u, r.Starter); reason != "" {
 			return none, nil, s.refusePasskey(ctx, u, reason, r)
 		}
-		started, err := s.startByPasskey(ctx, r, u)
+		started, err := s.startByPasskey(ctx, r, key.Thumbprint, u, used)
 		if errors.Is(err, commit.ErrFenced) { // the account changed; the passkey may have been removed
+			if used != nil {
+				if gone, err := s.Sessions.Proved(ctx, used, s.Now()); err != nil || gone {
+					return none, nil, cmp.Or(err, s.Proofs.Used(key))
+				}
+			}
 			cv := u.CV
 			if u, err = s.Users.Get(ctx, u.ID); err == nil && u.CV != cv {
 				return none, nil, s.refusePasskey(ctx, u, "", r)
@@ -87,11 +99,12 @@ func (s *Service) LoginByPasskey(ctx context.Context, r PasskeyRequest) (challen
 	return none, nil, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 }
 
-func (s *Service) startByPasskey(ctx context.Context, r PasskeyRequest, u user.User) (challenge.Started, error) {
-	cmd := command{Roles: u.AllRoles(), DeviceID: r.DeviceID, Day: u.LastLoginDay}
+func (s *Service) startByPasskey(ctx context.Context, r PasskeyRequest, thumbprint string, u user.User,
+	with []commit.Write) (challenge.Started, error) {
+	cmd := command{Roles: u.AllRoles(), DeviceID: r.DeviceID, Day: u.LastLoginDay, Thumbprint: thumbprint}
 	cmd.arrive(u, r.IP)
 	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: u.Account(), Starter: r.Starter,
-		Proven: true, Entry: challenge.Key, Command: cmd.pack()})
+		Proven: true, Entry: challenge.Key, Command: cmd.pack(), With: with})
 }
 
 // refusePasskey records a refused login and returns the one answer to all of them. reason is "" for a refused

@@ -2,40 +2,168 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/dpop"
 	"castellan/domain/access/user"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/token"
 )
 
 // Renew creates a new token for an active session of u, which the transaction of ctx holds, and extends the session's
-// expiry. The session stays the same; the claims are current. The old token stays valid until its own end
+// expiry. The session stays the same, with its key; the claims are current. The old token stays valid until its own end
 // (D-AUTH-15). A session ends SessionTTL after its login, however often it is renewed. TOKEN_REVOKED if it has ended.
 //
 // A session that ends after this transaction commits is listed in the revocations for the lifetime of the new token.
 // One that ended before is refused here. In either order the token does not outlive the session's end.
 func (s *Service) Renew(ctx context.Context, u user.User, sessionID string) (string, error) {
 	now := s.Now()
-	old, err := s.Sessions.Get(ctx, u.ID, sessionID, now)
-	until := latest(old.ExpiresAt, earliest(now.Add(s.TokenTTL), old.CreatedAt.Add(s.SessionTTL)))
+	old, err := s.Sessions.Bound(ctx, u.ID, sessionID, now)
+	until, end := s.until(old, now)
+	if old.Thumbprint == "" {
+		until = latest(old.ExpiresAt, until)
+		end = until
+	}
 	if err == nil {
-		err = s.Sessions.Extend(ctx, u.ID, sessionID, until)
+		err = s.Sessions.Extend(ctx, u.ID, sessionID, end)
 	}
 	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fault.New(fault.TokenRevoked, "the session has ended")
+		err = ended()
 	}
 	if err != nil {
 		return "", err
 	}
-	signed, err := s.Tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: u.ID, SessionID: old.ID,
-		SV: old.SV, Roles: u.AllRoles(), AMR: old.AMR, AuthTime: old.CreatedAt, IssuedAt: now, ExpiresAt: until})
+	return s.sign(u, old, now, until)
+}
+
+// until returns the expiry of a token that a session gets now. It also returns the last instant at which a session with
+// a key can be renewed.
+func (s *Service) until(of Session, now time.Time) (token, session time.Time) {
+	end := of.CreatedAt.Add(s.SessionTTL)
+	return earliest(now.Add(s.TokenTTL), end), earliest(now.Add(s.TokenTTL+s.Idle), end)
+}
+
+// sign returns a token of a session with the current claims of its user.
+func (s *Service) sign(u user.User, of Session, now, until time.Time) (string, error) {
+	signed, err := s.Tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: u.ID, SessionID: of.ID,
+		SV: of.SV, Roles: u.AllRoles(), AMR: of.AMR, AuthTime: of.CreatedAt, IssuedAt: now, ExpiresAt: until,
+		Thumbprint: of.Thumbprint})
 	if err != nil {
 		return "", fmt.Errorf("renew a session: %w", err)
 	}
 	return signed, nil
+}
+
+// RenewRequest asks for a new token of a session that is bound to a key (D-AUTH-16). The caller has checked the
+// signature of the token, which may have expired.
+type RenewRequest struct {
+	Claims  token.Claims
+	Proof   dpop.Request // names the token
+	Starter challenge.Starter
+}
+
+// Renewal is a new token. EndsAt is the instant after which only a new login helps.
+type Renewal struct {
+	Token     string
+	ExpiresAt time.Time
+	EndsAt    time.Time
+}
+
+// RenewBound creates a new token for a session that is bound to a key, and extends the session. It needs a proof by the
+// key, and no second factor. The account must be one that may log in. The proof is used up and the session extended in
+// one unit, so of several renewals with one proof, on any nodes, one succeeds. The old token stays valid until its own
+// end, so a client that loses the answer renews with it again.
+//
+// The order against an end of the session is as with Renew.
+//
+// Errors: DPOP_INVALID, with a nonce if the age is the proof's only fault; TOKEN_EXPIRED after SessionTTL and after
+// Idle without a use; TOKEN_REVOKED if the session has ended; UNAVAILABLE.
+func (s *Service) RenewBound(ctx context.Context, r RenewRequest) (Renewal, error) {
+	var none Renewal
+	c, now := r.Claims, s.Now()
+	proof, used, err := s.keyOf(r.Proof)
+	if err != nil {
+		return none, err
+	}
+	if c.Thumbprint == "" || proof.Thumbprint != c.Thumbprint {
+		return none, dpop.Refused()
+	}
+	if !now.Before(c.AuthTime.Add(s.SessionTTL)) {
+		return none, fault.New(fault.TokenExpired, "the session is too old; log in again")
+	}
+	of, err := s.Sessions.Bound(ctx, c.Subject, c.SessionID, now)
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return none, s.over(c, now)
+	}
+	if err != nil {
+		return none, err
+	}
+	if !now.Before(latest(of.LastSeenAt, c.IssuedAt).Add(s.Idle)) {
+		return none, idle()
+	}
+	u, err := s.Users.Get(ctx, c.Subject)
+	if fault.CodeOf(err) == fault.RecordNotFound || err == nil && s.whyNot(u, r.Starter) != "" {
+		return none, ended()
+	}
+	if err != nil {
+		return none, err
+	}
+	until, end := s.until(of, now)
+	signed, err := s.sign(u, of, now, until)
+	if err != nil {
+		return none, err
+	}
+	err = s.Commit.Commit(ctx, append(used, Renewed{SessionID: of.ID, UserID: u.ID, Thumbprint: c.Thumbprint, At: now,
+		Until: end})...)
+	if errors.Is(err, commit.ErrFenced) {
+		gone, err := s.Sessions.Proved(ctx, used, now)
+		switch {
+		case err != nil:
+			return none, err
+		case gone:
+			return none, s.Proofs.Used(proof)
+		}
+		return none, ended()
+	}
+	if err != nil {
+		return none, err
+	}
+	return Renewal{Token: signed, ExpiresAt: until.Truncate(time.Second), EndsAt: of.CreatedAt.Add(s.SessionTTL)}, nil
+}
+
+// over returns why a token has no active session: it was not used for too long, or it has ended. A row is kept for
+// longer than its expiry, so the claims decide.
+func (s *Service) over(c token.Claims, now time.Time) error {
+	if !now.Before(c.ExpiresAt.Add(s.Idle)) {
+		return idle()
+	}
+	return ended()
+}
+
+func ended() error { return fault.New(fault.TokenRevoked, "the session has ended") }
+
+func idle() error {
+	return fault.New(fault.TokenExpired, "the session was not used for too long; log in again")
+}
+
+// keyOf verifies a proof, and returns the writes that use it up. A request without a proof has no key.
+func (s *Service) keyOf(r dpop.Request) (p dpop.Proof, used []commit.Write, err error) {
+	if r.Proof == "" {
+		return p, nil, nil
+	}
+	if s.Proofs == nil {
+		return p, nil, dpop.Refused()
+	}
+	if p, err = s.Proofs.Check(r); err != nil {
+		return p, nil, err
+	}
+	used, err = s.Proofs.Use(p)
+	return p, used, err
 }
 
 func earliest(a, b time.Time) time.Time {

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"castellan/domain/kit/page"
 )
 
 func table() (*Revocations, *time.Time) {
@@ -72,7 +70,7 @@ func (l listed) Revoked(_ context.Context, since time.Time) (out []Revocation, e
 func TestLoadAndForget(t *testing.T) {
 	r, now := table()
 	start := *now
-	store := loader{listed{
+	store := loader{listed: listed{
 		{UserID: "u", SessionID: "old", At: start.Add(-31 * time.Minute)},
 		{UserID: "u", SessionID: "s", At: start.Add(-29 * time.Minute)},
 		{UserID: "v", SV: 4, At: start.Add(-time.Minute)},
@@ -99,18 +97,15 @@ func TestLoadAndForget(t *testing.T) {
 	}
 }
 
-type loader struct{ listed }
-
-func (loader) Get(context.Context, string, string, time.Time) (s Session, err error) { return }
-func (loader) List(context.Context, string, time.Time, int) (s []Session, err error) { return }
-func (loader) Count(context.Context, string, time.Time) (n int, err error)           { return }
-func (loader) Logins(context.Context, string, page.Query[LoginPlace]) (l page.Of[Login], err error) {
-	return
+// loader is a store that has only the revocations.
+type loader struct {
+	Store
+	listed
 }
-func (loader) LoginsFrom(context.Context, string, int) (l []Login, err error)       { return }
-func (loader) TakeRefused(context.Context, time.Time, int) (r []Refused, err error) { return }
-func (loader) Extend(context.Context, string, string, time.Time) error              { return nil }
-func (loader) Purge(context.Context, time.Time, time.Time) error                    { return nil }
+
+func (l loader) Revoked(ctx context.Context, since time.Time) ([]Revocation, error) {
+	return l.listed.Revoked(ctx, since)
+}
 
 // A revocation reported to one goroutine is visible to all others at once.
 func TestRevocationsUnderRace(t *testing.T) {

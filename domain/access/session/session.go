@@ -18,11 +18,13 @@ import (
 // Session is a device on which a user is logged in. Its ID is the sessionKey of the interface: an opaque name and no
 // secret (D-AUTH-12).
 type Session struct {
-	ID          string
-	UserID      string
-	CreatedAt   time.Time
-	LastSeenAt  time.Time
-	ExpiresAt   time.Time // of its token
+	ID         string
+	UserID     string
+	CreatedAt  time.Time
+	LastSeenAt time.Time
+	// ExpiresAt is the expiry of its token. For a session with a key it is the last instant at which it can be renewed
+	// if it is used until the token expires.
+	ExpiresAt   time.Time
 	EndedAt     time.Time // zero while it is active
 	IP          string
 	Country     string // ISO 3166-1 alpha-2; "" when unknown
@@ -32,6 +34,8 @@ type Session struct {
 	DeviceID    string // as the client sent it; "" for none
 	SV          int64  // session version of the user at its creation
 	AMR         []string
+	// Thumbprint names the key to which the session is bound (RFC 7638); "" for none. Only Store.Bound reads it.
+	Thumbprint string
 }
 
 // Login is one line of the login history: a completed login, or a refused try. UserID is "" for an unknown

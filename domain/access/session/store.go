@@ -46,6 +46,31 @@ func (End) Table() string { return "session" }
 // Row returns the row that the write changes.
 func (w End) Row() string { return w.SessionID }
 
+// Bind binds a new session to the key with a thumbprint (RFC 7638).
+type Bind struct{ SessionID, Thumbprint string }
+
+func (Bind) Table() string { return "session_key" }
+
+// Unbind ends the renewals of a session that is bound to a key. Its token stays valid until its own end. A session
+// without a key does not change.
+type Unbind struct{ SessionID string }
+
+func (Unbind) Table() string { return "session_key" }
+
+// Renewed extends a session that is bound to a key, and records its use. It is fenced: the session must be active and
+// bound to that key.
+type Renewed struct {
+	SessionID, UserID string
+	Thumbprint        string
+	At                time.Time
+	Until             time.Time // the new Session.ExpiresAt
+}
+
+func (Renewed) Table() string { return "session" }
+
+// Fence makes two renewals of one session go into different batches.
+func (w Renewed) Fence() (string, int64) { return w.SessionID, w.At.UnixMilli() }
+
 // Seen records that a session was in use at an instant. An earlier instant than the recorded one changes nothing.
 type Seen struct {
 	SessionID string
@@ -109,6 +134,10 @@ type Store interface {
 	// Get reads an active session of a user; RECORD_NOT_FOUND for one that is not active, does not exist or belongs
 	// to another user.
 	Get(ctx context.Context, userID, sessionID string, now time.Time) (Session, error)
+	// Bound is Get with the thumbprint of the session's key; "" for a session without one.
+	Bound(ctx context.Context, userID, sessionID string, now time.Time) (Session, error)
+	// Proved reports whether one of the uses of proofs among the writes, those of dpop.Verifier.Use, was recorded before.
+	Proved(ctx context.Context, uses []commit.Write, now time.Time) (bool, error)
 	// List returns the active sessions of a user, newest first, at most limit.
 	List(ctx context.Context, userID string, now time.Time, limit int) ([]Session, error)
 	// Count counts the active sessions of a user.

@@ -26,6 +26,7 @@ const (
 	InvalidCredentials      Code = "INVALID_CREDENTIALS" // #nosec G101: a code, not a credential
 	DeviceSignatureRequired Code = "DEVICE_SIGNATURE_REQUIRED"
 	DeviceSignatureInvalid  Code = "DEVICE_SIGNATURE_INVALID"
+	DPoPInvalid             Code = "DPOP_INVALID"
 
 	Forbidden      Code = "FORBIDDEN"
 	TenantMismatch Code = "TENANT_MISMATCH"
@@ -112,8 +113,8 @@ type Error struct {
 	ResetAt time.Time
 	// RedeemedAt accompanies GrantUsed: the time of the first redemption; zero elsewhere.
 	RedeemedAt time.Time
-	// Nonce accompanies DeviceSignatureInvalid if only the age of the signature is wrong: the client signs again with
-	// the nonce.
+	// Nonce accompanies DeviceSignatureInvalid and DPoPInvalid if only the age of the signature is wrong: the client
+	// signs again with the nonce.
 	Nonce string
 }
 

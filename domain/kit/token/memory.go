@@ -45,6 +45,9 @@ func newEntry(kid string, c Claims) *entry {
 	case XAuth:
 		b = pack.Int(pack.String(pack.String(b, c.Subject), c.SessionID), c.SV)
 		b = pack.Int(pack.Strings(pack.Strings(b, c.Roles), c.AMR), c.AuthTime.Unix())
+		if c.Thumbprint != "" {
+			b = pack.String(b, c.Thumbprint)
+		}
 	case PAuth:
 		b = pack.String(b, c.ChallengeID)
 	}
@@ -59,6 +62,9 @@ func (e *entry) read(tenant string) Claims {
 	case XAuth:
 		c.Subject, c.SessionID, c.SV = in.String(), in.String(), in.Int()
 		c.Roles, c.AMR, c.AuthTime = in.Strings(), in.Strings(), second(in.Int())
+		if in.More() {
+			c.Thumbprint = in.String()
+		}
 	case PAuth:
 		c.ChallengeID = in.String()
 	}

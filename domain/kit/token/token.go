@@ -47,6 +47,8 @@ type Claims struct {
 	Roles     []string
 	AMR       []string
 	AuthTime  time.Time
+	// Thumbprint is the thumbprint of the key to which the session is bound (RFC 9449); "" for none.
+	Thumbprint string
 
 	// PAuth only.
 	ChallengeID string
@@ -71,6 +73,10 @@ type (
 		Roles     []string `json:"roles"`
 		AMR       []string `json:"amr"`
 		AuthTime  int64    `json:"auth_time"`
+		Key       *keyWire `json:"cnf,omitempty"`
+	}
+	keyWire struct {
+		Thumbprint string `json:"jkt"`
 	}
 	pWire struct {
 		wire
@@ -89,6 +95,7 @@ func (c Claims) normal(tenant string) Claims {
 	case XAuth:
 		n.Subject, n.SessionID, n.SV = c.Subject, c.SessionID, c.SV
 		n.Roles, n.AMR, n.AuthTime = list(c.Roles), list(c.AMR), second(c.AuthTime.Unix())
+		n.Thumbprint = c.Thumbprint
 	case PAuth:
 		n.ChallengeID = c.ChallengeID
 	}
@@ -100,7 +107,12 @@ func encode(issuer string, c Claims) ([]byte, error) {
 	w := wire{issuer, c.Class, c.IssuedAt.Unix(), c.ExpiresAt.Unix(), c.ID, c.Tenant}
 	switch c.Class {
 	case XAuth:
-		return json.Marshal(xWire{w, c.Subject, c.SessionID, c.SV, c.Roles, c.AMR, c.AuthTime.Unix()})
+		x := xWire{wire: w, Subject: c.Subject, SessionID: c.SessionID, SV: c.SV, Roles: c.Roles, AMR: c.AMR,
+			AuthTime: c.AuthTime.Unix()}
+		if c.Thumbprint != "" {
+			x.Key = &keyWire{c.Thumbprint}
+		}
+		return json.Marshal(x)
 	case PAuth:
 		return json.Marshal(pWire{w, c.ChallengeID})
 	default:
@@ -118,6 +130,11 @@ func decode(class Class, payload []byte) (issuer string, c Claims, err error) {
 		w = x.wire
 		c = Claims{Subject: x.Subject, SessionID: x.SessionID, SV: x.SV, Roles: x.Roles, AMR: x.AMR,
 			AuthTime: second(x.AuthTime)}
+		if x.Key != nil {
+			if c.Thumbprint = x.Key.Thumbprint; c.Thumbprint == "" && err == nil {
+				err = errSpelling
+			}
+		}
 	case PAuth:
 		var p pWire
 		err = exact(payload, &p)

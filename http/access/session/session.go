@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"castellan/domain/access/challenge"
+	"castellan/domain/access/dpop"
 	"castellan/domain/access/session"
 	"castellan/domain/access/user"
 	"castellan/domain/kit/fault"
@@ -32,20 +33,26 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/auth/login", "Log in with a password and start a challenge",
 			rest.NoAuth, g.login,
-			fault.InvalidField, fault.InvalidCredentials, fault.MFANotAvailable, fault.RateLimited,
+			fault.InvalidField, fault.InvalidCredentials, fault.DPoPInvalid, fault.MFANotAvailable, fault.RateLimited,
 			fault.Overloaded).Gives("p-auth", "x-auth").
 			Try(`{"countryCode":"90","phoneNumber":"${user.phone}","password":"${user.password}"}`).
 			Doc("login",
 				"Send a phone number with its country code, or a mail address. The response is a challenge, with its token in "+
 					"the header p-auth. The response of completeChallenge has the session token in x-auth. An unknown account and "+
-					"a wrong password give the same 401. A passkey replaces identifier and password: send ticket and assertion. "+
-					"If the policy lets a passkey suffice, the challenge is completed, and this response has x-auth."),
+					"a wrong password give the same 401. With a proof of a key in the header dpop (RFC 9449), the session is bound "+
+					"to the key and can be renewed (renewSession). A passkey replaces identifier and password: send ticket and "+
+					"assertion. If the policy lets a passkey suffice, the challenge is completed, and this response has x-auth."),
 		rest.Post("/auth/login/passkey", "Get the options for a login by a passkey", rest.NoAuth, g.options).
 			Try("").
 			Doc("startPasskeyLogin",
 				"Returns PublicKeyCredentialRequestOptionsJSON (WebAuthn Level 3) for navigator.credentials.get, the same for "+
 					"every caller. Send its result as assertion to login, with the ticket, within 10 minutes. A ticket is "+
 					"accepted once."),
+		rest.Post(sessions+"/renew", "Renew the caller's session with its key", rest.User, g.renew).Renews().Gives("x-auth").
+			Doc("renewSession",
+				"For a session that is bound to a key: one whose login had the header dpop (RFC 9449). Send the last x-auth, "+
+					"which may have expired, and a proof by the same key with ath of that token. The response has a new token "+
+					"in x-auth. sessionEndsAt is the time after which only a login helps."),
 		rest.Post("/auth/logout", "Log out", rest.User, g.logout).
 			TryLast("").
 			Doc("logout", "All nodes refuse the token from now on."),
@@ -132,7 +139,7 @@ type loginAnswer struct {
 
 func (g Group) byPasskey(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[loginAnswer], error) {
 	r := session.PasskeyRequest{Ticket: *in.Ticket, Assertion: *in.Assertion, DeviceID: rest.Or(in.DeviceID, ""),
-		IP: who.IP, Starter: auth.From(who)}
+		IP: who.IP, Starter: auth.From(who), Proof: proof(who, "")}
 	started, result, err := g.Service.LoginByPasskey(ctx, r)
 	if err != nil {
 		return rest.Reply[loginAnswer]{}, err
@@ -154,7 +161,8 @@ func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (res
 	if in.Assertion != nil {
 		return g.byPasskey(ctx, who, in)
 	}
-	r := session.LoginRequest{Who: in.who, Password: in.Password, IP: who.IP, Starter: auth.From(who)}
+	r := session.LoginRequest{Who: in.who, Password: in.Password, IP: who.IP, Starter: auth.From(who),
+		Proof: proof(who, "")}
 	if in.DeviceID != nil {
 		r.DeviceID = *in.DeviceID
 	}
@@ -163,6 +171,31 @@ func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (res
 		return rest.Reply[loginAnswer]{}, err
 	}
 	return begun(started), nil
+}
+
+// proof is the proof of a key that a request carries, for a token.
+func proof(who rest.Caller, xAuth string) dpop.Request {
+	return dpop.Request{Proof: who.KeyProof, Method: who.Method, Host: who.Host, Path: who.Path, Token: xAuth}
+}
+
+type renewed struct {
+	ExpiresAt     rest.Time `json:"expiresAt" doc:"of the new token" example:"2026-01-31T10:45:00.000Z"`
+	SessionEndsAt rest.Time `json:"sessionEndsAt" doc:"renewals end here" example:"2026-01-31T22:15:00.000Z"`
+}
+
+func (g Group) renew(ctx context.Context, who rest.Caller, _ rest.None) (rest.Reply[rest.Data[renewed]], error) {
+	var none rest.Reply[rest.Data[renewed]]
+	if who.KeyProof == "" {
+		return none, dpop.Refused()
+	}
+	r, err := g.Service.RenewBound(ctx, session.RenewRequest{Claims: who.Renewing.Claims,
+		Proof: proof(who, who.Renewing.XAuth), Starter: auth.From(who)})
+	if err != nil {
+		return none, err
+	}
+	return rest.Reply[rest.Data[renewed]]{
+		Body:    rest.Data[renewed]{Data: renewed{rest.Time{Time: r.ExpiresAt}, rest.Time{Time: r.EndsAt}}},
+		Headers: []rest.Header{{Name: "x-auth", Value: r.Token}}}, nil
 }
 
 func (g Group) logout(ctx context.Context, who rest.Caller, _ rest.None) (rest.None, error) {

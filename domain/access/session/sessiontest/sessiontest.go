@@ -42,6 +42,8 @@ func Run(t *testing.T, open storetest.Open[session.Store]) {
 		"Refused":          refused,
 		"RefusedUnderRace": refusedUnderRace,
 		"Extend":           extend,
+		"Renewed":          renewed,
+		"RenewedUnderRace": renewedUnderRace,
 		"Revoked":          revoked,
 		"Logins":           logins,
 		"Purge":            purge,
@@ -257,12 +259,18 @@ func purge(t *testing.T, s session.Store, c commit.Committer) {
 	old.ExpiresAt = now
 	first, last := id.New(now), id.New(now.Add(time.Hour))
 	storetest.Must(t, c.Commit(ctx, added(old), added(long), added(young),
+		session.Bind{SessionID: old.ID, Thumbprint: "k1"}, session.Bind{SessionID: long.ID, Thumbprint: "k2"},
 		session.Remember{Login: session.Login{ID: first, UserID: one, At: now}},
 		session.Remember{Login: session.Login{ID: last, UserID: one, At: now.Add(time.Hour)}}))
 	storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(time.Minute)))
 	if got := ids(t, s, one, now.Add(-time.Minute)); len(got) != 2 || slices.Contains(got, old.ID) {
 		t.Errorf("sessions left: %v", got)
 	}
+	if got, err := s.Bound(ctx, one, long.ID, now); err != nil || got.Thumbprint != "k2" {
+		t.Errorf("a key was purged before its session: %+v, %v", got, err)
+	}
+	// The key of a purged session is gone: its id is free again.
+	storetest.Must(t, c.Commit(ctx, session.Bind{SessionID: old.ID, Thumbprint: "k1"}))
 	l, err := s.Logins(ctx, one, page.Query[session.LoginPlace]{})
 	if storetest.Must(t, err); len(l.Records) != 1 || l.Records[0].ID != last {
 		t.Errorf("history left: %+v", l)

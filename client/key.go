@@ -1,0 +1,119 @@
+package client
+
+import (
+	"context"
+	"crypto"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"castellan/domain/access/dpop"
+)
+
+// Key binds the sessions of a Client to a key (RFC 9449). The caller keeps the key: a copied token without it is not
+// renewed, and is worthless where the service has sessions.bind: requests.
+//
+//	c.Key = client.NewKey(signer) // before Login
+//
+// The client then signs each request, and renews its session when less than a fifth of the token's life is left. After
+// twelve hours, by default, a new login is needed.
+type Key struct {
+	signer crypto.Signer
+	mu     sync.Mutex // of the token and its renewal
+}
+
+// NewKey returns the Key of a signer: of P-256 or Ed25519.
+func NewKey(signer crypto.Signer) *Key { return &Key{signer: signer} }
+
+// Renewed is the answer to a renewal.
+type Renewed struct {
+	ExpiresAt     time.Time `json:"expiresAt"`     // of the new token
+	SessionEndsAt time.Time `json:"sessionEndsAt"` // after it, only a login helps
+}
+
+// RenewSession renews the session now. Call does it by itself. The errors are *Error: TOKEN_EXPIRED and TOKEN_REVOKED
+// need a login.
+func (c *Client) RenewSession(ctx context.Context) (Renewed, error) {
+	if c.Key == nil {
+		return Renewed{}, &Error{Code: "DPOP_INVALID", Detail: "the client has no key"}
+	}
+	c.Key.mu.Lock()
+	defer c.Key.mu.Unlock()
+	return c.renew(ctx)
+}
+
+func (c *Client) renew(ctx context.Context) (r Renewed, err error) {
+	var out struct {
+		Data Renewed `json:"data"`
+	}
+	headers, err := c.send(ctx, http.MethodPost, "/auth/sessions/renew", nil, &out, Header("x-auth", c.Token), repeatable,
+		c.signing)
+	if err == nil {
+		c.Token = headers.Get("x-auth")
+	}
+	return out.Data, err
+}
+
+// session returns the options of a request of the session, after a renewal if one is due. If a renewal fails while the
+// token is good, the request uses the token.
+func (c *Client) session(ctx context.Context) (Option, error) {
+	if c.Key == nil {
+		return Header("x-auth", c.Token), nil
+	}
+	c.Key.mu.Lock()
+	defer c.Key.mu.Unlock()
+	if begin, end, bound := lifeOf(c.Token); bound && time.Until(end) < end.Sub(begin)/5 {
+		if _, err := c.renew(ctx); err != nil && !time.Now().Before(end) {
+			return nil, err
+		}
+	}
+	token := c.Token
+	return func(r *call) {
+		r.headers["x-auth"] = token
+		c.signing(r)
+	}, nil
+}
+
+// take stores the token of a login.
+func (c *Client) take(token string) {
+	if c.Key != nil {
+		c.Key.mu.Lock()
+		defer c.Key.mu.Unlock()
+	}
+	c.Token = token
+}
+
+// signing makes a request carry a proof of the key, if there is one.
+func (c *Client) signing(r *call) {
+	if c.Key != nil {
+		r.proof = func(method, path, nonce string) (string, error) {
+			path, _, _ = strings.Cut(path, "?")
+			return dpop.Sign(c.Key.signer, dpop.Claims{Method: method, Target: c.URL + path,
+				TokenHash: dpop.TokenHash(r.headers["x-auth"]), Nonce: nonce})
+		}
+	}
+}
+
+// lifeOf reads when a token was issued and when it expires; false unless its session is bound to a key. The service
+// checks the token; the client only reads it.
+func lifeOf(token string) (begin, end time.Time, bound bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return begin, end, false
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		IssuedAt  int64 `json:"iat"`
+		ExpiresAt int64 `json:"exp"`
+		Key       *struct {
+			Thumbprint string `json:"jkt"`
+		} `json:"cnf"`
+	}
+	if err != nil || json.Unmarshal(text, &claims) != nil || claims.Key == nil {
+		return begin, end, false
+	}
+	return time.Unix(claims.IssuedAt, 0), time.Unix(claims.ExpiresAt, 0), true
+}

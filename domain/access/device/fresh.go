@@ -1,0 +1,102 @@
+package device
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+)
+
+// Freshness of proofs (D-AUTH-06).
+const (
+	maxSkew   = 300 * time.Second // between the clocks of service and client
+	remember  = 600 * time.Second // how long a jti is remembered
+	nonceLife = 5 * time.Minute
+)
+
+// Fresh accepts each signed proof of a kind once, while it is fresh, on any node. All fields are required.
+type Fresh struct {
+	Ring   *keyring.Ring
+	Domain string // separates the hashes of the kinds of proofs
+	// Code and Text are the refusal of a stale proof.
+	Code fault.Code
+	Text string
+}
+
+// Once is what a proof says about its own freshness.
+type Once struct {
+	ID       string // jti
+	IssuedAt int64  // seconds
+	Nonce    string // issued by the service; "" for none
+}
+
+// Use checks the age of a subject's proof and returns the writes that use up the proof, or the nonce that it names.
+// A unit with them fails with commit.ErrFenced if one was used before. The error is that of Stale.
+func (f Fresh) Use(now time.Time, subject string, o Once) (writes []commit.Write, err error) {
+	see := See{At: now, Until: now.Add(remember)}
+	var ids []string
+	if o.Nonce != "" {
+		until, mine := f.nonceOf(subject, o.Nonce)
+		if !mine || !now.Before(until) {
+			return nil, f.Stale(now, subject)
+		}
+		ids, see.Until = f.seen("nonce", subject, o.Nonce), until
+	} else {
+		if skew := now.Sub(time.Unix(o.IssuedAt, 0)); skew > maxSkew || skew < -maxSkew {
+			return nil, f.Stale(now, subject)
+		}
+		ids = f.seen("jti", subject, o.ID)
+	}
+	for _, see.ID = range ids {
+		writes = append(writes, see)
+	}
+	return writes, nil
+}
+
+// seen returns the keys under which a proof or a nonce is remembered. A replaced hashing key adds another one, so
+// that no used value becomes valid again.
+func (f Fresh) seen(what, subject, value string) (keys []string) {
+	for _, sum := range f.Ring.Steadies(f.Domain+" "+what, subject, value) {
+		keys = append(keys, hex.EncodeToString(sum))
+	}
+	return keys
+}
+
+// Stale refuses a proof for its age and issues a nonce for another signature (the mechanism of RFC 9449, section 8).
+func (f Fresh) Stale(now time.Time, subject string) error {
+	refusal := fault.New(f.Code, "%s", f.Text)
+	refusal.Nonce = f.newNonce(now, subject)
+	return refusal
+}
+
+// A nonce consists of its end, some randomness, and a keyed hash of both and of its subject. So it needs no row
+// before it is used.
+const (
+	nonceEnd    = 8  // bytes, ms
+	nonceRandom = 12 // bytes
+)
+
+func (f Fresh) newNonce(now time.Time, subject string) string {
+	b := make([]byte, nonceEnd+nonceRandom)
+	binary.BigEndian.PutUint64(b, uint64(now.Add(nonceLife).UnixMilli()))
+	rand.Read(b[nonceEnd:]) // crypto/rand.Read never fails
+	return encode(append(b, f.Ring.Hash(f.Domain+" nonce", subject, string(b)).Sum...))
+}
+
+// nonceOf reads a nonce; false for one that was not issued to the subject.
+func (f Fresh) nonceOf(subject, nonce string) (until time.Time, mine bool) {
+	b := decode(nonce)
+	if len(b) <= nonceEnd+nonceRandom || encode(b) != nonce {
+		return until, false
+	}
+	head, sum := b[:nonceEnd+nonceRandom], b[nonceEnd+nonceRandom:]
+	for _, h := range f.Ring.Hashes(f.Domain+" nonce", subject, string(head)) {
+		mine = subtle.ConstantTimeCompare(h.Sum, sum) == 1 || mine
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(head))), mine
+}

@@ -1,0 +1,177 @@
+package access
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/access/device"
+	"castellan/domain/access/dpop"
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// A session that was bound to a key at its login gets new tokens by proofs of that key, also after its token has
+// expired. Every end of the session ends that (D-AUTH-16).
+func TestSessionIsRenewedByItsKey(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=5s")
+		demo := s.Seeded("user")
+		for name, k := range map[string]*harness.Keyed{"ES256": {Key: harness.ECKey(t)}, "EdDSA": {Key: harness.EdKey(t)}} {
+			k.Login(t, n, demo)
+			first := harness.ClaimsOf(t, k.Token)
+			key, _ := device.PublicKey(k.Key)
+			if cnf, _ := first["cnf"].(map[string]any); cnf["jkt"] != key.Thumbprint() {
+				t.Fatalf("%s: %v", name, first)
+			}
+			var at struct {
+				Data struct{ ExpiresAt, SessionEndsAt time.Time }
+			}
+			k.Renew(t, n).Is(t, 200, "").Read(t, &at)
+			second := harness.ClaimsOf(t, k.Token)
+			if second["sid"] != first["sid"] || second["jti"] == first["jti"] || second["auth_time"] != first["auth_time"] ||
+				at.Data.ExpiresAt.Unix() != int64(second["exp"].(float64)) {
+				t.Errorf("%s: %v, then %v, %+v", name, first, second, at)
+			}
+			if left := time.Until(at.Data.SessionEndsAt); left < 11*time.Hour || left > 12*time.Hour {
+				t.Errorf("the session ends in %v", left)
+			}
+			n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": k.Token})
+			blackbox.Until(t, harness.Within(8), "the token expires", func() bool {
+				return n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": k.Token}).Code() == "TOKEN_EXPIRED"
+			})
+			k.Renew(t, n).Is(t, 200, "")
+			if all := harness.Sessions(t, n, k.Token); all[0].SessionID != first["sid"] || !all[0].Current {
+				t.Errorf("%+v", all)
+			}
+			n.Ok(t, "POST", "/auth/logout", nil, blackbox.Headers{"x-auth": k.Token})
+			k.Renew(t, n).Is(t, 401, "TOKEN_REVOKED")
+		}
+
+		k := &harness.Keyed{Key: harness.ECKey(t)}
+		k.Login(t, n, demo)
+		plain, _ := n.Session(t, demo)
+		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, blackbox.Headers{"x-auth": plain})
+		k.Renew(t, n).Is(t, 401, "TOKEN_REVOKED")
+	})
+}
+
+// A stolen token is not renewed without its key, nor with a proof of anything else. One proof renews once.
+func TestRenewalRefusals(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("LIMITS_ENABLED=false")
+		demo := s.Seeded("user")
+		k, other := &harness.Keyed{Key: harness.ECKey(t)}, &harness.Keyed{Key: harness.EdKey(t)}
+		k.Login(t, n, demo)
+		other.Login(t, n, demo)
+		plain, _ := n.Session(t, demo)
+		thief := &harness.Keyed{Key: other.Key, Token: k.Token}
+		none := &harness.Keyed{Key: k.Key, Token: plain}
+		ask := func(h blackbox.Headers) blackbox.Answer { return n.Do(t, "POST", harness.RenewPath, nil, h) }
+		edited := func(edit func(*dpop.Claims)) blackbox.Headers {
+			return k.Proof(t, n, "POST", harness.RenewPath, edit)
+		}
+		twice := k.Proof(t, n, "POST", harness.RenewPath)
+		ask(twice).Is(t, 200, "")
+		for name, h := range map[string]blackbox.Headers{
+			"without a proof":          {"x-auth": k.Token},
+			"replayed":                 twice,
+			"another key":              thief.Proof(t, n, "POST", harness.RenewPath),
+			"a session without a key":  none.Proof(t, n, "POST", harness.RenewPath),
+			"another method":           edited(func(c *dpop.Claims) { c.Method = "PUT" }),
+			"another path":             edited(func(c *dpop.Claims) { c.Target = n.URL + "/auth/login" }),
+			"another host":             edited(func(c *dpop.Claims) { c.Target = "https://evil.example" + harness.RenewPath }),
+			"token of another session": edited(func(c *dpop.Claims) { c.TokenHash = dpop.TokenHash(other.Token) }),
+			"no token hash":            edited(func(c *dpop.Claims) { c.TokenHash = "" }),
+			"a header that is none":    {"x-auth": k.Token, "dpop": "x"},
+		} {
+			if got := ask(h).Is(t, 401, "DPOP_INVALID"); got.Header.Get("dpop-nonce") != "" {
+				t.Errorf("%s: a nonce", name)
+			}
+		}
+		ask(blackbox.Headers{"dpop": twice["dpop"]}).Is(t, 401, "UNAUTHENTICATED")
+		ask(blackbox.Headers{"dpop": twice["dpop"], "x-auth": k.Token + "x"}).Is(t, 401, "UNAUTHENTICATED")
+
+		// A client whose clock is wrong signs again with the nonce.
+		wrong := func(c *dpop.Claims) { c.IssuedAt = time.Now().Add(-time.Hour).Unix() }
+		nonce := k.Renew(t, n, wrong).Is(t, 401, "DPOP_INVALID").Header.Get("dpop-nonce")
+		again := func(c *dpop.Claims) { wrong(c); c.Nonce = nonce }
+		k.Renew(t, n, again).Is(t, 200, "")
+		if next := k.Renew(t, n, again).Is(t, 401, "DPOP_INVALID").Header.Get("dpop-nonce"); nonce == "" || next == "" ||
+			next == nonce {
+			t.Errorf("nonces %q, %q", nonce, next)
+		}
+
+		// Bad proofs of a login say nothing about the account.
+		login := func(a blackbox.Account, h blackbox.Headers) blackbox.Answer {
+			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), h)
+		}
+		fresh := &harness.Keyed{Key: k.Key}
+		bad := fresh.Proof(t, n, "POST", harness.RenewPath)
+		known, unknown := login(demo, bad).Is(t, 401, "DPOP_INVALID"), login(blackbox.NewAccount(77), bad)
+		if harness.Alike(known) != harness.Alike(unknown) {
+			t.Errorf("%s and %s", known, unknown)
+		}
+		proof := fresh.Proof(t, n, "POST", "/auth/login")
+		login(demo, proof).Is(t, 200, "")
+		login(demo, proof).Is(t, 401, "DPOP_INVALID")
+
+		// Of renewals with one proof at the same time one succeeds.
+		h := k.Proof(t, n, "POST", harness.RenewPath)
+		var wg sync.WaitGroup
+		codes := make([]int, 16)
+		for i := range codes {
+			wg.Go(func() {
+				if got, err := n.Try("POST", harness.RenewPath, nil, h); err == nil {
+					codes[i] = got.Status
+				}
+			})
+		}
+		wg.Wait()
+		won := 0
+		for _, code := range codes {
+			if code == http.StatusOK {
+				won++
+			} else if code != http.StatusUnauthorized {
+				t.Errorf("status %d", code)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d renewals with one proof", won)
+		}
+	})
+}
+
+// With bind: requests, a token of a bound session is worthless without its key: each request needs a proof of its own,
+// which is good once on any node. Sessions without a key work as before.
+func TestRequestsNeedProofs(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("LIMITS_ENABLED=false", "SESSIONS_BIND=requests")
+		demo := s.Seeded("user")
+		k, thief := &harness.Keyed{Key: harness.ECKey(t)}, &harness.Keyed{Key: harness.EdKey(t)}
+		k.Login(t, n, demo)
+		thief.Token = k.Token
+		get := func(h blackbox.Headers) blackbox.Answer { return n.Do(t, "GET", blackbox.SessionsPath, nil, h) }
+		h := k.Proof(t, n, "GET", blackbox.SessionsPath)
+		get(h).Is(t, 200, "")
+		for range 5 {
+			get(h).Is(t, 401, "DPOP_INVALID")
+		}
+		get(blackbox.Headers{"x-auth": k.Token}).Is(t, 401, "DPOP_INVALID")
+		get(k.Proof(t, n, "POST", blackbox.SessionsPath)).Is(t, 401, "DPOP_INVALID")
+		get(k.Proof(t, n, "GET", "/auth/devices")).Is(t, 401, "DPOP_INVALID")
+		get(thief.Proof(t, n, "GET", blackbox.SessionsPath)).Is(t, 401, "DPOP_INVALID")
+		get(k.Proof(t, n, "GET", blackbox.SessionsPath, func(c *dpop.Claims) { c.TokenHash = "" })).
+			Is(t, 401, "DPOP_INVALID")
+		n.Do(t, "GET", blackbox.SessionsPath+"?x=1", nil, k.Proof(t, n, "GET", blackbox.SessionsPath)).Is(t, 200, "")
+		k.Renew(t, n).Is(t, 200, "")
+		get(k.Proof(t, n, "GET", blackbox.SessionsPath)).Is(t, 200, "")
+		nonce := get(k.Proof(t, n, "GET", blackbox.SessionsPath, func(c *dpop.Claims) { c.IssuedAt = 1 })).
+			Is(t, 401, "DPOP_INVALID").Header.Get("dpop-nonce")
+		get(k.Proof(t, n, "GET", blackbox.SessionsPath, func(c *dpop.Claims) { c.IssuedAt, c.Nonce = 1, nonce })).
+			Is(t, 200, "")
+		plain, _ := n.Session(t, demo)
+		get(blackbox.Headers{"x-auth": plain}).Is(t, 200, "")
+	})
+}

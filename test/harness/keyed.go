@@ -1,0 +1,82 @@
+package harness
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"testing"
+
+	"castellan/domain/access/dpop"
+	"castellan/internal/blackbox"
+)
+
+// RenewPath renews a session that is bound to a key.
+const RenewPath = "/auth/sessions/renew"
+
+// Keyed is a web client with a key and its last token.
+type Keyed struct {
+	Key   crypto.Signer
+	Token string
+}
+
+// ECKey returns a new key for proofs of ES256, EdKey one for EdDSA.
+func ECKey(t testing.TB) crypto.Signer {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func EdKey(t testing.TB) crypto.Signer {
+	t.Helper()
+	_, k, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// Proof is the headers of a request with the client's last token and a proof of its key, changed by edit. The claims
+// name the node.
+func (k *Keyed) Proof(t testing.TB, n *blackbox.Node, method, path string,
+	edit ...func(*dpop.Claims)) blackbox.Headers {
+	t.Helper()
+	c := dpop.Claims{Method: method, Target: n.URL + path, TokenHash: dpop.TokenHash(k.Token)}
+	for _, e := range edit {
+		e(&c)
+	}
+	proof, err := dpop.Sign(k.Key, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := blackbox.Headers{"dpop": proof}
+	if k.Token != "" {
+		h["x-auth"] = k.Token
+	}
+	return h
+}
+
+// Login logs an account in by SMS, with the key.
+func (k *Keyed) Login(t testing.TB, n *blackbox.Node, a blackbox.Account) {
+	t.Helper()
+	k.Token = ""
+	f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), k.Proof(t, n, "POST", "/auth/login")))
+	k.Token = n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, a, "SMS")).Header.Get("x-auth")
+	if k.Token == "" {
+		t.Fatal("the login gave no session")
+	}
+}
+
+// Renew renews with a new proof, and keeps the new token if there is one.
+func (k *Keyed) Renew(t testing.TB, n *blackbox.Node, edit ...func(*dpop.Claims)) blackbox.Answer {
+	t.Helper()
+	got := n.Do(t, "POST", RenewPath, nil, k.Proof(t, n, "POST", RenewPath, edit...))
+	if got.Status == 200 {
+		k.Token = got.Header.Get("x-auth")
+	}
+	return got
+}

@@ -1,0 +1,71 @@
+package kit
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/client"
+	"castellan/domain/kit/fault"
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// A client with a key works on one login for longer than its tokens live, also with several requests at once and where
+// each request needs a proof. Without the key its token is not enough there.
+func TestGoClientRenewsByItsKey(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		ctx := t.Context()
+		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=5s", "SESSIONS_BIND=requests")
+		demo := s.Seeded("user")
+		link := &losing{}
+		c, err := client.New(n.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.HTTP, c.Key = &http.Client{Transport: link}, client.NewKey(harness.ECKey(t))
+		f, err := c.Login(ctx, client.Credentials{Email: demo.Mail, Password: demo.Password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := f.Method("SMS")
+		if o, err := f.Complete(ctx, m, n.Code(t, demo, "SMS")); err != nil || !o.Success {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		first := c.Token
+		until := time.Now().Add(11 * time.Second)
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for time.Now().Before(until) {
+					var sessions []struct{ Current bool }
+					if err := c.Call(ctx, "GET", "/auth/sessions?count=false", nil, &sessions); err != nil || len(sessions) != 1 {
+						t.Errorf("%+v, %v", sessions, err)
+						return
+					}
+					time.Sleep(200 * time.Millisecond)
+				}
+			})
+		}
+		wg.Wait()
+		if c.Token == first {
+			t.Error("the token was never renewed")
+		}
+		link.lost.Store(1) // a lost answer of a renewal costs nothing
+		r, err := c.RenewSession(ctx)
+		if left := time.Until(r.SessionEndsAt); err != nil || left < 11*time.Hour || left > 12*time.Hour {
+			t.Errorf("%+v, %v", r, err)
+		}
+		thief := &client.Client{URL: c.URL, Token: c.Token}
+		if err := thief.Call(ctx, "GET", "/auth/sessions", nil, nil); client.CodeOf(err) != fault.DPoPInvalid {
+			t.Errorf("a copied token: %v", err)
+		}
+		if err := c.Call(ctx, "POST", "/auth/logout", nil, nil); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.RenewSession(ctx); client.CodeOf(err) != fault.TokenRevoked {
+			t.Errorf("after the logout: %v", err)
+		}
+	})
+}
