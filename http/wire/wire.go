@@ -33,6 +33,8 @@ type Method struct {
 	Hint       string `json:"hint,omitempty" doc:"partly masked destination"`
 	// MatchNumber is present if the policy requires number matching.
 	MatchNumber string `json:"matchNumber,omitempty" doc:"extension: a push is approved with APPROVED:<number>"`
+	// WebAuthn is present on the push of an account with a passkey.
+	WebAuthn *rest.JSON `json:"webauthn,omitempty" schema:"PasskeyRequest" doc:"extension: a passkey may approve the push"`
 }
 
 func (Method) SchemaName() string { return "ChallengeMethod" }
@@ -42,7 +44,11 @@ func (Method) SchemaName() string { return "ChallengeMethod" }
 func Started(s challenge.Started) rest.Reply[ChallengeAnswer] {
 	c := shape(s.Challenge)
 	for _, m := range s.Challenge.Methods {
-		c.MethodList = append(c.MethodList, method(m, m.LifetimeMs))
+		one := method(m, m.LifetimeMs)
+		if m.Name == challenge.PUSH && s.WebAuthn != nil {
+			one.WebAuthn = new(rest.JSON(s.WebAuthn))
+		}
+		c.MethodList = append(c.MethodList, one)
 	}
 	return rest.Reply[ChallengeAnswer]{Body: ChallengeAnswer{c},
 		Headers: []rest.Header{{Name: "p-auth", Value: s.PAuth}}}

@@ -87,6 +87,8 @@ var exceptions = map[string][]string{
 	"domain/money/rate":   {"github.com/shopspring/decimal"},
 	// Whether a device's key is a valid point for a proof of possession.
 	"domain/access/device": {"filippo.io/edwards25519"},
+	// An authenticator writes CBOR; a passkey is what it contains.
+	"domain/access/passkey": {"github.com/fxamacker/cbor"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The kit converts values to bytes and

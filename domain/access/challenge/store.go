@@ -131,6 +131,7 @@ type Account struct {
 	Mail     string
 	TOTP     bool
 	Push     bool
+	Passkeys bool // at least one device is a passkey
 	CV, SV   int64
 	Language string
 	// Countries is the account's geographic filter.
@@ -174,6 +175,9 @@ type StartRequest struct {
 	Withheld  []Name
 	// Proven means that the starter had a session or a right password, so that the full send caps apply (D-EXT-05).
 	Proven bool
+	// Entry is the part of a passkey in the login: Key if one was its first factor. The engine makes it Alone if the
+	// policy says so.
+	Entry Entry
 	// Command is the input of the action; the engine seals it.
 	Command []byte
 	// Service names the service client that starts the challenge. ServiceAction runs then, and Action is only the code
@@ -203,6 +207,8 @@ type Started struct {
 	Challenge Challenge
 	PAuth     string
 	ExpiresAt time.Time // of PAuth
+	// WebAuthn are the request options for the push, as JSON; nil: no passkey may approve it.
+	WebAuthn []byte
 }
 
 // Starts starts challenges. Errors: MFA_NOT_AVAILABLE when the account owns fewer methods than the policy requires,

@@ -81,14 +81,15 @@ type PolicyChange struct {
 	Preferred *int
 	Methods   *[]Choice
 	// NumberMatching is an extension of the interface.
-	NumberMatching *bool
-	SignIntent     *bool // also an extension
+	NumberMatching                  *bool
+	SignIntent                      *bool // these also
+	PhishingResistant, PasskeyAlone *bool
 }
 
 // Check is like MethodChange.Check. Apply checks what depends on other fields of the policy.
 func (c PolicyChange) Check() error {
 	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil &&
-		c.NumberMatching == nil && c.SignIntent == nil {
+		c.NumberMatching == nil && c.SignIntent == nil && c.PhishingResistant == nil && c.PasskeyAlone == nil {
 		return nothingSent("name, expireAt, required, preffered, methods")
 	}
 	var ps []fault.Problem
@@ -124,6 +125,8 @@ func (c PolicyChange) Apply(p Policy, in *Catalog) (Policy, error) {
 	set(&next.Methods, c.Methods)
 	set(&next.NumberMatching, c.NumberMatching)
 	set(&next.SignIntent, c.SignIntent)
+	set(&next.PhishingResistant, c.PhishingResistant)
+	set(&next.PasskeyAlone, c.PasskeyAlone)
 	if c.Preferred != nil {
 		next.Preferred = c.Preferred
 	}

@@ -142,6 +142,9 @@ type policy struct {
 	Detail     mfaPolicyDetail `json:"detail"`
 	// Intent is an extension, present if the option is not the default.
 	Intent string `json:"intent,omitempty" enum:"required" doc:"extension: the proof of a push must sign the intent"`
+	// PhishingResistant and PasskeyAlone are extensions, present if they are on.
+	PhishingResistant bool `json:"phishingResistant,omitempty" doc:"extension: a passkey must approve"`
+	PasskeyAlone      bool `json:"passkeyAlone,omitempty" doc:"extension: a login by a passkey needs no further method"`
 }
 
 // mfaPolicyDetail of a COMMON policy. The interface spells the last one "preffered" and has it only in
@@ -164,7 +167,8 @@ func showPolicy(p mfa.Policy) policy {
 		Preferred:      p.Preference(),
 		NumberMatching: p.NumberMatching}
 	shown := policy{ID: p.ID, ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
-		ExpireAt: p.ExpireAt, Type: p.Type, Detail: d}
+		ExpireAt: p.ExpireAt, Type: p.Type, Detail: d, PhishingResistant: p.PhishingResistant,
+		PasskeyAlone: p.PasskeyAlone}
 	if p.SignIntent {
 		shown.Intent = intent.Required
 	}

@@ -42,7 +42,9 @@ type Answer struct {
 	// Signed and DeviceID belong to an answer of a registered device.
 	Signed   device.Request
 	DeviceID string
-	By       audit.By
+	// Assertion is the answer of a passkey, an AuthenticationResponseJSON, in place of both; nil without one.
+	Assertion []byte
+	By        audit.By
 }
 
 // Completion is the client's result of an accepted answer. Result is nil while methods remain (Final is false) or the

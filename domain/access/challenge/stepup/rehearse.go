@@ -75,7 +75,7 @@ func (s *Starter) Rehearse(ctx context.Context, rows audit.Store, p mfa.Policy) 
 		if account == nil { // no longer active
 			continue
 		}
-		if _, err := next.Offer(func(n challenge.Name) bool { return account.Owns(n) && s.reaches(n) }); err != nil {
+		if _, err := next.Offer(func(n challenge.Name) bool { return owns(*account, next, n) && s.reaches(n) }); err != nil {
 			stopped = append(stopped, row)
 		}
 	}
@@ -90,6 +90,7 @@ func (s *Starter) Rehearse(ctx context.Context, rows audit.Store, p mfa.Policy) 
 // same reports whether two plans have the same requirements.
 func same(a, b mfa.Plan) bool {
 	return a.Required == b.Required && a.NumberMatching == b.NumberMatching &&
+		a.PhishingResistant == b.PhishingResistant &&
 		slices.EqualFunc(a.Methods, b.Methods, func(x, y mfa.Planned) bool {
 			return x.Name == y.Name && x.Mandatory == y.Mandatory
 		})
