@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
-import { verify } from 'castellan-console/kit/evidence';
+import { verify } from 'castellan-console/kit/verify';
 
 type Of = Parameters<typeof verify>[0];
 
