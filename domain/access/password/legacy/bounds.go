@@ -1,10 +1,6 @@
 package legacy
 
 import (
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
 	"errors"
 	"maps"
 	"slices"
@@ -41,7 +37,10 @@ const MaxPassword = 512
 const maxBcryptPassword = 72
 
 // size is the length of the output of each function in bytes.
-var size = map[string]int{"md5": md5.Size, "sha1": sha1.Size, "sha256": sha256.Size, "sha512": sha512.Size}
+var size = map[string]int{"md5": md5Size, "sha1": 20, "sha256": 32, "sha512": 64}
+
+// md5Size is the length of the output of MD5 in bytes.
+const md5Size = 16
 
 // check returns an error for an unknown recipe, or one that costs too much.
 func (r Recipe) check() error {
@@ -95,9 +94,9 @@ func (h Hash) checkBytes() error {
 	case Digest:
 		exact = size[h.Function]
 	case PHPass:
-		ok, exact = salt == 8, md5.Size
+		ok, exact = salt == 8, md5Size
 	case MD5Crypt:
-		ok, exact = salt <= 8, md5.Size
+		ok, exact = salt <= 8, md5Size
 	case Argon2id, Argon2i:
 		ok = salt >= 8
 	case PBKDF2:
