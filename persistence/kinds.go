@@ -38,6 +38,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			access.PushFences,
 			kit.IntegrationFences,
 			access.ErrandFences,
+			access.RememberedFences,
 		),
 		Writes: slices.Concat(
 			access.ChallengeWrites,
@@ -70,6 +71,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			kit.IntegrationWrites,
 			office.ContractWrites,
 			access.ErrandWrites,
+			access.RememberedWrites,
 		),
 		Deltas: slices.Concat(money.LedgerDeltas, access.RefusedDeltas),
 	}

@@ -53,6 +53,8 @@ type mfaPolicyRow struct {
 	// NumberMatching and SignIntent are options of ours.
 	NumberMatching bool
 	SignIntent     bool
+	RememberDays   int `bun:"remember"`
+	RememberAnyway bool
 	record.Stamps
 }
 
@@ -81,13 +83,13 @@ var (
 			return mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name,
 				EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type,
 				Required: r.Required, Preferred: r.Preferred, Methods: r.Methods.V, NumberMatching: r.NumberMatching,
-				SignIntent: r.SignIntent}, nil
+				SignIntent: r.SignIntent, RememberDays: r.RememberDays, RememberAnyway: r.RememberAnyway}, nil
 		},
 		Row: func(p mfa.Policy) mfaPolicyRow {
 			return mfaPolicyRow{ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
 				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: record.JSONOf(p.Methods),
 				Required: p.Required, Preferred: p.Preferred, NumberMatching: p.NumberMatching,
-				SignIntent: p.SignIntent}
+				SignIntent: p.SignIntent, RememberDays: p.RememberDays, RememberAnyway: p.RememberAnyway}
 		},
 	}
 )

@@ -14,6 +14,7 @@ type Catalog struct {
 	byAction map[string][]candidate // the most specific first
 	defaults map[string]Plan        // of actions with their own default
 	fallback Plan                   // of every other action
+	grave    []string               // Admin.Grave; nil outside of the check of a write
 }
 
 // candidate is a policy with its computed plan.
@@ -41,6 +42,7 @@ func NewCatalog(methods []Method, actions []Action, policies []Policy) *Catalog 
 		e := candidate{Policy: p, plan: plan(c.methods, p.ActionCode, p.Methods, p.Required)}
 		e.plan.PolicyID, e.plan.EntityType = p.ID, p.EntityType
 		e.plan.NumberMatching, e.plan.SignIntent = p.NumberMatching, p.SignIntent
+		e.plan.RememberDays = p.RememberDays
 		if p.EntityType == IP {
 			e.address = canonicalIP(p.EntityID)
 		}

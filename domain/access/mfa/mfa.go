@@ -93,6 +93,10 @@ type Policy struct {
 	NumberMatching bool
 	// SignIntent requires the proof of a push to sign the intent of the challenge (D-EXT-09).
 	SignIntent bool
+	// RememberDays is for how many days a client may be remembered, so that one method of it counts as completed
+	// (D-AUTH-17); 0: never. RememberAnyway allows that for an action that moves money or changes credentials.
+	RememberDays   int
+	RememberAnyway bool
 	// Preferred has no effect (D-MFA-03); nil: not set. The interface spells it "preffered".
 	Preferred *int
 }
@@ -114,5 +118,6 @@ func (p Policy) Equal(q Policy) bool {
 		p.EntityType == q.EntityType && p.EntityID == q.EntityID && p.ExpireAt == q.ExpireAt &&
 		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() &&
 		p.NumberMatching == q.NumberMatching && p.SignIntent == q.SignIntent &&
+		p.RememberDays == q.RememberDays && p.RememberAnyway == q.RememberAnyway &&
 		slices.Equal(p.Methods, q.Methods)
 }

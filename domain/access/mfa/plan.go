@@ -27,6 +27,7 @@ type Plan struct {
 	Mandatory  []challenge.Name
 	// NumberMatching and SignIntent are copied from the policy.
 	NumberMatching, SignIntent bool
+	RememberDays               int // also of the policy
 }
 
 // Plan returns the plan for an action. Among the policies that have not expired it uses the one for the user, else
@@ -50,6 +51,7 @@ func (c *Catalog) Plan(now time.Time, action, userID, ip string) Plan {
 func (c *Catalog) PlanOf(p Policy) Plan {
 	next := plan(c.methods, p.ActionCode, p.Methods, p.Required)
 	next.NumberMatching, next.SignIntent = p.NumberMatching, p.SignIntent
+	next.RememberDays = p.RememberDays
 	return next
 }
 

@@ -142,6 +142,9 @@ type policy struct {
 	Detail     mfaPolicyDetail `json:"detail"`
 	// Intent is an extension, present if the option is not the default.
 	Intent string `json:"intent,omitempty" enum:"required" doc:"extension: the proof of a push must sign the intent"`
+	// Remember and RememberAnyway are extensions, present if they are set.
+	Remember       int  `json:"remember,omitempty" example:"30" doc:"extension: days that a browser is remembered"`
+	RememberAnyway bool `json:"rememberAnyway,omitempty" doc:"extension: remember also where it moves money"`
 }
 
 // mfaPolicyDetail of a COMMON policy. The interface spells the last one "preffered" and has it only in
@@ -164,7 +167,7 @@ func showPolicy(p mfa.Policy) policy {
 		Preferred:      p.Preference(),
 		NumberMatching: p.NumberMatching}
 	shown := policy{ID: p.ID, ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
-		ExpireAt: p.ExpireAt, Type: p.Type, Detail: d}
+		ExpireAt: p.ExpireAt, Type: p.Type, Detail: d, Remember: p.RememberDays, RememberAnyway: p.RememberAnyway}
 	if p.SignIntent {
 		shown.Intent = intent.Required
 	}

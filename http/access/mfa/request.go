@@ -84,12 +84,16 @@ type addCommonRequest struct {
 	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with matchNumber; default false"`
 	// Intent is an extension.
 	Intent *string `json:"intent" enum:"optional,required" doc:"extension: must a push sign the intent; default optional"`
+	// Remember and RememberAnyway are extensions.
+	Remember       *int  `json:"remember" doc:"extension: days that a browser is remembered; 0: off" doc.maximum:"365"`
+	RememberAnyway *bool `json:"rememberAnyway" doc:"extension: remember also where it moves money; default false"`
 }
 
 func (in addCommonRequest) policy() (mfa.Policy, error) {
 	p := mfa.Policy{ActionCode: in.ActionCode, Name: in.Name, ExpireAt: in.ExpireAt.UnixMilli(), Required: in.Required,
 		Preferred:      in.Preferred,
-		NumberMatching: in.NumberMatching != nil && *in.NumberMatching, SignIntent: rest.Or(in.Intent, "") == intent.Required}
+		NumberMatching: in.NumberMatching != nil && *in.NumberMatching, SignIntent: rest.Or(in.Intent, "") == intent.Required,
+		RememberDays: rest.Or(in.Remember, 0), RememberAnyway: rest.Or(in.RememberAnyway, false)}
 	ps := read(nil, "methods", in.Methods, (*mfa.Choices)(&p.Methods))
 	return p, join(ps, p.CheckForm())
 }
@@ -105,11 +109,14 @@ type changeCommonRequest struct {
 	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with matchNumber"`
 	// Intent is an extension.
 	Intent *string `json:"intent" enum:"optional,required" doc:"extension: must the proof of a push sign the intent"`
+	// Remember and RememberAnyway are extensions.
+	Remember       *int  `json:"remember" doc:"extension: days that a browser is remembered; 0: off" doc.maximum:"365"`
+	RememberAnyway *bool `json:"rememberAnyway" doc:"extension: remember also where it moves money"`
 }
 
 func (in changeCommonRequest) change() (mfa.PolicyChange, error) {
 	c := mfa.PolicyChange{ID: int64(in.ID), Name: in.Name, Required: in.Required, Preferred: in.Preferred,
-		NumberMatching: in.NumberMatching}
+		NumberMatching: in.NumberMatching, RememberDays: in.Remember, RememberAnyway: in.RememberAnyway}
 	if in.Intent != nil {
 		c.SignIntent = new(*in.Intent == intent.Required)
 	}
