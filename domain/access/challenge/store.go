@@ -159,6 +159,15 @@ type Notices interface {
 	Notice(to Account, k message.Kind, v message.Values, ip string) []commit.Write
 }
 
+// Key is the key by which a client can be remembered (D-AUTH-17). The zero value is none.
+type Key struct {
+	Thumbprint string // RFC 7638
+	// Proven reports whether this request has shown that the client holds the key. Otherwise Prove does so, once however
+	// often it is called; nil if the request has no proof. Its errors are DPOP_INVALID and UNAVAILABLE.
+	Proven bool
+	Prove  func(ctx context.Context) error
+}
+
 // StartRequest describes a new challenge.
 type StartRequest struct {
 	Action  string
@@ -174,6 +183,8 @@ type StartRequest struct {
 	Withheld  []Name
 	// Proven means that the starter had a session or a right password, so that the full send caps apply (D-EXT-05).
 	Proven bool
+	// Key is the key of the starter's client.
+	Key Key
 	// Command is the input of the action; the engine seals it.
 	Command []byte
 	// Service names the service client that starts the challenge. ServiceAction runs then, and Action is only the code
@@ -203,6 +214,9 @@ type Started struct {
 	Challenge Challenge
 	PAuth     string
 	ExpiresAt time.Time // of PAuth
+	// Result is the outcome of a challenge that its start has completed; nil for any other, and as long as the action has
+	// not reported.
+	Result *Result
 }
 
 // Starts starts challenges. Errors: MFA_NOT_AVAILABLE when the account owns fewer methods than the policy requires,

@@ -17,11 +17,8 @@ const maxListed = 1000
 type Service struct {
 	Store   Store
 	Catalog func() *mfa.Catalog
-	Commit  interface {
-		commit.Committer
-		InTx(ctx context.Context, f func(ctx context.Context) error) error
-	}
-	Now func() time.Time
+	Commit  commit.Committer
+	Now     func() time.Time
 }
 
 // List returns the caller's remembered clients that still count, newest first. ExpiresAt is the end under the current

@@ -42,6 +42,8 @@ type Answer struct {
 	// Signed and DeviceID belong to an answer of a registered device.
 	Signed   device.Request
 	DeviceID string
+	// Remember asks to have the client of the challenge remembered, if this answer completes it.
+	Remember bool
 	By       audit.By
 }
 
@@ -57,7 +59,7 @@ type Completion struct {
 // Complete evaluates an answer (section 4.1 of the interface). Errors are those of
 // challenge.Complete and of the method's judge.
 func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
-	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method}
+	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method, Remember: a.Remember}
 	if a.Method == challenge.PUSH {
 		if err := s.checkDecision(ctx, a); err != nil {
 			return Completion{}, err

@@ -1,12 +1,14 @@
 package stepup
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/mfa"
+	"castellan/domain/access/remembered"
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
@@ -22,12 +24,17 @@ type Starter struct {
 	Challenges Challenges
 	Commit     commit.Committer
 	Devices    Devices
+	// Remembered are the clients that are remembered; nil: none is.
+	Remembered remembered.Store
+	// Finishes commits the challenges that their starts complete, with the effects of their actions; nil: Commit does.
+	Finishes commit.Committer
 }
 
 var _ challenge.Starts = (*Starter)(nil)
 
 // Start starts a challenge. The challenge, the outbox rows of its codes, the challenges that make room for it, r.With
-// and r.Bind commit together. commit.ErrFenced means that the account or one of their fences changed meanwhile: read
+// and r.Bind commit together. If the client is remembered and no other method is required, the action runs too: in the
+// same unit if it only writes rows. commit.ErrFenced means that the account or one of their fences changed meanwhile: read
 // again and restart.
 func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
 	action, ok := s.Actions.Of(r.Action, r.Service)
@@ -56,6 +63,10 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		c.Off = r.Account.Off
 	}
 
+	used, err := s.recall(ctx, now, &c, plan, r.Key)
+	if err != nil {
+		return challenge.Started{}, err
+	}
 	letters := s.letters(c, r)
 	if r.Proven {
 		if letters, err = s.withinBudget(ctx, now, &c, letters); err != nil {
@@ -100,15 +111,27 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		insert.Command = s.Ring.Seal(r.Command, challenge.CommandData(c.ID))
 	}
 	insert.Intent = s.describe(&insert.Challenge, r, action.Describe, insert.Command)
-	writes = append(append(writes, insert), r.With...)
+	var result *challenge.Result
+	committer := s.Commit
+	if insert.State == challenge.Executing {
+		committer = cmp.Or(s.Finishes, s.Commit)
+		if action.Build != nil {
+			var done []commit.Write
+			if insert.Challenge, result, done, err = s.finish(ctx, now, action, insert.Challenge, r.Command); err != nil {
+				return challenge.Started{}, err
+			}
+			writes = append(writes, done...)
+		}
+	}
+	writes = append(append(append(writes, insert), r.With...), used...)
 	if r.Bind != nil {
 		writes = append(writes, r.Bind(c)...)
 	}
 	insert.Version = 1
-	if c.Off == 0 && c.Service == "" { // a primed state has neither; the owner reads the row
+	if c.Off == 0 && c.Service == "" && used == nil { // a primed state has none of them; the owner reads the row
 		s.Challenges.Prime(insert)
 	}
-	if err := s.Commit.Commit(ctx, writes...); err != nil {
+	if err := committer.Commit(ctx, writes...); err != nil {
 		s.Challenges.Refresh(c.ID)
 		return challenge.Started{}, err
 	}
@@ -118,7 +141,12 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	for _, l := range append(letters, wakes...) {
 		s.deliver(l)
 	}
-	return s.started(insert.Challenge)
+	if insert.State == challenge.Executing {
+		result = s.executed(ctx, c.ID)
+	}
+	started, err := s.started(insert.Challenge)
+	started.Result = result
+	return started, err
 }
 
 // started signs the token of a challenge.
@@ -210,7 +238,7 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 func (s *Starter) letters(c challenge.Challenge, r challenge.StartRequest) []letter {
 	var ls []letter
 	for i, m := range c.Methods {
-		if !m.Name.Sent() {
+		if !m.Name.Sent() || m.Order > 0 {
 			continue
 		}
 		to := destination(r.Account, m.Name)
