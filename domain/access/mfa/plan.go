@@ -71,6 +71,11 @@ func (p Plan) Offer(owned func(challenge.Name) bool) ([]Planned, error) {
 	return offer, nil
 }
 
+// Lists reports whether a method is one of the plan.
+func (p Plan) Lists(n challenge.Name) bool {
+	return slices.ContainsFunc(p.Methods, func(m Planned) bool { return m.Name == n })
+}
+
 func (p Plan) missing(offer []Planned) (names []challenge.Name) {
 	for _, n := range p.Mandatory {
 		if !slices.ContainsFunc(offer, func(m Planned) bool { return m.Name == n }) {
