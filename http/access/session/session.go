@@ -33,7 +33,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/auth/login", "Log in with a password and start a challenge",
 			rest.NoAuth, g.login,
 			fault.InvalidField, fault.InvalidCredentials, fault.DPoPInvalid, fault.MFANotAvailable, fault.RateLimited,
-			fault.Overloaded).Gives("p-auth").
+			fault.Overloaded).Gives("p-auth", "x-auth").
 			Try(`{"countryCode":"90","phoneNumber":"${user.phone}","password":"${user.password}"}`).
 			Doc("login",
 				"Send a phone number with its country code, or a mail address. The response is a challenge, with its token in "+
