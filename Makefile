@@ -25,6 +25,8 @@ NOT_QUICK    = /web|/internal/(bench|budget|sockload|localcluster|pgtest)|/test/
 SLOW         = ^Test(GeneratedClients|DemoContinuesAfterKill)$$
 # Passed on to castellan demo.
 DEMO         ?=
+# The address of the demo shop; make run accepts its page and its gateway.
+SHOP         ?= 127.0.0.1:8085
 # Passed on to the benches: make bench BENCH="-rounds 3"
 BENCH        ?=
 
@@ -50,7 +52,7 @@ API_LINT  = cd tools/openapi && \
 GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update"' . | xargs -r -n 1 dirname | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cluster build image clean bench
+.PHONY: help run demo shop cluster build image clean bench
 .PHONY: console console-dev tour test quick test-starved faults test-deps race fuzz fuzz-long verify lint security tidy size unchanged generate golden
 
 help: ## list the targets
@@ -59,10 +61,15 @@ help: ## list the targets
 run: build ## build and start it here, in development mode, on http://127.0.0.1:8080
 	@CASTELLAN_DEV="$${CASTELLAN_DEV-true}" \
 	CASTELLAN_METRICS_ADDR="$${CASTELLAN_METRICS_ADDR-127.0.0.1:9090}" \
+	CASTELLAN_HTTP_TRUSTED_PROXIES="$${CASTELLAN_HTTP_TRUSTED_PROXIES-127.0.0.1}" \
+	CASTELLAN_HTTP_CORS_ORIGINS="$${CASTELLAN_HTTP_CORS_ORIGINS-http://$(SHOP)}" \
 	exec ./bin/castellan serve
 
 demo: build ## fill the database of make run with a platform to look at, while it does not run (DEMO="--users 5000")
 	@CASTELLAN_DEV="$${CASTELLAN_DEV-true}" ./bin/castellan demo $(DEMO)
+
+shop: ## open the demo shop beside make run, after make demo: a page and its upstream behind the guard (examples/shop)
+	go run ./examples/shop -listen $(SHOP)
 
 cluster: build ## run three nodes on a throw-away PostgreSQL behind one address
 	@scripts/ensure-test-deps.sh postgresql

@@ -102,6 +102,19 @@ func (c *Client) Answer(ctx context.Context, d *Device, a Approval, value string
 		signedBy(d, device.Claims{Issuer: d.ID, Challenge: id, MethodID: method, Value: value, Intent: signed}))
 }
 
+// Alarm reports a challenge that the owner did not start, and returns how many sessions of the account ended. Deny it
+// first, so that the denial is part of its evidence. Alarm needs no session, and is repeated when the answer is lost.
+//
+// Errors: *Error; CHALLENGE_NOT_FOUND for a challenge of another account.
+func (c *Client) Alarm(ctx context.Context, d *Device, challengeID string) (ended int, err error) {
+	var r record[struct {
+		Ended int `json:"ended"`
+	}]
+	_, err = c.send(ctx, http.MethodPost, "/auth/devices/alarm", map[string]string{"challengeId": challengeID}, &r,
+		signedBy(d, device.Claims{Issuer: d.ID}), repeatable)
+	return r.Data.Ended, err
+}
+
 func signedBy(d *Device, claims device.Claims) Option {
 	return func(c *call) { c.device, c.claims = d, claims }
 }

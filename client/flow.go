@@ -100,6 +100,10 @@ func (c *Client) start(ctx context.Context, method, path string, in any, options
 	if err != nil {
 		return nil, err
 	}
+	return c.flow(s, headers)
+}
+
+func (c *Client) flow(s started, headers http.Header) (*Flow, error) {
 	f := &Flow{ID: s.Challenge.ID, PAuth: headers.Get("p-auth"), Methods: s.Challenge.Methods, client: c,
 		Expires: time.Now().Add(time.Duration(s.Challenge.Expire) * time.Second)}
 	if f.PAuth == "" {

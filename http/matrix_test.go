@@ -206,7 +206,7 @@ func TestReservedEndpoints(t *testing.T) {
 			n++
 		}
 	}
-	if n != 20 {
-		t.Errorf("%d endpoints, want 20", n)
+	if n != 21 {
+		t.Errorf("%d endpoints, want 21", n)
 	}
 }

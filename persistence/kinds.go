@@ -39,6 +39,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			kit.IntegrationFences,
 			access.ErrandFences,
 			access.RememberedFences,
+			people.IntakeFences,
 		),
 		Writes: slices.Concat(
 			access.ChallengeWrites,
@@ -72,6 +73,8 @@ func kinds(now func() time.Time) engine.Kinds {
 			office.ContractWrites,
 			access.ErrandWrites,
 			access.RememberedWrites,
+			people.IntakeWrites,
+			access.ImportedHashWrites,
 		),
 		Deltas: slices.Concat(money.LedgerDeltas, access.RefusedDeltas),
 	}

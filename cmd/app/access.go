@@ -94,6 +94,8 @@ func (s *service) login() (err error) {
 		tasks:   []task{{foldEvery, "refused logins could not be folded", s.logins.FoldRefusals}},
 	})
 
+	s.join(s.importedHashes(access.NewImportedHashes(s.DB)))
+
 	tokens := access.NewResetTokens(s.DB)
 	passwords := &replace.Service{Users: s.users, Sessions: sessions, Tokens: tokens, Signer: s.tokens,
 		Engine: s.starter, Hasher: s.hasher,

@@ -132,6 +132,7 @@ func RandomPassword() string {
 func banner(w io.Writer, v *Deployment, version, dataDir, url, metrics string) {
 	fmt.Fprintf(w, "\n  Castellan %s, development mode\n\n", version)
 	fmt.Fprintf(w, "    Demo page    %s/   (login, challenge, device)\n", url)
+	fmt.Fprintf(w, "    Device       %s/authenticator   (makes this browser a device that approves)\n", url)
 	fmt.Fprintf(w, "    Sent codes   %s/dev/outbox/page   (JSON: %s/dev/outbox?to=…)\n", url, url)
 	fmt.Fprintf(w, "    Interface    %s/docs\n", url)
 	if _, ok := console.Built(); ok {

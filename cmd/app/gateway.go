@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"net/netip"
+	"sync"
 	"time"
 
 	"castellan/cmd/app/metrics"
@@ -18,8 +19,10 @@ import (
 func (s *service) gateway() {
 	store := access.NewGateways(s.DB)
 	live := gateway.NewCache(store)
+	guards := sync.OnceValue(s.guards) // after the start, which makes its parts
 	s.gateways = &gateway.Guard{Routes: live.Current, Store: store, Commit: s.commit, Engine: s.starter,
-		Fresh:   func(ctx context.Context, judge func() error) error { return s.guards().Fresh(ctx, judge) },
+		Challenges: access.NewChallenges(s.DB), Open: s.Ring.Open,
+		Fresh:   func(ctx context.Context, judge func() error) error { return guards().Fresh(ctx, judge) },
 		Account: accounts{s.users}.Account, Statements: s.tokens, Issuer: s.cfg.Tokens.Issuer, Now: time.Now}
 	admin := &gateway.Admin{Store: store, Changes: s.changes(change.Gateways, live), BuiltIn: func(code string) bool {
 		_, known := s.actions[code]

@@ -29,6 +29,8 @@ type userCmd struct {
 	ReopenKYC      userReopenKYCCmd      `cmd:"" name:"reopen-kyc" help:"Let a rejected identity be decided on again."`
 	AllowIP        userAllowIPCmd        `cmd:"" name:"allow-ip" help:"Say from which networks an account may be used."`
 	Link           userLinkCmd           `cmd:"" help:"Link an account to a subject of another login service."`
+	Import         userImportCmd         `cmd:"" help:"Take the users of another login service over."`
+	Export         userExportCmd         `cmd:"" help:"Write the accounts to a file."`
 	ClearGeofilter userClearGeofilterCmd `cmd:"" name:"clear-geofilter" help:"Let an account be used from all countries."`
 }
 

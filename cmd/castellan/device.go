@@ -20,6 +20,7 @@ type deviceCmd struct {
 	Ongoing deviceOngoingCmd `cmd:"" help:"List the approvals that wait for this device."`
 	Approve deviceApproveCmd `cmd:"" help:"Approve one of them."`
 	Deny    deviceDenyCmd    `cmd:"" help:"Deny one of them; what was asked for does not happen."`
+	Alarm   deviceAlarmCmd   `cmd:"" help:"Deny one that its owner did not start, and end all sessions of the account."`
 }
 
 // deviceFile names the file of the device.
@@ -241,24 +242,27 @@ type deviceAnswer struct {
 	Challenge string `arg:"" optional:"" help:"Id of the challenge; needed where several wait."`
 }
 
-func (c deviceAnswer) answer(e *env, value string) error {
-	server, d, err := readPhone(c.Key)
-	if err != nil {
-		return err
-	}
-	var all []client.Approval
-	if err := server.Ongoing(e.ctx, d, &all); err != nil {
-		return err
+// waiting reads the challenges that the command may mean.
+func (c deviceAnswer) waiting(e *env) (server *client.Client, d *client.Device, all []client.Approval, err error) {
+	if server, d, err = readPhone(c.Key); err == nil {
+		err = server.Ongoing(e.ctx, d, &all)
 	}
 	if c.Challenge != "" {
 		all = slices.DeleteFunc(all, func(a client.Approval) bool { return a.Data.ChallengeID != c.Challenge })
 	}
-	switch len(all) {
-	case 1:
-	case 0:
-		return errors.New("nothing of this kind waits for this device")
-	default:
-		return fmt.Errorf("%d approvals wait; say which, see castellan device ongoing", len(all))
+	if err == nil && len(all) > 1 {
+		err = fmt.Errorf("%d approvals wait; say which, see castellan device ongoing", len(all))
+	}
+	return server, d, all, err
+}
+
+func (c deviceAnswer) answer(e *env, value string) error {
+	server, d, all, err := c.waiting(e)
+	if err == nil && len(all) == 0 {
+		err = errors.New("nothing of this kind waits for this device")
+	}
+	if err != nil {
+		return err
 	}
 	o, err := server.Answer(e.ctx, d, all[0], value)
 	if err != nil {
@@ -294,3 +298,33 @@ func (c deviceApproveCmd) Run(e *env) error {
 type deviceDenyCmd struct{ deviceAnswer }
 
 func (c deviceDenyCmd) Run(e *env) error { return c.answer(e, client.Denied) }
+
+type deviceAlarmCmd struct{ deviceAnswer }
+
+func (deviceAlarmCmd) Help() string {
+	return `Denies a challenge that the owner of the account did not start. The service then ends
+all sessions of the account, closes its other challenges and notifies the owner. A
+challenge that has ended already is named by its id.`
+}
+
+func (c deviceAlarmCmd) Run(e *env) error {
+	server, d, all, err := c.waiting(e)
+	if err != nil {
+		return err
+	}
+	challenge := c.Challenge
+	if len(all) == 1 {
+		challenge = all[0].Data.ChallengeID
+		if _, err := server.Answer(e.ctx, d, all[0], client.Denied); err != nil && client.CodeOf(err) == "" {
+			return err // a refusal means that the challenge has ended; the alarm is raised all the same
+		}
+	}
+	if challenge == "" {
+		return errors.New("nothing waits for this device; name the challenge")
+	}
+	ended, err := server.Alarm(e.ctx, d, challenge)
+	if err == nil {
+		_, err = fmt.Fprintf(e.out, "the alarm is raised; %d sessions ended\n", ended)
+	}
+	return err
+}

@@ -77,7 +77,7 @@ func main() {
 }
 
 // run is main without the process around it. It returns the exit status: 0, 1 for a failure, 2 for an invalid command
-// line or invalid settings.
+// line or invalid settings, 3 for an import with refused lines.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c cli
 	selected, err := parse(&c, "castellan", description, args, environ, stdout)
@@ -96,6 +96,9 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	e := &env{ctx: ctx, cfg: cfg, in: stdin, out: stdout, err: stderr, log: logger(cfg, stderr)}
 	if err := selected.Run(e); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "castellan: %v\n", err)
+		if own, ok := errors.AsType[exit](err); ok {
+			return own.code
+		}
 		return 1
 	}
 	return 0

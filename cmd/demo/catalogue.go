@@ -51,7 +51,7 @@ func (r *run) catalogue(ctx context.Context) error {
 			make func(context.Context) error
 		}{{"currencies", r.currencies}, {"people", r.recruit}, {"roles", r.roles}, {"rates", r.rates},
 			{"treasury", r.addresses}, {"fees", r.fees}, {"contracts", r.contracts}, {"announcements", r.announcements},
-			{"agreements", r.publish}, {"rules", r.rules}} {
+			{"agreements", r.publish}, {"rules", r.rules}, {"shop", r.shop}} {
 			if err := part.make(ctx); err != nil {
 				return fmt.Errorf("%s: %w", part.what, err)
 			}

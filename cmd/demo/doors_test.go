@@ -61,6 +61,8 @@ var ownWays = map[string]string{
 	"persistence.NewLedger":        "read only, and the closing of days as the service does it",
 	"persistence.NewUsers":         "read only",
 	"persistence.NewFirewall":      "rules with labels of their own, checked as the endpoint does, with audit rows",
+	"persistence.NewMFA":           "the store of mfa.Admin, which makes the action and the policy of the demo shop",
+	"persistence.NewGateways":      "the store of gateway.Admin, which makes the route of the demo shop",
 	"persistence.NewResources":     "pages of a back office; roles and grants are made by resource.Admin",
 	"persistence.NewDeploys":       "the store of approval.Service, which makes the requests",
 	"persistence.NewVPNs":          "the store of approval.Service, which makes the requests",

@@ -10,6 +10,7 @@ import { keepFocus } from './app/focus';
 import { isRTL, startTexts } from './app/i18n';
 import { Login } from './app/login/login';
 import { nonce, trust, worker } from './app/page';
+import { keepSession, resume } from './app/renewal';
 import { shareTabs, useSession } from './app/session';
 import { theme } from './app/frame/theme';
 
@@ -31,5 +32,6 @@ function Console() {
 
 trust();
 keepFocus();
-await Promise.all([shareTabs(worker), startTexts()]);
+await Promise.all([shareTabs(worker).then(resume), startTexts()]);
+keepSession();
 createRoot(document.getElementById('console')!).render(<Console />);

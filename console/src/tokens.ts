@@ -3,13 +3,15 @@
  * end with the last tab. Nothing is stored.
  */
 /**
- * The messages between a tab and the worker: a login, the end of a token with its cause, a touch. 'gone': the tab is
- * closed.
+ * The messages between a tab and the worker: a login, a renewal with the token that it replaced, the end of a token with
+ * its cause, a touch. 'gone': the tab is closed.
  */
-type Said = { token?: string; end?: string; why?: string; touched?: number } | 'gone';
+type Said = { token?: string; old?: string; ends?: number; skew?: number; end?: string; why?: string; touched?: number } | 'gone';
 
 const ports = new Set<MessagePort>();
 let token = '';
+let ends = 0;
+let skew: number | undefined;
 let touched = 0;
 
 (self as unknown as { onconnect: (event: MessageEvent) => void }).onconnect = ({ ports: [port] }) => {
@@ -25,11 +27,16 @@ let touched = 0;
       if (data.end !== token) return; // a slow tab ends a token that another tab has replaced
       token = '';
     }
-    token = data.token ?? token;
+    if (data.old !== undefined && data.old !== token) return; // the session has ended meanwhile
+    if (data.token !== undefined) {
+      token = data.token;
+      ends = data.ends ?? 0;
+      skew = data.skew;
+    }
     touched = data.touched ?? touched;
     // Sent to all tabs, so that all receive two logins in the same order.
     for (const each of ports) each.postMessage(data);
   };
   port.start();
-  port.postMessage({ token, touched });
+  port.postMessage({ token, ends, skew, touched });
 };

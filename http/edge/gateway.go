@@ -26,12 +26,13 @@ func (r *Request) Host() string { return string(r.fctx.Host()) }
 
 // Below is the target of the request, with its query, after a path of the interface; "" for the path itself.
 func (r *Request) Below(path string) string {
-	target := string(r.fctx.Request.Header.RequestURI())
-	path = r.srv.opts.BasePath + path + "/"
-	if len(target) < len(path) || target[:len(path)] != path {
+	target, base := r.fctx.Request.Header.RequestURI(), r.srv.opts.BasePath
+	n := len(base) + len(path)
+	if len(target) <= n || target[n] != '/' || string(target[:len(base)]) != base ||
+		string(target[len(base):n]) != path {
 		return ""
 	}
-	return target[len(path)-1:]
+	return string(target[n:])
 }
 
 // Refuse answers with a problem that the handler wrote.

@@ -68,6 +68,8 @@ var fewerOurs = map[string][]string{
 // No other package of the domain may, and the package hides these libraries.
 var exceptions = map[string][]string{
 	"domain/access/password": {"golang.org/x/crypto", "golang.org/x/text"},
+	// The functions of other services.
+	"domain/access/password/legacy": {"golang.org/x/crypto/blowfish", "golang.org/x/crypto/scrypt"},
 	// The comparison form of names is based on NFC.
 	"domain/access/user": {"golang.org/x/text/unicode/norm"},
 	// The name of an entry is counted in NFC; an address contains its checksum.

@@ -41,6 +41,7 @@ var measurements = []measurement{
 	{"password", "logins with the real hash: its neighbours, a crowd, a flood", passwords},
 	{"begin", "size, start and idle memory of the program", begin},
 	{"limits", "requests under a rate limit, on one node and on three that count together", limits},
+	{"guard", "questions of gateways: without a route, without a session, and whole guarded requests", guarded},
 	{"mailing", "logins beside a mailing to everybody, and without one", mailing},
 	{"ledger", "movements of money: the committer, over HTTP, and two nodes on one PostgreSQL", movements},
 	{"pages", "pages of a list of a million accounts", pages},

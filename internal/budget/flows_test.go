@@ -46,6 +46,9 @@ var flows = []flow{
 	{"x-auth", "TOTP", 10, nil, (*driver).authenticated},
 	{"firewall", "SMS", 10, nil, (*driver).decided},
 	{"transfer", "SMS", 1, nil, (*driver).transfer},
+	{"guard-unguarded", "SMS", 10, nil, (*driver).unguarded},
+	{"guard-challenge", "SMS", 1, nil, (*driver).asked},
+	{"guard-granted", "PUSH", 1, (*driver).approved, (*driver).passed},
 }
 
 // names returns the names of all flows.
@@ -70,6 +73,8 @@ type state struct {
 	blackbox.Flow
 	step  int64 // of the last code of the authenticator
 	xAuth string
+	// The request of a gateway that the client approved last, and its grant.
+	guarded, grant string
 }
 
 // newDriver logs the administrator in and adds rules to the firewall.
@@ -89,6 +94,7 @@ func newDriver(s *site) *driver {
 	}
 	rule(`"label":"rate","type":"rate_limit","period":60000,"limit":1000000,"targetAllEntities":true`)
 	rule(`"label":"black","type":"blacklist","targetEntities":["203.0.113.0/24"]`)
+	d.guardRoute()
 	return d
 }
 

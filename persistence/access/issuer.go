@@ -27,6 +27,7 @@ type userLinkRow struct {
 }
 
 var userLinks = record.Table[userLinkRow, issuer.Link]{
+	Order:  record.Keyset{Columns: "issuer, subject"},
 	Absent: "the subject is not linked to the account",
 	Record: func(r userLinkRow) (issuer.Link, error) {
 		return issuer.Link{UserID: r.UserID, Issuer: r.Issuer, Subject: r.Subject,
@@ -47,6 +48,11 @@ func (s UserLinks) Add(ctx context.Context, l issuer.Link) error {
 func (s UserLinks) Remove(ctx context.Context, l issuer.Link) error {
 	return userLinks.Remove(ctx, s.db, record.Is("issuer", l.Issuer), record.Is("subject", l.Subject),
 		record.Is("user_id", l.UserID))
+}
+
+// Links lists the links of an account.
+func (s UserLinks) Links(ctx context.Context, userID string) ([]issuer.Link, error) {
+	return userLinks.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
 }
 
 // User returns the account of a subject.

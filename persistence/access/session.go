@@ -166,6 +166,8 @@ var SessionWrites = []engine.Kind{
 		"WHERE session.id = v.id AND session.last_seen_at < v.at",
 		func(w session.Seen) sessionStep { return sessionStep{ID: w.SessionID, At: engine.Millis(w.At)} }),
 	engine.Insert(func(w session.Bind) keyRow { return keyRow{ID: w.SessionID, Thumbprint: w.Thumbprint} }),
+	engine.Update("DELETE FROM session_key {USING v} WHERE session_key.id = v.id",
+		func(w session.Unbind) keyRow { return keyRow{ID: w.SessionID} }),
 	engine.Insert(func(w session.Remember) loginRow { return loginRowOf(w.Login) }),
 	engine.Update("INSERT INTO login_history ("+loginColumns+", "+refusalColumns+", locked_until) SELECT v."+
 		strings.ReplaceAll(loginColumns+", "+refusalColumns, ", ", ", v.")+", NULLIF(v.locked_until, 0) {FROM v}",

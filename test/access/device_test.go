@@ -195,6 +195,20 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 			if blackbox.ReadFinal(t, n.Result(t, second).Is(t, 200, "")).ExecResult.Success {
 				t.Error("the denied login succeeded")
 			}
+			// The alarm denies what waits, and needs the id of what has ended.
+			run(1, "", "alarm")
+			third := n.Login(t, demo)
+			if got := run(0, "", "alarm"); !strings.Contains(got.Out, "the alarm is raised") {
+				t.Errorf("%s", got.Out)
+			}
+			if blackbox.ReadFinal(t, n.Result(t, third).Is(t, 200, "")).ExecResult.Success {
+				t.Error("the reported login succeeded")
+			}
+			n.Do(t, "GET", "/auth/sessions", nil, blackbox.Headers{"x-auth": x}).Is(t, 401, "TOKEN_REVOKED")
+			if got := run(0, "", "alarm", third.ChallengeID); !strings.Contains(got.Out, "0 sessions ended") {
+				t.Errorf("%s", got.Out)
+			}
+			x, _ = n.Session(t, demo)
 			if i == 0 {
 				if err := os.Remove(file); err != nil {
 					t.Fatal(err)

@@ -40,6 +40,7 @@ func TestAdministrationRequiresChallenge(t *testing.T) {
 			`"sendLimitTRYMonthly":1,"sendLimitCryptoMonthly":1,"receiveLimitTRYDaily":1,"receiveLimitCryptoDaily":1}`,
 		"PATCH /admin/levels":             `{"levelId":1,"sendLimitTRYDaily":1}`,
 		"POST /admin/service-keys":        `{"name":"wallet","role":"admin"}`,
+		"PATCH /admin/service-keys":       `{"name":"wallet","actions":["PAYOUT"]}`,
 		"POST /admin/service-keys/rotate": `{"name":"wallet"}`,
 		"DELETE /admin/service-keys":      `{"name":"wallet"}`,
 		"POST /admin/guard/routes":        `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT"}`,

@@ -115,6 +115,7 @@ var asked = map[string]string{
 	"/admin/transaction/adjust-balance/preview": "userId=${user}&currencyCode=BTC&networkCode=BTC&amount=1&type=C",
 	"/admin/get-email-change-history":           "userId=${user}",
 	"/admin/user/limit-info":                    "userId=${user}",
+	"/admin/user/link":                          "userId=${user}",
 	"/user/get-kyc-images":                      "userId=${user}",
 	"/admin/get-member-asset-balances":          "userId=${user}",
 	"/balance/get-daily-position":               "startDate=2026-10-01&endDate=2026-10-31",
@@ -126,11 +127,10 @@ var asked = map[string]string{
 
 // stayEmpty are the lists that the demo leaves empty, with the reason.
 var stayEmpty = map[string]string{
-	"/admin/system/mfa/policies":             "which methods a login asks for is left as a new installation has it",
 	"/user/last-month-user-count-day-by-day": "the demo has a fixed day here",
 	"/admin/approvals":                       "nothing needs a second person until it is set",
 	"/admin/service-keys":                    "no other service is connected",
-	"/admin/guard/routes":                    "no gateway is connected",
+	"/admin/user/link":                       "nobody logs in elsewhere",
 }
 
 // Every state occurs, the ledger verifies, every list of the back office shows rows, the printed accounts can

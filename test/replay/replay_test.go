@@ -30,6 +30,7 @@ func replays() []replay {
 	for _, some := range [][]replay{
 		replaysOfCodes, replaysOfGuesses, replaysOfPushes, replaysOfTokens, replaysOfSessions, replaysOfAccounts,
 		replaysOfNames, replaysOfPaths, replaysOfProxies, replaysOfRecords, replaysOfTexts, replaysOfBodies, replaysOfFrames,
+		replaysOfImports,
 	} {
 		all = append(all, some...)
 	}

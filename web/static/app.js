@@ -2,6 +2,7 @@
  *  file owns the steps; the content of each step has a separate file. The account's own pages are in the console. */
 
 import { CastellanClient } from './castellan-client.js';
+import { SessionKey, claimsOf } from './castellan-key.js';
 import { ChallengeView } from './challenge.js';
 import { startDevices } from './devices.js';
 import { SessionView } from './session.js';
@@ -14,7 +15,9 @@ import { t, language, languageSwitch, translate } from './texts.js';
 // This file is in <base>/static/: the page works below any base path.
 const base = new URL('..', import.meta.url);
 const log = new EventLog($('log'), $('log-empty'));
-const client = new CastellanClient({ baseUrl: base.href, fetch: log.fetch, headers: { 'accept-language': language() } });
+// The session is bound to a key of this browser: a reload keeps it, and it is renewed without a second factor.
+const key = SessionKey.available ? new SessionKey('page') : undefined;
+const client = new CastellanClient({ baseUrl: base.href, fetch: log.fetch, headers: { 'accept-language': language() }, key });
 const outbox = new Outbox({
   list: $('outbox'), status: $('outbox-status'), address: () => new URL('dev/outbox?limit=200', base),
   onUse: (item) => challenge?.fill(String(item.channel).toUpperCase(), item.code),
@@ -154,12 +157,19 @@ function enter(outcome) {
   show('session');
 }
 
+/** Takes the session that another tab has, or this one had before a reload. */
+async function resume() {
+  const kept = await client.resume().catch(() => undefined);
+  if (kept && !session && !current) enter({ data: { sessionKey: claimsOf(client.xAuth).sid }, endsAt: kept.sessionEndsAt });
+}
+
 /** Returns to the login, with the reason. */
 function leave(reason = '') {
   clearNotices();
   session?.stop();
   session = undefined;
   settle();
+  if (client.xAuth) key?.forget(client.xAuth).catch(() => {});
   client.xAuth = '';
   drop();
   if (reason) showNotice(reason);
@@ -241,7 +251,7 @@ function start() {
   translate();
   drawLogin();
   outbox.read();
-  startDevices(base).finally(() => { document.body.dataset.ready = 'true'; });
+  Promise.allSettled([startDevices(base), resume()]).finally(() => { document.body.dataset.ready = 'true'; });
 }
 
 start();

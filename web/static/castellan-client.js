@@ -14,6 +14,8 @@
  * The service answers the socket's sub-protocol p-auth, as browsers demand. The answer headers p-auth, x-auth, ot-auth and retry-after must be readable: across origins the service has to
  * list yours (http.cors_origins). Browsers need AbortSignal.any (2023 or later).
  *
+ * With a key (castellan-key.js), sessions are bound to it, and the client renews them by itself (RFC 9449).
+ *
  * @typedef {{success: boolean, data?: object, headers: Record<string, string>, code?: string, message?: string}} Outcome
  *
  * @typedef {{id: string, name: 'SMS'|'MAIL'|'TOTP'|'PUSH', hint?: string, matchNumber?: string,
@@ -24,6 +26,9 @@
 const COMPLETE = '/auth/2fa/challenge/complete';
 const RENEW = '/auth/2fa/challenge/renew';
 const RESULT = '/auth/2fa/challenge/result';
+const LOGIN = '/auth/login';
+const RENEWAL = '/auth/sessions/renew';
+const RENEWAL_PAUSE_MS = 30_000; // between two renewals of its own: a wrong clock must not cause more
 const RENEW_CUTOFF_MS = 120_000; // the service renews nothing in the last two minutes of a challenge
 const GRACE_MS = 120_000; // how long a p-auth outlives its challenge by default
 const REQUEST_MS = 40_000; // longer than any wait that the service promises
@@ -43,22 +48,26 @@ export class CastellanError extends Error {
 }
 
 export class CastellanClient {
-  #fetch;
+  #fetch; #renewing; #renewedAt = 0;
 
-  /** @param {{baseUrl?: string, fetch?: typeof fetch, headers?: Record<string, string>}} [options]
+  /** @param {{baseUrl?: string, fetch?: typeof fetch, headers?: Record<string, string>,
+   *    key?: import('./castellan-key.js').SessionKey}} [options]
    *  headers are sent with every request (accept-language, for instance). */
-  constructor({ baseUrl = globalThis.location?.origin, fetch = globalThis.fetch, headers = {} } = {}) {
+  constructor({ baseUrl = globalThis.location?.origin, fetch = globalThis.fetch, headers = {}, key } = {}) {
+    this.key = key;
     this.baseUrl = String(baseUrl).replace(/\/+$/, '');
     this.headers = headers;
     /** @type {string} the session credential; set by a flow whose outcome carries one. Kept in memory only. */
     this.xAuth = '';
+    /** How far this machine's clock is ahead of the service's, in ms; known from the last token. */
+    this.skew = 0;
     this.#fetch = fetch.bind(globalThis);
   }
 
   /** @param {{countryCode?: string, phoneNumber?: string, email?: string, password: string}} credentials
    *  @returns {Promise<Flow>} */
   login(credentials) {
-    return this.start('POST', '/auth/login', credentials, { xAuth: '' });
+    return this.start('POST', LOGIN, credentials, { xAuth: '' });
   }
 
   /** Starts any operation that answers {challenge}. An unguarded operation has run: its flow is already done.
@@ -82,12 +91,108 @@ export class CastellanClient {
 
   async logout() {
     await this.request('POST', '/auth/logout', { body: {}, headers: { 'x-auth': this.xAuth } });
+    await this.key?.forget(this.xAuth);
     this.xAuth = '';
+  }
+
+  /**
+   * Sends a request to an upstream behind the guard for gateways. If the guard requires a challenge, `ask` gets its flow
+   * and shows it. After the outcome the same request is sent again with the grant. A body is bound by its digest.
+   *
+   * @param {string} url  @param {RequestInit} init as for fetch; a body is a string
+   * @param {(flow: Flow) => void} ask
+   * @returns {Promise<Response>} the answer of the upstream, or a refusal. It rejects with a TypeError if an answer is
+   *   lost: after the approval, the upstream may have acted.
+   * @throws {CastellanError} if the challenge ends without a grant: denied, expired, or closed by `flow.close()`
+   */
+  async guarded(url, init = {}, ask = () => {}) {
+    const headers = new Headers(init.headers);
+    const own = !headers.has('x-auth');
+    if (init.body && !headers.has('content-digest')) headers.set('content-digest', await digestOf(init.body));
+    const send = async (nonce) => {
+      if (own && this.key && this.xAuth) await this.#fresh();
+      if (own && this.xAuth) headers.set('x-auth', this.xAuth);
+      const token = headers.get('x-auth');
+      const at = { method: init.method ?? 'GET', url: new URL(url, globalThis.location?.href) };
+      const dpop = token && (await this.key?.proof({ ...at, token, nonce }));
+      if (dpop) headers.set('dpop', dpop);
+      const answer = await this.#fetch(url, { cache: 'no-store', credentials: 'omit', ...init, headers });
+      const given = nonce ? null : answer.headers.get('dpop-nonce'); // only the clock of this machine is wrong
+      return given ? send(given) : answer;
+    };
+    const first = await send();
+    const problem = first.status === 401 ? parse(await first.clone().text()) : undefined;
+    if (problem?.code !== 'CHALLENGE_REQUIRED') return first;
+    const flow = new Flow(this, problem, first.headers);
+    ask(flow);
+    const { success, data, code = 'DENIED', message } = await flow.done;
+    if (!success) throw new CastellanError(403, { code, message: message ?? 'the request was denied' });
+    headers.set('castellan-grant', data.grant);
+    return send();
+  }
+
+  /** Renews the session, which must be bound to the key. request does it by itself when less than a fifth of the token's
+   *  life is left.  @returns {Promise<{expiresAt: string, sessionEndsAt: string}>}
+   *  @throws {CastellanError} TOKEN_EXPIRED and TOKEN_REVOKED need a login */
+  renewSession() {
+    this.#renewing ??= this.#renew().finally(() => { this.#renewing = undefined; });
+    return this.#renewing;
+  }
+
+  async #renew() {
+    this.#renewedAt = Date.now();
+    const { data, headers } = await this.request('POST', RENEWAL, { headers: { 'x-auth': this.xAuth } });
+    this.took(headers.get('x-auth'));
+    await this.key.keep(this.xAuth);
+    return data.data;
+  }
+
+  /** Takes a new token of the session. */
+  took(token) {
+    [this.xAuth, this.skew] = [token, Date.now() - (read(token).iat ?? 0) * 1000];
+  }
+
+  /** Takes the session that this browser has kept, after a reload. The answer is that of renewSession; undefined if there
+   *  is none any more.  @throws {CastellanError} NETWORK, and whatever may pass */
+  async resume() {
+    this.xAuth = (await this.key?.token()) || '';
+    if (!this.xAuth) return undefined;
+    return this.renewSession().catch(async (error) => {
+      if (error.status !== 401) throw error;
+      await this.key.forget(this.xAuth);
+      this.xAuth = '';
+    });
+  }
+
+  // A failure leaves the token, which may still be good.
+  async #fresh() {
+    const { iat = 0, exp = 0, cnf } = read(this.xAuth);
+    const due = cnf && exp * 1000 + this.skew - Date.now() < (exp - iat) * 200 && Date.now() - this.#renewedAt > RENEWAL_PAUSE_MS;
+    if (due || this.#renewing) await this.renewSession().catch(() => {});
   }
 
   /** One request; a string body is sent unchanged. @throws {CastellanError}
    *  @returns {Promise<{data: any, headers: Headers}>} */
-  async request(method, path, { body, headers = {}, signal } = {}) {
+  async request(method, path, options = {}) {
+    const token = options.headers?.['x-auth'] ?? '';
+    if (!this.key || !(token || path === LOGIN)) return this.#send(method, path, options);
+    const headers = { ...options.headers };
+    if (token && token === this.xAuth && path !== RENEWAL) {
+      await this.#fresh();
+      headers['x-auth'] = this.xAuth || token;
+    }
+    const url = new URL(this.baseUrl + path, globalThis.location?.href);
+    const signed = async (nonce) => {
+      const dpop = await this.key.proof({ method, url, token: headers['x-auth'], nonce });
+      return this.#send(method, path, { ...options, headers: dpop ? { ...headers, dpop } : headers });
+    };
+    return signed().catch((error) => {
+      if (!error.keyNonce) throw error;
+      return signed(error.keyNonce); // only the clock of this machine is wrong
+    });
+  }
+
+  async #send(method, path, { body, headers = {}, signal } = {}) {
     const timeout = AbortSignal.timeout(REQUEST_MS);
     const init = {
       method, cache: 'no-store', credentials: 'omit', headers: { ...this.headers, ...headers },
@@ -111,6 +216,7 @@ export class CastellanClient {
     if (!response.ok) {
       const error = new CastellanError(response.status, data, Number(response.headers.get('retry-after')) || 0);
       error.nonce = response.headers.get('device-signature-nonce') ?? '';
+      error.keyNonce = response.headers.get('dpop-nonce') ?? '';
       throw error;
     }
     return { data, headers: response.headers };
@@ -285,7 +391,9 @@ export class Flow extends EventTarget {
   #finish(outcome, via) {
     if (this.#over) return;
     this.#over = true;
-    if (outcome.headers['x-auth']) this.#client.xAuth = outcome.headers['x-auth'];
+    const token = outcome.headers['x-auth'];
+    if (token) this.#client.took(token);
+    if (token) this.#client.key?.keep(token).catch(() => {}); // then a reload needs a login
     this.#resolve(outcome);
     this.#emit('done', { ...outcome, via });
     this.#abort.abort();
@@ -310,6 +418,16 @@ export class Flow extends EventTarget {
 
 function tokens(headers) {
   return Object.fromEntries(['x-auth', 'ot-auth'].map((n) => [n, headers.get(n)]).filter(([, token]) => token));
+}
+
+// Content-Digest of RFC 9530.
+async function digestOf(body) {
+  const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(body)));
+  return `sha-256=:${btoa(String.fromCharCode(...sum))}:`;
+}
+
+function read(token) {
+  return parse(atob((token.split('.')[1] ?? '').replace(/-/g, '+').replace(/_/g, '/'))) ?? {};
 }
 
 function parse(text) {

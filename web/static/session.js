@@ -1,19 +1,10 @@
 /** The session after a login: its key, the lifetime of its token, and the claims. */
 
+import { claimsOf } from './castellan-key.js';
 import { h, clock, instant } from './dom.js';
 import { t, moment } from './texts.js';
 
 const TIMES = ['iat', 'exp', 'nbf', 'auth_time'];
-
-/** The claims of a JWT, for display only: nothing here verifies it. */
-function claimsOf(token) {
-  try {
-    const part = token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/');
-    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(part), (c) => c.charCodeAt(0))));
-  } catch {
-    return {};
-  }
-}
 
 export class SessionView {
   #timer;
@@ -23,8 +14,9 @@ export class SessionView {
     this.parts = parts;
     this.key = outcome.data?.sessionKey ?? '';
     this.claims = claimsOf(token);
-    // The lifetime is taken from the claims and counted from now: the two clocks need not agree.
-    this.endsAt = Date.now() + (this.claims.exp - this.claims.iat) * 1000;
+    // The lifetime is taken from the claims and counted from now: the two clocks need not agree. A renewal has the end
+    // of the whole session.
+    this.endsAt = Date.parse(outcome.endsAt ?? '') || Date.now() + (this.claims.exp - this.claims.iat) * 1000;
     this.render();
     this.#timer = setInterval(() => this.#tick(), 1000);
   }

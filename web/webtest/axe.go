@@ -31,11 +31,21 @@ var colourRules = []string{"color-contrast", "link-in-text-block"}
 // alike are the rows of a long list after the first dozen: they are built in the same way, and are most of the work.
 const alike = "tbody tr:nth-child(n+13)"
 
+// finishTransitions ends each CSS transition of the page at once.
+const finishTransitions = `(document.getAnimations().forEach(
+	(one) => one instanceof CSSTransition && one.finish()), true)`
+
 // NoBarriers fails the test if axe-core finds an accessibility barrier on the page: text that cannot be read, a field
 // without a name, a skipped heading level. step names the state of the page for the message.
 func (tab *Tab) NoBarriers(step string) {
 	tab.t.Helper()
 	tab.axe(step, "tag", axeTags)
+}
+
+// NoContentBarriers is NoBarriers for the content of a page and its dialogs, without the frame around them.
+func (tab *Tab) NoContentBarriers(step string) {
+	tab.t.Helper()
+	tab.axe(step, "tag", axeTags, "main", `[role="dialog"]`)
 }
 
 // NoColourBarriers is NoBarriers with the rules that depend on colours only.
@@ -52,14 +62,15 @@ func (tab *Tab) OtherColours(step string) {
 		return Value[string](tab, `(() => {
 			const root = document.documentElement;
 			root.dataset.mantineColorScheme = root.dataset.mantineColorScheme === 'dark' ? 'light' : 'dark';
-			for (const one of document.getAnimations()) if (one instanceof CSSTransition) one.finish();
+			`+finishTransitions+`;
 			return root.dataset.mantineColorScheme; })()`)
 	}
 	tab.NoColourBarriers(step + " in " + flip())
 	flip()
 }
 
-func (tab *Tab) axe(step, kind string, names []string) {
+// axe runs the rules on the parts of the page, or on all of it.
+func (tab *Tab) axe(step, kind string, names []string, parts ...string) {
 	tab.t.Helper()
 	if !Value[bool](tab, "typeof window.axe === 'object'") {
 		Value[bool](tab, "(() => { "+axe+"; return true; })()")
@@ -68,10 +79,18 @@ func (tab *Tab) axe(step, kind string, names []string) {
 	if err != nil {
 		tab.t.Fatal(err)
 	}
-	found := Value[[]violation](tab, fmt.Sprintf(`window.axe.run({ exclude: %q },
+	if len(parts) == 0 {
+		parts = []string{"html"}
+	}
+	include, err := json.Marshal(parts)
+	if err != nil {
+		tab.t.Fatal(err)
+	}
+	Value[bool](tab, finishTransitions) // a message that fades in has less contrast than its colours
+	found := Value[[]violation](tab, fmt.Sprintf(`window.axe.run({ include: %s, exclude: %q },
 		{ runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })
 		.then((result) => result.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help,
-			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, alike, kind, values))
+			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, include, alike, kind, values))
 	for _, one := range found {
 		tab.t.Errorf("%s: %s", step, one)
 	}

@@ -26,6 +26,7 @@ func (tab *Tab) Click(selector string) {
 			err = chromedp.Do(ctx, chromedp.Click(element))
 		}
 		if err == nil && !tab.missed(ctx) {
+			tab.effort.Clicks++
 			return
 		}
 		// The page may draw the element again between two steps; then nothing was clicked.

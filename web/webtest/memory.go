@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
@@ -16,6 +17,7 @@ import (
 // Press presses keys, one after the other, wherever the focus is. "\r" is Enter.
 func (tab *Tab) Press(keys string) {
 	tab.t.Helper()
+	tab.effort.Keys += utf8.RuneCountInString(keys)
 	tab.do("press "+keys, chromedp.KeyEvent(keys))
 }
 

@@ -12,7 +12,7 @@ func (tab *Tab) Another() *Tab {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(tab.ctx)
 	t.Cleanup(closeTab)
-	other := &Tab{t: t, ctx: ctx, console: tab.console, profile: tab.profile}
+	other := &Tab{t: t, ctx: ctx, console: tab.console, profile: tab.profile, effort: tab.effort}
 	messages := chromedp.Console(ctx)
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("open a tab: %v", err)

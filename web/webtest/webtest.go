@@ -42,7 +42,14 @@ type Tab struct {
 	ctx     context.Context
 	console *console
 	profile string // the folder of the browser
+	effort  *Effort
 }
+
+// Effort counts the work of a person at a page: clicks, and pressed keys with every character that Type types.
+type Effort struct{ Clicks, Keys int }
+
+// Effort returns the work since the browser started.
+func (tab *Tab) Effort() Effort { return *tab.effort }
 
 // console collects the errors of the page; it outlives the tests that share a tab.
 type console struct {
@@ -83,7 +90,7 @@ func Browser(t *testing.T) *Tab {
 	)
 	allocator, stopBrowser := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, closeTab := chromedp.NewContext(allocator)
-	tab := &Tab{t: t, ctx: ctx, console: &console{}, profile: profile}
+	tab := &Tab{t: t, ctx: ctx, console: &console{}, profile: profile, effort: &Effort{}}
 	t.Cleanup(func() {
 		closeTab()
 		stopBrowser()
@@ -103,7 +110,7 @@ func Browser(t *testing.T) *Tab {
 
 // For gives the same tab to a subtest. Errors of the page still fail the test that started the browser.
 func (tab *Tab) For(t *testing.T) *Tab {
-	return &Tab{t: t, ctx: tab.ctx, console: tab.console, profile: tab.profile}
+	return &Tab{t: t, ctx: tab.ctx, console: tab.console, profile: tab.profile, effort: tab.effort}
 }
 
 func find(t *testing.T) string {
@@ -208,6 +215,7 @@ func (tab *Tab) Type(selector, text string) {
 		tab,
 		fmt.Sprintf("(() => { const e = document.querySelector(%q); e.focus(); e.select(); return true; })()", selector),
 	)
+	tab.effort.Keys += utf8.RuneCountInString(text)
 	for keys := range strings.SplitAfterSeq(text, "\r") {
 		end := len(strings.TrimRight(keys, "\r"))
 		_, last := utf8.DecodeLastRuneInString(keys[:end])
@@ -234,6 +242,7 @@ func (tab *Tab) PressOn(selector, key string) {
 	tab.t.Helper()
 	tab.See(selector)
 	Value[bool](tab, fmt.Sprintf("(() => { document.querySelector(%q).focus(); return true; })()", selector))
+	tab.effort.Keys++
 	tab.do("press a key on "+selector, chromedp.KeyEvent(key))
 }
 

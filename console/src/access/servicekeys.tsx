@@ -2,13 +2,14 @@
 import { Alert, Button, Code, CopyButton, Group, Modal, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../app/api';
 import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Whole } from '../kit/record';
-import { Ago, Time } from '../kit/show';
-import { Write } from '../kit/write';
+import { Ago, Coded, Nothing, Time } from '../kit/show';
+import { Write, type Input } from '../kit/write';
 import { Word } from '../kit/word';
 
 const path = '/admin/service-keys';
@@ -22,12 +23,32 @@ interface Made {
 
 const columns: Column<Key>[] = [
   { key: 'name', title: 'serviceKeys.name', show: (k) => <bdi dir="ltr">{k.name}</bdi> },
-  { key: 'role', title: 'serviceKeys.role', show: (k) => <bdi dir="ltr">{k.role}</bdi> },
+  { key: 'role', title: 'serviceKeys.role', show: (k) => <Role of={k.role} /> },
+  {
+    key: 'actions',
+    title: 'serviceKeys.actions',
+    show: (k) => <Codes of={k.actions} />,
+    text: (k) => k.actions.join(' '),
+  },
+  {
+    key: 'callback',
+    title: 'serviceKeys.callback',
+    show: (k) => (k.callback ? <Coded of={k.callback} /> : <Nothing />),
+    hidden: true,
+  },
   { key: 'ip', title: 'serviceKeys.ip', show: (k) => <Networks of={k.ip} />, text: (k) => k.ip.join(' ') },
   { key: 'createdAt', title: 'serviceKeys.created', show: (k) => <Ago at={k.createdAt} /> },
   { key: 'rotatedAt', title: 'serviceKeys.rotated', show: (k) => <Ago at={k.rotatedAt} /> },
   { key: 'oldUntil', title: 'serviceKeys.oldUntil', show: (k) => <Time at={k.oldUntil} />, hidden: true },
 ];
+
+function Role({ of }: { of: string }) {
+  return of ? <bdi dir="ltr">{of}</bdi> : <Word of="serviceKeys.noRole" />;
+}
+
+function Codes({ of }: { of: string[] }) {
+  return of.length > 0 ? <Coded of={of.join(', ')} /> : <Nothing />;
+}
 
 function Networks({ of }: { of: string[] }) {
   if (of.length === 0) return <Word of="serviceKeys.anywhere" />;
@@ -38,6 +59,7 @@ export default function ServiceKeys() {
   const may = useMay();
   const [open, setOpen] = useState<Key>();
   const [made, setMade] = useState<Made>();
+  const scope = useScope();
   const roles = useRead('/admin/roles', undefined, { enabled: may('GET /admin/roles') });
   // Without data, the call must be approved by a second person first.
   const show = (answer: unknown) => setMade((answer as { data?: Partial<Made> }).data?.key ? said(answer) : undefined);
@@ -64,10 +86,10 @@ export default function ServiceKeys() {
                 name: 'role',
                 title: 'serviceKeys.role',
                 help: 'serviceKeys.roleHelp',
-                required: true,
                 kind: roles.data ? roles.data.map((r) => ({ value: r.code, label: `${r.name} · ${r.code}` })) : 'text',
               },
               { name: 'ip', title: 'serviceKeys.ip', help: 'serviceKeys.ipHelp', kind: 'list' },
+              ...scope,
             ]}
             before={() => <FirewallNote />}
           />
@@ -80,6 +102,17 @@ export default function ServiceKeys() {
               <bdi dir="ltr">{open.name}</bdi>
             </Text>
             <Group gap="xs">
+              <Write
+                method="patch"
+                path={path}
+                title="serviceKeys.change"
+                touches={[path]}
+                fields={scope}
+                initial={{ actions: open.actions, callback: open.callback ?? '' }}
+                fixed={{ name: open.name }}
+                make={(v) => ({ callback: '', ...v }) as Schemas['UpdateServiceKeyRequest']}
+                onDone={() => setOpen(undefined)}
+              />
               <Write
                 method="post"
                 path={rotate}
@@ -114,6 +147,21 @@ export default function ServiceKeys() {
       <Once of={made} onClose={() => setMade(undefined)} />
     </>
   );
+}
+
+/** The fields of the challenges that a key may start. */
+function useScope(): Input<Pick<Schemas['AddServiceKeyRequest'], 'actions' | 'callback'>>[] {
+  const may = useMay();
+  const actions = useRead('/admin/system/mfa/actions', undefined, { enabled: may('GET /admin/system/mfa/actions') });
+  return [
+    {
+      name: 'actions',
+      title: 'serviceKeys.actions',
+      help: 'serviceKeys.actionsHelp',
+      kind: actions.data ? { many: actions.data.map((a) => a.actionCode) } : 'list',
+    },
+    { name: 'callback', title: 'serviceKeys.callback', help: 'serviceKeys.callbackHelp' },
+  ];
 }
 
 function said(answer: unknown): Made {

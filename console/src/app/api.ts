@@ -5,10 +5,13 @@
  */
 import createClient from 'openapi-fetch';
 import type { PathsWithMethod } from 'openapi-typescript-helpers';
-import { CastellanClient, CastellanError, type Flow, type Outcome } from '../../../web/static/castellan-client.js';
+import { CastellanError, type Flow, type Outcome } from '../../../web/static/castellan-client.js';
 import type { components, paths } from '../api';
 import { base } from './page';
+import { client, fresh, proof } from './renewal';
 import { session } from './session';
+
+export { client };
 
 export type Schemas = components['schemas'];
 export type Field = Schemas['FieldProblem'];
@@ -108,14 +111,25 @@ function key({ method, url }: Request): string {
 const reader = createClient<paths>({ baseUrl: `${location.origin}${base}`, cache: 'no-store', credentials: 'omit' });
 
 reader.use({
-  onRequest({ request }) {
+  async onRequest({ request }) {
+    await fresh();
     const { token } = session.now();
     if (!token) throw new Refusal(401, 'UNAUTHENTICATED', ''); // no requests while the login is shown
     request.headers.set('x-auth', token);
     request.headers.set('accept-language', document.documentElement.lang);
+    const signed = await proof(request.method, request.url);
+    if (signed) request.headers.set('dpop', signed);
     return request;
   },
   async onResponse({ response, request }) {
+    const nonce = response.headers.get('dpop-nonce');
+    if (nonce && request.method === 'GET') {
+      // Only the clock of this machine is wrong.
+      const signed = await proof(request.method, request.url, nonce);
+      const headers = new Headers(request.headers);
+      headers.set('dpop', signed ?? '');
+      response = await fetch(request.url, { headers, cache: 'no-store', credentials: 'omit', signal: request.signal });
+    }
     if (response.ok) return exact(response);
     const refusal = await Refusal.answered(response, key(request));
     refused(refusal, request.headers.get('x-auth') ?? '');
@@ -159,16 +173,6 @@ export type Body<P extends keyof paths, M extends string> =
     : undefined;
 export type Writes<M extends 'post' | 'patch' | 'delete'> = PathsWithMethod<paths, M>;
 
-/** A new client for each write, so that it has the current token and language. */
-export function client(): CastellanClient {
-  const c = new CastellanClient({
-    baseUrl: `${location.origin}${base}`,
-    headers: { 'accept-language': document.documentElement.lang },
-  });
-  c.xAuth = session.now().token;
-  return c;
-}
-
 /**
  * Starts a write. The flow is done at once unless the service requires a challenge first. The key makes a repeated
  * request the same request (D-EXT-02): the caller creates one key for one intention. places fill {names} in the path.
@@ -181,6 +185,7 @@ export async function start<M extends 'post' | 'patch' | 'delete', P extends Wri
   { key, places = {}, otp }: { key?: string; places?: Record<string, string>; otp?: string } = {},
 ): Promise<Flow> {
   const asked = `${method.toUpperCase()} ${String(path)}`;
+  await fresh();
   const { token } = session.now();
   try {
     const to = String(path).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(places[name] ?? ''));

@@ -36,11 +36,12 @@ const memory = () =>
 /** Created again for each user (main.tsx), so that no user sees the data of another. */
 export default function Screens() {
   const { token } = useSession();
+  const live = !!token; // a renewal replaces the token, and reads nothing again
   const [queries] = useState(memory);
   useEffect(() => () => notifications.clean(), []);
   useEffect(() => {
-    if (token) void queries.invalidateQueries();
-  }, [token, queries]);
+    if (live) void queries.invalidateQueries();
+  }, [live, queries]);
   useEffect(
     () =>
       watch(() => {

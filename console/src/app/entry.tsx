@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { actName } from './actname';
 import { useMay } from './session';
+import { Evidence } from '../kit/evidence';
 import type { Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Coded, Id, Nothing } from '../kit/show';
@@ -63,16 +64,29 @@ export function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void
           may('GET /admin/system/waf/rules') &&
           link('audit.toRules', '/firewall')}
       </Group>
+      <Proof entry={e} />
       <WhyEntry entry={e} />
     </Stack>
   );
 }
 
-/** The inputs for the explanation of an entry: its challenge, or the endpoint that was refused. */
-function WhyEntry({ entry: e }: { entry: Entry }) {
+/** The evidence of an entry that is the outcome of a challenge, or the use of its grant. */
+function Proof({ entry: e }: { entry: Entry }) {
+  const guarded = useGuarded();
+  const challenge = ulid.test(e.target) && (guarded.has(e.action) || e.action === 'GUARD_PASS');
+  return challenge ? <Evidence id={e.target} /> : null;
+}
+
+/** The actions of challenges. */
+function useGuarded(): Set<string> {
   const may = useMay();
   const actions = useRead('/admin/system/mfa/actions', undefined, { enabled: may('GET /admin/system/mfa/actions') });
-  const guarded = new Set(['DEVICE_ADD', 'DEVICE_REMOVE', ...(actions.data?.map((a) => a.actionCode) ?? [])]);
+  return new Set(['DEVICE_ADD', 'DEVICE_REMOVE', ...(actions.data?.map((a) => a.actionCode) ?? [])]);
+}
+
+/** The inputs for the explanation of an entry: its challenge, or the endpoint that was refused. */
+function WhyEntry({ entry: e }: { entry: Entry }) {
+  const guarded = useGuarded();
   const who = { userId: (ulid.test(e.userId) ? e.userId : e.actorId) || undefined, ip: e.ip || undefined };
   if (e.action === 'DENIED' || e.action === 'CALL') {
     const code = e.outcome === 'refused' ? e.detail : undefined;

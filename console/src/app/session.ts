@@ -1,6 +1,6 @@
 /**
- * The session of the user. The token is in memory only and shared between tabs by the worker in tokens.ts. It is in no
- * storage, no cookie and no address.
+ * The session of the user. The token is in memory and shared between tabs by the worker in tokens.ts. It is in no
+ * cookie, no address and no storage, except that renewal.ts keeps it encrypted for a reload.
  */
 import { useCallback, useSyncExternalStore } from 'react';
 
@@ -10,8 +10,13 @@ type End = 'idle' | 'over';
 export interface Session {
   token: string;
   userId: string;
-  /** The end of the session by the token, in milliseconds since 1970; 0 without one. */
+  /**
+   * The end of the session, in milliseconds since 1970; 0 if it is not known. A session that is renewed ends later than
+   * its token, and its first renewal says when.
+   */
   ends: number;
+  /** How far the clock of this machine is ahead of the service's, in milliseconds. */
+  skew: number;
   /** The permissions of the caller, as "GET /admin/list-users"; undefined until they are read. */
   may?: ReadonlySet<string>;
   /** The action of the challenge that a call starts, by endpoint. */
@@ -22,7 +27,7 @@ export interface Session {
   over?: End;
 }
 
-const signedOut: Session = { token: '', userId: '', ends: 0, doubts: 0 };
+const signedOut: Session = { token: '', userId: '', ends: 0, skew: 0, doubts: 0 };
 let current = signedOut;
 const listeners = new Set<() => void>();
 let port: MessagePort | undefined;
@@ -36,10 +41,20 @@ function set(next: Session) {
   for (const listener of listeners) listener();
 }
 
-function claims(token: string): { sub?: string; exp?: number } {
+interface Claims {
+  sub?: string;
+  iat?: number;
+  exp?: number;
+  cnf?: object;
+}
+
+/** The clock of this machine beside that of a new token. */
+const skewOf = (token: string) => Date.now() - (claims(token).iat ?? 0) * 1000;
+
+function claims(token: string): Claims {
   try {
     const part = token.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/');
-    return JSON.parse(atob(part)) as { sub?: string };
+    return JSON.parse(atob(part)) as Claims;
   } catch {
     return {};
   }
@@ -55,14 +70,20 @@ export const session = {
     };
   },
   /** A login succeeded in this or another tab. Another user does not get the screens of the previous one. */
-  begin(token: string, from: 'here' | 'tab' = 'here') {
-    const { sub: userId = '', exp = 0 } = claims(token);
+  begin(token: string, from: 'here' | 'tab' = 'here', skew = skewOf(token)) {
+    const { sub: userId = '', exp = 0, cnf } = claims(token);
     const same = current.userId === userId;
     touched = Math.max(touched, Date.now());
     const known = same ? { may: current.may, guards: current.guards } : {};
-    set({ ...signedOut, token, userId, ends: exp * 1000, ...known });
-    if (from === 'here') port?.postMessage({ token });
+    set({ ...signedOut, token, userId, ends: cnf ? 0 : exp * 1000, skew, ...known });
+    if (from === 'here') port?.postMessage({ token, skew });
     return same;
+  },
+  /** The session of a token has a new one, until it ends. That is no activity of the user. */
+  renewed(old: string, token: string, ends: number, from: 'here' | 'tab' = 'here', skew = skewOf(token)) {
+    if (old !== current.token) return; // it ended meanwhile
+    set({ ...current, token, ends, skew });
+    if (from === 'here') port?.postMessage({ token, old, ends, skew });
   },
   permits(may: Iterable<string>, guards: Iterable<[string, string]>) {
     set({ ...current, may: new Set(may), guards: new Map(guards) });
@@ -99,6 +120,10 @@ export const session = {
 
 interface Said {
   token?: string;
+  /** The token that a renewal replaced; without it, token is that of a login. */
+  old?: string;
+  ends?: number;
+  skew?: number;
   end?: string;
   why?: End | 'left';
   touched?: number;
@@ -107,7 +132,12 @@ interface Said {
 /** Handles a message from any tab, including this one. */
 function hear(said: Said) {
   touched = Math.max(touched, said.touched ?? 0);
-  if (said.token && said.token !== current.token) session.begin(said.token, 'tab');
+  if (said.token && said.token !== current.token) {
+    if (said.old && said.old === current.token) session.renewed(said.old, said.token, said.ends ?? 0, 'tab', said.skew);
+    else session.begin(said.token, 'tab', said.skew);
+  } else if (said.token && said.ends) {
+    session.renewed(said.token, said.token, said.ends, 'tab', said.skew);
+  }
   if (said.why === 'left') {
     if (said.end === current.token) set(signedOut); // also while the login is above the screen
   } else if (said.why) {

@@ -17,7 +17,7 @@ export function Explained({
   error,
   children,
 }: {
-  area: 'firewall' | 'mfa';
+  area: 'firewall' | 'mfa' | 'gateway';
   back: string;
   needs: string;
   fields: Asked[];

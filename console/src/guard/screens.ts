@@ -1,4 +1,4 @@
-/** The screens of the firewall. */
+/** The screens of the firewall, and of the guard for gateways. */
 import { IconShield } from '@tabler/icons-react';
 import type { Screen } from '../app/screen';
 
@@ -18,5 +18,21 @@ export const guard: Screen[] = [
     needs: ['POST /admin/system/waf/explain'],
     inner: true,
     load: () => import('./firewallexplain'),
+  },
+  {
+    path: '/gateways',
+    title: 'gateway.title',
+    under: '/firewall',
+    group: 'security',
+    needs: ['GET /admin/guard/routes'],
+    load: () => import('./routes'),
+  },
+  {
+    path: '/gateways/explain',
+    title: 'gatewayWhy.title',
+    group: 'security',
+    needs: ['POST /admin/guard/explain'],
+    inner: true,
+    load: () => import('./routeexplain'),
   },
 ];

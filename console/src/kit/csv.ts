@@ -12,7 +12,12 @@ export function csv(head: string[], rows: unknown[][]): string {
 }
 
 export function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob(['\ufeff', text], { type: 'text/csv;charset=utf-8' }));
+  save(name, `\ufeff${text}`, 'text/csv;charset=utf-8');
+}
+
+/** Saves a text as a file. */
+export function save(name: string, text: string, type: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;

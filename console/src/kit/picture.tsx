@@ -7,12 +7,15 @@ import { useEffect, useState, type CSSProperties } from 'react';
 import { Refusal } from '../app/api';
 import { base } from '../app/page';
 import { Problem } from '../app/problem';
+import { fresh, proof } from '../app/renewal';
 import { session, useSession } from '../app/session';
 
 /** Fetches bytes with the session. The caller revokes the address when the image is no longer shown. */
 export async function fetchPicture(address: string, signal?: AbortSignal): Promise<string> {
+  await fresh();
+  const dpop = await proof('GET', new URL(`${base}${address}`, location.href).href);
   const answer = await fetch(`${base}${address}`, {
-    headers: { 'x-auth': session.now().token },
+    headers: { 'x-auth': session.now().token, ...(dpop ? { dpop } : {}) },
     cache: 'no-store',
     credentials: 'omit',
     signal,

@@ -15,6 +15,7 @@ import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
 import { Ago, Id, Money, Status, plain } from '../kit/show';
 import { Actions } from './actions';
+import { Links } from './links';
 import { Cause } from './logins';
 import { Acts, Audit, Balances, Blockages, Documents, Limits, Logins, Mails, Roles, Statement, sums } from './tabs';
 import { Standing } from './parts';
@@ -41,6 +42,7 @@ const tabs: Tab[] = [
   { name: 'mails', needs: ['GET /admin/get-email-change-history'], show: (id) => <Mails id={id} /> },
   { name: 'limits', needs: ['GET /admin/user/limit-info'], show: (id) => <Limits id={id} /> },
   { name: 'roles', needs: ['GET /admin/user-roles'], show: (id) => <Roles id={id} /> },
+  { name: 'links', needs: ['GET /admin/user/link'], show: (id) => <Links id={id} /> },
   { name: 'audit', needs: ['GET /admin/audit'], show: (id) => <Audit id={id} /> },
   { name: 'acts', needs: ['GET /admin/audit'], show: (id) => <Acts id={id} /> },
 ];

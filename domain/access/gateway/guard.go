@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -113,6 +114,12 @@ type Decision struct {
 	Action    string // of the challenge
 }
 
+// Engine starts challenges. Again returns an open one with another token; CHALLENGE_NOT_FOUND.
+type Engine interface {
+	challenge.Starts
+	Again(ctx context.Context, challengeID string) (challenge.Started, error)
+}
+
 // Guard decides about requests. All fields are required, except those in Stats.
 type Guard struct {
 	Routes func() *Table
@@ -120,7 +127,11 @@ type Guard struct {
 	Fresh      func(ctx context.Context, judge func() error) error
 	Store      Store
 	Commit     commit.Committer
-	Engine     challenge.Starts
+	Engine     Engine
+	Challenges interface {
+		Pending(ctx context.Context, userID string, now time.Time) ([]challenge.Insert, error)
+	}
+	Open       func(sealed, ad []byte) ([]byte, error)                             // unseals a command
 	Account    func(ctx context.Context, userID string) (challenge.Account, error) // RECORD_NOT_FOUND if not active
 	Statements interface {
 		SignStatement(typ string, claims any) (string, error)
@@ -130,12 +141,34 @@ type Guard struct {
 	Now    func() time.Time
 	// Stats counts what the guard decided.
 	Stats struct{ Unguarded, Sessions, Challenged, Granted, Refused, Tried atomic.Int64 }
+	tried sync.Map // of *atomic.Int64, by the id of a route on trial
+}
+
+// Tried returns for how many requests of this node a route on trial would have decided, since the node started.
+func (g *Guard) Tried(routeID int64) int64 {
+	if n, known := g.tried.Load(routeID); known {
+		return n.(*atomic.Int64).Load()
+	}
+	return 0
+}
+
+func (g *Guard) try(routeID int64) {
+	g.Stats.Tried.Add(1)
+	n, known := g.tried.Load(routeID)
+	if !known {
+		n, _ = g.tried.LoadOrStore(routeID, new(atomic.Int64))
+	}
+	n.(*atomic.Int64).Add(1)
 }
 
 // Caller authenticates the bearer of a request. It is called only for a request with a route.
 type Caller func(ctx context.Context) (User, challenge.Starter, audit.By, error)
 
-// Check decides about a request, which may carry a grant. A request without a route reads no database.
+// timeout bounds a decision about a request with a route.
+const timeout = 10 * time.Second
+
+// Check decides about a request, which may carry a grant. A request without a route reads no database, and starts no
+// timer. Other decisions end after ten seconds.
 //
 // Errors: those of caller; FORBIDDEN for an ambiguous path and for values that cannot be shown; GRANT_MISMATCH for a
 // grant of another request, user or session; GRANT_USED; TOKEN_EXPIRED for a grant that is too old; MFA_NOT_AVAILABLE
@@ -146,7 +179,7 @@ func (g *Guard) Check(ctx context.Context, q Request, grant string, caller Calle
 		return d, err
 	}
 	if m.Tried != nil {
-		g.Stats.Tried.Add(1)
+		g.try(m.Tried.ID)
 	}
 	switch {
 	case m.Ambiguous:
@@ -156,6 +189,8 @@ func (g *Guard) Check(ctx context.Context, q Request, grant string, caller Calle
 		g.Stats.Unguarded.Add(1)
 		return d, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	user, from, by, err := caller(ctx)
 	if err == nil && m.Route.Mode == Guarded {
 		d, err = g.guarded(ctx, *m.Route, m, q, grant, user, from, by)
@@ -192,23 +227,8 @@ func (g *Guard) guarded(ctx context.Context, r Route, m Match, q Request, grant 
 	if err != nil {
 		return Decision{}, fmt.Errorf("guard: command: %w", err)
 	}
-	details := make([]challenge.Detail, len(rows))
-	for i, v := range rows {
-		details[i] = challenge.Detail{Key: v.Key, Value: v.Value, Label: v.Label}
-	}
-	for range 3 {
-		account, err := g.Account(ctx, user.ID)
-		if err != nil {
-			return Decision{}, err
-		}
-		started, err := g.Engine.Start(ctx, challenge.StartRequest{Action: r.ActionCode, Account: account, Starter: from,
-			Proven: true, Command: command, Service: challenge.Gateway, Details: details})
-		if errors.Is(err, commit.ErrFenced) {
-			continue // the account changed while it was decided
-		}
-		return Decision{Challenge: &started, Action: r.ActionCode}, err
-	}
-	return Decision{}, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+	started, err := g.challenge(ctx, r.ActionCode, user, from, command, rows)
+	return Decision{Challenge: &started, Action: r.ActionCode}, err
 }
 
 // Action is the action behind the challenges of gateways, whatever their code: it makes the grant.

@@ -62,6 +62,8 @@ type Store interface {
 	Add(ctx context.Context, l Link) error
 	// Remove deletes the link with the account, the issuer and the subject of l. RECORD_NOT_FOUND.
 	Remove(ctx context.Context, l Link) error
+	// Links lists the links of an account, by issuer and subject.
+	Links(ctx context.Context, userID string) ([]Link, error)
 	// User returns the account of a subject. RECORD_NOT_FOUND.
 	User(ctx context.Context, issuer, subject string) (userID string, err error)
 }

@@ -17,6 +17,7 @@ import (
 
 const (
 	version    = 0x13
+	modeI      = 1 // argon2i, of imported hashes only
 	modeID     = 2 // argon2id
 	syncPoints = 4 // slices of a pass
 	blockWords = 128
@@ -66,11 +67,16 @@ func (a *arena) free() {
 
 // derive computes a tag of n bytes.
 func (a *arena) derive(password, salt, secret, data []byte, p Params, n uint32) []byte {
+	return a.deriveAs(modeID, password, salt, secret, data, p, n)
+}
+
+// deriveAs is derive for one of the modes.
+func (a *arena) deriveAs(mode uint32, password, salt, secret, data []byte, p Params, n uint32) []byte {
 	size, lanes := p.size(), uint32(p.Lanes)
 	a.grow(size)
 	f := filler{memory: a.blocks[:size], lanes: lanes, length: size / lanes, segment: size / lanes / syncPoints,
-		passes: p.Passes}
-	f.start(seed(password, salt, secret, data, p, n))
+		passes: p.Passes, mode: mode}
+	f.start(seed(mode, password, salt, secret, data, p, n))
 	for f.pass = 0; f.pass < p.Passes; f.pass++ {
 		for f.slice = 0; f.slice < syncPoints; f.slice++ {
 			for f.lane = 0; f.lane < lanes; f.lane++ {
@@ -94,10 +100,10 @@ func (a *arena) derive(password, salt, secret, data []byte, p Params, n uint32) 
 }
 
 // seed is H0, with room for the block and lane numbers behind it.
-func seed(password, salt, secret, data []byte, p Params, n uint32) *[blake2b.Size + 8]byte {
+func seed(mode uint32, password, salt, secret, data []byte, p Params, n uint32) *[blake2b.Size + 8]byte {
 	le := binary.LittleEndian.AppendUint32
 	in := make([]byte, 0, 64+len(password)+len(salt)+len(secret)+len(data))
-	for _, v := range []uint32{uint32(p.Lanes), n, p.MemoryKiB, p.Passes, version, modeID} {
+	for _, v := range []uint32{uint32(p.Lanes), n, p.MemoryKiB, p.Passes, version, mode} {
 		in = le(in, v)
 	}
 	for _, part := range [][]byte{password, salt, secret, data} {
@@ -138,7 +144,7 @@ func stretch(out, in []byte) {
 type filler struct {
 	memory                        []block
 	lanes, length, segment        uint32 // length and segment in blocks of a lane
-	passes                        uint32
+	passes, mode                  uint32
 	pass, slice, lane             uint32
 	input, addresses, zero, spare block
 }
@@ -160,11 +166,13 @@ func (f *filler) start(h0 *[blake2b.Size + 8]byte) {
 
 // fill fills one segment.
 func (f *filler) fill() {
-	independent := f.pass == 0 && f.slice < syncPoints/2 // argon2id: the first half pass hides the password
+	// The first half pass of argon2id hides the password, and every pass of argon2i.
+	independent := f.mode == modeI || f.pass == 0 && f.slice < syncPoints/2
 	first := uint32(0)
 	if independent {
-		f.input = block{uint64(f.pass), uint64(f.lane), uint64(f.slice), uint64(len(f.memory)), uint64(f.passes), modeID}
-		if f.slice == 0 {
+		f.input = block{uint64(f.pass), uint64(f.lane), uint64(f.slice), uint64(len(f.memory)), uint64(f.passes),
+			uint64(f.mode)}
+		if f.pass == 0 && f.slice == 0 {
 			first = 2 // made by start
 			f.nextAddresses()
 		}

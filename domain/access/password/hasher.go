@@ -7,6 +7,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"castellan/domain/kit/fault"
@@ -36,6 +37,8 @@ type Hasher struct {
 	refused int64
 	arenas  []*arena // of idle slots
 	release *time.Timer
+
+	level atomic.Pointer[level] // nil: no account has a hash of another service
 }
 
 // Caller describes the caller that requests a place.
@@ -101,6 +104,8 @@ type Place struct {
 	h    *Hasher
 	who  Caller
 	held bool // until Leave or displacement; under Hasher.mu
+	// spent is the time of its hashes, without waiting, while accounts have hashes of other services.
+	spent time.Duration
 }
 
 // Full refuses a caller of a site that would find no place even if its account knew it. Call it before any expensive
@@ -150,8 +155,8 @@ func (p *Place) Leave() {
 	}
 }
 
-// Verify reports whether password matches the stored hash phc, and whether that hash has outdated parameters. An
-// empty phc represents an account that does not exist: Verify does the same work and returns false.
+// Verify reports whether password matches the stored hash phc, and whether that hash has outdated parameters or is of
+// another service. An empty phc represents an account that does not exist: Verify does the same work and returns false.
 //
 // Errors: OVERLOADED when no slot became free in time, the error of ctx, and an internal one for a malformed phc.
 // After an error the password was not judged.
@@ -159,6 +164,10 @@ func (p *Place) Verify(ctx context.Context, password, phc string) (right, stale 
 	missing := phc == ""
 	if missing {
 		phc = p.h.dummy
+	}
+	if Imported(phc) {
+		right, err = p.verifyImported(ctx, password, phc)
+		return right, right, err
 	}
 	want, err := parse(phc)
 	if err != nil {
@@ -221,7 +230,10 @@ func (h *Hasher) run(ctx context.Context, p *Place, password string, salt []byte
 	defer h.done(a)
 	text := []byte(password)
 	defer clear(text)
-	return a.derive(text, salt, nil, nil, params, n), nil
+	began := h.began()
+	tag := a.derive(text, salt, nil, nil, params, n)
+	p.spend(began)
+	return tag, nil
 }
 
 // acquire waits for a slot in the caller's turn.

@@ -3,6 +3,8 @@ package password
 import (
 	"context"
 	"time"
+
+	"castellan/domain/access/password/legacy"
 )
 
 // SaveGuard saves a guard. It is fenced by Guard.Version; 0 inserts.
@@ -43,6 +45,32 @@ func (ResetGuard) Table() string { return "password_guard" }
 
 // Row returns the row that the write changes.
 func (w ResetGuard) Row() string { return w.Key }
+
+// UseRecipe records that accounts have imported hashes of a recipe. Repeating it changes nothing but the instant.
+type UseRecipe struct {
+	Recipe legacy.Recipe
+	At     time.Time
+}
+
+// Table names the table of the row.
+func (UseRecipe) Table() string { return "imported_hash" }
+
+// Row returns the row that the write changes.
+func (w UseRecipe) Row() string { return w.Recipe.String() }
+
+// RetireRecipes forgets every recipe, if no account has an imported hash any more.
+type RetireRecipes struct{}
+
+// Table names the table of the rows.
+func (RetireRecipes) Table() string { return "imported_hash" }
+
+// RecipeStore reads the recipes of imported hashes. It is safe for concurrent use.
+type RecipeStore interface {
+	// Recipes lists the recorded recipes.
+	Recipes(ctx context.Context) ([]legacy.Recipe, error)
+	// HasImported reports whether an account has an imported hash.
+	HasImported(ctx context.Context) (bool, error)
+}
 
 // GuardStore reads guards. Writes go through commit.Committer. It is safe for
 // concurrent use.

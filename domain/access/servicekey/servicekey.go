@@ -151,6 +151,44 @@ func (s *Service) Rotate(ctx context.Context, by audit.By, name string) (next Ke
 	return next, header, nil
 }
 
+// Edit is a change of the actions and the callback of a key; nil leaves a field as it is.
+type Edit struct {
+	Actions  *[]string
+	Callback *string
+}
+
+// Change changes what a key may start, on every node within a second. Challenges that were started before go on.
+//
+// Errors: RECORD_NOT_FOUND; INVALID_FIELD as in Add, and for no actions of a key without a role.
+func (s *Service) Change(ctx context.Context, by audit.By, name string, e Edit) (next Key, err error) {
+	err = s.Changes.Do(ctx, by, "SERVICE_KEY_UPDATE", func(ctx context.Context) (done admin.Done, err error) {
+		err = s.Store.Change(ctx, name, func(k Key) (Key, error) {
+			before := k.scope()
+			if e.Actions != nil {
+				k.Actions = *e.Actions
+			}
+			if e.Callback != nil {
+				k.Callback = *e.Callback
+			}
+			if len(k.Actions) == 0 && k.Role == "" {
+				return k, fault.Invalid("actions", "must not be empty for a key without a role")
+			}
+			next, done = k, admin.Done{Target: name, Detail: before + " -> " + k.scope()}
+			return k, s.checkScope(New{Actions: k.Actions, Callback: k.Callback})
+		})
+		return done, err
+	})
+	if err != nil {
+		return Key{}, err
+	}
+	return next, nil
+}
+
+// scope describes the actions and the callback for the audit.
+func (k Key) scope() string {
+	return strings.TrimSpace("actions " + strings.Join(k.Actions, ",") + " " + k.Callback)
+}
+
 // Remove revokes a key, on every node within a second. RECORD_NOT_FOUND.
 func (s *Service) Remove(ctx context.Context, by audit.By, name string) error {
 	return s.Changes.Do(ctx, by, "SERVICE_KEY_REMOVE", func(ctx context.Context) (admin.Done, error) {

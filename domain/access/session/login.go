@@ -178,6 +178,9 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		attempt.Wrong() // the refusal below waits for the disk; other tries need not
 		place.Leave()
 		s.Spray.Wrong(ctx, r.IP)
+		if err := place.Even(ctx); err != nil {
+			return none, err
+		}
 		return none, s.refuse(ctx, seen, attempt, reason, r)
 	}
 	rehashed := ""
@@ -185,6 +188,9 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		rehashed, _ = place.Hash(ctx, r.Password)
 	}
 	place.Leave()
+	if err := place.Even(ctx); err != nil { // the caller does not get an answer
+		return none, errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
+	}
 	for {
 		refund, err := attempt.Refund(ctx)
 		if err != nil {

@@ -51,6 +51,12 @@ type Bind struct{ SessionID, Thumbprint string }
 
 func (Bind) Table() string { return "session_key" }
 
+// Unbind ends the renewals of a session that is bound to a key. Its token stays valid until its own end. A session
+// without a key does not change.
+type Unbind struct{ SessionID string }
+
+func (Unbind) Table() string { return "session_key" }
+
 // Renewed extends a session that is bound to a key, and records its use. It is fenced: the session must be active and
 // bound to that key.
 type Renewed struct {

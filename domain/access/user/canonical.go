@@ -35,13 +35,7 @@ func Canonical(countryCode, phone string) (e164 string, err error) {
 
 // international joins the canonical dialling code and a number.
 func international(dial, phone string) (e164 string, err error) {
-	number := strings.Map(func(r rune) rune {
-		switch r {
-		case ' ', '-', '.', '(', ')', '[', ']', '/', '\u00a0', '\u2010', '\u2011', '\u2012', '\u2013':
-			return -1
-		}
-		return r
-	}, strings.TrimSpace(phone))
+	number := strings.Map(separator, strings.TrimSpace(phone))
 	number = strings.TrimPrefix(number, "0")
 	switch {
 	case number == "" || !digits(number):
@@ -50,6 +44,15 @@ func international(dial, phone string) (e164 string, err error) {
 		return "", fault.Invalid("phoneNumber", "is too short or too long")
 	}
 	return "+" + dial + number, nil
+}
+
+// separator drops the characters that divide the digits of a number (strings.Map).
+func separator(r rune) rune {
+	switch r {
+	case ' ', '-', '.', '(', ')', '[', ']', '/', '\u00a0', '\u2010', '\u2011', '\u2012', '\u2013':
+		return -1
+	}
+	return r
 }
 
 // Identify reads the client's identification of an account: a dialling code and a number, or a mail address; nil is

@@ -33,6 +33,8 @@ const (
 	ServiceKeys Topic = "service_key"
 	// Gateways: a route of the guard for gateways changed; no key.
 	Gateways Topic = "gateway"
+	// Hashes: the recipes of imported password hashes changed; no key.
+	Hashes   Topic = "hash"
 	Firewall Topic = "firewall" // rules of the firewall; key: label
 	// Cluster: nodes that cannot reach each other look for members; key: "who/<question>/<node>" or
 	// "here/<question>/<members>/<least id>".

@@ -9,6 +9,7 @@ package registration
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -83,11 +84,19 @@ func (n Newcomer) checkExternalID() *fault.Problem {
 	return nil
 }
 
+// CheckExternalID returns the fault of an external id; nil: it is valid.
+func CheckExternalID(text string) *fault.Problem { return Newcomer{ExternalID: text}.checkExternalID() }
+
+// CheckNames trims a name and a surname, and returns their faults. Either may be blank.
+func CheckNames(name, surname *string) []fault.Problem {
+	return slices.DeleteFunc(named(name, surname), func(p fault.Problem) bool { return p.Message == blank })
+}
+
 // named trims and validates a name and a surname.
 func named(name, surname *string) (problems []fault.Problem) {
 	*name, *surname = strings.Join(strings.Fields(*name), " "), strings.Join(strings.Fields(*surname), " ")
 	if *name == "" {
-		problems = append(problems, fault.Problem{Field: "name", Message: "must not be blank"})
+		problems = append(problems, fault.Problem{Field: "name", Message: blank})
 	}
 	for i, text := range []string{*name, *surname} {
 		if strings.ContainsFunc(text, hidden) {
@@ -97,6 +106,9 @@ func named(name, surname *string) (problems []fault.Problem) {
 	}
 	return problems
 }
+
+// blank is the fault of a missing name.
+const blank = "must not be blank"
 
 // hidden reports whether a character is invisible, or changes the direction of the following ones.
 func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }

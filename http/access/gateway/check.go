@@ -2,13 +2,13 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
-	"time"
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/gateway"
@@ -37,16 +37,11 @@ type Options struct {
 // path is the path of the check. A gateway may append the path of the request.
 const path = "/guard/check"
 
-// timeout bounds a check.
-const timeout = 10 * time.Second
-
 // Mount adds the check, for every method.
 func Mount(s *edge.Server, o Options) {
 	h := func(c *fiber.Ctx) error {
 		r := edge.RequestOf(c)
-		ctx, cancel := context.WithTimeout(context.Background(), timeout)
-		defer cancel()
-		d, err := o.check(ctx, r)
+		d, err := o.check(r)
 		return answer(c, r, d, err)
 	}
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
@@ -55,7 +50,7 @@ func Mount(s *edge.Server, o Options) {
 	}
 }
 
-func (o Options) check(ctx context.Context, r *edge.Request) (gateway.Decision, error) {
+func (o Options) check(r *edge.Request) (gateway.Decision, error) {
 	key := r.Header("service-auth")
 	if !r.FromTrustedProxy() && (key == "" || o.Service(key, r.Caller.IP) != nil) {
 		return gateway.Decision{}, fault.New(fault.Forbidden, "only a gateway may ask: see http.trusted_proxies")
@@ -68,9 +63,11 @@ func (o Options) check(ctx context.Context, r *edge.Request) (gateway.Decision, 
 	if err != nil {
 		return gateway.Decision{}, err
 	}
-	return o.Guard.Check(ctx, q, grant, func(ctx context.Context) (gateway.User, challenge.Starter, audit.By, error) {
-		return o.caller(ctx, r, auth.Signing{Method: q.Method, Host: q.Host, Path: q.Path})
-	})
+	signed := auth.Signing{Method: q.Method, Host: q.Authority, Path: q.Path}
+	caller := func(ctx context.Context) (gateway.User, challenge.Starter, audit.By, error) {
+		return o.caller(ctx, r, signed)
+	}
+	return o.Guard.Check(context.Background(), q, grant, caller)
 }
 
 // caller authenticates the bearer of the original request.
@@ -106,31 +103,28 @@ func single(r *edge.Request, name string) (string, error) {
 // original reads the request that the gateway asks about. A gateway sets its own headers and passes those of its
 // client, which may have sent the headers of other gateways. So all of them must agree.
 func original(r *edge.Request) (q gateway.Request, err error) {
-	values := map[string]string{}
-	for _, name := range []string{"X-Original-Method", "X-Original-Uri", "X-Original-Host", "X-Forwarded-Method",
-		"X-Forwarded-Uri", "X-Forwarded-Host", "Content-Digest"} {
-		if values[name], err = single(r, name); err != nil {
-			return q, err
-		}
-	}
-	agree := func(all ...string) (value string) {
-		for _, one := range all {
-			if value == "" {
-				value = one
-			} else if one != "" && one != value {
-				err = fault.New(fault.Forbidden, "the headers name different requests")
-			}
+	read := func(name string) string {
+		value, failed := single(r, name)
+		if failed != nil {
+			err = failed
 		}
 		return value
 	}
-	var method, target, host string
-	if below := r.Below(path); below != "" { // Envoy repeats the request below the path
-		method, target, host = r.Caller.Method, below, r.Host()
+	agree := func(a, b string) string {
+		if a != "" && b != "" && a != b {
+			err = fault.New(fault.Forbidden, "the headers name different requests")
+		}
+		return cmp.Or(a, b)
 	}
-	method = agree(method, values["X-Original-Method"], values["X-Forwarded-Method"])
-	uri := agree(target, values["X-Original-Uri"], values["X-Forwarded-Uri"])
-	host = agree(gateway.HostOf(host), gateway.HostOf(values["X-Original-Host"]),
-		gateway.HostOf(values["X-Forwarded-Host"]))
+	method := agree(read("X-Original-Method"), read("X-Forwarded-Method"))
+	uri := agree(read("X-Original-Uri"), read("X-Forwarded-Uri"))
+	sent, forwarded := read("X-Original-Host"), read("X-Forwarded-Host")
+	host, authority := agree(gateway.HostOf(sent), gateway.HostOf(forwarded)), cmp.Or(sent, forwarded, r.Host())
+	digest := read("Content-Digest")
+	if below := r.Below(path); below != "" { // Envoy repeats the request below the path
+		method, uri = agree(r.Caller.Method, method), agree(below, uri)
+		host = agree(gateway.HostOf(r.Host()), host)
+	}
 	switch {
 	case err != nil:
 		return q, err
@@ -139,7 +133,7 @@ func original(r *edge.Request) (q gateway.Request, err error) {
 	case host == "":
 		host = gateway.HostOf(r.Host())
 	}
-	q = gateway.Request{Host: host, Method: method, Digest: values["Content-Digest"], Header: r.HeaderOnce}
+	q = gateway.Request{Host: host, Authority: authority, Method: method, Digest: digest, Header: r.HeaderOnce}
 	q.Path, q.Query = gateway.Target(uri)
 	return q, nil
 }

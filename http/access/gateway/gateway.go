@@ -63,6 +63,7 @@ type guardRoute struct {
 	ActionCode string     `json:"actionCode" doc:"empty for mode session" example:"PAYOUT"`
 	Rows       []guardRow `json:"rows"`
 	Status     string     `json:"status" enum:"ACTIVE,TRIAL,INACTIVE"`
+	TrialCount int64      `json:"trialCount" doc:"requests on trial, counted by this node since its start" example:"0"`
 	UpdatedAt  rest.Time  `json:"updatedAt" example:"2026-11-24T10:00:00.000Z"`
 }
 
@@ -75,9 +76,10 @@ type guardRow struct {
 	Name  string `json:"name" default:"" maxLength:"64" doc:"query parameter or header" example:"amount"`
 }
 
-func show(r gateway.Route) guardRoute {
+func (g Group) show(r gateway.Route) guardRoute {
 	out := guardRoute{ID: rest.ID(r.ID), Host: r.Host, Method: r.Method, Path: r.Path, Mode: string(r.Mode),
-		ActionCode: r.ActionCode, Rows: []guardRow{}, Status: string(r.Status), UpdatedAt: rest.Time{Time: r.UpdatedAt}}
+		ActionCode: r.ActionCode, Rows: []guardRow{}, Status: string(r.Status), TrialCount: g.Guard.Tried(r.ID),
+		UpdatedAt: rest.Time{Time: r.UpdatedAt}}
 	for _, row := range r.Rows {
 		out.Rows = append(out.Rows, guardRow(row))
 	}
@@ -93,7 +95,7 @@ func rowsOf(rows []guardRow) (out []gateway.Row) {
 
 func (g Group) list(ctx context.Context, _ rest.Caller, _ rest.None) ([]guardRoute, error) {
 	all, err := g.Admin.Store.Routes(ctx)
-	return rest.Each(all, show), err
+	return rest.Each(all, g.show), err
 }
 
 type addRequest struct {
@@ -149,7 +151,7 @@ func (g Group) stored(ctx context.Context, r gateway.Route, err error) (out rest
 			r = one
 		}
 	}
-	return rest.Data[guardRoute]{Data: show(r)}, err
+	return rest.Data[guardRoute]{Data: g.show(r)}, err
 }
 
 type routeID struct {

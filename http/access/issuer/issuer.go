@@ -20,6 +20,9 @@ type Group struct{ Service *issuer.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/admin/user/link"
 	return rest.Section(section,
+		rest.Get(path, "List the links of an account", rest.Tenant, g.list, fault.InvalidField).
+			Try("userId=${user.id}").
+			Doc("listUserLinks", "By issuer and subject."),
 		rest.Post(path, "Link a subject of a login service to an account", rest.Tenant, g.add,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).
 			Names(rest.Contact, "userId").
@@ -49,9 +52,26 @@ func (in linkRequest) link() issuer.Link {
 
 // userLink is a link of an account.
 type userLink struct {
-	UserID  string `json:"userId"`
+	UserID  string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Issuer  string `json:"issuer" example:"https://id.example.com/realms/shop"`
 	Subject string `json:"subject" example:"f:1:jane"`
+}
+
+type linksQuery struct {
+	UserID string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+}
+
+// listedLink is a link with the time of its creation.
+type listedLink struct {
+	userLink
+	CreatedAt rest.Time `json:"createdAt"`
+}
+
+func (g Group) list(ctx context.Context, _ rest.Caller, in linksQuery) ([]listedLink, error) {
+	all, err := g.Service.Store.Links(ctx, in.UserID)
+	return rest.Each(all, func(l issuer.Link) listedLink {
+		return listedLink{userLink{l.UserID, l.Issuer, l.Subject}, rest.Time{Time: l.CreatedAt}}
+	}), err
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in linkRequest) (rest.Data[userLink], error) {

@@ -29,6 +29,10 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"client may use the endpoints that accept service-auth and are granted to its role. With actions, it may "+
 				"start challenges of these codes at POST /guard/challenges; their outcomes are sent to the callback. A key "+
 				"needs a role, an action or both."),
+		rest.Patch(path, "Update a service key", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound).
+			Try(`{"name":"${addServiceKey.data.name}","actions":["PAYOUT"]}`).
+			Doc("updateServiceKey", "Changes actions and callback; a field that is not sent stays unchanged, and an empty "+
+				"callback removes it. In effect on every node within one second. Challenges that were started before go on."),
 		rest.Post(path+"/rotate", "Rotate a service key", rest.Tenant, g.rotate, fault.RecordNotFound).
 			Try(`{"name":"${addServiceKey.data.name}"}`).
 			Doc("rotateServiceKey", "The previous key stays valid for one hour."),
@@ -90,6 +94,17 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out res
 	k, header, err := g.Service.Add(ctx, who.By(), servicekey.New{Name: in.Name, Role: rest.Or(in.Role, ""),
 		Networks: networks, Actions: in.Actions, Callback: rest.Or(in.Callback, "")})
 	return rest.Data[newServiceKey]{Data: newServiceKey{show(k), header}}, err
+}
+
+type changeRequest struct {
+	Name     string    `json:"name" maxLength:"64" example:"wallet"`
+	Actions  *[]string `json:"actions" maxItems:"64" doc:"codes of challenges that the client may start"`
+	Callback *string   `json:"callback" maxLength:"512" doc:"https URL, or empty" example:"https://shop.example/in"`
+}
+
+func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (out rest.Data[serviceKey], err error) {
+	k, err := g.Service.Change(ctx, who.By(), in.Name, servicekey.Edit{Actions: in.Actions, Callback: in.Callback})
+	return rest.Data[serviceKey]{Data: show(k)}, err
 }
 
 type nameRequest struct {

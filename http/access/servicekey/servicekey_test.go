@@ -79,11 +79,25 @@ func TestServiceKeys(t *testing.T) {
 		s.Wants("POST ", `{"name":"bad","actions":["a b"]}`, 400, "INVALID_FIELD actions")
 		s.Wants("POST ", `{"name":"bad","actions":["PAYOUT"],"callback":"http://shop.example/"}`, 400,
 			"INVALID_FIELD callback")
+		for _, c := range [][2]string{
+			{`"actions":["REFUND","PAYOUT"]`, `"actions":["REFUND","PAYOUT"],"callback":"https://shop.example/in"`},
+			{`"callback":""`, `"actions":["REFUND","PAYOUT"],"callback":null`},
+		} {
+			if status, answer := s.Call("PATCH ", `{"name":"shop",`+c[0]+`}`); status != 200 ||
+				!strings.Contains(answer, c[1]) {
+				t.Errorf("%s: %d %s", c[0], status, answer)
+			}
+		}
+		s.Wants("PATCH ", `{"name":"shop","actions":[]}`, 400, "INVALID_FIELD actions")
+		s.Wants("PATCH ", `{"name":"shop","callback":"http://shop.example/"}`, 400, "INVALID_FIELD callback")
+		s.Wants("PATCH ", `{"name":"wallet","callback":"https://shop.example/"}`, 400, "INVALID_FIELD callback")
+		s.Wants("PATCH ", `{"name":"nothing","actions":["PAYOUT"]}`, 404, "RECORD_NOT_FOUND")
+		s.As("clerk").Wants("PATCH ", `{"name":"shop","actions":["PAYOUT"]}`, 403, "FORBIDDEN")
 		s.Wants("DELETE ", `{"name":"shop"}`, 200, `{"data":{"name":"shop"}}`)
 		s.Wants("DELETE ", `{"name":"wallet"}`, 200, `{"data":{"name":"wallet"}}`)
 		s.Wants("DELETE ", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("POST /rotate", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
-		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 5 {
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 7 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

@@ -3,6 +3,7 @@ package issuertest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ func Run(t *testing.T, open storetest.Open[issuer.Store]) {
 		"RoundTrip": roundTrip,
 		"Unique":    unique,
 		"Remove":    remove,
+		"Links":     links,
 	})
 }
 
@@ -70,4 +72,19 @@ func remove(t *testing.T, s issuer.Store, _ commit.Committer) {
 	storetest.Wants(t, s.Remove(t.Context(), link("u1", "a", "jane")), fault.RecordNotFound)
 	storetest.Must(t, s.Add(t.Context(), link("u2", "a", "jane")))
 	found(t, s, "a", "jane", "u2")
+}
+
+// The links of an account are listed in order, and no others.
+func links(t *testing.T, s issuer.Store, _ commit.Committer) {
+	want := []issuer.Link{link("u1", "a", "jane"), link("u1", "a", "kurt"), link("u1", "b", "jane")}
+	for _, l := range []issuer.Link{want[2], want[1], link("u2", "a", "ann"), want[0]} {
+		storetest.Must(t, s.Add(t.Context(), l))
+	}
+	for user, want := range map[string][]issuer.Link{"u1": want, "u3": {}} {
+		got, err := s.Links(t.Context(), user)
+		storetest.Must(t, err)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has %v, want %v", user, got, want)
+		}
+	}
 }

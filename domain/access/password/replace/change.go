@@ -51,7 +51,7 @@ func (s *Service) PrepareChange(ctx context.Context, r ChangeRequest) (Command, 
 	if err := s.check(u, r.Password, r.Verify); err != nil {
 		return none, err
 	}
-	stored, err := s.Users.Secret(ctx, u.ID)
+	stored, err := s.secret(ctx, place, u.ID)
 	if err != nil {
 		return none, err
 	}
@@ -128,7 +128,8 @@ func (s *Service) change(ctx context.Context, x challenge.Execution) (challenge.
 		return none, nil, err
 	}
 	only := session.NoOtherSessions{UserID: c.UserID, At: x.Now}
-	writes := []commit.Write{user.SetPassword{UserID: c.UserID, CV: c.CV, Hash: cmd.Hash}}
+	writes := []commit.Write{user.SetPassword{UserID: c.UserID, CV: c.CV, Hash: cmd.Hash},
+		session.Unbind{SessionID: c.Starter.SessionID}}
 	for _, other := range living {
 		only.IDs = append(only.IDs, other.ID)
 		if other.ID != c.Starter.SessionID {

@@ -40,12 +40,16 @@ func TestChange(t *testing.T) {
 	mine := w.login()
 	w.now = w.now.Add(time.Millisecond)
 	w.login()
+	storetest.Must(t, w.db.Commit(t.Context(), session.Bind{SessionID: mine, Thumbprint: "key"}))
 	w.change(first, second, mine)
 	if w.is(first) || !w.is(second) || w.lives() != 1 {
 		t.Errorf("first %t, second %t, %d sessions", w.is(first), w.is(second), w.lives())
 	}
 	if _, err := w.Sessions.Get(t.Context(), w.user.ID, mine, w.now); err != nil {
 		t.Errorf("the session that asked: %v", err)
+	}
+	if s, err := w.Sessions.Bound(t.Context(), w.user.ID, mine, w.now); err != nil || s.Thumbprint != "" {
+		t.Errorf("the session can be renewed after the change: %+v, %v", s, err)
 	}
 	storetest.Same(t, challengetest.Committed(t, delivery.NewOutbox(w.db)),
 		[]string{w.user.Email + " password-changed 192.0.2.7"})

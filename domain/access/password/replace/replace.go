@@ -107,6 +107,22 @@ func fresh(ctx context.Context, place *password.Place, secret string, stored ...
 	return nil
 }
 
+// secret reads the stored hashes of an account. A hash of another service is wrapped before it can become the previous
+// one, so that none stays in the database after the password has changed (D-AUTH-19).
+func (s *Service) secret(ctx context.Context, place *password.Place, userID string) (user.Secret, error) {
+	stored, err := s.Users.Secret(ctx, userID)
+	if err != nil || !password.Imported(stored.Hash) {
+		return stored, err
+	}
+	wrapped, err := place.Wrap(ctx, stored.Hash)
+	if err != nil || wrapped == stored.Hash {
+		return stored, err
+	}
+	err = s.Commit.Commit(ctx, user.Rehash{UserID: userID, Old: stored.Hash, New: wrapped})
+	stored.Hash = wrapped
+	return stored, err
+}
+
 // notice returns the writes that notify the user of the change.
 func (s *Service) notice(u user.User, ip string) []commit.Write {
 	return s.Engine.Notice(u.Account(), message.PasswordChanged, nil, ip)

@@ -186,7 +186,7 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 	if err := s.check(u, r.Password, r.Verify); err != nil {
 		return err
 	}
-	stored, err := s.Users.Secret(ctx, u.ID) // it is not older than u; if it is younger, the fence fails
+	stored, err := s.secret(ctx, place, u.ID) // it is not older than u; if it is younger, the fence fails
 	if err != nil {
 		return err
 	}

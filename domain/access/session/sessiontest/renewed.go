@@ -49,6 +49,14 @@ func renewed(t *testing.T, s session.Store, c commit.Committer) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	bound(t, c, sample(4, one))
+	storetest.Must(t, c.Commit(t.Context(), session.Unbind{SessionID: "s4"}))
+	if err := c.Commit(t.Context(), renewal("s4", one, at)); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("after its key was removed: %v", err)
+	}
+	if got, err := s.Bound(t.Context(), one, "s4", now); err != nil || got.Thumbprint != "" {
+		t.Errorf("a session after its key was removed: %+v, %v", got, err)
+	}
 	_, err = s.Bound(t.Context(), two, "s0", now)
 	storetest.Wants(t, err, fault.RecordNotFound)
 	storetest.Must(t, c.Commit(t.Context(), user.EndSessions{UserID: one, SV: 1, At: now}))

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"castellan/cmd/app"
+	"castellan/domain/kit/audit"
+	"castellan/domain/people/intake"
+)
+
+type userExportCmd struct {
+	Output      string `help:"New file, readable by its owner only; default: standard output." placeholder:"FILE"`
+	WithSecrets bool   `help:"Write password hashes and secrets of authenticators too; a terminal confirms it."`
+}
+
+func (userExportCmd) Help() string {
+	return `Writes every account in the castellan format, one JSON object a line, for
+"castellan user import" of another installation (docs/move-in.md). Without secrets
+their owners set a password by a reset.
+
+With --with-secrets the file lets its reader guess passwords offline and make
+codes of authenticators. The command asks on the terminal; without one it refuses.`
+}
+
+// confirmation is what a person types to export secrets.
+const confirmation = "export secrets"
+
+func (c userExportCmd) Run(e *env) (err error) {
+	if c.WithSecrets {
+		if err := confirm(); err != nil {
+			return err
+		}
+	}
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	s, err := v.Intake(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	out := e.out
+	if c.Output != "" {
+		file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		out = file
+	}
+	detail := "without secrets"
+	if c.WithSecrets {
+		detail = "with secrets"
+	}
+	// The row is written first: an export that fails later may have shown secrets.
+	err = v.Operate(e.ctx, "", audit.Record{Action: intake.ActionExport, Target: "users", Detail: detail})
+	if err != nil {
+		return err
+	}
+	n, err := s.Export(e.ctx, out, c.WithSecrets)
+	if err != nil {
+		return err
+	}
+	if file, ok := out.(*os.File); ok && c.Output != "" {
+		if err := errors.Join(file.Sync(), file.Close()); err != nil {
+			return fmt.Errorf("write %s: %w", c.Output, err)
+		}
+	}
+	_, err = fmt.Fprintf(e.err, "exported %d users %s\n", n, detail)
+	return err
+}
+
+// openTerminal opens the terminal of the process. A test replaces it.
+var openTerminal = func() (io.ReadWriteCloser, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
+
+// confirm asks a person on the terminal. Standard input may be a pipe, so it is not asked.
+func confirm() error {
+	tty, err := openTerminal()
+	if err != nil {
+		return errors.New("--with-secrets needs a terminal")
+	}
+	defer tty.Close()
+	fmt.Fprintf(tty, "The export contains password hashes and authenticator secrets.\nType %q to continue: ", confirmation)
+	answer, err := bufio.NewReader(io.LimitReader(tty, 256)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the terminal: %w", err)
+	}
+	if strings.TrimSpace(answer) != confirmation {
+		return errors.New("not confirmed; nothing is exported")
+	}
+	return nil
+}

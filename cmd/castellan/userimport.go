@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"castellan/cmd/app"
+	"castellan/domain/access/password/legacy"
+	"castellan/domain/people/intake"
+)
+
+type userImportCmd struct {
+	File   string `arg:"" help:"The file." type:"existingfile"`
+	Format string `help:"Format." enum:"castellan,auth0,keycloak,firebase,cognito,django,csv" default:"castellan"`
+	DryRun bool   `help:"Judge every line and change nothing."`
+
+	FirebaseSignerKeyFile string `help:"File with base64_signer_key of the Firebase project." type:"existingfile"`
+	FirebaseSaltSeparator string `help:"base64_salt_separator of the Firebase project." default:"Bw=="`
+	FirebaseRounds        uint32 `help:"rounds of the Firebase project." default:"8"`
+	FirebaseMemCost       uint32 `help:"mem_cost of the Firebase project." default:"14"`
+}
+
+func (userImportCmd) Help() string {
+	return `Makes an account of each user in the file, with its password, its authenticator and
+its external id. docs/move-in.md has an example of each format:
+
+  castellan user import --dry-run --format keycloak realm-export.json
+  castellan user import --format keycloak realm-export.json
+
+A user whose phone number, mail address or external id has an account is refused,
+and the others are added. Refused lines are printed as "line N: reason". The command
+may be killed: run again, it continues behind the last batch, and a file that is done
+is not imported again. The service may run.
+
+The exit status is 0 if every line was taken, 3 if some were refused, and 1 if the
+file could not be read or the database did not answer.`
+}
+
+// exit is an error with an exit status of its own.
+type exit struct {
+	code int
+	text string
+}
+
+func (e exit) Error() string { return e.text }
+
+func (c userImportCmd) Run(e *env) error {
+	file, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	importID, err := c.identify(file)
+	if err != nil {
+		return err
+	}
+	firebase, err := c.firebase()
+	if err != nil {
+		return err
+	}
+	source, err := intake.Open(intake.Format(c.Format), file, firebase)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	s, err := v.Intake(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	s.Pause = importPause
+	s.Refused = func(r intake.Refusal) { fmt.Fprintf(e.out, "line %d: %s\n", r.Line, r.Reason) }
+	s.Progress = func(st intake.State) {
+		fmt.Fprintf(e.err, "\r%d users: %d added, %d refused", st.Cursor, st.Imported, st.Refused)
+	}
+	state, err := s.Run(e.ctx, importID, source, c.DryRun)
+	fmt.Fprintln(e.err)
+	if !c.DryRun {
+		err = errors.Join(err, s.AllRefusals(context.WithoutCancel(e.ctx), importID, func(r intake.Refusal) error {
+			_, err := fmt.Fprintf(e.out, "line %d: %s\n", r.Line, r.Reason)
+			return err
+		}))
+	}
+	return c.report(e, state, err)
+}
+
+// importPause leaves the database to a running service between two batches.
+const importPause = 5 * time.Millisecond
+
+// identify returns the id of an import: the SHA-256 of its format and its content.
+func (c userImportCmd) identify(file io.ReadSeeker) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n", c.Format)
+	if _, err := io.Copy(h, file); err != nil {
+		return "", fmt.Errorf("read %s: %w", c.File, err)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return "", fmt.Errorf("read %s: %w", c.File, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// firebase returns the hash parameters of the project.
+func (c userImportCmd) firebase() (f legacy.Firebase, err error) {
+	if c.Format != string(intake.Firebase) {
+		return f, nil
+	}
+	if c.FirebaseSignerKeyFile == "" {
+		return f, errors.New("the format firebase needs --firebase-signer-key-file")
+	}
+	key, err := os.ReadFile(c.FirebaseSignerKeyFile)
+	return legacy.Firebase{SignerKey: strings.TrimSpace(string(key)), SaltSeparator: c.FirebaseSaltSeparator,
+		Rounds: c.FirebaseRounds, MemCost: c.FirebaseMemCost}, err
+}
+
+// report prints the result and returns the error for the exit status.
+func (c userImportCmd) report(e *env, state intake.State, err error) error {
+	verb := "added"
+	if c.DryRun {
+		verb = "would add"
+	}
+	fmt.Fprintf(e.out, "%s %d users, refused %d lines\n", verb, state.Imported, state.Refused)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return exit{1, "interrupted; run the command again to continue"}
+	case err != nil && state.Cursor > 0 && !state.Done:
+		return exit{1, fmt.Sprintf("stopped behind user %d: %v", state.Cursor, err)}
+	case err != nil:
+		return err
+	case state.Refused > 0:
+		return exit{3, fmt.Sprintf("%d lines were refused", state.Refused)}
+	}
+	return nil
+}

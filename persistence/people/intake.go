@@ -1,0 +1,125 @@
+package people
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/integration"
+	"castellan/domain/people/intake"
+	"castellan/persistence/engine"
+)
+
+// Intake keeps the imports of users.
+type Intake struct{ db *engine.DB }
+
+var _ intake.Store = Intake{}
+
+// NewIntake returns the imports kept in db.
+func NewIntake(db *engine.DB) Intake { return Intake{db} }
+
+type importRow struct {
+	bun.BaseModel `bun:"table:user_import,alias:i"`
+
+	ID        string `bun:",pk"`
+	Version   int64
+	Position  int64
+	Imported  int64
+	Refused   int64
+	Done      bool
+	CreatedAt int64
+	UpdatedAt int64
+}
+
+type refusalRow struct {
+	bun.BaseModel `bun:"table:user_import_refusal,alias:r"`
+
+	ImportID string `bun:",pk"`
+	Line     int64  `bun:",pk"`
+	Reason   string
+}
+
+// IntakeFences are the writes of the progress.
+var IntakeFences = []engine.Kind{
+	engine.FencedByVersion(true, func(w intake.Save) importRow {
+		return importRow{ID: w.ID, Version: max(w.Version, 1), Position: w.Cursor, Imported: w.Imported,
+			Refused: w.Refused, Done: w.Done, CreatedAt: engine.Millis(w.StartedAt), UpdatedAt: engine.Millis(w.At)}
+	}, "position", "imported", "refused", "done", "updated_at"),
+}
+
+// IntakeWrites are the writes of refused lines.
+var IntakeWrites = []engine.Kind{
+	engine.Insert(func(w intake.Refuse) refusalRow {
+		return refusalRow{ImportID: w.ImportID, Line: w.Line, Reason: w.Reason}
+	}),
+}
+
+// State reads the progress of an import.
+func (s Intake) State(ctx context.Context, id string) (intake.State, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var r importRow
+	err := engine.Translate(s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Scan(ctx))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return intake.State{ID: id}, nil
+	}
+	return intake.State{ID: r.ID, Version: r.Version, Cursor: r.Position, Imported: r.Imported, Refused: r.Refused,
+		Done: r.Done, StartedAt: engine.Time(r.CreatedAt)}, err
+}
+
+// Refusals lists refused lines.
+func (s Intake) Refusals(ctx context.Context, id string, after int64, limit int) ([]intake.Refusal, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []refusalRow
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("import_id = ?", id).Where("line > ?", after).Order("line").
+		Limit(int64(limit)).Scan(ctx)
+	list := make([]intake.Refusal, len(rows))
+	for i, r := range rows {
+		list[i] = intake.Refusal{Line: r.Line, Reason: r.Reason}
+	}
+	return list, engine.Translate(err)
+}
+
+// Taken returns those of the names that accounts have.
+func (s Intake) Taken(ctx context.Context, n intake.Names) (found intake.Names, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	for _, q := range []struct {
+		table, column string
+		names         []string
+		to            *[]string
+	}{{"users", "phone", n.Phones, &found.Phones}, {"users", "email", n.Mails, &found.Mails},
+		{"integration_claim", "external_id", n.ExternalIDs, &found.ExternalIDs}} {
+		if len(q.names) == 0 {
+			continue
+		}
+		sel := s.db.Conn(ctx).NewSelect().Table(q.table).Column(q.column).Where("? IN (?)", bun.Ident(q.column),
+			bun.List(q.names))
+		if q.table == "integration_claim" {
+			sel = sel.Where("kind = ?", string(integration.Users))
+		}
+		if err := sel.Scan(ctx, q.to); err != nil {
+			return found, engine.Translate(err)
+		}
+	}
+	return found, nil
+}
+
+// ExternalIDs lists the external ids of accounts.
+func (s Intake) ExternalIDs(ctx context.Context, userIDs []string) (map[string]string, error) {
+	of := map[string]string{}
+	if len(userIDs) == 0 {
+		return of, nil
+	}
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []struct{ RecordID, ExternalID string }
+	err := s.db.Conn(ctx).NewSelect().Table("integration_claim").Column("record_id", "external_id").
+		Where("kind = ?", string(integration.Users)).Where("record_id IN (?)", bun.List(userIDs)).Scan(ctx, &rows)
+	for _, r := range rows {
+		of[r.RecordID] = r.ExternalID
+	}
+	return of, engine.Translate(err)
+}

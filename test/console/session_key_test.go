@@ -1,0 +1,105 @@
+package console
+
+import (
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+	"castellan/web/webtest"
+)
+
+// stored is what IndexedDB has of the session: "none", or whether its keys can be read and whether a token can.
+const stored = `new Promise((told, failed) => {
+	const opening = indexedDB.open('castellan-session', 1);
+	opening.onupgradeneeded = () => opening.result.createObjectStore('keys');
+	opening.onerror = () => failed(opening.error);
+	opening.onsuccess = () => {
+		const reading = opening.result.transaction('keys').objectStore('keys').getAll();
+		reading.onsuccess = () => {
+			opening.result.close();
+			if (!reading.result.length) return told('none');
+			told(reading.result.map(({ keys, seal, ...rest }) => [keys.privateKey.extractable, seal.extractable,
+				(JSON.stringify(rest) + String.fromCharCode(...new Uint8Array(rest.box))).includes('eyJ')].join()).join(' '));
+		};
+	};
+})`
+
+// keeps waits until the browser has this of the session.
+func keeps(t *testing.T, tab *webtest.Tab, want string) {
+	t.Helper()
+	var got string
+	blackbox.Until(t, harness.Within(5), "the browser keeps "+want, func() bool {
+		got = webtest.Value[string](tab, stored)
+		return got == want
+	})
+}
+
+// The session of the console is bound to a key of the browser that cannot be read. It outlives its tokens and a reload,
+// all tabs have it, and the logout deletes the key. Its end is shown.
+func TestConsoleRenewsItsSession(t *testing.T) {
+	t.Parallel()
+	for _, bind := range []string{"renewal", "requests"} {
+		t.Run(bind, func(t *testing.T) {
+			t.Parallel()
+			s := blackbox.NewSite(t, "sqlite")
+			n := s.Start("TOKENS_X_AUTH_TTL=10s", "SESSIONS_BIND="+bind)
+			boss := s.Seeded("admin")
+			tab := webtest.Browser(t)
+			consoleLogin(t, tab, n, boss, "/users")
+			tab.See(mark("row"))
+			keeps(t, tab, "false,false,false")
+			tab.Reload()
+			tab.See(mark("row"))
+			webtest.Value[bool](tab, `new Promise((done) => setTimeout(() => done(true), 21000))`)
+			tab.Click(`main [aria-label="Refresh"]`)
+			tab.See(mark("row"))
+			tab.Click(mark("chip"))
+			tab.Until(`Number(document.querySelector('[data-testid="left"]')?.innerText.match(/\d+/)?.[0]) > 700`)
+			tab.Press("\x1b")
+			second := tab.Another()
+			second.Open(n.URL + "/console/me")
+			second.See(mark("row"))
+			if second.Until(`!document.querySelector('[data-testid="lock"]')`); s.Count("session") != 1 {
+				t.Errorf("%d sessions", s.Count("session"))
+			}
+			fromChip(second, "logout")
+			second.See(mark("email"))
+			tab.Front().See(mark("email"))
+			keeps(t, tab, "none")
+			tab.Reload()
+			tab.See(mark("email"))
+			if n := s.Count("session WHERE ended_at = 0"); n != 0 {
+				t.Errorf("%d sessions after the logout", n)
+			}
+		})
+	}
+}
+
+// The demonstration page keeps its session in the same way.
+func TestDemoPageKeepsItsSession(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite")
+	n := harness.Patient(s).Start("TOKENS_X_AUTH_TTL=10s")
+	demo := s.Seeded("user")
+	tab := webtest.Browser(t)
+	const inside = `document.body.dataset.ready && document.body.dataset.step === 'session'`
+	tab.Open(n.URL + "/")
+	tab.Login(demo.Country, demo.Phone, demo.Password)
+	tab.AnswerByOutbox()
+	tab.Until(inside)
+	keeps(t, tab, "false,false,false")
+	tab.Reload()
+	tab.Until(inside)
+	webtest.Value[bool](tab, `new Promise((done) => setTimeout(() => done(true), 11000))`)
+	second := tab.Another() // after the end of the token
+	second.Open(n.URL + "/")
+	second.Until(inside)
+	second.Click("#logout")
+	second.Until(`document.body.dataset.step === 'login'`)
+	keeps(t, second, "none")
+	second.Reload()
+	second.Until(`document.body.dataset.ready && document.body.dataset.step !== 'session'`)
+	if n := s.Count("session WHERE ended_at = 0"); n != 0 {
+		t.Errorf("%d sessions after the logout", n)
+	}
+}

@@ -1,0 +1,223 @@
+package console
+
+import (
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/internal/porttest"
+	"castellan/test/harness"
+	"castellan/web/webtest"
+)
+
+// openShop starts the service with the demo data, and examples/shop beside it as make shop does.
+func openShop(t *testing.T, settings ...string) (s *blackbox.Site, n *blackbox.Node, page string) {
+	t.Helper()
+	s = blackbox.NewSite(t, "sqlite")
+	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
+		t.Fatal(got.ErrOut)
+	}
+	listen, program := porttest.Free(t), filepath.Join(t.TempDir(), "shop")
+	n = harness.Patient(s).Start(append(settings, "HTTP_TRUSTED_PROXIES=127.0.0.1",
+		"HTTP_CORS_ORIGINS=http://"+listen)...)
+	if out, err := exec.Command("go", "build", "-o", program, "castellan/examples/shop").CombinedOutput(); err != nil {
+		t.Fatalf("build the shop: %v\n%s", err, out)
+	}
+	cmd := exec.Command(program, "-listen", listen, "-castellan", n.URL)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	blackbox.Until(t, 20*time.Second, "the shop listens", func() bool {
+		c, err := net.Dial("tcp", listen)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	return s, n, "http://" + listen
+}
+
+// customer is the person with a shop in one tab.
+type customer struct {
+	*webtest.Tab
+	t  *testing.T
+	n  *blackbox.Node
+	me blackbox.Account
+}
+
+// enter logs in at the shop with a code.
+func (c *customer) enter(page string) {
+	c.t.Helper()
+	c.Open(page + "/")
+	c.Until("document.body.dataset.ready === 'true'")
+	// The test keeps the credentials that the page sends.
+	webtest.Value[bool](c.Tab, `((set) => { window.sent = {}; Headers.prototype.set = function (name, value) {
+		sent[name] = value; return set.call(this, name, value); }; return true; })(Headers.prototype.set)`)
+	c.Type("#country", c.me.Country)
+	c.Type("#phone", c.me.Phone)
+	c.Type("#password", c.me.Password)
+	c.Click("#login button")
+	c.Type(`[data-method="SMS"] input`, c.codeOf())
+	c.Click(`[data-method="SMS"] button`)
+	c.at("withdraw")
+}
+
+func (c *customer) codeOf() string {
+	c.t.Helper()
+	c.See(`[data-method="SMS"]`)
+	return c.n.Code(c.t, c.me, "SMS")
+}
+
+func (c *customer) at(step string) {
+	c.t.Helper()
+	c.Until(fmt.Sprintf("document.body.dataset.step === %q", step))
+}
+
+// asks fills in the form of the shop and returns when its challenge is shown.
+func (c *customer) asks(amount string) {
+	c.t.Helper()
+	c.Front()
+	if webtest.Value[bool](c.Tab, "document.body.dataset.step === 'result'") {
+		c.Click("#again")
+	}
+	c.Clear("#amount")
+	c.Type("#amount", amount)
+	c.Click("#withdraw button")
+	c.at("challenge")
+}
+
+func (c *customer) gets(title, text string) {
+	c.t.Helper()
+	c.Front()
+	c.at("result")
+	if got := c.Text("#result-title") + ": " + c.Text("#result-text"); !strings.HasPrefix(got, title+": ") ||
+		!strings.Contains(got, text) {
+		c.t.Errorf("the shop says %q, want %q: %q", got, title, text)
+	}
+}
+
+// A page of another origin withdraws through the gateway of examples/shop. Its owner approves in the authenticator, in
+// another tab. Each grant pays out once, and a denied withdrawal does not.
+func TestShopBehindTheGuard(t *testing.T) {
+	t.Parallel()
+	_, n, page := openShop(t)
+	me := harness.DemoAccount(5)
+	tab := webtest.Browser(t)
+	phone := tab.Another().Front()
+	phone.View(webtest.View{Width: 360, Height: 740, Phone: true})
+	register(t, phone, n, me)
+
+	shop := &customer{tab.Front(), t, n, me}
+	shop.enter(page)
+	barriers(t, tab, "the shop")
+	open := func() {
+		t.Helper()
+		phone.Front().Click(mark("request"))
+		phone.See("#approval-title")
+	}
+
+	shop.asks("12.50")
+	barriers(t, tab, "the challenge of the shop")
+	number := tab.Text(".number")
+	open()
+	rows := webtest.Value[string](phone, `document.querySelector('[data-testid="rows"]').textContent`)
+	if !strings.Contains(rows, "12.50") || !strings.Contains(rows, "IBAN") {
+		t.Errorf("the request shows %q", rows)
+	}
+	phone.Type(mark("number"), number)
+	phone.Click(mark("approve"))
+	phone.See("#home-step")
+	shop.gets("Paid out", "Withdrawal 1: 12.50 EUR to DE02")
+	barriers(t, tab, "the result of the shop")
+
+	again := func(amount string) string {
+		t.Helper()
+		return webtest.Value[string](tab, fmt.Sprintf(`fetch('/withdrawals?amount=%s&iban=DE02120300000000202051',
+			{ method: 'POST', headers: sent }).then(async (r) => r.status + ' ' + (await r.json()).code)`, amount))
+	}
+	if got := again("12.50"); got != "403 GRANT_USED" {
+		t.Errorf("the second use of the grant: %s", got)
+	}
+	if got := again("99.00"); got != "403 GRANT_MISMATCH" {
+		t.Errorf("the grant of another amount: %s", got)
+	}
+
+	shop.asks("13.00")
+	open()
+	phone.Click(mark("deny"))
+	phone.See("#home-step")
+	shop.gets("Not paid out", "DENIED")
+
+	// The shop loses its network while it waits, and gets the outcome when it is back.
+	shop.asks("14.00")
+	number = tab.Text(".number")
+	tab.Offline(true)
+	open()
+	phone.Type(mark("number"), number)
+	phone.Click(mark("approve"))
+	phone.See("#home-step")
+	tab.Front().Offline(false)
+	shop.gets("Paid out", "Withdrawal 2: 14.00 EUR")
+
+	// Without the authenticator a code does it; a closed challenge pays nothing.
+	shop.asks("15.00")
+	tab.Click("#cancel")
+	shop.gets("Not paid out", "ABANDONED")
+	shop.asks("16.00")
+	tab.Type(`[data-method="SMS"] input`, shop.codeOf())
+	tab.Click(`[data-method="SMS"] button`)
+	shop.gets("Paid out", "Withdrawal 3: 16.00 EUR")
+
+	// The service answers the listed origin only.
+	for origin, want := range map[string]string{page: page, strings.Replace(page, "127.0.0.1", "localhost", 1): ""} {
+		a := n.Do(t, "GET", "/auth/2fa/challenge/result", nil, blackbox.Headers{"Origin": origin})
+		if got := a.Header.Get("Access-Control-Allow-Origin"); got != want {
+			t.Errorf("origin %s: answers of %q are readable", origin, got)
+		}
+	}
+}
+
+// register makes the browser of a tab a device of an account.
+func register(t *testing.T, tab *webtest.Tab, n *blackbox.Node, me blackbox.Account) {
+	t.Helper()
+	tab.Open(n.URL + "/authenticator")
+	tab.Until("document.body.dataset.ready === 'true'")
+	tab.Choose("#language", "en")
+	answer := func() {
+		t.Helper()
+		tab.See(mark("code-SMS"))
+		tab.Type(mark("code-SMS"), n.Code(t, me, "SMS"))
+		tab.Click(mark("verify-SMS"))
+	}
+	tab.Type("#country-code", me.Country)
+	tab.Type("#phone-number", me.Phone)
+	tab.Type("#password", me.Password)
+	tab.Click("#login-submit")
+	answer()
+	tab.See("#register-step")
+	tab.Click("#register")
+	answer()
+	tab.See("#home-step")
+}
+
+// A challenge without an answer ends, and nothing is paid out.
+func TestShopChallengeExpires(t *testing.T) {
+	t.Parallel()
+	s, n, page := openShop(t, "MFA_CHALLENGE_TTL=5s") // or longer, as the methods require
+	shop := &customer{webtest.Browser(t), t, n, harness.DemoAccount(5)}
+	shop.enter(page)
+	boss := harness.Admin(t, s, n)
+	for _, method := range []string{"SMS", "MAIL", "PUSH"} {
+		harness.Tune(t, n, boss, method, 3000, 0)
+	}
+	shop.asks("12.50")
+	shop.gets("Not paid out", "EXPIRED")
+}

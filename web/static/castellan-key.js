@@ -1,0 +1,133 @@
+/**
+ * The key of a session in a browser (RFC 9449): one ES module, made to be copied with castellan-client.js and
+ * castellan-device.js beside it.
+ *
+ *   const client = new CastellanClient({ key: new SessionKey() });
+ *   if (!(await client.resume())) await (await client.login(credentials)).done;  // a reload keeps the session
+ *
+ * Each login makes a key of P-256 whose private half cannot be read, not even by this page, and the session is bound to
+ * it. The client renews the session by proofs of the key, so twelve hours need one login by default. All tabs share the
+ * key and the last token in IndexedDB; the token is encrypted there, with another key that cannot be read. A logout
+ * deletes both. A copied token is not renewed without the key.
+ *
+ * WebCrypto needs a secure context: https, or this machine. Without one, sessions have no key and end as before.
+ */
+
+import { base64url } from './castellan-device.js';
+
+const SIGNING = { name: 'ECDSA', namedCurve: 'P-256' };
+const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' };
+const SEALING = { name: 'AES-GCM', length: 256 };
+
+const utf8 = (text) => new TextEncoder().encode(text);
+const hash = async (text) => base64url(await crypto.subtle.digest('SHA-256', utf8(text)));
+
+/** The claims of a token, for reading only: nothing here verifies it. */
+export function claimsOf(token) {
+  try {
+    const part = token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/');
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(part), (c) => c.charCodeAt(0))));
+  } catch {
+    return {};
+  }
+}
+
+export class SessionKey {
+  #slot;
+  #pairs = new Map(); // by thumbprint: {keys, jwk, jkt}
+  #made; // for the last login
+
+  /** @param {string} [slot] for several services or users of one origin */
+  constructor(slot = 'session') {
+    this.#slot = slot;
+  }
+
+  /** Whether this browser can keep a key here. */
+  static get available() {
+    return !!globalThis.crypto?.subtle && typeof indexedDB !== 'undefined';
+  }
+
+  /** The header dpop of a request with a token; of a login without one, for which it makes a new key unless a nonce is
+   *  given for the last one. undefined if the token is bound to no key that is here.
+   *  @param {{method: string, url: string|URL, token?: string, nonce?: string}} request @returns {Promise<string|undefined>} */
+  async proof({ method, url, token = '', nonce }) {
+    const pair = token ? await this.#of(token) : nonce ? this.#made : await this.#create();
+    if (!pair) return undefined;
+    const { origin, pathname } = new URL(url, globalThis.location?.href);
+    const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: pair.jwk };
+    const claims = {
+      htm: method, htu: origin + pathname, iat: Math.floor(Date.now() / 1000), jti: crypto.randomUUID(),
+      nonce, ath: token ? await hash(token) : undefined, // what is undefined is left out
+    };
+    const signed = `${base64url(utf8(JSON.stringify(header)))}.${base64url(utf8(JSON.stringify(claims)))}`;
+    return `${signed}.${base64url(await crypto.subtle.sign(SIGNATURE, pair.keys.privateKey, utf8(signed)))}`;
+  }
+
+  /** Stores the token of a login or of a renewal with its key, for reloads and for other tabs. */
+  async keep(token) {
+    const pair = await this.#of(token);
+    if (!pair) return;
+    const seal = await crypto.subtle.generateKey(SEALING, false, ['encrypt', 'decrypt']);
+    const iv = crypto.getRandomValues(new Uint8Array(12));
+    const box = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, seal, utf8(token));
+    await inStore('readwrite', (store) => store.put({ ...pair, seal, iv, box }, this.#slot));
+  }
+
+  /** The stored token; '' for none. @returns {Promise<string>} */
+  async token() {
+    const stored = await this.#load();
+    if (!stored) return '';
+    const { seal, iv, box } = stored;
+    return new TextDecoder().decode(await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, seal, box));
+  }
+
+  /** Deletes the key of a token's session; without a token, any. The key of a later login stays. */
+  async forget(token) {
+    const jkt = token && claimsOf(token).cnf?.jkt;
+    const stored = await this.#load();
+    if (stored && (!token || stored.jkt === jkt)) await inStore('readwrite', (store) => store.delete(this.#slot));
+    this.#pairs.delete(jkt ?? stored?.jkt);
+  }
+
+  async #create() {
+    const keys = await crypto.subtle.generateKey(SIGNING, false, ['sign', 'verify']);
+    const { crv, kty, x, y } = await crypto.subtle.exportKey('jwk', keys.publicKey);
+    const jwk = { crv, kty, x, y }; // the order of RFC 7638
+    const pair = { keys, jwk, jkt: await hash(JSON.stringify(jwk)) };
+    this.#pairs.set(pair.jkt, pair);
+    this.#made = pair;
+    return pair;
+  }
+
+  /** The key to which a token is bound: of this tab, or stored by another one. */
+  async #of(token) {
+    const jkt = claimsOf(token).cnf?.jkt;
+    if (!jkt) return undefined;
+    if (!this.#pairs.has(jkt)) {
+      const stored = await this.#load();
+      if (stored?.jkt !== jkt) return undefined;
+      this.#pairs.set(jkt, { keys: stored.keys, jwk: stored.jwk, jkt });
+    }
+    return this.#pairs.get(jkt);
+  }
+
+  #load() {
+    return inStore('readonly', (store) => store.get(this.#slot));
+  }
+}
+
+// A CryptoKey is stored directly: the database holds a key that works and cannot be read.
+function inStore(mode, act) {
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open('castellan-session', 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore('keys');
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+      const database = opening.result;
+      const transaction = database.transaction('keys', mode);
+      const request = act(transaction.objectStore('keys'));
+      transaction.oncomplete = () => { database.close(); resolve(request.result); };
+      transaction.onabort = () => { database.close(); reject(transaction.error); };
+    };
+  });
+}
