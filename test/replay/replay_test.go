@@ -30,7 +30,7 @@ func replays() []replay {
 	for _, some := range [][]replay{
 		replaysOfCodes, replaysOfGuesses, replaysOfPushes, replaysOfTokens, replaysOfSessions, replaysOfAccounts,
 		replaysOfNames, replaysOfPaths, replaysOfProxies, replaysOfRecords, replaysOfTexts, replaysOfBodies, replaysOfFrames,
-		replaysOfImports,
+		replaysOfImports, replaysOfRemembered,
 	} {
 		all = append(all, some...)
 	}

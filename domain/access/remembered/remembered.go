@@ -43,8 +43,8 @@ type Client struct {
 	Description string
 }
 
-// Until returns the instant at which the client is forgotten under a policy that remembers for some days: its own end,
-// or an earlier one if the policy was shortened since.
+// Until returns the instant at which the client is forgotten under a policy that remembers for some days: its own end.
+// It is an earlier one if the policy was shortened since.
 func (c Client) Until(days int) time.Time {
 	if end := c.CreatedAt.AddDate(0, 0, days); end.Before(c.ExpiresAt) {
 		return end
@@ -65,8 +65,8 @@ func Eligible(c challenge.Challenge, m challenge.Method) bool {
 }
 
 // Chosen returns the method that a completed challenge lets its client remember: of those that were completed, the
-// first in the order of the policy. false: it remembers none. That is so without a key or the policy option, if the
-// account is not the starter's, and if the client was remembered already: the days count from a real completion.
+// first in the order of the policy. false: it remembers none. That is so without a key or the policy option, and
+// without an account. It is also so if the client was remembered already: the days count from a real completion.
 func Chosen(c challenge.Challenge) (challenge.Method, bool) {
 	if c.Key == "" || c.RememberDays <= 0 || !c.Proven || !c.Kind.Owned() || c.Remembered() {
 		return challenge.Method{}, false
