@@ -311,14 +311,18 @@ func TestRememberedBrowserInASession(t *testing.T) {
 		}
 
 		// The evidence names the remembered method as such.
-		var e struct {
-			Document string
-			Proofs   []struct {
-				Method     string
-				Remembered bool
+		var evidence struct {
+			Data struct {
+				Document string
+				Proofs   []struct {
+					Method     string
+					Remembered bool
+				}
 			}
 		}
-		n.Ok(t, "GET", "/admin/challenges/"+login.ChallengeID+"/evidence", nil, blackbox.Headers{"x-auth": admin}).Read(t, &e)
+		n.Ok(t, "GET", "/admin/challenges/"+login.ChallengeID+"/evidence", nil, blackbox.Headers{"x-auth": admin}).
+			Read(t, &evidence)
+		e := evidence.Data
 		var doc struct {
 			Rows []struct{ Key, Value string }
 		}
