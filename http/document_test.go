@@ -89,7 +89,7 @@ func TestHeadersOfTheDocument(t *testing.T) {
 	doc := published(t, "")
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
-			want := map[string]string{complete: "ot-auth x-auth", result: "ot-auth x-auth", login: "p-auth",
+			want := map[string]string{complete: "ot-auth x-auth", result: "ot-auth x-auth", login: "p-auth x-auth",
 				job: "etag", "/user/confirm-user-identity": "x-auth", "/auth/sessions/renew": "x-auth",
 				"/integration/withdrawals": "p-auth",
 				"/guard/challenges":        "p-auth"}[path]

@@ -25,7 +25,7 @@ type Challenge struct {
 	Expire      int64    `json:"expire" doc:"lifetime in seconds"`
 	MethodList  []Method `json:"methodList"`
 	// RememberDays is present if the client can be remembered.
-	RememberDays int `json:"rememberDays,omitempty" example:"30" doc:"extension: for how many days complete can remember the client"`
+	RememberDays int `json:"rememberDays,omitempty" example:"30" doc:"extension: days for which complete can remember"`
 }
 
 // Method is one method of a challenge.

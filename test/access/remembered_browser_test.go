@@ -258,8 +258,8 @@ func TestRememberedBrowserKeepsOtherRequirements(t *testing.T) {
 	})
 }
 
-// A session remembers an action of its own, whose next start needs a proof by the key. The outcome survives the death of
-// the node.
+// A session remembers an action of its own, whose next start needs a proof by the key. The outcome survives the death
+// of the node.
 func TestRememberedBrowserInASession(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")

@@ -2,8 +2,8 @@ package challenge
 
 import "time"
 
-// Recall completes a method of a new challenge because its client is remembered (D-AUTH-17). No value was given, so none
-// can repeat it.
+// Recall completes a method of a new challenge because its client is remembered (D-AUTH-17). No value was given, so
+// none can repeat it.
 func (c Challenge) Recall(now time.Time, method int, client string) Challenge {
 	next := c.clone()
 	m := &next.Methods[method]

@@ -41,10 +41,11 @@ func TestRememberInPlansAndChanges(t *testing.T) {
 	p := Policy{ID: 1, ActionCode: Withdraw, Name: "n", EntityType: General, Type: Common,
 		Methods: []Choice{{Code: SMS}}, Required: 1, RememberDays: 7, RememberAnyway: true}
 	c := NewCatalog([]Method{{Code: SMS}}, nil, []Policy{p})
-	if got := c.Plan(time.UnixMilli(1_750_000_000_000), Withdraw, "u", ""); got.RememberDays != 7 || c.PlanOf(p).RememberDays != 7 {
+	at := time.UnixMilli(1_750_000_000_000)
+	if got := c.Plan(at, Withdraw, "u", ""); got.RememberDays != 7 || c.PlanOf(p).RememberDays != 7 {
 		t.Errorf("%+v", got)
 	}
-	if got := c.Plan(time.UnixMilli(1_750_000_000_000), Login, "u", ""); got.RememberDays != 0 {
+	if got := c.Plan(at, Login, "u", ""); got.RememberDays != 0 {
 		t.Errorf("the built-in default remembers: %+v", got)
 	}
 	for _, change := range []PolicyChange{{RememberAnyway: new(false)}, {RememberDays: new(400)}} {

@@ -85,7 +85,7 @@ type addCommonRequest struct {
 	// Intent is an extension.
 	Intent *string `json:"intent" enum:"optional,required" doc:"extension: must a push sign the intent; default optional"`
 	// Remember and RememberAnyway are extensions.
-	Remember       *int  `json:"remember" doc:"extension: days that a browser is remembered; 0: off" doc.maximum:"365"`
+	Remember       *int  `json:"remember" example:"30" doc:"extension: days a browser is remembered" doc.maximum:"365"`
 	RememberAnyway *bool `json:"rememberAnyway" doc:"extension: remember also where it moves money; default false"`
 }
 
@@ -110,7 +110,7 @@ type changeCommonRequest struct {
 	// Intent is an extension.
 	Intent *string `json:"intent" enum:"optional,required" doc:"extension: must the proof of a push sign the intent"`
 	// Remember and RememberAnyway are extensions.
-	Remember       *int  `json:"remember" doc:"extension: days that a browser is remembered; 0: off" doc.maximum:"365"`
+	Remember       *int  `json:"remember" example:"30" doc:"extension: days a browser is remembered" doc.maximum:"365"`
 	RememberAnyway *bool `json:"rememberAnyway" doc:"extension: remember also where it moves money"`
 }
 

@@ -36,7 +36,7 @@ type record struct {
 	Method     string    `json:"method" enum:"TOTP,PUSH,MAIL,SMS" doc:"counts as completed"`
 	CreatedAt  rest.Time `json:"createdAt"`
 	LastUsedAt rest.Time `json:"lastUsedAt"`
-	ExpiresAt  rest.Time `json:"expiresAt" doc:"under the current policy"`
+	ExpiresAt  rest.Time `json:"expiresAt" example:"2026-03-02T10:00:00.000Z" doc:"under the current policy"`
 	IP         string    `json:"ip" doc:"at the creation"`
 	DeviceDesc string    `json:"deviceDesc" doc:"at the creation"`
 	Current    bool      `json:"current" doc:"has the key of this session"`

@@ -33,9 +33,9 @@ type Starter struct {
 var _ challenge.Starts = (*Starter)(nil)
 
 // Start starts a challenge. The challenge, the outbox rows of its codes, the challenges that make room for it, r.With
-// and r.Bind commit together. If the client is remembered and no other method is required, the action runs too: in the
-// same unit if it only writes rows. commit.ErrFenced means that the account or one of their fences changed meanwhile: read
-// again and restart.
+// and r.Bind commit together. If the client is remembered and no other method is required, the action runs too. It does
+// so in the same unit if it only writes rows. commit.ErrFenced means that the account or one of their fences changed
+// meanwhile: read again and restart.
 func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
 	action, ok := s.Actions.Of(r.Action, r.Service)
 	if !ok {
