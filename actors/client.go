@@ -107,7 +107,8 @@ func (c Client) Resume(id string) { send(c.Node, KindChallenge, id, &pb.Challeng
 func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration,
 	by audit.By) (stepup.Answered, error) {
 	m := &pb.ChallengeComplete{MethodId: a.MethodID, Method: string(a.Method), Verdict: int32(a.Verdict),
-		WaitMs: wait.Milliseconds(), RequestId: by.RequestID, Ip: by.IP, ActorId: by.UserID, Intent: a.Intent}
+		WaitMs: wait.Milliseconds(), RequestId: by.RequestID, Ip: by.IP, ActorId: by.UserID, Intent: a.Intent,
+		Remember: a.Remember}
 	if a.Proof != nil {
 		m.Proof = &pb.Proof{DeviceId: a.Proof.DeviceID, Jws: a.Proof.JWS, Jwk: a.Proof.JWK}
 	}

@@ -45,7 +45,7 @@ func prime(c challenge.Insert) *pb.ChallengePrime {
 		Subject: c.Subject, Kind: int32(c.Kind), Required: int32(c.Required), Cv: c.CV, Sv: c.SV,
 		Proven: c.Proven, Commanded: c.Commanded, Filter: string(c.Filter),
 		Intent: c.Intent, IntentDigest: c.IntentDigest, SignIntent: c.SignIntent, Brief: c.Brief, PolicyId: c.PolicyID,
-		Service: c.Service,
+		Service: c.Service, Key: c.Key, RememberDays: int32(c.RememberDays),
 		Methods: make([]*pb.PrimedMethod, len(c.Methods)),
 		Starter: &pb.Starter{
 			SessionId: s.SessionID, RequestId: s.RequestID, Ip: s.IP, Country: s.Country, Language: s.Language,
@@ -71,6 +71,7 @@ func unprime(id string, p *pb.ChallengePrime) challenge.Challenge {
 			Subject: p.Subject, Kind: challenge.Kind(p.Kind), Required: int(p.Required), CV: p.Cv, SV: p.Sv,
 			Proven: p.Proven, Commanded: p.Commanded, Filter: geo.Filter(p.Filter),
 			IntentDigest: p.IntentDigest, SignIntent: p.SignIntent, Brief: p.Brief, PolicyID: p.PolicyId, Service: p.Service,
+			Key: p.Key, RememberDays: int(p.RememberDays),
 			Methods: make([]challenge.Method, len(p.Methods)),
 			Starter: challenge.Starter{
 				SessionID: s.GetSessionId(), RequestID: s.GetRequestId(),
@@ -95,7 +96,7 @@ func answerOf(m *pb.ChallengeComplete) challenge.Answer {
 	for _, d := range m.Digests {
 		a.Digests = append(a.Digests, challenge.Digest{Key: d.Key, Sum: d.Sum})
 	}
-	a.Intent = m.Intent
+	a.Intent, a.Remember = m.Intent, m.Remember
 	if p := m.Proof; p != nil {
 		a.Proof = &challenge.Proof{DeviceID: p.DeviceId, JWS: p.Jws, JWK: p.Jwk}
 	}

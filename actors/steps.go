@@ -10,6 +10,7 @@ import (
 	"castellan/cluster"
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/access/remembered"
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -106,6 +107,9 @@ func (a *challengeActor) stepOf(now time.Time, s challenge.Step, answer challeng
 			return nil, err
 		}
 	case challenge.Executing:
+		if answer.Remember {
+			out.writes = append(out.writes, remembered.Writes(s.Next, now, by)...)
+		}
 		if s.Next.Off != 0 { // another factor has proved the user
 			out.writes = append(out.writes, challenge.SwitchOn{UserID: s.Next.UserID})
 		}

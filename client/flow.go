@@ -30,6 +30,8 @@ type Method struct {
 	MatchNumber string `json:"matchNumber"`
 	// WebAuthn are the request options with which a passkey may approve a push; nil: none may (Flow.Assert).
 	WebAuthn json.RawMessage `json:"webauthn,omitempty"`
+	// Completed reports whether the method needs no answer, because the client is remembered.
+	Completed bool `json:"completed"`
 }
 
 // Flow is a challenge from its start to its outcome.
@@ -38,6 +40,11 @@ type Flow struct {
 	PAuth   string // its token
 	Expires time.Time
 	Methods []Method
+	// RememberDays is for how many days CompleteAndRemember has this client remembered; 0: not at all.
+	RememberDays int
+	// Completed reports whether the start has completed the challenge, because the client is remembered by its Key. Wait
+	// then returns the outcome.
+	Completed bool
 
 	client *Client
 }
@@ -47,6 +54,8 @@ type started struct {
 		ID      string   `json:"challengeId"`
 		Expire  int64    `json:"expire"`
 		Methods []Method `json:"methodList"`
+		Status  string   `json:"status"`
+		Days    int      `json:"rememberDays"`
 	} `json:"challenge"`
 }
 
@@ -107,6 +116,7 @@ func (c *Client) start(ctx context.Context, method, path string, in any, options
 
 func (c *Client) flow(s started, headers http.Header) (*Flow, error) {
 	f := &Flow{ID: s.Challenge.ID, PAuth: headers.Get("p-auth"), Methods: s.Challenge.Methods, client: c,
+		RememberDays: s.Challenge.Days, Completed: s.Challenge.Status == "COMPLETED",
 		Expires: time.Now().Add(time.Duration(s.Challenge.Expire) * time.Second)}
 	if f.PAuth == "" {
 		return nil, errors.New("the operation has run: it has no challenge")
@@ -130,6 +140,12 @@ func (f *Flow) Method(name string) (Method, bool) {
 // Errors: *Error, such as OTP_INVALID with AttemptsLeft.
 func (f *Flow) Complete(ctx context.Context, m Method, code string) (Outcome, error) {
 	return f.complete(ctx, map[string]string{"methodId": m.ID, "method": m.Name, "value": code})
+}
+
+// CompleteAndRemember is Complete that has this client remembered, if the answer completes the challenge and the policy
+// allows it (RememberDays). The client needs a Key, which must be the same at the next start.
+func (f *Flow) CompleteAndRemember(ctx context.Context, m Method, code string) (Outcome, error) {
+	return f.complete(ctx, map[string]any{"methodId": m.ID, "method": m.Name, "value": code, "remember": true})
 }
 
 func (f *Flow) complete(ctx context.Context, body any, options ...Option) (Outcome, error) {

@@ -21,6 +21,7 @@ import (
 	"castellan/http/access/issuer"
 	"castellan/http/access/mfa"
 	"castellan/http/access/password"
+	"castellan/http/access/remembered"
 	"castellan/http/access/resource"
 	"castellan/http/access/servicekey"
 	"castellan/http/access/session"
@@ -100,6 +101,7 @@ var sections = []rest.Group{
 	geofilter.Group{},    // 4.21
 	// Extensions.
 	session.Group{},
+	remembered.Group{},
 	device.Group{},
 	notification.Group{},
 	resource.Roles{},

@@ -26,6 +26,7 @@ var tables = map[string][]string{
 	"money/addressbook":       {"withdrawal_address", "withdrawal_book"},
 	"people/agreement":        {"agreement", "agreement_acceptance"},
 	"access/allowedip":        {"allowed_ip"},
+	"access/remembered":       {"remembered"},
 	"office/announcement":     {"announcement"},
 	"office/staffrequest":     {"deploy_request", "vpn_request"},
 	"kit/audit":               {"audit", "audit_checkpoint", "audit_archive", "audit_left"},

@@ -12,9 +12,10 @@ import (
 
 var (
 	// mayName matches the names of fields that can name a user or a record of one.
-	mayName = regexp.MustCompile(`(?i)^ids?$|ids?$|user|member|mail|phone|account|owner|subject|customer|person|entities`)
+	mayName = regexp.MustCompile(`(?i)^ids?$|ids?$|user|(^|[^e])member|mail|phone|account|owner|` +
+		`subject|customer|person|entities`)
 	// doesName matches those that name a user by themselves.
-	doesName = regexp.MustCompile(`(?i)^user_?ids?$|member|entities`)
+	doesName = regexp.MustCompile(`(?i)^user_?ids?$|(^|[^e])member|entities`)
 )
 
 // Every write of an administrator whose request has a field that can name a user declares the

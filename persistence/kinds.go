@@ -39,6 +39,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			access.PushFences,
 			kit.IntegrationFences,
 			access.ErrandFences,
+			access.RememberedFences,
 			people.IntakeFences,
 		),
 		Writes: slices.Concat(
@@ -73,6 +74,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			kit.IntegrationWrites,
 			office.ContractWrites,
 			access.ErrandWrites,
+			access.RememberedWrites,
 			people.IntakeWrites,
 			access.ImportedHashWrites,
 		),

@@ -376,6 +376,8 @@ type ChallengePrime struct {
 	Brief         string                 `protobuf:"bytes,21,opt,name=brief,proto3" json:"brief,omitempty"`
 	PolicyId      int64                  `protobuf:"varint,22,opt,name=policy_id,json=policyId,proto3" json:"policy_id,omitempty"`
 	Service       string                 `protobuf:"bytes,23,opt,name=service,proto3" json:"service,omitempty"`
+	Key           string                 `protobuf:"bytes,24,opt,name=key,proto3" json:"key,omitempty"` // thumbprint of the client's key
+	RememberDays  int32                  `protobuf:"varint,25,opt,name=remember_days,json=rememberDays,proto3" json:"remember_days,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -562,6 +564,20 @@ func (x *ChallengePrime) GetService() string {
 		return x.Service
 	}
 	return ""
+}
+
+func (x *ChallengePrime) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ChallengePrime) GetRememberDays() int32 {
+	if x != nil {
+		return x.RememberDays
+	}
+	return 0
 }
 
 type Starter struct {
@@ -811,6 +827,7 @@ type ChallengeComplete struct {
 	Claim         *Claim                 `protobuf:"bytes,10,opt,name=claim,proto3" json:"claim,omitempty"`                   // of a right answer that uses something up
 	Intent        string                 `protobuf:"bytes,11,opt,name=intent,proto3" json:"intent,omitempty"`                 // the claim int of the proof
 	Proof         *Proof                 `protobuf:"bytes,12,opt,name=proof,proto3" json:"proof,omitempty"`
+	Remember      bool                   `protobuf:"varint,13,opt,name=remember,proto3" json:"remember,omitempty"` // have the client remembered
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -927,6 +944,13 @@ func (x *ChallengeComplete) GetProof() *Proof {
 		return x.Proof
 	}
 	return nil
+}
+
+func (x *ChallengeComplete) GetRemember() bool {
+	if x != nil {
+		return x.Remember
+	}
+	return false
 }
 
 // Proof is the evidence of an answer that a device signed.
@@ -2661,7 +2685,7 @@ const file_messages_proto_rawDesc = "" +
 	"created_at\x18\x04 \x01(\x03R\tcreatedAt\x12\x1d\n" +
 	"\n" +
 	"expires_at\x18\x05 \x01(\x03R\texpiresAt\x125\n" +
-	"\amethods\x18\x06 \x03(\v2\x1b.castellan.actors.v1.MethodR\amethods\"\x8b\x05\n" +
+	"\amethods\x18\x06 \x03(\v2\x1b.castellan.actors.v1.MethodR\amethods\"\xc2\x05\n" +
 	"\x0eChallengePrime\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x12\n" +
@@ -2688,7 +2712,9 @@ const file_messages_proto_rawDesc = "" +
 	"signIntent\x12\x14\n" +
 	"\x05brief\x18\x15 \x01(\tR\x05brief\x12\x1b\n" +
 	"\tpolicy_id\x18\x16 \x01(\x03R\bpolicyId\x12\x18\n" +
-	"\aservice\x18\x17 \x01(\tR\aserviceJ\x04\b\x06\x10\a\"\xdb\x01\n" +
+	"\aservice\x18\x17 \x01(\tR\aservice\x12\x10\n" +
+	"\x03key\x18\x18 \x01(\tR\x03key\x12#\n" +
+	"\rremember_days\x18\x19 \x01(\x05R\frememberDaysJ\x04\b\x06\x10\a\"\xdb\x01\n" +
 	"\aStarter\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x0e\n" +
@@ -2715,7 +2741,7 @@ const file_messages_proto_rawDesc = "" +
 	"\x06digest\x18\n" +
 	" \x01(\v2\x1b.castellan.actors.v1.DigestR\x06digest\x12\x1c\n" +
 	"\tmandatory\x18\v \x01(\bR\tmandatory\x12\x16\n" +
-	"\x06number\x18\f \x01(\tR\x06number\"\x94\x03\n" +
+	"\x06number\x18\f \x01(\tR\x06number\"\xb0\x03\n" +
 	"\x11ChallengeComplete\x12\x1b\n" +
 	"\tmethod_id\x18\x01 \x01(\tR\bmethodId\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x125\n" +
@@ -2730,7 +2756,8 @@ const file_messages_proto_rawDesc = "" +
 	"\x05claim\x18\n" +
 	" \x01(\v2\x1a.castellan.actors.v1.ClaimR\x05claim\x12\x16\n" +
 	"\x06intent\x18\v \x01(\tR\x06intent\x120\n" +
-	"\x05proof\x18\f \x01(\v2\x1a.castellan.actors.v1.ProofR\x05proof\"H\n" +
+	"\x05proof\x18\f \x01(\v2\x1a.castellan.actors.v1.ProofR\x05proof\x12\x1a\n" +
+	"\bremember\x18\r \x01(\bR\bremember\"H\n" +
 	"\x05Proof\x12\x1b\n" +
 	"\tdevice_id\x18\x01 \x01(\tR\bdeviceId\x12\x10\n" +
 	"\x03jws\x18\x02 \x01(\tR\x03jws\x12\x10\n" +

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"castellan/actors"
@@ -13,6 +14,7 @@ import (
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/challenge/stepup"
 	"castellan/domain/access/mfa"
+	"castellan/domain/access/remembered"
 	"castellan/domain/access/totp"
 	"castellan/domain/access/user"
 	"castellan/domain/delivery/message"
@@ -25,6 +27,7 @@ import (
 	httpchallenge "castellan/http/access/challenge"
 	httpevidence "castellan/http/access/evidence"
 	httpmfa "castellan/http/access/mfa"
+	httpremembered "castellan/http/access/remembered"
 	"castellan/http/auth"
 	httppresence "castellan/http/people/presence"
 	"castellan/http/rest"
@@ -53,7 +56,8 @@ func methodTimes(c config.Config) mfa.Times {
 func (s *service) challenges() error {
 	policies := mfa.NewCache(access.NewMFA(s.DB))
 	admin := &mfa.Admin{Store: access.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
-		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded)), Times: methodTimes(s.cfg)}
+		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded)), Grave: graveActions(s.cfg.MFA.Guarded, httpapi.Endpoints()),
+		Times: methodTimes(s.cfg)}
 	s.join(part{
 		groups:    groups(httpmfa.Group{Admin: admin}),
 		snapshots: []snapshot{copyOf(policies, change.MFA)},
@@ -81,7 +85,8 @@ func (s *service) challenges() error {
 
 	messenger.UserGate = s.client
 	s.starter = &stepup.Starter{Messenger: messenger, Actions: s.actions, Accounts: accounts{s.users},
-		Tokens: challengeTokens{s.tokens, time.Now}, Challenges: s.client, Commit: s.commit}
+		Tokens: challengeTokens{s.tokens, time.Now}, Challenges: s.client, Commit: s.commit,
+		Remembered: access.NewRemembered(s.DB), Finishes: s.revoking()}
 	s.answerer = &stepup.Answerer{Messenger: messenger, Actions: s.actions, Accounts: accounts{s.users},
 		Sessions: s.revocations, Challenges: s.client, Leaving: s.leaving}
 	s.hub = socket.NewHub(s.client, s.answerer.Open, time.Now, s.log)
@@ -97,6 +102,8 @@ func (s *service) challenges() error {
 					}
 					return s.starter.Rehearse(ctx, kit.NewAudit(s.DB), p)
 				}},
+			httpremembered.Group{Service: &remembered.Service{Store: access.NewRemembered(s.DB), Catalog: policies.Catalog,
+				Commit: s.commit, Now: time.Now}},
 			httpevidence.Group{Evidence: store.Evidence, Document: messenger.Document, Audit: kit.NewAudit(s.DB).List},
 			httppresence.Group{Rooms: s.client, Users: s.users, Shows: s.shows}),
 		tasks: []task{{stuckAfter, "executing challenges could not be resumed",
@@ -113,6 +120,9 @@ func (s *service) challenges() error {
 				if err := store.PurgeEvidence(ctx, old.now.Add(-keep)); err != nil {
 					return err
 				}
+			}
+			if err := access.NewRemembered(s.DB).Purge(ctx, old.now); err != nil {
+				return err
 			}
 			return store.Purge(ctx, old.unreachable)
 		},
@@ -161,6 +171,23 @@ func guardedEndpoints(c config.MFA, all []rest.Endpoint) map[string]string {
 	}
 	maps.Copy(guarded, c.Guarded)
 	return guarded
+}
+
+// gravePaths are the paths below which requests move money or change credentials.
+var gravePaths = []string{"/asset/", "/auth/", "/blockage/", "/integration/deposits", "/integration/withdrawals",
+	"/user/geofilter/"}
+
+// graveActions lists the actions that guard an endpoint which moves money or changes credentials.
+func graveActions(guarded map[string]string, all []rest.Endpoint) (codes []string) {
+	for _, e := range all {
+		code := guarded[e.Key()]
+		if code != "" && (e.Sensitive || e.Method != "GET" && slices.ContainsFunc(gravePaths, func(p string) bool {
+			return strings.HasPrefix(e.Path, p)
+		})) {
+			codes = append(codes, code)
+		}
+	}
+	return codes
 }
 
 // guarded registers the actions of endpoints that the configuration protects by a challenge. The code of an action with

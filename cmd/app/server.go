@@ -58,7 +58,7 @@ func (s *service) http() (err error) {
 		Idempotency: &auth.Idempotent{Store: repeats, Commit: s.commit, Ring: s.Ring, Now: time.Now},
 		Verify:      auth.Verify(s.totps),
 		Starter: auth.Starter{Starts: s.starter, Accounts: accounts{s.users},
-			Public: s.public()},
+			Proofs: s.proofs, Public: s.public()},
 		Guarded: cfg.MFA.Guarded, FourEyes: endpointSet(cfg.MFA.FourEyes), SecondPerson: second,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country,
 		CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath, PublicURL: s.publicURL,

@@ -40,7 +40,9 @@ func (g Guards) sessionAt(ctx context.Context, r *edge.Request, signing Signing)
 		return r.Caller, err
 	}
 	who.UserID, who.SessionID, who.Roles, who.TokenExpires = c.Subject, c.SessionID, c.Roles, c.ExpiresAt
-	who.KeyThumbprint = c.Thumbprint
+	if who.KeyThumbprint = c.Thumbprint; who.KeyProof != "" && !renews {
+		who.KeyToken, who.KeyProved = raw, r.Proved()
+	}
 	return who, g.Geo.user(who.UserID, who)
 }
 

@@ -2,12 +2,14 @@ package auth
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"time"
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/access/dpop"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/http/edge"
@@ -20,6 +22,8 @@ import (
 type Starter struct {
 	Starts   challenge.Starts
 	Accounts stepup.Accounts
+	// Proofs verifies the proofs of session keys; nil: no client is remembered.
+	Proofs *dpop.Verifier
 	// Public starts the challenges of the actions that need no session, by their code. It gets the
 	// result of prepare, and must not reveal whether it found an account.
 	Public map[string]func(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error)
@@ -37,13 +41,14 @@ func (s Starter) Start(ctx context.Context, who rest.Caller, action string,
 		r := wire.Started(started)
 		return r.Body, r.Headers, nil
 	}
+	key := s.key(who)
 	for range 3 {
 		account, err := s.Accounts.Account(ctx, who.UserID)
 		if err != nil {
 			return nil, nil, err
 		}
 		started, err := s.Starts.Start(ctx, challenge.StartRequest{Action: action, Account: account, Starter: From(who),
-			Proven: true, Command: command})
+			Proven: true, Command: command, Key: key})
 		if errors.Is(err, commit.ErrFenced) {
 			continue // the account changed while it was decided
 		}
@@ -54,6 +59,31 @@ func (s Starter) Start(ctx context.Context, who rest.Caller, action string,
 		return r.Body, r.Headers, nil
 	}
 	return nil, nil, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+}
+
+// key returns the key of the caller's session. Its proof is checked and used up only if it can spare the caller a method.
+func (s Starter) key(who rest.Caller) challenge.ClientKey {
+	k := challenge.ClientKey{Thumbprint: who.KeyThumbprint, Proven: who.KeyProved}
+	if s.Proofs == nil || k.Thumbprint == "" || k.Proven || who.KeyProof == "" {
+		return k
+	}
+	done := false
+	k.Prove = func(ctx context.Context) error {
+		if done {
+			return nil
+		}
+		p, err := s.Proofs.Check(dpop.Request{Proof: who.KeyProof, Method: who.Method, Host: who.Host, Path: who.Path,
+			Token: who.KeyToken})
+		if err == nil && subtle.ConstantTimeCompare([]byte(p.Thumbprint), []byte(k.Thumbprint)) != 1 {
+			err = dpop.Refused()
+		}
+		if err == nil {
+			err = s.Proofs.Spend(ctx, p)
+		}
+		done = err == nil
+		return err
+	}
+	return k
 }
 
 // From is the part of its starter that a challenge stores.

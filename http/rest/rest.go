@@ -119,6 +119,9 @@ type Caller struct {
 	KeyProof string `json:"-"`
 	// Host is the host that the request names. It is set only with KeyProof, whose target contains it.
 	Host string `json:"-"`
+	// KeyToken is the x-auth that such a proof names, and KeyProved reports whether the proof was checked and used up.
+	KeyToken  string `json:"-"`
+	KeyProved bool   `json:"-"`
 	// KeyThumbprint is the thumbprint of the key to which the session is bound; "" for none.
 	KeyThumbprint string `json:"-"`
 	// Renewing is the token of a request to a Renewal endpoint.

@@ -13,6 +13,8 @@ import (
 // challenge (D-2FA-31).
 type ChallengeAnswer struct {
 	Challenge Challenge `json:"challenge"`
+	// ExecResult is present if the start completed the challenge, because the client is remembered.
+	ExecResult *ExecResult `json:"execResult,omitempty" doc:"extension: present if the start completed the challenge"`
 }
 
 // Challenge is a second-factor challenge.
@@ -22,6 +24,8 @@ type Challenge struct {
 	Status      string   `json:"status" enum:"PENDING,COMPLETED"`
 	Expire      int64    `json:"expire" doc:"lifetime in seconds"`
 	MethodList  []Method `json:"methodList"`
+	// RememberDays is present if the client can be remembered.
+	RememberDays int `json:"rememberDays,omitempty" example:"30" doc:"extension: days for which complete can remember"`
 }
 
 // Method is one method of a challenge.
@@ -35,6 +39,8 @@ type Method struct {
 	MatchNumber string `json:"matchNumber,omitempty" doc:"extension: a push is approved with APPROVED:<number>"`
 	// WebAuthn is present on the push of an account with a passkey.
 	WebAuthn *rest.JSON `json:"webauthn,omitempty" schema:"PasskeyRequest" doc:"extension: a passkey may approve the push"`
+	// Completed is present if it is true.
+	Completed bool `json:"completed,omitempty" doc:"extension: completed at the start, because the client is remembered"`
 }
 
 func (Method) SchemaName() string { return "ChallengeMethod" }
@@ -50,8 +56,15 @@ func Started(s challenge.Started) rest.Reply[ChallengeAnswer] {
 		}
 		c.MethodList = append(c.MethodList, one)
 	}
-	return rest.Reply[ChallengeAnswer]{Body: ChallengeAnswer{c},
+	if !s.Challenge.Remembered() {
+		c.RememberDays = s.Challenge.RememberDays
+	}
+	out := rest.Reply[ChallengeAnswer]{Body: ChallengeAnswer{Challenge: c},
 		Headers: []rest.Header{{Name: "p-auth", Value: s.PAuth}}}
+	if s.Result != nil {
+		out.Body.ExecResult, out.Headers = Exec(*s.Result, true), append(out.Headers, Tokens(*s.Result)...)
+	}
+	return out
 }
 
 // Renewed is the answer of a renewal: the open methods, each with its remaining seconds. The
@@ -67,7 +80,7 @@ func Renewed(s challenge.Challenge, methodID string, now time.Time) ChallengeAns
 			c.MethodList = append(c.MethodList, method(m, left))
 		}
 	}
-	return ChallengeAnswer{c}
+	return ChallengeAnswer{Challenge: c}
 }
 
 func shape(s challenge.Challenge) Challenge {
@@ -87,7 +100,7 @@ func method(m challenge.Method, lifetimeMs int64) Method {
 		expire = 1
 	}
 	return Method{ID: m.ID, Name: string(m.Name), Expire: expire, RenewStart: (m.RenewMs + 999) / 1000, Hint: m.Hint,
-		MatchNumber: m.Number}
+		MatchNumber: m.Number, Completed: m.Remembered != ""}
 }
 
 // ExecResult is the outcome of a completed challenge's action (section 4.1 of the

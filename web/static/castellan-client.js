@@ -90,6 +90,17 @@ export class CastellanClient {
     return (await this.request('DELETE', '/auth/sessions', { body: which, headers })).data.data?.ended ?? 0;
   }
 
+  /** @returns {Promise<object[]>} the caller's remembered browsers, those with the key of this session marked `current` */
+  async remembered() {
+    return (await this.request('GET', '/auth/remembered', { headers: { 'x-auth': this.xAuth } })).data;
+  }
+
+  /** @param {{id: string}|{all: true}} which  @returns {Promise<number>} how many browsers were forgotten */
+  async forget(which) {
+    const headers = { 'x-auth': this.xAuth };
+    return (await this.request('DELETE', '/auth/remembered', { body: which, headers })).data.data?.ended ?? 0;
+  }
+
   async logout() {
     await this.request('POST', '/auth/logout', { body: {}, headers: { 'x-auth': this.xAuth } });
     await this.key?.forget(this.xAuth);

@@ -58,6 +58,9 @@ func (c *Committer) count(writes []commit.Write) {
 		switch w := w.(type) {
 		case challenge.Insert:
 			c.Started.Add(1)
+			if outcome := endOf(w.Challenge, writes); outcome != "" { // completed by its start
+				c.Ended[outcome].Add(1)
+			}
 		case challenge.Update:
 			if outcome := endOf(w.Challenge, writes); outcome != "" {
 				c.Ended[outcome].Add(1)

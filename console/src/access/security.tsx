@@ -14,6 +14,7 @@ import { AddPasskey } from './passkeys';
 
 const sessions = '/auth/sessions';
 const devices = '/auth/devices';
+const remembered = '/auth/remembered';
 
 export default function Security() {
   const { t } = useTranslation();
@@ -31,7 +32,7 @@ export default function Security() {
             method="post"
             path="/auth/password"
             title="own.changePassword"
-            touches={[sessions]}
+            touches={[sessions, remembered]}
             fields={[
               { name: 'oldPassword', title: 'own.oldPassword', kind: 'secret', required: true },
               { name: 'password', title: 'own.newPassword', kind: 'secret', required: true, help: 'own.passwordRule' },
@@ -43,6 +44,7 @@ export default function Security() {
       <Authenticator />
       <Devices />
       <Sessions />
+      <Remembered />
     </Stack>
   );
 }
@@ -83,7 +85,7 @@ function Devices() {
           rows={rows}
           name={(d) => `${d.brand} ${d.model}`}
           body={({ deviceId }) => ({ deviceId })}
-          touches={[devices]}
+          touches={[devices, remembered]}
           onDone={clear}
           button={{ color: 'red' }}
         />
@@ -148,5 +150,46 @@ function Sessions() {
       />
       {end.view}
     </Stack>
+  );
+}
+
+const rememberedColumns: Column<Row<typeof remembered>>[] = [
+  { key: 'current', title: 'own.thisOne', show: (b) => <Status of={b.current} /> },
+  { key: 'actionCode', title: 'own.rememberedFor' },
+  { key: 'method', title: 'own.rememberedMethod' },
+  { key: 'ip', title: 'own.ip', show: (b) => <bdi dir="ltr">{b.ip}</bdi> },
+  { key: 'deviceDesc', title: 'own.description' },
+  { key: 'createdAt', title: 'own.since', show: (b) => <Time at={b.createdAt} /> },
+  { key: 'lastUsedAt', title: 'own.lastUsed', show: (b) => <Time at={b.lastUsedAt} /> },
+  { key: 'expiresAt', title: 'own.rememberedUntil', show: (b) => <Time at={b.expiresAt} /> },
+];
+
+/** The browsers whose key counts as one method. */
+function Remembered() {
+  const may = useMay();
+  if (!may(`GET ${remembered}`)) return null;
+  return (
+    <List
+      path={remembered}
+      title="own.remembered"
+      inside
+      columns={rememberedColumns}
+      size={undefined}
+      id={(b) => b.id}
+      empty="own.noneRemembered"
+      bulk={(rows, clear) => (
+        <Bulk
+          method="delete"
+          path={remembered}
+          title="own.forget"
+          rows={rows}
+          name={(b) => [b.actionCode, b.ip, b.deviceDesc].filter(Boolean).join(' · ')}
+          body={({ id }) => ({ id })}
+          touches={[remembered]}
+          onDone={clear}
+          button={{ color: 'red' }}
+        />
+      )}
+    />
   );
 }

@@ -108,6 +108,8 @@ type Method struct {
 	// it. Digest is then that of the approval with this number.
 	Number      string `json:"u,omitempty"`
 	CompletedAt int64  `json:"a,omitempty"`
+	// Remembered names the remembered client by which the method was completed at the start; "" for any other.
+	Remembered string `json:"b,omitempty"`
 	// Proof is the signature of the answer that completed or denied the method; nil for a method without one.
 	Proof *Proof `json:"p,omitempty"`
 }
@@ -187,8 +189,12 @@ type Body struct {
 	Brief    string `json:"h,omitempty"`
 	PolicyID int64  `json:"k,omitempty"` // of the policy at the start; 0: the built-in default
 	// Service is the name of the service client that started the challenge (package errand); "" for any other.
-	Service string  `json:"x,omitempty"`
-	Starter Starter `json:"b,omitzero"`
+	Service string `json:"x,omitempty"`
+	// Key is the thumbprint of the key of the client that started the challenge, and RememberDays for how many days the
+	// client may be remembered by it. Both are zero without either.
+	Key          string  `json:"j,omitempty"`
+	RememberDays int     `json:"r,omitempty"`
+	Starter      Starter `json:"b,omitzero"`
 	// Off holds the factors that were off at a proven start. Completing the challenge proves the user by other
 	// factors, and switches them on.
 	Off Factors `json:"z,omitempty"`
@@ -293,6 +299,11 @@ func (c Challenge) CompletedMethods() []Method {
 	}
 	slices.SortFunc(done, func(a, b Method) int { return a.Order - b.Order })
 	return done
+}
+
+// Remembered reports whether a remembered client completed a method of the challenge.
+func (c Challenge) Remembered() bool {
+	return slices.ContainsFunc(c.Methods, func(m Method) bool { return m.Remembered != "" })
 }
 
 // Open returns nil while the challenge accepts answers, and otherwise the error of a closed or expired one.

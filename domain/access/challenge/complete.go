@@ -41,6 +41,8 @@ type Answer struct {
 	Intent string
 	// Proof is the evidence of a signed answer.
 	Proof *Proof
+	// Remember asks to have the client of the challenge remembered, if this answer completes it.
+	Remember bool
 }
 
 // Step is the result of an evaluated answer: the state to save, and the answer to return once it is saved.

@@ -160,6 +160,15 @@ type Notices interface {
 	Notice(to Account, k message.Kind, v message.Values, ip string) []commit.Write
 }
 
+// ClientKey is the key by which a client can be remembered (D-AUTH-17). The zero value is none.
+type ClientKey struct {
+	Thumbprint string // RFC 7638
+	// Proven reports whether this request has shown that the client holds the key. Otherwise Prove does so, once however
+	// often it is called; nil if the request has no proof. Its errors are DPOP_INVALID and UNAVAILABLE.
+	Proven bool
+	Prove  func(ctx context.Context) error
+}
+
 // StartRequest describes a new challenge.
 type StartRequest struct {
 	Action  string
@@ -178,6 +187,8 @@ type StartRequest struct {
 	// Entry is the part of a passkey in the login: Key if one was its first factor. The engine makes it Alone if the
 	// policy says so.
 	Entry Entry
+	// Key is the key of the starter's client.
+	Key ClientKey
 	// Command is the input of the action; the engine seals it.
 	Command []byte
 	// Service names the service client that starts the challenge. ServiceAction runs then, and Action is only the code
@@ -209,6 +220,9 @@ type Started struct {
 	ExpiresAt time.Time // of PAuth
 	// WebAuthn are the request options for the push, as JSON; nil: no passkey may approve it.
 	WebAuthn []byte
+	// Result is the outcome of a challenge that its start has completed; nil for any other, and as long as the action has
+	// not reported.
+	Result *Result
 }
 
 // Starts starts challenges. Errors: MFA_NOT_AVAILABLE when the account owns fewer methods than the policy requires,

@@ -42,6 +42,8 @@ type Proof struct {
 	JWS      string `json:"jws" doc:"a JWS (RFC 7515), or webauthn:<assertion>" example:"eyJhbGciOiJFUzI1NiIs…"`
 	JWK      string `json:"jwk" doc:"public key of the device at that time (RFC 7517)" example:"{\"crv\":\"P-256\"}"`
 	At       int64  `json:"at" doc:"epoch ms" example:"1767225600000"`
+	// Remembered is present if no value was given.
+	Remembered bool `json:"remembered,omitempty" doc:"the client was remembered: it proved its key instead of the method"`
 }
 
 func (Proof) SchemaName() string { return "EvidenceProof" }
@@ -100,7 +102,7 @@ func Of(c challenge.Challenge, document []byte, row *audit.Stored) Evidence {
 }
 
 func proof(m challenge.Method) Proof {
-	p := Proof{Method: string(m.Name), At: m.CompletedAt}
+	p := Proof{Method: string(m.Name), At: m.CompletedAt, Remembered: m.Remembered != ""}
 	if m.Proof != nil {
 		p.DeviceID, p.JWS, p.JWK = m.Proof.DeviceID, m.Proof.JWS, m.Proof.JWK
 	}
@@ -155,7 +157,7 @@ func (e Evidence) verify(d intent.Document, p Proof) error {
 		return e.verifyPasskey(d, p)
 	}
 	if p.JWS == "" {
-		if p.Method == string(challenge.PUSH) {
+		if p.Method == string(challenge.PUSH) && (!p.Remembered || e.Policy.Intent == intent.Required) {
 			return fmt.Errorf("jws: a push without a signature")
 		}
 		return nil

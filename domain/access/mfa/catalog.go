@@ -14,6 +14,7 @@ type Catalog struct {
 	byAction map[string][]candidate // the most specific first
 	defaults map[string]Plan        // of actions with their own default
 	fallback Plan                   // of every other action
+	grave    []string               // Admin.Grave; nil outside of the check of a write
 }
 
 // candidate is a policy with its computed plan.

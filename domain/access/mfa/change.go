@@ -84,12 +84,16 @@ type PolicyChange struct {
 	NumberMatching                  *bool
 	SignIntent                      *bool // these also
 	PhishingResistant, PasskeyAlone *bool
+	// RememberDays and RememberAnyway are extensions, too.
+	RememberDays   *int
+	RememberAnyway *bool
 }
 
 // Check is like MethodChange.Check. Apply checks what depends on other fields of the policy.
 func (c PolicyChange) Check() error {
 	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil &&
-		c.NumberMatching == nil && c.SignIntent == nil && c.PhishingResistant == nil && c.PasskeyAlone == nil {
+		c.NumberMatching == nil && c.SignIntent == nil && c.PhishingResistant == nil && c.PasskeyAlone == nil &&
+		c.RememberDays == nil && c.RememberAnyway == nil {
 		return nothingSent("name, expireAt, required, preffered, methods")
 	}
 	var ps []fault.Problem
@@ -107,6 +111,9 @@ func (c PolicyChange) Check() error {
 	}
 	if c.Preferred != nil && *c.Preferred < 0 {
 		ps = append(ps, fault.Problem{Field: "preffered", Message: "must not be negative"})
+	}
+	if c.RememberDays != nil {
+		ps = between(ps, "remember", int64(*c.RememberDays), 0, MaxRememberDays)
 	}
 	if c.Methods != nil {
 		p.Methods = *c.Methods
@@ -127,6 +134,8 @@ func (c PolicyChange) Apply(p Policy, in *Catalog) (Policy, error) {
 	set(&next.SignIntent, c.SignIntent)
 	set(&next.PhishingResistant, c.PhishingResistant)
 	set(&next.PasskeyAlone, c.PasskeyAlone)
+	set(&next.RememberDays, c.RememberDays)
+	set(&next.RememberAnyway, c.RememberAnyway)
 	if c.Preferred != nil {
 		next.Preferred = c.Preferred
 	}

@@ -97,6 +97,10 @@ type Policy struct {
 	PhishingResistant bool
 	// PasskeyAlone lets a login by a passkey need no further method (D-AUTH-18).
 	PasskeyAlone bool
+	// RememberDays is for how many days a client may be remembered, so that one method of it counts as completed
+	// (D-AUTH-17); 0: never. RememberAnyway allows that for an action that moves money or changes credentials.
+	RememberDays   int
+	RememberAnyway bool
 	// Preferred has no effect (D-MFA-03); nil: not set. The interface spells it "preffered".
 	Preferred *int
 }
@@ -119,5 +123,6 @@ func (p Policy) Equal(q Policy) bool {
 		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() &&
 		p.NumberMatching == q.NumberMatching && p.SignIntent == q.SignIntent &&
 		p.PhishingResistant == q.PhishingResistant && p.PasskeyAlone == q.PasskeyAlone &&
+		p.RememberDays == q.RememberDays && p.RememberAnyway == q.RememberAnyway &&
 		slices.Equal(p.Methods, q.Methods)
 }

@@ -27,6 +27,7 @@ type Plan struct {
 	Mandatory  []challenge.Name
 	// NumberMatching and the others are copied from the policy.
 	NumberMatching, SignIntent, PhishingResistant, PasskeyAlone bool
+	RememberDays                                                int // also of the policy
 }
 
 // Plan returns the plan for an action. Among the policies that have not expired it uses the one for the user, else
@@ -67,6 +68,11 @@ func (p Plan) Offer(owned func(challenge.Name) bool) ([]Planned, error) {
 	return offer, nil
 }
 
+// Lists reports whether a method is one of the plan.
+func (p Plan) Lists(n challenge.Name) bool {
+	return slices.ContainsFunc(p.Methods, func(m Planned) bool { return m.Name == n })
+}
+
 func (p Plan) missing(offer []Planned) (names []challenge.Name) {
 	for _, n := range p.Mandatory {
 		if !slices.ContainsFunc(offer, func(m Planned) bool { return m.Name == n }) {
@@ -97,6 +103,7 @@ func planOf(methods map[string]Method, p Policy) Plan {
 	next := plan(methods, must, p.Methods, p.Required)
 	next.NumberMatching, next.SignIntent = p.NumberMatching, p.SignIntent
 	next.PhishingResistant, next.PasskeyAlone = p.PhishingResistant, p.PasskeyAlone
+	next.RememberDays = p.RememberDays
 	return next
 }
 

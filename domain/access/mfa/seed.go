@@ -69,6 +69,7 @@ const (
 	HeaderName        = "name"        // the name of a person
 	HeaderDescription = "description" // the description of a device
 	HeaderPhone       = "phone"       // the phone number of a new account
+	HeaderRemembered  = "remembered"  // the method that was completed because the client is remembered
 )
 
 // Titles name the action briefly: an SMS in Turkish or Arabic has 70 characters in total.
@@ -122,6 +123,7 @@ var labels = func() map[string]Text {
 		HeaderContract:    {"tr": "Sözleşme", "en": "Contract", "ar": "العقد"},
 		HeaderName:        {"tr": "Ad soyad", "en": "Name", "ar": "الاسم"},
 		HeaderDescription: {"tr": "Açıklama", "en": "Description", "ar": "الوصف"},
+		HeaderRemembered:  {"tr": "Hatırlanan yöntem", "en": "Remembered method", "ar": "الطريقة المحفوظة"},
 		HeaderPhone:       {"tr": "Telefon", "en": "Phone number", "ar": "رقم الهاتف"},
 	}
 	for _, a := range builtIn {

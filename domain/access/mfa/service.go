@@ -19,7 +19,9 @@ type Admin struct {
 	// Guarded are the codes of actions registered by the configuration (D-2FA-28): policies may name them like
 	// built-in ones.
 	Guarded []string
-	Times   Times
+	// Grave are the codes among them that guard a request which moves money or changes credentials.
+	Grave []string
+	Times Times
 }
 
 // known returns the stored configuration, which is used to check a write. The node's snapshot may lack a recent
@@ -34,6 +36,7 @@ func (a *Admin) known(ctx context.Context) (*Catalog, error) {
 			c.actions[code] = Action{Code: code}
 		}
 	}
+	c.grave = a.Grave
 	return c, nil
 }
 
@@ -151,6 +154,12 @@ func (p Policy) describe() string {
 		if o.on {
 			s += ", " + o.name
 		}
+	}
+	if p.RememberDays > 0 {
+		s += fmt.Sprintf(", remember %d", p.RememberDays)
+	}
+	if p.RememberAnyway {
+		s += ", rememberAnyway"
 	}
 	return s
 }

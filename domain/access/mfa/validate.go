@@ -3,6 +3,7 @@ package mfa
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -95,6 +96,9 @@ func (p Policy) Check(c *Catalog) error {
 	if _, ok := c.Action(p.ActionCode); !ok && code.Valid(p.ActionCode) {
 		ps = append(ps, fault.Problem{Field: "actionCode", Message: "there is no such action"})
 	}
+	if p.RememberDays > 0 && !p.RememberAnyway && slices.Contains(c.grave, p.ActionCode) {
+		ps = append(ps, graveProblem())
+	}
 	for _, ch := range p.Methods {
 		if _, ok := c.Method(ch.Code); !ok && code.Valid(ch.Code) {
 			ps = append(ps, fault.Problem{Field: "methods", Message: fmt.Sprintf("there is no method %.64q", ch.Code)})
@@ -113,6 +117,7 @@ func (p Policy) formProblems() []fault.Problem {
 	ps = p.expireProblem(ps)
 	ps = p.methodsProblem(ps)
 	ps = p.passkeyProblem(ps)
+	ps = p.rememberProblem(ps)
 	if n := len(p.Methods); n > 0 {
 		ps = between(ps, "required", int64(p.Required), 1, int64(n))
 		if p.Preferred != nil {

@@ -107,10 +107,12 @@ func amr(c challenge.Challenge) []string {
 		}
 	}
 	for _, m := range c.CompletedMethods() {
-		switch m.Name {
-		case challenge.SMS:
+		switch {
+		case m.Remembered != "": // the key was proven, not the method
+			add("swk")
+		case m.Name == challenge.SMS:
 			add("sms", "otp")
-		case challenge.PUSH:
+		case m.Name == challenge.PUSH:
 			add("hwk")
 		default:
 			add("otp")

@@ -237,7 +237,8 @@ func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, 
 		Thumbprint: thumbprint}
 	cmd.arrive(seen.User, r.IP)
 	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: seen.User.Account(),
-		Starter: r.Starter, Proven: true, Command: cmd.pack(), With: with})
+		Starter: r.Starter, Proven: true, Command: cmd.pack(), With: with,
+		Key: challenge.ClientKey{Thumbprint: thumbprint, Proven: true}})
 }
 
 // again rereads the account of a right password, because the account or its guard changed while the challenge was

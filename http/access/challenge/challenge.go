@@ -101,6 +101,7 @@ type completeRequest struct {
 	Method      string  `json:"method" doc.enum:"TOTP,PUSH,MAIL,SMS"`
 	Value       string  `json:"value" doc:"the code; for a push DENIED, APPROVED or, with matchNumber, APPROVED:<number>"`
 	DeviceID    *string `json:"deviceId" doc:"for a push: the device that answers it"`
+	Remember    *bool   `json:"remember" doc:"extension: remember the client, if this completes the challenge"`
 }
 
 type challengeCompletion struct {
@@ -120,6 +121,7 @@ func (g Group) complete(
 	}
 	a := stepup.Answer{ChallengeID: who.ChallengeID, UserID: who.ChallengeUser, MethodID: in.MethodID, Method: name,
 		Value: in.Value, Signed: auth.Signed(who), By: who.By()}
+	a.Remember = rest.Or(in.Remember, false)
 	if in.DeviceID != nil {
 		a.DeviceID = *in.DeviceID
 	}

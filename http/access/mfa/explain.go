@@ -68,6 +68,9 @@ type explanation struct {
 	Offered    []string    `json:"offered" doc:"methods that the challenge would list, in order"`
 	Missing    []string    `json:"missing" doc:"methods that the account lacks or that cannot be delivered"`
 	Candidates []candidate `json:"candidates" doc:"every policy of the action, the most specific first"`
+	// The others are present if they are not 0.
+	RememberDays int `json:"rememberDays,omitempty" example:"30" doc:"for how many days a browser is remembered"`
+	Remembered   int `json:"remembered,omitempty" example:"2" doc:"browsers of the account that complete a method now"`
 }
 
 type candidate struct {
@@ -85,7 +88,7 @@ func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) 
 		return explanation{}, err
 	}
 	out := explanation{Required: x.Plan.Required, Offered: names(x.Offered), Missing: names(x.Missing),
-		Candidates: make([]candidate, len(x.Candidates))}
+		Candidates: make([]candidate, len(x.Candidates)), RememberDays: x.Plan.RememberDays, Remembered: x.Remembered}
 	if x.Plan.PolicyID != 0 {
 		entity := string(x.Plan.EntityType)
 		out.PolicyID, out.EntityType = &x.Plan.PolicyID, &entity
@@ -123,6 +126,8 @@ type rehearsal struct {
 	Users      int            `json:"users" example:"3" doc:"accounts with a changed challenge"`
 	Truncated  bool           `json:"truncated" doc:"true: only the newest 1000 rows of the audit log were read"`
 	Examples   []wire.Example `json:"examples" doc:"at most 5 stopped challenges, otherwise changed ones"`
+	// Forgotten is present if it is not 0.
+	Forgotten int `json:"forgotten,omitempty" example:"7" doc:"remembered browsers that would not count any more"`
 }
 
 func (g Explain) rehearse(ctx context.Context, _ rest.Caller, in addCommonRequest) (out rehearsal, err error) {
@@ -131,5 +136,5 @@ func (g Explain) rehearse(ctx context.Context, _ rest.Caller, in addCommonReques
 		return out, err
 	}
 	x, err := g.Rehearse(ctx, p)
-	return rehearsal{x.Considered, x.Changed, x.Stopped, x.Users, x.Truncated, wire.Examples(x.Examples)}, err
+	return rehearsal{x.Considered, x.Changed, x.Stopped, x.Users, x.Truncated, wire.Examples(x.Examples), x.Forgotten}, err
 }

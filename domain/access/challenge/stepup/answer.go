@@ -44,7 +44,9 @@ type Answer struct {
 	DeviceID string
 	// Assertion is the answer of a passkey, an AuthenticationResponseJSON, in place of both; nil without one.
 	Assertion []byte
-	By        audit.By
+	// Remember asks to have the client of the challenge remembered, if this answer completes it.
+	Remember bool
+	By       audit.By
 }
 
 // Completion is the client's result of an accepted answer. Result is nil while methods remain (Final is false) or the
@@ -59,7 +61,7 @@ type Completion struct {
 // Complete evaluates an answer (section 4.1 of the interface). Errors are those of
 // challenge.Complete and of the method's judge.
 func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
-	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method}
+	in := challenge.Answer{MethodID: a.MethodID, Method: a.Method, Remember: a.Remember}
 	if a.Method == challenge.PUSH {
 		if err := s.checkDecision(ctx, a); err != nil {
 			return Completion{}, err

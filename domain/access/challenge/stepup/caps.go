@@ -48,6 +48,9 @@ func (s *Messenger) dial(to string) (dial string) {
 // start with a proof those caps were checked before.
 func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challenge, letters []letter,
 	keys keys) (Grant, error) {
+	if c.State != challenge.Pending { // completed by its start: it is never open, and sends nothing
+		return Grant{}, nil
+	}
 	res := Reservation{ChallengeID: c.ID, Action: c.Action, ExpiresAt: c.ExpiresAt, MaxOpen: s.Config.MaxOpen,
 		Caps: s.Config.Caps}
 	if slices.ContainsFunc(c.Methods, isPush) && keys.wake(c) {
@@ -124,7 +127,7 @@ func carried(c challenge.Challenge) bool {
 	n := 0
 	for _, m := range c.Methods {
 		switch {
-		case !m.Name.Sent():
+		case !m.Name.Sent(), m.Order > 0:
 			n++
 		case m.Mandatory:
 			return false

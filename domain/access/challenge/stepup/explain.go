@@ -18,6 +18,8 @@ type Explanation struct {
 	Offered []challenge.Name
 	// Missing are the methods of the plan that are not offered.
 	Missing []challenge.Name
+	// Remembered counts the clients of the user that would complete a method, if they show their keys.
+	Remembered int
 }
 
 // Explain decides as Start would, for a user or, with userID "", without a particular user. It starts nothing.
@@ -52,6 +54,17 @@ func (s *Starter) Explain(ctx context.Context, action, userID, ip string) (Expla
 	for _, n := range x.Plan.Mandatory { // without a configuration it is not even in the plan
 		if !slices.Contains(x.Offered, n) && !slices.Contains(x.Missing, n) {
 			x.Missing = append(x.Missing, n)
+		}
+	}
+	if userID != "" && s.Remembered != nil && x.Plan.RememberDays > 0 {
+		clients, err := s.Remembered.List(ctx, userID, now, rehearsedRows)
+		if err != nil {
+			return x, err
+		}
+		for _, one := range clients {
+			if one.Action == action && one.Counts(now, one.CV, x.Plan.RememberDays) && slices.Contains(x.Offered, one.Method) {
+				x.Remembered++
+			}
 		}
 	}
 	return x, nil

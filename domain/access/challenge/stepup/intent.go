@@ -27,7 +27,7 @@ func (s *Starter) describe(c *challenge.Challenge, r challenge.StartRequest, des
 		CreatedAt: c.CreatedAt, Language: lang, Title: cmp.Or(r.Title, catalog.ActionTitle(c.Action, lang)),
 		Rows: make([]intent.Row, 0, len(details)+4), CommandDigest: intent.Digest(sealedCommand)}
 	from := origin(*c, lang)
-	for _, part := range [2][]challenge.Detail{details, from[:]} {
+	for _, part := range [3][]challenge.Detail{details, from[:], recalled(*c)} {
 		for _, one := range part {
 			if one.Value != "" {
 				d.Rows = append(d.Rows, intent.Row{Key: one.Key, Label: label(action, one, lang), Value: one.Value})
@@ -47,6 +47,16 @@ func origin(c challenge.Challenge, lang string) [4]challenge.Detail {
 		{Key: mfa.HeaderDevice, Value: deviceOf(from)}, {Key: mfa.HeaderIP, Value: from.IP}, {Key: mfa.HeaderCountry}}
 	if from.Country != "" {
 		out[len(out)-1].Value = geo.Name(from.Country, lang)
+	}
+	return out
+}
+
+// recalled names the method that was completed because the client is remembered; nil without one.
+func recalled(c challenge.Challenge) (out []challenge.Detail) {
+	for _, m := range c.Methods {
+		if m.Remembered != "" {
+			out = append(out, challenge.Detail{Key: mfa.HeaderRemembered, Value: string(m.Name)})
+		}
 	}
 	return out
 }

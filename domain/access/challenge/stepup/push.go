@@ -29,7 +29,7 @@ const (
 // numberDigits is the number of digits for number matching.
 const numberDigits = 2
 
-func isPush(m challenge.Method) bool { return m.Name == challenge.PUSH }
+func isPush(m challenge.Method) bool { return m.Name == challenge.PUSH && m.Order == 0 }
 
 // checkDecision refuses a value that is no decision before any proof is verified (D-AUTH-06). It compares the value
 // as sent, including case and spaces.

@@ -21,6 +21,9 @@ type Rehearsal struct {
 	Users            int  // accounts among those changed
 	Truncated        bool // the audit has more rows than were read
 	Examples         []audit.Stored
+	// Forgotten are the remembered clients, of all accounts, that the policy would not accept any more; at most 1000 are
+	// looked at.
+	Forgotten int
 }
 
 // Bounds of a rehearsal.
@@ -84,13 +87,32 @@ func (s *Starter) Rehearse(ctx context.Context, rows audit.Store, p mfa.Policy) 
 		out.Examples = changed
 	}
 	out.Examples = out.Examples[:min(len(out.Examples), examples)]
-	return out, nil
+	return out, s.forgotten(ctx, now, next, p.ActionCode, &out)
+}
+
+// forgotten counts the remembered clients that the plan of a policy for all users would not accept.
+func (s *Starter) forgotten(ctx context.Context, now time.Time, next mfa.Plan, action string, out *Rehearsal) error {
+	if s.Remembered == nil {
+		return nil
+	}
+	clients, err := s.Remembered.Of(ctx, action, now, rehearsedRows)
+	if err != nil {
+		return err
+	}
+	for _, one := range clients {
+		before := s.Catalog().Plan(now, action, one.UserID, "")
+		if before.EntityType == mfa.General && one.Counts(now, one.CV, before.RememberDays) &&
+			(!one.Counts(now, one.CV, next.RememberDays) || !next.Lists(one.Method)) {
+			out.Forgotten++
+		}
+	}
+	return nil
 }
 
 // same reports whether two plans have the same requirements.
 func same(a, b mfa.Plan) bool {
 	return a.Required == b.Required && a.NumberMatching == b.NumberMatching &&
-		a.PhishingResistant == b.PhishingResistant &&
+		a.PhishingResistant == b.PhishingResistant && a.RememberDays == b.RememberDays &&
 		slices.EqualFunc(a.Methods, b.Methods, func(x, y mfa.Planned) bool {
 			return x.Name == y.Name && x.Mandatory == y.Mandatory
 		})

@@ -15,10 +15,10 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// remembered is an audit of some rows.
-type remembered []audit.Stored
+// stored is an audit of some rows.
+type stored []audit.Stored
 
-func (r remembered) List(_ context.Context, q audit.Query, p page.Query[audit.Place]) (
+func (r stored) List(_ context.Context, q audit.Query, p page.Query[audit.Place]) (
 	out page.Of[audit.Stored], _ error,
 ) {
 	for _, row := range r {
@@ -40,7 +40,7 @@ func TestRehearse(t *testing.T) {
 	}
 	made := func() string { return id.New(now) }
 	twice := made()
-	rows := remembered{
+	rows := stored{
 		row(time.Minute, "LOGIN", "all", "", made()),           // r1
 		row(time.Minute, "LOGIN", "all", "", "all"),            // a wrong password
 		row(time.Minute, "LOGIN", "", "", "203.0.113.0/32"),    // unknown identifiers

@@ -1,12 +1,14 @@
 package stepup
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/mfa"
+	"castellan/domain/access/remembered"
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
@@ -22,13 +24,18 @@ type Starter struct {
 	Challenges Challenges
 	Commit     commit.Committer
 	Devices    Devices
+	// Remembered are the clients that are remembered; nil: none is.
+	Remembered remembered.Store
+	// Finishes commits the challenges that their starts complete, with the effects of their actions; nil: Commit does.
+	Finishes commit.Committer
 }
 
 var _ challenge.Starts = (*Starter)(nil)
 
 // Start starts a challenge. The challenge, the outbox rows of its codes, the challenges that make room for it, r.With
-// and r.Bind commit together. commit.ErrFenced means that the account or one of their fences changed meanwhile: read
-// again and restart.
+// and r.Bind commit together. If the client is remembered and no other method is required, the action runs too. It does
+// so in the same unit if it only writes rows. commit.ErrFenced means that the account or one of their fences changed
+// meanwhile: read again and restart.
 func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
 	action, ok := s.Actions.Of(r.Action, r.Service)
 	if !ok {
@@ -61,6 +68,10 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		c.Off = r.Account.Off
 	}
 
+	used, err := s.recall(ctx, now, &c, plan, r.Key)
+	if err != nil {
+		return challenge.Started{}, err
+	}
 	letters := s.letters(c, r)
 	if r.Proven {
 		if letters, err = s.withinBudget(ctx, now, &c, letters); err != nil {
@@ -105,16 +116,28 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		insert.Command = s.Ring.Seal(r.Command, challenge.CommandData(c.ID))
 	}
 	insert.Intent = s.describe(&insert.Challenge, r, action.Describe, insert.Command)
-	writes = append(append(writes, insert), r.With...)
+	var result *challenge.Result
+	committer := s.Commit
+	if insert.State == challenge.Executing {
+		committer = cmp.Or(s.Finishes, s.Commit)
+		if action.Build != nil {
+			var done []commit.Write
+			if insert.Challenge, result, done, err = s.finish(ctx, now, action, insert.Challenge, r.Command); err != nil {
+				return challenge.Started{}, err
+			}
+			writes = append(writes, done...)
+		}
+	}
+	writes = append(append(append(writes, insert), r.With...), used...)
 	if r.Bind != nil {
 		writes = append(writes, r.Bind(c)...)
 	}
 	insert.Version = 1
-	if c.Off == 0 && c.Service == "" && !c.Passkeys && !c.Resistant && c.Entry == challenge.Password {
+	if c.Off == 0 && c.Service == "" && !c.Passkeys && !c.Resistant && c.Entry == challenge.Password && used == nil {
 		// a primed state has none of these; the owner reads the row
 		s.Challenges.Prime(insert)
 	}
-	if err := s.Commit.Commit(ctx, writes...); err != nil {
+	if err := committer.Commit(ctx, writes...); err != nil {
 		s.Challenges.Refresh(c.ID)
 		return challenge.Started{}, err
 	}
@@ -124,8 +147,11 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	for _, l := range append(letters, wakes...) {
 		s.deliver(l)
 	}
+	if insert.State == challenge.Executing {
+		result = s.executed(ctx, c.ID)
+	}
 	started, err := s.started(insert.Challenge)
-	started.WebAuthn = keys.options(insert.Challenge)
+	started.WebAuthn, started.Result = keys.options(insert.Challenge), result
 	return started, err
 }
 
@@ -222,7 +248,7 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 func (s *Starter) letters(c challenge.Challenge, r challenge.StartRequest) []letter {
 	var ls []letter
 	for i, m := range c.Methods {
-		if !m.Name.Sent() {
+		if !m.Name.Sent() || m.Order > 0 {
 			continue
 		}
 		to := destination(r.Account, m.Name)

@@ -73,6 +73,8 @@ type Challenges interface {
 	// Prime passes the owner the row that is about to be committed. The call may be lost. If the commit fails, Refresh
 	// reverts it.
 	Prime(made challenge.Insert)
+	// Resume activates the owner of a challenge whose action has not reported. The call may be lost.
+	Resume(id string)
 	// Refresh notifies the owner that the row was changed elsewhere.
 	Refresh(id string)
 	// Complete evaluates an answer and, when it was the last required one, waits for the action. Overtaken reports

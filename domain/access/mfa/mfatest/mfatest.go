@@ -62,6 +62,7 @@ func roundTrip(t *testing.T, s mfa.Store, _ commit.Committer) {
 	second := common("AA")
 	second.Name, second.ExpireAt, second.Required, second.Preferred = "Ünïcode 'quoted' ?", mfa.MaxInstantMs, 2, new(0)
 	second.NumberMatching = true
+	second.RememberDays, second.RememberAnyway = 30, true
 	second.Methods = []mfa.Choice{{Code: "SMS", Template: "it's ?"}, {Code: "TOTP"}}
 	user := common("AA")
 	user.EntityType, user.EntityID = mfa.UserID, "u1"

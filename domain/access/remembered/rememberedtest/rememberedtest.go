@@ -1,0 +1,202 @@
+// Package rememberedtest is the contract of remembered.Store as a test. The persistence package runs it on both
+// databases.
+package rememberedtest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/access/remembered"
+	"castellan/domain/access/user"
+	"castellan/domain/access/user/usertest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+)
+
+// Run checks an implementation of remembered.Store.
+func Run(t *testing.T, open storetest.Open[remembered.Store]) {
+	storetest.Run(t, open, storetest.Cases[remembered.Store]{
+		"RoundTrip":   roundTrip,
+		"Replace":     replace,
+		"Use":         use,
+		"Credentials": credentials,
+		"Remove":      remove,
+		"Races":       races,
+		"Purge":       purge,
+	})
+}
+
+var start = time.UnixMilli(1_700_000_000_123).UTC()
+
+func accounts(t *testing.T, c commit.Committer) (one, two string) {
+	t.Helper()
+	storetest.Must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+	return usertest.Sample(1).ID, usertest.Sample(2).ID
+}
+
+func sample(n int, userID, key, action string) remembered.Client {
+	at := start.Add(time.Duration(n) * time.Minute)
+	return remembered.Client{ID: id.New(at), UserID: userID, Thumbprint: key, Action: action, Method: challenge.SMS, CV: 1,
+		CreatedAt: at, LastUsedAt: at, ExpiresAt: at.AddDate(0, 0, 30), IP: "2001:db8::1", Description: "Firefox 'ğ'"}
+}
+
+func listed(t *testing.T, s remembered.Store, userID string, now time.Time, want ...remembered.Client) {
+	t.Helper()
+	got, err := s.List(t.Context(), userID, now, 100)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("listed %+v, %v; want %+v", got, err, want)
+	}
+}
+
+func roundTrip(t *testing.T, s remembered.Store, c commit.Committer) {
+	one, two := accounts(t, c)
+	a, b, other := sample(1, one, "k1", "LOGIN"), sample(2, one, "k1", "EXPORT"), sample(3, two, "k1", "LOGIN")
+	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: a}, remembered.Add{Client: b},
+		remembered.Add{Client: other}))
+	for _, want := range []remembered.Client{a, b, other} {
+		if got, err := s.Find(t.Context(), want.UserID, want.Thumbprint, want.Action); err != nil || got != want {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	for _, of := range [][3]string{{one, "k2", "LOGIN"}, {two, "k1", "EXPORT"}, {"u9", "k1", "LOGIN"}} {
+		_, err := s.Find(t.Context(), of[0], of[1], of[2])
+		storetest.Wants(t, err, fault.RecordNotFound)
+	}
+	listed(t, s, one, start, b, a)
+	listed(t, s, one, a.ExpiresAt, b)
+	listed(t, s, two, start, other)
+	if got, err := s.Of(t.Context(), "LOGIN", start, 100); err != nil || !slices.Equal(got,
+		[]remembered.Client{other, a}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := s.List(t.Context(), one, start, 1); err != nil || !slices.Equal(got, []remembered.Client{b}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func replace(t *testing.T, s remembered.Store, c commit.Committer) {
+	one, _ := accounts(t, c)
+	first, second := sample(1, one, "k1", "LOGIN"), sample(2, one, "k1", "LOGIN")
+	second.Method, second.Description = challenge.TOTP, "Chrome"
+	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: first}))
+	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: second}))
+	listed(t, s, one, start, second)
+	used := remembered.Used{ID: first.ID, UserID: one, Thumbprint: "k1", At: start.Add(time.Hour)}
+	if err := c.Commit(t.Context(), used); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("a replaced client is used: %v", err)
+	}
+}
+
+func use(t *testing.T, s remembered.Store, c commit.Committer) {
+	one, two := accounts(t, c)
+	a := sample(1, one, "k1", "LOGIN")
+	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: a}))
+	right := remembered.Used{ID: a.ID, UserID: one, Thumbprint: "k1", At: start.Add(time.Hour)}
+	storetest.Must(t, c.Commit(t.Context(), right))
+	a.LastUsedAt = right.At
+	listed(t, s, one, start, a)
+	for name, change := range map[string]func(u *remembered.Used){
+		"another account": func(u *remembered.Used) { u.UserID = two },
+		"another key":     func(u *remembered.Used) { u.Thumbprint = "k2" },
+		"unknown":         func(u *remembered.Used) { u.ID = "x" },
+		"expired":         func(u *remembered.Used) { u.At = a.ExpiresAt },
+	} {
+		wrong := right
+		change(&wrong)
+		if err := c.Commit(t.Context(), wrong); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	last := right
+	last.At = a.ExpiresAt.Add(-time.Millisecond)
+	storetest.Must(t, c.Commit(t.Context(), last))
+}
+
+func credentials(t *testing.T, s remembered.Store, c commit.Committer) {
+	one, two := accounts(t, c)
+	a, b := sample(1, one, "k1", "LOGIN"), sample(2, two, "k1", "LOGIN")
+	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: a}, remembered.Add{Client: b}))
+	storetest.Must(t, c.Commit(t.Context(), user.Touch{UserID: one}))
+	listed(t, s, one, start)
+	listed(t, s, two, start, b)
+	if got, err := s.Of(t.Context(), "LOGIN", start, 100); err != nil || !slices.Equal(got, []remembered.Client{b}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if n, err := s.RemoveAll(t.Context(), one, start); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+func remove(t *testing.T, s remembered.Store, c commit.Committer) {
+	one, two := accounts(t, c)
+	a, b, gone := sample(1, one, "k1", "LOGIN"), sample(2, one, "k2", "LOGIN"), sample(3, one, "k3", "LOGIN")
+	other := sample(4, two, "k1", "LOGIN")
+	gone.ExpiresAt = start
+	for _, one := range []remembered.Client{a, b, gone, other} {
+		storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: one}))
+	}
+	storetest.Wants(t, s.Remove(t.Context(), two, a.ID), fault.RecordNotFound)
+	storetest.Must(t, s.Remove(t.Context(), one, a.ID))
+	storetest.Wants(t, s.Remove(t.Context(), one, a.ID), fault.RecordNotFound)
+	used := remembered.Used{ID: a.ID, UserID: one, Thumbprint: "k1", At: start}
+	if err := c.Commit(t.Context(), used); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("a removed client is used: %v", err)
+	}
+	if n, err := s.RemoveAll(t.Context(), one, start); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if n, err := s.RemoveAll(t.Context(), one, start); n != 0 || err != nil {
+		t.Errorf("again: %d, %v", n, err)
+	}
+	listed(t, s, one, start)
+	listed(t, s, two, start, other)
+}
+
+// Of concurrent ends one succeeds, and a use commits before the end or not at all. Concurrent completions of one client
+// leave one row.
+func races(t *testing.T, s remembered.Store, c commit.Committer) {
+	one, _ := accounts(t, c)
+	a := sample(1, one, "k1", "LOGIN")
+	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: a}))
+	if won := storetest.Race(t, 8, fault.RecordNotFound, func(i int) error {
+		if i%2 == 0 {
+			return s.Remove(t.Context(), one, a.ID)
+		}
+		err := c.Commit(t.Context(), remembered.Used{ID: a.ID, UserID: one, Thumbprint: "k1", At: start})
+		if err == nil || errors.Is(err, commit.ErrFenced) {
+			return fault.New(fault.RecordNotFound, "not an end")
+		}
+		return err
+	}); won != 1 {
+		t.Errorf("%d ends", won)
+	}
+	storetest.Race(t, 8, fault.Unavailable, func(i int) error {
+		return c.Commit(t.Context(), remembered.Add{Client: sample(i, one, "k1", "LOGIN")},
+			remembered.Add{Client: sample(i, one, fmt.Sprint("k", 100+i), "LOGIN")})
+	})
+	if all, err := s.List(t.Context(), one, start, 100); err != nil || len(all) != 9 {
+		t.Errorf("%d, %v", len(all), err)
+	}
+}
+
+func purge(t *testing.T, s remembered.Store, c commit.Committer) {
+	one, two := accounts(t, c)
+	young, old, stale := sample(2, one, "k1", "LOGIN"), sample(1, one, "k2", "LOGIN"), sample(3, two, "k1", "LOGIN")
+	old.ExpiresAt = start
+	for _, one := range []remembered.Client{young, old, stale} {
+		storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: one}))
+	}
+	storetest.Must(t, c.Commit(t.Context(), user.Touch{UserID: two}))
+	storetest.Must(t, s.Purge(t.Context(), start.Add(time.Second)))
+	for _, gone := range []remembered.Client{old, stale} {
+		_, err := s.Find(t.Context(), gone.UserID, gone.Thumbprint, "LOGIN")
+		storetest.Wants(t, err, fault.RecordNotFound)
+	}
+	listed(t, s, one, start, young)
+}
