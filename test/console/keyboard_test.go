@@ -41,6 +41,7 @@ func TestConsoleByKeyboard(t *testing.T) {
 	k.credits(app)
 	k.adjusts()
 	k.guards()
+	tab.Forget()
 	tab.Open(n.URL + "/console") // the page forgets its session, and the service keeps it
 	k.login(chief, false)
 	k.approves(chief)

@@ -15,10 +15,21 @@ type Person struct {
 // Account is the view in which an account is walked through.
 var Account = View{Width: 1280, Height: 900, Language: "en"}
 
-// Visit opens the page of the service at baseURL.
+// Forget deletes the session that the browser keeps for the origin of the page; the page itself must be opened again.
+func (tab *Tab) Forget() {
+	tab.t.Helper()
+	Value[bool](tab, `new Promise((done) => { const all = indexedDB.deleteDatabase('castellan-session');
+		all.onsuccess = all.onerror = all.onblocked = () => done(true); })`)
+}
+
+// Visit opens the page of the service at baseURL, without a kept session.
 func (tab *Tab) Visit(baseURL string) {
 	tab.t.Helper()
-	tab.Open(strings.TrimSuffix(baseURL, "/") + "/")
+	at := strings.TrimSuffix(baseURL, "/") + "/"
+	tab.Open(at)
+	tab.Until("document.body.dataset.ready === 'true'")
+	tab.Forget()
+	tab.Open(at)
 	tab.Until("document.body.dataset.ready === 'true'")
 	tab.View(Account)
 }
