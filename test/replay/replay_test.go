@@ -28,8 +28,8 @@ type replay struct {
 func replays() []replay {
 	var all []replay
 	for _, some := range [][]replay{
-		replaysOfCodes, replaysOfGuesses, replaysOfPushes, replaysOfTokens, replaysOfPasskeys, replaysOfSessions, replaysOfAccounts,
-		replaysOfNames, replaysOfPaths, replaysOfProxies, replaysOfRecords, replaysOfTexts, replaysOfBodies, replaysOfFrames,
+		replaysOfCodes, replaysOfGuesses, replaysOfPushes, replaysOfTokens, replaysOfPasskeys, replaysOfSessions,
+		replaysOfAccounts, replaysOfNames, replaysOfPaths, replaysOfProxies, replaysOfRecords, replaysOfTexts, replaysOfBodies, replaysOfFrames,
 	} {
 		all = append(all, some...)
 	}
