@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -9,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 
+	"castellan/domain/access/dpop"
 	"castellan/domain/kit/fault"
 )
 
@@ -32,8 +35,8 @@ func (c *Client) Guarded(r *http.Request, ask func(context.Context, *Flow) (Outc
 	}
 	send := func(grant string) (*http.Response, error) {
 		again := r.Clone(r.Context())
-		if c.Token != "" {
-			again.Header.Set("x-auth", c.Token)
+		if err := c.bear(again); err != nil {
+			return nil, err
 		}
 		if body != nil {
 			sum := sha256.Sum256(body)
@@ -81,4 +84,29 @@ func (c *Client) Guarded(r *http.Request, ask func(context.Context, *Flow) (Outc
 			Message: o.Message}
 	}
 	return send(data.Grant)
+}
+
+// bear adds the session to a request of another server, with a proof of the key to which the session is bound.
+func (c *Client) bear(r *http.Request) error {
+	session, err := c.session(r.Context())
+	if err != nil {
+		return err
+	}
+	own := call{headers: map[string]string{}}
+	session(&own)
+	token := own.headers["x-auth"]
+	if token == "" {
+		return nil
+	}
+	r.Header.Set("x-auth", token)
+	if c.Key == nil {
+		return nil
+	}
+	target := url.URL{Scheme: r.URL.Scheme, Host: cmp.Or(r.Host, r.URL.Host), Path: r.URL.Path, RawPath: r.URL.RawPath}
+	proof, err := dpop.Sign(c.Key.signer, dpop.Claims{Method: r.Method, Target: target.String(),
+		TokenHash: dpop.TokenHash(token)})
+	if err == nil {
+		r.Header.Set("dpop", proof)
+	}
+	return err
 }

@@ -21,6 +21,7 @@ func (s *service) gateway() {
 	live := gateway.NewCache(store)
 	guards := sync.OnceValue(s.guards) // after the start, which makes its parts
 	s.gateways = &gateway.Guard{Routes: live.Current, Store: store, Commit: s.commit, Engine: s.starter,
+		Challenges: access.NewChallenges(s.DB), Open: s.Ring.Open,
 		Fresh:   func(ctx context.Context, judge func() error) error { return guards().Fresh(ctx, judge) },
 		Account: accounts{s.users}.Account, Statements: s.tokens, Issuer: s.cfg.Tokens.Issuer, Now: time.Now}
 	admin := &gateway.Admin{Store: store, Changes: s.changes(change.Gateways, live), BuiltIn: func(code string) bool {

@@ -76,14 +76,17 @@ func (c userExportCmd) Run(e *env) (err error) {
 	return err
 }
 
-// confirm asks a person on the terminal of the process. Standard input may be a pipe, so it is not asked.
+// openTerminal opens the terminal of the process. A test replaces it.
+var openTerminal = func() (io.ReadWriteCloser, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
+
+// confirm asks a person on the terminal. Standard input may be a pipe, so it is not asked.
 func confirm() error {
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	tty, err := openTerminal()
 	if err != nil {
 		return errors.New("--with-secrets needs a terminal")
 	}
 	defer tty.Close()
-	fmt.Fprintf(tty, "The export contains password hashes and authenticator secrets.\nType \"%s\" to continue: ", confirmation)
+	fmt.Fprintf(tty, "The export contains password hashes and authenticator secrets.\nType %q to continue: ", confirmation)
 	answer, err := bufio.NewReader(io.LimitReader(tty, 256)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the terminal: %w", err)

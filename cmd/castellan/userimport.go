@@ -18,7 +18,7 @@ import (
 
 type userImportCmd struct {
 	File   string `arg:"" help:"The file." type:"existingfile"`
-	Format string `help:"Service that wrote the file." enum:"castellan,auth0,keycloak,firebase,cognito,django,csv" default:"castellan"`
+	Format string `help:"Format." enum:"castellan,auth0,keycloak,firebase,cognito,django,csv" default:"castellan"`
 	DryRun bool   `help:"Judge every line and change nothing."`
 
 	FirebaseSignerKeyFile string `help:"File with base64_signer_key of the Firebase project." type:"existingfile"`

@@ -48,7 +48,7 @@ var layers = map[string]layer{
 	},
 	"web": {},
 	// The errors and the signature of a device are defined once.
-	"client": {ours: []string{"domain/access/device", "domain/access/intent", "domain/kit/fault"},
+	"client": {ours: []string{"domain/access/device", "domain/access/dpop", "domain/access/intent", "domain/kit/fault"},
 		their: []string{"github.com/gobwas/ws"}},
 	// A neighbour has the packages of a client, and money in its wire format.
 	"examples": {ours: []string{"client", "domain/kit/amount", "domain/kit/fault"}},

@@ -15,9 +15,9 @@ func question(uri, more string) string {
 	return "X-Original-Method: POST\r\nX-Original-URI: " + uri + "\r\nX-Original-Host: shop.example" + more
 }
 
-// guarded measures the question of a gateway about each request (D-EXT-11): for a path without a route, for a guarded
-// path without a session, and the whole way of a guarded request: question, challenge, code, and question with the
-// grant. The budgets (internal/budget) count the parts of that way.
+// guarded measures the question of a gateway about each request (D-EXT-11): for a path without a route, and for a
+// guarded path without a session. It also measures the whole way of a guarded request: question, challenge, code, and
+// question with the grant. The budgets (internal/budget) count the parts of that way.
 func guarded(b *bench) error {
 	floor, err := start(roleFiber, nil)
 	if err != nil {

@@ -32,7 +32,7 @@ func BothWith(t *testing.T, o persistence.Options, test func(t *testing.T, db *p
 }
 
 // OpenWith opens, migrates and starts a database that ends with the test.
-func OpenWith(t *testing.T, dsn string, o persistence.Options) *persistence.DB {
+func OpenWith(t testing.TB, dsn string, o persistence.Options) *persistence.DB {
 	t.Helper()
 	db, err := persistence.Open(t.Context(), dsn, o)
 	storetest.Must(t, err)

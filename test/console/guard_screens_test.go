@@ -13,8 +13,8 @@ import (
 	"castellan/web/webtest"
 )
 
-// An operator guards requests of a gateway: on trial first, then with a challenge. The operator reads the evidence of an
-// approval, links a login of another service, and lets a service start challenges.
+// An operator guards requests of a gateway: on trial first, then with a challenge. The operator reads the evidence of
+// an approval, links a login of another service, and lets a service start challenges.
 func TestConsoleGuard(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("HTTP_TRUSTED_PROXIES=127.0.0.1",
@@ -25,7 +25,7 @@ func TestConsoleGuard(t *testing.T) {
 	n.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), blackbox.Headers{"x-auth": auth})
 	x, _ := n.Session(t, demo)
 	tab := webtest.Browser(t)
-	c := &guarding{officer{tab, t, n, boss}, auth}
+	c := &guarding{officer{tab, t, n, boss}, auth, payPath}
 	c.visit("/gateways")
 	c.guards(x)
 	c.readsEvidence(s, harness.Enroll(t, n, demo, x, device.ES256, ""), x)
@@ -37,6 +37,7 @@ func TestConsoleGuard(t *testing.T) {
 type guarding struct {
 	officer
 	token string
+	path  string // of the payment
 }
 
 func (c *guarding) visit(path string) {
@@ -52,7 +53,7 @@ const payPath = "/orders/7/pay?total=12"
 // ask asks about a payment as a gateway does.
 func (c *guarding) ask(x string, more ...string) blackbox.Answer {
 	c.t.Helper()
-	h := blackbox.Headers{"X-Original-Method": "POST", "X-Original-URI": payPath, "X-Original-Host": "shop.example",
+	h := blackbox.Headers{"X-Original-Method": "POST", "X-Original-URI": c.path, "X-Original-Host": "shop.example",
 		"x-auth": x}
 	if len(more) > 0 {
 		h["castellan-grant"] = more[0]
@@ -106,6 +107,7 @@ func (c *guarding) guards(x string) {
 // readsEvidence shows the evidence of a payment that a device signed, from the entry of its use in the audit.
 func (c *guarding) readsEvidence(s *blackbox.Site, p harness.Pocket, x string) {
 	c.t.Helper()
+	c.path = "/orders/8/pay?total=12" // the open challenge of the other one is from before the device
 	a := c.ask(x)
 	a.Status = 200
 	f := blackbox.FlowOf(c.t, a)
@@ -124,7 +126,8 @@ func (c *guarding) readsEvidence(s *blackbox.Site, p harness.Pocket, x string) {
 		c.t.Errorf("the evidence shows %q", row)
 	}
 	c.shot("evidence")
-	webtest.Value[bool](c.Tab, `((make) => { URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; });
+	webtest.Value[bool](c.Tab, `((make) => { URL.createObjectURL = (blob) => {
+		blob.text().then((text) => { window.saved = text; });
 		return make.call(URL, blob); }; return true; })(URL.createObjectURL)`)
 	c.Click(mark("evidence-save"))
 	c.Until(`typeof window.saved === 'string'`)
@@ -133,7 +136,8 @@ func (c *guarding) readsEvidence(s *blackbox.Site, p harness.Pocket, x string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-	if out := s.Command("", "intent", "verify", file); out.Code != 0 || !strings.Contains(out.Out, "signed by device "+p.ID) {
+	if out := s.Command("", "intent", "verify", file); out.Code != 0 ||
+		!strings.Contains(out.Out, "signed by device "+p.ID) {
 		c.t.Errorf("the saved file: exit %d: %s%s", out.Code, out.Out, out.ErrOut)
 	}
 }

@@ -21,7 +21,8 @@ var wholeMenu = append([]string{"/", "/kyc", "/aml", "/documents", "/approvals",
 	"/withdrawals", "/users", "/users/active", "/users/registered", "/users/logins", "/corporate", "/corporate/users",
 	"/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting", "/currencies",
 	"/rates", "/fees", "/levels", "/contracts", "/options", "/agreements", "/announcements", "/cdn", "/mailings",
-	"/mfa", "/roles", "/service-keys", "/firewall", "/gateways", "/audit", "/jobs", "/cluster", "/setup", "/parameters"}, ownMenu...)
+	"/mfa", "/roles", "/service-keys", "/firewall", "/gateways", "/audit", "/jobs", "/cluster", "/setup",
+	"/parameters"}, ownMenu...)
 
 // toWrite are the screens that are no use to who only reads.
 var toWrite = []string{"/kyc", "/adjust", "/accounting", "/announcements", "/mailings", "/cdn"}
@@ -30,7 +31,8 @@ var toWrite = []string{"/kyc", "/adjust", "/accounting", "/announcements", "/mai
 var writing = map[string]string{"decide": "POST /admin/update-status-transaction",
 	"approve": "POST /admin/approvals/{id}/approve", "confirm": "POST /user/update-kyc",
 	"rule-change": "PATCH /admin/system/waf/rules", "rule-trial": "PATCH /admin/system/waf/rules",
-	"rule-status": "PATCH /admin/system/waf/rules", "route-change": "PATCH /admin/guard/routes", "matrix-send": "POST /admin/role-resource-permission",
+	"rule-status": "PATCH /admin/system/waf/rules", "route-change": "PATCH /admin/guard/routes",
+	"matrix-send":   "POST /admin/role-resource-permission",
 	"policy-change": "PATCH /admin/system/mfa/policies", "method-change": "PATCH /admin/system/mfa/methods",
 	"action-change": "PATCH /admin/system/mfa/actions", "section-add": "POST /admin/create-contract-detail",
 	"section-edit": "POST /admin/update-contract-detail", "order-save": "POST /admin/update-contract-detail-order",

@@ -10,19 +10,22 @@ import (
 
 	"castellan/client"
 	"castellan/internal/blackbox"
+	"castellan/test/harness"
 )
 
 // The Go client completes the challenge of a gateway and sends the same request again, with its body.
 func TestGoClientBehindGateway(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
+		s.Set("SESSIONS_BIND=requests")
 		g := newGate(t, s)
-		g.route(t, `{"host":"shop.example","method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT"}`)
+		g.route(t, `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT"}`)
 		var digest string
 		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			digest = r.Header.Get("content-digest")
 			a := g.ask(t, r.Method, r.RequestURI, blackbox.Headers{"x-auth": r.Header.Get("x-auth"), "x-to": "",
-				"castellan-grant": r.Header.Get("castellan-grant"), "content-digest": digest})
+				"castellan-grant": r.Header.Get("castellan-grant"), "content-digest": digest, "X-Original-Host": r.Host,
+				"dpop": r.Header.Get("dpop")})
 			if a.Status != 204 {
 				w.Header().Set("p-auth", a.Header.Get("p-auth"))
 				w.WriteHeader(a.Status)
@@ -59,6 +62,20 @@ func TestGoClientBehindGateway(t *testing.T) {
 		if !strings.HasPrefix(digest, "sha-256=:") {
 			t.Errorf("the digest of the body is %q", digest)
 		}
+		// A session that is bound to a key needs a proof for each request, also behind a gateway.
+		c.Key = client.NewKey(harness.ECKey(t))
+		f, err := c.Login(t.Context(), client.Credentials{Email: g.owner.Mail, Password: g.owner.Password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := f.Method("SMS")
+		if _, err := f.Complete(t.Context(), m, g.Code(t, g.owner, "SMS")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := send(""); err != nil || got != g.owner.ID+` {"pay":1}` {
+			t.Errorf("with a key: %q, %v", got, err)
+		}
+		g.ask(t, "POST", "/pay", blackbox.Headers{"x-auth": c.Token}).Is(t, 401, "DPOP_INVALID")
 		if got, err := send("0"); client.CodeOf(err) == "" {
 			t.Errorf("a wrong code: %q, %v", got, err)
 		}

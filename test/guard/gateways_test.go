@@ -219,7 +219,7 @@ func (f front) guards(t *testing.T) {
 		return blackbox.Headers{"x-auth": f.g.xAuth, "castellan-grant": grant}
 	}
 	first, _ := f.send(t, "POST", pay, blackbox.Headers{"x-auth": f.g.xAuth})
-	if first.Header.Get("WWW-Authenticate") != "Castellan" {
+	if got := first.Header.Values("WWW-Authenticate"); len(got) != 1 || got[0] != "Castellan" {
 		t.Errorf("the refusal has the headers %v", first.Header)
 	}
 	if first.Status != 401 || first.Code() != "CHALLENGE_REQUIRED" {

@@ -38,6 +38,8 @@ func TestHelpNeedsNoSettings(t *testing.T) {
 		{"user reopen-kyc", []string{"<user>", "waitingApproval"}},
 		{"user allow-ip", []string{"<user>", "<cidr>", "--remove", "--clear", "192.0.2.0/24", "everywhere"}},
 		{"user clear-geofilter", []string{"<user>", "session"}},
+		{"user import", []string{"<file>", "--format", "keycloak", "--dry-run", "line N: reason", "move-in.md", "killed"}},
+		{"user export", []string{"--output", "--with-secrets", "terminal"}},
 		{"keys", []string{"rotate"}},
 		{"keys rotate", []string{"--force", "signing", "sealing", "master"}},
 		{"cron-key", []string{"add", "list", "remove"}},

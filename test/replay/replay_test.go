@@ -28,8 +28,9 @@ type replay struct {
 func replays() []replay {
 	var all []replay
 	for _, some := range [][]replay{
-		replaysOfCodes, replaysOfGuesses, replaysOfPushes, replaysOfTokens, replaysOfPasskeys, replaysOfSessions,
-		replaysOfAccounts, replaysOfNames, replaysOfPaths, replaysOfProxies, replaysOfRecords, replaysOfTexts, replaysOfBodies, replaysOfFrames,
+		replaysOfCodes, replaysOfGuesses, replaysOfPushes, replaysOfTokens, replaysOfSessions, replaysOfAccounts,
+		replaysOfNames, replaysOfPaths, replaysOfProxies, replaysOfRecords, replaysOfTexts, replaysOfBodies,
+		replaysOfFrames, replaysOfImports, replaysOfKeys, replaysOfPasskeys,
 	} {
 		all = append(all, some...)
 	}

@@ -108,9 +108,19 @@ export class CastellanClient {
    */
   async guarded(url, init = {}, ask = () => {}) {
     const headers = new Headers(init.headers);
-    if (this.xAuth && !headers.has('x-auth')) headers.set('x-auth', this.xAuth);
+    const own = !headers.has('x-auth');
     if (init.body && !headers.has('content-digest')) headers.set('content-digest', await digestOf(init.body));
-    const send = () => this.#fetch(url, { cache: 'no-store', credentials: 'omit', ...init, headers });
+    const send = async (nonce) => {
+      if (own && this.key && this.xAuth) await this.#fresh();
+      if (own && this.xAuth) headers.set('x-auth', this.xAuth);
+      const token = headers.get('x-auth');
+      const at = { method: init.method ?? 'GET', url: new URL(url, globalThis.location?.href) };
+      const dpop = token && (await this.key?.proof({ ...at, token, nonce }));
+      if (dpop) headers.set('dpop', dpop);
+      const answer = await this.#fetch(url, { cache: 'no-store', credentials: 'omit', ...init, headers });
+      const given = nonce ? null : answer.headers.get('dpop-nonce'); // only the clock of this machine is wrong
+      return given ? send(given) : answer;
+    };
     const first = await send();
     const problem = first.status === 401 ? parse(await first.clone().text()) : undefined;
     if (problem?.code !== 'CHALLENGE_REQUIRED') return first;

@@ -9,7 +9,7 @@ import { useMay } from '../app/session';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Diff, Whole } from '../kit/record';
-import { Status, Time } from '../kit/show';
+import { Coded, Status, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { PolicyRehearsal } from '../guard/rehearsal';
 
@@ -60,7 +60,7 @@ export default function Mfa() {
 }
 
 const policyColumns: Column<Policy>[] = [
-  { key: 'actionCode', title: 'mfa.action', show: (p) => <bdi dir="ltr">{p.actionCode}</bdi> },
+  { key: 'actionCode', title: 'mfa.action', show: (p) => <Coded of={p.actionCode} /> },
   { key: 'name', title: 'mfa.name' },
   { key: 'entityType', title: 'mfaWhy.entity', show: (p) => <Status of={p.entityType} /> },
   {
@@ -237,7 +237,7 @@ function ChangePolicy({ policy, onClose }: { policy: Policy; onClose: () => void
 }
 
 const actionColumns: Column<Action>[] = [
-  { key: 'actionCode', title: 'mfa.action', show: (a) => <bdi dir="ltr">{a.actionCode}</bdi> },
+  { key: 'actionCode', title: 'mfa.action', show: (a) => <Coded of={a.actionCode} /> },
   { key: 'title', title: 'mfa.texts', show: (a) => <bdi>{Object.values(a.title).join(' · ')}</bdi> },
 ];
 

@@ -149,7 +149,7 @@ export default function ServiceKeys() {
   );
 }
 
-/** What a key may start by the guard for services. */
+/** The fields of the challenges that a key may start. */
 function useScope(): Input<Pick<Schemas['AddServiceKeyRequest'], 'actions' | 'callback'>>[] {
   const may = useMay();
   const actions = useRead('/admin/system/mfa/actions', undefined, { enabled: may('GET /admin/system/mfa/actions') });

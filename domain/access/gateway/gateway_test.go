@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/gateway"
@@ -106,6 +107,68 @@ func TestValues(t *testing.T) {
 		{"/a/%e2%80%8b", "", "x"}, {"/a/7", "q=%ff", "x"}} {
 		if got, err := values(c[0], c[1], c[2]); fault.CodeOf(err) != fault.Forbidden {
 			t.Errorf("%q: %q, %v", c, got, err)
+		}
+	}
+}
+
+// engine counts the challenges that a guard starts and repeats.
+type engine struct{ started, again int }
+
+func (e *engine) Start(context.Context, challenge.StartRequest) (challenge.Started, error) {
+	e.started++
+	return challenge.Started{}, nil
+}
+
+func (e *engine) Again(context.Context, string) (challenge.Started, error) {
+	e.again++
+	return challenge.Started{}, nil
+}
+
+// pending is the open challenge of a user.
+type pending challenge.Insert
+
+func (p *pending) Pending(context.Context, string, time.Time) ([]challenge.Insert, error) {
+	return []challenge.Insert{challenge.Insert(*p)}, nil
+}
+
+// An equal request gets the open challenge while it can be answered, and another one after that.
+func TestOpenChallengeIsRepeated(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	r := gateway.Route{ID: 1, Method: "POST", Path: "/pay", Mode: gateway.Guarded, ActionCode: "PAYOUT",
+		Status: gateway.Active}
+	table := gateway.NewTable([]gateway.Route{r})
+	e, p := &engine{}, &pending{}
+	var command []byte
+	g := &gateway.Guard{Routes: func() *gateway.Table { return table }, Engine: e, Challenges: p,
+		Fresh:   func(_ context.Context, judge func() error) error { return judge() },
+		Account: func(context.Context, string) (a challenge.Account, err error) { return a, nil },
+		Open:    func([]byte, []byte) ([]byte, error) { return command, nil }, Now: func() time.Time { return now }}
+	caller := func(context.Context) (gateway.User, challenge.Starter, audit.By, error) {
+		return gateway.User{ID: "u", Session: "s"}, challenge.Starter{}, audit.By{}, nil
+	}
+	const left = 10_000 // ms
+	for name, c := range map[string]struct {
+		edit  func(*pending)
+		again bool
+	}{
+		"equal":          {func(*pending) {}, true},
+		"ends soon":      {func(p *pending) { p.Methods[0].ExpiresAt = now.UnixMilli() + left }, false},
+		"ends later":     {func(p *pending) { p.Methods[0].ExpiresAt = now.UnixMilli() + left + 1 }, true},
+		"wrong value":    {func(p *pending) { p.Methods[0].Wrong = 1 }, false},
+		"completed":      {func(p *pending) { p.Methods[0].Order, p.Methods[0].ExpiresAt = 1, 0 }, true},
+		"another action": {func(p *pending) { p.Action = "REFUND" }, false},
+		"of a service":   {func(p *pending) { p.Service = "shop" }, false},
+		"another body":   {func(*pending) { command = append(command, ' ') }, false},
+	} {
+		command = []byte(`{"rte":1,"sub":"u","sid":"s","hst":"","htm":"POST","pth":"/pay","qry":"",` +
+			`"row":"T1PNoYwrqgwDVLtfmj7L5e0Sq02OEbqHPC8RFhICuUU"}`)
+		p.Challenge = challenge.Challenge{ID: "c", Action: "PAYOUT", Body: challenge.Body{Service: challenge.Gateway,
+			Methods: []challenge.Method{{ExpiresAt: now.UnixMilli() + 2*left}}}}
+		c.edit(p)
+		*e = engine{}
+		_, err := g.Check(t.Context(), gateway.Request{Method: "POST", Path: "/pay"}, "", caller)
+		if err != nil || (e.again == 1) != c.again || e.started+e.again != 1 {
+			t.Errorf("%s: %+v, %v", name, *e, err)
 		}
 	}
 }

@@ -114,6 +114,12 @@ type Decision struct {
 	Action    string // of the challenge
 }
 
+// Engine starts challenges. Again returns an open one with another token; CHALLENGE_NOT_FOUND.
+type Engine interface {
+	challenge.Starts
+	Again(ctx context.Context, challengeID string) (challenge.Started, error)
+}
+
 // Guard decides about requests. All fields are required, except those in Stats.
 type Guard struct {
 	Routes func() *Table
@@ -121,7 +127,11 @@ type Guard struct {
 	Fresh      func(ctx context.Context, judge func() error) error
 	Store      Store
 	Commit     commit.Committer
-	Engine     challenge.Starts
+	Engine     Engine
+	Challenges interface {
+		Pending(ctx context.Context, userID string, now time.Time) ([]challenge.Insert, error)
+	}
+	Open       func(sealed, ad []byte) ([]byte, error)                             // unseals a command
 	Account    func(ctx context.Context, userID string) (challenge.Account, error) // RECORD_NOT_FOUND if not active
 	Statements interface {
 		SignStatement(typ string, claims any) (string, error)
@@ -217,23 +227,8 @@ func (g *Guard) guarded(ctx context.Context, r Route, m Match, q Request, grant 
 	if err != nil {
 		return Decision{}, fmt.Errorf("guard: command: %w", err)
 	}
-	details := make([]challenge.Detail, len(rows))
-	for i, v := range rows {
-		details[i] = challenge.Detail{Key: v.Key, Value: v.Value, Label: v.Label}
-	}
-	for range 3 {
-		account, err := g.Account(ctx, user.ID)
-		if err != nil {
-			return Decision{}, err
-		}
-		started, err := g.Engine.Start(ctx, challenge.StartRequest{Action: r.ActionCode, Account: account, Starter: from,
-			Proven: true, Command: command, Service: challenge.Gateway, Details: details})
-		if errors.Is(err, commit.ErrFenced) {
-			continue // the account changed while it was decided
-		}
-		return Decision{Challenge: &started, Action: r.ActionCode}, err
-	}
-	return Decision{}, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+	started, err := g.challenge(ctx, r.ActionCode, user, from, command, rows)
+	return Decision{Challenge: &started, Action: r.ActionCode}, err
 }
 
 // Action is the action behind the challenges of gateways, whatever their code: it makes the grant.

@@ -16,10 +16,12 @@ import (
 
 // Request is the request that a gateway asks about, as its client sent it.
 type Request struct {
-	Host   string // without a port, lower case (HostOf)
-	Method string
-	Path   string // as sent
-	Query  string // as sent, without the question mark
+	Host string // without a port, lower case (HostOf)
+	// Authority is the host with its port, as sent: proofs of a session key name it.
+	Authority string
+	Method    string
+	Path      string // as sent
+	Query     string // as sent, without the question mark
 	// Digest is the header Content-Digest; "" for none.
 	Digest string
 	// Header returns a header; repeated reports whether it was sent more than once.

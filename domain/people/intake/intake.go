@@ -1,9 +1,9 @@
 // Package intake takes the users of another service over, with their passwords and authenticators, and writes users to
 // a file (D-AUTH-19).
 //
-// The one idea: a batch of lines is one unit. Its users, its refused lines, the cursor and the counters commit together,
-// fenced by the version of the import's row. So an import that was killed continues behind its last batch, without a
-// user twice and without a lost line.
+// The one idea: a batch of lines is one unit. Its users, its refused lines, the cursor and the counters commit
+// together, fenced by the version of the import's row. So an import that was killed continues behind its last batch,
+// without a user twice and without a lost line.
 //
 // Start reading at Service.Run. Entry is a user as every format gives it; source.go and the files of the formats read
 // them; export.go writes them.

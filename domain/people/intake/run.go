@@ -46,6 +46,8 @@ type Service struct {
 	Progress func(State)
 	// Pause is the rest between two batches. A running service writes to the database meanwhile.
 	Pause time.Duration
+
+	recipes legacy.Costliest // that this process has recorded
 }
 
 // Sizes of a batch: the records, and those of them whose hash is computed, because each takes tens of milliseconds.
@@ -95,6 +97,9 @@ func (s *Service) Run(ctx context.Context, importID string, source Source, dry b
 	}
 	for {
 		batch, end := read(source)
+		if len(batch) == 0 && !errors.Is(end, io.EOF) {
+			return state, end
+		}
 		next, err := s.importBatch(ctx, state, batch, errors.Is(end, io.EOF))
 		if err != nil {
 			return state, err
@@ -154,6 +159,11 @@ func (s *Service) importBatch(ctx context.Context, state State, batch []Record, 
 		}
 		switch err := s.Commit.Commit(ctx, writes...); {
 		case err == nil:
+			for _, w := range writes {
+				if used, ok := w.(password.UseRecipe); ok {
+					s.recipes.Add(used.Recipe)
+				}
+			}
 			next.Version = state.Version + 1
 			return next, nil
 		case errors.Is(err, commit.ErrFenced):
@@ -265,7 +275,8 @@ func divide(all []*person, taken, inFile nameSet) (people []*person, refused []R
 	return people, refused
 }
 
-// nameSet is a set of names of accounts by their hashes: a collision among millions has a chance below one in a million.
+// nameSet is a set of names of accounts by their hashes. A collision among millions has a chance below one in a
+// million.
 type nameSet struct {
 	seed maphash.Seed
 	set  map[uint64]struct{}
@@ -312,7 +323,7 @@ func (s *Service) adopt(ctx context.Context, people []*person) error {
 func (s *Service) writes(state, next State, people []*person, refused []Refusal) ([]commit.Write, error) {
 	now := s.Now()
 	writes := []commit.Write{Save{State: withVersion(next, state.Version), At: now}}
-	recipes := map[legacy.Recipe]bool{}
+	var fresh legacy.Costliest
 	for _, p := range people {
 		u := p.account
 		writes = append(writes, user.Add{User: u, PasswordHash: p.hash})
@@ -327,17 +338,21 @@ func (s *Service) writes(state, next State, people []*person, refused []Refusal)
 			if err != nil {
 				return nil, err
 			}
-			recipes[r] = true
+			if !s.recipes.Covers(r) {
+				fresh.Add(r)
+			}
 		}
 	}
 	for _, r := range refused {
 		writes = append(writes, Refuse{state.ID, r})
 	}
-	for r := range recipes {
-		writes = append(writes, password.UseRecipe{Recipe: r, At: now})
+	for i, r := range fresh.List() {
+		if writes = append(writes, password.UseRecipe{Recipe: r, At: now}); i == 0 {
+			writes = append(writes, change.Note{Topic: change.Hashes})
+		}
 	}
-	if len(recipes) > 0 {
-		writes = append(writes, change.Note{Topic: change.Hashes})
+	if next.Cursor == state.Cursor { // only the end of the file
+		return writes, nil
 	}
 	detail := fmt.Sprintf("users %d to %d of the file: %d added, %d refused", state.Cursor+1, next.Cursor, len(people),
 		len(refused))

@@ -55,9 +55,10 @@ func wants(t *testing.T, f intake.Format, text string, want ...string) {
 func TestCastellanFormat(t *testing.T) {
 	const wrapped = "$imported$digest$h=sha1,o=ps$c2FsdA$n=20$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$" +
 		"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"
-	wants(t, intake.Castellan, "\ufeff"+`{"externalId":"x1","email":"a@b.c","emailVerified":true,"countryCode":"90","phoneNumber":"5","name":"Ada",`+
-		`"surname":"L","language":"en","status":"blocked","hash":"`+bcrypt+`","totpSecret":"ABC"}`+"\r\n\n"+
-		`{"email":"b@b.c","hash":{"alg":"scrypt","hash":"MDEyMzQ1Njc4OWFiY2RlZg","salt":"c2FsdA","n":1024,"r":8,"p":1}}
+	wants(t, intake.Castellan,
+		"\ufeff"+`{"externalId":"x1","email":"a@b.c","emailVerified":true,"countryCode":"90","phoneNumber":"5","name":"Ada",`+
+			`"surname":"L","language":"en","status":"blocked","hash":"`+bcrypt+`","totpSecret":"ABC"}`+"\r\n\n"+
+			`{"email":"b@b.c","hash":{"alg":"scrypt","hash":"MDEyMzQ1Njc4OWFiY2RlZg","salt":"c2FsdA","n":1024,"r":8,"p":1}}
 {"email":"c@b.c","hash":"`+wrapped+`"}
 {"email":"d@b.c","hash":"!unusable"}
 {"email":"e@b.c","hash":null}
@@ -94,8 +95,9 @@ nonsense
 
 // The three shapes of Auth0: the export of profiles, the export of hashes, and the array of the import.
 func TestAuth0Format(t *testing.T) {
-	wants(t, intake.Auth0, `{"user_id":"auth0|5","email":"a@b.c","email_verified":true,"given_name":"Ada","family_name":"L",`+
-		`"locale":"en-GB","blocked":true,"identities":[{"x":1}]}
+	wants(t, intake.Auth0,
+		`{"user_id":"auth0|5","email":"a@b.c","email_verified":true,"given_name":"Ada","family_name":"L",`+
+			`"locale":"en-GB","blocked":true,"identities":[{"x":1}]}
 {"_id":{"$oid":"60425dc4"},"email":"b@b.c","name":"b@b.c","passwordHash":"`+bcrypt+`","tenant":"dev"}
 {"email":"c@b.c","name":"Ada King Lovelace","phone_number":"+905321234567"}`,
 		"1: auth0|5|a@b.c,true||Ada|L|en|blocked||",
@@ -104,8 +106,10 @@ func TestAuth0Format(t *testing.T) {
 	wants(t, intake.Auth0, `[{"email":"a@b.c","custom_password_hash":{"algorithm":"sha256","hash":{"value":`+
 		`"392e0f09fc68129ff84461180174db4e788599318d2314b6003277f69e68839c","encoding":"hex"},"salt":{"value":"salt",`+
 		`"encoding":"utf8","position":"prefix"}},"mfa_factors":[{"totp":{"secret":"GEZDGNBVGY3TQOJQ"}}]},
-{"email":"b@b.c","custom_password_hash":{"algorithm":"md5","hash":{"value":"nSEOdBkG7nP6BMqSJdXdXg==","encoding":"base64"}}},
-{"email":"c@b.c","custom_password_hash":{"algorithm":"scrypt","hash":{"value":"MDEyMzQ1Njc4OWFiY2RlZg","encoding":"base64"},`+
+{"email":"b@b.c","custom_password_hash":{"algorithm":"md5","hash":{"value":"nSEOdBkG7nP6BMqSJdXdXg==",
+"encoding":"base64"}}},
+{"email":"c@b.c","custom_password_hash":{"algorithm":"scrypt","hash":{"value":"MDEyMzQ1Njc4OWFiY2RlZg",
+"encoding":"base64"},`+
 		`"salt":{"value":"salt"},"cost":1024,"blockSize":8,"parallelization":1}},
 {"email":"d@b.c","custom_password_hash":{"algorithm":"bcrypt","hash":{"value":"`+bcrypt+`"}}},
 {"email":"e@b.c","custom_password_hash":{"algorithm":"hmac","hash":{"value":"x"}}},
@@ -130,15 +134,20 @@ func TestKeycloakFormat(t *testing.T) {
 {"id":"k1","username":"ada","email":"a@b.c","emailVerified":true,"firstName":"Ada","lastName":"L","enabled":true,
  "attributes":{"locale":["tr"],"phoneNumber":["+905321234567"]},"credentials":[`+
 		credential("password", salted, `{"hashIterations":27500,"algorithm":"pbkdf2-sha256","additionalParameters":{}}`)+`,`+
-		credential("otp", `{"value":"12345678901234567890"}`, `{"subType":"totp","digits":6,"counter":0,"period":30,"algorithm":"HmacSHA1"}`)+`]},
+		credential("otp", `{"value":"12345678901234567890"}`,
+			`{"subType":"totp","digits":6,"counter":0,"period":30,"algorithm":"HmacSHA1"}`)+`]},
 {"id":"k2","email":"b@b.c","enabled":false,"credentials":[`+
-		credential("password", salted, `{"hashIterations":5,"algorithm":"argon2","additionalParameters":{"hashLength":["32"],`+
-			`"memory":["7168"],"type":["id"],"version":["1.3"],"parallelism":["1"]}}`)+`]},
+		credential("password", salted,
+			`{"hashIterations":5,"algorithm":"argon2","additionalParameters":{"hashLength":["32"],`+
+				`"memory":["7168"],"type":["id"],"version":["1.3"],"parallelism":["1"]}}`)+`]},
 {"id":"svc","username":"service-account-app","serviceAccountClientId":"app"},
-{"id":"k3","email":"c@b.c","credentials":[`+credential("password", salted, `{"hashIterations":1,"algorithm":"own"}`)+`]},
+{"id":"k3","email":"c@b.c","credentials":[`+credential("password", salted, `{"hashIterations":1,
+"algorithm":"own"}`)+`]},
 {"id":"k4","email":"d@b.c","credentials":[`+credential("password", `x`, `{}`)+`]},
-{"id":"k5","email":"e@b.c","credentials":[`+credential("otp", `{"value":"x"}`, `{"subType":"totp","digits":8,"period":30,"algorithm":"HmacSHA1"}`)+`]},
-{"id":"k6","email":"f@b.c","credentials":[`+credential("otp", `{"value":"GEZDGNBVGY3TQOJQ"}`, `{"subType":"totp","digits":6,`+
+{"id":"k5","email":"e@b.c","credentials":[`+credential("otp", `{"value":"x"}`, `{"subType":"totp","digits":8,
+"period":30,"algorithm":"HmacSHA1"}`)+`]},
+{"id":"k6","email":"f@b.c","credentials":[`+credential("otp", `{"value":"GEZDGNBVGY3TQOJQ"}`, `{"subType":"totp",
+"digits":6,`+
 		`"period":30,"algorithm":"HmacSHA1","secretEncoding":"BASE32"}`)+`,{"type":"webauthn"}]}],"enabled":true}`,
 		"1: k1|a@b.c,true|+905321234567|Ada|L|tr|active|pbkdf2$h=sha256,i=27500|GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ",
 		"2: k2|b@b.c,false|||||passive|argon2id$m=7168,t=5,p=1|",
@@ -151,7 +160,8 @@ func TestKeycloakFormat(t *testing.T) {
 func TestFirebaseFormat(t *testing.T) {
 	wants(t, intake.Firebase, `{"users":[{"localId":"f1","email":"a@b.c","emailVerified":true,"passwordHash":`+
 		`"lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==","salt":"42xEC+ixf3L2lw==",
-"displayName":"Ada Lovelace","disabled":false,"providerUserInfo":[]},{"localId":"f2","phoneNumber":"+905321234567","disabled":true},
+"displayName":"Ada Lovelace","disabled":false,"providerUserInfo":[]},{"localId":"f2","phoneNumber":"+905321234567",
+"disabled":true},
 {"localId":"f3","email":"c@b.c","passwordHash":"AAAA","salt":"AAAA"}]}`,
 		"1: f1|a@b.c,true||Ada|Lovelace||active|fbscrypt$ln=14,r=8,p=1|",
 		"2: f2|,false|+905321234567||||passive||",
@@ -159,19 +169,22 @@ func TestFirebaseFormat(t *testing.T) {
 }
 
 func TestTableFormats(t *testing.T) {
-	wants(t, intake.Cognito, "cognito:username,name,given_name,family_name,email,email_verified,phone_number,cognito:mfa_enabled\n"+
-		"u1,,Ada,L,a@b.c,true,+905321234567,false\nu2,Ada Lovelace,,,b@b.c,FALSE,,\n",
+	wants(t, intake.Cognito,
+		"cognito:username,name,given_name,family_name,email,email_verified,phone_number,cognito:mfa_enabled\n"+
+			"u1,,Ada,L,a@b.c,true,+905321234567,false\nu2,Ada Lovelace,,,b@b.c,FALSE,,\n",
 		"2: u1|a@b.c,true|+905321234567|Ada|L||active||",
 		"3: u2|b@b.c,false||Ada|Lovelace||active||")
-	wants(t, intake.Django, "id,password,last_login,is_superuser,username,first_name,last_name,email,is_staff,is_active,date_joined\n"+
-		"1,\"md5$ERzRdd5VGmixhE0Glsn1PH$4c98388e7aad42a03212b59d05124f94\",,t,ada,Ada,L,a@b.c,t,t,x\n"+
-		"2,9ed6210e741906ee73fa04b9225dd63f,,f,b,,,b@b.c,f,f,x\n3,!abc,,f,c,,,c@b.c,f,1,x\n4,plain,,f,d,,,d@b.c,f,1,x\n",
+	wants(t, intake.Django,
+		"id,password,last_login,is_superuser,username,first_name,last_name,email,is_staff,is_active,date_joined\n"+
+			"1,\"md5$ERzRdd5VGmixhE0Glsn1PH$4c98388e7aad42a03212b59d05124f94\",,t,ada,Ada,L,a@b.c,t,t,x\n"+
+			"2,9ed6210e741906ee73fa04b9225dd63f,,f,b,,,b@b.c,f,f,x\n3,!abc,,f,c,,,c@b.c,f,1,x\n4,plain,,f,d,,,d@b.c,f,1,x\n",
 		"2: 1|a@b.c,false||Ada|L||active|digest$h=md5,o=sp|",
 		"3: 2|b@b.c,false|||||passive|digest$h=md5,o=sp|",
 		"4: 3|c@b.c,false|||||active||",
 		"5! hash: the kind of the hash is not supported")
 	wants(t, intake.Django, `[{"model":"auth.group","pk":1,"fields":{}},{"model":"auth.user","pk":7,"fields":{"password":`+
-		`"`+`bcrypt$`+bcrypt+`","email":"a@b.c","first_name":"Ada","last_name":"L","is_active":false,"is_superuser":true,"groups":[1]}},
+		`"`+`bcrypt$`+bcrypt+`","email":"a@b.c","first_name":"Ada","last_name":"L","is_active":false,"is_superuser":true,
+"groups":[1]}},
 {"model":"accounts.customuser","pk":"u-8","fields":{"password":"!","email":"b@b.c"}}]`,
 		"2: 7|a@b.c,false||Ada|L||passive|bcrypt$r=4|",
 		"3: u-8|b@b.c,false|||||active||")
@@ -246,7 +259,8 @@ func TestReadersHoldOneUser(t *testing.T) {
 }
 
 func FuzzSource(f *testing.F) {
-	for i, text := range []string{`{"email":"a@b.c","hash":"` + bcrypt + `"}`, `[{"email":"a@b.c","custom_password_hash":{}}]`,
+	for i, text := range []string{`{"email":"a@b.c","hash":"` + bcrypt + `"}`,
+		`[{"email":"a@b.c","custom_password_hash":{}}]`,
 		`{"users":[{"id":"k","credentials":[{"type":"password","secretData":"{}","credentialData":"{}"}]}]}`,
 		`{"users":[{"localId":"f","passwordHash":"AAAA","salt":"AA"}]}`, "email,phone_number\na@b.c,+905321234567\n",
 		`[{"model":"auth.user","pk":1,"fields":{"password":"!"}}]`, "email,hash\n\"a@b.c\"," + bcrypt + "\n"} {

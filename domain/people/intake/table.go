@@ -48,7 +48,8 @@ type columnsOf struct {
 }
 
 var (
-	csvColumns = columnsOf{[]string{"email", "phoneNumber"}, []string{"externalId", "email", "emailVerified", "countryCode",
+	csvColumns = columnsOf{[]string{"email", "phoneNumber"}, []string{"externalId", "email", "emailVerified",
+		"countryCode",
 		"phoneNumber", "name", "surname", "language", "status", "hash", "totpSecret"}}
 	cognitoColumns = columnsOf{[]string{"email", "phone_number"}, nil}
 	djangoColumns  = columnsOf{[]string{"password"}, nil}
@@ -140,7 +141,7 @@ func csvRow(r row) (Entry, error) {
 		Language: r.get("language"), Status: r.get("status"), Hash: h, TOTP: r.get("totpSecret")}, err
 }
 
-// cognitoRow reads a line of the import format of Cognito. Cognito exports no password, so the user sets one by a reset.
+// cognitoRow reads a line of the import format of Cognito. Cognito exports no password; the user sets one by a reset.
 func cognitoRow(r row) (Entry, error) {
 	e := Entry{ExternalID: r.get("cognito:username"), Email: r.get("email"), EmailVerified: r.is("email_verified"),
 		International: r.get("phone_number"), Name: r.get("given_name"), Surname: r.get("family_name"),

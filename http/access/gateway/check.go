@@ -63,9 +63,11 @@ func (o Options) check(r *edge.Request) (gateway.Decision, error) {
 	if err != nil {
 		return gateway.Decision{}, err
 	}
-	return o.Guard.Check(context.Background(), q, grant, func(ctx context.Context) (gateway.User, challenge.Starter, audit.By, error) {
-		return o.caller(ctx, r, auth.Signing{Method: q.Method, Host: q.Host, Path: q.Path})
-	})
+	signed := auth.Signing{Method: q.Method, Host: q.Authority, Path: q.Path}
+	caller := func(ctx context.Context) (gateway.User, challenge.Starter, audit.By, error) {
+		return o.caller(ctx, r, signed)
+	}
+	return o.Guard.Check(context.Background(), q, grant, caller)
 }
 
 // caller authenticates the bearer of the original request.
@@ -116,7 +118,8 @@ func original(r *edge.Request) (q gateway.Request, err error) {
 	}
 	method := agree(read("X-Original-Method"), read("X-Forwarded-Method"))
 	uri := agree(read("X-Original-Uri"), read("X-Forwarded-Uri"))
-	host := agree(gateway.HostOf(read("X-Original-Host")), gateway.HostOf(read("X-Forwarded-Host")))
+	sent, forwarded := read("X-Original-Host"), read("X-Forwarded-Host")
+	host, authority := agree(gateway.HostOf(sent), gateway.HostOf(forwarded)), cmp.Or(sent, forwarded, r.Host())
 	digest := read("Content-Digest")
 	if below := r.Below(path); below != "" { // Envoy repeats the request below the path
 		method, uri = agree(r.Caller.Method, method), agree(below, uri)
@@ -130,7 +133,7 @@ func original(r *edge.Request) (q gateway.Request, err error) {
 	case host == "":
 		host = gateway.HostOf(r.Host())
 	}
-	q = gateway.Request{Host: host, Method: method, Digest: digest, Header: r.HeaderOnce}
+	q = gateway.Request{Host: host, Authority: authority, Method: method, Digest: digest, Header: r.HeaderOnce}
 	q.Path, q.Query = gateway.Target(uri)
 	return q, nil
 }

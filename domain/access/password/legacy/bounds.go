@@ -6,6 +6,9 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // ErrCost reports cost parameters beyond the bounds. A login must not wait for a hash of minutes, or need gigabytes.
@@ -133,6 +136,35 @@ func (r Recipe) Strong() bool {
 		return r.Memory >= strongArgonKiB && uint64(r.Memory)*uint64(r.Cost) >= strongArgonWork
 	}
 	return false
+}
+
+// Costliest keeps the costliest recipe of each function. A file may have thousands of recipes, and the time of a login
+// depends on these alone. The zero value is ready for use.
+type Costliest struct{ of map[[2]string]Recipe }
+
+// Add adds recipes.
+func (c *Costliest) Add(recipes ...Recipe) {
+	for _, r := range recipes {
+		if !c.Covers(r) {
+			if c.of == nil {
+				c.of = map[[2]string]Recipe{}
+			}
+			c.of[r.function()] = r
+		}
+	}
+}
+
+// Covers reports whether a recipe costs no more than one of its function that was added.
+func (c *Costliest) Covers(r Recipe) bool {
+	before, ok := c.of[r.function()]
+	return ok && before.Work() >= r.Work()
+}
+
+func (r Recipe) function() [2]string { return [2]string{string(r.Alg), r.Function} }
+
+// List returns the recipes in the order of their texts.
+func (c *Costliest) List() []Recipe {
+	return slices.SortedFunc(maps.Values(c.of), func(a, b Recipe) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // Work compares the costs of two recipes of one function: the larger number takes longer.

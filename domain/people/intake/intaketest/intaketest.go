@@ -84,7 +84,8 @@ func refusals(t *testing.T, s intake.Store, c commit.Committer) {
 		storetest.Must(t, c.Commit(t.Context(), intake.Refuse{ImportID: "a", Refusal: intake.Refusal{Line: line,
 			Reason: fmt.Sprint("r", line)}}))
 	}
-	storetest.Must(t, c.Commit(t.Context(), intake.Refuse{ImportID: "b", Refusal: intake.Refusal{Line: 3, Reason: "other"}}))
+	storetest.Must(t, c.Commit(t.Context(), intake.Refuse{ImportID: "b", Refusal: intake.Refusal{Line: 3,
+		Reason: "other"}}))
 	for _, page := range []struct {
 		after int64
 		limit int

@@ -2,10 +2,10 @@
  * The session is bound to a key of this browser (RFC 9449), which no script can read. It is renewed before its token
  * expires, and a reload continues it. All tabs share the key and the last token, which is encrypted, in IndexedDB.
  */
-import { CastellanClient } from '../../../web/static/castellan-client.js';
-import { SessionKey, claimsOf } from '../../../web/static/castellan-key.js';
-import { base } from './page';
-import { session } from './session';
+import { CastellanClient } from '../../../../web/static/castellan-client.js';
+import { SessionKey, claimsOf } from '../../../../web/static/castellan-key.js';
+import { base } from '../page';
+import { session } from '../session';
 
 /** Undefined where the browser has no WebCrypto: such a session ends with its token. */
 export const sessionKey = SessionKey.available ? new SessionKey('console') : undefined;
