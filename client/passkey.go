@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// PasskeyOptions are what a browser needs for a ceremony: PublicKey is the JSON of WebAuthn Level 3. Ticket belongs to a
-// login.
+// PasskeyOptions are what a browser needs for a ceremony: PublicKey is the JSON of WebAuthn Level 3. Ticket belongs to
+// a login.
 type PasskeyOptions struct {
 	PublicKey json.RawMessage `json:"publicKey"`
 	Ticket    string          `json:"ticket"`

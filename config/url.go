@@ -161,3 +161,12 @@ func loopbackAddr(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return err == nil && loopback(host)
 }
+
+// origins refuses values that are no origins.
+func (k *checker) origins(key string, all []string) {
+	for _, o := range all {
+		if problem := originProblem(o); problem != "" {
+			k.refuse(true, key, quote(o)+" "+problem)
+		}
+	}
+}

@@ -142,16 +142,8 @@ func (k *checker) http() {
 	for _, p := range h.TrustedProxies {
 		k.refuse(p.Bits() == 0, "http.trusted_proxies", p.String()+" would let every client choose its own address")
 	}
-	for _, o := range h.CORSOrigins {
-		if problem := originProblem(o); problem != "" {
-			k.refuse(true, "http.cors_origins", quote(o)+" "+problem)
-		}
-	}
-	for _, o := range k.c.WebAuthn.Origins {
-		if problem := originProblem(o); problem != "" {
-			k.refuse(true, "webauthn.origins", quote(o)+" "+problem)
-		}
-	}
+	k.origins("http.cors_origins", h.CORSOrigins)
+	k.origins("webauthn.origins", k.c.WebAuthn.Origins)
 }
 
 func originProblem(o string) string {

@@ -47,8 +47,8 @@ type PasskeyRequest struct {
 // All refusals get the same answer and wait for the disk alike. The reasons are those of the assertion, an account that
 // may not log in or must first get another password, and a blocked country.
 //
-// Errors: INVALID_CREDENTIALS, DPOP_INVALID, RATE_LIMITED, MFA_NOT_AVAILABLE when the policy requires a method that the account does
-// not own beside the passkey, OVERLOADED, those of challenge.Starts, UNAVAILABLE.
+// Errors: INVALID_CREDENTIALS, DPOP_INVALID, RATE_LIMITED, MFA_NOT_AVAILABLE when the policy requires a method that the
+// account does not own beside the passkey, OVERLOADED, those of challenge.Starts, UNAVAILABLE.
 func (s *Service) LoginByPasskey(ctx context.Context, r PasskeyRequest) (challenge.Started, *challenge.Result, error) {
 	var none challenge.Started
 	key, used, err := s.keyOf(r.Proof)
