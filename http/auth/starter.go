@@ -61,7 +61,8 @@ func (s Starter) Start(ctx context.Context, who rest.Caller, action string,
 	return nil, nil, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 }
 
-// key returns the key of the caller's session. Its proof is checked and used up only if it can spare the caller a method.
+// key returns the key of the caller's session. Its proof is checked and used up only if it can spare the caller a
+// method.
 func (s Starter) key(who rest.Caller) challenge.ClientKey {
 	k := challenge.ClientKey{Thumbprint: who.KeyThumbprint, Proven: who.KeyProved}
 	if s.Proofs == nil || k.Thumbprint == "" || k.Proven || who.KeyProof == "" {

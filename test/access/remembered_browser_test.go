@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/client"
 	"castellan/domain/access/device"
 	"castellan/domain/access/dpop"
 	"castellan/internal/blackbox"
@@ -331,6 +332,37 @@ func TestRememberedBrowserInASession(t *testing.T) {
 		}
 		if last := doc.Rows[len(doc.Rows)-1]; last.Key != "remembered" || last.Value != "SMS" {
 			t.Errorf("%+v", doc.Rows)
+		}
+	})
+}
+
+// The Go client has itself remembered, and gets its next session without a code.
+func TestGoClientIsRemembered(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("LIMITS_ENABLED=false")
+		demo := s.Seeded("user")
+		admin, _ := n.Session(t, s.Seeded("admin"))
+		policy(t, n, admin, "LOGIN", `[["SMS"]]`, 1, `,"remember":7`)
+		(browser{}).until(t, n, admin, 7)
+		c, err := client.New(n.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Key = client.NewKey(harness.ECKey(t))
+		who := client.Credentials{Email: demo.Mail, Password: demo.Password}
+		f, err := c.Login(t.Context(), who)
+		if err != nil || f.Completed || f.RememberDays != 7 {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		m, _ := f.Method("SMS")
+		if o, err := f.CompleteAndRemember(t.Context(), m, n.Code(t, demo, "SMS")); err != nil || !o.Success {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		if f, err = c.Login(t.Context(), who); err != nil || !f.Completed || !f.Methods[0].Completed {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		if o, err := f.Wait(t.Context()); err != nil || o.XAuth == "" {
+			t.Errorf("%+v, %v", o, err)
 		}
 	})
 }
