@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"castellan/domain/access/device"
 	"castellan/domain/access/device/devicetest"
 	"castellan/domain/access/user"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 )
 
@@ -33,6 +35,14 @@ func (s *signers) Answered(_ context.Context, r device.Request, _ device.Answer)
 		return device.Device{}, device.Claims{}, device.Refused()
 	}
 	return device.Device{ID: r.Proof, UserID: owner}, device.Claims{}, nil
+}
+
+func (s *signers) Assert(context.Context, []byte, audit.By) (device.Asserted, error) {
+	return device.Asserted{}, device.Refused()
+}
+
+func (s *signers) Allowed(context.Context, string) (func(string) json.RawMessage, bool, error) {
+	return nil, false, nil
 }
 
 func (s *signers) Wakes(context.Context, string) ([]device.Wake, error) { return nil, nil }

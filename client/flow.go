@@ -30,6 +30,8 @@ type Method struct {
 	MatchNumber string `json:"matchNumber"`
 	// Completed reports whether the method needs no answer, because the client is remembered.
 	Completed bool `json:"completed"`
+	// WebAuthn are the request options with which a passkey may approve a push; nil: none may (Flow.Assert).
+	WebAuthn json.RawMessage `json:"webauthn,omitempty"`
 }
 
 // Flow is a challenge from its start to its outcome.

@@ -33,6 +33,7 @@ type Config struct {
 	Tokens   Tokens   `key:"tokens"`
 	Sessions Sessions `key:"sessions"`
 	MFA      MFA      `key:"mfa"`
+	WebAuthn WebAuthn `key:"webauthn"`
 	Limits   Limits   `key:"limits"`
 	Password Password `key:"password"`
 	Mail     Mail     `key:"mail"`
@@ -140,6 +141,12 @@ type MFA struct {
 	GuardAdministration bool              `key:"guard_administration"`
 	FourEyes            []string          `key:"four_eyes"`
 	FourEyesTTL         time.Duration     `key:"four_eyes_ttl" range:"1s..24h" floor:"1m"`
+}
+
+// WebAuthn configures passkeys (D-AUTH-18). Their domain is that of HTTP.PublicURL.
+type WebAuthn struct {
+	Origins []string `key:"origins"`
+	Counter string   `key:"counter" oneof:"refuse|report"`
 }
 
 // Limits configures the start guards and the caps on messages and pushes (D-GEN-14, D-EXT-05, SEC-16). Enabled switches

@@ -34,6 +34,7 @@ func Default() Config {
 		},
 		Sessions: Sessions{Idle: time.Hour, Bind: "renewal"},
 		Guard:    Guard{Timeout: 3 * time.Second},
+		WebAuthn: WebAuthn{Counter: "refuse"},
 		MFA: MFA{
 			ChallengeTTL:      600 * time.Second,
 			PAuthGrace:        120 * time.Second,
@@ -122,6 +123,13 @@ func (c Config) Resolved() Config {
 			origins[i] = normalOrigin(o)
 		}
 		h.CORSOrigins = origins
+	}
+	if c.WebAuthn.Origins != nil {
+		origins := make([]string, len(c.WebAuthn.Origins))
+		for i, o := range c.WebAuthn.Origins {
+			origins[i] = normalOrigin(o)
+		}
+		c.WebAuthn.Origins = origins
 	}
 	if c.Database.URL == "" {
 		c.Database.URL = Secret("sqlite:" + filepath.Join(c.DataDir, "castellan.db"))

@@ -147,6 +147,11 @@ func (k *checker) http() {
 			k.refuse(true, "http.cors_origins", quote(o)+" "+problem)
 		}
 	}
+	for _, o := range k.c.WebAuthn.Origins {
+		if problem := originProblem(o); problem != "" {
+			k.refuse(true, "webauthn.origins", quote(o)+" "+problem)
+		}
+	}
 }
 
 func originProblem(o string) string {

@@ -37,7 +37,7 @@ var tables = map[string][]string{
 	"people/corporate":        {"corporate_application", "corporate_user"},
 	"access/cronkey":          {"cron_key"},
 	"money/currency":          {"currency", "currency_network", "currency_of_network"},
-	"access/device":           {"device", "device_proof"},
+	"access/device":           {"device", "device_proof", "passkey"},
 	"people/dropdown":         {"dropdown_option"},
 	"guard/firewall":          {"firewall_rule"},
 	"office/foureyes":         {"four_eyes"},

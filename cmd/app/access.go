@@ -16,6 +16,7 @@ import (
 	"castellan/domain/access/dpop"
 	"castellan/domain/access/geofilter"
 	"castellan/domain/access/mfa"
+	"castellan/domain/access/passkey"
 	"castellan/domain/access/password"
 	"castellan/domain/access/password/replace"
 	"castellan/domain/access/profile"
@@ -84,7 +85,7 @@ func (s *service) login() (err error) {
 		Place:  placeOf(s.cfg.Limits),
 		Starts: s.starter, Notices: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations,
 		Conceal: conceal(s.Ring), Former: former(s.Ring),
-		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL,
+		Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.XAuthTTL, Passkeys: s.devices, Concludes: s.answerer,
 		SessionTTL: s.cfg.Sessions.TTL, Idle: s.cfg.Sessions.Idle, Proofs: s.proofs, Now: time.Now}
 	s.join(part{
 		groups:  groups(httpsession.Group{Service: s.logins, CountryName: geo.Name}),
@@ -227,12 +228,16 @@ func (s *service) accounts() error {
 	devices := access.NewDevices(s.DB)
 	s.devices = &device.Service{Store: devices, Users: s.users, Commit: s.commit, Ring: s.Ring, Notices: s.starter,
 		Audience: s.publicURL,
-		Loopback: s.cfg.Dev, Now: time.Now, Log: s.log}
+		Loopback: s.cfg.Dev, Now: time.Now, Log: s.log, Passkeys: s.passkeys()}
 	s.starter.Devices, s.answerer.Devices = s.devices, s.devices
 	s.join(part{
 		groups:  groups(httpdevice.Group{Service: s.devices, Alarms: s.alarms()}),
 		actions: []challenge.Action{s.devices.AddAction(), s.devices.RemoveAction()},
-		purge:   func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },
+		metrics: func(m *metrics.Registry) {
+			m.Counter("castellan_passkey_counter_falls_total", "Assertions of passkeys whose counter did not rise.",
+				s.devices.Passkeys.Falls.Load)
+		},
+		purge: func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },
 	})
 
 	s.geofilters = geofilter.NewCache(access.NewGeofilters(s.DB))
@@ -255,6 +260,12 @@ func (s *service) accounts() error {
 		Store: money.NewAddressBooks(s.DB), Changes: s.changes("", nil), Currencies: s.currencies, Rules: addresses,
 		Waiting: s.cfg.AddressBook.WaitingTime}})})
 	return nil
+}
+
+// passkeys are for the domain of the public URL, and named like the authenticator codes.
+func (s *service) passkeys() *device.Passkeys {
+	p, _ := passkey.NewParty(s.publicURL, s.cfg.MFA.TOTPIssuer, s.cfg.WebAuthn.Origins) // the URL was validated
+	return &device.Passkeys{Store: access.NewPasskeys(s.DB), Party: p, RefuseFalls: s.cfg.WebAuthn.Counter != "report"}
 }
 
 func geoPolicy(c config.Config) geo.Policy {

@@ -80,6 +80,9 @@ func (s *service) http() (err error) {
 	}
 	pages := system.Options{Ready: s.ready, Draining: s.draining.Load, OpenAPI: s.openAPI, AsyncAPI: s.asyncAPI,
 		Dev: s.dev(), BasePath: cfg.HTTP.BasePath, Version: s.o.Version, PublicURL: s.publicURL}
+	if len(cfg.WebAuthn.Origins) > 0 {
+		pages.RelatedOrigins = s.devices.Passkeys.Party.Origins
+	}
 	system.Mount(s.server, pages)
 	cdn.Mount(s.server, s.files)
 	s.mountGateway(guards)

@@ -10,7 +10,7 @@ import { keepFocus } from './app/focus';
 import { isRTL, startTexts } from './app/i18n';
 import { Login } from './app/login/login';
 import { nonce, trust, worker } from './app/page';
-import { keepSession, resume } from './app/renewal';
+import { keepSession, resume } from './app/login/renewal';
 import { shareTabs, useSession } from './app/session';
 import { theme } from './app/frame/theme';
 

@@ -3,10 +3,12 @@
  * end with the last tab. Nothing is stored.
  */
 /**
- * The messages between a tab and the worker: a login, a renewal with the token that it replaced, the end of a token with
- * its cause, a touch. 'gone': the tab is closed.
+ * The messages between a tab and the worker: a login, a renewal with the token that it replaced, the end of a token
+ * with its cause, a touch. 'gone': the tab is closed.
  */
-type Said = { token?: string; old?: string; ends?: number; skew?: number; end?: string; why?: string; touched?: number } | 'gone';
+type Said =
+  | { token?: string; old?: string; ends?: number; skew?: number; end?: string; why?: string; touched?: number }
+  | 'gone';
 
 const ports = new Set<MessagePort>();
 let token = '';

@@ -63,8 +63,8 @@ func (s Starter) Start(ctx context.Context, who rest.Caller, action string,
 
 // key returns the key of the caller's session. Its proof is checked and used up only if it can spare the caller a
 // method.
-func (s Starter) key(who rest.Caller) challenge.Key {
-	k := challenge.Key{Thumbprint: who.KeyThumbprint, Proven: who.KeyProved}
+func (s Starter) key(who rest.Caller) challenge.ClientKey {
+	k := challenge.ClientKey{Thumbprint: who.KeyThumbprint, Proven: who.KeyProved}
 	if s.Proofs == nil || k.Thumbprint == "" || k.Proven || who.KeyProof == "" {
 		return k
 	}

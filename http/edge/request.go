@@ -113,6 +113,7 @@ const (
 	onceXOTP
 	onceKey
 	onceOrigin
+	onceAssertion
 )
 
 // read takes from the request what every endpoint gets, in one pass over the
@@ -120,6 +121,7 @@ const (
 func (r *Request) read() {
 	h := &r.fctx.Request.Header
 	var brand, model, desc, agent, signature, proof, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
+	var assertion []byte
 	var seen, countries int
 	once := func(bit int, name string) {
 		if seen&bit != 0 {
@@ -173,6 +175,9 @@ func (r *Request) read() {
 			if seen&onceSignature == 0 {
 				signature = v
 			}
+		case "Webauthn-Assertion":
+			once(onceAssertion, "webauthn-assertion")
+			assertion = v
 		case "Dpop":
 			once(onceProof, "dpop")
 			proof = v
@@ -206,14 +211,14 @@ func (r *Request) read() {
 
 	c := &r.Caller
 	var a arena
-	a.grow(len(path) + len(query) + len(signature) + len(otp) + len(key) + len(tags) +
+	a.grow(len(path) + len(query) + len(signature) + len(assertion) + len(otp) + len(key) + len(tags) +
 		min(len(agent), maxUserAgent) + min(len(brand), maxDevice) + min(len(model), maxDevice) + min(len(desc), maxDevice))
 	c.Path, c.RawQuery = a.copy(path), a.copy(query)
 	c.DeviceSignature, c.OTP, c.IdempotencyKey = a.copy(signature), a.copy(otp), a.copy(key)
 	if len(proof) > 0 { // its target names the host
 		c.KeyProof, c.Host = string(proof), string(r.fctx.Host())
 	}
-	c.HasTags = a.copy(tags)
+	c.HasTags, c.Assertion = a.copy(tags), a.copy(assertion)
 	c.Device = rest.DeviceInfo{Brand: a.text(brand, maxDevice), Model: a.text(model, maxDevice),
 		Description: a.text(desc, maxDevice), UserAgent: a.text(agent, maxUserAgent)}
 	c.Method = methodName(h.Method())

@@ -109,6 +109,9 @@ func (e Endpoint) Shaped(schema string) Endpoint { e.Schema = schema; return e }
 // Gives names the headers of its answer that carry tokens.
 func (e Endpoint) Gives(tokens ...string) Endpoint { e.Tokens = tokens; return e }
 
+// Asserts marks an endpoint that takes the answer of a passkey in the header webauthn-assertion.
+func (e Endpoint) Asserts() Endpoint { e.Assertion = true; return e }
+
 // Holds marks an endpoint that honours Prefer: wait=N.
 func (e Endpoint) Holds() Endpoint { e.Waits = true; return e }
 

@@ -233,6 +233,8 @@ var (
 	paramTenant = sharedParam{"TenantId", "tenant-id", "If sent, it must equal the tenant of the token."}
 	paramTags   = sharedParam{"IfNoneMatch", "if-none-match",
 		"ETag of the version that the client has; 304 if it is current."}
+	paramAssertion = sharedParam{"WebauthnAssertion", "webauthn-assertion",
+		"AuthenticationResponseJSON of a passkey, in base64url; for a push, in place of device-signature."}
 	paramProof = sharedParam{"DPoP", "dpop",
 		"Proof of a key to which the session is bound, a JWS of type dpop+jwt (RFC 9449)."}
 	paramPrefer = sharedParam{"Prefer", "prefer",
@@ -259,8 +261,9 @@ func (d *document) request(op *huma.Operation, e *Endpoint) {
 		sharedParam
 		takes bool
 	}{
-		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramPrefer, e.Waits}, {paramTags, e.Tagged},
-		{paramProof, slices.Contains(e.Errors, fault.DPoPInvalid)}, {paramTenant, e.Credential.takesTenant()},
+		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramAssertion, e.Assertion}, {paramPrefer, e.Waits},
+		{paramTags, e.Tagged}, {paramProof, slices.Contains(e.Errors, fault.DPoPInvalid)},
+		{paramTenant, e.Credential.takesTenant()},
 	} {
 		if h.takes {
 			d.Components.Parameters[h.name] = &huma.Param{Name: h.header, In: "header", Description: h.doc,

@@ -113,6 +113,8 @@ type Caller struct {
 	HasTags string `json:"-"`
 	// DeviceSignature is the proof as sent, of either header spelling.
 	DeviceSignature string `json:"deviceSignature,omitempty"`
+	// Assertion is the header webauthn-assertion as sent: the answer of a passkey, in base64url.
+	Assertion string `json:"-"`
 	// KeyProof is the proof of the session key as sent, in the header dpop (D-AUTH-16).
 	KeyProof string `json:"-"`
 	// Host is the host that the request names. It is set only with KeyProof, whose target contains it.
@@ -233,8 +235,10 @@ type Endpoint struct {
 	// headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
 	Tokens []string
 	Waits  bool // heeds Caller.Wait, for the document
-	Tagged bool // its answer has an ETag; a client with that version gets 304
-	Naming Naming
+	// Assertion reports whether it takes the header webauthn-assertion, for the document.
+	Assertion bool
+	Tagged    bool // its answer has an ETag; a client with that version gets 304
+	Naming    Naming
 	// Renewal accepts a session token whose time is over, if the session is bound to a key. The endpoint must verify a
 	// proof by that key.
 	Renewal bool

@@ -5,6 +5,7 @@ package system
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,6 +69,8 @@ type Options struct {
 	OpenAPI, AsyncAPI func() []byte
 	// Dev adds the demo page and the outbox.
 	Dev *Dev
+	// RelatedOrigins are the origins whose pages may use the passkeys of this service; empty: only its own.
+	RelatedOrigins []string
 	// BasePath is the prefix of every path; Version is the version of the program; PublicURL is the URL that the
 	// signatures of devices name.
 	BasePath, Version, PublicURL string
@@ -84,6 +87,12 @@ func Mount(s *edge.Server, o Options) {
 	}
 	document("/openapi.json", o.OpenAPI)
 	document("/asyncapi.json", o.AsyncAPI)
+	if len(o.RelatedOrigins) > 0 { // WebAuthn Level 3, section 5.11
+		document("/.well-known/webauthn", func() []byte {
+			b, _ := json.Marshal(map[string][]string{"origins": o.RelatedOrigins}) // strings never fail
+			return b
+		})
+	}
 	csp := policy
 	if o.Dev != nil {
 		csp = devPolicy

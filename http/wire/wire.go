@@ -39,6 +39,8 @@ type Method struct {
 	MatchNumber string `json:"matchNumber,omitempty" doc:"extension: a push is approved with APPROVED:<number>"`
 	// Completed is present if it is true.
 	Completed bool `json:"completed,omitempty" doc:"extension: completed at the start, because the client is remembered"`
+	// WebAuthn is present on the push of an account with a passkey.
+	WebAuthn *rest.JSON `json:"webauthn,omitempty" schema:"PasskeyRequest" doc:"extension: a passkey may approve the push"`
 }
 
 func (Method) SchemaName() string { return "ChallengeMethod" }
@@ -48,7 +50,11 @@ func (Method) SchemaName() string { return "ChallengeMethod" }
 func Started(s challenge.Started) rest.Reply[ChallengeAnswer] {
 	c := shape(s.Challenge)
 	for _, m := range s.Challenge.Methods {
-		c.MethodList = append(c.MethodList, method(m, m.LifetimeMs))
+		one := method(m, m.LifetimeMs)
+		if m.Name == challenge.PUSH && s.WebAuthn != nil {
+			one.WebAuthn = new(rest.JSON(s.WebAuthn))
+		}
+		c.MethodList = append(c.MethodList, one)
 	}
 	if !s.Challenge.Remembered() {
 		c.RememberDays = s.Challenge.RememberDays

@@ -48,7 +48,7 @@ var layers = map[string]layer{
 	},
 	"web": {},
 	// The errors and the signature of a device are defined once.
-	"client": {ours: []string{"domain/access/device", "domain/access/intent", "domain/kit/fault"},
+	"client": {ours: []string{"domain/access/device", "domain/access/dpop", "domain/access/intent", "domain/kit/fault"},
 		their: []string{"github.com/gobwas/ws"}},
 	// A neighbour has the packages of a client, and money in its wire format.
 	"examples": {ours: []string{"client", "domain/kit/amount", "domain/kit/fault"}},
@@ -87,6 +87,8 @@ var exceptions = map[string][]string{
 	"domain/money/rate":   {"github.com/shopspring/decimal"},
 	// Whether a device's key is a valid point for a proof of possession.
 	"domain/access/device": {"filippo.io/edwards25519"},
+	// An authenticator writes CBOR; a passkey is what it contains.
+	"domain/access/passkey": {"github.com/fxamacker/cbor"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The kit converts values to bytes and

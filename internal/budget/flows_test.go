@@ -11,6 +11,7 @@ import (
 	"castellan/domain/access/device"
 	"castellan/domain/access/totp"
 	"castellan/internal/blackbox"
+	"castellan/test/harness"
 )
 
 const (
@@ -49,7 +50,11 @@ var flows = []flow{
 	{"guard-unguarded", "SMS", 10, nil, (*driver).unguarded},
 	{"guard-challenge", "SMS", 1, nil, (*driver).asked},
 	{"guard-granted", "PUSH", 1, (*driver).approved, (*driver).passed},
+	{coldFlow, "PUSH", 1, (*driver).bind, (*driver).renew},
 }
+
+// coldFlow comes last and has no warm-ups, whose rows would move the pages of the logins before it.
+const coldFlow = "renewal"
 
 // names returns the names of all flows.
 func names() []string {
@@ -73,6 +78,7 @@ type state struct {
 	blackbox.Flow
 	step  int64 // of the last code of the authenticator
 	xAuth string
+	key   harness.Keyed // of a session that is bound to one
 	// The request of a gateway that the client approved last, and its grant.
 	guarded, grant string
 }
@@ -117,6 +123,32 @@ func (d *driver) login(p *person) {
 	body := blackbox.LoginBody(blackbox.Account{Country: countryCode, Phone: p.Phone, Password: password})
 	d.state[p].Flow = blackbox.FlowOf(d.t, d.node.Do(d.t, "POST", "/auth/login", body,
 		blackbox.Headers{"X-Forwarded-For": p.from}))
+}
+
+// bind logs in with a key, once for each person.
+func (d *driver) bind(p *person) {
+	d.t.Helper()
+	s := d.state[p]
+	if s.key.Token != "" {
+		return
+	}
+	plain := s.xAuth // of other flows
+	s.key = harness.Keyed{Key: harness.ECKey(d.t)}
+	body := blackbox.LoginBody(blackbox.Account{Country: countryCode, Phone: p.Phone, Password: password})
+	h := s.key.Proof(d.t, d.node, "POST", "/auth/login")
+	h["X-Forwarded-For"] = p.from
+	s.Flow = blackbox.FlowOf(d.t, d.node.Do(d.t, "POST", "/auth/login", body, h))
+	d.complete(p)
+	s.key.Token, s.xAuth = s.xAuth, plain
+}
+
+// renew renews the session by its key.
+func (d *driver) renew(p *person) {
+	d.t.Helper()
+	s := d.state[p]
+	h := s.key.Proof(d.t, d.node, "POST", harness.RenewPath)
+	h["X-Forwarded-For"] = p.from
+	s.key.Token = d.node.Ok(d.t, "POST", harness.RenewPath, nil, h).Header.Get("x-auth")
 }
 
 // complete answers the challenge of the login by the person's method.

@@ -112,6 +112,9 @@ func (d *driver) round(round int, least budget.Table, examples map[budget.Key]co
 		}
 	}
 	for _, f := range flows { // statements are prepared, connections opened
+		if f.name == coldFlow {
+			continue
+		}
 		for _, p := range people[f.method][:warmUps] {
 			if f.before != nil {
 				f.before(d, p)

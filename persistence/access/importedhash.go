@@ -26,6 +26,9 @@ type recipeRow struct {
 	UsedAt int64
 }
 
+// retireRow is the row of password.RetireRecipes. None is "", which no recipe is.
+type retireRow struct{ None string }
+
 // hasImported is the condition of the index users_imported.
 const hasImported = "substr(password_hash, 1, 10) = '$imported$'"
 
@@ -35,11 +38,9 @@ var ImportedHashWrites = []engine.Kind{
 		"ON CONFLICT (recipe) DO UPDATE SET used_at = excluded.used_at", func(w password.UseRecipe) recipeRow {
 		return recipeRow{Recipe: w.Recipe.String(), UsedAt: engine.Millis(w.At)}
 	}),
-	engine.Each(func(ctx context.Context, tx bun.Tx, _ password.RetireRecipes) error {
-		_, err := tx.NewDelete().Table("imported_hash").
-			Where("NOT EXISTS (SELECT 1 FROM users WHERE " + hasImported + ")").Exec(ctx)
-		return err
-	}),
+	engine.Update("DELETE FROM imported_hash {USING v} WHERE imported_hash.recipe <> v.none "+
+		"AND NOT EXISTS (SELECT 1 FROM users WHERE "+hasImported+")",
+		func(password.RetireRecipes) retireRow { return retireRow{} }),
 }
 
 // Recipes lists the recorded recipes.

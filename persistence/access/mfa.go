@@ -50,11 +50,13 @@ type mfaPolicyRow struct {
 	Methods    record.JSON[[]mfa.Choice]
 	Required   int
 	Preferred  *int
-	// NumberMatching and SignIntent are options of ours.
-	NumberMatching bool
-	SignIntent     bool
-	RememberDays   int `bun:"remember"`
-	RememberAnyway bool
+	// NumberMatching and the others are options of ours.
+	NumberMatching    bool
+	SignIntent        bool
+	PhishingResistant bool
+	PasskeyAlone      bool
+	RememberDays      int `bun:"remember"`
+	RememberAnyway    bool
 	record.Stamps
 }
 
@@ -83,13 +85,15 @@ var (
 			return mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name,
 				EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type,
 				Required: r.Required, Preferred: r.Preferred, Methods: r.Methods.V, NumberMatching: r.NumberMatching,
-				SignIntent: r.SignIntent, RememberDays: r.RememberDays, RememberAnyway: r.RememberAnyway}, nil
+				SignIntent: r.SignIntent, PhishingResistant: r.PhishingResistant, PasskeyAlone: r.PasskeyAlone,
+				RememberDays: r.RememberDays, RememberAnyway: r.RememberAnyway}, nil
 		},
 		Row: func(p mfa.Policy) mfaPolicyRow {
 			return mfaPolicyRow{ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
 				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: record.JSONOf(p.Methods),
 				Required: p.Required, Preferred: p.Preferred, NumberMatching: p.NumberMatching,
-				SignIntent: p.SignIntent, RememberDays: p.RememberDays, RememberAnyway: p.RememberAnyway}
+				SignIntent: p.SignIntent, PhishingResistant: p.PhishingResistant, PasskeyAlone: p.PasskeyAlone,
+				RememberDays: p.RememberDays, RememberAnyway: p.RememberAnyway}
 		},
 	}
 )

@@ -71,6 +71,7 @@ type renewedRow struct {
 	UserID     string
 	LastSeenAt int64
 	ExpiresAt  int64
+	UsedAfter  int64
 	Thumbprint string
 }
 
@@ -147,12 +148,13 @@ var SessionFences = []engine.Kind{
 		}),
 	engine.Fenced("UPDATE session SET expires_at = v.expires_at, last_seen_at = v.last_seen_at {FROM v} "+
 		"WHERE session.id = v.id AND session.user_id = v.user_id AND session.ended_at = 0 "+
+		"AND session.expires_at > v.last_seen_at AND session.last_seen_at > v.used_after "+
 		"AND session.sv >= (SELECT u.sv FROM users AS u WHERE u.id = v.user_id) "+
 		"AND EXISTS (SELECT 1 FROM session_key AS k WHERE k.id = v.id AND k.thumbprint = v.thumbprint) "+
 		"{RETURNING session.id}",
 		func(w session.Renewed) renewedRow {
 			return renewedRow{ID: w.SessionID, UserID: w.UserID, LastSeenAt: engine.Millis(w.At),
-				ExpiresAt: engine.Millis(w.Until), Thumbprint: w.Thumbprint}
+				ExpiresAt: engine.Millis(w.Until), UsedAfter: engine.Millis(w.UsedAfter), Thumbprint: w.Thumbprint}
 		}),
 }
 

@@ -66,6 +66,7 @@ type userRow struct {
 	KYCApproved        bool `bun:"kyc_approved,scanonly"` // the database makes it of kyc_confirm
 	Networks           string
 	FactorsOff         int64
+	PasskeyHandle      string `bun:",nullzero"`
 }
 
 type roleRow struct {
@@ -84,8 +85,8 @@ func (r userRow) user() user.User {
 		CreatedAt: engine.Time(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited, IdentityHash: r.IdentityHash,
 		TaxNumber: r.TaxNumber, BirthDate: r.BirthDate, MustReset: r.MustReset,
 		AddressConfirmed: r.AddressConfirmed, Networks: user.Networks(r.Networks), LastLoginDay: r.LastLoginDay,
-		FactorsOff: challenge.Factors(r.FactorsOff),
-		Campaigns:  user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
+		FactorsOff: challenge.Factors(r.FactorsOff), PasskeyHandle: r.PasskeyHandle,
+		Campaigns: user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
 		slices.Sort(u.Roles)
@@ -104,6 +105,7 @@ func rowOfUser(w user.Add) userRow {
 		AddressConfirmed: cmp.Or(w.AddressConfirmed, user.WaitingApproval),
 		Networks:         string(w.Networks),
 		FactorsOff:       int64(w.FactorsOff),
+		PasskeyHandle:    w.PasskeyHandle,
 		CampaignSMS:      w.Campaigns.SMS, CampaignMail: w.Campaigns.Mail, CampaignPush: w.Campaigns.Push}
 }
 
@@ -171,9 +173,10 @@ var UserFences = []engine.Kind{
 	userFence("cv", "totp = v.yes, cv = users.cv + 1", func(w user.SetTOTP) userStep {
 		return userStep{ID: w.UserID, Seen: w.CV, Yes: w.Defined}
 	}),
-	userFence("cv", "push = v.yes, cv = users.cv + 1", func(w user.SetPush) userStep {
-		return userStep{ID: w.UserID, Seen: w.CV, Yes: w.Owned}
-	}),
+	userFence("cv", "push = v.yes, passkey_handle = NULLIF(v.text, ''), cv = users.cv + 1",
+		func(w user.SetPush) userStep {
+			return userStep{ID: w.UserID, Seen: w.CV, Yes: w.Owned, Text: w.Handle}
+		}),
 }
 
 // networksWith are the networks with one more mark, without the oldest where they are

@@ -48,9 +48,7 @@ func TestConsoleKeepsDrafts(t *testing.T) {
 	n = s.Start()
 	still("after a restart of the service")
 	tab.Reload()
-	p := &pair{t: t, n: n, one: tab}
-	p.logsIn(tab, boss)
-	still("after a reload and a login")
+	still("after a reload, which keeps the session")
 	tab.Press("\x1b")
 	tab.Click(mark("draft-keep"))
 	tab.Until(noDialog)

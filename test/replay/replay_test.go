@@ -28,9 +28,10 @@ type replay struct {
 func replays() []replay {
 	var all []replay
 	for _, some := range [][]replay{
-		replaysOfCodes, replaysOfGuesses, replaysOfPushes, replaysOfTokens, replaysOfSessions, replaysOfAccounts,
+		replaysOfCodes, replaysOfGuesses, replaysOfPushes, replaysOfTokens, replaysOfPasskeys, replaysOfSessions,
+		replaysOfAccounts,
 		replaysOfNames, replaysOfPaths, replaysOfProxies, replaysOfRecords, replaysOfTexts, replaysOfBodies, replaysOfFrames,
-		replaysOfImports, replaysOfRemembered,
+		replaysOfImports, replaysOfKeys, replaysOfRemembered,
 	} {
 		all = append(all, some...)
 	}

@@ -26,8 +26,9 @@ func TestEndpointsAreUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	screens := map[string]string{}
-	client := "../static/castellan-client.js" // the console's writes and challenges use it
-	for _, name := range append(scripts(t), client) {
+	// the console's writes, challenges and passkeys use them
+	clients := []string{"../static/castellan-client.js", "../static/castellan-passkey.js"}
+	for _, name := range append(scripts(t), clients...) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

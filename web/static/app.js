@@ -4,6 +4,7 @@
 import { CastellanClient } from './castellan-client.js';
 import { SessionKey, claimsOf } from './castellan-key.js';
 import { ChallengeView } from './challenge.js';
+import { dismissed, enroll, login as loginByPasskey, offer, supported } from './castellan-passkey.js';
 import { startDevices } from './devices.js';
 import { SessionView } from './session.js';
 import { EventLog } from './log.js';
@@ -29,6 +30,9 @@ const STEPS = { login: 0, challenge: 1, ended: 1, session: 2 };
 let current;
 let challenge, session, busyLogin = false;
 
+/** Ends the offer of passkeys in the autofill of the login. */
+let stopOffer = () => {};
+
 function say(text) {
   $('announcer').textContent = text;
 }
@@ -47,6 +51,7 @@ function show(step) {
     if (i === at) item.setAttribute('aria-current', 'step'); else item.removeAttribute('aria-current');
   });
   document.body.dataset.step = step;
+  offerPasskeys(step);
   $(`${step}-title`).focus();
 }
 
@@ -61,7 +66,7 @@ async function verify(what, begin, form) {
   try {
     flow = await begin();
   } catch (error) {
-    fail(error, form);
+    if (!dismissed(error)) fail(error, form);
     return undefined;
   }
   return new Promise((settled) => open({ flow, what, settled }));
@@ -70,7 +75,9 @@ async function verify(what, begin, form) {
 function open(started) {
   const { flow } = current = started;
   watch(flow);
-  if (!flow.challenge) return void flow.done.then(succeeded);
+  if (!flow.methods.length) { // nothing guards it, or a passkey has completed it
+    return void flow.done.then((outcome) => outcome.success ? succeeded(outcome) : ended({ code: outcome.code ?? 'DENIED', message: outcome.message ?? '' }));
+  }
   challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: say, device: $('device-pane') });
   outbox.start(flow.challenge.ts); // codes of earlier challenges are older
   drawChallenge();
@@ -196,6 +203,23 @@ async function login(event) {
   if (outcome) enter(outcome);
 }
 
+/** Logs in with a passkey: by the button, or with a flow that the autofill of the browser began. */
+async function enterByPasskey(begin) {
+  stopOffer();
+  const outcome = await verify('whatLogin', begin);
+  if (outcome) enter(outcome);
+  else if (document.body.dataset.step === 'login') offerPasskeys('login');
+}
+
+function offerPasskeys(step) {
+  stopOffer();
+  stopOffer = step === 'login' && supported() ? offer(client, (flow) => void enterByPasskey(async () => flow), fail) : () => {};
+}
+
+async function addPasskey() {
+  if (await verify('whatPasskey', () => enroll(client))) showNotice('passkeyAdded');
+}
+
 function credentials(form) {
   const value = (name) => form.elements.namedItem(name).value.trim();
   const password = form.elements.namedItem('password').value;
@@ -234,6 +258,9 @@ function start() {
     $('password').type = $('password').type === 'password' ? 'text' : 'password';
     drawLogin();
   });
+  for (const id of ['login-passkey', 'passkeys']) $(id).hidden = !supported();
+  $('login-passkey').addEventListener('click', () => void enterByPasskey(() => loginByPasskey(client)));
+  $('passkey-add').addEventListener('click', () => void addPasskey());
   $('cancel').addEventListener('click', back);
   $('again').addEventListener('click', back);
   $('logout').addEventListener('click', logout);
@@ -248,6 +275,7 @@ function start() {
     drawError();
   });
   startNotices();
+  offerPasskeys('login');
   translate();
   drawLogin();
   outbox.read();

@@ -18,9 +18,10 @@
  *
  * @typedef {{success: boolean, data?: object, headers: Record<string, string>, code?: string, message?: string}} Outcome
  *
- * @typedef {{id: string, name: 'SMS'|'MAIL'|'TOTP'|'PUSH', hint?: string, matchNumber?: string,
+ * @typedef {{id: string, name: 'SMS'|'MAIL'|'TOTP'|'PUSH', hint?: string, matchNumber?: string, webauthn?: object,
  *   lifetime: number, expiresAt: number, renewAt: number, complete: boolean}} Method  Times are this machine's epoch ms,
  *   lifetime is ms; renewAt 0: never. Show matchNumber beside a PUSH: the device requires it.
+ *   webauthn: a passkey may approve the PUSH (castellan-passkey.js).
  */
 
 const COMPLETE = '/auth/2fa/challenge/complete';
@@ -261,7 +262,9 @@ export class Flow extends EventTarget {
     this.pAuth = headers.get('p-auth') ?? '';
     /** @type {Method[]} */
     this.methods = [];
-    if (!data.challenge) {
+    if (data.challenge && data.execResult) { // a passkey completed the challenge
+      this.#finish({ ...data.execResult, headers: tokens(headers) }, 'start');
+    } else if (!data.challenge) {
       this.#finish({ success: true, data, headers: tokens(headers) }, 'start');
     } else {
       if (!this.pAuth) throw new Error('the answer has no readable p-auth header: is this origin allowed by the service?');
@@ -272,13 +275,14 @@ export class Flow extends EventTarget {
   }
 
   /** Answers one method. Resolves with the service's answer; the outcome is reported by `done` as well.
+   *  @param {Record<string, string>} [headers] such as that of a passkey
    *  @throws {CastellanError} OTP_INVALID (attemptsLeft), METHOD_LOCKED, METHOD_EXPIRED, RATE_LIMITED (retryAfter), … */
-  async complete(methodId, method, value) {
+  async complete(methodId, method, value, headers = {}) {
     this.#inFlight++;
     try {
-      const { data, headers } = await this.#post(COMPLETE, { methodId, method, value });
+      const { data, headers: got } = await this.#post(COMPLETE, { methodId, method, value }, headers);
       if (value !== 'DENIED') this.#methodDone(methodId, method, 'complete');
-      if (data.execResult) this.#finish({ ...data.execResult, headers: tokens(headers) }, 'complete');
+      if (data.execResult) this.#finish({ ...data.execResult, headers: tokens(got) }, 'complete');
       return data;
     } catch (error) {
       // Only the result endpoint can decide whether such a refusal hides an outcome, which another method may have
@@ -312,18 +316,18 @@ export class Flow extends EventTarget {
     this.#socket?.close(1000);
   }
 
-  #post(path, body) {
-    return this.#client.request('POST', path, { body, headers: { 'p-auth': this.pAuth } });
+  #post(path, body, more = {}) {
+    return this.#client.request('POST', path, { body, headers: { 'p-auth': this.pAuth, ...more } });
   }
 
   // `expire` counts from the answer that carries it; `renewStart` always counts from the start of the challenge.
   #take(list) {
     const now = Date.now();
-    for (const { id, name, hint, expire, renewStart, matchNumber } of list) {
+    for (const { id, name, hint, expire, renewStart, matchNumber, webauthn } of list) {
       const known = this.methods.find((m) => m.id === id);
       if (known) known.expiresAt = now + expire * 1000;
       else this.methods.push({
-        id, name, hint, matchNumber, lifetime: expire * 1000, expiresAt: now + expire * 1000, complete: false,
+        id, name, hint, matchNumber, webauthn, lifetime: expire * 1000, expiresAt: now + expire * 1000, complete: false,
         renewAt: renewStart > 0 ? this.openedAt + renewStart * 1000 : 0,
       });
     }

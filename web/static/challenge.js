@@ -2,6 +2,7 @@
 
 import { h, clock, sentences } from './dom.js';
 import { t } from './texts.js';
+import { approve, dismissed, supported } from './castellan-passkey.js';
 
 const TICK_MS = 250;
 const RENEWABLE = ['SMS', 'MAIL'];
@@ -71,6 +72,10 @@ export class ChallengeView {
       rows.push(h('p', { class: 'method-hint' }, t('pushWait')));
       // On a narrow screen the device is below everything else.
       if (!this.parts.device.hidden) rows.push(h('a', { class: 'to-device', href: `#${this.parts.device.id}` }, t('toDevice')));
+      if (method.webauthn && supported()) {
+        card.passkey = h('button', { type: 'button', class: 'primary', dataset: at('passkey'), on: { click: () => this.#approve(card) } }, t('passkeyApprove'));
+        rows.push(card.passkey);
+      }
       if (method.matchNumber) {
         rows.push(h('p', { class: 'match' }, t('matchNumber'), ' ', h('strong', { class: 'match-number', dir: 'ltr', dataset: at('match') }, method.matchNumber)));
       }
@@ -132,6 +137,10 @@ export class ChallengeView {
       card.input.disabled = state !== 'open';
       set(card.verify, card.busy ? t('verifying') : t('verify'));
     }
+    if (card.passkey) {
+      card.passkey.hidden = method.complete;
+      card.passkey.disabled = state !== 'open' || card.busy;
+    }
     if (card.renew) {
       const gate = this.flow.renewal(method, now);
       const early = gate === 'early' ? method.renewAt : gate === 'open' && now < card.renewAfter ? card.renewAfter : 0;
@@ -155,15 +164,24 @@ export class ChallengeView {
   }
 
   async #complete(card) {
-    if (card.busy || card.verify.disabled) return;
+    if (card.verify.disabled) return;
+    await this.#send(card, () => this.flow.complete(card.method.id, card.method.name, digits(card.input.value)));
+  }
+
+  async #approve(card) {
+    await this.#send(card, () => approve(this.flow, card.method));
+  }
+
+  async #send(card, answered) {
+    if (card.busy) return;
     card.busy = true;
     this.#tick();
     try {
-      const answer = await this.flow.complete(card.method.id, card.method.name, digits(card.input.value));
+      const answer = await answered();
       const waiting = answer.execResult ? 'methodDoneText' : answer.challengeId ? 'executing' : 'moreNeeded';
       this.#current(card).message = { kind: 'ok', key: waiting };
     } catch (error) {
-      this.#refused(this.#current(card), error);
+      if (!dismissed(error)) this.#refused(this.#current(card), error);
     } finally {
       this.#current(card).busy = false;
       this.#tick();
@@ -196,7 +214,7 @@ export class ChallengeView {
   #refused(card, error, renewing = false) {
     const text = error.code === 'NETWORK' ? t('network') : error.message;
     card.message = { kind: 'bad', text, code: error.code, attemptsLeft: error.attemptsLeft, renewing };
-    const until = Date.now() + error.retryAfter * 1000;
+    const until = Date.now() + (error.retryAfter ?? 0) * 1000;
     switch (error.code) {
       case 'METHOD_LOCKED':
         card.state = 'locked';

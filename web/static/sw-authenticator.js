@@ -20,6 +20,7 @@ const FILES = [
   'challenge.js',
   'castellan-client.js',
   'castellan-device.js',
+  'castellan-passkey.js',
   '../authenticator/service',
 ].map((name) => new URL(name, self.location).href);
 

@@ -10,6 +10,7 @@ import { useRead } from '../kit/read';
 import { Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { Authenticator } from './authenticator';
+import { AddPasskey } from './passkeys';
 
 const sessions = '/auth/sessions';
 const devices = '/auth/devices';
@@ -51,11 +52,17 @@ export default function Security() {
 const deviceColumns: Column<Row<typeof devices>>[] = [
   { key: 'brand', title: 'own.brand' },
   { key: 'model', title: 'own.model' },
-  { key: 'platform', title: 'own.platform' },
+  { key: 'kind', title: 'own.kind', show: (d) => <Kind of={d.kind} /> },
+  { key: 'platform', title: 'own.platform', hidden: true },
   { key: 'description', title: 'own.description' },
   { key: 'createdAt', title: 'own.since', show: (d) => <Time at={d.createdAt} /> },
   { key: 'lastUsedAt', title: 'own.lastUsed', show: (d) => <Time at={d.lastUsedAt} /> },
 ];
+
+function Kind({ of }: { of?: string }) {
+  const { t } = useTranslation();
+  return t(of === 'PASSKEY' ? 'own.passkey' : 'own.device');
+}
 
 function Devices() {
   const may = useMay();
@@ -69,6 +76,7 @@ function Devices() {
       size={undefined}
       id={(d) => d.deviceId}
       empty="own.noDevices"
+      actions={<AddPasskey />}
       bulk={(rows, clear) => (
         <Bulk
           method="delete"

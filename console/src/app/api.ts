@@ -8,7 +8,7 @@ import type { PathsWithMethod } from 'openapi-typescript-helpers';
 import { CastellanError, type Flow, type Outcome } from '../../../web/static/castellan-client.js';
 import type { components, paths } from '../api';
 import { base } from './page';
-import { client, fresh, proof } from './renewal';
+import { client, fresh, proof } from './login/renewal';
 import { session } from './session';
 
 export { client };

@@ -7,7 +7,7 @@ import { useEffect, useState, type CSSProperties } from 'react';
 import { Refusal } from '../app/api';
 import { base } from '../app/page';
 import { Problem } from '../app/problem';
-import { fresh, proof } from '../app/renewal';
+import { fresh, proof } from '../app/login/renewal';
 import { session, useSession } from '../app/session';
 
 /** Fetches bytes with the session. The caller revokes the address when the image is no longer shown. */

@@ -9,9 +9,11 @@ package challenge
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"castellan/domain/access/intent"
+	"castellan/domain/access/passkey"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
 )
@@ -115,9 +117,24 @@ type Method struct {
 // Proof is the evidence that a device signed an answer (D-EXT-09). It verifies with nothing but the key.
 type Proof struct {
 	DeviceID string `json:"d"`
-	JWS      string `json:"j"` // compact, as received
+	JWS      string `json:"j"` // compact, as received; of a passkey the kept assertion (package passkey)
 	JWK      string `json:"k"` // public key of the device at that time
 }
+
+// Assertion reports whether the proof is that of a passkey.
+func (p *Proof) Assertion() bool { return p != nil && strings.HasPrefix(p.JWS, passkey.Text) }
+
+// Entry is the part that passkeys have in a challenge.
+type Entry int8
+
+// The parts. With Password a passkey may approve a push, if the account has one. After Key, a login whose first factor
+// was a passkey, a passkey approves no push: it would be one factor twice. With Alone the passkey of the login is the
+// only factor (policy option passkeyAlone), and its assertion approves the push.
+const (
+	Password Entry = iota
+	Key
+	Alone
+)
 
 // Starter describes the client that started the challenge.
 type Starter struct {
@@ -163,6 +180,11 @@ type Body struct {
 	IntentDigest string `json:"t,omitempty"`
 	// SignIntent requires the proof of a push to sign IntentDigest.
 	SignIntent bool `json:"i,omitempty"`
+	// Resistant requires the proof of a push to resist phishing: an assertion (policy option phishingResistant).
+	Resistant bool `json:"g,omitempty"`
+	// Passkeys reports whether the account had a passkey at the start, which may approve a push.
+	Passkeys bool  `json:"a,omitempty"`
+	Entry    Entry `json:"n,omitempty"`
 	// Brief describes the operation in the codes that are sent, such as "1.5 BTC …wf5mdq"; usually "".
 	Brief    string `json:"h,omitempty"`
 	PolicyID int64  `json:"k,omitempty"` // of the policy at the start; 0: the built-in default

@@ -87,7 +87,7 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 		return Step{}, fault.New(fault.MethodLocked, "too many wrong values for this method")
 	case now.UnixMilli() >= m.ExpiresAt:
 		return Step{}, fault.New(fault.MethodExpired, "the method has expired")
-	case !c.signed(m.Name, a):
+	case !c.signed(m.Name, a), !c.resists(m.Name, a):
 		return Step{}, fault.New(fault.DeviceSignatureInvalid, "the device signature is not valid")
 	case m.Name == PUSH && a.Verdict == Refusal:
 		return c.deny(now, i, a), nil
@@ -100,7 +100,8 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 	right := decided || a.Verdict == Undecided && m.Digest.matches(a.Digests)
 	off := b.Off(r, m.Name) && c.Flow != FlowRegister
 	switch right = right && !off; { // as for an unknown code: a stranger sees no difference
-	case right && m.Number != "" && !m.Digest.matches(a.Digests): // signed, but not with the number the starter sees
+	case right && m.Number != "" && !a.Proof.Assertion() && !m.Digest.matches(a.Digests):
+		// signed, but not with the number the starter sees
 		return c.wrong(now, r, b, i), nil
 	case right:
 		step := c.right(now, i, a)
@@ -135,6 +136,18 @@ func (c Challenge) signed(n Name, a Answer) bool {
 		return n != PUSH || !c.SignIntent
 	}
 	return subtle.ConstantTimeCompare([]byte(a.Intent), []byte(c.IntentDigest)) == 1
+}
+
+// resists reports whether the proof of an approval is of a kind that the challenge accepts. A denial needs none of them.
+// The browser of the starter makes an assertion, so a passkey needs no number.
+func (c Challenge) resists(n Name, a Answer) bool {
+	switch {
+	case n != PUSH || a.Verdict != Right:
+		return !a.Proof.Assertion()
+	case a.Proof.Assertion():
+		return c.Passkeys && c.Entry != Key
+	}
+	return !c.Resistant && c.Entry != Alone
 }
 
 func (c Challenge) deny(now time.Time, i int, a Answer) Step {

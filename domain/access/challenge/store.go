@@ -131,6 +131,7 @@ type Account struct {
 	Mail     string
 	TOTP     bool
 	Push     bool
+	Passkeys bool // at least one device is a passkey
 	CV, SV   int64
 	Language string
 	// Countries is the account's geographic filter.
@@ -159,8 +160,8 @@ type Notices interface {
 	Notice(to Account, k message.Kind, v message.Values, ip string) []commit.Write
 }
 
-// Key is the key by which a client can be remembered (D-AUTH-17). The zero value is none.
-type Key struct {
+// ClientKey is the key by which a client can be remembered (D-AUTH-17). The zero value is none.
+type ClientKey struct {
 	Thumbprint string // RFC 7638
 	// Proven reports whether this request has shown that the client holds the key. Otherwise Prove does so, once however
 	// often it is called; nil if the request has no proof. Its errors are DPOP_INVALID and UNAVAILABLE.
@@ -184,7 +185,10 @@ type StartRequest struct {
 	// Proven means that the starter had a session or a right password, so that the full send caps apply (D-EXT-05).
 	Proven bool
 	// Key is the key of the starter's client.
-	Key Key
+	Key ClientKey
+	// Entry is the part of a passkey in the login: Key if one was its first factor. The engine makes it Alone if the
+	// policy says so.
+	Entry Entry
 	// Command is the input of the action; the engine seals it.
 	Command []byte
 	// Service names the service client that starts the challenge. ServiceAction runs then, and Action is only the code
@@ -217,6 +221,8 @@ type Started struct {
 	// Result is the outcome of a challenge that its start has completed; nil for any other, and as long as the action has
 	// not reported.
 	Result *Result
+	// WebAuthn are the request options for the push, as JSON; nil: no passkey may approve it.
+	WebAuthn []byte
 }
 
 // Starts starts challenges. Errors: MFA_NOT_AVAILABLE when the account owns fewer methods than the policy requires,

@@ -1,15 +1,19 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/mfa"
+	"castellan/domain/access/passkey"
 	"castellan/domain/access/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 )
@@ -35,21 +39,27 @@ func (s *Service) Register(ctx context.Context, userID string, r Request, d Regi
 	if err := s.Enrolling(ctx, r, userID, d.Key); err != nil {
 		return d, err
 	}
-	return d, s.room(ctx, userID, d.Key)
+	return d, s.room(ctx, userID, d)
 }
 
-// room reports whether an account may have one more device with this key.
-func (s *Service) room(ctx context.Context, userID string, k Key) error {
+// room reports whether an account may have one more device with the key of r.
+func (s *Service) room(ctx context.Context, userID string, r Registration) error {
 	ds, err := s.Store.List(ctx, userID)
 	if err != nil {
 		return err
 	}
-	for _, d := range ds {
-		if d.Key.JWK() == k.JWK() {
-			return fault.New(fault.RecordAlreadyExist, "a device with this key is registered already")
-		}
+	ps, err := s.ListPasskeys(ctx, userID)
+	if err != nil {
+		return err
 	}
-	if len(ds) >= MaxDevices {
+	same := slices.ContainsFunc(ds, func(d Device) bool { return r.Passkey == nil && d.Key.JWK() == r.Key.JWK() }) ||
+		slices.ContainsFunc(ps, func(p passkey.Credential) bool {
+			return r.Passkey != nil && bytes.Equal(p.ID, r.Passkey.ID)
+		})
+	if same {
+		return fault.New(fault.RecordAlreadyExist, "a device with this key is registered already")
+	}
+	if len(ds)+len(ps) >= MaxDevices {
 		return fault.New(fault.RecordLimitReached, "an account has at most %d devices", MaxDevices)
 	}
 	return nil
@@ -58,10 +68,30 @@ func (s *Service) room(ctx context.Context, userID string, k Key) error {
 // Removable prepares the removal of a device; RECORD_NOT_FOUND for one that does not belong to the user.
 func (s *Service) Removable(ctx context.Context, userID, deviceID string) (Removal, error) {
 	d, err := s.Store.Get(ctx, deviceID)
-	if fault.CodeOf(err) == fault.RecordNotFound || err == nil && d.UserID != userID {
-		return Removal{}, fault.New(fault.RecordNotFound, "there is no such device")
+	if err == nil && d.UserID == userID {
+		return Removal{d.ID, d.Name()}, nil
 	}
-	return Removal{d.ID, d.Name()}, err
+	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
+		return Removal{}, err
+	}
+	ps, err := s.ListPasskeys(ctx, userID)
+	if err != nil {
+		return Removal{}, err
+	}
+	for _, p := range ps {
+		if p.DeviceID == deviceID {
+			return Removal{deviceID, name(p.Brand, p.Model, p.Description)}, nil
+		}
+	}
+	return Removal{}, fault.New(fault.RecordNotFound, "there is no such device")
+}
+
+// ListPasskeys returns the passkeys of a user, newest first.
+func (s *Service) ListPasskeys(ctx context.Context, userID string) ([]passkey.Credential, error) {
+	if s.Passkeys == nil {
+		return nil, nil
+	}
+	return s.Passkeys.Store.List(ctx, userID)
 }
 
 // AddAction is the action of DEVICE_ADD. It raises the credential version, which closes earlier challenges
@@ -75,7 +105,7 @@ func (s *Service) AddAction() challenge.Action {
 			}
 			return []challenge.Detail{{Key: mfa.HeaderSubject, Value: name(r.Brand, r.Model, r.Description)},
 				{Key: mfa.HeaderDescription, Value: r.Description},
-				{Key: mfa.HeaderKey, Value: r.Key.Thumbprint()}, {Key: mfa.HeaderPlatform, Value: r.Platform},
+				{Key: mfa.HeaderKey, Value: r.thumbprint()}, {Key: mfa.HeaderPlatform, Value: r.Platform},
 				{Key: mfa.HeaderTarget, Value: r.Target}}
 		}}
 }
@@ -99,7 +129,7 @@ func (s *Service) add(ctx context.Context, x challenge.Execution) (challenge.Res
 		return none, fmt.Errorf("device: command: %w", err)
 	}
 	c := x.Challenge
-	if err := s.room(ctx, c.UserID, r.Key); err != nil {
+	if err := s.room(ctx, c.UserID, r); err != nil {
 		return none, err
 	}
 	d := Device{ID: id.New(x.Now), UserID: c.UserID, Key: r.Key, Brand: r.Brand, Model: r.Model,
@@ -116,8 +146,18 @@ func (s *Service) add(ctx context.Context, x challenge.Execution) (challenge.Res
 	if err != nil {
 		return none, err
 	}
+	handle, added := u.PasskeyHandle, commit.Write(Add{d})
+	if p := r.Passkey; p != nil {
+		if handle != "" && handle != r.Handle {
+			return none, fault.New(fault.RecordAlreadyExist, "another passkey was registered meanwhile")
+		}
+		handle = r.Handle
+		p.DeviceID, p.UserID, p.CreatedAt = d.ID, d.UserID, d.CreatedAt
+		p.Brand, p.Model, p.Description, p.Platform = d.Brand, d.Model, d.Description, d.Platform
+		added = passkey.Add{Credential: *p}
+	}
 	err = s.Commit.Commit(ctx, append(s.Notices.Notice(u.Account(), message.DeviceAdded, nil, c.Starter.IP),
-		user.SetPush{UserID: c.UserID, CV: c.CV, Owned: true}, Add{d}, record(x, ActionAdd, d.ID))...)
+		user.SetPush{UserID: c.UserID, CV: c.CV, Owned: true, Handle: handle}, added, record(x, ActionAdd, d.ID))...)
 	return challenge.Result{Success: true, Data: data}, err
 }
 
@@ -132,10 +172,22 @@ func (s *Service) remove(ctx context.Context, x challenge.Execution) (challenge.
 	if err != nil {
 		return none, err
 	}
-	found, left := false, false
+	ps, err := s.ListPasskeys(ctx, c.UserID)
+	if err != nil {
+		return none, err
+	}
+	found, left, handled := false, false, false
 	for _, d := range ds {
 		found = found || d.ID == r.DeviceID
 		left = left || d.ID != r.DeviceID && d.Status == Active
+	}
+	removed := commit.Write(Remove{UserID: c.UserID, ID: r.DeviceID})
+	for _, p := range ps {
+		if p.DeviceID == r.DeviceID {
+			found, removed = true, passkey.Remove{UserID: c.UserID, DeviceID: r.DeviceID}
+		} else {
+			left, handled = true, true
+		}
 	}
 	if !found {
 		return none, fault.New(fault.RecordNotFound, "there is no such device")
@@ -144,8 +196,12 @@ func (s *Service) remove(ctx context.Context, x challenge.Execution) (challenge.
 	if err != nil {
 		return none, err
 	}
+	handle := ""
+	if handled {
+		handle = u.PasskeyHandle
+	}
 	err = s.Commit.Commit(ctx, append(s.Notices.Notice(u.Account(), message.DeviceRemoved, nil, c.Starter.IP),
-		user.SetPush{UserID: c.UserID, CV: c.CV, Owned: left}, Remove{UserID: c.UserID, ID: r.DeviceID},
+		user.SetPush{UserID: c.UserID, CV: c.CV, Owned: left, Handle: handle}, removed,
 		record(x, ActionRemove, r.DeviceID))...)
 	return challenge.Result{Success: true}, err
 }

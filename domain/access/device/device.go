@@ -6,7 +6,7 @@
 // faults except staleness give the same refusal, which does not reveal which devices exist.
 //
 // Start reading at Service.Present, then proof.go for the signed data, key.go for the keys, and action.go for the
-// addition and removal of devices.
+// addition and removal of devices. passkey.go has the devices that are passkeys.
 package device
 
 import (
@@ -21,6 +21,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"castellan/domain/access/passkey"
 	"castellan/domain/kit/fault"
 )
 
@@ -64,12 +65,23 @@ func name(brand, model, description string) string {
 
 // Registration is a device that a user wants to add. As JSON it is the command of DEVICE_ADD.
 type Registration struct {
-	Key         Key    `json:"key"`
+	Key         Key    `json:"key,omitzero"`
 	Brand       string `json:"brand"`
 	Model       string `json:"model"`
 	Description string `json:"description"`
 	Platform    string `json:"platform"`
 	Target      string `json:"target,omitempty"` // of ParseTarget
+	// Passkey replaces Key, and Handle is then the name of the account inside it, base64url.
+	Passkey *passkey.Credential `json:"passkey,omitempty"`
+	Handle  string              `json:"handle,omitempty"`
+}
+
+// thumbprint names the key of the registration (RFC 7638).
+func (r Registration) thumbprint() string {
+	if r.Passkey != nil {
+		return HashBody([]byte(r.Passkey.Key.JWK()))
+	}
+	return r.Key.Thumbprint()
 }
 
 // Check returns INVALID_FIELD with every faulty text.

@@ -15,9 +15,10 @@ import (
 	"castellan/domain/kit/keyring"
 )
 
-// Service verifies proofs, and adds and removes devices. All fields except Loopback are required.
+// Service verifies proofs, and adds and removes devices. All fields except Loopback and Passkeys are required.
 type Service struct {
 	Store    Store
+	Passkeys *Passkeys // nil: no passkeys
 	Users    user.Store
 	Commit   commit.Committer
 	Ring     *keyring.Ring

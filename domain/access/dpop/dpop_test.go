@@ -310,3 +310,40 @@ func FuzzProof(f *testing.F) {
 		}
 	})
 }
+
+// Of 10^5 requests with a stolen token, none is accepted: without a proof, with one of another key, and with changed or
+// observed ones.
+func TestStolenToken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	owner, thief := edKey(t), edKey(t)
+	key, _ := device.PublicKey(owner)
+	observed := signed(t, owner, b.claims())
+	p, err := b.Check(request(observed))
+	storetest.Must(t, err)
+	storetest.Must(t, b.use(p))
+	forged := make([]string, 500)
+	for i := range forged {
+		forged[i] = signed(t, thief, b.claims())
+	}
+	accepted := 0
+	for i := range 100_000 {
+		proof := ""
+		switch i % 4 {
+		case 0:
+			proof = forged[i/4%len(forged)]
+		case 1:
+			parts := strings.Split(observed, ".")
+			proof = strings.Join(append(strings.Split(forged[i%len(forged)], ".")[:2], parts[2]), ".")
+		case 2:
+			proof = observed
+		}
+		p, err := b.Check(request(proof))
+		if err == nil && p.Thumbprint == key.Thumbprint() && b.use(p) == nil {
+			accepted++
+		}
+	}
+	if accepted > 0 {
+		t.Errorf("%d requests were accepted", accepted)
+	}
+}

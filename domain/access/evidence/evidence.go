@@ -8,11 +8,14 @@ package evidence
 import (
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/device"
 	"castellan/domain/access/intent"
+	"castellan/domain/access/mfa"
+	"castellan/domain/access/passkey"
 	"castellan/domain/kit/audit"
 )
 
@@ -36,7 +39,7 @@ func (Evidence) SchemaName() string { return "Evidence" }
 type Proof struct {
 	Method   string `json:"method" enum:"TOTP,PUSH,MAIL,SMS"`
 	DeviceID string `json:"deviceId" doc:"empty unless a device signed"`
-	JWS      string `json:"jws" doc:"the signature of the device, compact (RFC 7515)" example:"eyJhbGciOiJFUzI1NiIs…"`
+	JWS      string `json:"jws" doc:"a JWS (RFC 7515), or webauthn:<assertion>" example:"eyJhbGciOiJFUzI1NiIs…"`
 	JWK      string `json:"jwk" doc:"public key of the device at that time (RFC 7517)" example:"{\"crv\":\"P-256\"}"`
 	At       int64  `json:"at" doc:"epoch ms" example:"1767225600000"`
 	// Remembered is present if no value was given.
@@ -150,6 +153,9 @@ func (e Evidence) Verify() (intent.Document, error) {
 }
 
 func (e Evidence) verify(d intent.Document, p Proof) error {
+	if strings.HasPrefix(p.JWS, passkey.Text) {
+		return e.verifyPasskey(d, p)
+	}
 	if p.JWS == "" {
 		if p.Method == string(challenge.PUSH) && (!p.Remembered || e.Policy.Intent == intent.Required) {
 			return fmt.Errorf("jws: a push without a signature")
@@ -176,11 +182,39 @@ func (e Evidence) verify(d intent.Document, p Proof) error {
 	return nil
 }
 
+// verifyPasskey checks the assertion of a passkey. It covers the document, except at a login by the passkey alone: that
+// one was made before the document, and covers the ticket of the login.
+func (e Evidence) verifyPasskey(d intent.Document, p Proof) error {
+	challenge, ok := e.asserted(p)
+	switch {
+	case !ok:
+		return fmt.Errorf("jws: is not an assertion of the key")
+	case challenge != e.IntentDigest && (e.Policy.Intent == intent.Required || d.Action != mfa.Login):
+		return fmt.Errorf("jws: is for another document")
+	}
+	return nil
+}
+
+// asserted returns the challenge that the passkey of a proof signed.
+func (Evidence) asserted(p Proof) (challenge string, ok bool) {
+	key, err := passkey.ParseKey([]byte(p.JWK))
+	if err != nil {
+		return "", false
+	}
+	return passkey.Evident(p.JWS, key)
+}
+
 // Signed reports whether every push covers the document. Without it the evidence proves the challenge that a device
 // answered, but not what the device showed.
 func (e Evidence) Signed() bool {
 	for _, p := range e.Proofs {
 		if p.JWS == "" {
+			continue
+		}
+		if strings.HasPrefix(p.JWS, passkey.Text) {
+			if challenge, ok := e.asserted(p); !ok || challenge != e.IntentDigest {
+				return false
+			}
 			continue
 		}
 		key, err := device.ParseKey([]byte(p.JWK))

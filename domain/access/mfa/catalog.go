@@ -39,10 +39,8 @@ func NewCatalog(methods []Method, actions []Action, policies []Policy) *Catalog 
 		c.methods[m.Code] = m
 	}
 	for _, p := range policies {
-		e := candidate{Policy: p, plan: plan(c.methods, p.ActionCode, p.Methods, p.Required)}
+		e := candidate{Policy: p, plan: planOf(c.methods, p)}
 		e.plan.PolicyID, e.plan.EntityType = p.ID, p.EntityType
-		e.plan.NumberMatching, e.plan.SignIntent = p.NumberMatching, p.SignIntent
-		e.plan.RememberDays = p.RememberDays
 		if p.EntityType == IP {
 			e.address = canonicalIP(p.EntityID)
 		}
@@ -54,9 +52,9 @@ func NewCatalog(methods []Method, actions []Action, policies []Policy) *Catalog 
 		})
 	}
 	for _, action := range []string{ResetPassword, VerifyEmail, Register} {
-		c.defaults[action] = plan(c.methods, action, nil, 0)
+		c.defaults[action] = plan(c.methods, mandatory(action), nil, 0)
 	}
-	c.fallback = plan(c.methods, "", []Choice{{Code: TOTP}, {Code: PUSH}, {Code: SMS}, {Code: MAIL}}, 1)
+	c.fallback = plan(c.methods, nil, []Choice{{Code: TOTP}, {Code: PUSH}, {Code: SMS}, {Code: MAIL}}, 1)
 	return c
 }
 

@@ -81,8 +81,9 @@ type PolicyChange struct {
 	Preferred *int
 	Methods   *[]Choice
 	// NumberMatching is an extension of the interface.
-	NumberMatching *bool
-	SignIntent     *bool // also an extension
+	NumberMatching                  *bool
+	SignIntent                      *bool // these also
+	PhishingResistant, PasskeyAlone *bool
 	// RememberDays and RememberAnyway are extensions, too.
 	RememberDays   *int
 	RememberAnyway *bool
@@ -91,7 +92,8 @@ type PolicyChange struct {
 // Check is like MethodChange.Check. Apply checks what depends on other fields of the policy.
 func (c PolicyChange) Check() error {
 	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil &&
-		c.NumberMatching == nil && c.SignIntent == nil && c.RememberDays == nil && c.RememberAnyway == nil {
+		c.NumberMatching == nil && c.SignIntent == nil && c.PhishingResistant == nil && c.PasskeyAlone == nil &&
+		c.RememberDays == nil && c.RememberAnyway == nil {
 		return nothingSent("name, expireAt, required, preffered, methods")
 	}
 	var ps []fault.Problem
@@ -132,6 +134,8 @@ func (c PolicyChange) Apply(p Policy, in *Catalog) (Policy, error) {
 	set(&next.SignIntent, c.SignIntent)
 	set(&next.RememberDays, c.RememberDays)
 	set(&next.RememberAnyway, c.RememberAnyway)
+	set(&next.PhishingResistant, c.PhishingResistant)
+	set(&next.PasskeyAlone, c.PasskeyAlone)
 	if c.Preferred != nil {
 		next.Preferred = c.Preferred
 	}

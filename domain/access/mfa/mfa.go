@@ -97,6 +97,10 @@ type Policy struct {
 	// (D-AUTH-17); 0: never. RememberAnyway allows that for an action that moves money or changes credentials.
 	RememberDays   int
 	RememberAnyway bool
+	// PhishingResistant requires a push whose proof resists phishing: an assertion of a passkey (D-AUTH-18).
+	PhishingResistant bool
+	// PasskeyAlone lets a login by a passkey need no further method (D-AUTH-18).
+	PasskeyAlone bool
 	// Preferred has no effect (D-MFA-03); nil: not set. The interface spells it "preffered".
 	Preferred *int
 }
@@ -119,5 +123,6 @@ func (p Policy) Equal(q Policy) bool {
 		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() &&
 		p.NumberMatching == q.NumberMatching && p.SignIntent == q.SignIntent &&
 		p.RememberDays == q.RememberDays && p.RememberAnyway == q.RememberAnyway &&
+		p.PhishingResistant == q.PhishingResistant && p.PasskeyAlone == q.PasskeyAlone &&
 		slices.Equal(p.Methods, q.Methods)
 }

@@ -25,9 +25,9 @@ type Plan struct {
 	Required   int // distinct completions
 	Methods    []Planned
 	Mandatory  []challenge.Name
-	// NumberMatching and SignIntent are copied from the policy.
-	NumberMatching, SignIntent bool
-	RememberDays               int // also of the policy
+	// NumberMatching and the others are copied from the policy.
+	NumberMatching, SignIntent, PhishingResistant, PasskeyAlone bool
+	RememberDays                                                int // also of the policy
 }
 
 // Plan returns the plan for an action. Among the policies that have not expired it uses the one for the user, else
@@ -49,10 +49,7 @@ func (c *Catalog) Plan(now time.Time, action, userID, ip string) Plan {
 
 // PlanOf returns the plan of a policy, which need not be stored.
 func (c *Catalog) PlanOf(p Policy) Plan {
-	next := plan(c.methods, p.ActionCode, p.Methods, p.Required)
-	next.NumberMatching, next.SignIntent = p.NumberMatching, p.SignIntent
-	next.RememberDays = p.RememberDays
-	return next
+	return planOf(c.methods, p)
 }
 
 // Offer returns the part of the plan that an account can complete, in the order of the policy; owned reports whether
@@ -97,9 +94,28 @@ func mandatory(action string) []challenge.Name {
 	return nil
 }
 
+// planOf returns the plan of a policy with its options. One that must resist phishing requires a push.
+func planOf(methods map[string]Method, p Policy) Plan {
+	must := mandatory(p.ActionCode)
+	if p.PhishingResistant {
+		must = append(must, challenge.PUSH)
+	}
+	next := plan(methods, must, p.Methods, p.Required)
+	next.NumberMatching, next.SignIntent = p.NumberMatching, p.SignIntent
+	next.PhishingResistant, next.PasskeyAlone = p.PhishingResistant, p.PasskeyAlone
+	next.RememberDays = p.RememberDays
+	return next
+}
+
+// ByPasskey returns the plan of a login by a passkey, which needs no further method: the passkey is its push.
+func (p Plan) ByPasskey() Plan {
+	p.Required, p.Mandatory = 1, nil
+	p.Methods = []Planned{{Code: PUSH, Name: challenge.PUSH}}
+	return p
+}
+
 // plan computes a policy's plan. It appends missing mandatory methods.
-func plan(methods map[string]Method, action string, choices []Choice, required int) Plan {
-	must := mandatory(action)
+func plan(methods map[string]Method, must []challenge.Name, choices []Choice, required int) Plan {
 	p := Plan{EntityType: General, Required: max(required, len(must)), Mandatory: must}
 	for _, ch := range slices.Concat(choices, choicesOf(must)) {
 		m, configured := methods[ch.Code]

@@ -147,8 +147,13 @@ func (a Action) describe() string {
 
 func (p Policy) describe() string {
 	s := fmt.Sprintf("%s %q: %d of %s, expireAt %d", p.ActionCode, p.Name, p.Required, text(p.Methods), p.ExpireAt)
-	if p.NumberMatching {
-		s += ", numberMatching"
+	for _, o := range []struct {
+		name string
+		on   bool
+	}{{"numberMatching", p.NumberMatching}, {"phishingResistant", p.PhishingResistant}, {"passkeyAlone", p.PasskeyAlone}} {
+		if o.on {
+			s += ", " + o.name
+		}
 	}
 	if p.RememberDays > 0 {
 		s += fmt.Sprintf(", remember %d", p.RememberDays)

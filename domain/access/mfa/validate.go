@@ -117,6 +117,7 @@ func (p Policy) formProblems() []fault.Problem {
 	ps = p.expireProblem(ps)
 	ps = p.methodsProblem(ps)
 	ps = p.rememberProblem(ps)
+	ps = p.passkeyProblem(ps)
 	if n := len(p.Methods); n > 0 {
 		ps = between(ps, "required", int64(p.Required), 1, int64(n))
 		if p.Preferred != nil {
@@ -135,6 +136,21 @@ func (p Policy) nameProblem(ps []fault.Problem) []fault.Problem {
 			Message: fmt.Sprintf("must have at most %d characters", maxNameChars)})
 	case strings.ContainsFunc(p.Name, unicode.IsControl):
 		return append(ps, fault.Problem{Field: "name", Message: "must not contain control characters"})
+	}
+	return ps
+}
+
+// passkeyProblem refuses passkeyAlone where it would have no meaning: only a login has no other factor, and a login by
+// a passkey alone signs no intent. It refuses phishingResistant for the actions that prove a phone or an address: a
+// recovery must work without a passkey.
+func (p Policy) passkeyProblem(ps []fault.Problem) []fault.Problem {
+	switch {
+	case p.PasskeyAlone && p.ActionCode != Login:
+		return append(ps, fault.Problem{Field: "passkeyAlone", Message: "is for LOGIN only"})
+	case p.PhishingResistant && len(mandatory(p.ActionCode)) > 0:
+		return append(ps, fault.Problem{Field: "phishingResistant", Message: "is not for this action"})
+	case p.PasskeyAlone && p.SignIntent:
+		return append(ps, fault.Problem{Field: "passkeyAlone", Message: "cannot be combined with intent required"})
 	}
 	return ps
 }

@@ -170,6 +170,9 @@ type level struct {
 // SetImported declares the recipes of other services that accounts have; none: only hashes of this service. While there
 // are some, Place.Even hides which account has which.
 func (h *Hasher) SetImported(recipes []legacy.Recipe) {
+	var costliest legacy.Costliest
+	costliest.Add(recipes...)
+	recipes = costliest.List()
 	old := h.level.Load()
 	switch {
 	case len(recipes) == 0:

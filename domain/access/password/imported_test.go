@@ -200,6 +200,21 @@ func TestEvenMeasures(t *testing.T) {
 	}
 }
 
+// Of thousands of recipes only the costliest of each function is measured.
+func TestCostliestRecipes(t *testing.T) {
+	h := small(t, HasherOptions{})
+	var recipes []legacy.Recipe
+	for i := range uint32(5000) {
+		recipes = append(recipes, legacy.Recipe{Alg: legacy.PBKDF2, Function: "sha256", Cost: 1 + i*7%5000},
+			legacy.Recipe{Alg: legacy.PBKDF2, Function: "sha512", Cost: 3}, legacy.Recipe{Alg: legacy.Bcrypt, Cost: 4 + i%3})
+	}
+	h.SetImported(recipes)
+	got := h.level.Load().recipes
+	if len(got) != 3 || got[0].Cost != 6 || got[1].Cost != 5000 || got[2].Cost != 3 {
+		t.Errorf("%v", got)
+	}
+}
+
 func FuzzImported(f *testing.F) {
 	f.Add("$imported$digest$h=sha1,o=ps$c2FsdA$n=20$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$" +
 		"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY")

@@ -93,9 +93,12 @@ func (s *Service) arrived(ctx context.Context, cmd command, c challenge.Challeng
 }
 
 // amr returns the methods that authenticated the user, in the values of RFC 8176: the password, then each kind of
-// second factor once.
+// second factor once. A passkey in place of the password has verified its user, so it is more than one factor.
 func amr(c challenge.Challenge) []string {
 	out := []string{"pwd"}
+	if c.Entry != challenge.Password {
+		out = []string{"hwk", "mfa"}
+	}
 	add := func(vs ...string) {
 		for _, v := range vs {
 			if !slices.Contains(out, v) {

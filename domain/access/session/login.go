@@ -55,6 +55,9 @@ type Service struct {
 	Dev      bool // accounts seeded for development may log in
 	TokenTTL time.Duration
 	Now      func() time.Time
+	// Passkeys and Concludes are for logins by a passkey.
+	Passkeys  Passkeys
+	Concludes Concludes
 	// SessionTTL is how long after its login a session can get new tokens (Renew, RenewBound).
 	SessionTTL time.Duration
 	// Idle is how long after its last use a session with a key can be renewed.
@@ -98,6 +101,15 @@ type command struct {
 	Day int64
 	// Thumbprint names the key to which the session will be bound; "" for none.
 	Thumbprint string
+}
+
+// arrive notes the network of a login if the account has never logged in from it.
+func (c *command) arrive(u user.User, ip netip.Addr) {
+	if network := client.Region(client.Prefix(ip)); network != "" {
+		if mark := user.Mark(u.ID, network); !u.Networks.Has(mark) {
+			c.Network, c.NotifyOwner = mark, u.Networks != ""
+		}
+	}
 }
 
 func (c command) pack() []byte {
@@ -223,14 +235,10 @@ func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, 
 	}
 	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay,
 		Thumbprint: thumbprint}
-	if network := client.Region(client.Prefix(r.IP)); network != "" {
-		if mark := user.Mark(seen.User.ID, network); !seen.Networks.Has(mark) {
-			cmd.Network, cmd.NotifyOwner = mark, seen.Networks != ""
-		}
-	}
+	cmd.arrive(seen.User, r.IP)
 	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: seen.User.Account(),
 		Starter: r.Starter, Proven: true, Command: cmd.pack(), With: with,
-		Key: challenge.Key{Thumbprint: thumbprint, Proven: true}})
+		Key: challenge.ClientKey{Thumbprint: thumbprint, Proven: true}})
 }
 
 // again rereads the account of a right password, because the account or its guard changed while the challenge was

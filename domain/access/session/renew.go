@@ -26,7 +26,8 @@ func (s *Service) Renew(ctx context.Context, u user.User, sessionID string) (str
 	old, err := s.Sessions.Bound(ctx, u.ID, sessionID, now)
 	until, end := s.until(old, now)
 	if old.Thumbprint == "" {
-		until = latest(old.ExpiresAt, until)
+		// A session that lost its key has a later expiry than any token.
+		until = latest(earliest(old.ExpiresAt, now.Add(s.TokenTTL)), until)
 		end = until
 	}
 	if err == nil {
@@ -41,11 +42,29 @@ func (s *Service) Renew(ctx context.Context, u user.User, sessionID string) (str
 	return s.sign(u, old, now, until)
 }
 
-// until returns the expiry of a token that a session gets now. It also returns the last instant at which a session with
+// Lifetimes bound a session with a key.
+type Lifetimes struct {
+	Token   time.Duration
+	Session time.Duration // from the login
+	Idle    time.Duration // from the last use
+}
+
+// Until returns the expiry of a token that a session gets now. It also returns the last instant at which a session with
 // a key can be renewed.
+func (l Lifetimes) Until(login, now time.Time) (token, session time.Time) {
+	end := login.Add(l.Session)
+	return earliest(now.Add(l.Token), end), earliest(now.Add(l.Token+l.Idle), end)
+}
+
+// Over reports whether a session can be renewed no more.
+func (l Lifetimes) Over(login, used, now time.Time) bool {
+	return !now.Before(login.Add(l.Session)) || !now.Before(used.Add(l.Idle))
+}
+
+func (s *Service) life() Lifetimes { return Lifetimes{s.TokenTTL, s.SessionTTL, s.Idle} }
+
 func (s *Service) until(of Session, now time.Time) (token, session time.Time) {
-	end := of.CreatedAt.Add(s.SessionTTL)
-	return earliest(now.Add(s.TokenTTL), end), earliest(now.Add(s.TokenTTL+s.Idle), end)
+	return s.life().Until(of.CreatedAt, now)
 }
 
 // sign returns a token of a session with the current claims of its user.
@@ -93,18 +112,8 @@ func (s *Service) RenewBound(ctx context.Context, r RenewRequest) (Renewal, erro
 	if c.Thumbprint == "" || proof.Thumbprint != c.Thumbprint {
 		return none, dpop.Refused()
 	}
-	if !now.Before(c.AuthTime.Add(s.SessionTTL)) {
+	if s.life().Over(c.AuthTime, now, now) {
 		return none, fault.New(fault.TokenExpired, "the session is too old; log in again")
-	}
-	of, err := s.Sessions.Bound(ctx, c.Subject, c.SessionID, now)
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		return none, s.over(c, now)
-	}
-	if err != nil {
-		return none, err
-	}
-	if !now.Before(latest(of.LastSeenAt, c.IssuedAt).Add(s.Idle)) {
-		return none, idle()
 	}
 	u, err := s.Users.Get(ctx, c.Subject)
 	if fault.CodeOf(err) == fault.RecordNotFound || err == nil && s.whyNot(u, r.Starter) != "" {
@@ -113,22 +122,20 @@ func (s *Service) RenewBound(ctx context.Context, r RenewRequest) (Renewal, erro
 	if err != nil {
 		return none, err
 	}
+	// The token says all of the session that does not change; the fence reads the rest.
+	of := Session{ID: c.SessionID, UserID: u.ID, CreatedAt: c.AuthTime, SV: c.SV, AMR: c.AMR, Thumbprint: c.Thumbprint}
 	until, end := s.until(of, now)
 	signed, err := s.sign(u, of, now, until)
 	if err != nil {
 		return none, err
 	}
-	err = s.Commit.Commit(ctx, append(used, Renewed{SessionID: of.ID, UserID: u.ID, Thumbprint: c.Thumbprint, At: now,
-		Until: end})...)
+	w := Renewed{SessionID: of.ID, UserID: u.ID, Thumbprint: c.Thumbprint, At: now, Until: end}
+	if s.life().Over(c.AuthTime, c.IssuedAt, now) { // a request may have been later: the row knows
+		w.UsedAfter = now.Add(-s.Idle)
+	}
+	err = s.Commit.Commit(ctx, append(used, w)...)
 	if errors.Is(err, commit.ErrFenced) {
-		gone, err := s.Sessions.Proved(ctx, used, now)
-		switch {
-		case err != nil:
-			return none, err
-		case gone:
-			return none, s.Proofs.Used(proof)
-		}
-		return none, ended()
+		return none, s.whyFenced(ctx, proof, used, w)
 	}
 	if err != nil {
 		return none, err
@@ -136,20 +143,29 @@ func (s *Service) RenewBound(ctx context.Context, r RenewRequest) (Renewal, erro
 	return Renewal{Token: signed, ExpiresAt: until.Truncate(time.Second), EndsAt: of.CreatedAt.Add(s.SessionTTL)}, nil
 }
 
-// over returns why a token has no active session: it was not used for too long, or it has ended. A row is kept for
-// longer than its expiry, so the claims decide.
-func (s *Service) over(c token.Claims, now time.Time) error {
-	if !now.Before(c.ExpiresAt.Add(s.Idle)) {
-		return idle()
+// whyFenced returns why a renewal was fenced: its proof was used before, or the session is idle or has ended.
+func (s *Service) whyFenced(ctx context.Context, p dpop.Proof, used []commit.Write, w Renewed) error {
+	gone, err := s.Sessions.Proved(ctx, used, w.At)
+	if err != nil {
+		return err
+	}
+	if gone {
+		return s.Proofs.Used(p)
+	}
+	// The row of a session is kept for longer than it can be renewed.
+	of, err := s.Sessions.Bound(ctx, w.UserID, w.SessionID, time.Time{})
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return ended()
+	case err != nil:
+		return err
+	case !w.At.Before(of.ExpiresAt), !w.UsedAfter.IsZero() && !of.LastSeenAt.After(w.UsedAfter):
+		return fault.New(fault.TokenExpired, "the session was not used for too long; log in again")
 	}
 	return ended()
 }
 
 func ended() error { return fault.New(fault.TokenRevoked, "the session has ended") }
-
-func idle() error {
-	return fault.New(fault.TokenExpired, "the session was not used for too long; log in again")
-}
 
 // keyOf verifies a proof, and returns the writes that use it up. A request without a proof has no key.
 func (s *Service) keyOf(r dpop.Request) (p dpop.Proof, used []commit.Write, err error) {

@@ -306,6 +306,22 @@ func TestOneProofOnce(t *testing.T) {
 	storetest.Wants(t, err, fault.InvalidCredentials)
 }
 
+// A session that lost its key gets no token that lives longer than others, whose revocations would be forgotten.
+func TestUnboundSessionHasShortTokens(t *testing.T) {
+	b := newBench(t).proving()
+	u := b.add(1, nil)
+	w := b.browser().login(1)
+	storetest.Must(t, b.db.Commit(t.Context(), session.Unbind{SessionID: w.claims().SessionID}))
+	_, err := w.renew()
+	storetest.Wants(t, err, fault.TokenRevoked)
+	raw, err := b.svc.Renew(t.Context(), u, w.claims().SessionID)
+	storetest.Must(t, err)
+	w.raw = raw
+	if c := w.claims(); c.Thumbprint != "" || c.ExpiresAt.After(b.now.Add(30*time.Minute)) {
+		t.Errorf("%+v", c)
+	}
+}
+
 // The renewal of confirm-user-identity keeps the key, and the time until which the session can be renewed.
 func TestIdentityKeepsTheKey(t *testing.T) {
 	b := newBench(t).proving()

@@ -57,12 +57,13 @@ type Unbind struct{ SessionID string }
 
 func (Unbind) Table() string { return "session_key" }
 
-// Renewed extends a session that is bound to a key, and records its use. It is fenced: the session must be active and
-// bound to that key.
+// Renewed extends a session that is bound to a key, and records its use. It is fenced: the session must be active,
+// bound to that key and used after an instant.
 type Renewed struct {
 	SessionID, UserID string
 	Thumbprint        string
 	At                time.Time
+	UsedAfter         time.Time // zero for any
 	Until             time.Time // the new Session.ExpiresAt
 }
 

@@ -154,6 +154,7 @@ type SetPush struct {
 	UserID string
 	CV     int64 // as the caller saw it
 	Owned  bool
+	Handle string // User.PasskeyHandle from now on
 }
 
 func (SetPush) Table() string { return "users" }

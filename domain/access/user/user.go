@@ -77,6 +77,9 @@ type User struct {
 	Countries geo.Filter
 	TOTP      bool // an authenticator is defined; SetTOTP maintains it
 	Push      bool // an active device is registered; SetPush maintains it
+	// PasskeyHandle is the random name of the account inside its passkeys, base64url; "" for an account without a
+	// passkey. SetPush maintains it.
+	PasskeyHandle string
 	// WithdrawProhibited blocks the account from withdrawing.
 	WithdrawProhibited bool
 	MustReset          bool // the password is refused until the user sets a new one (D-COR-03)
@@ -113,6 +116,6 @@ func (u User) AllRoles() []string {
 // registered (D-2FA-32).
 func (u User) Account() challenge.Account {
 	return challenge.Account{UserID: u.ID, Phone: u.Reachable(), Dial: u.CountryCode, Mail: u.Email, TOTP: u.TOTP,
-		Push: u.Push, CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries,
+		Push: u.Push, Passkeys: u.PasskeyHandle != "", CV: u.CV, SV: u.SV, Language: u.Language, Countries: u.Countries,
 		Off: u.FactorsOff}
 }

@@ -46,6 +46,8 @@ type Service struct {
 	Progress func(State)
 	// Pause is the rest between two batches. A running service writes to the database meanwhile.
 	Pause time.Duration
+
+	recipes legacy.Costliest // that this process has recorded
 }
 
 // Sizes of a batch: the records, and those of them whose hash is computed, because each takes tens of milliseconds.
@@ -157,6 +159,11 @@ func (s *Service) importBatch(ctx context.Context, state State, batch []Record, 
 		}
 		switch err := s.Commit.Commit(ctx, writes...); {
 		case err == nil:
+			for _, w := range writes {
+				if used, ok := w.(password.UseRecipe); ok {
+					s.recipes.Add(used.Recipe)
+				}
+			}
 			next.Version = state.Version + 1
 			return next, nil
 		case errors.Is(err, commit.ErrFenced):
@@ -316,7 +323,7 @@ func (s *Service) adopt(ctx context.Context, people []*person) error {
 func (s *Service) writes(state, next State, people []*person, refused []Refusal) ([]commit.Write, error) {
 	now := s.Now()
 	writes := []commit.Write{Save{State: withVersion(next, state.Version), At: now}}
-	recipes := map[legacy.Recipe]bool{}
+	var fresh legacy.Costliest
 	for _, p := range people {
 		u := p.account
 		writes = append(writes, user.Add{User: u, PasswordHash: p.hash})
@@ -331,17 +338,18 @@ func (s *Service) writes(state, next State, people []*person, refused []Refusal)
 			if err != nil {
 				return nil, err
 			}
-			recipes[r] = true
+			if !s.recipes.Covers(r) {
+				fresh.Add(r)
+			}
 		}
 	}
 	for _, r := range refused {
 		writes = append(writes, Refuse{state.ID, r})
 	}
-	for r := range recipes {
-		writes = append(writes, password.UseRecipe{Recipe: r, At: now})
-	}
-	if len(recipes) > 0 {
-		writes = append(writes, change.Note{Topic: change.Hashes})
+	for i, r := range fresh.List() {
+		if writes = append(writes, password.UseRecipe{Recipe: r, At: now}); i == 0 {
+			writes = append(writes, change.Note{Topic: change.Hashes})
+		}
 	}
 	if next.Cursor == state.Cursor { // only the end of the file
 		return writes, nil

@@ -268,7 +268,12 @@ func (r racing) Commit(ctx context.Context, writes ...commit.Write) error {
 func TestRegistrationBesideImport(t *testing.T) {
 	both(t, func(t *testing.T, d desk) {
 		d.Commit = racing{d.db, new(bool)}
-		state, err := d.load(t, "one", many(10), false)
+		text := strings.Replace(many(10), `"x7"`,
+			`"x7","hash":"$2b$10$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"`, 1)
+		state, err := d.load(t, "one", text, false)
+		if recipes, err := access.NewImportedHashes(d.db).Recipes(t.Context()); len(recipes) != 1 || err != nil {
+			t.Errorf("recipes %v, %v", recipes, err)
+		}
 		want := []string{"3 email is taken by an account or an earlier line",
 			"6 email is taken by an account or an earlier line"}
 		if got := d.refusals(t, "one"); err != nil || state.Imported != 8 || !slices.Equal(got, want) {

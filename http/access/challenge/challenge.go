@@ -4,6 +4,7 @@ package challenge
 
 import (
 	"context"
+	"encoding/base64"
 	"time"
 
 	"castellan/domain/access/challenge"
@@ -46,13 +47,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.ChallengeNotFound, fault.MethodNotFound,
 			fault.MethodAlreadyCompleted, fault.ChallengeClosed,
 			fault.ChallengeExpired, fault.MethodExpired, fault.OTPInvalid, fault.MethodLocked, fault.RateLimited,
-			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Gives("x-auth", "ot-auth").
+			fault.DeviceSignatureRequired, fault.DeviceSignatureInvalid).HashBody().Gives("x-auth", "ot-auth").Asserts().
 			Try(`{"methodId":"${challenge.method}","method":"SMS","value":"${challenge.code}"}`).
 			Doc("completeChallenge",
 				"Send the code, or the decision about a push. A wrong code gives 422 OTP_INVALID with attemptsLeft. The "+
 					"action runs when the last required method is complete. Its outcome is in execResult, its tokens are in "+
 					"response headers. The device that received a push can also answer it, with device-signature in place of "+
-					"p-auth."),
+					"p-auth. A passkey approves a push with p-auth and webauthn-assertion."),
 		rest.Post("/auth/2fa/challenge/renew", "Renew the code of a method", rest.PAuth, g.renew,
 			fault.InvalidField, fault.MethodNotFound, fault.MethodAlreadyCompleted,
 			fault.ChallengeClosed, fault.ChallengeExpired,
@@ -124,6 +125,9 @@ func (g Group) complete(
 	if in.DeviceID != nil {
 		a.DeviceID = *in.DeviceID
 	}
+	if who.Assertion != "" && name == challenge.PUSH {
+		a.Assertion = assertion(who.Assertion)
+	}
 	starter := who.ChallengeID != ""
 	switch {
 	case starter && in.ChallengeID != nil && *in.ChallengeID != who.ChallengeID:
@@ -152,6 +156,16 @@ func (g Group) complete(
 		}
 	}
 	return r, nil
+}
+
+// assertion decodes the header webauthn-assertion. One that is not base64url becomes an empty answer, which is refused
+// like any other.
+func assertion(header string) []byte {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(header)
+	if err != nil {
+		return []byte{}
+	}
+	return b
 }
 
 type renewRequest struct {

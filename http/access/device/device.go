@@ -7,6 +7,7 @@ package device
 
 import (
 	"context"
+	"slices"
 
 	"castellan/domain/access/device"
 	"castellan/domain/access/session"
@@ -35,8 +36,13 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"platform":"android"}`).
 			Doc("addDevice",
 				"Starts a challenge. The request is signed with the new key in the header device-signature, beside x-auth, "+
-					"which proves that the device holds the key. When the challenge is complete, execResult.data contains the "+
-					"deviceId."),
+					"which proves that the device holds the key. A passkey is registered by attestation instead of publicKey, "+
+					"without device-signature. When the challenge is complete, execResult.data contains the deviceId."),
+		rest.Post(devices+"/passkey", "Get the options for the registration of a passkey", rest.User, g.create).
+			Try("").
+			Doc("createPasskey",
+				"Returns PublicKeyCredentialCreationOptionsJSON (WebAuthn Level 3) for navigator.credentials.create. Send its "+
+					"result as attestation to addDevice within 10 minutes."),
 		rest.Get(devices, "List the caller's devices, newest first", rest.User, g.list).
 			Doc("listDevices", "Returns only devices of the caller."),
 		rest.Start2FA("DELETE", devices, "Delete a device of the caller after a challenge", rest.User,
@@ -56,7 +62,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 }
 
 type addRequest struct {
-	PublicKey   rest.JSON  `json:"publicKey" schema:"Jwk"`
+	PublicKey   *rest.JSON `json:"publicKey" schema:"Jwk" doc:"alternative to attestation"`
+	Attestation *rest.JSON `json:"attestation" schema:"PasskeyAttestation" doc:"RegistrationResponseJSON of a passkey"`
 	Brand       string     `json:"brand" doc.maxLength:"128"`
 	Model       string     `json:"model" doc.maxLength:"128"`
 	Description string     `json:"description" blank:"ok" doc.maxLength:"128"`
@@ -64,10 +71,45 @@ type addRequest struct {
 	PushTarget  *rest.JSON `json:"pushTarget" schema:"PushTarget"`
 }
 
+// Lacks requires a key or the attestation of a passkey.
+func (in *addRequest) Lacks() []fault.Problem {
+	if in.PublicKey == nil && in.Attestation == nil {
+		return []fault.Problem{{Field: "publicKey", Message: "is required"}}
+	}
+	return nil
+}
+
+// Validate refuses both, and a pushTarget of a passkey, which no push reaches.
+func (in *addRequest) Validate() error {
+	switch {
+	case in.Attestation == nil:
+		return nil
+	case in.PublicKey != nil:
+		return fault.Invalid("attestation", "give either publicKey or attestation")
+	case in.PushTarget != nil:
+		return fault.Invalid("pushTarget", "is not for passkeys")
+	}
+	return nil
+}
+
+func (g Group) create(ctx context.Context, who rest.Caller, _ rest.None) (rest.Data[created], error) {
+	options, err := g.Service.Create(ctx, who.UserID)
+	return rest.Data[created]{Data: created{rest.JSON(options)}}, err
+}
+
+type created struct {
+	PublicKey rest.JSON `json:"publicKey" schema:"PasskeyCreation"`
+}
+
+func (created) SchemaName() string { return "PasskeyCreationOptions" }
+
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (device.Registration, error) {
 	r := device.Registration{Brand: in.Brand, Model: in.Model, Description: in.Description, Platform: in.Platform}
+	if in.Attestation != nil {
+		return g.Service.RegisterPasskey(ctx, who.UserID, r, *in.Attestation)
+	}
 	var err error
-	if r.Key, err = device.ParseKey(in.PublicKey); err != nil {
+	if r.Key, err = device.ParseKey(*in.PublicKey); err != nil {
 		return r, err
 	}
 	if in.PushTarget != nil {
@@ -88,6 +130,9 @@ type record struct {
 	Status      string     `json:"status" enum:"ACTIVE"`
 	CreatedAt   rest.Time  `json:"createdAt"`
 	LastUsedAt  *rest.Time `json:"lastUsedAt" doc:"null if the device has not signed a request yet"`
+	// Kind and BackedUp are present for passkeys.
+	Kind     string `json:"kind,omitempty" enum:"PASSKEY" doc:"present for a passkey"`
+	BackedUp *bool  `json:"backedUp,omitempty" doc:"of a passkey: whether its authenticator has a backup"`
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
@@ -100,6 +145,27 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 		if !d.LastUsedAt.IsZero() {
 			out[i].LastUsedAt = &rest.Time{Time: d.LastUsedAt}
 		}
+	}
+	if err != nil {
+		return out, err
+	}
+	return g.withPasskeys(ctx, who.UserID, out)
+}
+
+// withPasskeys adds the passkeys of a user to its devices, newest first.
+func (g Group) withPasskeys(ctx context.Context, userID string, out []record) ([]record, error) {
+	all, err := g.Service.ListPasskeys(ctx, userID)
+	for _, p := range all {
+		r := record{DeviceID: p.DeviceID, Brand: p.Brand, Model: p.Model, Description: p.Description,
+			Platform: p.Platform, Status: string(device.Active), CreatedAt: rest.Time{Time: p.CreatedAt}, Kind: "PASSKEY",
+			BackedUp: &p.BackedUp}
+		if !p.LastUsedAt.IsZero() {
+			r.LastUsedAt = &rest.Time{Time: p.LastUsedAt}
+		}
+		out = append(out, r)
+	}
+	if len(all) > 0 {
+		slices.SortStableFunc(out, func(a, b record) int { return b.CreatedAt.Compare(a.CreatedAt.Time) })
 	}
 	return out, err
 }

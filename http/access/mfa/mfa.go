@@ -145,6 +145,9 @@ type policy struct {
 	// Remember and RememberAnyway are extensions, present if they are set.
 	Remember       int  `json:"remember,omitempty" example:"30" doc:"extension: days that a browser is remembered"`
 	RememberAnyway bool `json:"rememberAnyway,omitempty" doc:"extension: remember also where it moves money"`
+	// PhishingResistant and PasskeyAlone are extensions, present if they are on.
+	PhishingResistant bool `json:"phishingResistant,omitempty" doc:"extension: a passkey must approve"`
+	PasskeyAlone      bool `json:"passkeyAlone,omitempty" doc:"extension: a login by a passkey needs no further method"`
 }
 
 // mfaPolicyDetail of a COMMON policy. The interface spells the last one "preffered" and has it only in
@@ -167,7 +170,8 @@ func showPolicy(p mfa.Policy) policy {
 		Preferred:      p.Preference(),
 		NumberMatching: p.NumberMatching}
 	shown := policy{ID: p.ID, ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
-		ExpireAt: p.ExpireAt, Type: p.Type, Detail: d, Remember: p.RememberDays, RememberAnyway: p.RememberAnyway}
+		ExpireAt: p.ExpireAt, Type: p.Type, Detail: d, PhishingResistant: p.PhishingResistant,
+		PasskeyAlone: p.PasskeyAlone, Remember: p.RememberDays, RememberAnyway: p.RememberAnyway}
 	if p.SignIntent {
 		shown.Intent = intent.Required
 	}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"slices"
 
+	"castellan/domain/access/challenge"
 	"castellan/domain/access/dpop"
 	"castellan/domain/access/session"
 	"castellan/domain/access/user"
@@ -39,7 +40,14 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"Send a phone number with its country code, or a mail address. The response is a challenge, with its token in "+
 					"the header p-auth. The response of completeChallenge has the session token in x-auth. An unknown account and "+
 					"a wrong password give the same 401. With a proof of a key in the header dpop (RFC 9449), the session is bound "+
-					"to the key and can be renewed (renewSession)."),
+					"to the key and can be renewed (renewSession). A passkey replaces identifier and password: send ticket and "+
+					"assertion. If the policy lets a passkey suffice, the challenge is completed, and this response has x-auth."),
+		rest.Post("/auth/login/passkey", "Get the options for a login by a passkey", rest.NoAuth, g.options).
+			Try("").
+			Doc("startPasskeyLogin",
+				"Returns PublicKeyCredentialRequestOptionsJSON (WebAuthn Level 3) for navigator.credentials.get, the same for "+
+					"every caller. Send its result as assertion to login, with the ticket, within 10 minutes. A ticket is "+
+					"accepted once."),
 		rest.Post(sessions+"/renew", "Renew the caller's session with its key", rest.User, g.renew).Renews().Gives("x-auth").
 			Doc("renewSession",
 				"For a session that is bound to a key: one whose login had the header dpop (RFC 9449). Send the last x-auth, "+
@@ -62,8 +70,11 @@ type loginRequest struct {
 	CountryCode *string `json:"countryCode" doc:"dialling code; with phoneNumber" example:"90"`
 	PhoneNumber *string `json:"phoneNumber" doc:"alternative to email" example:"5321234567"`
 	Email       *string `json:"email" doc:"alternative to countryCode and phoneNumber"`
-	Password    string  `json:"password" blank:"ok" maxLength:"1024"`
+	Password    string  `json:"password,omitempty" blank:"ok" maxLength:"1024"`
 	DeviceID    *string `json:"deviceId" doc:"the registered device that logs in; stored with the session" maxLength:"64"`
+
+	Ticket    *string    `json:"ticket" doc:"of startPasskeyLogin; with assertion" example:"AAABnYyXMgA" maxLength:"256"`
+	Assertion *rest.JSON `json:"assertion" schema:"PasskeyAssertion" doc:"AuthenticationResponseJSON of a passkey"`
 
 	who user.Identifier // read by Lacks, once
 }
@@ -72,6 +83,15 @@ type loginRequest struct {
 func (in *loginRequest) Lacks() (missing []fault.Problem) {
 	add := func(field, message string) {
 		missing = append(missing, fault.Problem{Field: field, Message: message})
+	}
+	if in.Ticket != nil || in.Assertion != nil {
+		if in.Ticket == nil {
+			add("ticket", "is required with assertion")
+		}
+		if in.Assertion == nil {
+			add("assertion", "is required with ticket")
+		}
+		return missing
 	}
 	in.who, missing = user.Identify(in.CountryCode, in.PhoneNumber, in.Email)
 	if in.Email == nil && in.CountryCode == nil {
@@ -91,13 +111,57 @@ func (in *loginRequest) Lacks() (missing []fault.Problem) {
 
 // Validate refuses two identifiers.
 func (in *loginRequest) Validate() error {
+	if in.Assertion != nil && (in.Email != nil || in.CountryCode != nil || in.PhoneNumber != nil || in.Password != "") {
+		return fault.Invalid("assertion", "replaces identifier and password")
+	}
 	if in.Email != nil && (in.CountryCode != nil || in.PhoneNumber != nil) {
 		return fault.Invalid("email", "give either a phone number or a mail address")
 	}
 	return nil
 }
 
-func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[wire.ChallengeAnswer], error) {
+// passkeyOptions are the same for every caller.
+type passkeyOptions struct {
+	PublicKey rest.JSON `json:"publicKey" schema:"PasskeyRequest"`
+	Ticket    string    `json:"ticket" example:"AAABnYyXMgA"`
+}
+
+func (g Group) options(context.Context, rest.Caller, rest.None) (rest.Data[passkeyOptions], error) {
+	options, ticket := g.Service.Passkeys.LoginOptions()
+	return rest.Data[passkeyOptions]{Data: passkeyOptions{rest.JSON(options), ticket}}, nil
+}
+
+// loginAnswer is a challenge, and the outcome of one that a passkey completed.
+type loginAnswer struct {
+	Challenge  wire.Challenge   `json:"challenge"`
+	ExecResult *wire.ExecResult `json:"execResult,omitempty" doc:"extension: present if the start completed the challenge"`
+}
+
+func (g Group) byPasskey(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[loginAnswer], error) {
+	r := session.PasskeyRequest{Ticket: *in.Ticket, Assertion: *in.Assertion, DeviceID: rest.Or(in.DeviceID, ""),
+		IP: who.IP, Starter: auth.From(who), Proof: proof(who, "")}
+	started, result, err := g.Service.LoginByPasskey(ctx, r)
+	if err != nil {
+		return rest.Reply[loginAnswer]{}, err
+	}
+	out := begun(started)
+	if result != nil {
+		out.Body.ExecResult = wire.Exec(*result, true)
+		out.Headers = append(out.Headers, wire.Tokens(*result)...)
+	}
+	return out, nil
+}
+
+func begun(s challenge.Started) rest.Reply[loginAnswer] {
+	r := wire.Started(s)
+	return rest.Reply[loginAnswer]{Headers: r.Headers,
+		Body: loginAnswer{Challenge: r.Body.Challenge, ExecResult: r.Body.ExecResult}}
+}
+
+func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[loginAnswer], error) {
+	if in.Assertion != nil {
+		return g.byPasskey(ctx, who, in)
+	}
 	r := session.LoginRequest{Who: in.who, Password: in.Password, IP: who.IP, Starter: auth.From(who),
 		Proof: proof(who, "")}
 	if in.DeviceID != nil {
@@ -105,9 +169,9 @@ func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (res
 	}
 	started, err := g.Service.Login(ctx, r)
 	if err != nil {
-		return rest.Reply[wire.ChallengeAnswer]{}, err
+		return rest.Reply[loginAnswer]{}, err
 	}
-	return wire.Started(started), nil
+	return begun(started), nil
 }
 
 // proof is the proof of a key that a request carries, for a token.

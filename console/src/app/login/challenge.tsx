@@ -3,6 +3,7 @@ import { Alert, Button, Center, Group, Loader, PinInput, Stack, Text, Title } fr
 import { Suspense, useEffect, useReducer, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Flow } from '../../../../web/static/castellan-client.js';
+import { approve, dismissed, supported } from '../../../../web/static/castellan-passkey.js';
 import { Refusal } from '../api';
 import { Problem, Why } from '../problem';
 import { useNow } from '../../kit/now';
@@ -98,6 +99,7 @@ function Answer({ flow, method, level, first }: AnswerProps) {
     try {
       await work();
     } catch (error) {
+      if (dismissed(error)) return;
       const refusal = Refusal.of(error, `POST /auth/2fa/challenge/${step}`);
       setProblem(refusal);
       if (refusal.status === 0) return; // the service did not receive the code: it stays
@@ -126,7 +128,18 @@ function Answer({ flow, method, level, first }: AnswerProps) {
         </Text>
       </Group>
       {method.name === 'PUSH' ? (
-        <Waiting number={method.matchNumber} />
+        <>
+          {method.webauthn && supported() && (
+            <Button
+              data-testid="passkey-approve"
+              loading={busy}
+              onClick={() => void run('complete', () => approve(flow, method))}
+            >
+              {t('challenge.passkey')}
+            </Button>
+          )}
+          <Waiting number={method.matchNumber} />
+        </>
       ) : (
         <PinInput
           key={wrong} // after a wrong code the first digit gets the focus

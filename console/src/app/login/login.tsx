@@ -17,6 +17,7 @@ import {
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Flow } from '../../../../web/static/castellan-client.js';
+import { dismissed, login, offer, supported } from '../../../../web/static/castellan-passkey.js';
 import { client, Refusal } from '../api';
 import { Challenge } from './challenge';
 import { deferred } from '../deferred';
@@ -41,30 +42,32 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
   const busy = useRef(false); // a double click sends once
   const [reset, setReset] = useState<'open' | 'done'>();
   useEffect(() => () => open.current?.close(), []); // another tab was faster
-  const start = async (who: Who) => {
+  const follow = (begun: Flow, who: Partial<Who>) => {
+    open.current = begun;
+    setFlow(begun);
+    begun.done
+      .then((outcome) => {
+        const token = outcome.headers['x-auth'];
+        if (!outcome.success || !token) throw Refusal.outcome(outcome);
+        const same = session.begin(token);
+        last = { userId: session.now().userId, who: { ...who, password: '' } };
+        onDone(same);
+      })
+      .catch((error: unknown) => {
+        setFlow(undefined);
+        if (Refusal.of(error).code !== 'ABANDONED') setProblem(error);
+      });
+  };
+  const start = async (who: Partial<Who>, begin: () => Promise<Flow>) => {
     if (busy.current) return;
     busy.current = true;
     setProblem(undefined);
     setReset(undefined);
     setTyped({ ...who, password: '' });
     try {
-      const begun = await client().login(who);
-      open.current = begun;
-      setFlow(begun);
-      begun.done
-        .then((outcome) => {
-          const token = outcome.headers['x-auth'];
-          if (!outcome.success || !token) throw Refusal.outcome(outcome);
-          const same = session.begin(token);
-          last = { userId: session.now().userId, who: { ...who, password: '' } };
-          onDone(same);
-        })
-        .catch((error: unknown) => {
-          setFlow(undefined);
-          if (Refusal.of(error).code !== 'ABANDONED') setProblem(error);
-        });
+      follow(await begin(), who);
     } catch (error) {
-      setProblem(error);
+      if (!dismissed(error)) setProblem(error);
     } finally {
       busy.current = false;
     }
@@ -90,7 +93,12 @@ export function Login({ onDone }: { onDone: (same: boolean) => void }) {
               }}
             />
           ) : (
-            <Identify typed={typed} onStart={start} />
+            <Identify
+              typed={typed}
+              onStart={(who) => start(who, () => client().login(who))}
+              onPasskey={(begin) => start({}, begin)}
+              onProblem={setProblem}
+            />
           )}
           <Problem of={problem} />
           {!flow && !over && reset !== 'open' && (
@@ -146,8 +154,42 @@ interface Who extends Phone {
   password: string;
 }
 
-function Identify({ typed, onStart }: { typed: Partial<Who>; onStart: (who: Who) => Promise<void> }) {
+interface Ways {
+  typed: Partial<Who>;
+  onStart: (who: Who) => Promise<void>;
+  onPasskey: (begin: () => Promise<Flow>) => Promise<void>;
+  onProblem: (problem: unknown) => void;
+}
+
+/** Offers passkeys in the autofill as long as the form is shown. Returns the button's login, which takes its place. */
+function usePasskey({ onPasskey, onProblem }: Ways): () => void {
+  const ways = useRef({ onPasskey, onProblem });
+  const stop = useRef<() => void>(undefined);
+  useEffect(() => {
+    ways.current = { onPasskey, onProblem };
+  });
+  const offered = () => {
+    if (!supported()) return;
+    stop.current = offer(
+      client(),
+      (flow) => void ways.current.onPasskey(() => Promise.resolve(flow)),
+      (problem) => ways.current.onProblem(problem),
+    );
+  };
+  useEffect(() => {
+    offered();
+    return () => stop.current?.();
+  }, []);
+  return () => {
+    stop.current?.();
+    void ways.current.onPasskey(() => login(client())).finally(offered);
+  };
+}
+
+function Identify(ways: Ways) {
+  const { typed, onStart } = ways;
   const { t } = useTranslation();
+  const byPasskey = usePasskey(ways);
   const [busy, setBusy] = useState(false);
   const [way, setWay] = useState<string | null>(typed.phoneNumber ? 'phone' : 'mail');
   return (
@@ -176,7 +218,7 @@ function Identify({ typed, onStart }: { typed: Partial<Who>; onStart: (who: Who)
             type="email"
             defaultValue={typed.email}
             label={t('login.mail')}
-            autoComplete="username"
+            autoComplete="username webauthn"
             required
             dir="ltr"
             data-testid="email"
@@ -197,6 +239,11 @@ function Identify({ typed, onStart }: { typed: Partial<Who>; onStart: (who: Who)
         <Button type="submit" loading={busy} data-testid="login">
           {t('login.go')}
         </Button>
+        {supported() && (
+          <Button variant="default" onClick={byPasskey} data-testid="login-passkey">
+            {t('login.passkey')}
+          </Button>
+        )}
       </Stack>
     </form>
   );

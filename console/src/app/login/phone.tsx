@@ -28,7 +28,7 @@ export function PhoneFields({ typed }: { typed: Phone }) {
         inputMode="tel"
         required
         dir="ltr"
-        autoComplete="tel-national"
+        autoComplete="tel-national webauthn"
         data-testid="phone"
       />
     </>

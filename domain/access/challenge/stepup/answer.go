@@ -44,7 +44,9 @@ type Answer struct {
 	DeviceID string
 	// Remember asks to have the client of the challenge remembered, if this answer completes it.
 	Remember bool
-	By       audit.By
+	// Assertion is the answer of a passkey, an AuthenticationResponseJSON, in place of both; nil without one.
+	Assertion []byte
+	By        audit.By
 }
 
 // Completion is the client's result of an accepted answer. Result is nil while methods remain (Final is false) or the

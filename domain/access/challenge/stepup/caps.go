@@ -46,13 +46,14 @@ func (s *Messenger) dial(to string) (dial string) {
 
 // reserve requests permission for a start from the user's owner, and checks the other caps for its messages. For a
 // start with a proof those caps were checked before.
-func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challenge, letters []letter) (Grant, error) {
+func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challenge, letters []letter,
+	keys keys) (Grant, error) {
 	if c.State != challenge.Pending { // completed by its start: it is never open, and sends nothing
 		return Grant{}, nil
 	}
 	res := Reservation{ChallengeID: c.ID, Action: c.Action, ExpiresAt: c.ExpiresAt, MaxOpen: s.Config.MaxOpen,
 		Caps: s.Config.Caps}
-	if slices.ContainsFunc(c.Methods, isPush) {
+	if slices.ContainsFunc(c.Methods, isPush) && keys.wake(c) {
 		res.Push = &s.Config.Push
 	}
 	for _, l := range letters {

@@ -31,13 +31,13 @@ func (s *Starter) Explain(ctx context.Context, action, userID, ip string) (Expla
 	if _, known := c.Action(action); !known && s.Actions[action].Code == "" {
 		return Explanation{}, fault.New(fault.RecordNotFound, "there is no such action")
 	}
-	owned := func(challenge.Name) bool { return true }
+	var account *challenge.Account
 	if userID != "" {
-		account, err := s.Accounts.Account(ctx, userID)
+		a, err := s.Accounts.Account(ctx, userID)
 		if err != nil {
 			return Explanation{}, err
 		}
-		owned = account.Owns
+		account = &a
 	}
 	if f := s.Actions[action].Flow; f == challenge.FlowReset || f == challenge.FlowRegister { // never with a proof
 		userID = ""
@@ -45,7 +45,7 @@ func (s *Starter) Explain(ctx context.Context, action, userID, ip string) (Expla
 	now := s.Now()
 	x := Explanation{Plan: c.Plan(now, action, userID, ip), Candidates: c.Candidates(now, action, userID, ip)}
 	for _, m := range x.Plan.Methods {
-		if owned(m.Name) && s.reaches(m.Name) {
+		if (account == nil || owns(*account, x.Plan, m.Name)) && s.reaches(m.Name) {
 			x.Offered = append(x.Offered, m.Name)
 		} else {
 			x.Missing = append(x.Missing, m.Name)

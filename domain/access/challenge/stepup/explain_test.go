@@ -96,8 +96,8 @@ func TestExplain(t *testing.T) {
 			continue
 		}
 		account, _ := s.Accounts.Account(t.Context(), c.user)
-		_, offer, err := s.offer(now, challenge.StartRequest{Action: c.action, Account: account,
-			Starter: challenge.Starter{IP: c.ip}, Proven: c.action != "RESET_PASSWORD"})
+		_, offer, err := s.offer(now, &challenge.StartRequest{Action: c.action, Account: account,
+			Starter: challenge.Starter{IP: c.ip}, Proven: c.action != "RESET_PASSWORD"}, keys{})
 		enough := len(x.Offered) >= x.Plan.Required
 		if (err == nil) != enough {
 			t.Errorf("%s: a start says %v", c.name, err)

@@ -42,7 +42,8 @@ func (s *Answerer) Ongoing(ctx context.Context, userID, asked string,
 	for _, p := range pending {
 		c := p.Challenge
 		i := slices.IndexFunc(c.Methods, isPush)
-		if i < 0 || c.Methods[i].Order > 0 || now.UnixMilli() >= c.Methods[i].ExpiresAt || c.CV != account.CV ||
+		if i < 0 || !approvable(c) ||
+			c.Methods[i].Order > 0 || now.UnixMilli() >= c.Methods[i].ExpiresAt || c.CV != account.CV ||
 			c.Starter.SessionID != "" && !s.Sessions.Live(userID, c.Starter.SessionID, c.SV) {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/device"
+	"castellan/domain/access/passkey"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
@@ -53,6 +54,9 @@ func (s *Answerer) checkDecision(ctx context.Context, a Answer) error {
 // for the challenge, so a caller without a device learns nothing of challenges. A decision uses the device, which must
 // still exist at the commit. The owner of the challenge compares the claim about its intent.
 func (s *Answerer) judgePush(ctx context.Context, a Answer, in *challenge.Answer) error {
+	if a.Assertion != nil {
+		return s.judgePasskey(ctx, a, in)
+	}
 	d, err := s.signer(ctx, a, in)
 	if err != nil {
 		return err
@@ -90,6 +94,10 @@ func (s *Answerer) signer(ctx context.Context, a Answer, in *challenge.Answer) (
 // Use returns the writes that record the use of the device whose decision was accepted (actors.Uses). They fail if it
 // was removed meanwhile.
 func Use(c challenge.Challenge, use challenge.Use) []commit.Write {
+	if w, ok := passkey.UseOf(use.Key); ok {
+		w.UserID, w.At = c.UserID, time.UnixMilli(use.Value)
+		return []commit.Write{w}
+	}
 	return []commit.Write{device.Use{UserID: c.UserID, ID: use.Key, At: time.UnixMilli(use.Value)}}
 }
 
@@ -151,7 +159,7 @@ type wake struct {
 // works the same: devices poll.
 func (s *Starter) wakes(ctx context.Context, c challenge.Challenge) ([]letter, error) {
 	i := slices.IndexFunc(c.Methods, isPush)
-	if i < 0 || !c.Kind.Owned() || s.Devices == nil || !s.Dispatch.Offers(message.Push) {
+	if i < 0 || !approvable(c) || !c.Kind.Owned() || s.Devices == nil || !s.Dispatch.Offers(message.Push) {
 		return nil, nil
 	}
 	devices, err := s.Devices.Wakes(ctx, c.UserID)

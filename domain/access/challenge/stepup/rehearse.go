@@ -78,7 +78,7 @@ func (s *Starter) Rehearse(ctx context.Context, rows audit.Store, p mfa.Policy) 
 		if account == nil { // no longer active
 			continue
 		}
-		if _, err := next.Offer(func(n challenge.Name) bool { return account.Owns(n) && s.reaches(n) }); err != nil {
+		if _, err := next.Offer(func(n challenge.Name) bool { return owns(*account, next, n) && s.reaches(n) }); err != nil {
 			stopped = append(stopped, row)
 		}
 	}
@@ -112,6 +112,7 @@ func (s *Starter) forgotten(ctx context.Context, now time.Time, next mfa.Plan, a
 // same reports whether two plans have the same requirements.
 func same(a, b mfa.Plan) bool {
 	return a.Required == b.Required && a.NumberMatching == b.NumberMatching && a.RememberDays == b.RememberDays &&
+		a.PhishingResistant == b.PhishingResistant &&
 		slices.EqualFunc(a.Methods, b.Methods, func(x, y mfa.Planned) bool {
 			return x.Name == y.Name && x.Mandatory == y.Mandatory
 		})

@@ -19,7 +19,7 @@ import (
 //
 // Errors: those of the proof, UNAVAILABLE.
 func (s *Starter) recall(ctx context.Context, now time.Time, c *challenge.Challenge, plan mfa.Plan,
-	k challenge.Key) ([]commit.Write, error) {
+	k challenge.ClientKey) ([]commit.Write, error) {
 	if s.Remembered == nil || plan.RememberDays <= 0 || k.Thumbprint == "" || !c.Proven || !c.Kind.Owned() {
 		return nil, nil
 	}

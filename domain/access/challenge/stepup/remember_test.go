@@ -47,10 +47,10 @@ func remembering(clock *time.Time, days, required int, methods ...string) *Start
 }
 
 // begin takes the steps of a start that decide about its methods.
-func begin(t *testing.T, s *Starter, a challenge.Account, k challenge.Key) (challenge.Challenge, error) {
+func begin(t *testing.T, s *Starter, a challenge.Account, k challenge.ClientKey) (challenge.Challenge, error) {
 	t.Helper()
 	r := challenge.StartRequest{Action: "LOGIN", Account: a, Proven: true, Key: k}
-	plan, offer, err := s.offer(s.Now(), r)
+	plan, offer, err := s.offer(s.Now(), &r, keys{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,22 +90,22 @@ func TestRecallNeedsTheKey(t *testing.T) {
 		return func(context.Context) error { proofs++; return err }
 	}
 	bad := errors.New("no")
-	if c, err := begin(t, s, a, challenge.Key{Thumbprint: "k", Prove: prove(bad)}); err != nil || c.Remembered() ||
+	if c, err := begin(t, s, a, challenge.ClientKey{Thumbprint: "k", Prove: prove(bad)}); err != nil || c.Remembered() ||
 		proofs > 0 || c.Key != "k" || c.RememberDays != 30 {
 		t.Errorf("%+v, %v, %d proofs", c, err, proofs)
 	} else {
 		end(s, c)
 	}
-	for name, k := range map[string]challenge.Key{"no key": {}, "not proven": {Thumbprint: "k"},
+	for name, k := range map[string]challenge.ClientKey{"no key": {}, "not proven": {Thumbprint: "k"},
 		"another": {Thumbprint: "l", Proven: true}} {
 		if c, err := begin(t, s, a, k); err != nil || c.Remembered() || c.State != challenge.Pending {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
 	}
-	if _, err := begin(t, s, a, challenge.Key{Thumbprint: "k", Prove: prove(bad)}); err != bad || proofs != 1 {
+	if _, err := begin(t, s, a, challenge.ClientKey{Thumbprint: "k", Prove: prove(bad)}); err != bad || proofs != 1 {
 		t.Errorf("%v, %d proofs", err, proofs)
 	}
-	c, err := begin(t, s, a, challenge.Key{Thumbprint: "k", Prove: prove(nil)})
+	c, err := begin(t, s, a, challenge.ClientKey{Thumbprint: "k", Prove: prove(nil)})
 	if err != nil || !c.Completed() || c.State != challenge.Executing || proofs != 2 || c.Last != c.Methods[0].ID {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -116,7 +116,7 @@ func TestRecallNeedsTheKey(t *testing.T) {
 	}
 	other := a
 	other.CV = 2
-	if c, _ := begin(t, s, other, challenge.Key{Thumbprint: "k", Proven: true}); c.Remembered() {
+	if c, _ := begin(t, s, other, challenge.ClientKey{Thumbprint: "k", Proven: true}); c.Remembered() {
 		t.Error("remembered after a change of the credentials")
 	}
 }
@@ -147,7 +147,7 @@ func TestMonthOfRememberedBrowsers(t *testing.T) {
 				keys = append(keys, fmt.Sprint("strange", day))
 			}
 			for _, key := range keys {
-				c, err := begin(t, s, a, challenge.Key{Thumbprint: key, Proven: true})
+				c, err := begin(t, s, a, challenge.ClientKey{Thumbprint: key, Proven: true})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -48,11 +48,16 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	if r.Applicant != "" {
 		r.Proven = false
 	}
-	plan, offer, err := s.offer(now, r)
+	keys, err := s.passkeys(ctx, r)
+	if err != nil {
+		return challenge.Started{}, err
+	}
+	plan, offer, err := s.offer(now, &r, keys)
 	if err != nil {
 		return challenge.Started{}, err
 	}
 	c := s.build(now, r, action.Flow, offer, plan)
+	keys.mark(&c, plan)
 	if action.Brief != nil {
 		c.Brief = action.Brief(r.Command)
 	}
@@ -73,7 +78,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 			return challenge.Started{}, err
 		}
 	}
-	grant, err := s.reserve(ctx, now, c, letters)
+	grant, err := s.reserve(ctx, now, c, letters, keys)
 	if err != nil {
 		return challenge.Started{}, err
 	}
@@ -128,7 +133,9 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		writes = append(writes, r.Bind(c)...)
 	}
 	insert.Version = 1
-	if c.Off == 0 && c.Service == "" && used == nil { // a primed state has none of them; the owner reads the row
+	if c.Off == 0 && c.Service == "" && !c.Passkeys && !c.Resistant && c.Entry == challenge.Password &&
+		used == nil {
+		// a primed state has none of these; the owner reads the row
 		s.Challenges.Prime(insert)
 	}
 	if err := committer.Commit(ctx, writes...); err != nil {
@@ -146,6 +153,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	}
 	started, err := s.started(insert.Challenge)
 	started.Result = result
+	started.WebAuthn = keys.options(insert.Challenge)
 	return started, err
 }
 
@@ -166,17 +174,21 @@ func (s *Starter) Again(ctx context.Context, id string) (challenge.Started, erro
 	return s.started(c)
 }
 
-// offer decides which methods the account must complete.
-func (s *Starter) offer(now time.Time, r challenge.StartRequest) (mfa.Plan, []mfa.Planned, error) {
+// offer decides which methods the account must complete. A login by a passkey that needs no further method gets the
+// entry Alone.
+func (s *Starter) offer(now time.Time, r *challenge.StartRequest, keys keys) (mfa.Plan, []mfa.Planned, error) {
 	userID := r.Account.UserID
 	if !r.Proven { // a rule for one user only would distinguish the user from a decoy (D-PWD-01)
 		userID = ""
 	}
 	plan := s.Catalog().Plan(now, r.Action, userID, r.Starter.IP)
+	if r.Entry == challenge.Key && plan.PasskeyAlone {
+		r.Entry, plan = challenge.Alone, plan.ByPasskey()
+	}
 	action, _ := s.Actions.Of(r.Action, r.Service)
 	flow := action.Flow
 	offer, err := plan.Offer(func(n challenge.Name) bool {
-		owns := r.Account.Owns(n) || r.Decoy != "" // a decoy owns every required method
+		owns := keys.owns(r.Account, plan, r.Entry, n) || r.Decoy != "" // a decoy owns every required method
 		if r.Proven && r.Account.Off.Has(flow, n) {
 			return false
 		}
@@ -195,7 +207,7 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 	c := challenge.Challenge{
 		ID: id.New(now), UserID: a.UserID, Action: r.Action, Flow: flow, CreatedAt: ms, ExpiresAt: ms + ttl,
 		Body: challenge.Body{Subject: a.UserID, Required: plan.Required, CV: a.CV, SV: a.SV, Proven: r.Proven,
-			SignIntent: plan.SignIntent, PolicyID: plan.PolicyID, Service: r.Service, Starter: r.Starter,
+			SignIntent: plan.SignIntent, PolicyID: plan.PolicyID, Entry: r.Entry, Service: r.Service, Starter: r.Starter,
 			Methods: make([]challenge.Method, len(offer))},
 	}
 	if r.Decoy != "" {

@@ -8,6 +8,7 @@ package stepup
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"castellan/domain/access/challenge"
@@ -134,6 +135,10 @@ type Devices interface {
 	Answered(ctx context.Context, r device.Request, a device.Answer) (device.Device, device.Claims, error)
 	// Wakes is device.Service.Wakes.
 	Wakes(ctx context.Context, userID string) ([]device.Wake, error)
+	// Assert is device.Service.Assert.
+	Assert(ctx context.Context, answer []byte, by audit.By) (device.Asserted, error)
+	// Allowed is device.Service.Allowed.
+	Allowed(ctx context.Context, userID string) (func(digest string) json.RawMessage, bool, error)
 }
 
 // Tokens signs the token of a challenge.

@@ -1,11 +1,10 @@
 package legacy
 
 import (
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // ErrCost reports cost parameters beyond the bounds. A login must not wait for a hash of minutes, or need gigabytes.
@@ -38,7 +37,10 @@ const MaxPassword = 512
 const maxBcryptPassword = 72
 
 // size is the length of the output of each function in bytes.
-var size = map[string]int{"md5": md5.Size, "sha1": sha1.Size, "sha256": sha256.Size, "sha512": sha512.Size}
+var size = map[string]int{"md5": md5Size, "sha1": 20, "sha256": 32, "sha512": 64}
+
+// md5Size is the length of the output of MD5 in bytes.
+const md5Size = 16
 
 // check returns an error for an unknown recipe, or one that costs too much.
 func (r Recipe) check() error {
@@ -92,9 +94,9 @@ func (h Hash) checkBytes() error {
 	case Digest:
 		exact = size[h.Function]
 	case PHPass:
-		ok, exact = salt == 8, md5.Size
+		ok, exact = salt == 8, md5Size
 	case MD5Crypt:
-		ok, exact = salt <= 8, md5.Size
+		ok, exact = salt <= 8, md5Size
 	case Argon2id, Argon2i:
 		ok = salt >= 8
 	case PBKDF2:
@@ -133,6 +135,35 @@ func (r Recipe) Strong() bool {
 		return r.Memory >= strongArgonKiB && uint64(r.Memory)*uint64(r.Cost) >= strongArgonWork
 	}
 	return false
+}
+
+// Costliest keeps the costliest recipe of each function. A file may have thousands of recipes, and the time of a login
+// depends on these alone. The zero value is ready for use.
+type Costliest struct{ of map[[2]string]Recipe }
+
+// Add adds recipes.
+func (c *Costliest) Add(recipes ...Recipe) {
+	for _, r := range recipes {
+		if !c.Covers(r) {
+			if c.of == nil {
+				c.of = map[[2]string]Recipe{}
+			}
+			c.of[r.function()] = r
+		}
+	}
+}
+
+// Covers reports whether a recipe costs no more than one of its function that was added.
+func (c *Costliest) Covers(r Recipe) bool {
+	before, ok := c.of[r.function()]
+	return ok && before.Work() >= r.Work()
+}
+
+func (r Recipe) function() [2]string { return [2]string{string(r.Alg), r.Function} }
+
+// List returns the recipes in the order of their texts.
+func (c *Costliest) List() []Recipe {
+	return slices.SortedFunc(maps.Values(c.of), func(a, b Recipe) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // Work compares the costs of two recipes of one function: the larger number takes longer.

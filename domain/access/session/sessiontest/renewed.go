@@ -41,14 +41,19 @@ func renewed(t *testing.T, s session.Store, c commit.Committer) {
 	if got, err := s.Bound(t.Context(), one, "s3", now); err != nil || got.Thumbprint != "" {
 		t.Errorf("a session without a key: %+v, %v", got, err)
 	}
-	other := renewal("s0", one, at)
-	other.Thumbprint = "key of s2"
-	for name, w := range map[string]session.Renewed{"ended": renewal("s1", one, at), "of another": renewal("s2", one, at),
-		"without a key": renewal("s3", one, at), "unknown": renewal("s9", one, at), "another key": other} {
+	other, idle, late := renewal("s0", one, at), renewal("s0", one, at), renewal("s0", one, at.Add(time.Hour))
+	other.Thumbprint, idle.UsedAfter = "key of s2", at
+	for name, w := range map[string]session.Renewed{
+		"ended": renewal("s1", one, at), "of another": renewal("s2", one, at),
+		"without a key": renewal("s3", one, at), "unknown": renewal("s9", one, at),
+		"another key": other, "idle": idle, "expired": late,
+	} {
 		if err := c.Commit(t.Context(), w); !errors.Is(err, commit.ErrFenced) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	idle.UsedAfter = at.Add(-time.Millisecond)
+	storetest.Must(t, c.Commit(t.Context(), idle))
 	bound(t, c, sample(4, one))
 	storetest.Must(t, c.Commit(t.Context(), session.Unbind{SessionID: "s4"}))
 	if err := c.Commit(t.Context(), renewal("s4", one, at)); !errors.Is(err, commit.ErrFenced) {

@@ -1,0 +1,85 @@
+/**
+ * The session is bound to a key of this browser (RFC 9449), which no script can read. It is renewed before its token
+ * expires, and a reload continues it. All tabs share the key and the last token, which is encrypted, in IndexedDB.
+ */
+import { CastellanClient } from '../../../../web/static/castellan-client.js';
+import { SessionKey, claimsOf } from '../../../../web/static/castellan-key.js';
+import { base } from '../page';
+import { session } from '../session';
+
+/** Undefined where the browser has no WebCrypto: such a session ends with its token. */
+export const sessionKey = SessionKey.available ? new SessionKey('console') : undefined;
+
+const LOOK_MS = 5_000;
+const LOCK = 'castellan-renewal';
+
+/** A client with the token and the language of this moment. */
+export function client(): CastellanClient {
+  const c = new CastellanClient({
+    baseUrl: `${location.origin}${base}`,
+    headers: { 'accept-language': document.documentElement.lang },
+    key: sessionKey,
+  });
+  c.xAuth = session.now().token;
+  c.skew = session.now().skew;
+  return c;
+}
+
+/** The header dpop of a request, for a service where each request needs a proof; undefined for none. */
+export function proof(method: string, url: string, nonce?: string): Promise<string | undefined> {
+  const { token } = session.now();
+  return token && sessionKey ? sessionKey.proof({ method, url, token, nonce }) : Promise.resolve(undefined);
+}
+
+/** Less than a fifth of the life of a token is left, and its session can be renewed. */
+function due(token: string): boolean {
+  const { iat = 0, exp = 0, cnf } = claimsOf(token) as { iat?: number; exp?: number; cnf?: object };
+  return !!cnf && exp * 1000 + session.now().skew - Date.now() < (exp - iat) * 200;
+}
+
+let renewing: Promise<void> | undefined;
+
+/** Renews the session if that is due. A failure leaves the token, which may still be good. */
+export function fresh(): Promise<void> {
+  if (!sessionKey || !due(session.now().token)) return Promise.resolve();
+  renewing ??= renew().finally(() => (renewing = undefined));
+  return renewing;
+}
+
+/** One tab renews; the others get the token from it. */
+async function renew(): Promise<void> {
+  await navigator.locks.request(LOCK, async () => {
+    const { token } = session.now();
+    if (!due(token)) return; // another tab has renewed
+    const c = client();
+    try {
+      const { sessionEndsAt } = await c.renewSession();
+      session.renewed(token, c.xAuth, Date.parse(sessionEndsAt));
+    } catch (error) {
+      if ((error as { status?: number }).status === 401) session.ended('over', token);
+    }
+  });
+}
+
+/** Continues the session that this browser has kept, if no other tab has it. A failure shows the login. */
+export async function resume(): Promise<void> {
+  if (session.now().token || !sessionKey) return;
+  const c = client();
+  const kept = await c.resume().catch(() => undefined);
+  if (kept && !session.now().token) {
+    session.begin(c.xAuth);
+    session.renewed(c.xAuth, c.xAuth, Date.parse(kept.sessionEndsAt));
+  }
+}
+
+/** Deletes the key where the session has ended, and renews while the user is logged in. */
+export function keepSession(): void {
+  if (!sessionKey) return;
+  let last = session.now().token;
+  session.subscribe(() => {
+    const { token } = session.now();
+    if (last && !token) void sessionKey.forget(last).catch(() => undefined);
+    last = token;
+  });
+  setInterval(() => void fresh(), LOOK_MS);
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"castellan/domain/access/dpop"
+)
+
+// renewals measures renewals of sessions by their keys (D-AUTH-16), beside a bare handler of the same rounds. The keys
+// are of P-256, as browsers have them.
+func renewals(b *bench) error {
+	places, err := b.places(cheap()...)
+	if err != nil {
+		return err
+	}
+	floor, err := start(roleFiber, nil)
+	if err != nil {
+		return err
+	}
+	defer floor.stop()
+	servers, of, bare := make([]*server, len(places)), make([]series, len(places)), series{}
+	for i, p := range places {
+		defer p.bare.close()
+		if err := p.seed(1); err != nil {
+			return fmt.Errorf("%s: seed: %w", p.name, err)
+		}
+		if servers[i], err = start(roleService, p.environ); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		defer servers[i].stop()
+		of[i] = series{}
+	}
+	warm, span := b.long(time.Second), b.long(6*time.Second)
+	for round := range b.rounds {
+		b.await()
+		if err := measureFloor(floor, b.clients, b.long(2*time.Second), bare); err != nil {
+			return err
+		}
+		for i, p := range places {
+			b.await()
+			client := 0
+			stop, err := b.profiled(servers[i], fmt.Sprintf("renewal-%s-%d.prof", p.name, round+1))
+			if err != nil {
+				return err
+			}
+			w, err := load(b.clients, warm, span, meter{server: servers[i].pid(), base: p.process},
+				func() (func(context.Context, int) error, func(), error) {
+					k, err := newKeyed(servers[i], client)
+					client++
+					if err != nil {
+						return nil, nil, err
+					}
+					return k.renew, func() { k.Close() }, nil
+				})
+			if err := errors.Join(err, stop()); err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			of[i].add("rate", w.rate())
+			of[i].add("server", w.each(w.server)*1e3)
+			of[i].add("requests", w.each(w.server)*1e3/bare["cpu"][round])
+		}
+	}
+	r := &b.report
+	r.begin("Renewals of sessions by ES256 proofs, %d clients", b.clients)
+	r.line("bare Fiber handler: CPU per request", "µs", bare["cpu"], bar{})
+	for i, p := range places {
+		r.line(p.name+": renewals", "/s", of[i]["rate"], bar{})
+		r.line(p.name+": CPU of the service per renewal", "µs", of[i]["server"], bar{})
+		r.line(p.name+": … in bare requests", "×", of[i]["requests"], atMost(8))
+	}
+	return nil
+}
+
+// keyed is a client whose session is bound to a key.
+type keyed struct {
+	*visitor
+	key   crypto.Signer
+	token string
+}
+
+// newKeyed logs an account in.
+func newKeyed(s *server, i int) (*keyed, error) {
+	v, err := visitorFrom(s, home(i))
+	if err != nil {
+		return nil, err
+	}
+	k := &keyed{visitor: v}
+	if k.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, err
+	}
+	header, err := k.proof("/auth/login")
+	if err != nil {
+		return nil, err
+	}
+	status, err := v.do("POST", "/auth/login", header, loginBody(i))
+	if err != nil || status != 200 {
+		return nil, fmt.Errorf("login: %d, %w", status, err)
+	}
+	method := member(v.body, "id")
+	code, err := s.codes.take(context.Background(), method, v.code)
+	if err == nil {
+		err = v.complete(method, code)
+	}
+	k.token = v.xAuth
+	return k, err
+}
+
+func (k *keyed) proof(path string) (string, error) {
+	proof, err := dpop.Sign(k.key, dpop.Claims{Method: "POST", Target: "http://localhost" + path,
+		TokenHash: dpop.TokenHash(k.token)})
+	return "dpop: " + proof, err
+}
+
+func (k *keyed) renew(context.Context, int) error {
+	header, err := k.proof("/auth/sessions/renew")
+	if err != nil {
+		return err
+	}
+	status, err := k.do("POST", "/auth/sessions/renew", "x-auth: "+k.token+"\r\n"+header, "")
+	if err == nil && status != 200 {
+		err = refusal{status, k.retryAfter, string(k.body)}
+	}
+	if err == nil {
+		k.token = k.xAuth
+	}
+	return err
+}

@@ -1,0 +1,316 @@
+package access
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"castellan/domain/access/passkey/passkeytest"
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// policy makes or changes the general policy of an action, by its JSON members.
+func policy(t *testing.T, n *blackbox.Node, who blackbox.Headers, action, options string) (change func(string)) {
+	t.Helper()
+	var made struct{ ID int64 }
+	n.Ok(t, "POST", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"actionCode":%q,"name":"p","expireAt":0,`+
+		`"required":1,"methods":[["PUSH"],["SMS"]]%s}`, action, options), who).Read(t, &made)
+	return func(options string) {
+		t.Helper()
+		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"id":%d%s}`, made.ID, options), who)
+	}
+}
+
+// A passkey is registered, listed, approves a login and another action, and is removed (D-AUTH-18).
+func TestPasskeyRegistrationApprovalAndRemoval(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := harness.Patient(s).Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		me := blackbox.Headers{"x-auth": x}
+		if got := harness.RequestOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil)); got != nil {
+			t.Errorf("without a passkey: %s", got)
+		}
+		p := harness.EnrollPasskey(t, n, demo, x)
+
+		var listed []map[string]any
+		n.Ok(t, "GET", harness.DevicesPath, nil, me).Read(t, &listed)
+		if len(listed) != 1 || listed[0]["deviceId"] != p.ID || listed[0]["kind"] != "PASSKEY" ||
+			listed[0]["backedUp"] != true || listed[0]["description"] != "My passkey" || listed[0]["lastUsedAt"] != nil {
+			t.Fatalf("%v", listed)
+		}
+		again := passkeytest.Read(t, harness.CreationOptions(t, n, x))
+		if again.User.ID != p.Handle || len(again.ExcludeCredentials) != 1 ||
+			again.ExcludeCredentials[0].ID != passkeytest.Encode(p.Authenticator.ID) {
+			t.Errorf("a second registration: %+v", again)
+		}
+		p.Register(t, x).Is(t, 409, "RECORD_ALREADY_EXIST")
+
+		started := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 200, "")
+		options := passkeytest.Read(t, harness.RequestOf(t, started))
+		if len(options.AllowCredentials) != 1 || options.UserVerification != "required" || options.RPID != "localhost" {
+			t.Errorf("%+v", options)
+		}
+		assertion := p.Get(t, harness.RequestOf(t, started))
+		f := blackbox.FlowOf(t, started)
+		done := p.Send(t, f, "APPROVED", assertion).Is(t, 200, "")
+		if done.Header.Get("x-auth") == "" || !blackbox.ReadFinal(t, done).ExecResult.Success {
+			t.Fatalf("%s", done)
+		}
+		harness.SameOutcome(t, done, p.Send(t, f, "APPROVED", assertion)) // the exact repeat
+		n.Ok(t, "GET", harness.DevicesPath, nil, me).Read(t, &listed)
+		if listed[0]["lastUsedAt"] == nil {
+			t.Error("the use of the passkey was not noted")
+		}
+
+		// A sensitive action, with the intent required; the evidence verifies offline.
+		who := harness.Admin(t, s, n)
+		policy(t, n, who, "TOTP_SETUP", `,"intent":"required"`)
+		setup := n.Do(t, "POST", "/auth/totp/setup", nil, me).Is(t, 200, "")
+		p.Approve(t, setup).Is(t, 200, "")
+		file := filepath.Join(t.TempDir(), "evidence.json")
+		got := n.Do(t, "GET", "/admin/challenges/"+blackbox.FlowOf(t, setup).ChallengeID+"/evidence", nil, who).Is(t, 200, "")
+		if err := os.WriteFile(file, got.Body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out := s.Command("", "intent", "verify", file); out.Code != 0 || !strings.Contains(out.Out, p.ID) ||
+			strings.Contains(out.Out, "without signing") {
+			t.Errorf("exit %d: %s%s", out.Code, out.Out, out.ErrOut)
+		}
+		changed := strings.Replace(string(got.Body), `\"title\":\"`, `\"title\":\"x`, 1)
+		if out := s.Command(changed, "intent", "verify", "-"); out.Code != 1 {
+			t.Errorf("changed evidence: exit %d: %s", out.Code, out.Out)
+		}
+
+		x, _ = n.Session(t, demo)
+		me = blackbox.Headers{"x-auth": x}
+		remove := n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": p.ID}, me).Is(t, 200, "")
+		p.Approve(t, remove).Is(t, 200, "")
+		if got := string(n.Ok(t, "GET", harness.DevicesPath, nil, me).Body); got != "[]" {
+			t.Errorf("after the removal: %s", got)
+		}
+		if got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 200, ""); bytes.Contains(got.Body,
+			[]byte("PUSH")) {
+			t.Errorf("after the removal: %s", got)
+		}
+		p.LogIn(t).Is(t, 401, "INVALID_CREDENTIALS")
+	})
+}
+
+// Every wrong answer is refused alike, and changes nothing: the right one is accepted afterwards.
+func TestPasskeyRefusals(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := harness.Patient(s).Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		p := harness.EnrollPasskey(t, n, demo, x)
+		other := s.AddUser("user")
+		y, _ := n.Session(t, other)
+		q := harness.EnrollPasskey(t, n, other, y)
+		strange := passkeytest.New(t, "localhost", n.URL)
+
+		started := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 200, "")
+		f := blackbox.FlowOf(t, started)
+		options := harness.RequestOf(t, started)
+		elsewhere := harness.RequestOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil))
+		wrong := func(change func(*passkeytest.Authenticator)) []byte {
+			a := *p.Authenticator
+			change(&a)
+			return a.Get(t, options)
+		}
+		refusals := map[string][]byte{
+			"another origin":     wrong(func(a *passkeytest.Authenticator) { a.Origin = "http://evil.test" }),
+			"another party":      wrong(func(a *passkeytest.Authenticator) { a.Party = "evil.test" }),
+			"no verification":    wrong(func(a *passkeytest.Authenticator) { a.Flags &^= passkeytest.Verified }),
+			"another key":        wrong(func(a *passkeytest.Authenticator) { a.Key = strange.Key }),
+			"another challenge":  p.Get(t, elsewhere),
+			"another account":    q.Get(t, options),
+			"unknown credential": strange.Get(t, options),
+			"registration":       p.Create(t, harness.CreationOptions(t, n, x)),
+			"no JSON":            []byte("x"), "nothing": nil, "an empty object": []byte("{}"),
+			"deep": bytes.Repeat([]byte("["), 5000),
+		}
+		for name, assertion := range refusals {
+			if got := p.Send(t, f, "APPROVED", assertion); got.Status != 401 || name == "nothing" &&
+				got.Code() != "DEVICE_SIGNATURE_REQUIRED" || name != "nothing" && got.Code() != "DEVICE_SIGNATURE_INVALID" {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		right := p.Get(t, options)
+		p.Send(t, f, "DENIED", right).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		p.Send(t, f, "APPROVED", right).Is(t, 200, "")
+
+		// Registration: each answer is for its account, its options and one use.
+		attest := func(x string, attestation []byte) blackbox.Answer {
+			return n.Do(t, "POST", harness.DevicesPath, harness.Attest(attestation), blackbox.Headers{"x-auth": x})
+		}
+		theirs := harness.CreationOptions(t, n, y)
+		fresh := passkeytest.New(t, "localhost", n.URL)
+		attest(x, fresh.Create(t, theirs)).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		attest(x, fresh.Get(t, options)).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		attest(x, []byte(`{}`)).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		mine := harness.CreationOptions(t, n, x)
+		attest(x, fresh.Create(t, mine)).Is(t, 200, "")
+		another := passkeytest.New(t, "localhost", n.URL)
+		attest(x, another.Create(t, mine)).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		body := `{"attestation":{},"publicKey":{},"brand":"b","model":"m","description":"","platform":"p"}`
+		n.Do(t, "POST", harness.DevicesPath, body, blackbox.Headers{"x-auth": x}).Is(t, 400, "INVALID_FIELD")
+		n.Do(t, "POST", harness.PasskeyPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
+
+		// Login: tickets are signed, used once, and worthless with another answer.
+		loginOptions, ticket := p.Options(t)
+		if got := passkeytest.Read(t, loginOptions); len(got.AllowCredentials) != 0 {
+			t.Errorf("%s", loginOptions)
+		}
+		_, spare := p.Options(t)
+		good := p.Get(t, loginOptions)
+		handleless := *p.Authenticator
+		handleless.Handle = ""
+		theirHandle := *p.Authenticator
+		theirHandle.Handle = q.Handle
+		for name, try := range map[string]struct {
+			ticket    string
+			assertion []byte
+		}{"another ticket": {spare, good}, "a changed ticket": {"B" + ticket[1:], good}, "no ticket": {"", good},
+			"the assertion of a push": {ticket, right}, "no handle": {ticket, handleless.Get(t, loginOptions)},
+			"another's handle": {ticket, theirHandle.Get(t, loginOptions)},
+			"an unknown key":   {ticket, strange.Get(t, loginOptions)}, "nothing": {ticket, []byte("{}")}} {
+			if got := p.Enter(t, try.ticket, try.assertion); got.Code() != "INVALID_CREDENTIALS" || got.Status != 401 {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		p.Enter(t, ticket, good).Is(t, 200, "")
+		p.Enter(t, ticket, good).Is(t, 401, "INVALID_CREDENTIALS")
+		p.Enter(t, ticket, p.Get(t, loginOptions)).Is(t, 401, "INVALID_CREDENTIALS")
+		for _, body := range []string{`{"ticket":"x"}`, `{"assertion":{}}`,
+			fmt.Sprintf(`{"ticket":%q,"assertion":%s,"password":"x"}`, ticket, good)} {
+			n.Do(t, "POST", "/auth/login", body, nil).Is(t, 400, "INVALID_FIELD")
+		}
+	})
+}
+
+// A login by a passkey needs a second factor, or none with passkeyAlone. phishingResistant accepts nothing else.
+func TestPasskeyPolicies(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := harness.Patient(s).Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		p := harness.EnrollPasskey(t, n, demo, x)
+		who := harness.Admin(t, s, n)
+
+		started := p.LogIn(t).Is(t, 200, "").Keys(t, "challenge")
+		if started.Header.Get("x-auth") != "" || strings.Contains(string(started.Body), "PUSH") {
+			t.Errorf("the passkey is both factors: %s", started)
+		}
+		f := blackbox.FlowOf(t, started)
+		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
+
+		change := policy(t, n, who, "LOGIN", `,"passkeyAlone":true`)
+		alone := p.LogIn(t).Is(t, 200, "").Keys(t, "challenge", "execResult")
+		token := alone.Header.Get("x-auth")
+		if token == "" || !strings.Contains(string(alone.Body), `"COMPLETED"`) {
+			t.Fatalf("%s", alone)
+		}
+		n.Ok(t, "GET", harness.DevicesPath, nil, blackbox.Headers{"x-auth": token})
+		result := n.Result(t, blackbox.FlowOf(t, alone)).Is(t, 200, "")
+		if blackbox.ReadFinal(t, result).ExecResult.Data["sessionKey"] !=
+			blackbox.ReadFinal(t, alone).ExecResult.Data["sessionKey"] || result.Header.Get("x-auth") != token {
+			t.Errorf("%s\n%s", alone, result)
+		}
+		claims := harness.ClaimsOf(t, token)
+		if got := fmt.Sprint(claims["amr"]); got != "[hwk mfa]" {
+			t.Errorf("amr %s", got)
+		}
+		n.Login(t, demo) // the password still works, with a second factor
+
+		// The same ticket at once, many times: one session.
+		options, ticket := p.Options(t)
+		assertion := p.Get(t, options)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		opened := 0
+		for range 8 {
+			wg.Go(func() {
+				a, err := n.Try("POST", "/auth/login", json.RawMessage(fmt.Sprintf(`{"ticket":%q,"assertion":%s}`, ticket,
+					assertion)), nil)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil || a.Status != 200 && a.Code() != "INVALID_CREDENTIALS" {
+					t.Error(err, a)
+				} else if a.Status == 200 {
+					opened++
+				}
+			})
+		}
+		wg.Wait()
+		if opened != 1 {
+			t.Errorf("one ticket opened %d", opened)
+		}
+
+		// phishingResistant: the code of an SMS and the approval of a phone do not suffice.
+		phone := harness.Enroll(t, n, demo, token, "ES256", "")
+		change(`,"phishingResistant":true,"passkeyAlone":false`)
+		if got := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body); !strings.Contains(got,
+			`"phishingResistant":true`) || strings.Contains(got, "passkeyAlone") {
+			t.Errorf("%s", got)
+		}
+		started = n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 200, "")
+		if f = blackbox.FlowOf(t, started); len(f.MethodList) != 1 || f.MethodList[0].Name != "PUSH" {
+			t.Fatalf("%s", started)
+		}
+		phone.Answer(t, f, "APPROVED").Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		if got := string(phone.Ongoing(t).Body); got != "[]" {
+			t.Errorf("the phone is asked: %s", got)
+		}
+		p.Approve(t, started).Is(t, 200, "")
+		p.LogIn(t).Is(t, 409, "MFA_NOT_AVAILABLE")
+		change(`,"passkeyAlone":true`)
+		if p.LogIn(t).Is(t, 200, "").Header.Get("x-auth") == "" {
+			t.Error("no session")
+		}
+		other := s.AddUser("user") // without a passkey
+		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(other), nil).Is(t, 409, "MFA_NOT_AVAILABLE")
+		change(`,"phishingResistant":false,"numberMatching":true`)
+		p.Approve(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil)).Is(t, 200, "")
+
+		for action, options := range map[string]string{"RESET_PASSWORD": `"phishingResistant":true`,
+			"WITHDRAW": `"passkeyAlone":true`, "TOTP_SETUP": `"passkeyAlone":true`} {
+			n.Do(t, "POST", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"actionCode":%q,"name":"p","expireAt":0,`+
+				`"required":1,"methods":[["PUSH"],["SMS"],["MAIL"]],%s}`, action, options), who).Is(t, 400, "INVALID_FIELD")
+		}
+	})
+}
+
+// A counter that does not rise is reported, and refused unless the settings say otherwise.
+func TestPasskeyCounter(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := harness.Patient(s).Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		who := harness.Admin(t, s, n)
+		change := policy(t, n, who, "LOGIN", `,"passkeyAlone":true`)
+		_ = change
+		p := harness.EnrollPasskey(t, n, demo, x)
+		p.Count = 5
+		p.LogIn(t).Is(t, 200, "")
+		p.LogIn(t).Is(t, 200, "")
+		p.Count = 3
+		p.LogIn(t).Is(t, 401, "INVALID_CREDENTIALS")
+		rows := string(n.Ok(t, "GET", "/admin/audit?action=PASSKEY_COUNTER", nil, who).Body)
+		if !strings.Contains(rows, p.ID) || !strings.Contains(rows, "the counter is 4 after 7") {
+			t.Errorf("audit: %s", rows)
+		}
+		n.Stop()
+		n = s.Start("WEBAUTHN_COUNTER=report")
+		p.N, p.Origin = n, n.URL
+		p.LogIn(t).Is(t, 200, "")
+		p.Count = 20
+		p.LogIn(t).Is(t, 200, "")
+	})
+}

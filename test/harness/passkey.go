@@ -1,0 +1,118 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"castellan/domain/access/passkey/passkeytest"
+	"castellan/internal/blackbox"
+)
+
+// The paths of passkeys.
+const (
+	PasskeyPath      = "/auth/devices/passkey"
+	PasskeyLoginPath = "/auth/login/passkey"
+)
+
+// Passkey is a browser with a passkey of an account.
+type Passkey struct {
+	*passkeytest.Authenticator
+	N  *blackbox.Node
+	ID string // of the device
+}
+
+// EnrollPasskey registers a passkey for the account of an x-auth token. change may make it wrong first.
+func EnrollPasskey(t *testing.T, n *blackbox.Node, a blackbox.Account, x string) Passkey {
+	t.Helper()
+	p := Passkey{Authenticator: passkeytest.New(t, "localhost", n.URL), N: n}
+	f := blackbox.FlowOf(t, p.Register(t, x))
+	final := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, a, "SMS")).Is(t, 200, ""))
+	if p.ID = final.ExecResult.Data["deviceId"]; final.Action != "DEVICE_ADD" || !final.ExecResult.Success || p.ID == "" {
+		t.Fatalf("the enrolment answered %+v", final)
+	}
+	return p
+}
+
+// CreationOptions requests the options of a registration.
+func CreationOptions(t *testing.T, n *blackbox.Node, x string) []byte {
+	t.Helper()
+	var got struct {
+		Data struct {
+			PublicKey json.RawMessage `json:"publicKey"`
+		} `json:"data"`
+	}
+	n.Do(t, "POST", PasskeyPath, nil, blackbox.Headers{"x-auth": x}).Is(t, 200, "").Read(t, &got)
+	return got.Data.PublicKey
+}
+
+// Attest is the body of a registration.
+func Attest(attestation []byte) string {
+	return fmt.Sprintf(`{"attestation":%s,"brand":"Acme","model":"Browser","description":"My passkey","platform":"web"}`,
+		attestation)
+}
+
+// Register sends the request of a registration.
+func (p Passkey) Register(t *testing.T, x string) blackbox.Answer {
+	t.Helper()
+	return p.N.Do(t, "POST", DevicesPath, Attest(p.Create(t, CreationOptions(t, p.N, x))), blackbox.Headers{"x-auth": x})
+}
+
+// RequestOf returns the request options of the push of a started challenge; nil without.
+func RequestOf(t *testing.T, started blackbox.Answer) []byte {
+	t.Helper()
+	var got struct {
+		Challenge struct {
+			MethodList []struct {
+				Name     string          `json:"name"`
+				WebAuthn json.RawMessage `json:"webauthn"`
+			} `json:"methodList"`
+		} `json:"challenge"`
+	}
+	started.Read(t, &got)
+	for _, m := range got.Challenge.MethodList {
+		if m.Name == "PUSH" {
+			return m.WebAuthn
+		}
+	}
+	return nil
+}
+
+// Approve approves the push of a started challenge with the token of its starter.
+func (p Passkey) Approve(t *testing.T, started blackbox.Answer) blackbox.Answer {
+	t.Helper()
+	return p.Send(t, blackbox.FlowOf(t, started), "APPROVED", p.Get(t, RequestOf(t, started)))
+}
+
+// Send sends an assertion as the answer to the push of a flow.
+func (p Passkey) Send(t *testing.T, f blackbox.Flow, value string, assertion []byte) blackbox.Answer {
+	t.Helper()
+	return p.N.Do(t, "POST", blackbox.CompletePath, blackbox.CompleteBody(f.Method(t, "PUSH"), value),
+		blackbox.Headers{"p-auth": f.PAuth, "webauthn-assertion": passkeytest.Encode(assertion)})
+}
+
+// Options requests the options of a login.
+func (p Passkey) Options(t *testing.T) (options []byte, ticket string) {
+	t.Helper()
+	var got struct {
+		Data struct {
+			PublicKey json.RawMessage `json:"publicKey"`
+			Ticket    string          `json:"ticket"`
+		} `json:"data"`
+	}
+	p.N.Do(t, "POST", PasskeyLoginPath, nil, nil).Is(t, 200, "").Read(t, &got)
+	return got.Data.PublicKey, got.Data.Ticket
+}
+
+// LogIn logs in with the passkey in place of identifier and password.
+func (p Passkey) LogIn(t *testing.T) blackbox.Answer {
+	t.Helper()
+	options, ticket := p.Options(t)
+	return p.Enter(t, ticket, p.Get(t, options))
+}
+
+// Enter sends the answer to login options.
+func (p Passkey) Enter(t *testing.T, ticket string, assertion []byte) blackbox.Answer {
+	t.Helper()
+	return p.N.Do(t, "POST", "/auth/login", fmt.Sprintf(`{"ticket":%q,"assertion":%s}`, ticket, assertion), nil)
+}
