@@ -28,10 +28,10 @@ type Method struct {
 	Hint       string `json:"hint"`
 	// MatchNumber is displayed beside a push with number matching: the device requires it.
 	MatchNumber string `json:"matchNumber"`
-	// WebAuthn are the request options with which a passkey may approve a push; nil: none may (Flow.Assert).
-	WebAuthn json.RawMessage `json:"webauthn,omitempty"`
 	// Completed reports whether the method needs no answer, because the client is remembered.
 	Completed bool `json:"completed"`
+	// WebAuthn are the request options with which a passkey may approve a push; nil: none may (Flow.Assert).
+	WebAuthn json.RawMessage `json:"webauthn,omitempty"`
 }
 
 // Flow is a challenge from its start to its outcome.

@@ -37,10 +37,10 @@ type Method struct {
 	Hint       string `json:"hint,omitempty" doc:"partly masked destination"`
 	// MatchNumber is present if the policy requires number matching.
 	MatchNumber string `json:"matchNumber,omitempty" doc:"extension: a push is approved with APPROVED:<number>"`
-	// WebAuthn is present on the push of an account with a passkey.
-	WebAuthn *rest.JSON `json:"webauthn,omitempty" schema:"PasskeyRequest" doc:"extension: a passkey may approve the push"`
 	// Completed is present if it is true.
 	Completed bool `json:"completed,omitempty" doc:"extension: completed at the start, because the client is remembered"`
+	// WebAuthn is present on the push of an account with a passkey.
+	WebAuthn *rest.JSON `json:"webauthn,omitempty" schema:"PasskeyRequest" doc:"extension: a passkey may approve the push"`
 }
 
 func (Method) SchemaName() string { return "ChallengeMethod" }

@@ -83,8 +83,8 @@ func rememberedOf(t testing.TB, n *blackbox.Node, token string) (all []struct {
 	return all
 }
 
-// policy sets the policy of an action and returns its id.
-func policy(t testing.TB, n *blackbox.Node, admin, action, methods string, required int, more string) int64 {
+// remembering sets the policy of an action and returns its id.
+func remembering(t testing.TB, n *blackbox.Node, admin, action, methods string, required int, more string) int64 {
 	t.Helper()
 	var made struct{ ID int64 }
 	n.Do(t, "POST", "/admin/system/mfa/policies/common", fmt.Sprintf(
@@ -121,7 +121,7 @@ func TestRememberedBrowser(t *testing.T) {
 		if b.known(t, n) {
 			t.Fatal("remembered without a policy")
 		}
-		id := policy(t, n, admin, "LOGIN", `[["SMS"],["MAIL"]]`, 1, `,"remember":30`)
+		id := remembering(t, n, admin, "LOGIN", `[["SMS"],["MAIL"]]`, 1, `,"remember":30`)
 		b.until(t, n, admin, 30)
 		before := browser{&harness.Keyed{Key: harness.EdKey(t)}, demo}
 		_, f, _ := before.start(t, n)
@@ -237,8 +237,8 @@ func TestRememberedBrowserKeepsOtherRequirements(t *testing.T) {
 				t.Errorf("%s", a)
 			}
 		}
-		policy(t, n, admin, "WITHDRAW", `[["SMS"]]`, 1, `,"remember":7,"rememberAnyway":true`)
-		policy(t, n, admin, "LOGIN", `[["SMS"],["MAIL"]]`, 2, `,"remember":7`)
+		remembering(t, n, admin, "WITHDRAW", `[["SMS"]]`, 1, `,"remember":7,"rememberAnyway":true`)
+		remembering(t, n, admin, "LOGIN", `[["SMS"],["MAIL"]]`, 2, `,"remember":7`)
 		b := browser{&harness.Keyed{Key: harness.ECKey(t)}, demo}
 		b.until(t, n, admin, 7)
 		_, f, _ := b.start(t, n)
@@ -266,8 +266,8 @@ func TestRememberedBrowserInASession(t *testing.T) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
 		admin, _ := n.Session(t, s.Seeded("admin"))
-		policy(t, n, admin, "LOGIN", `[["SMS"]]`, 1, `,"remember":7`)
-		policy(t, n, admin, "DURING_VIDEO_KYC", `[["SMS"]]`, 1, `,"remember":7`)
+		remembering(t, n, admin, "LOGIN", `[["SMS"]]`, 1, `,"remember":7`)
+		remembering(t, n, admin, "DURING_VIDEO_KYC", `[["SMS"]]`, 1, `,"remember":7`)
 		b := browser{&harness.Keyed{Key: harness.ECKey(t)}, demo}
 		b.until(t, n, admin, 7)
 		b.remember(t, n)
@@ -342,7 +342,7 @@ func TestGoClientIsRemembered(t *testing.T) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
 		admin, _ := n.Session(t, s.Seeded("admin"))
-		policy(t, n, admin, "LOGIN", `[["SMS"]]`, 1, `,"remember":7`)
+		remembering(t, n, admin, "LOGIN", `[["SMS"]]`, 1, `,"remember":7`)
 		(browser{}).until(t, n, admin, 7)
 		c, err := client.New(n.URL)
 		if err != nil {

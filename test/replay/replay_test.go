@@ -29,8 +29,9 @@ func replays() []replay {
 	var all []replay
 	for _, some := range [][]replay{
 		replaysOfCodes, replaysOfGuesses, replaysOfPushes, replaysOfTokens, replaysOfPasskeys, replaysOfSessions,
-		replaysOfAccounts, replaysOfNames, replaysOfPaths, replaysOfProxies, replaysOfRecords, replaysOfTexts,
-		replaysOfBodies, replaysOfFrames, replaysOfImports, replaysOfKeys, replaysOfRemembered,
+		replaysOfAccounts,
+		replaysOfNames, replaysOfPaths, replaysOfProxies, replaysOfRecords, replaysOfTexts, replaysOfBodies, replaysOfFrames,
+		replaysOfImports, replaysOfKeys, replaysOfRemembered,
 	} {
 		all = append(all, some...)
 	}

@@ -184,11 +184,11 @@ type StartRequest struct {
 	Withheld  []Name
 	// Proven means that the starter had a session or a right password, so that the full send caps apply (D-EXT-05).
 	Proven bool
+	// Key is the key of the starter's client.
+	Key ClientKey
 	// Entry is the part of a passkey in the login: Key if one was its first factor. The engine makes it Alone if the
 	// policy says so.
 	Entry Entry
-	// Key is the key of the starter's client.
-	Key ClientKey
 	// Command is the input of the action; the engine seals it.
 	Command []byte
 	// Service names the service client that starts the challenge. ServiceAction runs then, and Action is only the code
@@ -218,11 +218,11 @@ type Started struct {
 	Challenge Challenge
 	PAuth     string
 	ExpiresAt time.Time // of PAuth
-	// WebAuthn are the request options for the push, as JSON; nil: no passkey may approve it.
-	WebAuthn []byte
 	// Result is the outcome of a challenge that its start has completed; nil for any other, and as long as the action has
 	// not reported.
 	Result *Result
+	// WebAuthn are the request options for the push, as JSON; nil: no passkey may approve it.
+	WebAuthn []byte
 }
 
 // Starts starts challenges. Errors: MFA_NOT_AVAILABLE when the account owns fewer methods than the policy requires,

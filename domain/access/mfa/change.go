@@ -132,10 +132,10 @@ func (c PolicyChange) Apply(p Policy, in *Catalog) (Policy, error) {
 	set(&next.Methods, c.Methods)
 	set(&next.NumberMatching, c.NumberMatching)
 	set(&next.SignIntent, c.SignIntent)
-	set(&next.PhishingResistant, c.PhishingResistant)
-	set(&next.PasskeyAlone, c.PasskeyAlone)
 	set(&next.RememberDays, c.RememberDays)
 	set(&next.RememberAnyway, c.RememberAnyway)
+	set(&next.PhishingResistant, c.PhishingResistant)
+	set(&next.PasskeyAlone, c.PasskeyAlone)
 	if c.Preferred != nil {
 		next.Preferred = c.Preferred
 	}

@@ -93,14 +93,14 @@ type Policy struct {
 	NumberMatching bool
 	// SignIntent requires the proof of a push to sign the intent of the challenge (D-EXT-09).
 	SignIntent bool
-	// PhishingResistant requires a push whose proof resists phishing: an assertion of a passkey (D-AUTH-18).
-	PhishingResistant bool
-	// PasskeyAlone lets a login by a passkey need no further method (D-AUTH-18).
-	PasskeyAlone bool
 	// RememberDays is for how many days a client may be remembered, so that one method of it counts as completed
 	// (D-AUTH-17); 0: never. RememberAnyway allows that for an action that moves money or changes credentials.
 	RememberDays   int
 	RememberAnyway bool
+	// PhishingResistant requires a push whose proof resists phishing: an assertion of a passkey (D-AUTH-18).
+	PhishingResistant bool
+	// PasskeyAlone lets a login by a passkey need no further method (D-AUTH-18).
+	PasskeyAlone bool
 	// Preferred has no effect (D-MFA-03); nil: not set. The interface spells it "preffered".
 	Preferred *int
 }
@@ -122,7 +122,7 @@ func (p Policy) Equal(q Policy) bool {
 		p.EntityType == q.EntityType && p.EntityID == q.EntityID && p.ExpireAt == q.ExpireAt &&
 		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() &&
 		p.NumberMatching == q.NumberMatching && p.SignIntent == q.SignIntent &&
-		p.PhishingResistant == q.PhishingResistant && p.PasskeyAlone == q.PasskeyAlone &&
 		p.RememberDays == q.RememberDays && p.RememberAnyway == q.RememberAnyway &&
+		p.PhishingResistant == q.PhishingResistant && p.PasskeyAlone == q.PasskeyAlone &&
 		slices.Equal(p.Methods, q.Methods)
 }

@@ -116,8 +116,8 @@ func (p Policy) formProblems() []fault.Problem {
 	ps = p.nameProblem(ps)
 	ps = p.expireProblem(ps)
 	ps = p.methodsProblem(ps)
-	ps = p.passkeyProblem(ps)
 	ps = p.rememberProblem(ps)
+	ps = p.passkeyProblem(ps)
 	if n := len(p.Methods); n > 0 {
 		ps = between(ps, "required", int64(p.Required), 1, int64(n))
 		if p.Preferred != nil {

@@ -142,12 +142,12 @@ type policy struct {
 	Detail     mfaPolicyDetail `json:"detail"`
 	// Intent is an extension, present if the option is not the default.
 	Intent string `json:"intent,omitempty" enum:"required" doc:"extension: the proof of a push must sign the intent"`
-	// PhishingResistant and PasskeyAlone are extensions, present if they are on.
-	PhishingResistant bool `json:"phishingResistant,omitempty" doc:"extension: a passkey must approve"`
-	PasskeyAlone      bool `json:"passkeyAlone,omitempty" doc:"extension: a login by a passkey needs no further method"`
 	// Remember and RememberAnyway are extensions, present if they are set.
 	Remember       int  `json:"remember,omitempty" example:"30" doc:"extension: days that a browser is remembered"`
 	RememberAnyway bool `json:"rememberAnyway,omitempty" doc:"extension: remember also where it moves money"`
+	// PhishingResistant and PasskeyAlone are extensions, present if they are on.
+	PhishingResistant bool `json:"phishingResistant,omitempty" doc:"extension: a passkey must approve"`
+	PasskeyAlone      bool `json:"passkeyAlone,omitempty" doc:"extension: a login by a passkey needs no further method"`
 }
 
 // mfaPolicyDetail of a COMMON policy. The interface spells the last one "preffered" and has it only in

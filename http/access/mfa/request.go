@@ -84,20 +84,20 @@ type addCommonRequest struct {
 	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with matchNumber; default false"`
 	// Intent is an extension.
 	Intent *string `json:"intent" enum:"optional,required" doc:"extension: must a push sign the intent; default optional"`
-	// PhishingResistant and PasskeyAlone are extensions.
-	PhishingResistant *bool `json:"phishingResistant" doc:"extension: a passkey must approve; default false"`
-	PasskeyAlone      *bool `json:"passkeyAlone" doc:"extension: LOGIN by a passkey needs no other method; default false"`
 	// Remember and RememberAnyway are extensions.
 	Remember       *int  `json:"remember" example:"30" doc:"extension: days a browser is remembered" doc.maximum:"365"`
 	RememberAnyway *bool `json:"rememberAnyway" doc:"extension: remember also where it moves money; default false"`
+	// PhishingResistant and PasskeyAlone are extensions.
+	PhishingResistant *bool `json:"phishingResistant" doc:"extension: a passkey must approve; default false"`
+	PasskeyAlone      *bool `json:"passkeyAlone" doc:"extension: LOGIN by a passkey needs no other method; default false"`
 }
 
 func (in addCommonRequest) policy() (mfa.Policy, error) {
 	p := mfa.Policy{ActionCode: in.ActionCode, Name: in.Name, ExpireAt: in.ExpireAt.UnixMilli(), Required: in.Required,
 		Preferred:      in.Preferred,
 		NumberMatching: in.NumberMatching != nil && *in.NumberMatching, SignIntent: rest.Or(in.Intent, "") == intent.Required,
-		PhishingResistant: rest.Or(in.PhishingResistant, false), PasskeyAlone: rest.Or(in.PasskeyAlone, false),
-		RememberDays: rest.Or(in.Remember, 0), RememberAnyway: rest.Or(in.RememberAnyway, false)}
+		RememberDays: rest.Or(in.Remember, 0), RememberAnyway: rest.Or(in.RememberAnyway, false),
+		PhishingResistant: rest.Or(in.PhishingResistant, false), PasskeyAlone: rest.Or(in.PasskeyAlone, false)}
 	ps := read(nil, "methods", in.Methods, (*mfa.Choices)(&p.Methods))
 	return p, join(ps, p.CheckForm())
 }
@@ -113,18 +113,18 @@ type changeCommonRequest struct {
 	NumberMatching *bool `json:"numberMatching" doc:"extension: a push is approved with matchNumber"`
 	// Intent is an extension.
 	Intent *string `json:"intent" enum:"optional,required" doc:"extension: must the proof of a push sign the intent"`
-	// PhishingResistant and PasskeyAlone are extensions.
-	PhishingResistant *bool `json:"phishingResistant" doc:"extension: a passkey must approve"`
-	PasskeyAlone      *bool `json:"passkeyAlone" doc:"extension: LOGIN by a passkey needs no other method"`
 	// Remember and RememberAnyway are extensions.
 	Remember       *int  `json:"remember" example:"30" doc:"extension: days a browser is remembered" doc.maximum:"365"`
 	RememberAnyway *bool `json:"rememberAnyway" doc:"extension: remember also where it moves money"`
+	// PhishingResistant and PasskeyAlone are extensions.
+	PhishingResistant *bool `json:"phishingResistant" doc:"extension: a passkey must approve"`
+	PasskeyAlone      *bool `json:"passkeyAlone" doc:"extension: LOGIN by a passkey needs no other method"`
 }
 
 func (in changeCommonRequest) change() (mfa.PolicyChange, error) {
 	c := mfa.PolicyChange{ID: int64(in.ID), Name: in.Name, Required: in.Required, Preferred: in.Preferred,
-		NumberMatching: in.NumberMatching, PhishingResistant: in.PhishingResistant, PasskeyAlone: in.PasskeyAlone,
-		RememberDays: in.Remember, RememberAnyway: in.RememberAnyway}
+		NumberMatching: in.NumberMatching, RememberDays: in.Remember, RememberAnyway: in.RememberAnyway,
+		PhishingResistant: in.PhishingResistant, PasskeyAlone: in.PasskeyAlone}
 	if in.Intent != nil {
 		c.SignIntent = new(*in.Intent == intent.Required)
 	}

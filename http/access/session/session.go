@@ -134,7 +134,7 @@ func (g Group) options(context.Context, rest.Caller, rest.None) (rest.Data[passk
 // loginAnswer is a challenge, and the outcome of one that a passkey completed.
 type loginAnswer struct {
 	Challenge  wire.Challenge   `json:"challenge"`
-	ExecResult *wire.ExecResult `json:"execResult,omitempty" doc:"extension: present if a passkey completed the challenge"`
+	ExecResult *wire.ExecResult `json:"execResult,omitempty" doc:"extension: present if the start completed the challenge"`
 }
 
 func (g Group) byPasskey(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[loginAnswer], error) {
@@ -154,7 +154,8 @@ func (g Group) byPasskey(ctx context.Context, who rest.Caller, in loginRequest) 
 
 func begun(s challenge.Started) rest.Reply[loginAnswer] {
 	r := wire.Started(s)
-	return rest.Reply[loginAnswer]{Body: loginAnswer{Challenge: r.Body.Challenge}, Headers: r.Headers}
+	return rest.Reply[loginAnswer]{Headers: r.Headers,
+		Body: loginAnswer{Challenge: r.Body.Challenge, ExecResult: r.Body.ExecResult}}
 }
 
 func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[loginAnswer], error) {

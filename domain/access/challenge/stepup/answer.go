@@ -42,11 +42,11 @@ type Answer struct {
 	// Signed and DeviceID belong to an answer of a registered device.
 	Signed   device.Request
 	DeviceID string
-	// Assertion is the answer of a passkey, an AuthenticationResponseJSON, in place of both; nil without one.
-	Assertion []byte
 	// Remember asks to have the client of the challenge remembered, if this answer completes it.
 	Remember bool
-	By       audit.By
+	// Assertion is the answer of a passkey, an AuthenticationResponseJSON, in place of both; nil without one.
+	Assertion []byte
+	By        audit.By
 }
 
 // Completion is the client's result of an accepted answer. Result is nil while methods remain (Final is false) or the

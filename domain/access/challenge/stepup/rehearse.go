@@ -111,8 +111,8 @@ func (s *Starter) forgotten(ctx context.Context, now time.Time, next mfa.Plan, a
 
 // same reports whether two plans have the same requirements.
 func same(a, b mfa.Plan) bool {
-	return a.Required == b.Required && a.NumberMatching == b.NumberMatching &&
-		a.PhishingResistant == b.PhishingResistant && a.RememberDays == b.RememberDays &&
+	return a.Required == b.Required && a.NumberMatching == b.NumberMatching && a.RememberDays == b.RememberDays &&
+		a.PhishingResistant == b.PhishingResistant &&
 		slices.EqualFunc(a.Methods, b.Methods, func(x, y mfa.Planned) bool {
 			return x.Name == y.Name && x.Mandatory == y.Mandatory
 		})

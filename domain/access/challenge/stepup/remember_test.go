@@ -50,7 +50,7 @@ func remembering(clock *time.Time, days, required int, methods ...string) *Start
 func begin(t *testing.T, s *Starter, a challenge.Account, k challenge.ClientKey) (challenge.Challenge, error) {
 	t.Helper()
 	r := challenge.StartRequest{Action: "LOGIN", Account: a, Proven: true, Key: k}
-	plan, offer, err := s.offer(s.Now(), r)
+	plan, offer, err := s.offer(s.Now(), &r, keys{})
 	if err != nil {
 		t.Fatal(err)
 	}

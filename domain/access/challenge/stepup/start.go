@@ -133,7 +133,8 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		writes = append(writes, r.Bind(c)...)
 	}
 	insert.Version = 1
-	if c.Off == 0 && c.Service == "" && !c.Passkeys && !c.Resistant && c.Entry == challenge.Password && used == nil {
+	if c.Off == 0 && c.Service == "" && !c.Passkeys && !c.Resistant && c.Entry == challenge.Password &&
+		used == nil {
 		// a primed state has none of these; the owner reads the row
 		s.Challenges.Prime(insert)
 	}
@@ -151,7 +152,8 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 		result = s.executed(ctx, c.ID)
 	}
 	started, err := s.started(insert.Challenge)
-	started.WebAuthn, started.Result = keys.options(insert.Challenge), result
+	started.Result = result
+	started.WebAuthn = keys.options(insert.Challenge)
 	return started, err
 }
 
