@@ -7,8 +7,7 @@
  * with its cause, a touch. 'gone': the tab is closed.
  */
 type Said =
-  | { token?: string; old?: string; ends?: number; skew?: number; end?: string; why?: string; touched?: number }
-  | 'gone';
+  { token?: string; old?: string; ends?: number; skew?: number; end?: string; why?: string; touched?: number } | 'gone';
 
 const ports = new Set<MessagePort>();
 let token = '';

@@ -41,7 +41,8 @@ func TestPasskeyInTheBrowser(t *testing.T) {
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"alone","expireAt":0,`+
 			`"required":1,"passkeyAlone":true,"methods":[["PUSH"],["SMS"]]}`, boss)
 		tab.Click("#logout")
-		tab.Until(`document.body.dataset.step === 'session' && document.querySelector('#claims').innerText.includes('["hwk","mfa"]')`)
+		tab.Until(`document.body.dataset.step === 'session' &&
+			document.querySelector('#claims').innerText.includes('["hwk","mfa"]')`)
 
 		// Alone, by the button.
 		present(false)

@@ -138,7 +138,7 @@ func (c Challenge) signed(n Name, a Answer) bool {
 	return subtle.ConstantTimeCompare([]byte(a.Intent), []byte(c.IntentDigest)) == 1
 }
 
-// resists reports whether the proof of an approval is of a kind that the challenge accepts. A denial needs none of them.
+// resists reports whether the proof of an approval is of a kind that the challenge accepts. A denial needs none.
 // The browser of the starter makes an assertion, so a passkey needs no number.
 func (c Challenge) resists(n Name, a Answer) bool {
 	switch {

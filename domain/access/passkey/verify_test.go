@@ -142,7 +142,8 @@ func rewrite(old, new string) func(*passkeytest.Authenticator) {
 var both = []spoil{
 	{"another origin", func(a *passkeytest.Authenticator) { a.Origin = site + ".evil.net" }, passkey.ErrOrigin},
 	{"an origin with a port", func(a *passkeytest.Authenticator) { a.Origin = site + ":8443" }, passkey.ErrOrigin},
-	{"an origin without TLS", func(a *passkeytest.Authenticator) { a.Origin = "http://id.example.com" }, passkey.ErrOrigin},
+	{"an origin without TLS", func(a *passkeytest.Authenticator) { a.Origin = "http://id.example.com" },
+		passkey.ErrOrigin},
 	{"a subdomain", func(a *passkeytest.Authenticator) { a.Origin = "https://x.id.example.com" }, passkey.ErrOrigin},
 	{"an origin in capitals", client("origin", "https://ID.example.com"), passkey.ErrOrigin},
 	{"no origin", client("origin", nil), passkey.ErrOrigin},

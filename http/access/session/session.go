@@ -93,7 +93,11 @@ func (in *loginRequest) Lacks() (missing []fault.Problem) {
 		}
 		return missing
 	}
-	in.who, missing = user.Identify(in.CountryCode, in.PhoneNumber, in.Email)
+	if in.Password == "" {
+		add("password", "is required")
+	}
+	who, wrong := user.Identify(in.CountryCode, in.PhoneNumber, in.Email)
+	in.who, missing = who, append(missing, wrong...)
 	if in.Email == nil && in.CountryCode == nil {
 		add("countryCode", "is required without email")
 	}
@@ -102,9 +106,6 @@ func (in *loginRequest) Lacks() (missing []fault.Problem) {
 	}
 	if in.Email == nil && in.CountryCode == nil && in.PhoneNumber == nil {
 		add("email", "is required without countryCode and phoneNumber")
-	}
-	if in.Password == "" {
-		add("password", "is required")
 	}
 	return missing
 }
