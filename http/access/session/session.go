@@ -70,7 +70,7 @@ type loginRequest struct {
 	CountryCode *string `json:"countryCode" doc:"dialling code; with phoneNumber" example:"90"`
 	PhoneNumber *string `json:"phoneNumber" doc:"alternative to email" example:"5321234567"`
 	Email       *string `json:"email" doc:"alternative to countryCode and phoneNumber"`
-	Password    string  `json:"password,omitempty" blank:"ok" maxLength:"1024"`
+	Password    *string `json:"password,omitempty" blank:"ok" maxLength:"1024"`
 	DeviceID    *string `json:"deviceId" doc:"the registered device that logs in; stored with the session" maxLength:"64"`
 
 	Ticket    *string    `json:"ticket" doc:"of startPasskeyLogin; with assertion" example:"AAABnYyXMgA" maxLength:"256"`
@@ -93,7 +93,7 @@ func (in *loginRequest) Lacks() (missing []fault.Problem) {
 		}
 		return missing
 	}
-	if in.Password == "" {
+	if in.Password == nil {
 		add("password", "is required")
 	}
 	who, wrong := user.Identify(in.CountryCode, in.PhoneNumber, in.Email)
@@ -107,12 +107,15 @@ func (in *loginRequest) Lacks() (missing []fault.Problem) {
 	if in.Email == nil && in.CountryCode == nil && in.PhoneNumber == nil {
 		add("email", "is required without countryCode and phoneNumber")
 	}
+	if in.Password != nil && *in.Password == "" {
+		add("password", "is required")
+	}
 	return missing
 }
 
 // Validate refuses two identifiers.
 func (in *loginRequest) Validate() error {
-	if in.Assertion != nil && (in.Email != nil || in.CountryCode != nil || in.PhoneNumber != nil || in.Password != "") {
+	if in.Assertion != nil && (in.Email != nil || in.CountryCode != nil || in.PhoneNumber != nil || in.Password != nil) {
 		return fault.Invalid("assertion", "replaces identifier and password")
 	}
 	if in.Email != nil && (in.CountryCode != nil || in.PhoneNumber != nil) {
@@ -163,7 +166,7 @@ func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (res
 	if in.Assertion != nil {
 		return g.byPasskey(ctx, who, in)
 	}
-	r := session.LoginRequest{Who: in.who, Password: in.Password, IP: who.IP, Starter: auth.From(who),
+	r := session.LoginRequest{Who: in.who, Password: *in.Password, IP: who.IP, Starter: auth.From(who),
 		Proof: proof(who, "")}
 	if in.DeviceID != nil {
 		r.DeviceID = *in.DeviceID
