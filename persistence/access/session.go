@@ -269,7 +269,7 @@ func (s Sessions) Proved(ctx context.Context, uses []commit.Write, now time.Time
 	}
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	found, err := s.db.Conn(ctx).NewSelect().Table("device_proof").Where("id IN (?)", bun.In(ids)).
+	found, err := s.db.Conn(ctx).NewSelect().Table("device_proof").Where("id IN (?)", bun.List(ids)).
 		Where("expires_at > ?", engine.Millis(now)).Exists(ctx)
 	return found, engine.Translate(err)
 }

@@ -45,7 +45,7 @@ func TestConsoleKeepsDrafts(t *testing.T) {
 	tab.Offline(false)
 	still("without the network")
 	n.Stop()
-	n = s.Start()
+	s.Start()
 	still("after a restart of the service")
 	tab.Reload()
 	still("after a reload, which keeps the session")

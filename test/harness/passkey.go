@@ -11,8 +11,8 @@ import (
 
 // The paths of passkeys.
 const (
-	PasskeyPath      = "/auth/devices/passkey"
-	PasskeyLoginPath = "/auth/login/passkey"
+	PasskeyPath      = "/auth/devices/passkey" // #nosec G101 -- a path
+	PasskeyLoginPath = "/auth/login/passkey"   // #nosec G101 -- a path
 )
 
 // Passkey is a browser with a passkey of an account.

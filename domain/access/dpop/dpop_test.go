@@ -156,7 +156,9 @@ func TestAttacks(t *testing.T) {
 	}
 	head := func(name string, value any) string { return forged(k, with(goodHead, name, value), goodClaims) }
 	claim := func(name string, value any) string { return forged(k, goodHead, with(goodClaims, name, value)) }
-	private := with(jwk, "d", b64.EncodeToString(k.D.FillBytes(make([]byte, 32)))) //nolint:staticcheck // the attack
+	secret, err := k.Bytes()
+	storetest.Must(t, err)
+	private := with(jwk, "d", b64.EncodeToString(secret))
 	other, _ := device.PublicKey(ecKey(t))
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	storetest.Must(t, err)
