@@ -246,7 +246,7 @@ export class CastellanClient {
  */
 export class Flow extends EventTarget {
   #client; #socket; #resolve; #reject; #ending;
-  #over = false; #polling = false; #inFlight = 0; #reopened = 0;
+  #remember; #over = false; #polling = false; #inFlight = 0; #reopened = 0;
   #abort = new AbortController();
 
   /** Created by CastellanClient.start. */
@@ -257,12 +257,12 @@ export class Flow extends EventTarget {
     /** @type {Promise<Outcome>} */
     this.done = new Promise((resolve, reject) => { this.#resolve = resolve; this.#reject = reject; });
     this.done.catch(() => {}); // a client that listens to 'closed' instead must not get an unhandled rejection
-    /** @type {object|undefined} the challenge as the service sent it */
+    /** @type {Record<string, any>|undefined} the challenge as the service sent it */
     this.challenge = data.challenge;
     this.pAuth = headers.get('p-auth') ?? '';
     /** @type {Method[]} */
     this.methods = [];
-    if (data.challenge && data.execResult) { // a passkey completed the challenge
+    if (data.challenge && data.execResult) { // a passkey or a remembered browser completed the challenge
       this.#finish({ ...data.execResult, headers: tokens(headers) }, 'start');
     } else if (!data.challenge) {
       this.#finish({ success: true, data, headers: tokens(headers) }, 'start');
@@ -270,8 +270,14 @@ export class Flow extends EventTarget {
       if (!this.pAuth) throw new Error('the answer has no readable p-auth header: is this origin allowed by the service?');
       this.expiresAt = this.openedAt + data.challenge.expire * 1000;
       this.#take(data.challenge.methodList);
-      this.#listen();
+      if (data.challenge.status === 'COMPLETED') this.#poll(); // this browser is remembered
+      else this.#listen();
     }
+  }
+
+  /** Has this browser remembered for challenge.rememberDays days, if the last `complete` succeeds. @param {boolean} on */
+  rememberBrowser(on) {
+    this.#remember = on || undefined;
   }
 
   /** Answers one method. Resolves with the service's answer; the outcome is reported by `done` as well.
@@ -280,7 +286,8 @@ export class Flow extends EventTarget {
   async complete(methodId, method, value, headers = {}) {
     this.#inFlight++;
     try {
-      const { data, headers: got } = await this.#post(COMPLETE, { methodId, method, value }, headers);
+      const { data, headers: got } = await this.#post(COMPLETE, { methodId, method, value, remember: this.#remember },
+        headers);
       if (value !== 'DENIED') this.#methodDone(methodId, method, 'complete');
       if (data.execResult) this.#finish({ ...data.execResult, headers: tokens(got) }, 'complete');
       return data;
@@ -323,11 +330,11 @@ export class Flow extends EventTarget {
   // `expire` counts from the answer that carries it; `renewStart` always counts from the start of the challenge.
   #take(list) {
     const now = Date.now();
-    for (const { id, name, hint, expire, renewStart, matchNumber, webauthn } of list) {
+    for (const { id, name, hint, expire, renewStart, matchNumber, webauthn, completed = false } of list) {
       const known = this.methods.find((m) => m.id === id);
       if (known) known.expiresAt = now + expire * 1000;
       else this.methods.push({
-        id, name, hint, matchNumber, webauthn, lifetime: expire * 1000, expiresAt: now + expire * 1000, complete: false,
+        id, name, hint, matchNumber, webauthn, lifetime: expire * 1000, expiresAt: now + expire * 1000, complete: completed,
         renewAt: renewStart > 0 ? this.openedAt + renewStart * 1000 : 0,
       });
     }

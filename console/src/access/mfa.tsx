@@ -155,8 +155,21 @@ function useFields(): Input<Draft>[] {
     },
     { name: 'required', title: 'mfa.required', kind: 'number', required: true, help: 'mfa.requiredHelp' },
     { name: 'numberMatching', title: 'mfa.numbers', kind: 'flag', help: 'mfa.numbersHelp' },
+    { name: 'phishingResistant', title: 'mfa.resistant', kind: 'flag', help: 'mfa.resistantHelp' },
+    { name: 'passkeyAlone', title: 'mfa.passkeyAlone', kind: 'flag', help: 'mfa.passkeyAloneHelp' },
+    { name: 'remember', title: 'mfa.remember', kind: 'number', help: 'mfa.rememberHelp' },
+    { name: 'rememberAnyway', title: 'mfa.rememberAnyway', kind: 'flag', help: 'mfa.rememberAnywayHelp' },
     { name: 'expireAt', title: 'mfa.expireAt', kind: 'date', help: 'firewall.expireHelp' },
   ];
+}
+
+const flags = ['numberMatching', 'phishingResistant', 'passkeyAlone', 'rememberAnyway'] as const;
+
+/** A draft without the options that are off, as the service shows a policy. */
+function short(d: Draft): Draft {
+  const off = (value: unknown) => value === false || value === 0 || value === undefined;
+  const named = ([name, value]: [string, unknown]) => ![...flags, 'remember'].includes(name) || !off(value);
+  return Object.fromEntries(Object.entries(d).filter(named)) as Draft;
 }
 
 /** Methods are chosen by their codes; a method keeps its template. */
@@ -185,23 +198,24 @@ function AddPolicy() {
       touches={[policiesPath]}
       fields={useFields()}
       initial={{ required: 1 }}
-      make={(v) => draft(v)}
-      before={(v) => <Tried policy={draft(v)} />}
+      make={(v) => short(draft(v))}
+      before={(v) => <Tried policy={short(draft(v))} />}
     />
   );
 }
 
 function draftOf(p: Policy): Draft {
-  return { actionCode: p.actionCode, name: p.name, expireAt: p.expireAt, ...p.detail };
+  const { actionCode, name, expireAt, phishingResistant, passkeyAlone, remember, rememberAnyway } = p;
+  return { actionCode, name, expireAt, ...p.detail, phishingResistant, passkeyAlone, remember, rememberAnyway };
 }
 
 function ChangePolicy({ policy, onClose }: { policy: Policy; onClose: () => void }) {
-  const before = draftOf(policy);
+  const before = short(draftOf(policy));
   const codes = policy.detail.methods.map(([code]) => code);
   const day = policy.expireAt ? new Date(policy.expireAt).toISOString().slice(0, 10) : undefined;
   const make = (v: Record<string, unknown>) => {
     const next = draft({ ...v, expireAt: v.expireAt === day ? policy.expireAt : (v.expireAt ?? 0) }, policy);
-    return { ...next, numberMatching: v.numberMatching === true };
+    return { ...next, remember: v.remember ?? 0, ...Object.fromEntries(flags.map((f) => [f, v[f] === true])) } as Draft;
   };
   return (
     <Write
@@ -219,16 +233,20 @@ function ChangePolicy({ policy, onClose }: { policy: Policy; onClose: () => void
           methods: codes,
           required: policy.detail.required,
           numberMatching: policy.detail.numberMatching,
+          phishingResistant: policy.phishingResistant,
+          passkeyAlone: policy.passkeyAlone,
+          remember: policy.remember,
+          rememberAnyway: policy.rememberAnyway,
           expireAt: day,
         } as never
       }
       make={(v) => make(v) as never}
       before={(v) => {
-        const { numberMatching, ...next } = { ...before, ...make(v) };
+        const next = short({ ...before, ...make(v) });
         return (
           <>
-            <Diff before={before} after={numberMatching ? { ...next, numberMatching } : next} />
-            <Tried policy={{ ...next, ...(numberMatching ? { numberMatching } : {}) }} />
+            <Diff before={before} after={next} />
+            <Tried policy={next} />
           </>
         );
       }}

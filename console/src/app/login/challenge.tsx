@@ -1,5 +1,5 @@
 /** A challenge on the screen: all its methods with their deadlines, until the flow is done. The login uses it too. */
-import { Alert, Button, Center, Group, Loader, PinInput, Stack, Text, Title } from '@mantine/core';
+import { Alert, Button, Center, Checkbox, Group, Loader, PinInput, Stack, Text, Title } from '@mantine/core';
 import { Suspense, useEffect, useReducer, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Flow } from '../../../../web/static/castellan-client.js';
@@ -42,6 +42,14 @@ export function Challenge({ flow, level = 3, asked, onCancel }: Props) {
       {flow.methods.map((m: Method) => (
         <Answer key={m.id} flow={flow} method={m} level={level} first={m === open[0]} />
       ))}
+      {flow.challenge?.rememberDays && (
+        <Checkbox
+          data-testid="remember"
+          label={t('challenge.remember', { days: flow.challenge.rememberDays })}
+          description={t('challenge.rememberHelp')}
+          onChange={(event) => flow.rememberBrowser(event.currentTarget.checked)}
+        />
+      )}
       <Group justify="space-between">
         <Suspense fallback={<span />}>{asked ? <Why asked={asked} /> : <span />}</Suspense>
         <Button variant="default" onClick={onCancel} data-testid="challenge-cancel">
