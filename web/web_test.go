@@ -97,7 +97,11 @@ func TestFilesStandAlone(t *testing.T) {
 				t.Errorf("%s asks for %s, which is not there", file.Name(), name)
 			}
 		}
-		if lines := strings.Count(text, "\n"); path.Ext(file.Name()) == ".js" && lines > 400 {
+		most := 400
+		if file.Name() == "castellan-client.js" {
+			most = 500 // an integrator copies this one file
+		}
+		if lines := strings.Count(text, "\n"); path.Ext(file.Name()) == ".js" && lines > most {
 			t.Errorf("%s has %d lines", file.Name(), lines)
 		}
 	}

@@ -234,7 +234,7 @@ func (s *service) accounts() error {
 		groups:  groups(httpdevice.Group{Service: s.devices, Alarms: s.alarms()}),
 		actions: []challenge.Action{s.devices.AddAction(), s.devices.RemoveAction()},
 		metrics: func(m *metrics.Registry) {
-			m.Counter("castellan_passkey_counter_falls_total", "Assertions of passkeys whose counter did not rise.",
+			m.Counter("castellan_passkey_clone_warnings_total", "Assertions of passkeys whose counter did not rise.",
 				s.devices.Passkeys.Falls.Load)
 		},
 		purge: func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },

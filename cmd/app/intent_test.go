@@ -29,8 +29,9 @@ type described struct {
 var describedActions = map[string]described{
 	"DEVICE_ADD": {new(device.Service).AddAction(), `{"key":{"kty":"OKP","crv":"Ed25519",
 		"x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},"brand":"Acme","model":"One","description":"red phone",
-		"platform":"android","target":"{\"type\":\"webhook\"}"}`,
-		map[string]string{"key.kty": "the thumbprint covers the key", "key.crv": "likewise", "key.x": "likewise"}},
+		"platform":"android","target":"{\"type\":\"webhook\"}","passkey":null,"handle":""}`,
+		map[string]string{"key.kty": "the thumbprint covers the key", "key.crv": "likewise", "key.x": "likewise",
+			"passkey": "the thumbprint covers its key, which replaces the other"}},
 	"DEVICE_REMOVE":    {new(device.Service).RemoveAction(), `{"deviceId":"d1","name":"Acme One"}`, nil},
 	"GEOFILTER_ADD":    {new(geofilter.Service).AddAction(), `{"c":"TR"}`, nil},
 	"GEOFILTER_REMOVE": {new(geofilter.Service).RemoveAction(), `{"c":"TR"}`, nil},

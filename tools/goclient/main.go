@@ -50,7 +50,7 @@ func run(ctx context.Context, base, email, password string) error {
 }
 
 func login(ctx context.Context, c *ClientWithResponses, base, email, password string) (token string, err error) {
-	started, err := c.LoginWithResponse(ctx, LoginRequest{Email: &email, Password: password})
+	started, err := c.LoginWithResponse(ctx, nil, LoginRequest{Email: &email, Password: &password})
 	if err != nil || started.JSON200 == nil {
 		return "", refused("login", err, started.ApplicationproblemJSON401)
 	}
@@ -70,7 +70,7 @@ func login(ctx context.Context, c *ClientWithResponses, base, email, password st
 	}
 	pAuth := started.HTTPResponse.Header.Get("p-auth")
 	answer := func(value string) (*CompleteChallengeResponse, error) {
-		return c.CompleteChallengeWithResponse(ctx,
+		return c.CompleteChallengeWithResponse(ctx, nil,
 			CompleteChallengeRequest{MethodId: mail.Id, Method: "MAIL", Value: value},
 			func(_ context.Context, r *http.Request) error { r.Header.Set("p-auth", pAuth); return nil })
 	}
