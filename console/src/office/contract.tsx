@@ -115,12 +115,14 @@ function SaveOrder({ contractId, order }: { contractId: string; order: ReturnTyp
             data-testid="order-save"
             onClick={() => {
               const moved = order.rows.map((row, n) => ({ id: row.id, orderNo: n }));
-              void act.run({ contractId, details: moved }).then((done) => done && order.reset());
+              void act
+                .run({ contractId, details: moved })
+                .then((done) => done && order.reset(moved.map(({ id }) => id)));
             }}
           >
             {t('contract.orderSave')}
           </Button>
-          <Button size="xs" variant="default" onClick={order.reset}>
+          <Button size="xs" variant="default" onClick={() => order.reset()}>
             {t('cancel')}
           </Button>
         </Group>

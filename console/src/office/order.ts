@@ -6,7 +6,8 @@ export interface Order<T> {
   changed: boolean;
   /** Moves the row at a position by an offset. */
   move: (from: number, to: number) => void;
-  reset: () => void;
+  /** Takes the order of the service. With ids, which were saved, a move after the save stays. */
+  reset: (saved?: number[]) => void;
 }
 
 /** The rows in the order of ids. Rows that are not in ids follow in the order of the service. */
@@ -40,6 +41,6 @@ export function useOrder<T extends { id: number }>(stored: T[]): Order<T> {
         ),
       );
     },
-    reset: () => setIds(undefined),
+    reset: (saved) => setIds((now) => (saved && now && now.join() !== saved.join() ? now : undefined)),
   };
 }
