@@ -72,6 +72,9 @@ type worker struct {
 // job does one job and fails the test if it took more than most.
 func (e *worker) job(name string, most webtest.Effort, do func()) {
 	e.t.Helper()
+	e.Reload() // a message of the job before could cover a button
+	e.Until(`document.querySelector('[data-testid^="nav-/"]') !== null`)
+	e.Until(drawn)
 	before := e.Effort()
 	do()
 	took := e.Effort()
