@@ -130,7 +130,7 @@ var stayEmpty = map[string]string{
 	"/user/last-month-user-count-day-by-day": "the demo has a fixed day here",
 	"/admin/approvals":                       "nothing needs a second person until it is set",
 	"/admin/service-keys":                    "no other service is connected",
-	"/admin/user/link":                       "nobody logs in elsewhere",
+	"/admin/user/link":                       "no account logs in elsewhere",
 }
 
 // Every state occurs, the ledger verifies, every list of the back office shows rows, the printed accounts can

@@ -18,7 +18,8 @@ const base = new URL('..', import.meta.url);
 const log = new EventLog($('log'), $('log-empty'));
 // The session is bound to a key of this browser: a reload keeps it, and it is renewed without a second factor.
 const key = SessionKey.available ? new SessionKey('page') : undefined;
-const client = new CastellanClient({ baseUrl: base.href, fetch: log.fetch, headers: { 'accept-language': language() }, key });
+const headers = { 'accept-language': language() };
+const client = new CastellanClient({ baseUrl: base.href, fetch: log.fetch, headers, key });
 const outbox = new Outbox({
   list: $('outbox'), status: $('outbox-status'), address: () => new URL('dev/outbox?limit=200', base),
   onUse: (item) => challenge?.fill(String(item.channel).toUpperCase(), item.code),
@@ -76,7 +77,10 @@ function open(started) {
   const { flow } = current = started;
   watch(flow);
   if (!flow.methods.length) { // nothing guards it, or a passkey has completed it
-    return void flow.done.then((outcome) => outcome.success ? succeeded(outcome) : ended({ code: outcome.code ?? 'DENIED', message: outcome.message ?? '' }));
+    return void flow.done.then((outcome) => {
+      if (outcome.success) succeeded(outcome);
+      else ended({ code: outcome.code ?? 'DENIED', message: outcome.message ?? '' });
+    });
   }
   challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: say, device: $('device-pane') });
   outbox.start(flow.challenge.ts); // codes of earlier challenges are older
@@ -167,7 +171,8 @@ function enter(outcome) {
 /** Takes the session that another tab has, or this one had before a reload. */
 async function resume() {
   const kept = await client.resume().catch(() => undefined);
-  if (kept && !session && !current) enter({ data: { sessionKey: claimsOf(client.xAuth).sid }, endsAt: kept.sessionEndsAt });
+  const sessionKey = kept && claimsOf(client.xAuth).sid;
+  if (kept && !session && !current) enter({ data: { sessionKey }, endsAt: kept.sessionEndsAt });
 }
 
 /** Returns to the login, with the reason. */
@@ -213,7 +218,8 @@ async function enterByPasskey(begin) {
 
 function offerPasskeys(step) {
   stopOffer();
-  stopOffer = step === 'login' && supported() ? offer(client, (flow) => void enterByPasskey(async () => flow), fail) : () => {};
+  const begin = (flow) => void enterByPasskey(async () => flow);
+  stopOffer = step === 'login' && supported() ? offer(client, begin, fail) : () => {};
 }
 
 async function addPasskey() {

@@ -90,7 +90,7 @@ export class CastellanClient {
     return (await this.request('DELETE', '/auth/sessions', { body: which, headers })).data.data?.ended ?? 0;
   }
 
-  /** @returns {Promise<object[]>} the caller's remembered browsers, those with the key of this session marked `current` */
+  /** @returns {Promise<object[]>} the caller's remembered browsers; `current` marks those with this session's key */
   async remembered() {
     return (await this.request('GET', '/auth/remembered', { headers: { 'x-auth': this.xAuth } })).data;
   }
@@ -108,8 +108,8 @@ export class CastellanClient {
   }
 
   /**
-   * Sends a request to an upstream behind the guard for gateways. If the guard requires a challenge, `ask` gets its flow
-   * and shows it. After the outcome the same request is sent again with the grant. A body is bound by its digest.
+   * Sends a request to an upstream behind the guard for gateways. If a challenge is required, `ask` gets its flow and
+   * shows it. After the outcome the same request is sent again with the grant. A body is bound by its digest.
    *
    * @param {string} url  @param {RequestInit} init as for fetch; a body is a string
    * @param {(flow: Flow) => void} ask
@@ -143,8 +143,7 @@ export class CastellanClient {
     return send();
   }
 
-  /** Renews the session, which must be bound to the key. request does it by itself when less than a fifth of the token's
-   *  life is left.  @returns {Promise<{expiresAt: string, sessionEndsAt: string}>}
+  /** Renews the session, which must be bound to the key. request does it itself in the last fifth of the token's life.  @returns {Promise<{expiresAt: string, sessionEndsAt: string}>}
    *  @throws {CastellanError} TOKEN_EXPIRED and TOKEN_REVOKED need a login */
   renewSession() {
     this.#renewing ??= this.#renew().finally(() => { this.#renewing = undefined; });
@@ -164,8 +163,7 @@ export class CastellanClient {
     [this.xAuth, this.skew] = [token, Date.now() - (read(token).iat ?? 0) * 1000];
   }
 
-  /** Takes the session that this browser has kept, after a reload. The answer is that of renewSession; undefined if there
-   *  is none any more.  @throws {CastellanError} NETWORK, and whatever may pass */
+  /** Takes the session that this browser has kept, after a reload. The answer is that of renewSession, or undefined.  @throws {CastellanError} NETWORK, and whatever may pass */
   async resume() {
     this.xAuth = (await this.key?.token()) || '';
     if (!this.xAuth) return undefined;
@@ -179,7 +177,8 @@ export class CastellanClient {
   // A failure leaves the token, which may still be good.
   async #fresh() {
     const { iat = 0, exp = 0, cnf } = read(this.xAuth);
-    const due = cnf && exp * 1000 + this.skew - Date.now() < (exp - iat) * 200 && Date.now() - this.#renewedAt > RENEWAL_PAUSE_MS;
+    const late = exp * 1000 + this.skew - Date.now() < (exp - iat) * 200;
+    const due = cnf && late && Date.now() - this.#renewedAt > RENEWAL_PAUSE_MS;
     if (due || this.#renewing) await this.renewSession().catch(() => {});
   }
 
@@ -275,7 +274,7 @@ export class Flow extends EventTarget {
     }
   }
 
-  /** Has this browser remembered for challenge.rememberDays days, if the last `complete` succeeds. @param {boolean} on */
+  /** Has this browser remembered for challenge.rememberDays days by the last `complete`. @param {boolean} on */
   rememberBrowser(on) {
     this.#remember = on || undefined;
   }
@@ -334,8 +333,8 @@ export class Flow extends EventTarget {
       const known = this.methods.find((m) => m.id === id);
       if (known) known.expiresAt = now + expire * 1000;
       else this.methods.push({
-        id, name, hint, matchNumber, webauthn, lifetime: expire * 1000, expiresAt: now + expire * 1000, complete: completed,
-        renewAt: renewStart > 0 ? this.openedAt + renewStart * 1000 : 0,
+        id, name, hint, matchNumber, webauthn, complete: completed,
+        lifetime: expire * 1000, expiresAt: now + expire * 1000, renewAt: renewStart > 0 ? this.openedAt + renewStart * 1000 : 0,
       });
     }
   }

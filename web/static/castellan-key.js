@@ -49,7 +49,8 @@ export class SessionKey {
 
   /** The header dpop of a request with a token; of a login without one, for which it makes a new key unless a nonce is
    *  given for the last one. undefined if the token is bound to no key that is here.
-   *  @param {{method: string, url: string|URL, token?: string, nonce?: string}} request @returns {Promise<string|undefined>} */
+   *  @param {{method: string, url: string|URL, token?: string, nonce?: string}} request
+   *  @returns {Promise<string|undefined>} */
   async proof({ method, url, token = '', nonce }) {
     const pair = token ? await this.#of(token) : nonce ? this.#made : await this.#create();
     if (!pair) return undefined;

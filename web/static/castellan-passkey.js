@@ -17,7 +17,7 @@ const OFFER_MS = 8 * 60_000; // the service accepts an answer for ten minutes
 const PAUSE_MS = 5_000; // after a failure
 
 /** Whether this browser has passkeys on this page. An address, such as 127.0.0.1, is no domain. @returns {boolean} */
-export const supported = () => globalThis.isSecureContext === true && typeof globalThis.PublicKeyCredential === 'function'
+export const supported = () => globalThis.isSecureContext && typeof globalThis.PublicKeyCredential === 'function'
   && !/^[\d.]+$|:/.test(globalThis.location.hostname);
 
 /** Whether this browser offers passkeys in the autofill of an input. @returns {Promise<boolean>} */
@@ -47,9 +47,11 @@ function answer(credential, response) {
   };
 }
 
-/** The AuthenticationResponseJSON for request options. @param {any} options @param {object} [more] @returns {Promise<any>} */
+/** The AuthenticationResponseJSON for request options.
+ *  @param {any} options @param {object} [more] @returns {Promise<any>} */
 async function get(options, more = {}) {
-  const publicKey = { ...options, challenge: decode(options.challenge), allowCredentials: named(options.allowCredentials) };
+  const allowCredentials = named(options.allowCredentials);
+  const publicKey = { ...options, challenge: decode(options.challenge), allowCredentials };
   const got = /** @type {any} */ (await navigator.credentials.get({ publicKey, ...more }));
   const { clientDataJSON, authenticatorData, signature, userHandle } = got.response;
   return answer(got, {
@@ -61,7 +63,8 @@ async function get(options, more = {}) {
 /** Creates a passkey for the account of the client's session. @param {CastellanClient} client
  *  @returns {Promise<any>} its RegistrationResponseJSON: the attestation of POST /auth/devices */
 export async function attest(client) {
-  const { data } = await client.request('POST', '/auth/devices/passkey', { body: {}, headers: { 'x-auth': client.xAuth } });
+  const headers = { 'x-auth': client.xAuth };
+  const { data } = await client.request('POST', '/auth/devices/passkey', { body: {}, headers });
   const options = data.data.publicKey;
   const publicKey = {
     ...options, challenge: decode(options.challenge), user: { ...options.user, id: decode(options.user.id) },

@@ -73,7 +73,10 @@ export class ChallengeView {
       // On a narrow screen the device is below everything else.
       if (!this.parts.device.hidden) rows.push(h('a', { class: 'to-device', href: `#${this.parts.device.id}` }, t('toDevice')));
       if (method.webauthn && supported()) {
-        card.passkey = h('button', { type: 'button', class: 'primary', dataset: at('passkey'), on: { click: () => this.#approve(card) } }, t('passkeyApprove'));
+        const approve = { click: () => this.#approve(card) };
+        card.passkey = h(
+          'button', { type: 'button', class: 'primary', dataset: at('passkey'), on: approve }, t('passkeyApprove'),
+        );
         rows.push(card.passkey);
       }
       if (method.matchNumber) {

@@ -25,7 +25,8 @@ export const texts = {
     console: 'Console', demoHint: 'In development mode, the logins of “castellan demo” are in this file:',
     forgot: 'Forgot the password? Reset it in the console', backToAccount: 'Back to the account',
     whatLogin: 'To log in', whatDevice: 'To register this browser as a device',
-    passkeyTitle: 'Passkeys', passkeyLead: 'A passkey of this browser approves, and logs in, on this site only.', passkeyAdd: 'Add a passkey', passkeyAdded: 'The passkey was added.',
+    passkeyTitle: 'Passkeys', passkeyLead: 'A passkey of this browser approves, and logs in, on this site only.',
+    passkeyAdd: 'Add a passkey', passkeyAdded: 'The passkey was added.',
     passkeyLogin: 'Log in with a passkey', passkeyApprove: 'Approve with a passkey', whatPasskey: 'To add a passkey',
     
     enroll: 'Register this browser',
@@ -61,8 +62,11 @@ export const texts = {
     console: 'Konsol', demoHint: 'Geliştirme kipinde “castellan demo” girişleri şu dosyadadır:',
     forgot: 'Parolanızı mı unuttunuz? Konsolda sıfırlayın', backToAccount: 'Hesaba dön',
     whatLogin: 'Giriş yapmak için', whatDevice: 'Bu tarayıcıyı cihaz olarak kaydetmek için',
-    passkeyTitle: 'Geçiş anahtarları', passkeyLead: 'Bu tarayıcının geçiş anahtarı yalnızca bu sitede onaylar ve giriş yapar.', passkeyAdd: 'Geçiş anahtarı ekle', passkeyAdded: 'Geçiş anahtarı eklendi.',
-    passkeyLogin: 'Geçiş anahtarıyla giriş yap', passkeyApprove: 'Geçiş anahtarıyla onayla', whatPasskey: 'Geçiş anahtarı eklemek için',
+    passkeyTitle: 'Geçiş anahtarları',
+    passkeyLead: 'Bu tarayıcının geçiş anahtarı yalnızca bu sitede onaylar ve giriş yapar.',
+    passkeyAdd: 'Geçiş anahtarı ekle', passkeyAdded: 'Geçiş anahtarı eklendi.',
+    passkeyLogin: 'Geçiş anahtarıyla giriş yap', passkeyApprove: 'Geçiş anahtarıyla onayla',
+    whatPasskey: 'Geçiş anahtarı eklemek için',
     
     enroll: 'Bu tarayıcıyı kaydet',
     approve: 'Onayla', deny: 'Reddet', approved: 'Onaylandı.', denied: 'Reddedildi.', numberLabel: 'Öbür ekranın gösterdiği sayı', matchNumber: 'Cihazınız bu sayıyı soracak:',
@@ -97,7 +101,8 @@ export const texts = {
     console: 'لوحة التحكم', demoHint: 'في وضع التطوير، بيانات الدخول التي ينشئها «castellan demo» في هذا الملف:',
     forgot: 'هل نسيت كلمة المرور؟ أعد تعيينها في لوحة التحكم', backToAccount: 'العودة إلى الحساب',
     whatLogin: 'لتسجيل الدخول', whatDevice: 'لتسجيل هذا المتصفح جهازًا',
-    passkeyTitle: 'مفاتيح المرور', passkeyLead: 'مفتاح المرور في هذا المتصفح يوافق ويسجل الدخول في هذا الموقع فقط.', passkeyAdd: 'إضافة مفتاح مرور', passkeyAdded: 'أضيف مفتاح المرور.',
+    passkeyTitle: 'مفاتيح المرور', passkeyLead: 'مفتاح المرور في هذا المتصفح يوافق ويسجل الدخول في هذا الموقع فقط.',
+    passkeyAdd: 'إضافة مفتاح مرور', passkeyAdded: 'أضيف مفتاح المرور.',
     passkeyLogin: 'تسجيل الدخول بمفتاح مرور', passkeyApprove: 'الموافقة بمفتاح مرور', whatPasskey: 'لإضافة مفتاح مرور',
     
     enroll: 'سجّل هذا المتصفح',

@@ -1,5 +1,5 @@
--- Remembered clients (D-AUTH-17). A row counts as one method of an action, for the holder of the key with the thumbprint
--- (RFC 7638), while the account has the credential version cv. A client that is not remembered has no row.
+-- Remembered clients (D-AUTH-17). A row counts as one method of an action, for the holder of the key with this
+-- thumbprint (RFC 7638), while the account has the credential version cv. A client that is not remembered has no row.
 
 CREATE TABLE remembered (
   id           TEXT PRIMARY KEY,
