@@ -16,65 +16,64 @@ import (
 // renewals measures renewals of sessions by their keys (D-AUTH-16), beside a bare handler of the same rounds. The keys
 // are of P-256, as browsers have them.
 func renewals(b *bench) error {
-	places, err := b.places(cheap()...)
-	if err != nil {
-		return err
-	}
 	floor, err := start(roleFiber, nil)
 	if err != nil {
 		return err
 	}
 	defer floor.stop()
-	servers, of, bare := make([]*server, len(places)), make([]series, len(places)), series{}
-	for i, p := range places {
+	places, err := b.places(cheap()...)
+	if err != nil {
+		return err
+	}
+	b.report.begin("Renewals of sessions by ES256 proofs, %d clients", b.clients)
+	for _, p := range places {
 		defer p.bare.close()
-		if err := p.seed(1); err != nil {
-			return fmt.Errorf("%s: seed: %w", p.name, err)
-		}
-		if servers[i], err = start(roleService, p.environ); err != nil {
+		if err := b.renewalsOn(p, floor); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		defer servers[i].stop()
-		of[i] = series{}
 	}
+	return nil
+}
+
+func (b *bench) renewalsOn(p *place, floor *server) error {
+	s, err := p.serve(0)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	of, bare := series{}, series{}
 	warm, span := b.long(time.Second), b.long(6*time.Second)
 	for round := range b.rounds {
-		b.await()
-		if err := measureFloor(floor, b.clients, b.long(2*time.Second), bare); err != nil {
+		if err := b.bareRound(floor, bare); err != nil {
 			return err
 		}
-		for i, p := range places {
-			b.await()
-			client := 0
-			stop, err := b.profiled(servers[i], fmt.Sprintf("renewal-%s-%d.prof", p.name, round+1))
-			if err != nil {
-				return err
-			}
-			w, err := load(b.clients, warm, span, meter{server: servers[i].pid(), base: p.process},
-				func() (func(context.Context, int) error, func(), error) {
-					k, err := newKeyed(servers[i], client)
-					client++
-					if err != nil {
-						return nil, nil, err
-					}
-					return k.renew, func() { k.Close() }, nil
-				})
-			if err := errors.Join(err, stop()); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
-			of[i].add("rate", w.rate())
-			of[i].add("server", w.each(w.server)*1e3)
-			of[i].add("requests", w.each(w.server)*1e3/bare["cpu"][round])
+		b.await()
+		stop, err := b.profiled(s, fmt.Sprintf("renewal-%s-%d.prof", p.name, round+1))
+		if err != nil {
+			return err
 		}
+		client := 0
+		w, err := load(b.clients, warm, span, meter{server: s.pid(), base: p.process},
+			func() (func(context.Context, int) error, func(), error) {
+				k, err := newKeyed(s, client)
+				client++
+				if err != nil {
+					return nil, nil, err
+				}
+				return k.renew, func() { k.Close() }, nil
+			})
+		if err := errors.Join(err, stop()); err != nil {
+			return err
+		}
+		of.add("rate", w.rate())
+		of.add("server", w.each(w.server)*1e3)
+		of.add("requests", w.each(w.server)*1e3/bare["cpu"][round])
 	}
 	r := &b.report
-	r.begin("Renewals of sessions by ES256 proofs, %d clients", b.clients)
-	r.line("bare Fiber handler: CPU per request", "µs", bare["cpu"], bar{})
-	for i, p := range places {
-		r.line(p.name+": renewals", "/s", of[i]["rate"], bar{})
-		r.line(p.name+": CPU of the service per renewal", "µs", of[i]["server"], bar{})
-		r.line(p.name+": … in bare requests", "×", of[i]["requests"], atMost(8))
-	}
+	r.line(p.name+": bare Fiber handler: CPU per request", "µs", bare["cpu"], bar{})
+	r.line(p.name+": renewals", "/s", of["rate"], bar{})
+	r.line(p.name+": CPU of the service per renewal", "µs", of["server"], bar{})
+	r.line(p.name+": … in bare requests", "×", of["requests"], atMost(8))
 	return nil
 }
 
