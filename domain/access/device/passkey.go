@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -151,13 +152,16 @@ type Asserted struct {
 	Handle    string // of its user; "" if the authenticator did not send it
 	Kept      string // the evidence (passkey.Evident)
 	Use       passkey.Use
+
+	count uint32 // as sent
+	fell  bool   // the counter did not rise
 }
 
 // Assert verifies an AuthenticationResponseJSON by the passkey that it names, except for its challenge and its account,
-// which the caller compares. Use must commit with the step that accepts it.
+// which the caller compares before it calls Counted. Use must commit with the step that accepts it.
 //
 // Errors: DEVICE_SIGNATURE_INVALID whatever is wrong with it; UNAVAILABLE.
-func (s *Service) Assert(ctx context.Context, answer []byte, by audit.By) (Asserted, error) {
+func (s *Service) Assert(ctx context.Context, answer []byte) (Asserted, error) {
 	var none Asserted
 	if s.Passkeys == nil {
 		return none, Refused()
@@ -175,33 +179,48 @@ func (s *Service) Assert(ctx context.Context, answer []byte, by audit.By) (Asser
 		c = passkey.Credential{ID: a.ID, Key: strangerPasskey}
 	}
 	if err := a.By(c); err != nil || !known {
-		return none, s.refusedPasskey(ctx, passkey.ErrSignature)
+		return none, s.refusedPasskey(ctx, cmp.Or(err, passkey.ErrSignature))
 	}
-	if a.Falls(c.Count) {
-		if err := s.fell(ctx, c, a.Count, by); err != nil {
-			return none, err
-		}
-	}
-	return Asserted{Passkey: c, Challenge: a.Challenge, Handle: a.Handle, Kept: passkey.Keep(answer),
+	return Asserted{Passkey: c, Challenge: a.Challenge, Handle: a.Handle, Kept: passkey.Keep(answer), count: a.Count,
+		fell: a.Falls(c.Count),
 		Use: passkey.Use{UserID: c.UserID, DeviceID: c.DeviceID, Seen: c.Count, Count: max(a.Count, c.Count),
 			BackedUp: a.BackedUp, At: s.Now()}}, nil
 }
 
-// fell reports a counter that did not rise, in the audit before the answer, and refuses it if the settings say so.
-func (s *Service) fell(ctx context.Context, c passkey.Credential, count uint32, by audit.By) error {
-	s.Passkeys.Falls.Add(1)
-	s.Log.WarnContext(ctx, "counter of a passkey did not rise", "device", c.DeviceID, "stored", c.Count, "sent", count)
+// Counted reports a counter that did not rise, in the audit before the answer, and refuses it if the settings say so.
+//
+// Errors: DEVICE_SIGNATURE_INVALID, UNAVAILABLE.
+func (s *Service) Counted(ctx context.Context, a Asserted, by audit.By) error {
+	if !a.fell {
+		return nil
+	}
+	if err := s.Commit.Commit(ctx, s.fall(a, by)); err != nil {
+		return err
+	}
+	return s.fallen(ctx, a)
+}
+
+// fall returns the row of the audit about a counter that did not rise.
+func (s *Service) fall(a Asserted, by audit.By) audit.Record {
 	outcome := audit.Success
 	if s.Passkeys.RefuseFalls {
 		outcome = audit.Refused
 	}
-	err := s.Commit.Commit(ctx, audit.Record{At: s.Now(), ActorID: c.UserID, UserID: c.UserID, Action: ActionCounter,
-		Target: c.DeviceID, Outcome: outcome, IP: by.IP, RequestID: by.RequestID,
-		Detail: fmt.Sprintf("the counter is %d after %d", count, c.Count)})
-	if err == nil && s.Passkeys.RefuseFalls {
-		err = s.refusedPasskey(ctx, passkey.ErrCount)
+	c := a.Passkey
+	return audit.Record{At: s.Now(), ActorID: c.UserID, UserID: c.UserID, Action: ActionCounter, Target: c.DeviceID,
+		Outcome: outcome, IP: by.IP, RequestID: by.RequestID,
+		Detail: fmt.Sprintf("the counter is %d after %d", a.count, c.Count)}
+}
+
+// fallen counts and logs a counter that did not rise, after its row, and refuses it if the settings say so.
+func (s *Service) fallen(ctx context.Context, a Asserted) error {
+	s.Passkeys.Falls.Add(1)
+	s.Log.WarnContext(ctx, "counter of a passkey did not rise", "device", a.Passkey.DeviceID, "stored", a.Passkey.Count,
+		"sent", a.count)
+	if s.Passkeys.RefuseFalls {
+		return s.refusedPasskey(ctx, passkey.ErrCount)
 	}
-	return err
+	return nil
 }
 
 // LoginOptions returns the request options of a login by a passkey, as JSON, and the ticket for its answer. They are
@@ -218,14 +237,11 @@ func (s *Service) LoginOptions() (options json.RawMessage, ticket string) {
 // Errors: DEVICE_SIGNATURE_INVALID whatever is wrong; UNAVAILABLE.
 func (s *Service) Entered(ctx context.Context, ticket string, answer []byte, by audit.By) (u user.User, a Asserted,
 	err error) {
-	if s.Passkeys == nil {
-		return u, a, Refused()
-	}
 	_, until, ok := s.openTicket(ticketLogin, "", ticket, 0)
 	if !ok {
 		return u, a, s.refusedPasskey(ctx, passkey.ErrChallenge)
 	}
-	if a, err = s.Assert(ctx, answer, by); err != nil {
+	if a, err = s.Assert(ctx, answer); err != nil {
 		return u, a, err
 	}
 	if u, err = s.Users.Get(ctx, a.Passkey.UserID); fault.CodeOf(err) == fault.RecordNotFound {
@@ -239,10 +255,19 @@ func (s *Service) Entered(ctx context.Context, ticket string, answer []byte, by 
 	case u.PasskeyHandle == "" || equal(a.Handle, u.PasskeyHandle) != 1:
 		return u, a, s.refusedPasskey(ctx, passkey.ErrHandle)
 	}
-	err = s.Commit.Commit(ctx, append(s.spent(ticketLogin, "", ticket, until), a.Use,
-		commit.Guard{On: commit.UserCredentials, Key: u.ID, Version: u.CV})...)
+	writes := s.spent(ticketLogin, "", ticket, until) // of a ticket that was used before, the counter says nothing
+	if a.fell {
+		writes = append(writes, s.fall(a, by))
+	}
+	if !a.fell || !s.Passkeys.RefuseFalls {
+		writes = append(writes, a.Use, commit.Guard{On: commit.UserCredentials, Key: u.ID, Version: u.CV})
+	}
+	err = s.Commit.Commit(ctx, writes...)
 	if errors.Is(err, commit.ErrFenced) {
-		err = s.refusedPasskey(ctx, passkey.ErrChallenge)
+		return u, a, s.refusedPasskey(ctx, passkey.ErrChallenge)
+	}
+	if err == nil && a.fell {
+		err = s.fallen(ctx, a)
 	}
 	return u, a, err
 }

@@ -66,13 +66,16 @@ func (s *Answerer) judgePasskey(ctx context.Context, a Answer, in *challenge.Ans
 	if s.Devices == nil || a.Value != approved {
 		return device.Refused()
 	}
-	got, err := s.Devices.Assert(ctx, a.Assertion, a.By)
+	got, err := s.Devices.Assert(ctx, a.Assertion)
 	if err != nil {
 		return err
 	}
 	userID, err := s.userOf(ctx, a)
 	if err == nil && (userID == "" || userID != got.Passkey.UserID) {
 		err = device.Refused()
+	}
+	if err == nil {
+		err = s.Devices.Counted(ctx, got, a.By)
 	}
 	in.Intent, in.Proof = got.Challenge, proofOf(got)
 	in.Use, in.Verdict = &challenge.Use{Key: got.Use.Key(), Value: got.Use.At.UnixMilli()}, challenge.Right

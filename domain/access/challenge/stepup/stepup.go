@@ -136,7 +136,8 @@ type Devices interface {
 	// Wakes is device.Service.Wakes.
 	Wakes(ctx context.Context, userID string) ([]device.Wake, error)
 	// Assert is device.Service.Assert.
-	Assert(ctx context.Context, answer []byte, by audit.By) (device.Asserted, error)
+	Assert(ctx context.Context, answer []byte) (device.Asserted, error)
+	Counted(ctx context.Context, a device.Asserted, by audit.By) error
 	// Allowed is device.Service.Allowed.
 	Allowed(ctx context.Context, userID string) (func(digest string) json.RawMessage, bool, error)
 }
