@@ -37,9 +37,11 @@ func (s *signers) Answered(_ context.Context, r device.Request, _ device.Answer)
 	return device.Device{ID: r.Proof, UserID: owner}, device.Claims{}, nil
 }
 
-func (s *signers) Assert(context.Context, []byte, audit.By) (device.Asserted, error) {
+func (s *signers) Assert(context.Context, []byte) (device.Asserted, error) {
 	return device.Asserted{}, device.Refused()
 }
+
+func (s *signers) Counted(context.Context, device.Asserted, audit.By) error { return nil }
 
 func (s *signers) Allowed(context.Context, string) (func(string) json.RawMessage, bool, error) {
 	return nil, false, nil
