@@ -131,10 +131,14 @@ func TestRememberedBrowser(t *testing.T) {
 		}
 
 		b.remember(t, n)
+		letters := len(n.Letters(t, demo.Mail)) + len(n.Letters(t, demo.Phone))
 		for range 3 {
 			if !b.known(t, n) {
 				t.Fatal("not remembered")
 			}
+		}
+		if now := len(n.Letters(t, demo.Mail)) + len(n.Letters(t, demo.Phone)); now != letters {
+			t.Errorf("completed logins sent %d messages", now-letters)
 		}
 		if amr := fmt.Sprint(harness.ClaimsOf(t, b.Token)["amr"]); amr != "[pwd swk mfa]" {
 			t.Errorf("amr %s", amr)

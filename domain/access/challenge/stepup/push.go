@@ -159,7 +159,8 @@ type wake struct {
 // works the same: devices poll.
 func (s *Starter) wakes(ctx context.Context, c challenge.Challenge) ([]letter, error) {
 	i := slices.IndexFunc(c.Methods, isPush)
-	if i < 0 || !approvable(c) || !c.Kind.Owned() || s.Devices == nil || !s.Dispatch.Offers(message.Push) {
+	if i < 0 || c.State != challenge.Pending || !approvable(c) || !c.Kind.Owned() || s.Devices == nil ||
+		!s.Dispatch.Offers(message.Push) {
 		return nil, nil
 	}
 	devices, err := s.Devices.Wakes(ctx, c.UserID)

@@ -110,6 +110,10 @@ func TestRecallNeedsTheKey(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	s.Ring = keyringtest.Ring(t, time.Now)
+	if ls := s.letters(c, challenge.StartRequest{Account: a}); len(ls) != 0 {
+		t.Errorf("a challenge that its start completed sends %d messages", len(ls))
+	}
+	c.State, c.Required = challenge.Pending, 2
 	if ls := s.letters(c, challenge.StartRequest{Account: a}); len(ls) != 1 ||
 		c.Methods[ls[0].method].Name != challenge.MAIL {
 		t.Errorf("%d letters", len(ls))

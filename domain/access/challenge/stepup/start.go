@@ -246,9 +246,12 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 	return c
 }
 
-// letters returns the messages of the codes that a new challenge sends.
+// letters returns the messages of the codes that a new challenge sends; none if its start has completed it.
 func (s *Starter) letters(c challenge.Challenge, r challenge.StartRequest) []letter {
 	var ls []letter
+	if c.State != challenge.Pending {
+		return nil
+	}
 	for i, m := range c.Methods {
 		if !m.Name.Sent() || m.Order > 0 {
 			continue
