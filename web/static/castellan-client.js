@@ -129,7 +129,8 @@ export class CastellanClient {
       const dpop = token && (await this.key?.proof({ ...at, token, nonce }));
       if (dpop) headers.set('dpop', dpop);
       const answer = await this.#fetch(url, { cache: 'no-store', credentials: 'omit', ...init, headers });
-      const given = nonce ? null : answer.headers.get('dpop-nonce'); // only the clock of this machine is wrong
+      const refused = dpop && !nonce && answer.status === 401; // any other answer may be that of an effect
+      const given = refused && answer.headers.get('dpop-nonce'); // only the clock of this machine is wrong
       return given ? send(given) : answer;
     };
     const first = await send();
@@ -143,7 +144,8 @@ export class CastellanClient {
     return send();
   }
 
-  /** Renews the session, which must be bound to the key. request does it itself in the last fifth of the token's life.  @returns {Promise<{expiresAt: string, sessionEndsAt: string}>}
+  /** Renews the session, which must be bound to the key. request does it itself in the last fifth of the token's life.
+   *  @returns {Promise<{expiresAt: string, sessionEndsAt: string}>}
    *  @throws {CastellanError} TOKEN_EXPIRED and TOKEN_REVOKED need a login */
   renewSession() {
     this.#renewing ??= this.#renew().finally(() => { this.#renewing = undefined; });
@@ -154,7 +156,7 @@ export class CastellanClient {
     this.#renewedAt = Date.now();
     const { data, headers } = await this.request('POST', RENEWAL, { headers: { 'x-auth': this.xAuth } });
     this.took(headers.get('x-auth'));
-    await this.key.keep(this.xAuth);
+    await this.key.keep(this.xAuth).catch(() => {}); // then a reload needs a login
     return data.data;
   }
 
@@ -163,7 +165,8 @@ export class CastellanClient {
     [this.xAuth, this.skew] = [token, Date.now() - (read(token).iat ?? 0) * 1000];
   }
 
-  /** Takes the session that this browser has kept, after a reload. The answer is that of renewSession, or undefined.  @throws {CastellanError} NETWORK, and whatever may pass */
+  /** Takes the session that this browser has kept, after a reload. The answer is that of renewSession, or undefined.
+   *  @throws {CastellanError} NETWORK, and whatever may pass */
   async resume() {
     this.xAuth = (await this.key?.token()) || '';
     if (!this.xAuth) return undefined;
@@ -414,7 +417,8 @@ export class Flow extends EventTarget {
     this.#over = true;
     const token = outcome.headers['x-auth'];
     if (token) this.#client.took(token);
-    if (token) this.#client.key?.keep(token).catch(() => {}); // then a reload needs a login
+    if (token) this.#client.key?.keep(token, this.#remember).catch(() => {}); // then a reload needs a login
+    else if (this.#remember) this.#client.key?.remember().catch(() => {});
     this.#resolve(outcome);
     this.#emit('done', { ...outcome, via });
     this.#abort.abort();

@@ -47,8 +47,8 @@ export class SessionKey {
     return !!globalThis.crypto?.subtle && typeof indexedDB !== 'undefined';
   }
 
-  /** The header dpop of a request with a token; of a login without one, for which it makes a new key unless a nonce is
-   *  given for the last one. undefined if the token is bound to no key that is here.
+  /** The header dpop of a request with a token; of a login without one, by the stored key or a new one. With a nonce, by
+   *  that of the last login. undefined if the token is bound to no key that is here.
    *  @param {{method: string, url: string|URL, token?: string, nonce?: string}} request
    *  @returns {Promise<string|undefined>} */
   async proof({ method, url, token = '', nonce }) {
@@ -64,40 +64,58 @@ export class SessionKey {
     return `${signed}.${base64url(await crypto.subtle.sign(SIGNATURE, pair.keys.privateKey, utf8(signed)))}`;
   }
 
-  /** Stores the token of a login or of a renewal with its key, for reloads and for other tabs. */
-  async keep(token) {
+  /** Stores the token of a login or of a renewal with its key, for reloads and for other tabs. With remembered, the key
+   *  outlives the session: the service remembers this browser by it. */
+  async keep(token, remembered = false) {
     const pair = await this.#of(token);
     if (!pair) return;
+    const before = await this.#load();
+    const known = remembered || (before?.jkt === pair.jkt && before.remembered);
     const seal = await crypto.subtle.generateKey(SEALING, false, ['encrypt', 'decrypt']);
     const iv = crypto.getRandomValues(new Uint8Array(12));
     const box = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, seal, utf8(token));
-    await inStore('readwrite', (store) => store.put({ ...pair, seal, iv, box }, this.#slot));
+    await inStore('readwrite', (store) => store.put({ ...pair, remembered: known, seal, iv, box }, this.#slot));
+  }
+
+  /** Keeps the key beyond its session, because the service remembers this browser by it. */
+  async remember() {
+    const stored = await this.#load();
+    if (stored) await inStore('readwrite', (store) => store.put({ ...stored, remembered: true }, this.#slot));
   }
 
   /** The stored token; '' for none. @returns {Promise<string>} */
   async token() {
     const stored = await this.#load();
-    if (!stored) return '';
+    if (!stored?.box) return '';
     const { seal, iv, box } = stored;
     return new TextDecoder().decode(await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, seal, box));
   }
 
-  /** Deletes the key of a token's session; without a token, any. The key of a later login stays. */
+  /** Deletes the token of a session; without a token, any. Its key goes too, unless this browser is remembered by it.
+   *  Those of a later login stay. */
   async forget(token) {
     const jkt = token && claimsOf(token).cnf?.jkt;
     const stored = await this.#load();
-    if (stored && (!token || stored.jkt === jkt)) await inStore('readwrite', (store) => store.delete(this.#slot));
+    if (stored && (!token || stored.jkt === jkt)) {
+      const { seal, iv, box, ...pair } = stored;
+      await inStore('readwrite', (s) => pair.remembered ? s.put(pair, this.#slot) : s.delete(this.#slot));
+    }
     this.#pairs.delete(jkt ?? stored?.jkt);
   }
 
+  /** The key of the next login: the stored one, by which this browser may be remembered, or a new one. */
   async #create() {
+    const { keys, jwk, jkt } = (await this.#load().catch(() => undefined)) ?? (await this.#generate());
+    this.#made = { keys, jwk, jkt };
+    this.#pairs.set(jkt, this.#made);
+    return this.#made;
+  }
+
+  async #generate() {
     const keys = await crypto.subtle.generateKey(SIGNING, false, ['sign', 'verify']);
     const { crv, kty, x, y } = await crypto.subtle.exportKey('jwk', keys.publicKey);
     const jwk = { crv, kty, x, y }; // the order of RFC 7638
-    const pair = { keys, jwk, jkt: await hash(JSON.stringify(jwk)) };
-    this.#pairs.set(pair.jkt, pair);
-    this.#made = pair;
-    return pair;
+    return { keys, jwk, jkt: await hash(JSON.stringify(jwk)) };
   }
 
   /** The key to which a token is bound: of this tab, or stored by another one. */
@@ -126,9 +144,15 @@ function inStore(mode, act) {
     opening.onsuccess = () => {
       const database = opening.result;
       const transaction = database.transaction('keys', mode);
-      const request = act(transaction.objectStore('keys'));
+      let request;
       transaction.oncomplete = () => { database.close(); resolve(request.result); };
       transaction.onabort = () => { database.close(); reject(transaction.error); };
+      try {
+        request = act(transaction.objectStore('keys'));
+      } catch (error) { // such as a key that this browser cannot store
+        reject(error);
+        transaction.abort();
+      }
     };
   });
 }
