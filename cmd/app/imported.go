@@ -38,7 +38,8 @@ func (s *service) importedHashes(store password.RecipeStore) part {
 			if has, err := store.HasImported(ctx); has || err != nil {
 				return err
 			}
-			return s.commit.Commit(ctx, password.RetireRecipes{}, change.Note{Topic: change.Hashes})
+			return s.commit.Commit(ctx, password.RetireRecipes{Before: time.Now().Add(-retireEvery)},
+				change.Note{Topic: change.Hashes})
 		}}},
 	}
 }

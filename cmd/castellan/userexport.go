@@ -47,11 +47,15 @@ func (c userExportCmd) Run(e *env) (err error) {
 	}
 	out := e.out
 	if c.Output != "" {
-		file, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
+		file, failed := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if failed != nil {
+			return failed
 		}
-		defer file.Close()
+		defer func() {
+			if file.Close(); err != nil { // half an export may hold secrets, and would stop the next one
+				err = errors.Join(err, os.Remove(c.Output))
+			}
+		}()
 		out = file
 	}
 	detail := "without secrets"

@@ -26,8 +26,8 @@ type recipeRow struct {
 	UsedAt int64
 }
 
-// retireRow is the row of password.RetireRecipes. None is "", which no recipe is.
-type retireRow struct{ None string }
+// retireRow is the row of password.RetireRecipes.
+type retireRow struct{ Before int64 }
 
 // hasImported is the condition of the index users_imported.
 const hasImported = "substr(password_hash, 1, 10) = '$imported$'"
@@ -38,9 +38,9 @@ var ImportedHashWrites = []engine.Kind{
 		"ON CONFLICT (recipe) DO UPDATE SET used_at = excluded.used_at", func(w password.UseRecipe) recipeRow {
 		return recipeRow{Recipe: w.Recipe.String(), UsedAt: engine.Millis(w.At)}
 	}),
-	engine.Update("DELETE FROM imported_hash {USING v} WHERE imported_hash.recipe <> v.none "+
+	engine.Update("DELETE FROM imported_hash {USING v} WHERE imported_hash.used_at < v.before "+
 		"AND NOT EXISTS (SELECT 1 FROM users WHERE "+hasImported+")",
-		func(password.RetireRecipes) retireRow { return retireRow{} }),
+		func(w password.RetireRecipes) retireRow { return retireRow{engine.Millis(w.Before)} }),
 }
 
 // Recipes lists the recorded recipes.

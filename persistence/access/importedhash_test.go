@@ -39,11 +39,14 @@ func TestRecipesOfImportedHashes(t *testing.T) {
 				password.UseRecipe{Recipe: digest, At: now}))
 		}
 		has(true, bcrypt, digest)
-		storetest.Must(t, db.Commit(ctx, password.RetireRecipes{}))
+		retired := password.RetireRecipes{Before: now.Add(time.Millisecond)}
+		storetest.Must(t, db.Commit(ctx, retired))
 		has(true, bcrypt, digest)
 		storetest.Must(t, db.Commit(ctx, user.Rehash{UserID: "u0", Old: imported, New: "$argon2id$x"}))
 		has(false, bcrypt, digest)
-		storetest.Must(t, db.Commit(ctx, password.RetireRecipes{}))
+		storetest.Must(t, db.Commit(ctx, password.RetireRecipes{Before: now})) // they are in use since now
+		has(false, bcrypt, digest)
+		storetest.Must(t, db.Commit(ctx, retired))
 		has(false)
 	})
 }

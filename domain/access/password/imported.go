@@ -61,6 +61,18 @@ func Recipe(stored string) (legacy.Recipe, error) {
 	return i.inner.Recipe, err
 }
 
+// Affordable reports whether a wrapped hash of a file costs no more than another hash of a file may.
+//
+// Errors: legacy.ErrCost; internal, for a text that no Hasher stored.
+func Affordable(stored string) error {
+	i, err := parseImported(stored)
+	if err != nil || !i.wrapped {
+		return err
+	}
+	p := i.outer.params
+	return legacy.Recipe{Alg: legacy.Argon2id, Cost: p.Passes, Memory: p.MemoryKiB, Lanes: uint32(p.Lanes)}.Check()
+}
+
 // Adopt returns the form in which the hash of another service is stored. A weak one is wrapped: the stored hash is
 // argon2id of the old hash, which itself is not stored. A hash like those of this Hasher is stored as one of them.
 //
@@ -251,7 +263,7 @@ func (l *level) measured(ctx context.Context, h *Hasher) (time.Duration, error) 
 		run()
 		return time.Since(began)
 	}
-	secret, salt := random(tagBytes), random(saltBytes)
+	secret, salt := random(legacy.MaxPassword), random(saltBytes) // the longest, which some functions read each round
 	native := func() { a.derive(secret, salt, nil, nil, h.params, tagBytes) }
 	native() // the memory is mapped now
 	slowest := time.Duration(0)

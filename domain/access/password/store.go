@@ -58,8 +58,9 @@ func (UseRecipe) Table() string { return "imported_hash" }
 // Row returns the row that the write changes.
 func (w UseRecipe) Row() string { return w.Recipe.String() }
 
-// RetireRecipes forgets every recipe, if no account has an imported hash any more.
-type RetireRecipes struct{}
+// RetireRecipes forgets every recipe that was last used before an instant, if no account has an imported hash any more.
+// An import that commits at the same time uses its recipes later, so they stay.
+type RetireRecipes struct{ Before time.Time }
 
 // Table names the table of the rows.
 func (RetireRecipes) Table() string { return "imported_hash" }

@@ -17,7 +17,8 @@ import (
 const exportPage = 500
 
 // Export writes the accounts to w in the castellan format, newest first, and returns their number. A placeholder in
-// place of a phone number is left out. secrets adds the stored password hash and the secret of the authenticator.
+// place of a phone number is left out, and so are the accounts of development. secrets adds the stored password hash,
+// unless the password must be reset, and the secret of the authenticator.
 func (s *Service) Export(ctx context.Context, w io.Writer, secrets bool) (n int64, err error) {
 	out := bufio.NewWriter(w)
 	for after := ""; ; {
@@ -34,6 +35,10 @@ func (s *Service) Export(ctx context.Context, w io.Writer, secrets bool) (n int6
 			return n, err
 		}
 		for _, u := range users {
+			after = u.ID
+			if u.Demo {
+				continue
+			}
 			text, err := s.exported(ctx, u, external[u.ID], secrets)
 			if err != nil {
 				return n, err
@@ -42,7 +47,6 @@ func (s *Service) Export(ctx context.Context, w io.Writer, secrets bool) (n int6
 				return n, fmt.Errorf("write the export: %w", err)
 			}
 			n++
-			after = u.ID
 		}
 		if len(users) < exportPage {
 			break
@@ -66,7 +70,7 @@ func (s *Service) exported(ctx context.Context, u user.User, externalID string, 
 		if err != nil {
 			return nil, err
 		}
-		if stored.Hash != "" {
+		if stored.Hash != "" && !u.MustReset {
 			if l.Hash, err = json.Marshal(stored.Hash); err != nil {
 				return nil, fmt.Errorf("export: %w", err)
 			}

@@ -200,7 +200,9 @@ func decode(text []byte, into any, strict bool) error {
 // hashText reads the text of a hash.
 func hashText(text string) (Hash, error) {
 	if password.Imported(text) {
-		if _, err := password.Recipe(text); err != nil {
+		if err := password.Affordable(text); errors.Is(err, legacy.ErrCost) {
+			return Hash{}, errors.New(hashReason(err))
+		} else if err != nil {
 			return Hash{}, errors.New(hashReason(legacy.ErrMalformed))
 		}
 		return Hash{Stored: text}, nil

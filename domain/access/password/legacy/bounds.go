@@ -42,8 +42,8 @@ var size = map[string]int{"md5": md5Size, "sha1": 20, "sha256": 32, "sha512": 64
 // md5Size is the length of the output of MD5 in bytes.
 const md5Size = 16
 
-// check returns an error for an unknown recipe, or one that costs too much.
-func (r Recipe) check() error {
+// Check returns an error for an unknown recipe, or one that costs too much.
+func (r Recipe) Check() error {
 	within := func(ok bool) error {
 		if !ok {
 			return ErrCost

@@ -44,7 +44,7 @@ func (r Recipe) Fits(password string) bool {
 //
 // Errors: internal, for parameters beyond the bounds.
 func (h Hash) Derive(password []byte, argon Argon) ([]byte, error) {
-	if err := h.check(); err != nil {
+	if err := h.Recipe.Check(); err != nil {
 		return nil, err
 	}
 	n := h.Size

@@ -126,7 +126,7 @@ func ParseRecipe(text string) (r Recipe, err error) {
 	if err != nil || r.String() != text {
 		return r, ErrMalformed
 	}
-	return r, r.check()
+	return r, r.Check()
 }
 
 // String returns recipe, salt and tag, separated by dollar signs. In place of a missing tag it has its size, such as

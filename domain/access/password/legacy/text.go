@@ -47,7 +47,7 @@ func Read(text string) (h Hash, none bool, err error) {
 //
 // Errors: ErrMalformed, ErrCost.
 func (h *Hash) Check() error {
-	if err := h.check(); err != nil {
+	if err := h.Recipe.Check(); err != nil {
 		return err
 	}
 	if h.Alg == PBKDF2 && len(h.Tag) > size[h.Function] {
