@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -38,8 +39,13 @@ func (g Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch answer.StatusCode {
 	case http.StatusNoContent:
 		// The upstream trusts these headers, so those of the client are always replaced.
-		r.Header.Set("castellan-user", answer.Header.Get("castellan-user"))
-		r.Header.Set("castellan-assertion", answer.Header.Get("castellan-assertion"))
+		for _, name := range []string{"castellan-user", "castellan-assertion"} {
+			r.Header.Del(name)
+			r.Header.Del(strings.ReplaceAll(name, "-", "_")) // the same variable to an upstream that speaks CGI
+			if value := answer.Header.Get(name); value != "" {
+				r.Header.Set(name, value)
+			}
+		}
 		r.Header.Del("castellan-grant")
 		g.Upstream.ServeHTTP(w, r)
 	case http.StatusUnauthorized, http.StatusForbidden:
