@@ -30,6 +30,11 @@ SHOP         ?= 127.0.0.1:8085
 # Passed on to the benches: make bench BENCH="-rounds 3"
 BENCH        ?=
 
+# One form of build for vet, tests, linters and the program: what one of them compiled, the others read from the cache,
+# also in another checkout.
+export GOFLAGS     := $(strip $(GOFLAGS) -trimpath)
+export CGO_ENABLED ?= 0
+
 LDFLAGS = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
 # Runs a command with a throw-away PostgreSQL beside it, one for the whole run.
@@ -78,7 +83,7 @@ cluster: build ## run three nodes on a throw-away PostgreSQL behind one address
 # VCS stamping is ours (LDFLAGS): Go's own fails in a checkout of another user.
 # grpcnotrace: gRPC's traces bring html/template, which keeps the linker from leaving out methods.
 build: ## build ./bin/castellan, one static binary, and its bill of materials beside it
-	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/castellan ./cmd/castellan
+	go build -tags grpcnotrace -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/castellan ./cmd/castellan
 	go -C tools run ./sbom ../bin/castellan '$(VERSION)' ../cmd/castellan/THIRD_PARTY_NOTICES ../bin/castellan.cdx.json
 
 image: ## build the container image
@@ -102,7 +107,7 @@ quick: ## build, vet and test what needs neither PostgreSQL nor Chromium nor Nod
 	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off -count=1 -p $(TEST_PACKAGES) -skip '$(SLOW)' $$(go list ./test/kit ./test/... | grep -vE '$(NOT_QUICK)')
 
 race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
-	$(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
+	CGO_ENABLED=1 $(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
 
 # The first run is of faults in a cluster, as root, for a partition is made of network
 # namespaces. The second one holds every other scenario to the times that the service
