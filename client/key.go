@@ -22,8 +22,13 @@ import (
 // twelve hours, by default, a new login is needed.
 type Key struct {
 	signer crypto.Signer
-	mu     sync.Mutex // of the token and its renewal
+	mu     sync.Mutex    // of the token, its renewal, and what follows
+	ahead  time.Duration // of the clock here before the service's, when it issued the token
+	pause  time.Time     // no renewal of its own accord before it, because the last one failed
 }
+
+// renewPause is how long Call uses the token after a failed renewal, before it tries another one.
+const renewPause = 5 * time.Second
 
 // NewKey returns the Key of a signer: of P-256 or Ed25519.
 func NewKey(signer crypto.Signer) *Key { return &Key{signer: signer} }
@@ -52,7 +57,9 @@ func (c *Client) renew(ctx context.Context) (r Renewed, err error) {
 	headers, err := c.send(ctx, http.MethodPost, "/auth/sessions/renew", nil, &out, Header("x-auth", c.Token), repeatable,
 		c.signing)
 	if err == nil {
-		c.Token = headers.Get("x-auth")
+		c.hold(headers.Get("x-auth"))
+	} else {
+		c.Key.pause = time.Now().Add(renewPause)
 	}
 	return out.Data, err
 }
@@ -65,8 +72,11 @@ func (c *Client) session(ctx context.Context) (Option, error) {
 	}
 	c.Key.mu.Lock()
 	defer c.Key.mu.Unlock()
-	if begin, end, bound := lifeOf(c.Token); bound && time.Until(end) < end.Sub(begin)/5 {
-		if _, err := c.renew(ctx); err != nil && !time.Now().Before(end) {
+	now := time.Now()
+	begin, end, bound := lifeOf(c.Token)
+	left := end.Sub(now.Add(-c.Key.ahead))
+	if bound && left < end.Sub(begin)/5 && (left <= 0 || !now.Before(c.Key.pause)) {
+		if _, err := c.renew(ctx); err != nil && time.Since(now) >= left {
 			return nil, err
 		}
 	}
@@ -83,7 +93,15 @@ func (c *Client) take(token string) {
 		c.Key.mu.Lock()
 		defer c.Key.mu.Unlock()
 	}
+	c.hold(token)
+}
+
+// hold stores a token that was issued just now. The caller holds the lock of the key.
+func (c *Client) hold(token string) {
 	c.Token = token
+	if begin, _, bound := lifeOf(token); bound && c.Key != nil {
+		c.Key.ahead, c.Key.pause = time.Since(begin), time.Time{}
+	}
 }
 
 // signing makes a request carry a proof of the key, if there is one.

@@ -1,7 +1,11 @@
 package kit
 
 import (
+	"encoding/base64"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -68,4 +72,41 @@ func TestGoClientRenewsByItsKey(t *testing.T) {
 			t.Errorf("after the logout: %v", err)
 		}
 	})
+}
+
+// A clock that is wrong by an hour makes no renewal due, and after a renewal that failed the client uses its token for
+// a while before it tries again.
+func TestGoClientRenewsNoMoreThanNeeded(t *testing.T) {
+	token := func(issued time.Time) string {
+		claims := fmt.Sprintf(`{"iat":%d,"exp":%d,"cnf":{"jkt":"k"}}`, issued.Unix(), issued.Add(30*time.Minute).Unix())
+		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
+	}
+	now, status, renewals := time.Now(), http.StatusOK, 0
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/auth/sessions/renew" {
+			return
+		}
+		renewals++
+		w.Header().Set("X-Auth", token(now.Add(-time.Hour)))
+		w.WriteHeader(status)
+		io.WriteString(w, `{"data":{}}`)
+	}))
+	defer service.Close()
+	for name, one := range map[string]struct {
+		issued time.Time
+		status int
+	}{
+		"behind": {now.Add(-time.Hour), http.StatusOK}, "failing": {now.Add(-28 * time.Minute), http.StatusBadRequest},
+	} {
+		c := &client.Client{URL: service.URL, Token: token(one.issued), Key: client.NewKey(harness.ECKey(t))}
+		status, renewals = one.status, 0
+		for range 3 {
+			if err := c.Call(t.Context(), "GET", "/auth/sessions", nil, nil); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if renewals != 1 {
+			t.Errorf("%s: %d renewals", name, renewals)
+		}
+	}
 }
