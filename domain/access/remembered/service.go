@@ -31,9 +31,9 @@ func (s *Service) List(ctx context.Context, userID, ip string) ([]Client, error)
 	}
 	out := make([]Client, 0, len(all))
 	for _, c := range all {
-		days := catalog.Plan(now, c.Action, userID, ip).RememberDays
-		if c.Counts(now, c.CV, days) {
-			c.ExpiresAt = c.Until(days)
+		plan := catalog.Plan(now, c.Action, userID, ip)
+		if c.Counts(now, c.CV, plan.RememberDays) && plan.Lists(c.Method) {
+			c.ExpiresAt = c.Until(plan.RememberDays)
 			out = append(out, c)
 		}
 	}

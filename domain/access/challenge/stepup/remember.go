@@ -23,6 +23,9 @@ func (s *Starter) recall(ctx context.Context, now time.Time, c *challenge.Challe
 	if s.Remembered == nil || plan.RememberDays <= 0 || k.Thumbprint == "" || !c.Proven || !c.Kind.Owned() {
 		return nil, nil
 	}
+	if !slices.ContainsFunc(c.Methods, func(m challenge.Method) bool { return remembered.Eligible(*c, m) }) {
+		return nil, nil
+	}
 	c.Key, c.RememberDays = k.Thumbprint, plan.RememberDays
 	if !k.Proven && k.Prove == nil {
 		return nil, nil
