@@ -132,11 +132,10 @@ interface Said {
 /** Handles a message from any tab, including this one. */
 function hear(said: Said) {
   touched = Math.max(touched, said.touched ?? 0);
-  if (said.token && said.token !== current.token) {
-    if (said.old && said.old === current.token) session.renewed(said.old, said.token, said.ends ?? 0, 'tab', said.skew);
-    else session.begin(said.token, 'tab', said.skew);
-  } else if (said.token && said.ends) {
-    session.renewed(said.token, said.token, said.ends, 'tab', said.skew);
+  if (said.token) {
+    const renews = said.old !== undefined && said.old === current.token;
+    if (said.token !== current.token && !renews) session.begin(said.token, 'tab', said.skew);
+    if (said.ends) session.renewed(current.token, said.token, said.ends, 'tab', said.skew);
   }
   if (said.why === 'left') {
     if (said.end === current.token) set(signedOut); // also while the login is above the screen

@@ -10,6 +10,12 @@ import { session } from '../session';
 /** Undefined where the browser has no WebCrypto: such a session ends with its token. */
 export const sessionKey = SessionKey.available ? new SessionKey('console') : undefined;
 
+interface Claims {
+  iat?: number;
+  exp?: number;
+  cnf?: object;
+}
+
 const LOOK_MS = 5_000;
 const LOCK = 'castellan-renewal';
 
@@ -31,11 +37,17 @@ export function proof(method: string, url: string, nonce?: string): Promise<stri
   return token && sessionKey ? sessionKey.proof({ method, url, token, nonce }) : Promise.resolve(undefined);
 }
 
+/** The token after which the service renews the session no more. It may still be good, up to its end. */
+let last = '';
+
 /** Less than a fifth of the life of a token is left, and its session can be renewed. */
 function due(token: string): boolean {
-  const { iat = 0, exp = 0, cnf } = claimsOf(token) as { iat?: number; exp?: number; cnf?: object };
-  return !!cnf && exp * 1000 + session.now().skew - Date.now() < (exp - iat) * 200;
+  const { iat = 0, exp = 0, cnf } = claimsOf(token) as Claims;
+  return !!cnf && token !== last && endOf(token) - Date.now() < (exp - iat) * 200;
 }
+
+/** The end of a token by the clock of this machine. */
+const endOf = (token: string) => ((claimsOf(token) as Claims).exp ?? 0) * 1000 + session.now().skew;
 
 let renewing: Promise<void> | undefined;
 
@@ -56,7 +68,10 @@ async function renew(): Promise<void> {
       const { sessionEndsAt } = await c.renewSession();
       session.renewed(token, c.xAuth, Date.parse(sessionEndsAt));
     } catch (error) {
-      if ((error as { status?: number }).status === 401) session.ended('over', token);
+      if ((error as { status?: number }).status !== 401) return;
+      last = token;
+      if (Date.now() < endOf(token)) session.renewed(token, token, endOf(token), 'here', session.now().skew);
+      else session.ended('over', token);
     }
   });
 }
